@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .array_values import Along, Array, Elementwise, Object, Value, View, arrays_of, load
-from .statements import Atom, Block, Expression, Extent, For, If, Load, New, Op, Set, Statement, Store, copied
+from .statements import RESERVED, Atom, Block, Expression, Extent, For, If, Load, New, Op, Set, Statement, Store, copied
 
 _MAKERS: dict[Any, str] = {
     np.zeros: "0.0",
@@ -109,7 +109,7 @@ class ArrayCalls:
                 axes[axis] = self.position(one, extent, view, axis)
             else:
                 start, count, step = self.bounds(one, extent)
-                axes[axis] = Along(len(extents), start, step)
+                axes[axis] = Along(len(extents), start, step, one == ("", "", 1))
                 extents.append(count)
             axis += 1
         places: list[Atom | Along] = []
@@ -127,7 +127,7 @@ class ArrayCalls:
                     start = self.integer(f"{{0}} * {place.step}", start)
                 if place.start != "0":
                     start = place.start if start == "0" else self.integer("{0} + {1}", place.start, start)
-                places.append(Along(new.axis, start, new.step * place.step))
+                places.append(Along(new.axis, start, new.step * place.step, new.whole and place.whole))
         if not extents:
             return Load(view.array, tuple(map(str, places)))
         return View(view.array, tuple(places), tuple(extents), view.dtype)
@@ -136,16 +136,10 @@ class ArrayCalls:
         """An index along an axis of a view; negative ones count from its end."""
         if index.lstrip("-").isdigit():
             return self.integer(f"{{0}} - {-int(index)}", extent) if int(index) < 0 else index
-        moved = any(not isinstance(p, str) and p.axis == axis and (p.start != "0" or p.step != 1) for p in view.places)
-        whole = any(not isinstance(p, str) and p.axis == axis and p.step == 1 and p.start == "0" for p in view.places)
         index = self.put(copied(index), self.form.dtypes[index], "k")
-        # Along whole axes, Numba itself counts negative indices from the end.
-        if not moved and whole and self._is_full(view, axis):
+        if any(not isinstance(place, str) and place.axis == axis and place.whole for place in view.places):
             return index
         return self.integer("{0} if {0} >= 0 else {0} + {1}", index, extent)
-
-    def _is_full(self, view: View, axis: int) -> bool:
-        return view.extents[axis].startswith("n") and not self.form.is_cut.get(view.extents[axis], False)
 
     def bounds(self, cut: tuple[Atom, Atom, int], extent: Atom) -> tuple[Atom, Atom, int]:
         """The first position, the number of elements and the step of a slice, as Python cuts it."""
@@ -162,8 +156,6 @@ class ArrayCalls:
                 return self.refuse(None, "takes a slice backwards with bounds. Write the loop.")
             first = self.integer("{0} - 1", extent)
             count = extent if step == -1 else self.integer(f"({{0}} + {-step - 1}) // {-step}", extent)
-        if count != extent:
-            self.form.is_cut[count] = True
         return first, count, step
 
     def clipped(self, bound: Atom, extent: Atom) -> Atom:
@@ -329,7 +321,7 @@ class ArrayCalls:
     def local(self, name: str, shape: Sequence[Atom], dtype: str, fill: Atom) -> View:
         """A new local array."""
         array = name
-        while array in self.form.dtypes or array in self.form.objects:
+        while array in self.form.dtypes or array in self.form.objects or array in RESERVED:
             self.form.count = getattr(self.form, "count", 0) + 1
             array = f"{name}_{self.form.count}"
         self.form.dtypes[array], self.form.ranks[array] = dtype, len(shape)

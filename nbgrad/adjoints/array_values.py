@@ -8,18 +8,22 @@ everything that a kernel does with arrays into loops over elements.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .statements import Atom, Expression, Load
 
 
 @dataclass(frozen=True)
 class Along:
-    """An axis of an array that is an axis of a view: element k of the view is element `start + k * step`."""
+    """An axis of an array that is an axis of a view: element k of the view is element `start + k * step`.
+
+    `whole` says that it is all of the axis, so that Numba itself counts negative indices from its end.
+    """
 
     axis: int
     start: Atom = "0"
     step: int = 1
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class View:
         position = {axis: k for k, axis in enumerate(order)}
         places = tuple(
             [
-                place if isinstance(place, str) else Along(position[place.axis], place.start, place.step)
+                place if isinstance(place, str) else replace(place, axis=position[place.axis])
                 for place in self.places
             ]
         )

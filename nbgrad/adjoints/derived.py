@@ -1,76 +1,192 @@
 """Derivatives of kernels as functions that Numba compiles.
 
-In: a kernel, examples of its arguments, the arguments to differentiate by. Out: `Derived`: a compiled function and its
-text. Called by kernel.py.
+In: kernels as statements, the arguments to differentiate by. Out: `Derived`: a text and a compiled function. Called by
+specializations.py. Compiled code is kept in nbgrad's cache on disk, by the text that it is made of.
 """
 
 from __future__ import annotations
 
+import hashlib
 import linecache
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..compiler.cache import cpu_features, cpu_name, digest, load, numba_version, store
 from ..process.once import computed_once
 from .kernel_text import function_text
-from .reverse import Adjoint, reverse
-from .scalar_form import ScalarForm, scalar_form
+from .removal import without_unused
+from .reverse import Adjoint, bar, reverse
+from .scalar_form import ScalarForm
+from .statements import Block, is_name
+from .tangent import dot, tangent
 
-HELPERS = '''
-def room(array, length):
+HELPERS = {
+    "room": '''def room(array, length):
     return np.empty(length + length // 2, array.dtype)
-
-
-def kept(array, length):
+''',
+    "kept": '''def kept(array, length):
     longer = np.empty(2 * length + 64, array.dtype)
     longer[: array.shape[0]] = array
     return longer
-'''
+''',
+}
 """What the text of derivatives calls: a longer array, and one that keeps what the array has."""
+
+
+class _StoredCode:
+    """The place of Numba's compiled code: nbgrad's cache on disk. Numba calls these methods of a dispatcher's cache."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def key(self, signature: Any) -> str:
+        """The name of the code for a signature."""
+        return digest("derived kernel", self.text, str(signature), numba_version(), cpu_name(), cpu_features())
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The compiled code for a signature; None if there is none."""
+        from numba.core.compiler import CompileResult
+
+        data = load("kernel", self.key(signature))
+        if data is None:
+            return None
+        try:
+            target_context.refresh()
+            return CompileResult._rebuild(target_context, *pickle.loads(data))
+        except Exception:  # noqa: BLE001 - whatever is wrong with an entry, it is compiled anew
+            return None
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        """Keep the compiled code for a signature."""
+        from numba.core.serialize import dumps
+
+        if not data.lifted and not data.objectmode:
+            store("kernel", self.key(signature), dumps(data._reduce()))
+
+    def enable(self) -> None:
+        """Numba asks for it; there is nothing to do."""
+
+    def disable(self) -> None:
+        """Numba asks for it; there is nothing to do."""
+
+    def flush(self) -> None:
+        """Numba asks for it; there is nothing to do."""
 
 
 @dataclass
 class Derived:
-    """A derivative as text and as a function."""
+    """A derivative as text and as a function.
+
+    Attributes
+    ----------
+    name : str
+        The name of the function.
+    text : str
+        Its text.
+    parameters : list of str
+        The names of its arguments.
+    objects : dict
+        Global arrays that it reads, by name.
+    options : dict
+        Options of `numba.njit`.
+    """
 
     name: str
     text: str
+    parameters: list[str]
     objects: dict[str, Any]
-    options: dict[str, Any]
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
-        """The text with all that it needs, ready to be stored in a file."""
-        helpers = "".join(
-            f"\n\n@njit\ndef {one.strip()}\n" for one in HELPERS.split("\ndef ")[1:] if one.split("(")[0] + "(" in self.text
-        )
-        imports = "import math\n\nimport numpy as np\nfrom numba import njit, prange\n"
-        return f"{imports}{helpers}\n\n@njit(error_model=\"numpy\")\n{self.text}"
+        """The text with the helpers that it calls."""
+        used = [text for name, text in HELPERS.items() if f"{name}(" in self.text]
+        parts = [f"@njit\n{text}" for text in used] + [f'@njit(error_model="numpy")\n{self.text}']
+        return "\n\n".join(parts)
 
     @computed_once
-    def compiled(self) -> Callable[..., Any]:
-        """The function, which Numba compiles when it is called."""
+    def function(self) -> Callable[..., Any]:
+        """The function, which Numba compiles when it is first called."""
         import numba
 
         namespace: dict[str, Any] = {"np": np, "math": math, "prange": numba.prange, **self.objects}
-        exec(HELPERS, namespace)
-        for helper in ("room", "kept"):
-            namespace[helper] = numba.njit(namespace[helper])
-        place = f"<{self.name}>"
+        for name, text in HELPERS.items():
+            if f"{name}(" in self.text:
+                exec(text, namespace)
+                namespace[name] = numba.njit(namespace[name])
+        place = f"<derived {self.name} {hashlib.sha256(self.text.encode()).hexdigest()[:12]}>"
         linecache.cache[place] = (len(self.text), None, self.text.splitlines(True), place)
         exec(compile(self.text, place, "exec"), namespace)
-        return numba.njit(error_model="numpy", **self.options)(namespace[self.name])
+        made: Any = numba.njit(error_model="numpy", **self.options)(namespace[self.name])
+        contents = "".join(f"{name}:{value.dtype}{value.shape}{value.tobytes().hex()}" for name, value in self.objects.items())
+        made._cache = _StoredCode(f"{self.text}\n{sorted(self.options.items())}\n{contents}")
+        return made
 
 
-def derived_reverse(form: ScalarForm, wanted: list[str]) -> tuple[Derived, Adjoint]:
-    """The reverse kernel of a kernel."""
-    found = reverse(form, wanted)
-    name = f"{form.name.strip('_')}_vjp"
+@dataclass(frozen=True)
+class Forward:
+    """A kernel, or its reverse kernel, with tangents: `moving` are the arguments that have one, and `results` atoms."""
+
+    derived: Derived
+    moving: list[str]
+
+
+def _title(form: ScalarForm, kind: str) -> str:
+    return f"{form.name.strip('_<>')}_{kind}"
+
+
+def reverse_kernel(form: ScalarForm, wanted: Sequence[str]) -> tuple[Derived, Adjoint]:
+    """The reverse kernel: the kernel's arguments, cotangents of arrays and results; gives those of numbers."""
+    found = reverse(form, list(wanted))
+    name = _title(form, "vjp")
     text = function_text(name, found.parameters, found.body, found.results)
-    return Derived(name, text, form.objects, {}), found
+    return Derived(name, text, found.parameters, form.objects), found
 
 
-__all__ = ["Derived", "derived_reverse", "scalar_form"]
+def forward_kernel(form: ScalarForm, moved: Sequence[str]) -> Forward:
+    """The tangent kernel: the kernel's arguments, then tangents; gives those of the numbers that the kernel returns."""
+    results = [one for one in form.results if isinstance(one, str) and form.dtypes.get(one, "").startswith("float")]
+    return _with_tangents(_title(form, "jvp"), form.name, form.body, form.parameters, moved, results, form.dtypes, form)
+
+
+def second_kernel(form: ScalarForm, adjoint: Adjoint, moved: Sequence[str]) -> Forward:
+    """The tangent of a reverse kernel: `moved` are arguments of it; gives the tangents of what it returns."""
+    return _with_tangents(
+        _title(form, "vjp_jvp"), form.name, adjoint.body, adjoint.parameters, moved, adjoint.results, adjoint.dtypes, form
+    )
+
+
+def _with_tangents(
+    name: str,
+    title: str,
+    body: Block,
+    parameters: Sequence[str],
+    moved: Sequence[str],
+    results: Sequence[str],
+    dtypes: dict[str, str],
+    form: ScalarForm,
+) -> Forward:
+    known = dict(dtypes)
+    known.update({bar(one): "float64" for one in form.parameters})
+    found = tangent(title, body, moved, known)
+    moving = [one for one in parameters if one in found.active]
+    given = [dot(one) if is_name(one) and one in found.active else "0.0" for one in results]
+    roots = [dot(one) for one in moving] + [one for one in given if is_name(one)]
+    kept = without_unused(found.body, roots)
+    names = [*parameters, *map(dot, moving)]
+    return Forward(Derived(name, function_text(name, names, kept, given), names, form.objects), moving)
+
+
+def extents_kernel(form: ScalarForm, atoms: Sequence[str]) -> tuple[Derived, set[str]]:
+    """The function that computes numbers of a kernel, such as the lengths of results, and the arrays that it reads."""
+    from .statements import loaded
+
+    kept = without_unused(form.body, [one for one in atoms if is_name(one)])
+    name = _title(form, "shape")
+    text = function_text(name, form.parameters, kept, list(atoms))
+    return Derived(name, text, form.parameters, form.objects), loaded(kept)

@@ -26,6 +26,7 @@ _COMPOSED: dict[str, Callable[..., Node]] = {
     "degrees": lambda x: x * (180.0 / np.pi),
     "radians": lambda x: x * (np.pi / 180.0),
 }
+_TRUTHS = frozenset(ANY) - {"select"} | {"isnan", "isinf", "isfinite", "signbit"}
 TEXTS = {**FLOATS, **ANY, "power": "{0} ** {1}", "select": "({1} if {0} else {2})", "alias": "{0}"}
 
 
@@ -61,9 +62,9 @@ def operand_value(atom: Atom) -> float | None:
 
 
 class Partials:
-    """Writes derivatives of operations as statements; `fresh()` gives names for numbers."""
+    """Writes derivatives of operations as statements; `fresh(dtype)` gives names for numbers."""
 
-    def __init__(self, fresh: Callable[[], str]) -> None:
+    def __init__(self, fresh: Callable[[str], str]) -> None:
         self.fresh = fresh
 
     def cotangents(self, op: Op, result: Atom, g: Atom, wanted: Sequence[bool], out: list[Statement]) -> list[Atom | None]:
@@ -99,7 +100,7 @@ class Partials:
 
     def named(self, op: Op, out: list[Statement]) -> Atom:
         """A name for the result of an operation."""
-        name = self.fresh()
+        name = self.fresh("bool" if op.name in _TRUTHS else "float64")
         out.append(Set(name, op))
         return name
 

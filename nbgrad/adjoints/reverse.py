@@ -62,11 +62,11 @@ class Adjoint:
     body : Block
         Its statements.
     parameters : list of str
-        The kernel's arguments, then the cotangents of arrays, then those of numbers that the kernel returns.
+        The kernel's arguments, then the cotangents of `arrays`, then `seeds`.
     arrays : list of str
-        The wanted arrays: `<name>_b` has the cotangent of its final content, and gets that of its initial content.
-    seeds : list of str
-        The cotangents of the results.
+        The arrays with cotangents: `<name>_b` has that of the final content, and gets that of the initial content.
+    seeds : dict of int to str
+        The cotangents of the results, by their positions.
     results : list of str
         The atoms of the cotangents of `numbers`.
     numbers : list of str
@@ -76,7 +76,7 @@ class Adjoint:
     body: Block
     parameters: list[str]
     arrays: list[str]
-    seeds: list[str]
+    seeds: dict[int, str]
     results: list[Atom]
     numbers: list[str]
     dtypes: dict[str, str]
@@ -123,7 +123,7 @@ class _Reverse:
         self.depth = 0
         self.logs: dict[str, int] = {}
         self.head: list[Statement] = []
-        self.partials = Partials(lambda: self.new("g", "float64"))
+        self.partials = Partials(lambda dtype: self.new("g", dtype))
 
     # ----- Names -----
 
@@ -163,21 +163,22 @@ class _Reverse:
             if name in written:
                 state.names[name] = f"{name}_w"
                 self.ranks[f"{name}_w"] = form.ranks[name]
+                self.dtypes[f"{name}_w"] = form.dtypes[name]
                 self.head.append(Copy(f"{name}_w", name))
         scope = _Scope(mine=set(form.parameters))
         forward: list[Statement] = []
         ver: Names = {name: name for name in form.parameters if name not in form.ranks}
         backward = self.block(form.body, ver, state, scope, forward)
-        seeds: list[str] = []
+        seeds: dict[int, str] = {}
         out: list[Statement] = []
         for k, result in enumerate(form.results):
             if isinstance(result, str) and is_name(result) and is_float(form.dtypes.get(result)):
                 seed = self.new(f"seed_{k}", "float64")
-                seeds.append(seed)
+                seeds[k] = seed
                 self.add(ver[result], seed, scope, out)
-            elif isinstance(result, View) and is_float(result.dtype):
+            elif isinstance(result, View) and is_float(result.dtype) and k not in form.same:
                 seed = self.new(f"seed_{k}", "float64")
-                seeds.append(seed)
+                seeds[k] = seed
                 if result.array in self.active:
                     self.seed_array(result, seed, state, out)
         backward(out)
@@ -188,7 +189,7 @@ class _Reverse:
         body = without_unused((*self.head, *forward, *out), roots)
         body = with_plain_copies(body)
         bars = [name for name in arrays if name in self.active]
-        parameters = [*form.parameters, *map(bar, bars), *seeds]
+        parameters = [*form.parameters, *map(bar, bars), *seeds.values()]
         return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes)
 
     def seed_array(self, result: View, seed: str, state: Arrays, out: list[Statement]) -> None:
@@ -282,6 +283,7 @@ class _Reverse:
                 fill = self.now(fill, ver) if fill else fill
                 out.append(New(array, shape, dtype, fill))
                 if array in self.active:
+                    self.dtypes[bar(array)] = "float64"
                     out.append(New(bar(array), shape, "float64", "0.0"))
                 return None
             case Break():
@@ -406,6 +408,7 @@ class _Reverse:
             if both[0] != both[1]:
                 self.count += 1
                 joined = f"{array}_j{self.count}"
+                self.ranks[joined], self.dtypes[joined] = self.ranks[array], self.form.dtypes[array]
                 for lines, one in zip(forward, both, strict=True):
                     lines.append(Alias(joined, one))
                 merged_names[array] = joined
@@ -488,6 +491,7 @@ class _Loop:
                 case Plan.OWN:
                     self.copies[array] = f"{array}_s{self.serial}"
                     outer.ranks[self.copies[array]] = outer.ranks[array]
+                    outer.dtypes[self.copies[array]] = outer.form.dtypes[array]
                     if must_keep:
                         self.inner.kept.add(array)
                 case Plan.REFILLED:

@@ -26,6 +26,7 @@ from .known_functions import OPERATORS, known_functions
 from .numba_types import inferred_types
 from .plain_form import PlainFunction, Unsupported
 from .statements import (
+    RESERVED,
     UNKNOWN,
     Atom,
     Block,
@@ -41,6 +42,7 @@ from .statements import (
     While,
     copied,
     is_name,
+    stored,
 )
 
 FLOATS = ("float32", "float64")
@@ -73,8 +75,23 @@ class ScalarForm:
     dtypes: dict[str, str] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     objects: dict[str, Any] = field(default_factory=dict)
-    is_cut: dict[str, bool] = field(default_factory=dict)
     count: int = 0
+
+    @property
+    def written(self) -> list[str]:
+        """The arguments that are arrays and are written to."""
+        found = stored(self.body)
+        return [name for name in self.parameters if name in found]
+
+    @property
+    def same(self) -> dict[int, str]:
+        """The results that are arguments which the kernel has written to."""
+        written = self.written
+        return {
+            k: result.array
+            for k, result in enumerate(self.results)
+            if isinstance(result, View) and result.whole and result.array in written
+        }
 
 
 def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
@@ -99,6 +116,9 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
     values: list[Value] = []
     kinds: list[Any] = []
     for name, value in arguments.items():
+        if name in RESERVED:
+            message = f"{form.name}() has an argument `{name}`, the name of a function that derivatives call. Rename it."
+            raise Unsupported(message)
         if isinstance(value, np.ndarray):
             form.parameters.append(name)
             kind = numba.types.Array(numba.from_dtype(value.dtype), value.ndim, "C")
@@ -159,7 +179,7 @@ class _Reader(ArrayCalls):
     def fresh(self, base: str, dtype: str) -> str:
         """A new name of a number."""
         name = base
-        while name in self.form.dtypes or name in self.form.objects:
+        while name in self.form.dtypes or name in self.form.objects or name in RESERVED:
             self.count += 1
             name = f"{base}_{self.count}"
         self.form.dtypes[name] = dtype

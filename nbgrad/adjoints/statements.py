@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 Atom = str
 UNKNOWN = "?"
+RESERVED = frozenset("abs bool float int kept len math max min np pow prange range room round True False".split())
+"""Names that the text of derivatives uses for functions."""
 
 
 @dataclass(frozen=True)

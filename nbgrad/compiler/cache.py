@@ -1,7 +1,7 @@
 """The cache on disk: machine code and scalar IR by content, and the counters that users can read.
 
 In: a kind, a key (a digest of everything that went into the result) and bytes. Out: the bytes, or None. Called by
-scalars.py and cpu.py. An entry is a header with the SHA-256 of its payload, written to a temporary file and renamed, so
+scalars.py, cpu.py and adjoints/derived.py. An entry is a header with the SHA-256 of its payload, written to a temporary file and renamed, so
 readers never see half an entry; a damaged one is ignored and written anew. The folder and its entries must belong to
 the user and be closed to others, or they are not used: entries are executed. Other files in the folder are left alone.
 Nothing here ever raises: without a usable folder everything is compiled in memory.
@@ -41,7 +41,7 @@ QUICK = 0.01
 DAY = 86_400.0
 """An entry's time is that of its last use, give or take this many seconds: most uses write nothing."""
 WRITING = re.compile(r"\.writing-[0-9a-f]{16}")
-OWN = re.compile(rf"(?:object|scalar)-[0-9a-f]{{64}}|{WRITING.pattern}")
+OWN = re.compile(rf"(?:object|scalar|kernel)-[0-9a-f]{{64}}|{WRITING.pattern}")
 """The names of entries, and of those that are being written or were abandoned meanwhile."""
 READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """The flags for reading entries: without following links, and without waiting for the other end of a pipe."""

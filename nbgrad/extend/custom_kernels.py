@@ -171,6 +171,37 @@ class Primitive:
             found.update(call.unpacked(value))
         return [found[position] for position in range(len(call.outputs))]
 
+    def cotangents(
+        self,
+        call: Call,
+        inputs: Sequence[Node],
+        outputs: Sequence[Node],
+        seeds: Sequence[Node],
+        asked: Sequence[bool],
+        why: str,
+    ) -> list[Node | None]:
+        """The cotangents of the inputs, at least of those that are asked for; `seeds` are those of results of floats."""
+        wanted = [(source.shape, source.dtype) for source in inputs if _is_float(source)]
+        found = iter(self.derivative("vjp", call, [*inputs, *outputs, *seeds], wanted, why))
+        return [next(found) if _is_float(source) else None for source in inputs]
+
+    def tangents(
+        self,
+        call: Call,
+        inputs: Sequence[Node],
+        outputs: Sequence[Node],
+        moves: Sequence[Node | None],
+        why: str,
+    ) -> list[Node]:
+        """The tangents of the results of floats, given those of the inputs."""
+        given = [
+            zeros(source.shape, source.dtype) if t is None else t
+            for source, t in zip(inputs, moves, strict=True)
+            if _is_float(source)
+        ]
+        layouts = [(output.shape, output.dtype) for output in outputs if _is_float(output)]
+        return self.derivative("jvp", call, [*inputs, *outputs, *given], layouts, why)
+
     def derivative(
         self, which: str, call: Call, nodes: Sequence[Node], wanted: Sequence[Layout], why: str
     ) -> list[Node]:
@@ -227,6 +258,10 @@ class _Rule:
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
         """The cotangents of the inputs, by the kernel's own vjp."""
+        return self.cotangents_of(g, node, [True] * (len(node.inputs) - 1))
+
+    def cotangents_of(self, g: Node, node: Node, asked: Sequence[bool]) -> list[Node | None]:
+        """The cotangents of those inputs that are asked for; of all, if the rule gives them at once."""
         inputs, outputs = node.inputs[1:], self._outputs(node)
         given = self.call.unpacked(g)
         seeds = [
@@ -234,27 +269,17 @@ class _Rule:
             for position, output in enumerate(outputs)
             if _is_float(output)
         ]
-        wanted = [(source.shape, source.dtype) for source in inputs if _is_float(source)]
-        if not wanted:
+        floats = [_is_float(source) for source in inputs]
+        if not any(floats):
             return [None] * len(inputs)
-        found = iter(
-            self.primitive.derivative(
-                "vjp", self.call, [*inputs, *outputs, *seeds], wanted, "its gradient is asked for"
-            )
-        )
-        return [next(found) if _is_float(source) else None for source in inputs]
+        why = "its gradient is asked for"
+        return self.primitive.cotangents(self.call, inputs, outputs, seeds, [a and b for a, b in zip(asked, floats, strict=True)], why)
 
     def tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
         """The tangent of the node, by the kernel's own jvp."""
         inputs, outputs = node.inputs[1:], self._outputs(node)
-        moves = [
-            zeros(source.shape, source.dtype) if t is None else t
-            for source, t in zip(inputs, tangents[1:], strict=True)
-            if _is_float(source)
-        ]
-        layouts = [(output.shape, output.dtype) for output in outputs if _is_float(output)]
         why = "a derivative in forward mode (jvp, jacfwd, hessian, hvp) goes through it"
-        found = iter(self.primitive.derivative("jvp", self.call, [*inputs, *outputs, *moves], layouts, why))
+        found = iter(self.primitive.tangents(self.call, inputs, outputs, tangents[1:], why))
         by_position = {position: next(found) for position, output in enumerate(outputs) if _is_float(output)}
         return self._packed(by_position, node)
 

@@ -273,7 +273,11 @@ def _send_back(node: Node, g: Node, active: set[Node], last: Set[Node], total: _
     """Add a node's cotangent, sent back, to those of its operands; from operands in `last` it goes no further."""
     masks = total.masks
     if node.primitive is CUSTOM:
-        results = node.params[0].cotangents(g, node)
+        rule = node.params[0]
+        if hasattr(rule, "cotangents_of"):
+            results = rule.cotangents_of(g, node, [source in active for source in node.inputs[1:]])
+        else:
+            results = rule.cotangents(g, node)
         for source, result in zip(node.inputs[1:], results, strict=True):
             if result is not None and source in active:
                 total.add(source, result)

@@ -1,0 +1,342 @@
+"""Users' Numba kernels as functions with derivatives: `nb.kernel`.
+
+In: a kernel that Numba compiles, unchanged. Out: a function of the same arguments that gives what the kernel writes and
+returns, with derivatives of first and second order. Called by users. A kernel is read when it is called with arrays of new
+dtypes or ranks: specializations.py.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DtypeError
+from ..extend.custom_kernels import Described, Primitive
+from ..extend.scalar_code import python_function
+from ..graph.ir import literal_value
+from ..record.as_node import as_node, lists_hold
+from ..record.foreign_arrays import full_name
+from ..record.tensor import Tensor
+from ..transforms.arguments import kind_of
+from .scalar_form import name_of
+from .specializations import Specialization
+
+_CHECKS = ("first", "always", "never")
+
+
+class KernelFunction:
+    """A Numba kernel with derivatives. Made by `kernel`.
+
+    Attributes
+    ----------
+    vjp : object
+        `vjp.source` is the text of the reverse kernel for the arguments of the last call.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        inout: tuple[str, ...],
+        constant: tuple[str, ...],
+        shape: Callable[..., Any] | None,
+        check: str,
+    ) -> None:
+        self.function = function
+        self.inout, self.constant, self.shape, self.check = inout, constant, shape, check
+        python = python_function(function)
+        assert python is not None
+        self.signature = inspect.signature(python)
+        self.__name__ = name_of(function)
+        self.__doc__ = python.__doc__
+        self._known: dict[Any, Specialization] = {}
+        self._last: Specialization | None = None
+        for name in (*inout, *constant):
+            if name not in self.signature.parameters:
+                message = f"{self.__name__}() has no argument `{name}`; it takes {', '.join(self.signature.parameters)}."
+                raise ArgumentError(message)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__name__}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the kernel with its own arguments.
+
+        Returns
+        -------
+        array, number, or tuple of these
+            The arrays that the kernel writes to, in the order of its arguments, and then the values that it returns. The
+            arrays of the caller stay as they are. ndarrays if all arguments are ndarrays and numbers, otherwise Tensors.
+        """
+        given = self._bound(args, kwargs)
+        spec, inputs = self._specialization(given)
+        self._last = spec
+        shapes = self._shape_rule(spec, given)
+        primitive = spec.primitive.shaped(shapes)
+        found = Primitive.__call__(primitive, *inputs)
+        return self._returned(spec, found)
+
+    def _bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by name; those that `shape` stands for may be left out."""
+        try:
+            bound = self.signature.bind_partial(*args, **kwargs)
+        except TypeError as error:
+            message = f"{self.__name__}() was called with arguments that it does not take: {error}."
+            raise ArgumentError(message) from None
+        found: dict[str, Any] = {}
+        for name, parameter in self.signature.parameters.items():
+            if name in bound.arguments:
+                found[name] = bound.arguments[name]
+            elif parameter.default is not inspect.Parameter.empty:
+                found[name] = parameter.default
+            elif self.shape is None:
+                message = (
+                    f"{self.__name__}() was called without `{name}`. Pass all arguments of the kernel, or give nb.kernel(..., "
+                    "shape=) a rule for the arrays that it writes to."
+                )
+                raise ArgumentError(message)
+        return found
+
+    def _specialization(self, given: dict[str, Any]) -> tuple[Specialization, list[Any]]:
+        """The specialization for some arguments, and those of them that are arrays and numbers."""
+        key: list[Any] = []
+        examples: dict[str, Any] = {}
+        inputs: list[Any] = []
+        nodes: dict[str, Any] = {}
+        for name in self.signature.parameters:
+            if name not in given:
+                continue
+            value = given[name]
+            if _is_static(value):
+                key.append((name, type(value), value if _hashable(value) else repr(value)))
+                examples[name] = value
+                continue
+            if kind_of(value) == "other":
+                message = (
+                    f"{self.__name__}() got a {full_name(value)} as `{name}`. Pass arrays and numbers; lists as np.array."
+                )
+                raise DtypeError(message)
+            if isinstance(value, Tensor):
+                node = as_node(value)
+                shape, dtype = node.shape, node.dtype
+            else:
+                array = np.asarray(value)
+                shape, dtype = array.shape, array.dtype
+            if dtype.kind not in "biuf" or dtype == np.float16:
+                message = (
+                    f"{self.__name__}() got `{name}` of {dtype}, of which no derivative is made. Pass float32, float64, "
+                    "integers or booleans; complex numbers as two arrays."
+                )
+                raise DtypeError(message)
+            nodes[name] = value
+            inputs.append(value)
+            key.append((name, dtype.str, len(shape)))
+            examples[name] = np.zeros((1,) * len(shape), dtype) if shape else dtype.type(0)
+        left_out = [name for name in self.signature.parameters if name not in given]
+        outputs = self._left_out(left_out, given) if left_out else {}
+        for name, (shape, dtype) in outputs.items():
+            key.append((name, dtype.str, len(shape)))
+            examples[name] = np.zeros((1,) * len(shape), dtype)
+        ordered = {name: examples[name] for name in self.signature.parameters}
+        found = self._known.get(tuple(key))
+        if found is None:
+            function = self.function
+            found = Specialization(function, ordered, left_out, self.constant, self.check)
+            self._check_written(found)
+            self._known[tuple(key)] = found
+        return found, inputs
+
+    def _check_written(self, spec: Specialization) -> None:
+        written = spec.form.written
+        for name in self.inout:
+            if name not in written:
+                shown = ", ".join(f"`{one}`" for one in written) or "none"
+                message = f"{self.__name__}() does not write to `{name}`, which inout= names; it writes to {shown}."
+                raise ArgumentError(message)
+        for name in spec.left_out:
+            if name not in written:
+                message = f"{self.__name__}() was called without `{name}`, which it reads. Pass it."
+                raise ArgumentError(message)
+
+    def _left_out(self, names: Sequence[str], given: dict[str, Any]) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+        """The shapes and dtypes of the arrays that are left out, by the rule."""
+        assert self.shape is not None
+        arrays: list[Any] = []
+        for value in given.values():
+            if _is_static(value):
+                arrays.append(value)
+            elif isinstance(value, Tensor):
+                node = as_node(value)
+                arrays.append(Described(node.shape, node.dtype) if node.shape else value)
+            elif np.ndim(value):
+                array = np.asarray(value)
+                arrays.append(Described(array.shape, array.dtype))
+            else:
+                arrays.append(value)
+        try:
+            answer = self.shape(*arrays)
+        except Exception as error:
+            message = f"The shape rule of {self.__name__}() has raised {type(error).__name__}: {error}."
+            raise ArgumentError(message) from error
+        many = answer if isinstance(answer, list) else [answer]
+        if len(many) != len(names):
+            message = (
+                f"The shape rule of {self.__name__}() gives {len(many)} arrays, but {len(names)} were left out of the call: "
+                f"{', '.join(names)}."
+            )
+            raise ArgumentError(message)
+        found: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
+        for name, one in zip(names, many, strict=True):
+            shape, dtype = (one.shape, one.dtype) if hasattr(one, "dtype") else one
+            extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+            found[name] = tuple([int(n) for n in extents]), np.dtype(dtype)
+        return found
+
+    def _shape_rule(self, spec: Specialization, given: dict[str, Any]) -> Callable[..., Any]:
+        """The shapes and dtypes of the results, for the graph."""
+        values = {name: found for name, value in given.items() if (found := _known_value(value)) is not None}
+        left_out = self._left_out(spec.left_out, given) if spec.left_out else {}
+
+        def rule(*inputs: Any) -> Any:
+            shapes = {name: tuple(one.shape) for name, one in zip(spec.inputs, inputs, strict=True)}
+            shapes.update({name: shape for name, (shape, _) in left_out.items()})
+            by_result = spec.result_shapes(values, shapes)
+            found = []
+            for output in spec.outputs:
+                shape = shapes[output] if isinstance(output, str) else by_result.get(output, ())
+                found.append((shape, spec.dtype_of(output)))
+            return found
+
+        return rule
+
+    def _returned(self, spec: Specialization, found: Any) -> Any:
+        """The results in the form in which callers get them."""
+        if not spec.outputs:
+            return None
+        same = spec.form.same
+        values = dict(zip(spec.outputs, found, strict=True))
+        hidden = set(same.values())
+        parts = [values[output] for output in spec.outputs if output not in hidden or isinstance(output, int)]
+        count = len(spec.form.results)
+        returned = [values[same[k]] if k in same else values[k] for k in range(count)]
+        arrays = [values[o] for o in spec.outputs if isinstance(o, str) and o not in hidden]
+        parts = [*arrays, *returned]
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+    @property
+    def vjp(self) -> Any:
+        """The reverse kernel for the arguments of the last call."""
+        from .rule_text import RuleText
+
+        if self._last is None:
+            message = f"Call {self.__name__}() once, so that the dtypes of its arguments are known."
+            raise ArgumentError(message)
+        return RuleText(self._last)
+
+
+def _is_static(value: Any) -> bool:
+    return value is None or isinstance(value, str | type | np.dtype | tuple)
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _known_value(value: Any) -> Any:
+    """The value of an argument, where it is known while a function is recorded."""
+    if isinstance(value, Tensor):
+        node = as_node(value)
+        if node.name == "literal":
+            return literal_value(node)
+        return np.asarray(node.value) if node.name == "constant" else None
+    return None if _is_static(value) else (np.asarray(value) if np.ndim(value) else value)
+
+
+def kernel(
+    function: Any = None,
+    /,
+    *,
+    inout: str | Sequence[str] = (),
+    constant: str | Sequence[str] = (),
+    shape: Callable[..., Any] | None = None,
+    check: str = "first",
+) -> Any:
+    """A Numba kernel as a function with derivatives, which follow from the kernel's own, unchanged text.
+
+    Parameters
+    ----------
+    function : callable
+        A function compiled by `numba.njit`, or a plain one that Numba can compile. Without it, the result is a decorator.
+    inout : str or sequence of str
+        Arguments that the kernel both reads and writes, for readers of your code: that they are written is checked.
+    constant : str or sequence of str
+        Arguments by which nothing is differentiated, such as masks and grids.
+    shape : callable, optional
+        `shape(*arguments)` gives `(shape, dtype)` of the array that the kernel writes to, or a list of these; arrays are
+        described by `shape`, `dtype`, `ndim` and `size`. These arrays are then left out of calls, and begin as zeros.
+    check : str
+        When the derived gradient is compared with differences of the kernel: at the "first" gradient for each set of
+        dtypes (about ten calls of the kernel), "always" or "never".
+
+    Returns
+    -------
+    KernelFunction
+        Takes the kernel's arguments. It gives the arrays that the kernel writes to, in the order of its arguments, and
+        then what the kernel returns; the caller's arrays stay as they are.
+
+    Raises
+    ------
+    ArgumentError, DtypeError
+        If the kernel has a part of which no derivative can be made; the error names the line. If the derived gradient
+        differs from finite differences.
+
+    Notes
+    -----
+    The scheme is that of store and recompute for structured programs (Griewank and Walther, Evaluating Derivatives, 2008,
+    chapters 4 and 12): straight-line code is computed again, numbers that a loop carries are stored for each turn, and
+    overwritten elements of arrays are logged. Memory is the sum of the lengths of nested loops.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np, nbgrad as nb
+    >>> from numba import njit
+    >>> @njit
+    ... def smooth(x, out):
+    ...     carry = 0.0
+    ...     for i in range(len(x)):
+    ...         carry = 0.5 * carry + math.sin(x[i])
+    ...         out[i] = carry
+    >>> smoothed = nb.kernel(smooth)
+    >>> x = np.array([0.0, 1.0, 2.0])
+    >>> smoothed(x, np.zeros(3)).round(4)
+    array([0.    , 0.8415, 1.33  ])
+    >>> nb.grad(lambda x: np.sum(smoothed(x, np.zeros(3))))(x).round(4)
+    array([ 1.75  ,  0.8105, -0.4161])
+    """
+    if function is None:
+        return lambda given: kernel(given, inout=inout, constant=constant, shape=shape, check=check)
+    if python_function(function) is None:
+        message = f"nb.kernel takes a function that Numba compiles, but got a {full_name(function)}."
+        raise DtypeError(message)
+    if check not in _CHECKS:
+        message = f'check must be "first", "always" or "never", but got {check!r}.'
+        raise ArgumentError(message)
+    if shape is not None and not callable(shape):
+        message = f"shape must be a function, but is a {full_name(shape)}."
+        raise DtypeError(message)
+    names = [(one,) if isinstance(one, str) else tuple(one) for one in (inout, constant)]
+    if not hasattr(function, "py_func"):
+        import numba
+
+        function = numba.njit(function)
+    return KernelFunction(function, names[0], names[1], shape, check)
+
+
+__all__ = ["KernelFunction", "kernel", "lists_hold"]
