@@ -86,6 +86,7 @@ _moved.install()
 
 if _TYPE_CHECKING:
     from . import cuda as cuda
+    from .adjoints.kernel import kernel as kernel
     from .extend.custom_kernels import primitive as primitive
     from .extend.device_function import device_function as device_function
     from .extend.elementwise_functions import elementwise as elementwise
@@ -108,6 +109,7 @@ if _TYPE_CHECKING:
 
 _LATER = {
     "transforms.check": "check_grads",
+    "adjoints.kernel": "kernel",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "extend.device_function": "device_function",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",

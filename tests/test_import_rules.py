@@ -46,6 +46,7 @@ LAYERS = """
     numpy
     source
     extend
+    adjoints
     sparse
     ops
     nn

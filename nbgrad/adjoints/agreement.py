@@ -1,8 +1,8 @@
 """A derived gradient is compared with differences of the kernel itself, at its first use.
 
-In: a specialization, and the values of its first reverse run. Out: nothing, or an error that shows both numbers. Called by
-specializations.py. The comparison is a dot-product test: <J v, w> by central differences of the compiled kernel, <v, J'w>
-by the reverse kernel, for random directions v and w.
+In: a specialization, and the values of its first reverse run. Out: nothing, or an error that shows both numbers.
+Called by specializations.py. The comparison is a dot-product test: <J v, w> by central differences of the compiled
+kernel, <v, J'w> by the reverse kernel, for random directions v and w.
 
 At a kink the difference is no derivative, and in steep places only small steps are right. So steps of several sizes are
 taken, and other points nearby; only numbers on which two steps agree count against the derivative.
@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError
-
-if TYPE_CHECKING:
-    from .specializations import Specialization
 
 _STEPS = {"float64": (1e-5, 1e-6, 1e-7, 1e-4, 1e-8), "float32": (1e-2, 3e-3, 1e-3)}
 _TOLERANCE = {"float64": 1e-4, "float32": 3e-2}
@@ -29,7 +27,7 @@ _POINTS = 3
 class Agreement:
     """The comparison for one specialization; `when` is "first", "always" or "never"."""
 
-    def __init__(self, spec: Specialization, when: str) -> None:
+    def __init__(self, spec: Any, when: str) -> None:
         self.spec = spec
         self.when = when
         self.done: set[tuple[str, ...]] = set()
@@ -40,7 +38,9 @@ class Agreement:
         if self.when == "never" or (self.when == "first" and key in self.done):
             return
         self.done.add(key)
-        if any(isinstance(value, np.ndarray) and not np.isfinite(value).all() for value in given.values() if _floats(value)):
+        if any(
+            isinstance(value, np.ndarray) and not np.isfinite(value).all() for value in given.values() if _floats(value)
+        ):
             return
         self.compare(wanted, given, cotangents)
 
@@ -54,7 +54,9 @@ class Agreement:
         for attempt in range(_POINTS):
             if attempt:
                 point = {
-                    name: _moved(value, 1e-3, random.standard_normal(np.shape(value)) * _size(value)) if name in wanted else value
+                    name: _moved(value, 1e-3, random.standard_normal(np.shape(value)) * _size(value))
+                    if name in wanted
+                    else value
                     for name, value in given.items()
                 }
             along = {name: random.standard_normal(np.shape(point[name])) * _size(point[name]) for name in wanted}
@@ -68,14 +70,13 @@ class Agreement:
                 found.append(self.difference(wanted, point, along, weights, step))
                 if abs(found[-1] - derivative) <= tolerance or not math.isfinite(found[-1]):
                     return
-            pairs = list(zip(found, found[1:], strict=False))
-            agreed = [pair for pair in pairs if abs(pair[0] - pair[1]) <= 0.1 * abs(pair[1] - derivative)]
+            agreed = [pair for pair in pairwise(found) if abs(pair[0] - pair[1]) <= 0.1 * abs(pair[1] - derivative)]
             if not agreed:
                 return
         message = (
-            f"The derived gradient of {spec.form.name}() differs from finite differences of the kernel: {derivative:.6g} and "
-            f"{agreed[0][1]:.6g}, on which two steps agree. Please report the kernel; nb.primitive(..., vjp=) takes a rule of "
-            'your own. (check="never" leaves this comparison out.)'
+            f"The derived gradient of {spec.form.name}() differs from finite differences of the kernel: "
+            f"{derivative:.6g} and {agreed[0][1]:.6g}, on which two steps agree. Please report the kernel; "
+            'nb.primitive(..., vjp=) takes a rule of your own. (check="never" leaves this comparison out.)'
         )
         raise ArgumentError(message)
 
@@ -91,7 +92,12 @@ class Agreement:
         return float(sum(term.sum() for term in terms)), float(sum(np.abs(term).sum() for term in terms))
 
     def difference(
-        self, wanted: Sequence[str], point: dict[str, Any], along: dict[str, Any], weights: dict[str | int, Any], step: float
+        self,
+        wanted: Sequence[str],
+        point: dict[str, Any],
+        along: dict[str, Any],
+        weights: dict[str | int, Any],
+        step: float,
     ) -> float:
         """<J v, w> by central differences."""
         sides = [self.values(wanted, point, along, sign * step) for sign in (1.0, -1.0)]
@@ -101,7 +107,9 @@ class Agreement:
             total += float(np.sum(weight * change)) / (2.0 * step)
         return total
 
-    def values(self, wanted: Sequence[str], point: dict[str, Any], along: dict[str, Any], step: float) -> dict[str | int, Any]:
+    def values(
+        self, wanted: Sequence[str], point: dict[str, Any], along: dict[str, Any], step: float
+    ) -> dict[str | int, Any]:
         """The results of the kernel at a place along the direction."""
         spec = self.spec
         given = {name: _moved(value, step, along[name]) if name in wanted else value for name, value in point.items()}

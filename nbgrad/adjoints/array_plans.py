@@ -2,7 +2,8 @@
 
 In: the body of a loop, and what is asked of the arrays around it. Out: a `Plan` for each array. Called by reverse.py.
 
-A turn that runs backwards runs forward once more, from the state of the arrays at its start. That state comes from one of:
+A turn that runs backwards runs forward once more, from the state of the arrays at its start. That state comes from
+one of:
 - nowhere: nothing in the loop reads the array, so that its writes are left out;
 - the array before the loop: each turn has elements of its own, and the forward loop writes to a copy;
 - the turn itself: it writes every element before it reads it;
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from .dataflow import affine, definitions, owned_by_turn
-from .statements import Atom, Block, For, Load, Op, Set, Store, assigned, blocks_in, loaded, made, stored
+from .kernel_statements import Atom, Block, For, Load, Op, Set, Store, assigned, blocks_in, loaded, made, stored
 
 
 class Plan(Enum):

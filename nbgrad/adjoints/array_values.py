@@ -1,8 +1,8 @@
 """Arrays inside kernels while they are taken apart: parts of arrays, and expressions of arrays.
 
 In: names of arrays, and atoms. Out: `View`, the elements of a part of an array, and `Elementwise`, the elements of an
-expression; both give an element as an atom for atoms of indices. Called by scalar_form.py and array_calls.py, which turn
-everything that a kernel does with arrays into loops over elements.
+expression; both give an element as an atom for atoms of indices. Called by scalar_form.py and array_parts.py, which
+turn everything that a kernel does with arrays into loops over elements.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from .statements import Atom, Expression, Load
+from .kernel_statements import Atom, Expression, Load
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,7 @@ class View:
         order = list(range(self.ndim))[::-1] if order is None else list(order)
         position = {axis: k for k, axis in enumerate(order)}
         places = tuple(
-            [
-                place if isinstance(place, str) else replace(place, axis=position[place.axis])
-                for place in self.places
-            ]
+            [place if isinstance(place, str) else replace(place, axis=position[place.axis]) for place in self.places]
         )
         return View(self.array, places, tuple([self.extents[axis] for axis in order]), self.dtype)
 

@@ -1,6 +1,6 @@
 """Facts about blocks of statements: numbers that are live, names that carry derivatives, elements that turns own.
 
-In: blocks of statements.py. Out: sets of names. Called by reverse.py, tangent.py and array_plans.py.
+In: blocks of kernel_statements.py. Out: sets of names. Called by reverse.py, tangent.py and array_plans.py.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from .statements import (
+from .kernel_statements import (
     Alias,
     Atom,
     Block,
@@ -30,7 +30,9 @@ from .statements import (
 )
 
 
-def live_at_start(block: Block, after: frozenset[str] = frozenset(), at_break: frozenset[str] = frozenset()) -> frozenset[str]:
+def live_at_start(
+    block: Block, after: frozenset[str] = frozenset(), at_break: frozenset[str] = frozenset()
+) -> frozenset[str]:
     """The numbers whose value at the start of a block is read in it, or after it if they are in `after`."""
     live = after
     for statement in reversed(block):
@@ -116,7 +118,7 @@ def affine(atom: Atom, known: Mapping[str, Op]) -> Affine:
         return {atom: 1}
     parts = [affine(one, known) for one in op.args]
     match op.text, parts:
-        case ("{0}" | "+{0}"), [one]:
+        case (("{0}" | "+{0}"), [one]):
             return one
         case "{0} + {1}", [one, other]:
             return _sum(one, other, 1)

@@ -18,22 +18,23 @@ import numpy as np
 
 from ..compiler.cache import cpu_features, cpu_name, digest, load, numba_version, store
 from ..process.once import computed_once
+from .cotangents import bar
+from .kernel_form import ScalarForm
+from .kernel_statements import Block, is_name, loaded
 from .kernel_text import function_text
 from .removal import without_unused
-from .reverse import Adjoint, bar, reverse
-from .scalar_form import ScalarForm
-from .statements import Block, is_name
+from .reverse import Adjoint, reverse
 from .tangent import dot, tangent
 
 HELPERS = {
-    "room": '''def room(array, length):
+    "room": """def room(array, length):
     return np.empty(length + length // 2, array.dtype)
-''',
-    "kept": '''def kept(array, length):
+""",
+    "kept": """def kept(array, length):
     longer = np.empty(2 * length + 64, array.dtype)
     longer[: array.shape[0]] = array
     return longer
-''',
+""",
 }
 """What the text of derivatives calls: a longer array, and one that keeps what the array has."""
 
@@ -58,7 +59,7 @@ class _StoredCode:
         try:
             target_context.refresh()
             return CompileResult._rebuild(target_context, *pickle.loads(data))
-        except Exception:  # noqa: BLE001 - whatever is wrong with an entry, it is compiled anew
+        except Exception:  # whatever is wrong with an entry, it is compiled anew
             return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
@@ -123,7 +124,9 @@ class Derived:
         linecache.cache[place] = (len(self.text), None, self.text.splitlines(True), place)
         exec(compile(self.text, place, "exec"), namespace)
         made: Any = numba.njit(error_model="numpy", **self.options)(namespace[self.name])
-        contents = "".join(f"{name}:{value.dtype}{value.shape}{value.tobytes().hex()}" for name, value in self.objects.items())
+        contents = "".join(
+            f"{name}:{value.dtype}{value.shape}{value.tobytes().hex()}" for name, value in self.objects.items()
+        )
         made._cache = _StoredCode(f"{self.text}\n{sorted(self.options.items())}\n{contents}")
         return made
 
@@ -157,7 +160,14 @@ def forward_kernel(form: ScalarForm, moved: Sequence[str]) -> Forward:
 def second_kernel(form: ScalarForm, adjoint: Adjoint, moved: Sequence[str]) -> Forward:
     """The tangent of a reverse kernel: `moved` are arguments of it; gives the tangents of what it returns."""
     return _with_tangents(
-        _title(form, "vjp_jvp"), form.name, adjoint.body, adjoint.parameters, moved, adjoint.results, adjoint.dtypes, form
+        _title(form, "vjp_jvp"),
+        form.name,
+        adjoint.body,
+        adjoint.parameters,
+        moved,
+        adjoint.results,
+        adjoint.dtypes,
+        form,
     )
 
 
@@ -184,8 +194,6 @@ def _with_tangents(
 
 def extents_kernel(form: ScalarForm, atoms: Sequence[str]) -> tuple[Derived, set[str]]:
     """The function that computes numbers of a kernel, such as the lengths of results, and the arrays that it reads."""
-    from .statements import loaded
-
     kept = without_unused(form.body, [one for one in atoms if is_name(one)])
     name = _title(form, "shape")
     text = function_text(name, form.parameters, kept, list(atoms))

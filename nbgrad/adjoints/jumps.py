@@ -82,7 +82,10 @@ class _Jumps:
                     if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
                         found.append(_assign(RESULT, value, statement))
                     if depth:
-                        found += [_assign(_LEFT, ast.Constant(True), statement), ast.copy_location(ast.Break(), statement)]
+                        found += [
+                            _assign(_LEFT, ast.Constant(True), statement),
+                            ast.copy_location(ast.Break(), statement),
+                        ]
                     return found
                 case ast.Continue() | ast.Raise():
                     return found
@@ -102,7 +105,9 @@ class _Jumps:
                         check = ast.If(left, leave, self.block(rest, depth))
                         return [*found, ast.fix_missing_locations(ast.copy_location(check, statement))]
                 case ast.If():
-                    made = ast.If(statement.test, self.block(statement.body, depth), self.block(statement.orelse, depth))
+                    made = ast.If(
+                        statement.test, self.block(statement.body, depth), self.block(statement.orelse, depth)
+                    )
                     found.append(ast.copy_location(made, statement))
                 case _:
                     found.append(statement)

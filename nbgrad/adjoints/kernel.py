@@ -1,8 +1,8 @@
 """Users' Numba kernels as functions with derivatives: `nb.kernel`.
 
-In: a kernel that Numba compiles, unchanged. Out: a function of the same arguments that gives what the kernel writes and
-returns, with derivatives of first and second order. Called by users. A kernel is read when it is called with arrays of new
-dtypes or ranks: specializations.py.
+In: a kernel that Numba compiles, unchanged. Out: a function of the same arguments that gives what the kernel writes
+and returns, with derivatives of first and second order. Called by users. A kernel is read when it is called with
+arrays of new dtypes or ranks: specializations.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..errors import ArgumentError, DtypeError
 from ..extend.custom_kernels import Described, Primitive
 from ..extend.scalar_code import python_function
 from ..graph.ir import literal_value
-from ..record.as_node import as_node, lists_hold
+from ..record.as_node import as_node
 from ..record.foreign_arrays import full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import kind_of
@@ -55,7 +55,9 @@ class KernelFunction:
         self._last: Specialization | None = None
         for name in (*inout, *constant):
             if name not in self.signature.parameters:
-                message = f"{self.__name__}() has no argument `{name}`; it takes {', '.join(self.signature.parameters)}."
+                message = (
+                    f"{self.__name__}() has no argument `{name}`; it takes {', '.join(self.signature.parameters)}."
+                )
                 raise ArgumentError(message)
 
     def __repr__(self) -> str:
@@ -67,8 +69,9 @@ class KernelFunction:
         Returns
         -------
         array, number, or tuple of these
-            The arrays that the kernel writes to, in the order of its arguments, and then the values that it returns. The
-            arrays of the caller stay as they are. ndarrays if all arguments are ndarrays and numbers, otherwise Tensors.
+            The arrays that the kernel writes to, in the order of its arguments, and then the values that it returns.
+            The arrays of the caller stay as they are. ndarrays if all arguments are ndarrays and numbers, otherwise
+            Tensors.
         """
         given = self._bound(args, kwargs)
         spec, inputs = self._specialization(given)
@@ -93,8 +96,8 @@ class KernelFunction:
                 found[name] = parameter.default
             elif self.shape is None:
                 message = (
-                    f"{self.__name__}() was called without `{name}`. Pass all arguments of the kernel, or give nb.kernel(..., "
-                    "shape=) a rule for the arrays that it writes to."
+                    f"{self.__name__}() was called without `{name}`. Pass all arguments of the kernel, or give "
+                    "nb.kernel(..., shape=) a rule for the arrays that it writes to."
                 )
                 raise ArgumentError(message)
         return found
@@ -114,9 +117,7 @@ class KernelFunction:
                 examples[name] = value
                 continue
             if kind_of(value) == "other":
-                message = (
-                    f"{self.__name__}() got a {full_name(value)} as `{name}`. Pass arrays and numbers; lists as np.array."
-                )
+                message = f"{self.__name__}() got a {full_name(value)} as `{name}`. Pass arrays and numbers."
                 raise DtypeError(message)
             if isinstance(value, Tensor):
                 node = as_node(value)
@@ -126,8 +127,8 @@ class KernelFunction:
                 shape, dtype = array.shape, array.dtype
             if dtype.kind not in "biuf" or dtype == np.float16:
                 message = (
-                    f"{self.__name__}() got `{name}` of {dtype}, of which no derivative is made. Pass float32, float64, "
-                    "integers or booleans; complex numbers as two arrays."
+                    f"{self.__name__}() got `{name}` of {dtype}, of which no derivative is made. Pass float32, "
+                    "float64, integers or booleans; complex numbers as two arrays."
                 )
                 raise DtypeError(message)
             nodes[name] = value
@@ -160,7 +161,9 @@ class KernelFunction:
                 message = f"{self.__name__}() was called without `{name}`, which it reads. Pass it."
                 raise ArgumentError(message)
 
-    def _left_out(self, names: Sequence[str], given: dict[str, Any]) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+    def _left_out(
+        self, names: Sequence[str], given: dict[str, Any]
+    ) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
         """The shapes and dtypes of the arrays that are left out, by the rule."""
         assert self.shape is not None
         arrays: list[Any] = []
@@ -183,8 +186,8 @@ class KernelFunction:
         many = answer if isinstance(answer, list) else [answer]
         if len(many) != len(names):
             message = (
-                f"The shape rule of {self.__name__}() gives {len(many)} arrays, but {len(names)} were left out of the call: "
-                f"{', '.join(names)}."
+                f"The shape rule of {self.__name__}() gives {len(many)} arrays, but {len(names)} were left out of the "
+                f"call: {', '.join(names)}."
             )
             raise ArgumentError(message)
         found: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
@@ -272,14 +275,16 @@ def kernel(
     Parameters
     ----------
     function : callable
-        A function compiled by `numba.njit`, or a plain one that Numba can compile. Without it, the result is a decorator.
+        A function compiled by `numba.njit`, or a plain one that Numba can compile. Without it, the result is a
+        decorator.
     inout : str or sequence of str
         Arguments that the kernel both reads and writes, for readers of your code: that they are written is checked.
     constant : str or sequence of str
         Arguments by which nothing is differentiated, such as masks and grids.
     shape : callable, optional
-        `shape(*arguments)` gives `(shape, dtype)` of the array that the kernel writes to, or a list of these; arrays are
-        described by `shape`, `dtype`, `ndim` and `size`. These arrays are then left out of calls, and begin as zeros.
+        `shape(*arguments)` gives `(shape, dtype)` of the array that the kernel writes to, or a list of these; arrays
+        are described by `shape`, `dtype`, `ndim` and `size`. These arrays are then left out of calls, and begin as
+        zeros.
     check : str
         When the derived gradient is compared with differences of the kernel: at the "first" gradient for each set of
         dtypes (about ten calls of the kernel), "always" or "never".
@@ -298,9 +303,9 @@ def kernel(
 
     Notes
     -----
-    The scheme is that of store and recompute for structured programs (Griewank and Walther, Evaluating Derivatives, 2008,
-    chapters 4 and 12): straight-line code is computed again, numbers that a loop carries are stored for each turn, and
-    overwritten elements of arrays are logged. Memory is the sum of the lengths of nested loops.
+    The scheme is that of store and recompute for structured programs (Griewank and Walther, Evaluating Derivatives,
+    2008, chapters 4 and 12): straight-line code is computed again, numbers that a loop carries are stored for each
+    turn, and overwritten elements of arrays are logged. Memory is the sum of the lengths of nested loops.
 
     Examples
     --------
@@ -337,6 +342,3 @@ def kernel(
 
         function = numba.njit(function)
     return KernelFunction(function, names[0], names[1], shape, check)
-
-
-__all__ = ["KernelFunction", "kernel", "lists_hold"]

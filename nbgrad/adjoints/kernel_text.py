@@ -1,7 +1,8 @@
 """Statements as Python that people and Numba read.
 
-In: a block of statements.py, the names of arguments and results. Out: the text of a function. Called by derived.py.
-Numbers that are used once are written where they are used, unless something that they depend on changes in between.
+In: a block of kernel_statements.py, the names of arguments and results. Out: the text of a function. Called by
+derived.py. Numbers that are used once are written where they are used, unless something that they depend on changes
+in between.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from .statements import (
+from .kernel_statements import (
     Alias,
     Atom,
     Block,
@@ -27,8 +28,9 @@ from .statements import (
     Statement,
     Store,
     While,
-    atoms_of,
     assigned,
+    atoms_of,
+    blocks_in,
     defined,
     is_name,
     loaded,
@@ -76,17 +78,19 @@ class _Writer:
                     lines.append(f"{pad}{name} = {text}")
 
         for position, statement in enumerate(body):
-            inner = [name for block in _blocks(statement) for one in walk(block) for name in atoms_of(one)]
+            inner = [name for block in blocks_in(statement) for one in walk(block) for name in atoms_of(one)]
             again = isinstance(statement, While)
             settle([name for name in pending if name in inner or (again and name in atoms_of(statement))])
-            changed = {defined(statement)} | (assigned([statement]) if inner or _blocks(statement) else set())
-            written = stored([statement]) | {one.array for one in walk([statement]) if isinstance(one, New | Copy | Alias | Room)}
+            changed = {defined(statement)} | (assigned([statement]) if inner or blocks_in(statement) else set())
+            written = stored([statement]) | {
+                one.array for one in walk([statement]) if isinstance(one, New | Copy | Alias | Room)
+            }
             own = set(atoms_of(statement))
             settle(
                 [
                     name
                     for name, (_, names, arrays) in pending.items()
-                    if (names & changed or arrays & written) and (name not in own or _blocks(statement))
+                    if (names & changed or arrays & written) and (name not in own or blocks_in(statement))
                 ]
             )
             if isinstance(statement, Set) and self.movable(statement, body[position + 1 :]):
@@ -101,8 +105,7 @@ class _Writer:
                     continue
             lines += self.lines(statement, pad, depth)
             for atom in own:
-                if atom in pending:
-                    del pending[atom]
+                pending.pop(atom, None)
         settle(pending)
         return lines
 
@@ -181,15 +184,9 @@ class _Writer:
                 ]
 
 
-def _blocks(statement: Statement) -> tuple[Block, ...]:
-    match statement:
-        case If(_, then, orelse):
-            return then, orelse
-        case For(_, _, body) | While(body):
-            return (body,)
-        case _:
-            return ()
-
-
 def _simple(text: str) -> bool:
-    return text.isidentifier() or text.replace(".", "").isdigit() or (text.endswith(("]", ")")) and text[0].isalpha() and " " not in text)
+    return (
+        text.isidentifier()
+        or text.replace(".", "").isdigit()
+        or (text.endswith(("]", ")")) and text[0].isalpha() and " " not in text)
+    )

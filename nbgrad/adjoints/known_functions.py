@@ -1,7 +1,7 @@
 """The functions that kernels may call on numbers, and nbgrad's primitives for them.
 
 In: a Python object, such as `math.sin`. Out: the primitive and the text of the call. Called by scalar_form.py and
-array_calls.py. Functions are recognised by identity, under whatever name a kernel has them.
+array_parts.py. Functions are recognised by identity, under whatever name a kernel has them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .statements import UNKNOWN
+from .kernel_statements import UNKNOWN
 
 
 class Known(NamedTuple):
@@ -23,8 +23,8 @@ class Known(NamedTuple):
 
 
 _MATH = (
-    "sin cos tan sinh cosh tanh exp expm1 log log2 log10 log1p sqrt erf erfc hypot copysign pow atan2 asin acos atan asinh "
-    "acosh atanh lgamma fabs gamma degrees radians fmod"
+    "sin cos tan sinh cosh tanh exp expm1 log log2 log10 log1p sqrt erf erfc hypot copysign pow atan2 asin acos atan "
+    "asinh acosh atanh lgamma fabs gamma degrees radians fmod"
 )
 _PRIMITIVES = {
     "pow": "power",
@@ -37,9 +37,9 @@ _PRIMITIVES = {
     "radians": "radians",
 }
 _NUMPY = (
-    "sin cos tan sinh cosh tanh exp exp2 expm1 log log2 log10 log1p sqrt cbrt hypot copysign power arctan2 arcsin arccos "
-    "arctan arcsinh arccosh arctanh absolute fabs add subtract multiply divide true_divide negative maximum minimum fmax "
-    "fmin remainder mod fmod floor_divide square reciprocal logaddexp logaddexp2"
+    "sin cos tan sinh cosh tanh exp exp2 expm1 log log2 log10 log1p sqrt cbrt hypot copysign power arctan2 arcsin "
+    "arccos arctan arcsinh arccosh arctanh absolute fabs add subtract multiply divide true_divide negative maximum "
+    "minimum fmax fmin remainder mod fmod floor_divide square reciprocal logaddexp logaddexp2"
 )
 _SYMBOLS = {
     "add": "{0} + {1}",

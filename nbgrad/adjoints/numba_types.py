@@ -1,7 +1,8 @@
 """The types of all names of a plain function, inferred by Numba.
 
 In: a plain function and Numba's types of its arguments. Out: the type of each name, and of the result. Called by
-scalar_form.py. Numba's own passes run as far as its type inference; nothing is compiled but the functions that it calls.
+scalar_form.py. Numba's own passes run as far as its type inference; nothing is compiled but the functions that it
+calls.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .jumps import RESULT
-from .plain_form import PlainFunction, Unsupported
+from .plain_form import PlainFunction, UnsupportedKernelError
 
 
 def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[str, Any]:
@@ -19,7 +20,7 @@ def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[st
 
     Raises
     ------
-    Unsupported
+    UnsupportedKernelError
         If Numba cannot infer the types.
     """
     from numba.core import types
@@ -44,9 +45,7 @@ def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[st
 
     name = f"plain_{function.name.strip('<>')}"
     namespace: dict[str, Any] = dict(function.objects)
-    returns = any(
-        isinstance(node, ast.Name) and node.id == RESULT for one in function.body for node in ast.walk(one)
-    )
+    returns = any(isinstance(node, ast.Name) and node.id == RESULT for one in function.body for node in ast.walk(one))
     text = function.text(name) + (f"    return {RESULT}\n" if returns else "")
     exec(compile(text, f"<plain form of {function.name}>", "exec"), namespace)
     context, target = cpu_target.typing_context, cpu_target.target_context
@@ -61,7 +60,7 @@ def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[st
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         shown = ", ".join(map(str, arguments))
         message = f"Numba cannot compile {function.name}() for ({shown}): {lines[0] if lines else error}"
-        raise Unsupported(message) from error
+        raise UnsupportedKernelError(message) from error
     found: dict[str, list[Any]] = {}
     for variable, kind in pipeline.state.typemap.items():
         if not variable.startswith("$"):

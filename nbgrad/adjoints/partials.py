@@ -1,8 +1,8 @@
 """The derivatives of operations on numbers, from nbgrad's one table of derivatives, as statements.
 
-In: an operation, the name of its result, and a cotangent or tangents. Out: statements, and the atoms of what the operands
-get. Called by reverse.py and tangent.py. A rule is asked once for each primitive and each combination of literal operands:
-it is recorded as a graph of numbers, simplified, and written with the names of the kernel.
+In: an operation, the name of its result, and a cotangent or tangents. Out: statements, and the atoms of what the
+operands get. Called by reverse.py and tangent.py. A rule is asked once for each primitive and each combination of
+literal operands: it is recorded as a graph of numbers, simplified, and written with the names of the kernel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..extend.numba_source import ANY, FLOATS, number_text
 from ..graph.differentiate import jvp, vjp
 from ..graph.ir import Node, elementwise, literal, literal_value, placeholder, topological
 from ..graph.simplify import simplify
-from .statements import UNKNOWN, Atom, Op, Set, Statement, is_name
+from .kernel_statements import UNKNOWN, Atom, Op, Set, Statement, is_name
 
 _F64 = np.dtype(np.float64)
 _COMPOSED: dict[str, Callable[..., Node]] = {
@@ -49,11 +49,6 @@ def _rule(name: str, given: tuple[float | None, ...], forward: bool) -> tuple[An
     return operands, result, seeds, [None if node is None else next(simple) for node in found]
 
 
-def differentiable(name: str) -> bool:
-    """Whether an operation of this name may have a derivative that is not zero."""
-    return bool(name)
-
-
 def operand_value(atom: Atom) -> float | None:
     """The value of a literal operand; None for a name."""
     if is_name(atom) or atom.startswith(("math.", "-math.", "np.")):
@@ -67,7 +62,9 @@ class Partials:
     def __init__(self, fresh: Callable[[str], str]) -> None:
         self.fresh = fresh
 
-    def cotangents(self, op: Op, result: Atom, g: Atom, wanted: Sequence[bool], out: list[Statement]) -> list[Atom | None]:
+    def cotangents(
+        self, op: Op, result: Atom, g: Atom, wanted: Sequence[bool], out: list[Statement]
+    ) -> list[Atom | None]:
         """What each wanted operand gets of the cotangent `g` of the result; None for nothing."""
         if op.name == "alias":
             return [g if wanted[0] else None]
@@ -80,7 +77,9 @@ class Partials:
         operands, node, (seed,), found = _rule(op.name, self.literals(op), False)
         return self.written(op, result, operands, node, {seed: g}, found, wanted, out)
 
-    def tangents(self, op: Op, result: Atom, tangents: Sequence[Atom | None], out: list[Statement]) -> list[Atom | None]:
+    def tangents(
+        self, op: Op, result: Atom, tangents: Sequence[Atom | None], out: list[Statement]
+    ) -> list[Atom | None]:
         """What the tangent of each operand gives to that of the result."""
         if op.name == "alias":
             return [tangents[0]]
@@ -120,7 +119,7 @@ class Partials:
         texts.update(zip(operands, op.args, strict=True))
         free = iter(found)
         chosen: list[Atom | None] = []
-        for value, operand, asked in zip(self.literals(op), operands, wanted, strict=True):
+        for value, asked in zip(self.literals(op), wanted, strict=True):
             node_of = None if value is not None else next(free)
             if node_of is None or not asked:
                 chosen.append(None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from .jumps import without_jumps
 Statements = list[ast.stmt]
 
 
-class Unsupported(ArgumentError):
+class UnsupportedKernelError(ArgumentError):
     """A kernel has a part of which no derivative can be made."""
 
 
@@ -65,7 +65,7 @@ class PlainFunction:
     def refuse(self, node: ast.AST, what: str) -> Any:
         """Raise the error that names the place of a piece of the text."""
         message = f"{self.code.place(node)} {what}"
-        raise Unsupported(message)
+        raise UnsupportedKernelError(message)
 
     def text(self, name: str) -> str:
         """The plain function as text."""
@@ -97,11 +97,11 @@ class PlainFunction:
             case ast.Expr(ast.Call() as call):
                 out.append(ast.Expr(self.operation(call, out)))
             case ast.Assign(targets, value):
-                found = self.value(value, out, keep_tuple=True)
+                found = self.value(value, out)
                 for target in targets:
                     self.assign(target, found, out)
             case ast.AnnAssign(target, _, value) if value is not None:
-                self.assign(target, self.value(value, out, keep_tuple=True), out)
+                self.assign(target, self.value(value, out), out)
             case ast.AugAssign(target, op, value):
                 self.augmented(target, op, value, out)
             case ast.If(test, then, orelse):
@@ -228,7 +228,7 @@ class PlainFunction:
             return self.operation(expression, out)
         return self.atom(expression, out)
 
-    def value(self, expression: ast.expr, out: Statements, keep_tuple: bool = False) -> ast.expr:
+    def value(self, expression: ast.expr, out: Statements) -> ast.expr:
         """A plain operation, or an atom, with the value of an expression."""
         known = self.object_of(expression)
         if known is not MISSING:
@@ -288,9 +288,7 @@ class PlainFunction:
             inner: Statements = []
             inner.append(ast.Assign([ast.Name(name, ast.Store())], self.value(value, inner)))
             test = ast.Name(name, ast.Load())
-            place.append(
-                ast.If(test, inner, []) if isinstance(op, ast.And) else ast.If(test, [ast.Pass()], inner)
-            )
+            place.append(ast.If(test, inner, []) if isinstance(op, ast.And) else ast.If(test, [ast.Pass()], inner))
             place = inner
         return ast.Name(name, ast.Load())
 
@@ -302,7 +300,9 @@ class PlainFunction:
 
         def part(one: ast.expr) -> ast.expr:
             if isinstance(one, ast.Slice):
-                bounds = [None if bound is None else self.atom(bound, out) for bound in (one.lower, one.upper, one.step)]
+                bounds = [
+                    None if bound is None else self.atom(bound, out) for bound in (one.lower, one.upper, one.step)
+                ]
                 return ast.Slice(*bounds)
             return self.atom(one, out)
 
@@ -345,7 +345,11 @@ class PlainFunction:
         """The name of an object."""
         if id(found) not in self._names:
             shown = getattr(found, "__name__", type(found).__name__)
-            name = shown if shown.isidentifier() and shown not in self._locals | self.objects.keys() else self.fresh("object")
+            name = (
+                shown
+                if shown.isidentifier() and shown not in self._locals | self.objects.keys()
+                else self.fresh("object")
+            )
             self._names[id(found)] = name
             self.objects[name] = found
         return ast.Name(self._names[id(found)], ast.Load())
@@ -355,6 +359,3 @@ def _is_sequence(call: ast.Call) -> bool:
     """Whether a call by its name makes a sequence to loop over."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     return name in ("range", "prange", "zip", "enumerate")
-
-
-Refuse = Callable[[ast.AST, str], Any]

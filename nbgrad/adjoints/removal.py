@@ -1,7 +1,7 @@
 """Statements that something needs, without those that nothing does.
 
 In: a block, and the names that are asked for. Out: the block without what none of them depends on: values stored for
-nothing, whole loops whose results are not read. Called by reverse.py and tangent.py, which write everything that may be
+nothing, whole loops whose results are not read. Called by reverse.py and derived.py, which write everything that may be
 needed, and leave the choice to this pass.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .statements import (
+from .kernel_statements import (
     Alias,
     Atom,
     Block,
@@ -27,8 +27,8 @@ from .statements import (
     Store,
     While,
     atoms_of,
-    breaks,
     is_name,
+    walk,
 )
 
 _Uses = tuple[str, ...]
@@ -126,7 +126,7 @@ def with_plain_copies(block: Block) -> Block:
         written = _written(block)
         copies = {
             statement.array: statement.source
-            for statement in _walk(block)
+            for statement in walk(block)
             if isinstance(statement, Copy) and statement.array not in written and statement.source not in written
         }
         if not copies:
@@ -134,23 +134,10 @@ def with_plain_copies(block: Block) -> Block:
         block = _aliased(block, copies)
 
 
-def _walk(block: Block) -> Iterable[Statement]:
-    for statement in block:
-        yield statement
-        match statement:
-            case If(_, then, orelse):
-                yield from _walk(then)
-                yield from _walk(orelse)
-            case For(_, _, body) | While(body):
-                yield from _walk(body)
-            case _:
-                pass
-
-
 def _written(block: Block) -> set[str]:
     """The arrays whose elements change, under any of their names."""
-    found = {statement.array for statement in _walk(block) if isinstance(statement, Store)}
-    pairs = [(one.array, one.source) for one in _walk(block) if isinstance(one, Alias)]
+    found = {statement.array for statement in walk(block) if isinstance(statement, Store)}
+    pairs = [(one.array, one.source) for one in walk(block) if isinstance(one, Alias)]
     changed = True
     while changed:
         changed = False
@@ -176,6 +163,3 @@ def _aliased(block: Block, copies: dict[str, Atom]) -> Block:
             case _:
                 found.append(statement)
     return tuple(found)
-
-
-__all__ = ["breaks", "with_plain_copies", "without_unused"]

@@ -3,28 +3,26 @@
 In: a `ScalarForm`, and the arguments whose cotangents are asked for. Out: `Adjoint`. Called by derived.py.
 
 A block that is run backwards is run forward first, from its state at the start, with a new name for each value; so
-straight-line code and branches need no memory. Then come the adjoints of its statements, in reverse order. A loop is run
-forward once, while the numbers that it carries are stored, and then turn by turn backwards: these numbers are read, and its
-body is a block that is run backwards. So memory is the sum of the lengths of nested loops, not their product, at the price
-of one more forward run for each level. Elements of arrays that are overwritten are had again by array_plans.py.
+straight-line code and branches need no memory. Then come the adjoints of its statements, in reverse order. A loop is
+run forward once, while the numbers that it carries are stored, and then turn by turn backwards: these numbers are
+read, and its body is a block that is run backwards. So memory is the sum of the lengths of nested loops, not their
+product, at the price of one more forward run for each level. Elements of arrays that are overwritten are had again by
+array_plans.py.
 
-Every value has one cotangent, named after it with `_b`. Only values that have received one send it on. What is written but
-not needed is removed at the end (removal.py).
+Every value has one cotangent, named after it with `_b`. Only values that have received one send it on. What is
+written but not needed is removed at the end (removal.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from .array_plans import Arrays, Plan, plans
+from .array_plans import Arrays
 from .array_values import View
-from .dataflow import active_names, is_float, live_in_turns
-from .partials import Partials
-from .plain_form import Unsupported
-from .removal import with_plain_copies, without_unused
-from .scalar_form import ScalarForm
-from .statements import (
+from .cotangents import Backward, Names, Scope, Values, bar, zero_of
+from .dataflow import is_float
+from .kernel_form import ScalarForm
+from .kernel_statements import (
     UNKNOWN,
     Alias,
     Atom,
@@ -38,19 +36,19 @@ from .statements import (
     Load,
     New,
     Op,
-    Room,
     Set,
     Statement,
     Store,
     While,
     assigned,
-    breaks,
     copied,
     is_name,
     loaded,
-    made,
     stored,
 )
+from .plain_form import UnsupportedKernelError
+from .removal import with_plain_copies, without_unused
+from .reverse_loops import ReverseLoop
 
 
 @dataclass(frozen=True)
@@ -82,75 +80,13 @@ class Adjoint:
     dtypes: dict[str, str]
 
 
-@dataclass
-class _Scope:
-    """The values of one block, and those that have a cotangent."""
-
-    parent: _Scope | None = None
-    mine: set[str] = field(default_factory=set)
-    open: set[str] = field(default_factory=set)
-    demanded: dict[str, None] = field(default_factory=dict)
-
-    def is_open(self, name: str) -> bool:
-        """Whether a value has a cotangent here."""
-        return name in self.open or (name not in self.mine and self.parent is not None and self.parent.is_open(name))
-
-
-Names = dict[str, Atom]
-Backward = Callable[[list[Statement]], None]
-
-
-def bar(name: str) -> str:
-    """The name of a cotangent."""
-    return f"{name}_b"
-
-
 def reverse(form: ScalarForm, wanted: list[str]) -> Adjoint:
     """The reverse kernel for some of the arguments."""
     return _Reverse(form, wanted).adjoint()
 
 
-class _Reverse:
-    def __init__(self, form: ScalarForm, wanted: list[str]) -> None:
-        self.form = form
-        self.wanted = wanted
-        self.dtypes = dict(form.dtypes)
-        self.ranks = dict(form.ranks)
-        self.active = active_names(form.body, wanted, form.dtypes)
-        self.values: dict[str, str] = {}
-        """The number of the kernel that each new name is a value of."""
-        self.count = 0
-        self.depth = 0
-        self.logs: dict[str, int] = {}
-        self.head: list[Statement] = []
-        self.partials = Partials(lambda dtype: self.new("g", dtype))
-
-    # ----- Names -----
-
-    def new(self, base: str, dtype: str) -> str:
-        """A new name of a number."""
-        name = base
-        while name in self.dtypes:
-            self.count += 1
-            name = f"{base}_{self.count}"
-        self.dtypes[name] = dtype
-        return name
-
-    def value_of(self, base: str) -> str:
-        """A new name for a value of a number of the kernel."""
-        name = self.new(base, self.form.dtypes[base])
-        self.values[name] = base
-        if base in self.active:
-            self.active.add(name)
-        return name
-
-    def is_active(self, atom: Atom) -> bool:
-        """Whether a value carries a derivative."""
-        return atom in self.active and is_float(self.dtypes.get(atom))
-
-    def snapshot(self) -> tuple[int, dict[str, str], set[str], list[Statement], dict[str, int]]:
-        """All that writing statements changes."""
-        return self.count, dict(self.dtypes), set(self.active), list(self.head), dict(self.logs)
+class _Reverse(Values):
+    """Runs blocks backwards."""
 
     # ----- The whole kernel -----
 
@@ -165,7 +101,7 @@ class _Reverse:
                 self.ranks[f"{name}_w"] = form.ranks[name]
                 self.dtypes[f"{name}_w"] = form.dtypes[name]
                 self.head.append(Copy(f"{name}_w", name))
-        scope = _Scope(mine=set(form.parameters))
+        scope = Scope(mine=set(form.parameters))
         forward: list[Statement] = []
         ver: Names = {name: name for name in form.parameters if name not in form.ranks}
         backward = self.block(form.body, ver, state, scope, forward)
@@ -212,36 +148,9 @@ class _Reverse:
             body = (For(turns[axis], count, body),)
         out += body
 
-    # ----- Cotangents -----
-
-    def add(self, value: Atom, g: Atom, scope: _Scope, out: list[Statement]) -> None:
-        """Add to the cotangent of a value."""
-        if not is_name(value) or not self.is_active(value):
-            return
-        name = bar(value)
-        self.dtypes[name] = "float64"
-        if not scope.is_open(value):
-            if value in scope.mine:
-                scope.open.add(value)
-                out.append(Set(name, copied(g)))
-                return
-            scope.demanded[value] = None
-        out.append(Set(name, Op("add", (name, g), "{0} + {1}")))
-
-    def require(self, values: dict[str, None], scope: _Scope, out: list[Statement]) -> None:
-        """Let values have a cotangent here, to which a block inside adds."""
-        for value in values:
-            if scope.is_open(value):
-                continue
-            if value in scope.mine:
-                scope.open.add(value)
-                out.append(Set(bar(value), copied("0.0")))
-            else:
-                scope.demanded[value] = None
-
     # ----- Blocks -----
 
-    def block(self, body: Block, ver: Names, state: Arrays, scope: _Scope, out: list[Statement]) -> Backward:
+    def block(self, body: Block, ver: Names, state: Arrays, scope: Scope, out: list[Statement]) -> Backward:
         """Run a block forward; gives what runs it backwards."""
         steps: list[Backward] = []
         after = [set(state.later)]
@@ -264,7 +173,7 @@ class _Reverse:
         return backward
 
     def statement(
-        self, statement: Statement, ver: Names, state: Arrays, scope: _Scope, out: list[Statement]
+        self, statement: Statement, ver: Names, state: Arrays, scope: Scope, out: list[Statement]
     ) -> Backward | None:
         """Run one statement forward."""
         match statement:
@@ -275,9 +184,9 @@ class _Reverse:
             case If():
                 return self.branch(statement, ver, state, scope, out)
             case For(turn, count, body):
-                return _Loop(self, turn, self.now(count, ver), body, ver, state, scope, out).backward
+                return ReverseLoop(self, turn, self.now(count, ver), body, ver, state, scope, out).backward
             case While(body):
-                return _Loop(self, None, None, body, ver, state, scope, out).backward
+                return ReverseLoop(self, None, None, body, ver, state, scope, out).backward
             case New(array, shape, dtype, fill):
                 shape = tuple([self.now(one, ver) for one in shape])
                 fill = self.now(fill, ver) if fill else fill
@@ -307,7 +216,7 @@ class _Reverse:
                 return Extent(state.name(array), axis)
 
     def number(
-        self, target: str, value: Expression, ver: Names, state: Arrays, scope: _Scope, out: list[Statement]
+        self, target: str, value: Expression, ver: Names, state: Arrays, scope: Scope, out: list[Statement]
     ) -> Backward | None:
         """A number gets a value."""
         found = self.expression(value, ver, state)
@@ -337,10 +246,10 @@ class _Reverse:
         if found.name == UNKNOWN:
             shown = found.text.split("(")[0]
             message = (
-                f"{self.form.name}() calls {shown}(), of which no derivative is known here. Give nb.primitive a rule, or "
-                "write it out."
+                f"{self.form.name}() calls {shown}(), of which no derivative is known here. Give nb.primitive a rule, "
+                "or write it out."
             )
-            raise Unsupported(message)
+            raise UnsupportedKernelError(message)
         op = found
 
         def backward(out: list[Statement]) -> None:
@@ -358,9 +267,7 @@ class _Reverse:
             return not is_float(self.form.dtypes[target]) or "." in atom or "e" in atom
         return self.dtypes.get(atom) == self.form.dtypes[target]
 
-    def store(
-        self, statement: Store, ver: Names, state: Arrays, scope: _Scope, out: list[Statement]
-    ) -> Backward:
+    def store(self, statement: Store, ver: Names, state: Arrays, scope: Scope, out: list[Statement]) -> Backward:
         """An element of an array gets a value."""
         array, add = statement.array, statement.add
         index = tuple([self.now(one, ver) for one in statement.index])
@@ -385,11 +292,11 @@ class _Reverse:
 
         return backward
 
-    def branch(self, statement: If, ver: Names, state: Arrays, scope: _Scope, out: list[Statement]) -> Backward:
+    def branch(self, statement: If, ver: Names, state: Arrays, scope: Scope, out: list[Statement]) -> Backward:
         """One of two blocks."""
         test = self.now(statement.test, ver)
         seen, names = set(state.seen), dict(state.names)
-        scopes = (_Scope(scope), _Scope(scope))
+        scopes = (Scope(scope), Scope(scope))
         versions: list[Names] = []
         forward: list[list[Statement]] = []
         steps: list[Backward] = []
@@ -423,7 +330,7 @@ class _Reverse:
             name = self.value_of(number)
             scope.mine.add(name)
             for lines, value in zip(forward, both_values, strict=True):
-                lines.append(Set(name, copied(value if value is not None else _zero(self.form.dtypes[number]))))
+                lines.append(Set(name, copied(value if value is not None else zero_of(self.form.dtypes[number]))))
             ver[number] = name
             merges.append((name, {str(k): value for k, value in enumerate(both_values) if value is not None}))
         out.append(If(test, tuple(forward[0]), tuple(forward[1])))
@@ -443,292 +350,3 @@ class _Reverse:
                 out.append(If(test, tuple(sides[0]), tuple(sides[1])))
 
         return backward
-
-
-def _zero(dtype: str) -> Atom:
-    return "0.0" if is_float(dtype) else "False" if dtype == "bool" else "0"
-
-
-class _Loop:
-    """A loop: its forward run is written when this is made, `backward` writes the other one."""
-
-    def __init__(
-        self,
-        outer: _Reverse,
-        turn: str | None,
-        count: Atom | None,
-        body: Block,
-        ver: Names,
-        state: Arrays,
-        scope: _Scope,
-        out: list[Statement],
-    ) -> None:
-        self.outer = outer
-        outer.count += 1
-        self.serial = outer.count
-        self.turn, self.count, self.body, self.scope = turn, count, body, scope
-        self.before = dict(ver)
-        self.nested = outer.depth > 0
-        self.counted = turn is None or breaks(body)
-        names = assigned(body) - ({turn} if turn else set())
-        header = live_in_turns(body, frozenset())
-        self.carried = sorted(name for name in names if name in ver or name in header)
-        self.plans = plans(body, turn, state)
-        self.inner = Arrays(names=dict(state.names), skipped=set(state.skipped))
-        self.logged: list[str] = []
-        self.undone: list[str] = []
-        """Arrays that must be as before the loop when it has run backwards, and are no more touched by it."""
-        self.copies: dict[str, str] = {}
-        own = made(body)
-        for array, plan in self.plans.items():
-            must_keep = array in state.kept or array in state.seen
-            match plan:
-                case Plan.NOT_READ:
-                    self.inner.skipped.add(array)
-                    if must_keep and array in state.later:
-                        self.logged.append(array)
-                        self.undone.append(array)
-                case Plan.OWN:
-                    self.copies[array] = f"{array}_s{self.serial}"
-                    outer.ranks[self.copies[array]] = outer.ranks[array]
-                    outer.dtypes[self.copies[array]] = outer.form.dtypes[array]
-                    if must_keep:
-                        self.inner.kept.add(array)
-                case Plan.REFILLED:
-                    if must_keep:
-                        self.logged.append(array)
-                        self.undone.append(array)
-                case Plan.LOGGED:
-                    self.logged.append(array)
-                    self.inner.kept.add(array)
-        self.not_repeated = {
-            array
-            for array, plan in self.plans.items()
-            if plan is Plan.NOT_READ and array not in state.later
-        } | (state.skipped - own)
-        for array, copy in self.copies.items():
-            out.append(Copy(copy, state.name(array)))
-        state.names.update(self.copies)
-        self.state_names = dict(state.names)
-        self.after = {name: self.name(name) for name in sorted(names | ({turn} if turn else set()))}
-        self.total = self.run_forward(ver, out)
-        for name, value in self.after.items():
-            ver[name] = value
-            scope.mine.add(value)
-
-    def name(self, number: str) -> str:
-        """The name in the forward run of a number."""
-        return self.outer.value_of(number)
-
-    # ----- Forward -----
-
-    def run_forward(self, ver: Names, out: list[Statement]) -> Atom:
-        """Write the forward run; gives the number of turns."""
-        outer, serial = self.outer, self.serial
-        for name in self.carried:
-            start = ver.get(name, _zero(outer.form.dtypes[name]))
-            out.append(Set(self.after[name], copied(start)))
-        self.tapes = {name: f"tape_{name}_{serial}" for name in self.carried}
-        self.marks = {array: f"mark_{array}_{serial}" for array in self.logged}
-        for array in self.logged:
-            self.start_log(array)
-        first: list[Statement] = []
-        if self.counted:
-            done = outer.new(f"turns_{serial}", "int64")
-            place: Atom = outer.new(f"turn_{serial}", "int64")
-            out.append(Set(done, copied("0")))
-            first += [Set(place, copied(done)), Set(done, Op("", (done, "1"), "{0} + {1}"))]
-        else:
-            done, place = self.count or "0", self.after[self.turn or ""]
-        kept = [(tape, outer.form.dtypes[name], self.after[name]) for name, tape in self.tapes.items()]
-        kept += [(mark, "int64", f"top_{self.state_names.get(a, a)}") for a, mark in self.marks.items()]
-        for tape, dtype, value in kept:
-            self.allocate(tape, dtype, out)
-            if self.counted:
-                first.append(Room(tape, done, True))
-            first.append(Store(tape, (place,), value))
-        body = (*first, *self.mutable(self.body))
-        if self.turn is not None:
-            assert self.count is not None
-            out.append(For(self.after[self.turn], self.count, body))
-        else:
-            out.append(While(body))
-        return done
-
-    def allocate(self, tape: str, dtype: str, out: list[Statement]) -> None:
-        """Make room for one number a turn."""
-        self.outer.dtypes[tape] = dtype
-        self.outer.ranks[tape] = 1
-        if self.nested or self.counted:
-            self.outer.head.append(New(tape, ("0",), dtype))
-            if not self.counted:
-                assert self.count is not None
-                out.append(Room(tape, self.count, False))
-            return
-        assert self.count is not None
-        length = self.outer.new("length", "int64")
-        out += [Set(length, Op("", (self.count,), "max({0}, 0)")), New(tape, (length,), dtype)]
-
-    def start_log(self, array: str) -> None:
-        """Have a log of the overwritten elements of an array."""
-        outer = self.outer
-        name = self.state_names.get(array, array)
-        if name in outer.logs:
-            return
-        outer.logs[name] = rank = outer.ranks[array]
-        outer.dtypes[f"top_{name}"] = "int64"
-        outer.dtypes[f"log_{name}"] = outer.form.dtypes[array]
-        outer.head.append(Set(f"top_{name}", copied("0")))
-        outer.head.append(New(f"log_{name}", ("0",), outer.form.dtypes[array]))
-        for axis in range(rank):
-            outer.dtypes[f"log{axis}_{name}"] = "int64"
-            outer.head.append(New(f"log{axis}_{name}", ("0",), "int64"))
-
-    def mutable(self, body: Block) -> Block:
-        """The statements of the forward run, on variables; overwritten elements are logged."""
-        here = self.after
-
-        def atom(one: Atom) -> Atom:
-            return (here.get(one) or self.before.get(one, one)) if is_name(one) else one
-
-        def array(one: str) -> str:
-            return self.state_names.get(one, one)
-
-        def expression(value: Expression) -> Expression:
-            match value:
-                case Op(name, args, text, arrays):
-                    return Op(name, tuple(map(atom, args)), text, tuple(map(array, arrays)))
-                case Load(source, index):
-                    return Load(array(source), tuple(map(atom, index)))
-                case Extent(source, axis):
-                    return Extent(array(source), axis)
-
-        found: list[Statement] = []
-        for statement in body:
-            match statement:
-                case Set(target, value):
-                    found.append(Set(here[target], expression(value)))
-                case Store(target, index, value, add):
-                    if target in self.not_repeated:
-                        continue
-                    where, place = array(target), tuple(map(atom, index))
-                    if target in self.logged:
-                        found += self.log(where, place)
-                    found.append(Store(where, place, atom(value), add))
-                case If(test, then, orelse):
-                    found.append(If(atom(test), self.mutable(then), self.mutable(orelse)))
-                case For(turn, count, inner):
-                    found.append(For(here[turn], atom(count), self.mutable(inner)))
-                case While(inner):
-                    found.append(While(self.mutable(inner)))
-                case New(made_array, shape, dtype, fill):
-                    found.append(New(made_array, tuple(map(atom, shape)), dtype, atom(fill) if fill else fill))
-                case Break():
-                    found.append(statement)
-                case _:
-                    raise AssertionError(statement)
-        return tuple(found)
-
-    def log(self, array: str, index: tuple[Atom, ...]) -> list[Statement]:
-        """Keep an element that is overwritten."""
-        outer = self.outer
-        top = f"top_{array}"
-        more = outer.new("more", "int64")
-        old = outer.new("old", outer.dtypes[f"log_{array}"])
-        lines: list[Statement] = [Set(more, Op("", (top, "1"), "{0} + {1}")), Room(f"log_{array}", more, True)]
-        lines += [Set(old, Load(array, index)), Store(f"log_{array}", (top,), old)]
-        for axis, one in enumerate(index):
-            lines += [Room(f"log{axis}_{array}", more, True), Store(f"log{axis}_{array}", (top,), one)]
-        return [*lines, Set(top, copied(more))]
-
-    # ----- Backward -----
-
-    def undo(self, array: str, mark: str, place: Atom, out: list[Statement]) -> None:
-        """Put the elements back that were overwritten since a mark."""
-        outer = self.outer
-        name = self.state_names.get(array, array)
-        top = f"top_{name}"
-        start, count, step = (outer.new(base, "int64") for base in ("start", "count", "step"))
-        old = outer.new("old", outer.dtypes[f"log_{name}"])
-        lines: list[Statement] = [Set(top, Op("", (top, "1"), "{0} - {1}")), Set(old, Load(f"log_{name}", (top,)))]
-        index: list[str] = []
-        for axis in range(outer.logs[name]):
-            index.append(outer.new("at", "int64"))
-            lines.append(Set(index[-1], Load(f"log{axis}_{name}", (top,))))
-        lines.append(Store(name, tuple(index), old))
-        out += [
-            Set(start, Load(mark, (place,))),
-            Set(count, Op("", (top, start), "{0} - {1}")),
-            For(step, count, tuple(lines)),
-        ]
-
-    def backward(self, out: list[Statement]) -> None:
-        """Write the backward run."""
-        outer = self.outer
-        running = {name for name, value in self.after.items() if value in self.scope.open}
-        while True:
-            before = outer.snapshot()
-            inner = _Scope(self.scope)
-            lines, fed = self.turn_backward(running, inner)
-            if fed <= running:
-                break
-            running |= fed
-            outer.count, outer.dtypes, outer.active, outer.head, outer.logs = before
-        for array in self.undone:
-            mark = self.marks[array]
-            check = outer.new("any", "bool")
-            inside: list[Statement] = []
-            self.undo(array, mark, "0", inside)
-            out += [Set(check, Op("", (self.total, "0"), "{0} > {1}")), If(check, tuple(inside), ())]
-        self.require_running(running, out)
-        outer.require(inner.demanded, self.scope, out)
-        out.append(For(self.place, self.total, tuple(lines), backwards=True))
-        for name in sorted(running):
-            if name in self.before and self.after[name] in self.scope.open:
-                outer.add(self.before[name], bar(self.after[name]), self.scope, out)
-
-    def require_running(self, running: set[str], out: list[Statement]) -> None:
-        """Give the sums that run from turn to turn their first value."""
-        for name in sorted(running):
-            value = self.after[name]
-            if value not in self.scope.open:
-                self.scope.open.add(value)
-                self.outer.dtypes[bar(value)] = "float64"
-                out.append(Set(bar(value), copied("0.0")))
-
-    def turn_backward(self, running: set[str], inner: _Scope) -> tuple[list[Statement], set[str]]:
-        """The backward run of one turn, and the carried numbers that it sends cotangents to."""
-        outer = self.outer
-        lines: list[Statement] = []
-        self.place = outer.new(f"back_{self.serial}", "int64")
-        ver = {name: value for name, value in self.before.items() if name not in self.after}
-        starts: dict[str, str] = {}
-        for name in self.carried:
-            starts[name] = ver[name] = outer.value_of(name)
-            inner.mine.add(ver[name])
-            lines.append(Set(ver[name], Load(self.tapes[name], (self.place,))))
-        if self.turn is not None:
-            ver[self.turn] = self.place
-        for array in self.logged:
-            if array not in self.undone:
-                self.undo(array, self.marks[array], self.place, lines)
-        state = Arrays(
-            dict(self.inner.names), set(self.inner.skipped), set(self.inner.kept), set(self.inner.seen), set()
-        )
-        outer.depth += 1
-        step = outer.block(self.body, ver, state, inner, lines)
-        back: list[Statement] = []
-        for name in sorted(running):
-            if name in ver:
-                outer.add(ver[name], bar(self.after[name]), inner, back)
-        step(back)
-        outer.depth -= 1
-        fed = {name for name, value in starts.items() if value in inner.open and outer.is_active(value)}
-        for name in sorted(running):
-            start = starts.get(name)
-            again = bar(start) if start is not None and start in inner.open else "0.0"
-            back.append(Set(bar(self.after[name]), copied(again)))
-        return [*lines, *back], fed
-
-
-__all__ = ["Adjoint", "bar", "reverse"]

@@ -5,7 +5,7 @@ In: a specialization. Out: `RuleText`. Called by kernel.py.
 
 from __future__ import annotations
 
-from .reverse import bar
+from .cotangents import bar
 from .specializations import Specialization
 
 
@@ -59,11 +59,13 @@ class RuleText:
         for output in adjoint.seeds:
             ndim = getattr(form.results[output], "ndim", 0)
             arguments.append(seeds[output] if ndim else f"{seeds[output]}[()]")
-        call = f"{derived.name}({', '.join([*arguments[: len(form.parameters)], *bars, *arguments[len(form.parameters) :]])})"
+        seeds_from = len(form.parameters)
+        call = f"{derived.name}({', '.join([*arguments[:seeds_from], *bars, *arguments[seeds_from:]])})"
         if adjoint.numbers:
             lines.append(f"    numbers = {call}")
             lines += [f"    {gradients[name]}[...] = numbers[{k}]" for k, name in enumerate(adjoint.numbers)]
         else:
             lines.append(f"    {call}")
-        head = f'"""The reverse kernel of {form.name}(), written by nbgrad."""\n\nimport math\n\nimport numpy as np\nfrom numba import njit'
-        return f"{head}\n\n\n{derived.source}\n\n" + "\n".join(lines) + "\n"
+        head = f'"""The reverse kernel of {form.name}(), written by nbgrad."""'
+        imports = "import math\n\nimport numpy as np\nfrom numba import njit"
+        return f"{head}\n\n{imports}\n\n\n{derived.source}\n\n" + "\n".join(lines) + "\n"

@@ -1,10 +1,11 @@
 """Kernels as statements on numbers: arrays taken apart, calls of other compiled functions written out.
 
-In: a kernel, a Python function that Numba compiles, and its arguments. Out: `ScalarForm`: blocks of statements.py, the
-dtypes of all names, the results. Called by derived.py. What arrays do is in array_calls.py.
+In: a kernel, a Python function that Numba compiles, and its arguments. Out: `ScalarForm`: blocks of
+kernel_statements.py, the dtypes of all names, the results. Called by derived.py. Expressions are in
+kernel_expressions.py, arrays in array_parts.py and array_functions.py.
 
-Every function is taken apart under names of its own. A variable that holds a number is a number; one that holds an array
-is known as a `View` of it, and one that holds a tuple as its parts, while the text is read.
+Every function is taken apart under names of its own. A variable that holds a number is a number; one that holds an
+array is known as a `View` of it, and one that holds a tuple as its parts, while the text is read.
 """
 
 from __future__ import annotations
@@ -12,22 +13,18 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from ..extend.scalar_code import python_function, scalar_code
-from .array_calls import ArrayCalls
-from .array_values import Along, Elementwise, Object, Unclear, Value, View
+from .array_values import Elementwise, Object, Unclear, Value, View
 from .jumps import RESULT
-from .known_functions import OPERATORS, known_functions
-from .numba_types import inferred_types
-from .plain_form import PlainFunction, Unsupported
-from .statements import (
+from .kernel_expressions import Expressions
+from .kernel_form import Frame, ScalarForm, dtype_name, literal_dtype
+from .kernel_statements import (
     RESERVED,
-    UNKNOWN,
     Atom,
     Block,
     Break,
@@ -38,60 +35,14 @@ from .statements import (
     Op,
     Set,
     Statement,
-    Store,
     While,
     copied,
     is_name,
-    stored,
 )
+from .numba_types import inferred_types
+from .plain_form import PlainFunction, UnsupportedKernelError
 
-FLOATS = ("float32", "float64")
-
-
-@dataclass
-class ScalarForm:
-    """A kernel as statements.
-
-    Attributes
-    ----------
-    name : str
-        The kernel's name.
-    parameters : list of str
-        Its arguments, those that are numbers or arrays.
-    results : list of str or View
-        What it returns: numbers, and arrays.
-    dtypes : dict
-        The dtype of each number and of the elements of each array.
-    ranks : dict
-        The number of axes of each array.
-    objects : dict
-        Objects that the text refers to, by name.
-    """
-
-    name: str
-    parameters: list[str]
-    body: Block = ()
-    results: list[Any] = field(default_factory=list)
-    dtypes: dict[str, str] = field(default_factory=dict)
-    ranks: dict[str, int] = field(default_factory=dict)
-    objects: dict[str, Any] = field(default_factory=dict)
-    count: int = 0
-
-    @property
-    def written(self) -> list[str]:
-        """The arguments that are arrays and are written to."""
-        found = stored(self.body)
-        return [name for name in self.parameters if name in found]
-
-    @property
-    def same(self) -> dict[int, str]:
-        """The results that are arguments which the kernel has written to."""
-        written = self.written
-        return {
-            k: result.array
-            for k, result in enumerate(self.results)
-            if isinstance(result, View) and result.whole and result.array in written
-        }
+_MISSING = object()
 
 
 def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
@@ -106,7 +57,7 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
 
     Raises
     ------
-    Unsupported
+    UnsupportedKernelError
         If a part of the kernel has no derivative here; the error names its line.
     """
     import numba
@@ -117,8 +68,10 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
     kinds: list[Any] = []
     for name, value in arguments.items():
         if name in RESERVED:
-            message = f"{form.name}() has an argument `{name}`, the name of a function that derivatives call. Rename it."
-            raise Unsupported(message)
+            message = (
+                f"{form.name}() has an argument `{name}`, the name of a function that derivatives call. Rename it."
+            )
+            raise UnsupportedKernelError(message)
         if isinstance(value, np.ndarray):
             form.parameters.append(name)
             kind = numba.types.Array(numba.from_dtype(value.dtype), value.ndim, "C")
@@ -144,73 +97,29 @@ def name_of(function: Any) -> str:
     return getattr(function, "__name__", None) or getattr(python_function(function), "__name__", "kernel")
 
 
-def dtype_name(kind: Any) -> str:
-    """The dtype of a number of one of Numba's types; empty if it is no number that has one here."""
-    from numba.core import types
-
-    kind = types.unliteral(kind)
-    if isinstance(kind, types.Boolean):
-        return "bool"
-    return str(kind) if isinstance(kind, types.Integer | types.Float) else ""
-
-
-class Frame:
-    """One call of one function while it is taken apart."""
-
-    def __init__(self, plain: PlainFunction, types: dict[str, Any], prefix: str) -> None:
-        self.plain = plain
-        self.types = types
-        self.prefix = prefix
-        self.env: dict[str, Value] = {}
-
-
-class _Reader(ArrayCalls):
+class _Reader(Expressions):
     """Takes functions apart."""
 
     def __init__(self, form: ScalarForm) -> None:
         self.form = form
         self.out: list[Statement] = []
-        self.count = 0
         self.stack: list[FunctionType] = []
         self.frame: Frame
 
     # ----- Names -----
-
-    def fresh(self, base: str, dtype: str) -> str:
-        """A new name of a number."""
-        name = base
-        while name in self.form.dtypes or name in self.form.objects or name in RESERVED:
-            self.count += 1
-            name = f"{base}_{self.count}"
-        self.form.dtypes[name] = dtype
-        return name
-
-    def put(self, value: Expression, dtype: str, base: str = "t") -> Atom:
-        """The name of a number that is computed now."""
-        name = self.fresh(base, dtype)
-        self.out.append(Set(name, value))
-        return name
-
-    def integer(self, text: str, *atoms: Atom) -> Atom:
-        """The name of an integer."""
-        return self.put(Op("", atoms, text), "int64", "k")
 
     def parameter(self, name: str, kind: Any) -> View:
         """The view of a whole array that is an argument."""
         dtype = dtype_name(kind.dtype)
         if not dtype:
             message = (
-                f"{self.form.name}() gets the array `{name}` of {kind.dtype}, of which no derivative is made. Pass real "
-                "and imaginary parts, or the fields of records, as arrays of floats."
+                f"{self.form.name}() gets the array `{name}` of {kind.dtype}, of which no derivative is made. Pass "
+                "real and imaginary parts, or the fields of records, as arrays of floats."
             )
-            raise Unsupported(message)
+            raise UnsupportedKernelError(message)
         self.form.dtypes[name] = dtype
         self.form.ranks[name] = kind.ndim
         return self.whole(name)
-
-    def refuse(self, node: ast.AST | None, what: str) -> Any:
-        """Raise the error that names the user's line."""
-        return self.frame.plain.refuse(node if node is not None else self.frame.plain.code.definition, what)
 
     # ----- Functions -----
 
@@ -220,7 +129,9 @@ class _Reader(ArrayCalls):
         """Take a function apart for some arguments; its result, if it gives one."""
         code = scalar_code(function)
         if code.function in self.stack:
-            self.refuse(node, f"calls {code.name}(), which calls itself: recursion has no derivative here. Write a loop.")
+            self.refuse(
+                node, f"calls {code.name}(), which calls itself: recursion has no derivative here. Write a loop."
+            )
         plain = PlainFunction(code)
         frame = Frame(plain, inferred_types(plain, kinds), "" if not self.stack else f"{code.name.strip('_<>')}_")
         outer = getattr(self, "frame", None)
@@ -252,8 +163,8 @@ class _Reader(ArrayCalls):
         values: list[Value] = []
         kinds: list[Any] = []
         for name, parameter in signature.parameters.items():
-            given = bound.arguments.get(name, MISSING)
-            if given is MISSING:
+            given = bound.arguments.get(name, _MISSING)
+            if given is _MISSING:
                 value, kind = self.static(parameter.default)
             else:
                 value, kind = self.value(given), self.kind(given)
@@ -268,7 +179,7 @@ class _Reader(ArrayCalls):
         import numba
 
         value: Value = repr(found) if isinstance(found, bool | int | float) else Object(found)
-        return value, numba.types.Omitted(found) if False else numba.typeof(found)
+        return value, numba.typeof(found)
 
     def kind(self, node: ast.expr) -> Any:
         """Numba's type of an atom."""
@@ -404,7 +315,7 @@ class _Reader(ArrayCalls):
     def joined(self, name: str, a: Value, b: Value, first: list[Statement], second: list[Statement]) -> Value:
         """The value of a variable after two branches that give it different ones."""
         if isinstance(a, str) and isinstance(b, str):
-            dtypes = [self.form.dtypes.get(one) or _literal_dtype(one) for one in (a, b)]
+            dtypes = [self.form.dtypes.get(one) or literal_dtype(one) for one in (a, b)]
             wide = max(dtypes, key=lambda dtype: np.dtype(dtype).kind + dtype if dtype != "bool" else "")
             target = self.fresh(self.frame.prefix + name, wide)
             for side, value in ((first, a), (second, b)):
@@ -412,7 +323,10 @@ class _Reader(ArrayCalls):
                 side.insert(at, Set(target, copied(value)))
             return target
         if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-            return [self.joined(f"{name}_{k}", x, y, first, second) if x != y else x for k, (x, y) in enumerate(zip(a, b, strict=True))]
+            return [
+                self.joined(f"{name}_{k}", x, y, first, second) if x != y else x
+                for k, (x, y) in enumerate(zip(a, b, strict=True))
+            ]
         return Unclear(f"`{name}` is a different array in each branch of an `if`")
 
     def forget(self, body: Sequence[ast.stmt]) -> None:
@@ -438,7 +352,11 @@ class _Reader(ArrayCalls):
         if isinstance(target, ast.Name) and value == turn and not self.is_assigned(statement.body, target.id):
             self.form.dtypes.pop(turn)
             known = self.frame.env.get(target.id)
-            turn = known if isinstance(known, str) and known in self.form.dtypes else self.fresh(self.frame.prefix + target.id, "int64")
+            turn = (
+                known
+                if isinstance(known, str) and known in self.form.dtypes
+                else self.fresh(self.frame.prefix + target.id, "int64")
+            )
             self.frame.env[target.id] = turn
         else:
             self.assign_item(target, value)
@@ -491,7 +409,11 @@ class _Reader(ArrayCalls):
 
     def settled(self, value: Any) -> Value:
         """A value, with a name for an operation."""
-        return value if isinstance(value, str | View | Elementwise | Object | list) else self.put(value, self.load_dtype(value))
+        return (
+            value
+            if isinstance(value, str | View | Elementwise | Object | list)
+            else self.put(value, self.load_dtype(value))
+        )
 
     def load_dtype(self, value: Expression) -> str:
         """The dtype of an element."""
@@ -523,176 +445,6 @@ class _Reader(ArrayCalls):
         count = self.integer("({0} - {1} + {2} - (1 if {2} > 0 else -1)) // {2}", stop, start, step)
         return count, lambda turn: Op("", (start, turn, step), "{0} + {1} * {2}")
 
-    # ----- Expressions -----
-
-    def object(self, node: ast.expr) -> Any:
-        """The object of a name that is no variable; None for variables."""
-        return self.frame.plain.objects.get(node.id) if isinstance(node, ast.Name) and node.id not in self.frame.env else None
-
-    def value(self, node: ast.expr) -> Value:
-        """The value of an atom."""
-        match node:
-            case ast.Constant(value) if isinstance(value, bool | int | float):
-                return repr(value)
-            case ast.Constant(value):
-                return Object(value)
-            case ast.Tuple(elements) | ast.List(elements):
-                return [self.value(one) for one in elements]
-            case ast.Name(name):
-                found = self.frame.env.get(name)
-                if isinstance(found, Unclear):
-                    self.refuse(node, f"uses an array that is not the same one each time: {found.why}. Use two arrays, or copy.")
-                if found is not None:
-                    return found
-                if name in self.frame.plain.objects:
-                    return self.constant(name, self.frame.plain.objects[name])
-                return self.refuse(node, f"reads `{name}`, which is not set on every way that leads here. Set it before.")
-            case _:
-                found = self.operation(node, "t")
-                return found if isinstance(found, str | View | Elementwise | Object | list | Unclear) else self.put(found, "float64")
-
-    def constant(self, name: str, found: Any) -> Value:
-        """A global object as a value."""
-        if isinstance(found, tuple):
-            return [repr(one) if isinstance(one, bool | int | float) else Object(one) for one in found]
-        if isinstance(found, float):
-            return {"inf": "math.inf", "-inf": "-math.inf"}.get(repr(found), "math.nan")
-        if isinstance(found, np.ndarray):
-            if name not in self.form.objects:
-                self.form.objects[name] = found
-                self.form.dtypes[name], self.form.ranks[name] = str(found.dtype), found.ndim
-            return self.whole(name)
-        return Object(found)
-
-    def number(self, node: ast.expr) -> Atom:
-        """The atom of an operand that must be a number."""
-        value = self.value(node)
-        if not isinstance(value, str):
-            self.refuse(node, "uses an array or an object where a number is needed.")
-        return value
-
-    def operation(self, node: ast.expr, name: str) -> Value | Expression:
-        """The value of a plain operation: an atom, an array, or an operation on numbers that gets a name."""
-        match node:
-            case ast.Constant() | ast.Name():
-                return self.value(node)
-            case ast.Tuple(elements) | ast.List(elements):
-                return [self.value(one) for one in elements]
-            case ast.BinOp(left, ast.MatMult(), right):
-                return self.product(node, self.value(left), self.value(right), name)
-            case ast.BinOp(left, op, right):
-                return self.applied(node, OPERATORS[type(op).__name__], [self.value(left), self.value(right)])
-            case ast.UnaryOp(op, operand):
-                return self.applied(node, OPERATORS[type(op).__name__], [self.value(operand)])
-            case ast.Compare(left, [op], [right]):
-                pair = [self.value(left), self.value(right)]
-                if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and any(isinstance(x, Object) for x in pair):
-                    return self.compared(op, pair)
-                if type(op).__name__ not in OPERATORS:
-                    return self.refuse(node, "asks with `in`. Compare each one.")
-                return self.applied(node, OPERATORS[type(op).__name__], pair)
-            case ast.Subscript():
-                return self.subscript(node)
-            case ast.Attribute(value, attribute):
-                return self.attribute(node, self.value(value), attribute)
-            case ast.Call():
-                found = self.result_of(node, name)
-                return found if found is not None else self.refuse(node, "uses the value of a call that gives none.")
-            case _:
-                return self.refuse(node, "has an expression that has no derivative.")
-
-    def compared(self, op: ast.cmpop, pair: list[Value]) -> Value:
-        """The truth of a comparison of objects, known now."""
-        a, b = [one.value if isinstance(one, Object) else one for one in pair]
-        same = a is b if isinstance(op, ast.Is | ast.IsNot) else a == b
-        return repr(bool(same is not isinstance(op, ast.IsNot | ast.NotEq)))
-
-    def applied(self, node: ast.AST, known: Any, operands: Sequence[Value]) -> Value | Expression:
-        """A function of numbers, applied to numbers or to each element of arrays."""
-        if any(isinstance(one, View | Elementwise) for one in operands):
-            return self.elementwise(node, known, operands)
-        if any(isinstance(one, list) for one in operands):
-            sides = [one for one in operands if isinstance(one, list)]
-            if known.text == "{0} + {1}" and len(sides) == 2:
-                return [*sides[0], *sides[1]]
-            return self.refuse(node, "computes with a tuple. Take its parts.")
-        if not all(isinstance(one, str) for one in operands):
-            return self.refuse(node, "computes with something that is no number.")
-        return Op(known.primitive, tuple(map(str, operands)), known.text)
-
-    def result_of(self, call: ast.Call, name: str = "t") -> Any:
-        """The value of a call, or None if it gives none."""
-        if isinstance(call.func, ast.Attribute):
-            return self.method(call, self.value(call.func.value), call.func.attr, name)
-        function = self.object(call.func)
-        known = self.known(function)
-        if known is not None:
-            if call.keywords:
-                return self.refuse(call, f"calls {function.__name__}() with keywords, which is not supported here.")
-            return self.applied(call, known, [self.value(one) for one in call.args])
-        if _is_scalar_type(function):
-            operand = self.value(call.args[0])
-            shown = getattr(function, "__name__", str(function))
-            is_float = shown.startswith(("float", "double"))
-            text = f"{shown}({{0}})" if function in (int, float, bool) else f"np.{shown}({{0}})"
-            return self.applied(call, _Cast("alias" if is_float else "", text), [operand])
-        if function in (min, max):
-            return self.extreme(call, function)
-        if function is len:
-            return self.length(call, self.value(call.args[0]))
-        if function is tuple:
-            return self.value(call.args[0])
-        handled = self.array_call(call, function, name)
-        if handled is not NOT_KNOWN:
-            return handled
-        if python_function(function) is not None:
-            return self.called(call, function)
-        shown = getattr(function, "__name__", str(function))
-        return self.refuse(
-            call, f"calls {shown}(), of which no derivative is known here. Give nb.primitive a rule, or write it out."
-        )
-
-    def known(self, function: Any) -> Any:
-        """The primitive of a function of numbers, if it is one."""
-        try:
-            return known_functions().get(function)
-        except TypeError:
-            return None
-
-    def extreme(self, call: ast.Call, function: Any) -> Value | Expression:
-        """Python's min and max."""
-        operands = [self.value(one) for one in call.args]
-        if len(operands) == 1 and isinstance(operands[0], list):
-            operands = operands[0]
-        known = _Cast("minimum" if function is min else "maximum", f"{function.__name__}({{0}}, {{1}})")
-        found = operands[0]
-        for k, other in enumerate(operands[1:]):
-            result = self.applied(call, known, [found, other])
-            if k == len(operands) - 2:
-                return result
-            assert isinstance(result, Op)
-            dtypes = {self.form.dtypes.get(one) or _literal_dtype(one) for one in result.args}
-            found = self.put(result, next((d for d in FLOATS[::-1] if d in dtypes), "int64"))
-        return found
-
-
-NOT_KNOWN = ArrayCalls.NOT_KNOWN
-MISSING = object()
-
-
-@dataclass(frozen=True)
-class _Cast:
-    primitive: str
-    text: str
-
-
-def _is_scalar_type(function: Any) -> bool:
-    if function in (int, float, bool):
-        return True
-    if isinstance(function, type) and issubclass(function, np.number | np.bool_):
-        return True
-    return type(function).__module__.startswith("numba") and dtype_name(function) != ""
-
 
 def _is_store(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
@@ -700,10 +452,3 @@ def _is_store(node: ast.Name) -> bool:
 
 def _is_temporary(name: str) -> bool:
     return name.startswith("t_") and name[2:].isdigit()
-
-
-def _literal_dtype(atom: Atom) -> str:
-    return "bool" if atom in ("True", "False") else "int64" if atom.lstrip("-").isdigit() else "float64"
-
-
-__all__ = ["Along", "ScalarForm", "Store", "UNKNOWN", "scalar_form"]

@@ -1,9 +1,9 @@
 """One kernel for one set of dtypes and ranks, and its derivatives, as primitives of the graph.
 
-In: a kernel and examples of its arguments. Out: `Specialization`, whose `primitive` is what the graph calls. Called by
-kernel.py. The primitives' rules are derived when they are asked for: reverse for the arguments that are asked for, forward
-for those that move, and the forward rule of the reverse one. Reverse mode through the reverse kernel is its forward rule:
-the Hessian of a result is symmetric.
+In: a kernel and examples of its arguments. Out: `Specialization`, whose `primitive` is what the graph calls. Called
+by kernel.py. The primitives' rules are derived when they are asked for: reverse for the arguments that are asked for,
+forward for those that move, and the forward rule of the reverse one. Reverse mode through the reverse kernel is its
+forward rule: the Hessian of a result is symmetric.
 """
 
 from __future__ import annotations
@@ -14,23 +14,20 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..extend.custom_kernels import Described, Primitive
+from ..extend.custom_kernels import Primitive
 from ..graph.custom_calls import Call, Kernel
 from ..graph.ir import Node, zeros
 from ..process.once import computed_once
 from .agreement import Agreement
 from .array_values import View
+from .cotangents import bar
+from .dataflow import is_float
 from .derived import Derived, Forward, extents_kernel, forward_kernel, reverse_kernel, second_kernel
-from .reverse import Adjoint, bar
-from .scalar_form import ScalarForm, scalar_form
-from .statements import is_name
+from .kernel_form import ScalarForm
+from .reverse import Adjoint
+from .scalar_form import scalar_form
 
 Arrays = Sequence[np.ndarray]
-
-
-def is_float(dtype: str) -> bool:
-    """Whether numbers of a dtype have derivatives here."""
-    return dtype.startswith("float")
 
 
 class Specialization:
@@ -93,8 +90,10 @@ class Specialization:
         derived, read = extents_kernel(self.form, atoms)
         return views, derived, read
 
-    def result_shapes(self, values: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> dict[str | int, tuple[int, ...]]:
-        """The shapes of arrays that the kernel returns, given the numbers among its arguments and the shapes of arrays."""
+    def result_shapes(
+        self, values: dict[str, Any], shapes: dict[str, tuple[int, ...]]
+    ) -> dict[str | int, tuple[int, ...]]:
+        """The shapes of arrays that the kernel returns, given the numbers and the shapes among its arguments."""
         views, derived, read = self._extents
         if not views:
             return {}
@@ -105,8 +104,8 @@ class Specialization:
                 value = values.get(name)
                 if name in read and value is None:
                     message = (
-                        f"{self.form.name}() returns an array whose shape depends on the elements of `{name}`, which are "
-                        "not known while it is recorded. Give nb.kernel(..., shape=) a rule, and pass the array to write to."
+                        f"{self.form.name}() returns an array whose shape depends on the elements of `{name}`, which "
+                        "are not known while it is recorded. Let it write to an array that is an argument."
                     )
                     raise ArgumentError(message)
                 given.append(np.zeros(shapes[name], dtype) if value is None else value)
@@ -124,7 +123,8 @@ class Specialization:
     def present(self, inputs: Arrays) -> dict[str, Any]:
         """Arguments by name: numbers for those that the kernel has as numbers."""
         return {
-            name: array if name in self.form.ranks else array[()] for name, array in zip(self.inputs, inputs, strict=True)
+            name: array if name in self.form.ranks else array[()]
+            for name, array in zip(self.inputs, inputs, strict=True)
         }
 
     def run(self, *arrays: np.ndarray) -> None:
@@ -163,10 +163,6 @@ class Specialization:
         if key not in self.seconds:
             self.seconds[key] = second_kernel(self.form, self.reverse(asked)[1], moved)
         return self.seconds[key]
-
-    def full(self, given: dict[str, Any], name: str) -> Any:
-        """An argument of the kernel; arrays that callers leave out are zeros."""
-        return given[name]
 
     def run_reverse(
         self, asked: Sequence[str], given: dict[str, Any], cotangents: dict[str | int, Any], gradients: dict[str, Any]
@@ -329,11 +325,13 @@ class ReverseRule(_RulePrimitive):
         asked: Sequence[bool],
         why: str,
     ) -> list[Node | None]:
-        """By symmetry: along the cotangents `seeds` of the gradients, the Hessian is the tangent of the reverse kernel."""
+        """By symmetry of the Hessian: the tangent of the reverse kernel along the cotangents of the gradients."""
         spec = self.spec
         count = len(spec.inputs)
         primals, backs = inputs[:count], inputs[count:]
-        names = [n for n, one in zip(spec.inputs, asked[:count], strict=True) if one and n in spec.differentiable_inputs]
+        names = [
+            n for n, one in zip(spec.inputs, asked[:count], strict=True) if one and n in spec.differentiable_inputs
+        ]
         found: dict[str, Node] = {}
         if names:
             rule = SecondRule(spec, names, self.wanted, [])
@@ -415,7 +413,9 @@ class ForwardRule(_RulePrimitive):
         spec = self.spec
         count = len(spec.inputs)
         primals, tangents = inputs[:count], inputs[count:]
-        names = [n for n, one in zip(spec.inputs, asked[:count], strict=True) if one and n in spec.differentiable_inputs]
+        names = [
+            n for n, one in zip(spec.inputs, asked[:count], strict=True) if one and n in spec.differentiable_inputs
+        ]
         found: dict[str, Node] = {}
         if names:
             rule = SecondRule(spec, names, self.moved, [])
@@ -469,17 +469,7 @@ class SecondRule(_RulePrimitive):
         for name, target in gradients.items():
             if bar(name) not in second.moving and name not in adjoint.numbers:
                 target[...] = back_tangents.get(name, 0) if name in adjoint.arrays else 0
-        given_moves = [
-            _plain(moves[name]) if name in moves else np.zeros_like(values[name]) for name in second.moving
-        ]
+        given_moves = [_plain(moves[name]) if name in moves else np.zeros_like(values[name]) for name in second.moving]
         found = second.derived.function(*[values[name] for name in adjoint.parameters], *given_moves) or ()
         for name, value in zip(adjoint.numbers, found, strict=True):
             gradients[name][...] = value
-
-
-def described(arrays: Sequence[Any]) -> list[Described]:
-    """The descriptions of arrays that a shape rule gets."""
-    return [Described(tuple(one.shape), one.dtype) for one in arrays]
-
-
-__all__ = ["Specialization", "described", "is_name"]

@@ -1,8 +1,8 @@
 """Forward mode: statements that compute tangents beside the values.
 
-In: the statements of a kernel, or of a derivative of one, and the arguments that have tangents. Out: `Tangent`. Called by
-derived.py. The tangent of a number or an array is named after it with `_t`. Reverse kernels are statements like any others,
-so that their tangents are second derivatives.
+In: the statements of a kernel, or of a derivative of one, and the arguments that have tangents. Out: `Tangent`.
+Called by derived.py. The tangent of a number or an array is named after it with `_t`. Reverse kernels are statements
+like any others, so that their tangents are second derivatives.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .dataflow import active_names, is_float
-from .partials import Partials
-from .plain_form import Unsupported
-from .statements import (
+from .kernel_statements import (
     UNKNOWN,
     Alias,
     Atom,
@@ -31,6 +29,8 @@ from .statements import (
     While,
     copied,
 )
+from .partials import Partials
+from .plain_form import UnsupportedKernelError
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class _Forward:
             return
         if op.name == UNKNOWN:
             message = f"{self.name}() calls {op.text.split('(')[0]}(), of which no derivative is known here."
-            raise Unsupported(message)
+            raise UnsupportedKernelError(message)
         again = target in op.args
         result = self.new(self.dtypes[target]) if again else target
         out.append(Set(result, op))

@@ -1,10 +1,11 @@
 """The cache on disk: machine code and scalar IR by content, and the counters that users can read.
 
 In: a kind, a key (a digest of everything that went into the result) and bytes. Out: the bytes, or None. Called by
-scalars.py, cpu.py and adjoints/derived.py. An entry is a header with the SHA-256 of its payload, written to a temporary file and renamed, so
-readers never see half an entry; a damaged one is ignored and written anew. The folder and its entries must belong to
-the user and be closed to others, or they are not used: entries are executed. Other files in the folder are left alone.
-Nothing here ever raises: without a usable folder everything is compiled in memory.
+scalars.py, cpu.py and adjoints/derived.py. An entry is a header with the SHA-256 of its payload, written to a
+temporary file and renamed, so readers never see half an entry; a damaged one is ignored and written anew. The folder
+and its entries must belong to the user and be closed to others, or they are not used: entries are executed. Other
+files in the folder are left alone. Nothing here ever raises: without a usable folder everything is compiled in
+memory.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ class Primitive:
         asked: Sequence[bool],
         why: str,
     ) -> list[Node | None]:
-        """The cotangents of the inputs, at least of those that are asked for; `seeds` are those of results of floats."""
+        """The cotangents of the inputs, at least of those that are asked for, given those of results of floats."""
         wanted = [(source.shape, source.dtype) for source in inputs if _is_float(source)]
         found = iter(self.derivative("vjp", call, [*inputs, *outputs, *seeds], wanted, why))
         return [next(found) if _is_float(source) else None for source in inputs]
@@ -273,7 +273,9 @@ class _Rule:
         if not any(floats):
             return [None] * len(inputs)
         why = "its gradient is asked for"
-        return self.primitive.cotangents(self.call, inputs, outputs, seeds, [a and b for a, b in zip(asked, floats, strict=True)], why)
+        return self.primitive.cotangents(
+            self.call, inputs, outputs, seeds, [a and b for a, b in zip(asked, floats, strict=True)], why
+        )
 
     def tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
         """The tangent of the node, by the kernel's own jvp."""

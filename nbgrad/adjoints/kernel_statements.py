@@ -24,8 +24,8 @@ RESERVED = frozenset("abs bool float int kept len math max min np pow prange ran
 class Op:
     """An operation on numbers: `text` with the atoms, and then the arrays, in its places `{0}`, `{1}`.
 
-    `name` is the primitive of nbgrad's table that it is; empty where no derivative goes through it, `UNKNOWN` where none
-    is known.
+    `name` is the primitive of nbgrad's table that it is; empty where no derivative goes through it, `UNKNOWN` where
+    none is known.
     """
 
     name: str

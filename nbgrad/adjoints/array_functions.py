@@ -1,0 +1,271 @@
+"""The functions of arrays that kernels call, as loops over elements.
+
+In: calls in a kernel's text. Out: statements on elements, and values of array_values.py. Called by scalar_form.py and
+kernel_expressions.py, whose classes stand upon this one.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from .array_parts import ArrayParts
+from .array_values import Elementwise, Object, Value, View, load
+from .kernel_statements import Atom, Expression, If, Load, Op, Set, Store, copied
+from .known_functions import Known, known_functions
+
+NOT_KNOWN = object()
+"""The value of a call of a function that is none of those here."""
+_MAKERS: dict[Any, str] = {
+    np.zeros: "0.0",
+    np.ones: "1.0",
+    np.empty: "",
+    np.full: "?",
+    np.zeros_like: "0.0",
+    np.ones_like: "1.0",
+    np.empty_like: "",
+    np.full_like: "?",
+}
+_REDUCTIONS: dict[Any, str] = {
+    np.sum: "sum",
+    sum: "sum",
+    np.mean: "mean",
+    np.prod: "prod",
+    np.max: "max",
+    np.min: "min",
+    np.amax: "max",
+    np.amin: "min",
+}
+_INTEGERS = {
+    np.searchsorted: "np.searchsorted",
+    np.argmin: "np.argmin",
+    np.argmax: "np.argmax",
+    np.argsort: "np.argsort",
+    np.count_nonzero: "np.count_nonzero",
+    np.any: "np.any",
+    np.all: "np.all",
+}
+"""Functions of arrays whose results are integers."""
+
+
+class ArrayFunctions(ArrayParts):
+    """The part of a reader that knows functions of arrays."""
+
+    def array_call(self, call: ast.Call, function: Any, name: str) -> Any:
+        """The value of a call of a function of arrays; `NOT_KNOWN` if it is none of these."""
+        try:
+            hash(function)
+        except TypeError:
+            return NOT_KNOWN
+        if function in _MAKERS:
+            return self.maker(call, function, name)
+        if function in _REDUCTIONS:
+            return self.reduced(call, self.value(call.args[0]), _REDUCTIONS[function])
+        if function in _INTEGERS:
+            return self.opaque(call, _INTEGERS[function])
+        if function in (np.dot, np.vdot):
+            return self.product(call, self.value(call.args[0]), self.value(call.args[1]), name)
+        if function is np.where and len(call.args) == 3:
+            return self.where(call)
+        if function is np.clip and len(call.args) == 3:
+            low = self.named(
+                self.applied(call, known_functions()[np.maximum], [self.value(call.args[0]), self.value(call.args[1])])
+            )
+            return self.applied(call, known_functions()[np.minimum], [low, self.value(call.args[2])])
+        if function is np.arange and not call.keywords:
+            return self.arange(call)
+        if function in (np.array, np.asarray, np.ascontiguousarray, np.copy):
+            value = self.value(call.args[0])
+            if isinstance(value, list):
+                return self.gathered(call, value)
+            return self.materialized(value, name) if isinstance(value, View | Elementwise) else NOT_KNOWN
+        return NOT_KNOWN
+
+    def named(self, value: Any) -> Value:
+        """A value with a name for an operation on numbers."""
+        return self.put(value, "float64") if isinstance(value, Op | Load) else value
+
+    def maker(self, call: ast.Call, function: Any, name: str) -> View:
+        """np.zeros and its like."""
+        given = dict(
+            zip(("shape", "fill" if "full" in function.__name__ else "dtype", "dtype"), call.args, strict=False)
+        )
+        given.update({str(one.arg): one.value for one in call.keywords})
+        if "fill_value" in given:
+            given["fill"] = given.pop("fill_value")
+        first = self.value(
+            given.get("shape", given.get("a", given.get("prototype", call.args[0] if call.args else None)))
+        )
+        if function.__name__.endswith("_like"):
+            if not isinstance(first, View | Elementwise):
+                return self.refuse(call, "makes an array like something that is no array.")
+            shape, dtype = list(first.extents), first.dtype
+        else:
+            shape = [str(one) for one in first] if isinstance(first, list) else [str(first)]
+            dtype = "float64"
+        if "dtype" in given:
+            found = self.value(given["dtype"])
+            dtype = self.dtype(call, found.value if isinstance(found, Object) else found)
+        fill = _MAKERS[function]
+        if fill == "?":
+            fill = self.number(given["fill"])
+            if "dtype" not in given and not function.__name__.endswith("_like"):
+                dtype = self.form.dtypes.get(fill, "int64" if fill.lstrip("-").isdigit() else "float64")
+            if fill.isidentifier() and fill in self.form.dtypes:
+                made = self.local(self.frame.prefix + name, shape, dtype, "")
+                self.each(made.extents, lambda at: self.out.append(Store(made.array, tuple(at), fill)))
+                return made
+        return self.local(self.frame.prefix + name, shape, dtype, fill)
+
+    def dtype(self, node: ast.AST, found: Any) -> str:
+        """The name of a dtype that a kernel gives."""
+        try:
+            dtype = np.dtype(found if isinstance(found, str | type | np.dtype) else str(found))
+        except TypeError:
+            return self.refuse(node, f"makes an array of {found}, of which no derivative is made.")
+        if dtype.kind not in "biuf":
+            return self.refuse(
+                node, f"makes an array of {dtype}, of which no derivative is made. Use two arrays of floats."
+            )
+        return str(dtype)
+
+    def reduced(self, call: ast.AST, value: Value, kind: str, axis: Any = None) -> Value | Expression:
+        """The sum, or another reduction, of all elements."""
+        if isinstance(call, ast.Call) and (len(call.args) > 1 or call.keywords):
+            return self.refuse(call, f"takes the {kind} along an axis. Write the loop.")
+        if not isinstance(value, View | Elementwise):
+            return self.refuse(call, f"takes the {kind} of something that is no array.")
+        first = {"sum": "0.0", "mean": "0.0", "prod": "1.0", "max": "-math.inf", "min": "math.inf"}[kind]
+        integers = value.dtype.startswith(("int", "uint"))
+        if integers and kind in ("sum", "prod"):
+            first = first[0]
+        dtype = value.dtype if integers else "float64"
+        total = self.put(copied(first), dtype, kind)
+
+        def body(at: list[Atom]) -> None:
+            found = self.element_of(value, at)
+            one = found if isinstance(found, str) else self.put(found, value.dtype, "x")
+            if kind in ("max", "min"):
+                sign = ">" if kind == "max" else "<"
+                test = self.put(Op("", (one, total), f"{{0}} {sign} {{1}}"), "bool", "better")
+                self.out.append(If(test, (Set(total, copied(one)),), ()))
+            else:
+                op = (
+                    Op("multiply", (total, one), "{0} * {1}")
+                    if kind == "prod"
+                    else Op("add", (total, one), "{0} + {1}")
+                )
+                self.out.append(Set(total, op))
+
+        self.each(value.extents, body)
+        if kind == "mean":
+            return Op("divide", (total, self.size(value)), "{0} / {1}")
+        return total
+
+    def product(self, node: ast.AST, a: Value, b: Value, name: str) -> Value | Expression:
+        """The product of vectors and matrices."""
+        if not (isinstance(a, View | Elementwise) and isinstance(b, View | Elementwise)):
+            return self.refuse(node, "multiplies something that is no array with @ or np.dot.")
+        if isinstance(a, Elementwise):
+            a = self.materialized(a, "left")
+        if isinstance(b, Elementwise):
+            b = self.materialized(b, "right")
+        if max(a.ndim, b.ndim) > 2 or min(a.ndim, b.ndim) < 1:
+            return self.refuse(node, "multiplies arrays of more than two axes. Write the loop.")
+
+        def total(rows: list[Atom], columns: list[Atom], target: str) -> None:
+            def body(at: list[Atom]) -> None:
+                x = self.put(load(a, [*rows, at[0]], self.integer), a.dtype, "x")
+                y = self.put(load(b, [at[0], *columns], self.integer), b.dtype, "y")
+                xy = self.put(Op("multiply", (x, y), "{0} * {1}"), "float64", "xy")
+                self.out.append(Set(target, Op("add", (target, xy), "{0} + {1}")))
+
+            self.each([a.extents[-1]], body)
+
+        if a.ndim == b.ndim == 1:
+            target = self.put(copied("0.0"), "float64", "dot")
+            total([], [], target)
+            return target
+        shape = [*a.extents[:-1], *b.extents[1:]]
+        made = self.local(self.frame.prefix + name, shape, "float64", "")
+
+        def each(at: list[Atom]) -> None:
+            target = self.put(copied("0.0"), "float64", "dot")
+            total(at[: a.ndim - 1], at[a.ndim - 1 :], target)
+            self.out.append(Store(made.array, tuple(at), target))
+
+        self.each(made.extents, each)
+        return made
+
+    def where(self, call: ast.Call) -> Value | Expression:
+        """np.where of three numbers or arrays."""
+        operands = [self.value(one) for one in call.args]
+
+        select = Known("select", "({1} if {0} else {2})")
+        if all(isinstance(one, str) for one in operands):
+            return Op("select", tuple(map(str, operands)), select.text)
+        found = self.elementwise(call, select, operands)
+        floats = any(
+            (
+                one.dtype if isinstance(one, View | Elementwise) else self.form.dtypes.get(str(one), "float64")
+            ).startswith("float")
+            for one in operands[1:]
+        )
+        return Elementwise(found.extents, "float64" if floats else "int64", found.element, found.arrays)
+
+    def arange(self, call: ast.Call) -> Elementwise:
+        """np.arange of integers."""
+        bounds = [self.number(one) for one in call.args]
+        start, stop = ("0", bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
+        step = bounds[2] if len(bounds) == 3 else "1"
+        if not all(
+            (one.lstrip("-").isdigit() or self.form.dtypes.get(one, "").startswith(("int", "uint")))
+            for one in (start, stop, step)
+        ):
+            return self.refuse(call, "makes np.arange of floats. Write the loop.")
+        count = self.integer("max(0, ({1} - {0} + {2} - 1) // {2})", start, stop, step)
+        return Elementwise((count,), "int64", lambda at: Op("", (start, at[0], step), "{0} + {1} * {2}"), frozenset())
+
+    def opaque(self, call: ast.Call, text: str) -> Value | Expression:
+        """A function of whole arrays without a derivative."""
+        atoms: list[Atom] = []
+        arrays: list[str] = []
+        for one in call.args:
+            value = self.value(one)
+            if isinstance(value, Elementwise):
+                value = self.materialized(value, "given")
+            if isinstance(value, str):
+                atoms.append(value)
+            elif isinstance(value, View):
+                arrays.append(value.array if value.whole else self.materialized(value, "given").array)
+            else:
+                return self.refuse(call, f"calls {text}() with something that is neither a number nor an array.")
+        if call.keywords:
+            return self.refuse(call, f"calls {text}() with keywords. Write the loop.")
+        places = [f"{{{len(atoms) + k}}}" for k in range(len(arrays))] + [f"{{{k}}}" for k in range(len(atoms))]
+        return Op("", tuple(atoms), f"{text}({', '.join(places)})", tuple(arrays))
+
+    def method(self, call: ast.Call, owner: Value, method: str, name: str) -> Any:
+        """A method of an array."""
+        if isinstance(owner, View | Elementwise):
+            reductions = {"sum", "mean", "prod", "max", "min"}
+            if method in reductions and not call.args and not call.keywords:
+                return self.reduced(None, owner, method)  # type: ignore[arg-type]
+            if method == "copy":
+                return self.materialized(owner, self.frame.prefix + name)
+            if method == "dot":
+                return self.product(call, owner, self.value(call.args[0]), name)
+            if method == "transpose" and not call.args:
+                return (
+                    self.materialized(owner, "t").transposed() if isinstance(owner, Elementwise) else owner.transposed()
+                )
+            if method == "fill":
+                assert isinstance(owner, View)
+                number = self.number(call.args[0])
+                self.each(
+                    owner.extents, lambda at: self.out.append(Store(owner.array, owner.index(at, self.integer), number))
+                )
+                return None
+        return self.refuse(call, f"calls the method {method}(), of which no derivative is known here. Write the loop.")

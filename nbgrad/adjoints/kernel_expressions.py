@@ -1,0 +1,201 @@
+"""Expressions of kernels: atoms, operations on numbers, calls.
+
+In: plain operations of a kernel's text. Out: operations of kernel_statements.py, or values of array_values.py. Called
+by scalar_form.py, whose class stands upon this one.
+"""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..extend.scalar_code import python_function
+from .array_functions import NOT_KNOWN, ArrayFunctions
+from .array_values import Elementwise, Object, Unclear, Value, View
+from .kernel_form import dtype_name, literal_dtype
+from .kernel_statements import Atom, Expression, Op
+from .known_functions import OPERATORS, Known, known_functions
+
+_FLOATS = ("float32", "float64")
+
+
+class Expressions(ArrayFunctions):
+    """The part of a reader that knows expressions."""
+
+    @abstractmethod
+    def called(self, node: ast.Call, function: Any) -> Value | None:
+        """The result of a call of another compiled function."""
+
+    def object(self, node: ast.expr) -> Any:
+        """The object of a name that is no variable; None for variables."""
+        return (
+            self.frame.plain.objects.get(node.id)
+            if isinstance(node, ast.Name) and node.id not in self.frame.env
+            else None
+        )
+
+    def value(self, node: ast.expr) -> Value:
+        """The value of an atom."""
+        match node:
+            case ast.Constant(value) if isinstance(value, bool | int | float):
+                return repr(value)
+            case ast.Constant(value):
+                return Object(value)
+            case ast.Tuple(elements) | ast.List(elements):
+                return [self.value(one) for one in elements]
+            case ast.Name(name):
+                found = self.frame.env.get(name)
+                if isinstance(found, Unclear):
+                    self.refuse(
+                        node, f"uses an array that is not the same one each time: {found.why}. Use two arrays, or copy."
+                    )
+                if found is not None:
+                    return found
+                if name in self.frame.plain.objects:
+                    return self.constant(name, self.frame.plain.objects[name])
+                return self.refuse(
+                    node, f"reads `{name}`, which is not set on every way that leads here. Set it before."
+                )
+            case _:
+                found = self.operation(node, "t")
+                return (
+                    found
+                    if isinstance(found, str | View | Elementwise | Object | list | Unclear)
+                    else self.put(found, "float64")
+                )
+
+    def constant(self, name: str, found: Any) -> Value:
+        """A global object as a value."""
+        if isinstance(found, tuple):
+            return [repr(one) if isinstance(one, bool | int | float) else Object(one) for one in found]
+        if isinstance(found, float):
+            return {"inf": "math.inf", "-inf": "-math.inf"}.get(repr(found), "math.nan")
+        if isinstance(found, np.ndarray):
+            if name not in self.form.objects:
+                self.form.objects[name] = found
+                self.form.dtypes[name], self.form.ranks[name] = str(found.dtype), found.ndim
+            return self.whole(name)
+        return Object(found)
+
+    def number(self, node: ast.expr) -> Atom:
+        """The atom of an operand that must be a number."""
+        value = self.value(node)
+        if not isinstance(value, str):
+            self.refuse(node, "uses an array or an object where a number is needed.")
+        return value
+
+    def operation(self, node: ast.expr, name: str) -> Value | Expression:
+        """The value of a plain operation: an atom, an array, or an operation on numbers that gets a name."""
+        match node:
+            case ast.Constant() | ast.Name():
+                return self.value(node)
+            case ast.Tuple(elements) | ast.List(elements):
+                return [self.value(one) for one in elements]
+            case ast.BinOp(left, ast.MatMult(), right):
+                return self.product(node, self.value(left), self.value(right), name)
+            case ast.BinOp(left, op, right):
+                return self.applied(node, OPERATORS[type(op).__name__], [self.value(left), self.value(right)])
+            case ast.UnaryOp(op, operand):
+                return self.applied(node, OPERATORS[type(op).__name__], [self.value(operand)])
+            case ast.Compare(left, [op], [right]):
+                pair = [self.value(left), self.value(right)]
+                if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and any(isinstance(x, Object) for x in pair):
+                    return self.compared(op, pair)
+                if type(op).__name__ not in OPERATORS:
+                    return self.refuse(node, "asks with `in`. Compare each one.")
+                return self.applied(node, OPERATORS[type(op).__name__], pair)
+            case ast.Subscript():
+                return self.subscript(node)
+            case ast.Attribute(value, attribute):
+                return self.attribute(node, self.value(value), attribute)
+            case ast.Call():
+                found = self.result_of(node, name)
+                return found if found is not None else self.refuse(node, "uses the value of a call that gives none.")
+            case _:
+                return self.refuse(node, "has an expression that has no derivative.")
+
+    def compared(self, op: ast.cmpop, pair: list[Value]) -> Value:
+        """The truth of a comparison of objects, known now."""
+        a, b = [one.value if isinstance(one, Object) else one for one in pair]
+        same = a is b if isinstance(op, ast.Is | ast.IsNot) else a == b
+        return repr(bool(same is not isinstance(op, ast.IsNot | ast.NotEq)))
+
+    def applied(self, node: ast.AST, known: Any, operands: Sequence[Value]) -> Value | Expression:
+        """A function of numbers, applied to numbers or to each element of arrays."""
+        if any(isinstance(one, View | Elementwise) for one in operands):
+            return self.elementwise(node, known, operands)
+        if any(isinstance(one, list) for one in operands):
+            sides = [one for one in operands if isinstance(one, list)]
+            if known.text == "{0} + {1}" and len(sides) == 2:
+                return [*sides[0], *sides[1]]
+            return self.refuse(node, "computes with a tuple. Take its parts.")
+        if not all(isinstance(one, str) for one in operands):
+            return self.refuse(node, "computes with something that is no number.")
+        return Op(known.primitive, tuple(map(str, operands)), known.text)
+
+    def result_of(self, call: ast.Call, name: str = "t") -> Any:
+        """The value of a call, or None if it gives none."""
+        if isinstance(call.func, ast.Attribute):
+            return self.method(call, self.value(call.func.value), call.func.attr, name)
+        function = self.object(call.func)
+        known = self.known(function)
+        if known is not None:
+            if call.keywords:
+                return self.refuse(call, f"calls {function.__name__}() with keywords, which is not supported here.")
+            return self.applied(call, known, [self.value(one) for one in call.args])
+        if _is_scalar_type(function):
+            operand = self.value(call.args[0])
+            shown = getattr(function, "__name__", str(function))
+            is_float = shown.startswith(("float", "double"))
+            text = f"{shown}({{0}})" if function in (int, float, bool) else f"np.{shown}({{0}})"
+            return self.applied(call, Known("alias" if is_float else "", text), [operand])
+        if function in (min, max):
+            return self.extreme(call, function)
+        if function is len:
+            return self.length(call, self.value(call.args[0]))
+        if function is tuple:
+            return self.value(call.args[0])
+        handled = self.array_call(call, function, name)
+        if handled is not NOT_KNOWN:
+            return handled
+        if python_function(function) is not None:
+            return self.called(call, function)
+        shown = getattr(function, "__name__", str(function))
+        return self.refuse(
+            call, f"calls {shown}(), of which no derivative is known here. Give nb.primitive a rule, or write it out."
+        )
+
+    def known(self, function: Any) -> Any:
+        """The primitive of a function of numbers, if it is one."""
+        try:
+            return known_functions().get(function)
+        except TypeError:
+            return None
+
+    def extreme(self, call: ast.Call, function: Any) -> Value | Expression:
+        """Python's min and max."""
+        operands = [self.value(one) for one in call.args]
+        if len(operands) == 1 and isinstance(operands[0], list):
+            operands = operands[0]
+        known = Known("minimum" if function is min else "maximum", f"{function.__name__}({{0}}, {{1}})")
+        found = operands[0]
+        for k, other in enumerate(operands[1:]):
+            result = self.applied(call, known, [found, other])
+            if k == len(operands) - 2:
+                return result
+            assert isinstance(result, Op)
+            dtypes = {self.form.dtypes.get(one) or literal_dtype(one) for one in result.args}
+            found = self.put(result, next((d for d in _FLOATS[::-1] if d in dtypes), "int64"))
+        return found
+
+
+def _is_scalar_type(function: Any) -> bool:
+    if function in (int, float, bool):
+        return True
+    if isinstance(function, type) and issubclass(function, np.number | np.bool_):
+        return True
+    return type(function).__module__.startswith("numba") and dtype_name(function) != ""

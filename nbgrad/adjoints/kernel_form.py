@@ -1,0 +1,132 @@
+"""A kernel as statements, and what is known of its names.
+
+In: nothing. Out: the classes `ScalarForm`, `Frame`, and `FormWriter`, which adds statements. Called by the modules
+that take kernels apart, and by those that differentiate them.
+"""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .array_values import Value, View
+from .kernel_statements import RESERVED, Atom, Block, Expression, Op, Set, Statement, stored
+from .known_functions import Known
+from .plain_form import PlainFunction
+
+
+@dataclass
+class ScalarForm:
+    """A kernel as statements.
+
+    Attributes
+    ----------
+    name : str
+        The kernel's name.
+    parameters : list of str
+        Its arguments, those that are numbers or arrays.
+    results : list of str or View
+        What it returns: numbers, and arrays.
+    dtypes : dict
+        The dtype of each number and of the elements of each array.
+    ranks : dict
+        The number of axes of each array.
+    objects : dict
+        Objects that the text refers to, by name.
+    """
+
+    name: str
+    parameters: list[str]
+    body: Block = ()
+    results: list[Any] = field(default_factory=list)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)
+    objects: dict[str, Any] = field(default_factory=dict)
+    count: int = 0
+
+    @property
+    def written(self) -> list[str]:
+        """The arguments that are arrays and are written to."""
+        found = stored(self.body)
+        return [name for name in self.parameters if name in found]
+
+    @property
+    def same(self) -> dict[int, str]:
+        """The results that are arguments which the kernel has written to."""
+        written = self.written
+        return {
+            k: result.array
+            for k, result in enumerate(self.results)
+            if isinstance(result, View) and result.whole and result.array in written
+        }
+
+
+def dtype_name(kind: Any) -> str:
+    """The dtype of a number of one of Numba's types; empty if it is no number that has one here."""
+    from numba.core import types
+
+    kind = types.unliteral(kind)
+    if isinstance(kind, types.Boolean):
+        return "bool"
+    return str(kind) if isinstance(kind, types.Integer | types.Float) else ""
+
+
+class Frame:
+    """One call of one function while it is taken apart."""
+
+    def __init__(self, plain: PlainFunction, types: dict[str, Any], prefix: str) -> None:
+        self.plain = plain
+        self.types = types
+        self.prefix = prefix
+        self.env: dict[str, Value] = {}
+
+
+def literal_dtype(atom: Atom) -> str:
+    """The dtype of a literal."""
+    return "bool" if atom in ("True", "False") else "int64" if atom.lstrip("-").isdigit() else "float64"
+
+
+class FormWriter:
+    """Adds statements to a form; the parts of a reader of kernels are its subclasses."""
+
+    form: ScalarForm
+    frame: Frame
+    out: list[Statement]
+
+    def fresh(self, base: str, dtype: str) -> str:
+        """A new name of a number."""
+        name = base
+        while name in self.form.dtypes or name in self.form.objects or name in RESERVED:
+            self.form.count += 1
+            name = f"{base}_{self.form.count}"
+        self.form.dtypes[name] = dtype
+        return name
+
+    def put(self, value: Expression, dtype: str, base: str = "t") -> Atom:
+        """The name of a number that is computed now."""
+        name = self.fresh(base, dtype)
+        self.out.append(Set(name, value))
+        return name
+
+    def integer(self, text: str, *atoms: Atom) -> Atom:
+        """The name of an integer."""
+        return self.put(Op("", atoms, text), "int64", "k")
+
+    def refuse(self, node: ast.AST | None, what: str) -> Any:
+        """Raise the error that names the user's line."""
+        return self.frame.plain.refuse(node if node is not None else self.frame.plain.code.definition, what)
+
+    @abstractmethod
+    def value(self, node: ast.expr) -> Value:
+        """The value of an atom of the text."""
+
+    @abstractmethod
+    def number(self, node: ast.expr) -> Atom:
+        """The atom of an operand that must be a number."""
+
+    @abstractmethod
+    def applied(self, node: ast.AST, known: Known, operands: Sequence[Value]) -> Value | Expression:
+        """A function of numbers, applied to numbers or to each element of arrays."""

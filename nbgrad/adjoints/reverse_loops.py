@@ -1,0 +1,315 @@
+"""Loops that are run backwards.
+
+In: the body of a loop, and the values and arrays before it. Out: `ReverseLoop`: its forward run, in which the numbers
+that it carries are stored and overwritten elements are logged, and its backward run, turn by turn. Called by
+reverse.py.
+"""
+
+from __future__ import annotations
+
+from .array_plans import Arrays, Plan, plans
+from .cotangents import Names, Scope, Values, bar, zero_of
+from .dataflow import live_in_turns
+from .kernel_statements import (
+    Atom,
+    Block,
+    Break,
+    Copy,
+    Expression,
+    Extent,
+    For,
+    If,
+    Load,
+    New,
+    Op,
+    Room,
+    Set,
+    Statement,
+    Store,
+    While,
+    assigned,
+    breaks,
+    copied,
+    is_name,
+    made,
+)
+
+
+class ReverseLoop:
+    """A loop: its forward run is written when this is made, `backward` writes the other one."""
+
+    def __init__(
+        self,
+        outer: Values,
+        turn: str | None,
+        count: Atom | None,
+        body: Block,
+        ver: Names,
+        state: Arrays,
+        scope: Scope,
+        out: list[Statement],
+    ) -> None:
+        self.outer = outer
+        outer.count += 1
+        self.serial = outer.count
+        self.turn, self.count, self.body, self.scope = turn, count, body, scope
+        self.before = dict(ver)
+        self.nested = outer.depth > 0
+        self.counted = turn is None or breaks(body)
+        names = assigned(body) - ({turn} if turn else set())
+        header = live_in_turns(body, frozenset())
+        self.carried = sorted(name for name in names if name in ver or name in header)
+        self.plans = plans(body, turn, state)
+        self.inner = Arrays(names=dict(state.names), skipped=set(state.skipped))
+        self.logged: list[str] = []
+        self.undone: list[str] = []
+        """Arrays that must be as before the loop when it has run backwards, and are no more touched by it."""
+        self.copies: dict[str, str] = {}
+        own = made(body)
+        for array, plan in self.plans.items():
+            must_keep = array in state.kept or array in state.seen
+            match plan:
+                case Plan.NOT_READ:
+                    self.inner.skipped.add(array)
+                    if must_keep and array in state.later:
+                        self.logged.append(array)
+                        self.undone.append(array)
+                case Plan.OWN:
+                    self.copies[array] = f"{array}_s{self.serial}"
+                    outer.ranks[self.copies[array]] = outer.ranks[array]
+                    outer.dtypes[self.copies[array]] = outer.form.dtypes[array]
+                    if must_keep:
+                        self.inner.kept.add(array)
+                case Plan.REFILLED:
+                    if must_keep:
+                        self.logged.append(array)
+                        self.undone.append(array)
+                case Plan.LOGGED:
+                    self.logged.append(array)
+                    self.inner.kept.add(array)
+        self.not_repeated = {
+            array for array, plan in self.plans.items() if plan is Plan.NOT_READ and array not in state.later
+        } | (state.skipped - own)
+        for array, copy in self.copies.items():
+            out.append(Copy(copy, state.name(array)))
+        state.names.update(self.copies)
+        self.state_names = dict(state.names)
+        self.after = {name: self.name(name) for name in sorted(names | ({turn} if turn else set()))}
+        self.total = self.run_forward(ver, out)
+        for name, value in self.after.items():
+            ver[name] = value
+            scope.mine.add(value)
+
+    def name(self, number: str) -> str:
+        """The name in the forward run of a number."""
+        return self.outer.value_of(number)
+
+    # ----- Forward -----
+
+    def run_forward(self, ver: Names, out: list[Statement]) -> Atom:
+        """Write the forward run; gives the number of turns."""
+        outer, serial = self.outer, self.serial
+        for name in self.carried:
+            start = ver.get(name, zero_of(outer.form.dtypes[name]))
+            out.append(Set(self.after[name], copied(start)))
+        self.tapes = {name: f"tape_{name}_{serial}" for name in self.carried}
+        self.marks = {array: f"mark_{array}_{serial}" for array in self.logged}
+        for array in self.logged:
+            self.start_log(array)
+        first: list[Statement] = []
+        if self.counted:
+            done = outer.new(f"turns_{serial}", "int64")
+            place: Atom = outer.new(f"turn_{serial}", "int64")
+            out.append(Set(done, copied("0")))
+            first += [Set(place, copied(done)), Set(done, Op("", (done, "1"), "{0} + {1}"))]
+        else:
+            done, place = self.count or "0", self.after[self.turn or ""]
+        kept = [(tape, outer.form.dtypes[name], self.after[name]) for name, tape in self.tapes.items()]
+        kept += [(mark, "int64", f"top_{self.state_names.get(a, a)}") for a, mark in self.marks.items()]
+        for tape, dtype, value in kept:
+            self.allocate(tape, dtype, out)
+            if self.counted:
+                first.append(Room(tape, done, True))
+            first.append(Store(tape, (place,), value))
+        body = (*first, *self.mutable(self.body))
+        if self.turn is not None:
+            assert self.count is not None
+            out.append(For(self.after[self.turn], self.count, body))
+        else:
+            out.append(While(body))
+        return done
+
+    def allocate(self, tape: str, dtype: str, out: list[Statement]) -> None:
+        """Make room for one number a turn."""
+        self.outer.dtypes[tape] = dtype
+        self.outer.ranks[tape] = 1
+        if self.nested or self.counted:
+            self.outer.head.append(New(tape, ("0",), dtype))
+            if not self.counted:
+                assert self.count is not None
+                out.append(Room(tape, self.count, False))
+            return
+        assert self.count is not None
+        length = self.outer.new("length", "int64")
+        out += [Set(length, Op("", (self.count,), "max({0}, 0)")), New(tape, (length,), dtype)]
+
+    def start_log(self, array: str) -> None:
+        """Have a log of the overwritten elements of an array."""
+        outer = self.outer
+        name = self.state_names.get(array, array)
+        if name in outer.logs:
+            return
+        outer.logs[name] = rank = outer.ranks[array]
+        outer.dtypes[f"top_{name}"] = "int64"
+        outer.dtypes[f"log_{name}"] = outer.form.dtypes[array]
+        outer.head.append(Set(f"top_{name}", copied("0")))
+        outer.head.append(New(f"log_{name}", ("0",), outer.form.dtypes[array]))
+        for axis in range(rank):
+            outer.dtypes[f"log{axis}_{name}"] = "int64"
+            outer.head.append(New(f"log{axis}_{name}", ("0",), "int64"))
+
+    def mutable(self, body: Block) -> Block:
+        """The statements of the forward run, on variables; overwritten elements are logged."""
+        here = self.after
+
+        def atom(one: Atom) -> Atom:
+            return (here.get(one) or self.before.get(one, one)) if is_name(one) else one
+
+        def array(one: str) -> str:
+            return self.state_names.get(one, one)
+
+        def expression(value: Expression) -> Expression:
+            match value:
+                case Op(name, args, text, arrays):
+                    return Op(name, tuple(map(atom, args)), text, tuple(map(array, arrays)))
+                case Load(source, index):
+                    return Load(array(source), tuple(map(atom, index)))
+                case Extent(source, axis):
+                    return Extent(array(source), axis)
+
+        found: list[Statement] = []
+        for statement in body:
+            match statement:
+                case Set(target, value):
+                    found.append(Set(here[target], expression(value)))
+                case Store(target, index, value, add):
+                    if target in self.not_repeated:
+                        continue
+                    where, place = array(target), tuple(map(atom, index))
+                    if target in self.logged:
+                        found += self.log(where, place)
+                    found.append(Store(where, place, atom(value), add))
+                case If(test, then, orelse):
+                    found.append(If(atom(test), self.mutable(then), self.mutable(orelse)))
+                case For(turn, count, inner):
+                    found.append(For(here[turn], atom(count), self.mutable(inner)))
+                case While(inner):
+                    found.append(While(self.mutable(inner)))
+                case New(made_array, shape, dtype, fill):
+                    found.append(New(made_array, tuple(map(atom, shape)), dtype, atom(fill) if fill else fill))
+                case Break():
+                    found.append(statement)
+                case _:
+                    raise AssertionError(statement)
+        return tuple(found)
+
+    def log(self, array: str, index: tuple[Atom, ...]) -> list[Statement]:
+        """Keep an element that is overwritten."""
+        outer = self.outer
+        top = f"top_{array}"
+        more = outer.new("more", "int64")
+        old = outer.new("old", outer.dtypes[f"log_{array}"])
+        lines: list[Statement] = [Set(more, Op("", (top, "1"), "{0} + {1}")), Room(f"log_{array}", more, True)]
+        lines += [Set(old, Load(array, index)), Store(f"log_{array}", (top,), old)]
+        for axis, one in enumerate(index):
+            lines += [Room(f"log{axis}_{array}", more, True), Store(f"log{axis}_{array}", (top,), one)]
+        return [*lines, Set(top, copied(more))]
+
+    # ----- Backward -----
+
+    def undo(self, array: str, mark: str, place: Atom, out: list[Statement]) -> None:
+        """Put the elements back that were overwritten since a mark."""
+        outer = self.outer
+        name = self.state_names.get(array, array)
+        top = f"top_{name}"
+        start, count, step = (outer.new(base, "int64") for base in ("start", "count", "step"))
+        old = outer.new("old", outer.dtypes[f"log_{name}"])
+        lines: list[Statement] = [Set(top, Op("", (top, "1"), "{0} - {1}")), Set(old, Load(f"log_{name}", (top,)))]
+        index: list[str] = []
+        for axis in range(outer.logs[name]):
+            index.append(outer.new("at", "int64"))
+            lines.append(Set(index[-1], Load(f"log{axis}_{name}", (top,))))
+        lines.append(Store(name, tuple(index), old))
+        out += [
+            Set(start, Load(mark, (place,))),
+            Set(count, Op("", (top, start), "{0} - {1}")),
+            For(step, count, tuple(lines)),
+        ]
+
+    def backward(self, out: list[Statement]) -> None:
+        """Write the backward run."""
+        outer = self.outer
+        running = {name for name, value in self.after.items() if value in self.scope.open}
+        while True:
+            before = outer.snapshot()
+            inner = Scope(self.scope)
+            lines, fed = self.turn_backward(running, inner)
+            if fed <= running:
+                break
+            running |= fed
+            outer.count, outer.dtypes, outer.active, outer.head, outer.logs = before
+        for array in self.undone:
+            mark = self.marks[array]
+            check = outer.new("any", "bool")
+            inside: list[Statement] = []
+            self.undo(array, mark, "0", inside)
+            out += [Set(check, Op("", (self.total, "0"), "{0} > {1}")), If(check, tuple(inside), ())]
+        self.require_running(running, out)
+        outer.require(inner.demanded, self.scope, out)
+        out.append(For(self.place, self.total, tuple(lines), backwards=True))
+        for name in sorted(running):
+            if name in self.before and self.after[name] in self.scope.open:
+                outer.add(self.before[name], bar(self.after[name]), self.scope, out)
+
+    def require_running(self, running: set[str], out: list[Statement]) -> None:
+        """Give the sums that run from turn to turn their first value."""
+        for name in sorted(running):
+            value = self.after[name]
+            if value not in self.scope.open:
+                self.scope.open.add(value)
+                self.outer.dtypes[bar(value)] = "float64"
+                out.append(Set(bar(value), copied("0.0")))
+
+    def turn_backward(self, running: set[str], inner: Scope) -> tuple[list[Statement], set[str]]:
+        """The backward run of one turn, and the carried numbers that it sends cotangents to."""
+        outer = self.outer
+        lines: list[Statement] = []
+        self.place = outer.new(f"back_{self.serial}", "int64")
+        ver = {name: value for name, value in self.before.items() if name not in self.after}
+        starts: dict[str, str] = {}
+        for name in self.carried:
+            starts[name] = ver[name] = outer.value_of(name)
+            inner.mine.add(ver[name])
+            lines.append(Set(ver[name], Load(self.tapes[name], (self.place,))))
+        if self.turn is not None:
+            ver[self.turn] = self.place
+        for array in self.logged:
+            if array not in self.undone:
+                self.undo(array, self.marks[array], self.place, lines)
+        state = Arrays(
+            dict(self.inner.names), set(self.inner.skipped), set(self.inner.kept), set(self.inner.seen), set()
+        )
+        outer.depth += 1
+        step = outer.block(self.body, ver, state, inner, lines)
+        back: list[Statement] = []
+        for name in sorted(running):
+            if name in ver:
+                outer.add(ver[name], bar(self.after[name]), inner, back)
+        step(back)
+        outer.depth -= 1
+        fed = {name for name, value in starts.items() if value in inner.open and outer.is_active(value)}
+        for name in sorted(running):
+            start = starts.get(name)
+            again = bar(start) if start is not None and start in inner.open else "0.0"
+            back.append(Set(bar(self.after[name]), copied(again)))
+        return [*lines, *back], fed
