@@ -6,7 +6,9 @@ A turn that runs backwards runs forward once more, from the state of the arrays 
 one of:
 - nowhere: nothing in the loop reads the array, so that its writes are left out;
 - the array before the loop: each turn has elements of its own, and the forward loop writes to a copy;
+- the array after the loop: each element is written once, and read only afterwards, as in dynamic programming;
 - the turn itself: it writes every element before it reads it;
+- one number a turn for each statement that overwrites an element;
 - a log of overwritten elements, which is read backwards.
 """
 
@@ -16,8 +18,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from .dataflow import affine, definitions, owned_by_turn
-from .kernel_statements import Atom, Block, For, Load, Op, Set, Store, assigned, blocks_in, loaded, made, stored
+from .dataflow import Affine, accesses, affine, definitions, owned_by_turn
+from .kernel_statements import (
+    Atom,
+    Block,
+    For,
+    Load,
+    Op,
+    Set,
+    Store,
+    While,
+    assigned,
+    blocks_in,
+    breaks,
+    loaded,
+    made,
+    stored,
+    walk,
+)
 
 
 class Plan(Enum):
@@ -25,6 +43,8 @@ class Plan(Enum):
 
     NOT_READ = "nothing in the loop reads it"
     OWN = "each turn has elements of its own"
+    FINAL = "each element is written once, before it is read"
+    KEPT = "each turn overwrites elements that are known when it starts"
     REFILLED = "each turn writes before it reads"
     LOGGED = "overwritten elements are logged"
 
@@ -69,8 +89,12 @@ def plans(body: Block, turn: str | None, state: Arrays) -> dict[str, Plan]:
             found[array] = Plan.NOT_READ
         elif turn is not None and owned_by_turn(body, array, turn):
             found[array] = Plan.OWN
+        elif turn is not None and written_before_read(body, array, turn):
+            found[array] = Plan.FINAL
         elif refilled(body, array):
             found[array] = Plan.REFILLED
+        elif turn is not None and overwritten(body, array, turn) is not None:
+            found[array] = Plan.KEPT
         else:
             found[array] = Plan.LOGGED
     return found
@@ -125,3 +149,81 @@ def refilled(body: Block, array: str) -> bool:
 
 def _fixed(count: Atom, known: Mapping[str, Op]) -> Atom:
     return str(sorted(affine(count, known).items()))
+
+
+def written_before_read(body: Block, array: str, turn: str) -> bool:
+    """Whether loops write each element of an array at most once, and read it in later turns only, or never written.
+
+    The index of the only write must have the number of each loop around it along an axis of its own; a read must be of
+    an element that an earlier turn of the outermost loop, in which it differs, has written.
+    """
+    known = definitions(body)
+    changing = assigned(body) | {turn}
+    sites: list[tuple[tuple[Atom, ...], tuple[str, ...]]] = []
+
+    def find(block: Block, loops: tuple[str, ...]) -> bool:
+        for statement in block:
+            match statement:
+                case Store(name, index) if name == array:
+                    sites.append((index, loops))
+                case For(inner_turn, _, inner):
+                    if not find(inner, (*loops, inner_turn)):
+                        return False
+                case While(inner) if array in stored(inner):
+                    return False
+                case _:
+                    for inner in blocks_in(statement):
+                        if not find(inner, loops):
+                            return False
+        return True
+
+    indices = accesses(body, array)
+    if indices is None or not find(body, (turn,)) or len(sites) != 1:
+        return False
+    index, loops = sites[0]
+    written = [affine(atom, known) for atom in index]
+    axes: list[tuple[int, int]] = []
+    """For each loop around the write, the axis along which its number stands, and its sign."""
+    for loop in loops:
+        places = [axis for axis, form in enumerate(written) if loop in form]
+        if len(places) != 1 or abs(written[places[0]][loop]) != 1:
+            return False
+        axes.append((places[0], written[places[0]][loop]))
+    if len({axis for axis, _ in axes}) != len(axes):
+        return False
+    if any(name in changing and name not in loops for form in written for name in form):
+        return False
+
+    def earlier(read: tuple[Atom, ...]) -> bool:
+        for axis, sign in axes:
+            form = affine(read[axis], known)
+            names = {*form, *written[axis]} - {"1"}
+            if any(form.get(name, 0) != written[axis].get(name, 0) for name in names):
+                return False
+            moved = (form.get("1", 0) - written[axis].get("1", 0)) * sign
+            if moved:
+                return moved < 0
+        return False
+
+    reads = list(indices)
+    reads.remove(index)
+    return all(earlier(read) for read in reads)
+
+
+def overwritten(body: Block, array: str, turn: str) -> list[tuple[Store, tuple[Affine, ...]]] | None:
+    """The statements that write to an array, with their indices as sums, if every turn runs each of them once.
+
+    None if it does not, or if an index is not known when the turn starts.
+    """
+    sites = [one for one in body if isinstance(one, Store) and one.array == array]
+    if breaks(body) or len(sites) != sum(1 for one in walk(body) if isinstance(one, Store) and one.array == array):
+        return None
+    known = definitions(body)
+    changing = assigned(body)
+    found: list[tuple[Store, tuple[Affine, ...]]] = []
+    for site in sites:
+        forms = tuple([affine(atom, known) for atom in site.index])
+        if any(name in changing and name != turn for form in forms for name in form):
+            return None
+        found.append((site, forms))
+    return found

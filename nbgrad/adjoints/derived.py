@@ -32,7 +32,8 @@ HELPERS = {
 """,
     "kept": """def kept(array, length):
     longer = np.empty(2 * length + 64, array.dtype)
-    longer[: array.shape[0]] = array
+    for k in range(array.shape[0]):
+        longer[k] = array[k]
     return longer
 """,
 }

@@ -7,9 +7,9 @@ reverse.py.
 
 from __future__ import annotations
 
-from .array_plans import Arrays, Plan, plans
+from .array_plans import Arrays, Plan, overwritten, plans
 from .cotangents import Names, Scope, Values, bar, zero_of
-from .dataflow import live_in_turns
+from .dataflow import Affine, live_in_turns
 from .kernel_statements import (
     Atom,
     Block,
@@ -32,6 +32,7 @@ from .kernel_statements import (
     copied,
     is_name,
     made,
+    walk,
 )
 
 
@@ -65,6 +66,8 @@ class ReverseLoop:
         self.undone: list[str] = []
         """Arrays that must be as before the loop when it has run backwards, and are no more touched by it."""
         self.copies: dict[str, str] = {}
+        self.saved: dict[str, list[tuple[str, Store, tuple[Affine, ...]]]] = {}
+        """For arrays whose overwritten elements are kept turn by turn: where, the statement, and the index."""
         own = made(body)
         for array, plan in self.plans.items():
             must_keep = array in state.kept or array in state.seen
@@ -76,10 +79,19 @@ class ReverseLoop:
                         self.undone.append(array)
                 case Plan.OWN:
                     self.copies[array] = f"{array}_s{self.serial}"
-                    outer.ranks[self.copies[array]] = outer.ranks[array]
-                    outer.dtypes[self.copies[array]] = outer.form.dtypes[array]
                     if must_keep:
                         self.inner.kept.add(array)
+                case Plan.FINAL:
+                    self.inner.skipped.add(array)
+                    if must_keep:
+                        self.copies[array] = f"{array}_s{self.serial}"
+                        self.inner.names[array] = self.copies[array]
+                case Plan.KEPT:
+                    self.saved[array] = [
+                        (f"was_{array}_{self.serial}_{k}", site, forms)
+                        for k, (site, forms) in enumerate(overwritten(body, array, turn or "") or ())
+                    ]
+                    self.inner.kept.add(array)
                 case Plan.REFILLED:
                     if must_keep:
                         self.logged.append(array)
@@ -91,6 +103,7 @@ class ReverseLoop:
             array for array, plan in self.plans.items() if plan is Plan.NOT_READ and array not in state.later
         } | (state.skipped - own)
         for array, copy in self.copies.items():
+            outer.ranks[copy], outer.dtypes[copy] = outer.ranks[array], outer.form.dtypes[array]
             out.append(Copy(copy, state.name(array)))
         state.names.update(self.copies)
         self.state_names = dict(state.names)
@@ -126,6 +139,11 @@ class ReverseLoop:
             done, place = self.count or "0", self.after[self.turn or ""]
         kept = [(tape, outer.form.dtypes[name], self.after[name]) for name, tape in self.tapes.items()]
         kept += [(mark, "int64", f"top_{self.state_names.get(a, a)}") for a, mark in self.marks.items()]
+        self.tape_of_site: dict[int, str] = {}
+        for array, sites in self.saved.items():
+            for tape, site, _ in sites:
+                self.allocate(tape, outer.form.dtypes[array], out)
+                self.tape_of_site[id(site)] = tape
         for tape, dtype, value in kept:
             self.allocate(tape, dtype, out)
             if self.counted:
@@ -168,8 +186,11 @@ class ReverseLoop:
             outer.dtypes[f"log{axis}_{name}"] = "int64"
             outer.head.append(New(f"log{axis}_{name}", ("0",), "int64"))
 
-    def mutable(self, body: Block) -> Block:
-        """The statements of the forward run, on variables; overwritten elements are logged."""
+    def mutable(self, body: Block, roomy: bool = False) -> Block:
+        """The statements of the forward run, on variables; overwritten elements are logged.
+
+        `roomy` says that the logs have room for all that the block overwrites.
+        """
         here = self.after
 
         def atom(one: Atom) -> Atom:
@@ -197,12 +218,17 @@ class ReverseLoop:
                         continue
                     where, place = array(target), tuple(map(atom, index))
                     if target in self.logged:
-                        found += self.log(where, place)
+                        found += self.log(where, place, roomy)
+                    tape = self.tape_of_site.get(id(statement))
+                    if tape is not None:
+                        old = self.outer.new("old", self.outer.form.dtypes[target])
+                        found += [Set(old, Load(where, place)), Store(tape, (here[self.turn or ""],), old)]
                     found.append(Store(where, place, atom(value), add))
                 case If(test, then, orelse):
-                    found.append(If(atom(test), self.mutable(then), self.mutable(orelse)))
+                    found.append(If(atom(test), self.mutable(then, roomy), self.mutable(orelse, roomy)))
                 case For(turn, count, inner):
-                    found.append(For(here[turn], atom(count), self.mutable(inner)))
+                    ahead = roomy or self.make_room(inner, atom(count), found)
+                    found.append(For(here[turn], atom(count), self.mutable(inner, ahead)))
                 case While(inner):
                     found.append(While(self.mutable(inner)))
                 case New(made_array, shape, dtype, fill):
@@ -213,16 +239,34 @@ class ReverseLoop:
                     raise AssertionError(statement)
         return tuple(found)
 
-    def log(self, array: str, index: tuple[Atom, ...]) -> list[Statement]:
+    def make_room(self, body: Block, count: Atom, out: list[Statement]) -> bool:
+        """Make room in the logs for all turns of an innermost loop; gives whether it is one."""
+        if any(isinstance(one, For | While) for one in walk(body)):
+            return False
+        for array in self.logged:
+            sites = sum(1 for one in walk(body) if isinstance(one, Store) and one.array == array)
+            if sites:
+                name = self.state_names.get(array, array)
+                more = self.outer.new("more", "int64")
+                out.append(Set(more, Op("", (f"top_{name}", count), f"{{0}} + {{1}} * {sites}")))
+                out += self.rooms(name, more)
+        return True
+
+    def rooms(self, array: str, length: Atom) -> list[Statement]:
+        """Room in the log of an array."""
+        rank = self.outer.logs[array]
+        return [Room(one, length, True) for one in (f"log_{array}", *[f"log{k}_{array}" for k in range(rank)])]
+
+    def log(self, array: str, index: tuple[Atom, ...], roomy: bool) -> list[Statement]:
         """Keep an element that is overwritten."""
         outer = self.outer
         top = f"top_{array}"
         more = outer.new("more", "int64")
         old = outer.new("old", outer.dtypes[f"log_{array}"])
-        lines: list[Statement] = [Set(more, Op("", (top, "1"), "{0} + {1}")), Room(f"log_{array}", more, True)]
+        lines: list[Statement] = [Set(more, Op("", (top, "1"), "{0} + {1}"))]
+        lines += [] if roomy else self.rooms(array, more)
         lines += [Set(old, Load(array, index)), Store(f"log_{array}", (top,), old)]
-        for axis, one in enumerate(index):
-            lines += [Room(f"log{axis}_{array}", more, True), Store(f"log{axis}_{array}", (top,), one)]
+        lines += [Store(f"log{axis}_{array}", (top,), one) for axis, one in enumerate(index)]
         return [*lines, Set(top, copied(more))]
 
     # ----- Backward -----
@@ -245,6 +289,18 @@ class ReverseLoop:
             Set(count, Op("", (top, start), "{0} - {1}")),
             For(step, count, tuple(lines)),
         ]
+
+    def position(self, form: Affine, out: list[Statement]) -> Atom:
+        """The atom of an index that is a sum of the turn's number and of numbers before the loop."""
+        texts = [str(form.get("1", 0))] if form.get("1", 0) or len(form) == 0 else []
+        names: list[Atom] = []
+        for name, factor in form.items():
+            if name != "1":
+                texts.append(f"{{{len(names)}}}" if factor == 1 else f"{{{len(names)}}} * ({factor})")
+                names.append(self.place if name == self.turn else self.before.get(name, name))
+        found = self.outer.new("at", "int64")
+        out.append(Set(found, Op("", tuple(names), " + ".join(texts))))
+        return found
 
     def backward(self, out: list[Statement]) -> None:
         """Write the backward run."""
@@ -296,6 +352,11 @@ class ReverseLoop:
         for array in self.logged:
             if array not in self.undone:
                 self.undo(array, self.marks[array], self.place, lines)
+        for array, sites in self.saved.items():
+            for tape, _, forms in reversed(sites):
+                old = outer.new("old", outer.form.dtypes[array])
+                index = tuple([self.position(form, lines) for form in forms])
+                lines += [Set(old, Load(tape, (self.place,))), Store(self.state_names.get(array, array), index, old)]
         state = Arrays(
             dict(self.inner.names), set(self.inner.skipped), set(self.inner.kept), set(self.inner.seen), set()
         )
