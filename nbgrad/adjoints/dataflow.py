@@ -100,12 +100,16 @@ Affine = dict[Atom, int]
 
 
 def definitions(body: Block) -> dict[str, Op]:
-    """The operations that give numbers their values, of those that a block sets once."""
+    """The operations that give numbers their values, of those that a block sets once, before it reads them."""
+    carried = live_in_turns(body, frozenset())
     times = Counter(name for statement in walk(body) if (name := defined(statement)) is not None)
     return {
         statement.target: statement.value
         for statement in walk(body)
-        if isinstance(statement, Set) and isinstance(statement.value, Op) and times[statement.target] == 1
+        if isinstance(statement, Set)
+        and isinstance(statement.value, Op)
+        and times[statement.target] == 1
+        and statement.target not in carried
     }
 
 

@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..compiler.cache import cpu_features, cpu_name, digest, load, numba_version, store
+from ..config import interpret
 from ..process.once import computed_once
+from .array_values import View
 from .cotangents import bar
+from .dataflow import is_float
 from .kernel_form import ScalarForm
 from .kernel_statements import Block, is_name, loaded
 from .kernel_text import function_text
@@ -113,17 +116,20 @@ class Derived:
 
     @computed_once
     def function(self) -> Callable[..., Any]:
-        """The function, which Numba compiles when it is first called."""
+        """The function, which Numba compiles when it is first called; plain Python with NBGRAD_DISABLE_JIT=1."""
         import numba
 
-        namespace: dict[str, Any] = {"np": np, "math": math, "prange": numba.prange, **self.objects}
+        plain = interpret()
+        namespace: dict[str, Any] = {"np": np, "math": math, "prange": range if plain else numba.prange, **self.objects}
         for name, text in HELPERS.items():
             if f"{name}(" in self.text:
                 exec(text, namespace)
-                namespace[name] = numba.njit(namespace[name])
+                namespace[name] = namespace[name] if plain else numba.njit(namespace[name])
         place = f"<derived {self.name} {hashlib.sha256(self.text.encode()).hexdigest()[:12]}>"
         linecache.cache[place] = (len(self.text), None, self.text.splitlines(True), place)
         exec(compile(self.text, place, "exec"), namespace)
+        if plain:
+            return namespace[self.name]
         made: Any = numba.njit(error_model="numpy", **self.options)(namespace[self.name])
         contents = "".join(
             f"{name}:{value.dtype}{value.shape}{value.tobytes().hex()}" for name, value in self.objects.items()
@@ -154,7 +160,11 @@ def reverse_kernel(form: ScalarForm, wanted: Sequence[str]) -> tuple[Derived, Ad
 
 def forward_kernel(form: ScalarForm, moved: Sequence[str]) -> Forward:
     """The tangent kernel: the kernel's arguments, then tangents; gives those of the numbers that the kernel returns."""
-    results = [one for one in form.results if isinstance(one, str) and form.dtypes.get(one, "").startswith("float")]
+    results = [
+        one.array if isinstance(one, View) else one
+        for k, one in enumerate(form.results)
+        if k not in form.same and isinstance(one, str | View) and is_float(form.dtype_of(one))
+    ]
     return _with_tangents(_title(form, "jvp"), form.name, form.body, form.parameters, moved, results, form.dtypes, form)
 
 

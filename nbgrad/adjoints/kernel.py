@@ -138,7 +138,7 @@ class KernelFunction:
         left_out = [name for name in self.signature.parameters if name not in given]
         outputs = self._left_out(left_out, given) if left_out else {}
         for name, (shape, dtype) in outputs.items():
-            key.append((name, dtype.str, len(shape)))
+            key.append((name, dtype.str, len(shape), "left out"))
             examples[name] = np.zeros((1,) * len(shape), dtype)
         ordered = {name: examples[name] for name in self.signature.parameters}
         found = self._known.get(tuple(key))

@@ -47,6 +47,12 @@ class ScalarForm:
     objects: dict[str, Any] = field(default_factory=dict)
     count: int = 0
 
+    def dtype_of(self, value: Value) -> str:
+        """The dtype of a result."""
+        if isinstance(value, View):
+            return value.dtype
+        return self.dtypes.get(str(value)) or literal_dtype(str(value))
+
     @property
     def written(self) -> list[str]:
         """The arguments that are arrays and are written to."""

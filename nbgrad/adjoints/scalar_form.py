@@ -86,9 +86,10 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
             values.append(Object(value))
             kinds.append(numba.typeof(value))
     returned = reader.function(function, values, kinds, reader.out, None)
-    form.body = tuple(reader.out)
     if returned is not None:
-        form.results = returned if isinstance(returned, list) else [returned]
+        parts = returned if isinstance(returned, list) else [returned]
+        form.results = [reader.result(one) for one in parts]
+    form.body = tuple(reader.out)
     return form
 
 
@@ -107,6 +108,11 @@ class _Reader(Expressions):
         self.frame: Frame
 
     # ----- Names -----
+
+    def result(self, value: Value) -> Value:
+        """A value that the kernel returns: a number, or a whole array."""
+        whole = isinstance(value, View) and value.whole
+        return self.materialized(value, "result") if isinstance(value, View | Elementwise) and not whole else value
 
     def parameter(self, name: str, kind: Any) -> View:
         """The view of a whole array that is an argument."""

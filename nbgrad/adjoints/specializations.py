@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..config import interpret
 from ..errors import ArgumentError
 from ..extend.custom_kernels import Primitive
+from ..extend.scalar_code import python_function
 from ..graph.custom_calls import Call, Kernel
 from ..graph.ir import Node, zeros
 from ..process.once import computed_once
@@ -46,7 +48,7 @@ class Specialization:
     def __init__(
         self, function: Any, examples: dict[str, Any], left_out: Sequence[str], constant: Sequence[str], check: str
     ) -> None:
-        self.function = function
+        self.function = python_function(function) if interpret() else function
         self.form: ScalarForm = scalar_form(function, examples)
         self.statics = {name: value for name, value in examples.items() if name not in self.form.parameters}
         self.order = list(examples)
@@ -65,13 +67,7 @@ class Specialization:
 
     def dtype_of(self, output: str | int) -> np.dtype[Any]:
         """The dtype of a result."""
-        found = output if isinstance(output, str) else self.form.results[output]
-        if isinstance(found, View):
-            return np.dtype(found.dtype)
-        name = str(found)
-        if name not in self.form.dtypes:
-            return np.dtype(np.float64 if "." in name or "e" in name else np.int64)
-        return np.dtype(self.form.dtypes[name])
+        return np.dtype(self.form.dtype_of(output if isinstance(output, str) else self.form.results[output]))
 
     @property
     def differentiable_inputs(self) -> list[str]:

@@ -1,0 +1,323 @@
+"""Derivatives of whole Numba kernels: `nb.kernel`.
+
+Facts come from the kernels themselves, by central differences, and from paper. Most run as plain Python, which takes no
+time to compile; a few run compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+import nbgrad as nb
+from nbgrad.errors import ArgumentError, DtypeError
+
+from .adjoint_kernels import ROWS, Row
+
+pytestmark = pytest.mark.unoptimized
+STEP = 1e-5
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels and their derivatives run as Python."""
+    monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
+
+
+def floats(arguments: tuple[Any, ...]) -> list[int]:
+    """The positions of arguments of floats."""
+    return [k for k, one in enumerate(arguments) if np.asarray(one).dtype.kind == "f"]
+
+
+def total_of(call: Any, row: Row) -> Any:
+    """A number that depends on all results of a call, as a function of the arguments of floats."""
+
+    def total(*given: Any) -> Any:
+        arguments = [one.copy() if isinstance(one, np.ndarray) else one for one in row.arguments]
+        for k, value in zip(floats(row.arguments), given, strict=True):
+            arguments[k] = value
+        found = call(*arguments)
+        parts = found if isinstance(found, tuple) else (found,)
+        return sum(np.sum(np.sin(part * (1 + k))) for k, part in enumerate(parts))
+
+    return total
+
+
+def plain_call(row: Row) -> Any:
+    """The kernel itself as a function that gives what it writes and returns."""
+    function = row.kernel.py_func
+    written = nb_written(ROWS[function.__name__])
+
+    def call(*arguments: Any) -> Any:
+        own = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+        found = function(*own)
+        returned = found if isinstance(found, tuple) else () if found is None else (found,)
+        return (*[own[k] for k in written], *returned)
+
+    return call
+
+
+def nb_written(row: Row) -> list[int]:
+    """The positions of arrays that a kernel writes to, seen by running it."""
+    own = [one.copy() if isinstance(one, np.ndarray) else one for one in row.arguments]
+    row.kernel.py_func(*own)
+    return [
+        k
+        for k, (a, b) in enumerate(zip(own, row.arguments, strict=True))
+        if isinstance(a, np.ndarray) and not np.array_equal(a, b)
+    ]
+
+
+def moved(point: list[Any], along: list[Any], step: float) -> list[Any]:
+    """A point a step along a direction."""
+    return [x + step * v for x, v in zip(point, along, strict=True)]
+
+
+def slope(function: Any, point: list[Any], along: list[Any]) -> Any:
+    """The derivative along a direction, by differences of fourth order."""
+    near = [function(*moved(point, along, k * STEP)) for k in (-2, -1, 1, 2)]
+    return (near[0] - 8 * near[1] + 8 * near[2] - near[3]) / (12 * STEP)
+
+
+def gradient(function: Any, point: list[Any]) -> tuple[Any, ...]:
+    """The gradient by all arguments."""
+    found = nb.grad(function, tuple(range(len(point))))(*point)
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_first_and_second_derivatives_are_those_of_the_kernel(name: str, plain: None) -> None:
+    row = ROWS[name]
+    point = [row.arguments[k] for k in floats(row.arguments)]
+    random = np.random.default_rng(3)
+    along = [0.1 * random.standard_normal(np.shape(one)) for one in point]
+    function = nb.kernel(row.kernel)
+    total, expected = total_of(function, row), total_of(plain_call(row), row)
+    before = [np.copy(one) for one in row.arguments]
+    assert float(total(*point)) == pytest.approx(float(expected(*point)), rel=1e-14)
+    change = slope(expected, point, along)
+    found = gradient(total, point)
+    dot = sum(np.sum(g * v) for g, v in zip(found, along, strict=True))
+    assert dot == pytest.approx(change, rel=1e-8, abs=1e-8)
+    _, tangent = nb.jvp(total, tuple(point), tuple(along))
+    assert float(tangent) == pytest.approx(dot, rel=1e-12, abs=1e-13)
+    _, second = nb.jvp(lambda *x: gradient(total, list(x)), tuple(point), tuple(along))
+    numeric = [slope(lambda *x, k=k: gradient(total, list(x))[k], point, along) for k in range(len(point))]
+    for one, other in zip(second, numeric, strict=True):
+        assert np.allclose(one, other, rtol=1e-6, atol=1e-6)
+    weighted = gradient(
+        lambda *x: sum(np.sum(g * v) for g, v in zip(gradient(total, list(x)), along, strict=True)), point
+    )
+    for one, other in zip(weighted, second, strict=True):
+        assert np.allclose(one, other, rtol=1e-10, atol=1e-12)
+    for one, other in zip(row.arguments, before, strict=True):
+        assert np.array_equal(one, other), "an argument has changed"
+
+
+@pytest.mark.parametrize("name", ["tridiagonal", "jumps", "calls", "repeated"])
+def test_compiled_derivatives_are_those_of_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ROWS[name]
+    point = [row.arguments[k] for k in floats(row.arguments)]
+    compiled = gradient(total_of(nb.kernel(row.kernel), row), point)
+    monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
+    python = gradient(total_of(nb.kernel(row.kernel), row), point)
+    for one, other in zip(compiled, python, strict=True):
+        assert np.allclose(one, other, rtol=1e-12, atol=1e-13)
+
+
+def test_in_compiled_and_batched_functions(plain: None) -> None:
+    function = nb.kernel(ROWS["carried"].kernel)
+    x = np.array([[0.1, 0.7, 1.1], [0.3, 0.2, 0.9]])
+
+    def total(x: Any) -> Any:
+        return np.sum(function(x, np.zeros(3)) ** 2)
+
+    separate = np.stack([nb.grad(total)(one) for one in x])
+    assert np.allclose(nb.vmap(nb.grad(total))(x), separate, rtol=1e-14)
+    assert np.allclose(nb.jit(nb.grad(total))(x[0]), separate[0], rtol=1e-14)
+    hessian = nb.hessian(total)(x[0])
+    assert np.allclose(hessian, np.asarray(hessian).T, rtol=1e-12)
+
+
+def test_analytic_values(plain: None) -> None:
+    # Kepler's equation E - e sin E = M: dE/dM = 1/(1 - e cos E), dE/de = sin E/(1 - e cos E).
+    function = nb.kernel(ROWS["newton"].kernel)
+    mean, eccentricity = 0.5, 0.3
+    angle = float(function(mean, eccentricity))
+    by_mean, by_eccentricity = nb.grad(function, (0, 1))(mean, eccentricity)
+    assert by_mean == pytest.approx(1 / (1 - eccentricity * math.cos(angle)), rel=1e-13)
+    assert by_eccentricity == pytest.approx(math.sin(angle) / (1 - eccentricity * math.cos(angle)), rel=1e-13)
+
+
+def test_outputs_that_a_rule_describes(plain: None) -> None:
+    function = nb.kernel(ROWS["carried"].kernel, shape=lambda x: x)
+    x = np.array([0.1, 0.7, 1.1])
+    assert np.array_equal(function(x), function(x, np.zeros(3)))
+    assert np.allclose(
+        nb.grad(lambda x: np.sum(function(x)))(x), nb.grad(lambda x: np.sum(function(x, np.zeros(3))))(x), rtol=1e-15
+    )
+
+
+def test_constant_arguments_have_no_gradient(plain: None) -> None:
+    function = nb.kernel(ROWS["branches"].kernel, constant=("y", "scale"))
+    x, y = ROWS["branches"].arguments[:2]
+    by_x, by_y, by_scale = nb.grad(lambda x, y, s: function(x, y, s)[0], (0, 1, 2))(x, y, 1.3)
+    assert np.any(np.asarray(by_x))
+    assert not np.any(np.asarray(by_y))
+    assert by_scale == 0.0
+
+
+def test_float32(plain: None) -> None:
+    function = nb.kernel(ROWS["carried"].kernel)
+    x = np.array([0.1, 0.7, 1.1], np.float32)
+    value = function(x, np.zeros(3, np.float32))
+    narrow = nb.grad(lambda x: np.sum(function(x, np.zeros(3, np.float32))))(x)
+    wide = nb.grad(lambda x: np.sum(function(x, np.zeros(3))))(x.astype(np.float64))
+    assert value.dtype == narrow.dtype == np.float32
+    assert np.allclose(narrow, wide, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_short_arrays(size: int, plain: None) -> None:
+    for name in ("carried", "overwritten", "dynamic_programming", "gauss_seidel", "whole_arrays", "threads"):
+        row = ROWS[name]
+        if name in ("threads", "whole_arrays") and size < 2:
+            continue
+        given = tuple(
+            [
+                np.full((size,) * one.ndim, 0.7) if isinstance(one, np.ndarray) and name != "threads" else one
+                for one in row.arguments
+            ]
+        )
+        short = Row(row.kernel, given)
+        point = [given[k] for k in floats(given)]
+        along = [np.ones(np.shape(one)) for one in point]
+        found = gradient(total_of(nb.kernel(row.kernel), short), point)
+        expected = slope(total_of(plain_call(short), short), point, along)
+        assert sum(np.sum(one) for one in found) == pytest.approx(expected, rel=1e-8, abs=1e-9)
+
+
+def test_layouts_and_read_only_arrays(plain: None) -> None:
+    function = nb.kernel(ROWS["carried"].kernel)
+    x = np.arange(12.0).reshape(6, 2) / 7
+    column = x[:, 1]
+    frozen = column.copy()
+    frozen.flags.writeable = False
+    results = [
+        nb.grad(lambda x: np.sum(function(x, np.zeros(6)) ** 2))(one)
+        for one in (column, frozen, column[::-1][::-1], np.asfortranarray(x)[:, 1])
+    ]
+    for one in results[1:]:
+        assert np.array_equal(one, results[0])
+
+
+def test_the_text_is_a_rule_for_primitive(plain: None) -> None:
+    function = nb.kernel(ROWS["tridiagonal"].kernel)
+    arguments = ROWS["tridiagonal"].arguments
+    function(*arguments)
+    namespace: dict[str, Any] = {}
+    exec(function.vjp.source, namespace)
+    kernel = ROWS["tridiagonal"].kernel.py_func
+
+    def forward(a: Any, b: Any, c: Any, d: Any, b_out: Any, d_out: Any) -> None:
+        b_out[...], d_out[...] = b, d
+        kernel(a, b_out, c, d_out)
+
+    by_hand = nb.primitive(forward, shape=lambda a, b, c, d: [b, d], vjp=namespace["tridiagonal_rule"])
+    expected = nb.grad(lambda *x: np.sum(function(*x)[1] ** 2), (0, 1, 2, 3))(*arguments)
+    found = nb.grad(lambda *x: np.sum(by_hand(*x)[1] ** 2), (0, 1, 2, 3))(*arguments)
+    for one, other in zip(found, expected, strict=True):
+        assert np.allclose(one, other, rtol=1e-13)
+
+
+# ----- Errors -----
+
+
+@njit
+def _recursive(x):
+    return 1.0 if x < 1 else x * _recursive(x - 1)
+
+
+@njit
+def _drawn(x):
+    return x * np.random.rand()
+
+
+@njit
+def _swapped(a, b, n):
+    for _ in range(n):
+        for i in range(len(a)):
+            b[i] = a[i] * 2
+        a, b = b, a
+
+
+@njit
+def _masked(x):
+    return np.sum(x[x > 0])
+
+
+@njit
+def _of_complex(x):
+    return abs(x[0])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "message"),
+    [
+        (_recursive, (2.0,), "recursion has no derivative"),
+        (_drawn, (2.0,), r"calls .*rand.*\(\), of which no derivative is known"),
+        (_swapped, (np.ones(2), np.ones(2), 2), "`a` stands for another array from turn to turn"),
+        (_masked, (np.ones(2),), "by an array of indices or truth values"),
+        (_of_complex, (np.ones(2, complex),), "complex numbers as two arrays"),
+        (ROWS["carried"].kernel, (np.ones(2),), "called without `out`"),
+        (ROWS["carried"].kernel, ([1.0], np.ones(2)), "Pass arrays and numbers"),
+    ],
+)
+def test_sentences(kernel: Any, arguments: tuple[Any, ...], message: str, plain: None) -> None:
+    with pytest.raises((ArgumentError, DtypeError), match=message):
+        nb.kernel(kernel)(*arguments)
+
+
+def test_errors_name_the_line(plain: None) -> None:
+    with pytest.raises(ArgumentError, match=r"_masked\(\) \(.*test_adjoints\.py:\d+\)"):
+        nb.kernel(_masked)(np.ones(2))
+
+
+def test_a_wrong_derivative_is_found(plain: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    function = nb.kernel(ROWS["branches"].kernel)
+    arguments = ROWS["branches"].arguments
+    function(*arguments)
+    spec = function._last
+    derived, adjoint = spec.reverse(spec.differentiable_inputs)
+    derived.text = derived.text.replace("math.exp", "2.0 * math.exp").replace("scale)", "scale * 1.1)")
+    assert derived.text != spec.reverse(["x"])[0].text
+    spec.reverses[tuple(spec.differentiable_inputs)] = derived, adjoint
+    with pytest.raises(ArgumentError, match="differs from finite differences"):
+        nb.grad(lambda *x: function(*x)[0], (0, 1, 2))(*arguments)
+
+
+def test_a_kink_is_no_disagreement(plain: None) -> None:
+    @njit
+    def kink(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += abs(x[i]) + max(x[i], 0.0) + min(x[i], x[0])
+        return s
+
+    assert np.all(np.isfinite(nb.grad(nb.kernel(kink))(np.array([0.0, 1.0, 0.0]))))
+
+
+def test_wrong_names() -> None:
+    kernel = ROWS["carried"].kernel
+    with pytest.raises(ArgumentError, match="no argument `y`"):
+        nb.kernel(kernel, inout="y")
+    with pytest.raises(ArgumentError, match="does not write to `x`"):
+        nb.kernel(kernel, inout="x")(np.ones(2), np.ones(2))
+    with pytest.raises(ArgumentError, match="check must be"):
+        nb.kernel(kernel, check="sometimes")
+    with pytest.raises(DtypeError, match="takes a function that Numba compiles"):
+        nb.kernel(3)
