@@ -26,7 +26,7 @@ from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.memory_order import strides_of
 from nbgrad.transforms.rolled import nodes_in, roll_up
 
-from .rolled_programs import PROGRAMS, P, U
+from .rolled_programs import CARRIED, PROGRAMS, P, U
 
 
 def recorded(program: Any, rolls: Any = None) -> tuple[list[Node], list[Node]]:
@@ -83,6 +83,14 @@ def test_what_is_derived_agrees(name: str, transform: str, monkeypatch: pytest.M
     expected = TRANSFORMS[transform](total)
     for value, other in zip(optree.tree_leaves(found), optree.tree_leaves(expected), strict=True):
         np.testing.assert_allclose(value, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_arrays_that_are_filled_are_not_carried(name: str) -> None:
+    _, outputs = recorded(PROGRAMS[name][0], strides_of)
+    loops = [node for node in by_serial(outputs) if node.primitive is LOOP]
+    found = [[inside.shape for inside in loop.params[0].carried] for loop in loops]
+    assert sum(inside.size for loop in loops for inside in loop.params[0].carried) == CARRIED[name], found
 
 
 # ----- Details -----
