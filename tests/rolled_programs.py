@@ -381,9 +381,9 @@ def filled_with_complex_numbers(u: Any, p: Any) -> Any:
     return z.real**2 + z.imag
 
 
-@program((180, 40), carried=210)
+@program((180, 60), carried=21)
 def filled_by_loops_in_loops(u: Any, p: Any) -> Any:
-    """Dynamic programming: each element is made of three neighbours, one of them a row ago. The array is carried."""
+    """Dynamic programming: each element is made of three neighbours, two of them a row ago."""
     x = xp.zeros((10, 21))
     x[0, :] = 0.1 * xp.arange(21) * u[0]
     x[:, 0] = 0.2 * xp.arange(10) * u[1]
@@ -407,6 +407,15 @@ def sums_in_elements(u: Any, p: Any) -> Any:
         x[i] = x[i] * p[0]
         square[0] += x[i] ** 2
     return x / np.sqrt(square)
+
+
+@program((120, 30), carried=20)
+def filled_after_a_delay(u: Any, p: Any) -> Any:
+    x = xp.zeros(140)
+    x[:20] = np.sin(xp.arange(20) * u[0])
+    for k in range(20, 140):
+        x[k] = x[k - 1] + 0.1 * (p[0] * x[k - 20] - np.sin(x[k - 1]) * p[1])
+    return x
 
 
 @program((100, 30), carried=101)

@@ -24,7 +24,7 @@ from ..batch import batch_further
 from ..builders import concatenate, gather, reshape, slice_axes, transpose
 from ..formulas import Range, pattern_of, strides_in_elements, write
 from ..interpret import interpret
-from ..ir import Node, constant, make, placeholder, topological, zeros
+from ..ir import Node, broadcast, constant, elementwise, make, placeholder, topological, zeros
 from ..primitives import PRIMITIVES
 from ..shapes import Shape
 from .alignment import LONGEST_WAY
@@ -67,6 +67,8 @@ class _Piece:
     write: int
     start: int
     count: int
+    mixed: bool
+    """Whether some turns read what the array holds before the loop instead."""
 
 
 def fill(loop: Node, items: Sequence[Node]) -> None:
@@ -105,12 +107,15 @@ class _Filled:
         self.reads: list[_Access] = []
         self.pieces: list[list[_Piece]] = []
         """For each read."""
+        self.written: list[np.ndarray] = []
+        """For each read, whether each unit was written by the loop, in each turn."""
         self.before: list[np.ndarray] = []
         """For each write, the units that turns before the first would have written; the last of these comes first."""
         self.initial: list[tuple[Node, Node]] = []
         """What turns read of the array as it is before the loop, to be scanned: the placeholder, and all of them."""
         self.chains: list[list[Node]] = []
-        """For each write, placeholders of what was written one turn ago, two turns ago, and so on."""
+        """For each write, placeholders of what was written one turn ago, two turns ago, and so on; if that is more
+        turns ago than values are carried through, one of all of them, the last at the end."""
         self.starts: list[list[Node]] = []
         self.survives: list[str] = []
         """For each write what is left of it in the end: the parts of every turn, that of the last one, or nothing."""
@@ -127,7 +132,7 @@ class _Filled:
             and self._trace()
             and self._begin()
             and all(not kind or self._end(one, kind) for one, kind in zip(self.writes, self.survives, strict=True))
-            and sum(node.size for chain in self.chains for node in chain) < self.array.size
+            and 2 * sum(node.size for chain in self.chains for node in chain) < self.array.size
         )
 
     @property
@@ -240,14 +245,17 @@ class _Filled:
             event = order[at]
             way = np.where(written, now - turn[event], INITIAL)
             found = np.stack([way, np.where(written, number[event], 0), np.where(written, place[event], 0)])
-            last = found[:, -1]
-            expected = np.where(now >= last[0], last[:, None], np.array([INITIAL, 0, 0])[:, None, None])
-            if (found != expected).any() or last[0].max() > LONGEST_WAY:
+            # The turn of the last write, if there is one, says how it is in all others.
+            known = np.where(written.any(0), turns - 1 - np.argmax(written[::-1], 0), 0)
+            usual = found[:, known, np.arange(known.size)]
+            if (written & (found != usual[:, None]).any(0)).any():
                 return False
-            pieces = _pieces_of(last.T.tolist())
+            mixed = (written != (now >= usual[0]) & (usual[0] != INITIAL)).any(0)
+            pieces = _pieces_of([*usual.T.tolist()], mixed.tolist())
             if len(pieces) > MOST_PIECES:
                 return False
             self.pieces.append(pieces)
+            self.written.append(written)
         stays = np.zeros(len(order), bool)
         stays[order] = np.append(sorted_position[1:] != sorted_position[:-1], True)
         bounds = np.cumsum([0, *[turns * count for _, count in shapes]]).tolist()
@@ -274,7 +282,7 @@ class _Filled:
         for read, pieces in zip(self.reads, self.pieces, strict=True):
             at = 0
             for piece in pieces:
-                for turn in range(piece.lag):
+                for turn in range(0 if piece.mixed else piece.lag):
                     there = self.before[piece.write][piece.lag - turn - 1, piece.start : piece.start + piece.count]
                     units = read.units[turn, at : at + piece.count]
                     if ((there >= 0) & (there != units)).any():
@@ -283,21 +291,30 @@ class _Filled:
                 at += piece.count
         for one, before in zip(self.writes, self.before, strict=True):
             value = one.node.inputs[1]
-            starts = [zeros(value.shape, value.dtype) if (row < 0).all() else self._initial(row) for row in before]
+            shape = value.shape
+            if len(before) > LONGEST_WAY:
+                before, shape = before[None, ::-1], (len(before), *shape)
+            starts = [zeros(shape, value.dtype) if (row < 0).all() else self._initial(row) for row in before]
             if any(start is None for start in starts):
                 return False
-            self.starts.append([reshape(start, value.shape) for start in starts if start is not None])
-            self.chains.append([like(value) for _ in starts])
-        for read, pieces in zip(self.reads, self.pieces, strict=True):
+            self.starts.append([reshape(start, shape) for start in starts if start is not None])
+            self.chains.append([like(value, shape) for _ in starts])
+        for read, pieces, written in zip(self.reads, self.pieces, self.written, strict=True):
             at = 0
             for piece in pieces:
-                if piece.lag == INITIAL:
-                    whole = self._initial(read.units[:, at : at + piece.count])
+                columns = slice(at, at + piece.count)
+                if piece.lag == INITIAL or piece.mixed:
+                    whole = self._initial(read.units[:, columns])
                     if whole is None:
                         return False
-                    self.initial.append((placeholder(whole.shape[1:], whole.dtype), whole))
+                    self._scan(whole)
+                if piece.mixed:
+                    self._scan(constant(np.ascontiguousarray(written[:, columns, None])))
                 at += piece.count
         return True
+
+    def _scan(self, whole: Node) -> None:
+        self.initial.append((placeholder(whole.shape[1:], whole.dtype), whole))
 
     def _initial(self, units: np.ndarray) -> Node | None:
         """Units of the array as it is before the loop; None if they would have to be copied, and are too many."""
@@ -316,24 +333,39 @@ class _Filled:
     def carried(self) -> Iterator[tuple[Node, Node, Node]]:
         """What is carried in place of the array: the placeholder, its first value, and the value after a turn."""
         for value, chain, starts in zip(self.values, self.chains, self.starts, strict=True):
-            yield from zip(chain, starts, [value, *chain][: len(chain)], strict=True)
+            following = [value, *chain][: len(chain)]
+            if chain and chain[0].ndim > value.ndim:
+                others = slice_axes(chain[0], _rows(chain[0], 1))
+                following = [concatenate([others, reshape(value, (1, *value.shape))], 0)]
+            yield from zip(chain, starts, following, strict=True)
 
     def replaced(self) -> dict[Node, Node]:
         """What is read, and the nodes that stand for it."""
         found: dict[Node, Node] = {}
         initial = iter(self.initial)
-        values = self.values
         for read, pieces in zip(self.reads, self.pieces, strict=True):
             parts: list[Node] = []
             for piece in pieces:
-                if piece.lag == INITIAL:
-                    parts.append(next(initial)[0])
-                    continue
-                value = self.chains[piece.write][piece.lag - 1] if piece.lag else values[piece.write]
-                rows = reshape(value, (value.size // self.unit, self.unit))
-                parts.append(slice_axes(rows, ((piece.start, piece.count, 1), (0, self.unit, 1))))
+                before = next(initial)[0] if piece.lag == INITIAL or piece.mixed else None
+                part = before if piece.lag == INITIAL else self._written_ago(piece)
+                if piece.mixed and before is not None and part is not None:
+                    mask = broadcast(next(initial)[0], part.shape)
+                    part = elementwise("select", mask, part, before)
+                assert part is not None
+                parts.append(part)
             found[read.node] = reshape(concatenate(parts, 0), read.node.shape)
         return found
+
+    def _written_ago(self, piece: _Piece) -> Node:
+        """The units of a piece that was written so many turns ago."""
+        value, chain, start = self.values[piece.write], self.chains[piece.write], piece.start
+        if piece.lag and chain[0].ndim > value.ndim:
+            start += (len(self.before[piece.write]) - piece.lag) * (value.size // self.unit)
+            value = chain[0]
+        elif piece.lag:
+            value = chain[piece.lag - 1]
+        rows = reshape(value, (value.size // self.unit, self.unit))
+        return slice_axes(rows, ((start, piece.count, 1), (0, self.unit, 1)))
 
     # ----- The array after the loop -----
 
@@ -344,20 +376,24 @@ class _Filled:
         step = _step(flat)
         rows = self.array.size // self.unit
         if step:
-            return _Place((rows, self.unit), ((int(flat[0]), flat.size, step), (0, self.unit, 1)), None)
+            return _Place((rows, self.unit), ((int(flat[0]), flat.size, step), (0, self.unit, 1)))
         array, ranges = one.node.inputs[0], list(one.node.params[0])
-        first = one.first if kind == EVERY else one.first[-1:]
-        starts = np.unravel_index(first, array.shape)
-        moving = [axis for axis, along in enumerate(starts) if (along != along[0]).any()]
+        starts = np.unravel_index(one.first if kind == EVERY else one.first[-1:], array.shape)
         for axis, along in enumerate(starts):
             ranges[axis] = (int(along[0]), *ranges[axis][1:])
-        if moving:
-            (axis,) = moving if len(moving) == 1 else (-1,)
-            step = _step(starts[axis])
-            if axis < 0 or ranges[axis][1] != 1 or not step:
+        moving = [axis for axis, along in enumerate(starts) if (along != along[0]).any()]
+        # The slowest first: the number of turns before it moves.
+        moving.sort(key=lambda axis: -int(np.argmax(starts[axis] != starts[axis][0])))
+        left = starts[0].size
+        for axis in moving:
+            pause = int(np.argmax(starts[axis] != starts[axis][0]))
+            along = starts[axis][:left:pause]
+            step = _step(along)
+            expected = np.tile(np.repeat(along, pause), starts[0].size // (along.size * pause))
+            if not step or ranges[axis][1] != 1 or not np.array_equal(expected, starts[axis]):
                 return None
-            ranges[axis] = (ranges[axis][0], first.size, step)
-        return _Place(array.shape, tuple(ranges), moving[0] if moving else None)
+            ranges[axis], left = (int(along[0]), along.size, step), pause
+        return _Place(array.shape, tuple(ranges), tuple(moving)) if left == 1 or not moving else None
 
     def after(self, every: Callable[[Node], Node], last: Callable[[Node], Node]) -> Node:
         """The array after the loop, from what gives a value in every turn, and a carried one after the last."""
@@ -366,26 +402,27 @@ class _Filled:
             place = self._end(one, kind) if kind else None
             if place is not None:
                 value = every(one.node.inputs[1]) if kind == EVERY else last(chain[0])
+                if kind == LAST and value.ndim > one.node.inputs[1].ndim:
+                    value = slice_axes(value, _rows(value, value.shape[0] - 1))
                 array = place.written(array, value)
         return reshape(array, self.array.shape)
 
 
 @dataclass
 class _Place:
-    """Ranges of an array in some shape, along one axis of which turns may move."""
+    """Ranges of an array in some shape, along some axes of which turns move: along the last of them in each turn."""
 
     shape: Shape
     ranges: tuple[Range, ...]
-    moving: int | None
+    moving: tuple[int, ...] = ()
 
     def written(self, array: Node, value: Node) -> Node:
         """The array after values of some turns were written to it."""
         counts = [count for _, count, _ in self.ranges]
-        if self.moving is not None:
-            axes = [k + (k < self.moving) for k in range(len(counts))]
-            axes[self.moving] = 0
-            others = [n for k, n in enumerate(counts) if k != self.moving]
-            value = transpose(reshape(value, (value.shape[0], *others)), tuple(axes))
+        if self.moving:
+            order = [*self.moving, *[axis for axis in range(len(counts)) if axis not in self.moving]]
+            value = reshape(value, tuple([counts[axis] for axis in order]))
+            value = transpose(value, tuple(np.argsort(order).tolist()))
         return write(reshape(array, self.shape), reshape(value, tuple(counts)), self.ranges)
 
 
@@ -431,16 +468,21 @@ def _rebuilt(loop: Node, items: Sequence[Node], found: Mapping[int, _Filled]) ->
     become(items, values)
 
 
-def _pieces_of(ways: Sequence[Sequence[int]]) -> list[_Piece]:
+def _rows(node: Node, first: int) -> list[Range]:
+    """The ranges of the rows of an array from one on."""
+    return [(first, node.shape[0] - first, 1), *[(0, n, 1) for n in node.shape[1:]]]
+
+
+def _pieces_of(ways: Sequence[Sequence[int]], mixed: Sequence[bool]) -> list[_Piece]:
     """Units in pieces, from turns ago, the write and the unit there for each."""
     found: list[_Piece] = []
-    for lag, number, place in ways:
+    for (lag, number, place), both in zip(ways, mixed, strict=True):
         one = found[-1] if found else None
         follows = lag == INITIAL or (one is not None and place == one.start + one.count)
-        if one is not None and (one.lag, one.write) == (lag, number) and follows:
+        if one is not None and (one.lag, one.write, one.mixed) == (lag, number, both) and follows:
             one.count += 1
         else:
-            found.append(_Piece(lag, number, place, 1))
+            found.append(_Piece(lag, number, place, 1, both))
     return found
 
 
