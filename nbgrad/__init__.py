@@ -18,6 +18,7 @@ from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from . import config as config
 from . import dtype as dtype
 from . import errors as errors
 from . import moved as _moved
@@ -120,7 +121,7 @@ _LATER = {
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
 """What is imported when it is first used: module -> names."""
-_MODULES = frozenset(["common", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops"])
+_MODULES = frozenset(["common", "config", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops"])
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 

@@ -1,9 +1,10 @@
-"""Settings from the environment, read when they are needed.
+"""Settings: from the environment, read when they are needed, and `rolled` for a block of code.
 
 NBGRAD_DISABLE_JIT=1 runs every graph with the NumPy interpreter instead of compiled code. NBGRAD_CACHE_DIR, read by
 compiler/cache.py, names the cache folder. NBGRAD_NUM_THREADS, read by runtime/threads.py, limits the threads.
 NBGRAD_CPU_NAME compiles for another CPU than this one. NBGRAD_OPTIMIZE=0 compiles without LLVM's optimisations: a tenth
-of the time, for slower loops. NBGRAD_ROLL=0 leaves Python loops written out as they were recorded.
+of the time, for slower loops. NBGRAD_ROLL=0 leaves Python loops written out as they were recorded, where no `rolled`
+block says otherwise.
 NBGRAD_PROGRESS=0 shows no line while recording or compiling takes long.
 NBGRAD_FULL_TRACEBACKS=1 shows nbgrad's own lines in the tracebacks of errors. NBGRAD_KEPT_PROGRAMS bounds the memory of
 compiled code.
@@ -12,6 +13,15 @@ compiled code.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+__all__ = ["rolled"]
+
+_rolls: ContextVar[bool | None] = ContextVar("nbgrad_rolls", default=None)
+blocks: dict[object, None] = {}
+"""The `rolled` blocks that are open in some thread. Without one, all calls are recorded in the same way."""
 
 
 def interpret() -> bool:
@@ -21,7 +31,46 @@ def interpret() -> bool:
 
 def roll() -> bool:
     """Whether loops are put in place of what Python loops record."""
-    return os.environ.get("NBGRAD_ROLL", "") != "0"
+    said = _rolls.get() if blocks else None
+    return os.environ.get("NBGRAD_ROLL", "") != "0" if said is None else said
+
+
+@contextmanager
+def rolled(on: bool = True) -> Iterator[None]:
+    """A `with` block in which Python loops become loops when they are recorded, or stay written out.
+
+    Parameters
+    ----------
+    on : bool
+        Whether they become loops. Outside of all blocks they do, unless the environment has `NBGRAD_ROLL=0`.
+
+    Notes
+    -----
+    It holds for this thread, or this task of asyncio, and for recordings that begin in the block. A jitted function
+    keeps those of both kinds apart, and each call takes the kind of the block that it is in. Loops that are said, such
+    as `nb.scan`, stay loops.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> def grown(x):
+    ...     for _ in range(300):
+    ...         x = x + 0.01 * np.sin(x)
+    ...     return x
+    >>> slope = nb.jit(nb.grad(grown))
+    >>> with nb.config.rolled(False):
+    ...     written_out = slope(1.0)
+    >>> bool(abs(slope(1.0) - written_out) < 1e-12)
+    True
+    """
+    block = object()
+    blocks[block] = None
+    token = _rolls.set(bool(on))
+    try:
+        yield
+    finally:
+        _rolls.reset(token)
+        del blocks[block]
 
 
 def progress() -> bool:

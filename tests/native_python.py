@@ -45,6 +45,8 @@ class Processor:
         self.error: BaseException | None = None
         """The error that a C function has left, as CPython keeps one for each thread."""
         self.thread, self.threads = 0, 1
+        self.pending: BaseException | None = None
+        """The error that the handler of a signal will raise."""
         self.calls: dict[str, int] = {}
         """How many times each native function was entered from outside."""
         self.fail: dict[int, int] = {}
@@ -98,6 +100,9 @@ class Processor:
         found: dict[int, Callable[..., int]] = {
             int(table[native.SAVE_THREAD]): lambda *_: 0,
             int(table[native.RESTORE_THREAD]): lambda *_: 0,
+            int(table[native.ENSURE]): lambda *_: 0,
+            int(table[native.UNENSURE]): lambda *_: 0,
+            int(table[native.CHECK_SIGNALS]): self._check_signals,
             int(table[native.OMP_PARALLEL]): self._in_turn,
             int(table[native.OMP_THREAD]): lambda *_: self.thread,
             int(table[native.OMP_COUNT]): lambda *_: self.threads,
@@ -117,6 +122,13 @@ class Processor:
                 made[name] = FunctionType(vars(module)[name].__code__, scope, name)
             scope |= made
         return made
+
+    def _check_signals(self, *_: int) -> int:
+        """PyErr_CheckSignals."""
+        if self.pending is None:
+            return 0
+        self.error, self.pending = self.pending, None
+        return -1
 
     def _in_turn(self, function: int, data: int, count: int, *_: int) -> int:
         """GOMP_parallel."""

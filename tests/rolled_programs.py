@@ -20,11 +20,17 @@ Program = Callable[[Any, Any], Any]
 PROGRAMS: dict[str, tuple[Program, list[tuple[int, int]]]] = {}
 
 
-def program(*loops: tuple[int, int]) -> Callable[[Program], Program]:
+CARRIED: dict[str, int] = {}
+"""The elements that all loops of a program carry, where that matters."""
+
+
+def program(*loops: tuple[int, int], carried: int | None = None) -> Callable[[Program], Program]:
     """Enter a function into the table."""
 
     def enter(function: Program) -> Program:
         PROGRAMS[function.__name__] = (function, list(loops))
+        if carried is not None:
+            CARRIED[function.__name__] = carried
         return function
 
     return enter
@@ -78,7 +84,7 @@ def list_read_twice(u: Any, p: Any) -> Any:
     return total
 
 
-@program((119, 40))
+@program((119, 40), carried=1)
 def filled(u: Any, p: Any) -> Any:
     """An array whose elements are written one after the other."""
     x = xp.zeros(120)
@@ -262,3 +268,189 @@ def inner_gradient(u: Any, p: Any) -> Any:
     for _ in range(60):
         u = u - 0.1 * slope(u) + 0.01 * u * u
     return u
+
+
+# ----- Arrays that are filled -----
+
+
+@program((118, 30), carried=2)
+def filled_from_two_before(u: Any, p: Any) -> Any:
+    """What is read was written before the loop in the first turns; nothing is known of the rest of the array."""
+    x = np.sin(xp.arange(120) * p[2])
+    for k in range(2, 120):
+        x[k] = 0.5 * x[k - 1] - p[0] * np.sin(x[k - 2]) + x[k] * u[0]
+    return x
+
+
+@program((118, 30), carried=2)
+def filled_from_a_window(u: Any, p: Any) -> Any:
+    x = xp.zeros(120)
+    x[:2] = u[:2]
+    for k in range(2, 120):
+        x[k] = np.sum(x[k - 2 : k] * p[:2]) + np.sin(u[2] * k)
+    return x
+
+
+@program((99, 30), carried=3)
+def filled_by_rows(u: Any, p: Any) -> Any:
+    x = xp.zeros((100, 3))
+    x[0] = u
+    for k in range(99):
+        x[k + 1, :] = x[k] + 0.1 * np.sin(x[k]) * p
+    return x
+
+
+@program((60, 40), carried=6)
+def filled_inside(u: Any, p: Any) -> Any:
+    """A rod whose ends are given: they are read, and never written."""
+    x = xp.zeros((61, 8))
+    x[0, 1:-1] = np.concatenate([u, p])
+    x[:, 0] = p[0]
+    x[:, -1] = np.cos(xp.arange(61) * u[0])
+    for k in range(60):
+        x[k + 1, 1:-1] = x[k, 1:-1] + 0.1 * (x[k, 2:] - 2 * x[k, 1:-1] + x[k, :-2])
+    return x
+
+
+@program((60, 40), carried=3)
+def filled_by_columns(u: Any, p: Any) -> Any:
+    x = xp.zeros((3, 61)) + p[1]
+    x[:, 0] = u
+    for k in range(1, 61):
+        x[:, k] = np.tanh(x[:, k - 1]) * p + 0.1 * x[:, k]
+    return x
+
+
+@program((100, 40), carried=3)
+def filled_together(u: Any, p: Any) -> Any:
+    """Several arrays; one is read in the turn that writes it, and one is a column of two."""
+    x, y = xp.zeros(101), xp.zeros((101, 2))
+    x[0], y[0, 0], y[0, 1] = u[0], u[1], u[2]
+    for k in range(1, 101):
+        x[k] = 0.9 * x[k - 1] + y[k - 1, 1] * p[0]
+        y[k, 0] = np.sin(y[k - 1, 0]) - x[k]
+        y[k, 1] = y[k, 0] * p[1]
+    return np.concatenate([x, y[:, 0], y[:, 1]])
+
+
+@program((100, 30), carried=1)
+def filled_downwards_with_a_stride(u: Any, p: Any) -> Any:
+    x = xp.zeros(201) + p[0]
+    x[200] = u[0]
+    for k in range(198, -1, -2):
+        x[k] = np.sin(x[k + 2]) * p[1] + x[k + 1] * 0.5
+    return x
+
+
+@program((100, 30), carried=1)
+def filled_in_two_steps(u: Any, p: Any) -> Any:
+    """Each element is written twice."""
+    x = xp.zeros(101)
+    x[0] = u[0]
+    for k in range(1, 101):
+        x[k] = x[k - 1] * p[0]
+        x[k] += np.sin(0.1 * k) * u[1]
+    return x
+
+
+@program((100, 30), carried=1)
+def filled_and_written_ahead(u: Any, p: Any) -> Any:
+    """A part of what a turn writes is written again by the next one."""
+    x = xp.zeros(101)
+    for k in range(100):
+        x[k] = x[k] * p[0] + u[0]
+        x[k + 1] = np.sin(x[k]) * u[1]
+    return x
+
+
+@program((80, 30), carried=1)
+def filled_diagonally(u: Any, p: Any) -> Any:
+    x = xp.zeros((81, 81))
+    x[0, 0] = u[0]
+    for k in range(1, 81):
+        x[k, k] = np.cos(x[k - 1, k - 1]) * p[0]
+    return np.sum(x, 0) * p[1]
+
+
+@program((119, 60), carried=2)
+def filled_with_complex_numbers(u: Any, p: Any) -> Any:
+    z = xp.zeros(120, dtype=complex)
+    z[0] = u[0] + 1j * u[1]
+    for k in range(1, 120):
+        z[k] = z[k - 1] * np.exp(0.1j * p[0]) + 0.1 * p[1]
+    return z.real**2 + z.imag
+
+
+@program((180, 60), carried=21)
+def filled_by_loops_in_loops(u: Any, p: Any) -> Any:
+    """Dynamic programming: each element is made of three neighbours, two of them a row ago."""
+    x = xp.zeros((10, 21))
+    x[0, :] = 0.1 * xp.arange(21) * u[0]
+    x[:, 0] = 0.2 * xp.arange(10) * u[1]
+    for i in range(1, 10):
+        for j in range(1, 21):
+            x[i, j] = np.logaddexp(x[i - 1, j] * p[0], np.logaddexp(x[i, j - 1], x[i - 1, j - 1] * p[1]))
+    return x
+
+
+@program((20, 32), (20, 45))
+def sums_in_elements(u: Any, p: Any) -> Any:
+    """A product of a matrix and a vector, element by element, and its norm."""
+    x, square = xp.zeros(20), xp.zeros(1)
+    for i in range(20):
+        x[i] = u[0]
+        for j in range(3):
+            x[i] += SEEN[i, j] * p[j] * np.sin(u[j])
+    for i in range(20):
+        x[i] = x[i] * 2 + np.cos(x[i])
+        x[i] = x[i] / (1 + np.exp(-x[i])) + np.sin(x[i])
+        x[i] = x[i] * p[0]
+        square[0] += x[i] ** 2
+    return x / np.sqrt(square)
+
+
+@program((120, 30), carried=20)
+def filled_after_a_delay(u: Any, p: Any) -> Any:
+    x = xp.zeros(140)
+    x[:20] = np.sin(xp.arange(20) * u[0])
+    for k in range(20, 140):
+        x[k] = x[k - 1] + 0.1 * (p[0] * x[k - 20] - np.sin(x[k - 1]) * p[1])
+    return x
+
+
+@program((100, 30), carried=101)
+def filled_and_read_far_back(u: Any, p: Any) -> Any:
+    """What was written long ago at a distance that grows: the array is carried."""
+    x = xp.zeros(101)
+    x[0] = u[0]
+    for k in range(1, 101):
+        x[k] = x[k // 2] * p[0] + np.sin(0.1 * k)
+    return x
+
+
+@program((100, 30), carried=101)
+def filled_and_read_as_a_whole(u: Any, p: Any) -> Any:
+    x = xp.zeros(101)
+    x[0] = u[0]
+    for k in range(1, 101):
+        x[k] = np.sum(x) * p[0] * 0.01 + np.sin(0.1 * k)
+    return x
+
+
+@program((100, 40))
+def filled_and_kept(u: Any, p: Any) -> Any:
+    """The array of each turn is in use afterwards."""
+    x, kept = xp.zeros(101), []
+    x[0] = u[0]
+    for k in range(1, 101):
+        x[k] = x[k - 1] * p[0] + np.sin(0.1 * k)
+        kept.append(x.copy())
+    return np.stack(kept)[::9]
+
+
+@program((100, 40), carried=10)
+def filled_in_a_ring(u: Any, p: Any) -> Any:
+    x = xp.zeros(10) + u[0]
+    for k in range(100):
+        x[k % 10] = np.sin(x[(k + 1) % 10]) * p[0] + u[1]
+    return x

@@ -334,6 +334,36 @@ def test_errors_of_other_threads() -> None:
     run_beside_an_error()
 
 
+def run_interrupted() -> None:
+    """A handler of signals has raised an error in the main thread, which ends the call; other threads go on."""
+    table = native.context()
+    with in_place_of_compiled_code():
+        function, look = nb.jit(lambda x: x * 2), PROCESSOR.functions["interrupted"]
+        expected = seen(function(X))
+        main = int(table[native.MAIN_THREAD])
+        try:
+            table[native.LOOKED] = 0
+            assert look(table.ctypes.data) == 0
+            table[native.LOOKED], PROCESSOR.pending = 0, KeyboardInterrupt()
+            # The second time it is too early to look again.
+            assert look(table.ctypes.data) == look(table.ctypes.data) == 1
+            # CPython keeps an error for each thread.
+            table[native.MAIN_THREAD], error, PROCESSOR.error = 0, PROCESSOR.error, None
+            assert look(table.ctypes.data) == 0
+            assert seen(function(X)) == expected
+            table[native.MAIN_THREAD], PROCESSOR.error = main, error
+            with pytest.raises(KeyboardInterrupt):
+                function(X)
+            assert table[native.INTERRUPTED] == table[native.BUSY] == 0
+            assert seen(function(X)) == expected
+        finally:
+            table[native.MAIN_THREAD], table[native.INTERRUPTED], PROCESSOR.pending = main, 0, None
+
+
+def test_signals() -> None:
+    run_interrupted()
+
+
 # ----- Memory that runs out -----
 
 # The row, the table and the slot of the function that fails, after so many calls that succeed.
@@ -483,6 +513,7 @@ def test_every_line_of_native_code_runs() -> None:
         run_busy()
         run_odd_nodes()
         run_beside_an_error()
+        run_interrupted()
     finally:
         sys.settrace(before)
     missing = sorted(f"{name}, line {line}" for name, line in wanted - ran)

@@ -6,6 +6,7 @@ same bits there; compiled, and differentiated, it agrees to rounding.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +27,7 @@ from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.memory_order import strides_of
 from nbgrad.transforms.rolled import nodes_in, roll_up
 
-from .rolled_programs import PROGRAMS, P, U
+from .rolled_programs import CARRIED, PROGRAMS, P, U
 
 
 def recorded(program: Any, rolls: Any = None) -> tuple[list[Node], list[Node]]:
@@ -85,6 +86,14 @@ def test_what_is_derived_agrees(name: str, transform: str, monkeypatch: pytest.M
         np.testing.assert_allclose(value, other, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", CARRIED)
+def test_arrays_that_are_filled_are_not_carried(name: str) -> None:
+    _, outputs = recorded(PROGRAMS[name][0], strides_of)
+    loops = [node for node in by_serial(outputs) if node.primitive is LOOP]
+    found = [[inside.shape for inside in loop.params[0].carried] for loop in loops]
+    assert sum(inside.size for loop in loops for inside in loop.params[0].carried) == CARRIED[name], found
+
+
 # ----- Details -----
 
 
@@ -114,6 +123,36 @@ def test_a_while_loop_that_ends_by_value_compiles_once_for_all_numbers_of_turns(
         slope = (plain(v + 1e-7) - plain(v - 1e-7)) / 2e-7
         np.testing.assert_allclose(height(v), slope, rtol=1e-5, atol=1e-6)
     assert nb.counters["compiled"] == before
+
+
+def test_blocks_say_whether_loops_are_found() -> None:
+    function = nb.jit(nb.grad(lambda u: np.sum(PROGRAMS["forced"][0](u, P))))
+    rolled = function(U)
+    with nb.config.rolled(False):
+        calls = [function(U) for _ in range(4)]
+        with nb.config.rolled():
+            calls += [function(U) for _ in range(3)]
+        inside: list[Any] = []
+        thread = threading.Thread(target=lambda: inside.append(nb.config.roll()))
+        thread.start()
+        thread.join()
+        assert inside == [True] and not nb.config.roll()
+    calls += [function(U) for _ in range(3)]
+    for value in calls:
+        np.testing.assert_allclose(value, rolled, rtol=1e-12)
+    assert nb.config.roll() and function.compiled_signatures == 2 and not nb.config.blocks
+    plans = [program.plan for program in function.programs()]
+    loops = [sum(step.turns is not None for group in plan.groups for step in group.steps) for plan in plans]
+    assert sorted(loops) == [0, 2]
+
+
+def test_the_block_counts_and_not_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBGRAD_ROLL", "0")
+    assert not nb.config.roll()
+    with pytest.raises(ZeroDivisionError), nb.config.rolled():
+        assert nb.config.roll()
+        _ = 1 / 0
+    assert not nb.config.roll()
 
 
 def test_later_calls_with_other_numbers_are_right() -> None:

@@ -35,6 +35,7 @@ from nbgrad.graph.builders import (
     window_argmax,
 )
 from nbgrad.graph.differentiate import jvp, vjp
+from nbgrad.graph.formulas import write, write_at
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, broadcast, constant, elementwise, make, placeholder
 from nbgrad.runtime.evaluate import compute
@@ -218,12 +219,36 @@ def _reduced(name: str, axes: tuple[int, ...]) -> tuple[Function, Function]:
     return lambda x: reduce(name, x, axes), lambda x: getattr(np, name)(x, axis=axes)
 
 
+def _written(x: Array, y: Array, where: Any) -> Array:
+    found = x.copy()
+    found[where] = y
+    return found
+
+
+def _number(value: int) -> Node:
+    return constant(np.array(value))
+
+
 INDEX = np.array([[2, 0, 2], [5, 5, 1]])
 STRUCTURAL: dict[str, list[Structure]] = {
     "gather": [
         Structure(lambda x: gather(x, constant(INDEX)), lambda x: x[INDEX], ((6,),)),
         Structure(lambda x: gather(x, constant(np.array(3))), lambda x: x[3], ((6,),)),
         Structure(lambda x: gather(x, constant(INDEX[:0])), lambda x: x[INDEX[:0]], ((6,),)),
+    ],
+    "write": [
+        Structure(
+            lambda x, y: write(x, y, ((1, 2, 2), (0, 3, 1))),
+            lambda x, y: _written(x, y, np.s_[1:4:2, :3]),
+            ((5, 4), (2, 3)),
+        ),
+        Structure(lambda x, y: write(x, y, ((3, 2, -3),)), lambda x, y: _written(x, y, np.s_[3::-3]), ((5,), (2,))),
+        Structure(lambda x, y: write(x, y, ((4, 5, -1),)), lambda x, y: y[::-1], ((5,), (5,))),
+        Structure(
+            lambda x, y: write_at(x, y, ((0, 2, 2), (0, 3, 1), (0, 1, 1)), (2, 0), (_number(3), _number(1))),
+            lambda x, y: _written(x, y, np.s_[1:4:2, :3, 3:4]),
+            ((5, 3, 4), (2, 3, 1)),
+        ),
     ],
     "reshape": [
         Structure(lambda x: reshape(x, (3, 4)), lambda x: np.reshape(x, (3, 4)), ((2, 6),)),

@@ -47,6 +47,8 @@ class Jitted:
         self._specializations: dict[Any, Specializations] = {}
         self._lock = ForkSafeLock()
         self._door = Door(self._general)
+        self._doors = {True: self._door, False: self._door}
+        """Where a `rolled` block is open: with loops, and written out."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function; `out` takes arrays for the results, unless the function has its own `out`."""
@@ -57,7 +59,7 @@ class Jitted:
                     if out is not None:
                         return self._general_into(out, args, kwargs)
                 return self._general(*args, **kwargs)
-            return self._door.call(*args)
+            return (self._doors[config.roll()] if config.blocks else self._door).call(*args)
         except MemoryError as error:
             programs = [program for program in self.programs() if isinstance(program, Program)]
             if error.args or not programs:
@@ -109,7 +111,7 @@ class Jitted:
         if current_trace() is not None:
             message = f"{name_of(self.fn)}() is called with out= while it is recorded. Use what it returns instead."
             raise TracedValueError(message)
-        into = self._door.into
+        into = (self._doors[config.roll()] if config.blocks else self._door).into
         if into is not None and not kwargs and into(args, out):
             return out
         return self._find(args, kwargs, out)
@@ -120,6 +122,8 @@ class Jitted:
         if self.donate:
             check_donated(leaves, donated_leaves(self.donate, treespec, name_of(self.fn)), name_of(self.fn))
         key, inputs = signature(leaves, treespec)
+        rolls = config.roll()
+        key = (key, rolls)
         giver = results_as(inputs)
         with nullcontext() if giver is True or not giver else giver.working():
             known = self._known(key)
@@ -128,18 +132,18 @@ class Jitted:
                     continue
                 if out is None and not kwargs and make_entry(one, args, self._general):
                     # A call that the new entry refuses comes here again, and goes on to `run`.
-                    self._open(one, args, kwargs)
-                    return self._door.call(*args)
+                    self._open(one, args, kwargs, rolls)
+                    return self._doors[rolls].call(*args)
                 result = one.run(inputs, out)
                 if result is not MISSED:
                     self._prefer(known, one)
-                    self._open(one, args, kwargs)
+                    self._open(one, args, kwargs, rolls)
                     return result
             with self._lock.held():
                 one = specialize(self.fn, leaves, treespec, self.donate, self._general, self.budget)
                 known.insert(0, one)
                 del known[MOST_SPECIALIZATIONS:]
-            self._open(one, args, kwargs)
+            self._open(one, args, kwargs, rolls)
             return one.run(inputs, out)
 
     def _known(self, key: Any) -> Specializations:
@@ -162,11 +166,13 @@ class Jitted:
                     known.remove(one)
                     known.insert(0, one)
 
-    def _open(self, one: Specialization, args: tuple[Any, ...], kwargs: Any) -> None:
-        """Let the next call try this specialization first, with little or no Python."""
+    def _open(self, one: Specialization, args: tuple[Any, ...], kwargs: Any, rolls: bool) -> None:
+        """Let the next call of this kind try this specialization first, with little or no Python."""
         found = None if kwargs else door(one, args, self._general)
         if found is not None:
-            self._door = found
+            self._doors[rolls] = found
+            if not config.blocks:
+                self._door = found
 
 
 def _has_out(fn: Callable[..., Any]) -> bool:

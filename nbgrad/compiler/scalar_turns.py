@@ -33,8 +33,11 @@ LITERAL, MATMUL, IOTA = (PRIMITIVES[name] for name in "literal matmul iota".spli
 COMBINED = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 OF_TRUTHS = {"sum": "logical_or", "prod": "logical_and", "max": "logical_or", "min": "logical_and"}
 """The operation that combines two elements of a reduction: of numbers, of truth values."""
-TURNS, STEP, FIRST, NUMBERS = range(4)
-"""Words that the function is called with: turns; 1 or -1, and the first part of what is scanned; then numbers."""
+TURNS, STEP, FIRST, BLOCK, LOOK, CONTEXT, NUMBERS = range(7)
+"""Words that the function is called with: turns; 1 or -1, and the first part of what is scanned; the turns after which
+it calls a function, its address, and what it gets; then numbers."""
+LOOK_AFTER = 1 << 20
+"""Operations after which a loop looks whether it is interrupted."""
 
 
 class _TooMuchError(Exception):
@@ -72,9 +75,10 @@ class ScalarTurns:
         """The operations of all turns."""
         return self.turns * len(self.values)
 
-    def words(self) -> list[int]:
-        """The integers that the function is called with."""
-        head = [self.turns, -1 if self.reverse else 1, self.turns - 1 if self.reverse else 0]
+    def words(self, look: int, context: int) -> list[int]:
+        """The integers that the function is called with; it ends if the function at `look` gives more than zero."""
+        block = max(1, LOOK_AFTER // max(1, len(self.values)))
+        head = [self.turns, -1 if self.reverse else 1, self.turns - 1 if self.reverse else 0, block, look, context]
         bits = np.zeros(len(self.numbers), np.int64)
         for position, value in enumerate(self.numbers):
             bits[position : position + 1].view(value.dtype)[:1] = value
@@ -252,7 +256,8 @@ class _TurnEmitter(Emitter):
         for position in range(inputs + len(turns.targets)):
             at = self.let(f"getelementptr ptr, ptr %pointers, i64 {position}")
             self.put(f"%p{position} = load ptr, ptr {at}")
-        count, step, first = (self._word(position) for position in (TURNS, STEP, FIRST))
+        words = (TURNS, STEP, FIRST, BLOCK, LOOK, CONTEXT)
+        count, step, first, block, look, context = [self._word(position) for position in words]
         names: dict[int, str] = {}
         for position, value in enumerate(turns.values):
             if value.operation == "number":
@@ -263,12 +268,14 @@ class _TurnEmitter(Emitter):
         start = [
             [self._element(k, element, "0") for element in range(node.size)] for k, node in enumerate(body.carried)
         ]
-        self.put("br label %loop")
+        self.put("br label %block")
         phis: list[str] = []
+        outer: list[str] = []
         inside = self.lines
         self.lines = []
         turn, at = self.fresh("turn"), self.fresh("at")
         now = [[self.fresh("c") for _ in range(node.size)] for node in body.carried]
+        limit = self.fresh("limit")
         line: list[str] = []
         for position, value in enumerate(turns.values):
             name = names.get(position)
@@ -283,19 +290,40 @@ class _TurnEmitter(Emitter):
                 self._write_all(inputs + number_, positions, line, at)
         after = self.let(f"add nsw i64 {turn}, 1")
         next_at = self.let(f"add nsw i64 {at}, {step}")
-        more = self.let(f"icmp slt i64 {after}, {count}")
-        self.put(f"br i1 {more}, label %loop, label %done")
-        phis.append(f"  {turn} = phi i64 [ 0, %entry ], [ {after}, %loop ]")
-        phis.append(f"  {at} = phi i64 [ {first}, %entry ], [ {next_at}, %loop ]")
+        more = self.let(f"icmp slt i64 {after}, {limit}")
+        self.put(f"br i1 {more}, label %loop, label %look")
+
+        def carry(name: str, kind: str, begin: str, following: str) -> None:
+            outer.append(f"  {name}.b = phi {kind} [ {begin}, %entry ], [ {following}, %more ]")
+            phis.append(f"  {name} = phi {kind} [ {name}.b, %block ], [ {following}, %loop ]")
+
+        carry(turn, "i64", "0", after)
+        carry(at, "i64", first, next_at)
         for node, begin, current, positions in zip(body.carried, start, now, turns.following, strict=True):
-            kind = register_type(node.dtype)
             for one, name, position in zip(begin, current, positions, strict=True):
-                phis.append(f"  {name} = phi {kind} [ {one}, %entry ], [ {line[position]}, %loop ]")
+                carry(name, register_type(node.dtype), one, line[position])
         loop, self.lines = self.lines, []
+        # Turns go on in blocks, so that the loop over turns is as short as it can be.
+        end = self.let(f"add nsw i64 {turn}.b, {block}")
+        nearer = self.let(f"icmp slt i64 {end}, {count}")
+        self.put(f"{limit} = select i1 {nearer}, i64 {end}, i64 {count}")
+        self.put("br label %loop")
+        outer += self.lines
+        self.lines = []
+        left = self.let(f"icmp slt i64 {after}, {count}")
+        self.put(f"br i1 {left}, label %ask, label %done")
+        looks, self.lines = ["look:", *self.lines, "ask:"], []
+        function = self.let(f"inttoptr i64 {look} to ptr")
+        answer = self.let(f"call i64 {function}(i64 {context})")
+        stop = self.let(f"icmp ne i64 {answer}, 0")
+        self.put(f"br i1 {stop}, label %done, label %more")
+        looks += [*self.lines, "more:", "  br label %block"]
+        self.lines = []
         for number_, (kind, positions) in enumerate(turns.targets):
             if kind == LAST:
                 self._write_all(inputs + number_, positions, line, "0")
-        lines = ["entry:", *inside, "loop:", *phis, *loop, "done:", *self.lines, "  ret void", "}", "!0 = !{}"]
+        lines = ["entry:", *inside, "block:", *outer, "loop:", *phis, *loop, *looks, "done:", *self.lines]
+        lines += ["  ret void", "}", "!0 = !{}"]
         head = 'define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) "prefer-vector-width"="512" {'
         texts = [*self.scalars.values(), "\n".join(sorted(self.intrinsics))]
         return "\n".join([merge(texts), head, *lines, ""])

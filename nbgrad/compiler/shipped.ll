@@ -22,10 +22,10 @@
 ; digest nbgrad.kernels.trigonometric a2f9020a3a9cb76e31654bd724802852
 ; digest nbgrad.kernels.widened 3761a87339a4cf1e421f331fa36c6f4e
 ; digest nbgrad.kernels.windows d3547c4948ba20198427b0f9e39bbb64
-; digest nbgrad.runtime.blocks 5634f5f13ef9942670b2bed33d53e8cb
-; digest nbgrad.runtime.native ec602d668a09cba821a827dbbbd030b9
-; digest nbgrad.runtime.native_tensors 5d280f352b274b3dda79bd923199dcca
-; digest nbgrad.runtime.turns 0d1f540992dbb7d106dd0a1b08224111
+; digest nbgrad.runtime.blocks 14163799cf0f2a030e65e088002dcbe2
+; digest nbgrad.runtime.native 4753aece3ab86ceff08fed834c586aad
+; digest nbgrad.runtime.native_tensors 7a39157c61885bbf6f74f605f8a30221
+; digest nbgrad.runtime.turns 2c478761c6fee8ff2f6ed66799fd9670
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -21775,8 +21775,8 @@ B142.i.i:                                         ; preds = %B0.endif.i.i
   %.99.i.i8.i = add nsw i64 %.14.i, 72
   %.100.i.i.i = inttoptr i64 %.99.i.i8.i to ptr
   %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
-  %.183285.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
-  br i1 %.183285.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
+  %.183290.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
+  br i1 %.183290.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
 
 B278.preheader.i.i.i:                             ; preds = %B142.i.i
   %xtraiter.i.i.i = and i64 %.101.i.i.i, 3
@@ -21790,9 +21790,9 @@ B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
   %lsr.iv185.i = phi i64 [ %lsr.iv.next186.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
-  %lsr.iv339.i.i.i = phi i64 [ %lsr.iv.next340.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
-  %5 = add i64 %lsr.iv339.i.i.i, %.61.i.i3.i
-  %6 = add i64 %lsr.iv339.i.i.i, %.93.i.i7.i
+  %lsr.iv366.i.i.i = phi i64 [ %lsr.iv.next367.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
+  %5 = add i64 %lsr.iv366.i.i.i, %.61.i.i3.i
+  %6 = add i64 %lsr.iv366.i.i.i, %.93.i.i7.i
   %.227.i.i.i = inttoptr i64 %6 to ptr
   %.228.i.i9.i = load i64, ptr %.227.i.i.i, align 8
   %.229.i.i10.i = inttoptr i64 %5 to ptr
@@ -21815,19 +21815,19 @@ B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.p
   %.228.3.i.i.i = load i64, ptr %.227.3.i.i.i, align 8
   %.229.3.i.i.i = inttoptr i64 %11 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
-  %lsr.iv.next340.i.i.i = add nuw i64 %lsr.iv339.i.i.i, 32
+  %lsr.iv.next367.i.i.i = add nuw i64 %lsr.iv366.i.i.i, 32
   %lsr.iv.next186.i = add nsw i64 %lsr.iv185.i, 4
   %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next186.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
 B534.i.i11.i:                                     ; preds = %B534.lr.ph.i.i.i, %B766.i.i.i
-  %lsr.iv331.i.i.i = phi i64 [ %a2, %B534.lr.ph.i.i.i ], [ %lsr.iv.next332.i.i.i, %B766.i.i.i ]
-  %lsr.iv329.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next330.i.i.i, %B766.i.i.i ]
-  %lsr.iv327.i.i.i = phi i64 [ %49, %B534.lr.ph.i.i.i ], [ %lsr.iv.next328.i.i.i, %B766.i.i.i ]
-  %spec.3.0294.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B766.i.i.i ]
-  %.379.i.i.i = inttoptr i64 %lsr.iv329.i.i.i to ptr
+  %lsr.iv358.i.i.i = phi i64 [ %a2, %B534.lr.ph.i.i.i ], [ %lsr.iv.next359.i.i.i, %B766.i.i.i ]
+  %lsr.iv356.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next357.i.i.i, %B766.i.i.i ]
+  %lsr.iv354.i.i.i = phi i64 [ %49, %B534.lr.ph.i.i.i ], [ %lsr.iv.next355.i.i.i, %B766.i.i.i ]
+  %spec.3.0299.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B766.i.i.i ]
+  %.379.i.i.i = inttoptr i64 %lsr.iv356.i.i.i to ptr
   %.380.i.i.i = load i64, ptr %.379.i.i.i, align 8
-  %.387.i.i.i = inttoptr i64 %spec.3.0294.i.i.i to ptr
+  %.387.i.i.i = inttoptr i64 %spec.3.0299.i.i.i to ptr
   %.388.i.i.i = load i64, ptr %.387.i.i.i, align 8
   %.389.i.i.i = icmp eq i64 %.388.i.i.i, 0
   br i1 %.389.i.i.i, label %B674.i.i.i, label %B708.i.i.i
@@ -21845,25 +21845,25 @@ B708.i.i.i:                                       ; preds = %B534.i.i11.i
 
 B766.i.i.i:                                       ; preds = %B708.i.i.i, %B674.i.i.i
   %"$phi766.4.2.1.i.i.i" = phi i64 [ %.403.i.i.i, %B674.i.i.i ], [ %.416.i.i.i, %B708.i.i.i ]
-  %.422.i.i.i = inttoptr i64 %lsr.iv327.i.i.i to ptr
+  %.422.i.i.i = inttoptr i64 %lsr.iv354.i.i.i to ptr
   store i64 %"$phi766.4.2.1.i.i.i", ptr %.422.i.i.i, align 8
-  %.432.i.i.i = add nsw i64 %spec.3.0294.i.i.i, 24
+  %.432.i.i.i = add nsw i64 %spec.3.0299.i.i.i, 24
   %.433.i.i.i = inttoptr i64 %.432.i.i.i to ptr
   %.434.i.i.i = load i64, ptr %.433.i.i.i, align 8
   %.435.i.i.i = shl i64 %.434.i.i.i, 3
-  %.436.i.i.i = add i64 %spec.3.0294.i.i.i, 32
+  %.436.i.i.i = add i64 %spec.3.0299.i.i.i, 32
   %.438.i.i.i = add i64 %.436.i.i.i, %.435.i.i.i
-  %lsr.iv.next328.i.i.i = add i64 %lsr.iv327.i.i.i, 8
-  %lsr.iv.next330.i.i.i = add i64 %lsr.iv329.i.i.i, 8
-  %lsr.iv.next332.i.i.i = add nsw i64 %lsr.iv331.i.i.i, -1
-  %exitcond309.not.i.i.i = icmp eq i64 %lsr.iv.next332.i.i.i, 0
-  br i1 %exitcond309.not.i.i.i, label %B864.endif.i.i.i, label %B534.i.i11.i
+  %lsr.iv.next355.i.i.i = add i64 %lsr.iv354.i.i.i, 8
+  %lsr.iv.next357.i.i.i = add i64 %lsr.iv356.i.i.i, 8
+  %lsr.iv.next359.i.i.i = add nsw i64 %lsr.iv358.i.i.i, -1
+  %exitcond314.not.i.i.i = icmp eq i64 %lsr.iv.next359.i.i.i, 0
+  br i1 %exitcond314.not.i.i.i, label %B864.endif.i.i.i, label %B534.i.i11.i
 
 B1178.i.i.i:                                      ; preds = %B1178.outer.i.i.i, %B1594.i.i.i
-  %spec.1.2.0304.i.i.i = phi i64 [ %.800.i.i.i, %B1594.i.i.i ], [ %spec.1.2.0304.ph.i.i.i, %B1178.outer.i.i.i ]
-  %.559299302.i.i.i = phi i64 [ %.566.i.i.i, %B1594.i.i.i ], [ %.559299302.ph.i.i.i, %B1178.outer.i.i.i ]
-  %.566.i.i.i = add nuw nsw i64 %.559299302.i.i.i, 1
-  %.596.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 24
+  %spec.1.2.0309.i.i.i = phi i64 [ %.800.i.i.i, %B1594.i.i.i ], [ %spec.1.2.0309.ph.i.i.i, %B1178.outer.i.i.i ]
+  %.559304307.i.i.i = phi i64 [ %.566.i.i.i, %B1594.i.i.i ], [ %.559304307.ph.i.i.i, %B1178.outer.i.i.i ]
+  %.566.i.i.i = add nuw nsw i64 %.559304307.i.i.i, 1
+  %.596.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 24
   %.597.i.i.i = inttoptr i64 %.596.i.i.i to ptr
   %.598.i.i.i = load i64, ptr %.597.i.i.i, align 8
   %.625.i.i.i = icmp sgt i64 %.598.i.i.i, -1
@@ -21884,7 +21884,7 @@ B196.preheader.i.i.i.i:                           ; preds = %B1178.i.i.i
   br i1 %lcmp.mod.not.i.i.i.i, label %B196.prol.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
 B196.prol.i.i.i.i:                                ; preds = %B196.preheader.i.i.i.i, %B196.prol.i.i.i.i
-  %lsr.iv325.i.i.i = phi i64 [ %lsr.iv.next326.i.i.i, %B196.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B196.preheader.i.i.i.i ]
+  %lsr.iv352.i.i.i = phi i64 [ %lsr.iv.next353.i.i.i, %B196.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B196.preheader.i.i.i.i ]
   %spec.3.0127.prol.i.i.i.i = phi i64 [ %.179.prol.i.i.i.i, %B196.prol.i.i.i.i ], [ %.20.i.i.i.i, %B196.preheader.i.i.i.i ]
   %.173.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
   %.174.prol.i.i.i.i = inttoptr i64 %.173.prol.i.i.i.i to ptr
@@ -21892,8 +21892,8 @@ B196.prol.i.i.i.i:                                ; preds = %B196.preheader.i.i.
   %.176.prol.i.i.i.i = shl i64 %.175.prol.i.i.i.i, 3
   %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
   %.179.prol.i.i.i.i = add i64 %.177.prol.i.i.i.i, %.176.prol.i.i.i.i
-  %lsr.iv.next326.i.i.i = add nsw i64 %lsr.iv325.i.i.i, -1
-  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next326.i.i.i, 0
+  %lsr.iv.next353.i.i.i = add nsw i64 %lsr.iv352.i.i.i, -1
+  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next353.i.i.i, 0
   br i1 %prol.iter.cmp.not.i.i.i.i, label %B196.prol.loopexit.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
 B196.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B196.prol.i.i.i.i
@@ -22000,21 +22000,21 @@ B1288.i.i.i:                                      ; preds = %B1276.i.i.i
   %.695.i.i.i = load i64, ptr %sunkaddr198.i, align 8
   %.697.i.i.i = inttoptr i64 %.695.i.i.i to ptr
   %.698.i.i.i = tail call i64 %.697.i.i.i(i64 %.29.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre244.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
-  %.pre245.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
-  %.pre.i = inttoptr i64 %.pre244.i.i.i to ptr
+  %.pre271.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 32
+  %.pre272.i.i.i = add i64 %spec.1.2.0309.i.i.i, 40
+  %.pre.i = inttoptr i64 %.pre271.i.i.i to ptr
   br label %B1594.i.i.i
 
 B1384.i.i.i:                                      ; preds = %B606.i.i.i.i, %B1276.i.i.i, %B1178.i.i.i
-  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0304.i.i.i to ptr
+  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0309.i.i.i to ptr
   %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
-  %.13.i.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 8
+  %.13.i.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 8
   %.14.i.i.i.i = inttoptr i64 %.13.i.i.i.i to ptr
   %.15.i.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
-  %.17.i.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
+  %.17.i.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 32
   %.18.i1.i.i.i = inttoptr i64 %.17.i.i.i.i to ptr
   %.19.i2.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.30.i3.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
+  %.30.i3.i.i.i = add i64 %spec.1.2.0309.i.i.i, 40
   %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
   br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
@@ -22052,7 +22052,7 @@ B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216
 
 B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
   %.154.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
-  br i1 %.154.i.i.i.i, label %B1384.endif.thread.i.i.i, label %B1384.endif.thread230.i.i.i
+  br i1 %.154.i.i.i.i, label %B1384.endif.thread.i.i.i, label %B1384.endif.thread255.i.i.i
 
 B1384.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
   %.160.i.i.i.i = load i64, ptr %sunkaddr213.i, align 8
@@ -22061,7 +22061,7 @@ B1384.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
   %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1594.thread.i.i.i
 
-B1384.endif.thread230.i.i.i:                      ; preds = %B780.i.i.i.i
+B1384.endif.thread255.i.i.i:                      ; preds = %B780.i.i.i.i
   %.185.i.i.i.i = load i64, ptr %sunkaddr200.i, align 8
   %.192.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
@@ -22078,15 +22078,15 @@ B1384.endif.thread230.i.i.i:                      ; preds = %B780.i.i.i.i
   store i64 %.208.i.i.i.i, ptr %.206.i.i.i.i, align 8
   br label %B1594.i.i.i
 
-B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, %B1384.endif.thread230.i.i.i, %B1288.i.i.i
-  %.pre242.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1384.endif.i.i.i ], [ %.18.i1.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.pre.i, %B1288.i.i.i ]
-  %.pre243.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1384.endif.i.i.i ], [ %.30.i3.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.pre245.i.i.i, %B1288.i.i.i ]
-  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1384.endif.i.i.i ], [ %.138.i.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.29.i.i.i.i, %B1288.i.i.i ]
-  %.756256.i.i.i = shl nsw i64 %.559299302.i.i.i, 3
-  %.758257.i.i.i = add nsw i64 %.756256.i.i.i, %.85.i.i.i
-  %.760258.i.i.i = inttoptr i64 %.758257.i.i.i to ptr
-  store i64 %made.5.1.ph.i.i.i, ptr %.760258.i.i.i, align 8
-  %.767.i.i.i = add nsw i64 %.466.i.i.i, %.559299302.i.i.i
+B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, %B1384.endif.thread255.i.i.i, %B1288.i.i.i
+  %.pre269.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1384.endif.i.i.i ], [ %.18.i1.i.i.i, %B1384.endif.thread255.i.i.i ], [ %.pre.i, %B1288.i.i.i ]
+  %.pre270.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1384.endif.i.i.i ], [ %.30.i3.i.i.i, %B1384.endif.thread255.i.i.i ], [ %.pre272.i.i.i, %B1288.i.i.i ]
+  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1384.endif.i.i.i ], [ %.138.i.i.i.i, %B1384.endif.thread255.i.i.i ], [ %.29.i.i.i.i, %B1288.i.i.i ]
+  %.756261.i.i.i = shl nsw i64 %.559304307.i.i.i, 3
+  %.758262.i.i.i = add nsw i64 %.756261.i.i.i, %.85.i.i.i
+  %.760263.i.i.i = inttoptr i64 %.758262.i.i.i to ptr
+  store i64 %made.5.1.ph.i.i.i, ptr %.760263.i.i.i, align 8
+  %.767.i.i.i = add nsw i64 %.466.i.i.i, %.559304307.i.i.i
   %.770.i.i.i = shl nsw i64 %.767.i.i.i, 3
   %.772.i.i.i = add nsw i64 %.770.i.i.i, %.61.i.i3.i
   %.775.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, %.11.i
@@ -22094,25 +22094,25 @@ B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, 
   %.779.i.i.i = load i64, ptr %.778.i.i.i, align 8
   %.760.i.i.i = inttoptr i64 %.772.i.i.i to ptr
   store i64 %.779.i.i.i, ptr %.760.i.i.i, align 8
-  %.796.i.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.796.i.i.i = load i64, ptr %.pre269.pre-phi.i.pre-phi.i.pre-phi.i, align 8
   %.797.i.i.i = shl i64 %.796.i.i.i, 3
-  %.800.i.i.i = add i64 %.797.i.i.i, %.pre243.pre-phi.i.i.i
-  %exitcond310.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
-  br i1 %exitcond310.not.i.i.i, label %B1678.i.i.i, label %B1178.i.i.i
+  %.800.i.i.i = add i64 %.797.i.i.i, %.pre270.pre-phi.i.i.i
+  %exitcond315.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond315.not.i.i.i, label %B1678.i.i.i, label %B1178.i.i.i
 
 B1594.thread.i.i.i:                               ; preds = %B1384.endif.i.i.i, %B1384.endif.thread.i.i.i
-  %.756.i.i.i = shl nsw i64 %.559299302.i.i.i, 3
+  %.756.i.i.i = shl nsw i64 %.559304307.i.i.i, 3
   %.758.i.i.i = add nsw i64 %.756.i.i.i, %.85.i.i.i
-  %.760251.i.i.i = inttoptr i64 %.758.i.i.i to ptr
-  store i64 0, ptr %.760251.i.i.i, align 8
-  %.796252.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.797253.i.i.i = shl i64 %.796252.i.i.i, 3
-  %.800254.i.i.i = add i64 %.797253.i.i.i, %.30.i3.i.i.i
-  %exitcond310.not255.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
-  br i1 %exitcond310.not255.i.i.i, label %B2462.i.i.i, label %B1178.outer.i.i.i
+  %.760278.i.i.i = inttoptr i64 %.758.i.i.i to ptr
+  store i64 0, ptr %.760278.i.i.i, align 8
+  %.796279.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
+  %.797280.i.i.i = shl i64 %.796279.i.i.i, 3
+  %.800281.i.i.i = add i64 %.797280.i.i.i, %.30.i3.i.i.i
+  %exitcond315.not282.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond315.not282.i.i.i, label %B2560.i.i.i, label %B1178.outer.i.i.i
 
 B1678.i.i.i:                                      ; preds = %B1594.i.i.i
-  br i1 %50, label %B2462.i.i.i, label %B1692.i.i.i
+  br i1 %50, label %B2560.i.i.i, label %B1692.i.i.i
 
 B1692.i.i.i:                                      ; preds = %B864.endif.i.i.i, %B1678.i.i.i
   %.829.i.i.i = add nsw i64 %.14.i, 88
@@ -22138,43 +22138,46 @@ B1752.i.i.i:                                      ; preds = %B1692.i.i.i
   %.19.i9.i.i.i = add nsw i64 %.846.i.i.i, 16
   %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
   %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
-  %.11487.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
-  br i1 %.11487.not.i.i.i.i, label %B1752.endif.i.i.i, label %B150.lr.ph.i.i.i.i
+  %.114107.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
+  br i1 %.114107.not.i.i.i.i, label %B1752.endif.i.i.i, label %B150.lr.ph.i.i.i.i
 
 B150.lr.ph.i.i.i.i:                               ; preds = %B1752.i.i.i
   %.28.i11.i.i.i = add nsw i64 %.846.i.i.i, 24
-  %sunkaddr220.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr220.i, i64 120
+  %sunkaddr222.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr247.i = getelementptr i8, ptr %sunkaddr222.i, i64 248
+  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr222.i, i64 120
   %16 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr223.i = getelementptr i8, ptr %16, i64 8
-  %sunkaddr225.i = getelementptr i8, ptr %16, i64 16
-  %sunkaddr227.i = getelementptr i8, ptr %16, i64 24
-  %sunkaddr229.i = getelementptr i8, ptr %16, i64 32
-  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr220.i, i64 104
-  %sunkaddr233.i = getelementptr i8, ptr %16, i64 40
-  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr220.i, i64 112
-  %sunkaddr237.i = getelementptr i8, ptr %16, i64 48
-  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr220.i, i64 96
-  %sunkaddr243.i = getelementptr i8, ptr %sunkaddr220.i, i64 128
+  %sunkaddr225.i = getelementptr i8, ptr %16, i64 8
+  %sunkaddr227.i = getelementptr i8, ptr %16, i64 16
+  %sunkaddr229.i = getelementptr i8, ptr %16, i64 24
+  %sunkaddr231.i = getelementptr i8, ptr %16, i64 32
+  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr222.i, i64 104
+  %sunkaddr235.i = getelementptr i8, ptr %16, i64 40
+  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr222.i, i64 112
+  %sunkaddr239.i = getelementptr i8, ptr %16, i64 48
+  %sunkaddr243.i = getelementptr i8, ptr %sunkaddr222.i, i64 96
+  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr222.i, i64 128
+  %sunkaddr223.i = getelementptr i8, ptr %sunkaddr222.i, i64 256
+  %sunkaddr249.i = getelementptr i8, ptr %sunkaddr222.i, i64 240
   br label %B150.i.i.i.i
 
-B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B150.lr.ph.i.i.i.i
-  %at.3.090.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.354.i19.i.i.i, %B1022.i.i.i.i ]
-  %.1138389.i.i.i.i = phi i64 [ %.15.i6.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1022.i.i.i.i ]
-  %.123.i.i.i.i = add nsw i64 %.1138389.i.i.i.i, -1
-  %.153.i.i.i.i = inttoptr i64 %at.3.090.i.i.i.i to ptr
+B150.i.i.i.i:                                     ; preds = %B1066.i.i.i.i, %B150.lr.ph.i.i.i.i
+  %at.3.0110.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.400.i.i.i.i, %B1066.i.i.i.i ]
+  %.11399109.i.i.i.i = phi i64 [ %.15.i6.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1066.i.i.i.i ]
+  %.123.i.i.i.i = add nsw i64 %.11399109.i.i.i.i, -1
+  %.153.i.i.i.i = inttoptr i64 %at.3.0110.i.i.i.i to ptr
   %.154.i12.i.i.i = load i64, ptr %.153.i.i.i.i, align 8
   %arg.steps.fr.i.i.i.i.i = freeze i64 %.154.i12.i.i.i
-  %.156.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 8
+  %.156.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 8
   %.157.i.i.i.i = inttoptr i64 %.156.i.i.i.i to ptr
   %.158.i13.i.i.i = load i64, ptr %.157.i.i.i.i, align 8
-  %.160.i14.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 16
+  %.160.i14.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 16
   %.161.i.i.i.i = inttoptr i64 %.160.i14.i.i.i to ptr
   %.162.i.i.i.i = load i64, ptr %.161.i.i.i.i, align 8
-  %.164.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 24
+  %.164.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 24
   %.165.i.i.i.i = inttoptr i64 %.164.i.i.i.i to ptr
   %.166.i15.i.i.i = load i64, ptr %.165.i.i.i.i, align 8
-  %.202.i16.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 32
+  %.202.i16.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 32
   %.208.not.i.i.i.i = icmp eq i64 %.162.i.i.i.i, 0
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
@@ -22350,337 +22353,379 @@ B86.B566_crit_edge.us.i.i.i.i.i:                  ; preds = %B518.us.i.i.i.i.i
   br i1 %exitcond.not3.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i, %B398.endif.i.i.i.i, %B26.preheader.i.i.i.i.i, %B980.i.i.i.i
-  %.350.i18.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
-  %.354.i19.i.i.i = add nsw i64 %.350.i18.i.i.i, %.202.i16.i.i.i
-  %.114.i.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i.i, 1
+  %.11.i.i.i.i.i = load i64, ptr %sunkaddr223.i, align 8
+  %.12.i.i.i.i.i = icmp eq i64 %.11.i.i.i.i.i, 0
+  br i1 %.12.i.i.i.i.i, label %B1066.i.i.i.i, label %B1022.endif.i.i.i.i
+
+B1066.i.i.i.i:                                    ; preds = %B1022.endif.i.i.i.i, %B1022.i.i.i.i
+  %.396.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
+  %.400.i.i.i.i = add nsw i64 %.396.i.i.i.i, %.202.i16.i.i.i
+  %.114.i.i.i.i = icmp samesign ugt i64 %.11399109.i.i.i.i, 1
   br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1752.endif.i.i.i
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
   store i64 %.202.i16.i.i.i, ptr %16, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr223.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr225.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr227.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr229.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr231.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr233.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr235.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr237.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr225.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr227.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr229.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr231.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr233.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr235.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr237.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr239.i, align 8
   %.265.i.i.i.i = load i64, ptr %sunkaddr221.i, align 8
   %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
   %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr241.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr243.i, align 8
+  %.304.i.i.i.i = load i64, ptr %sunkaddr243.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr245.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
   %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
+
+B1022.endif.i.i.i.i:                              ; preds = %B1022.i.i.i.i
+  %.22.i.i.i.i.i = load i64, ptr %sunkaddr247.i, align 8
+  %.29.i.i.i.i.i = load i64, ptr %sunkaddr249.i, align 8
+  %.30.i.i.i.i.i = inttoptr i64 %.29.i.i.i.i.i to ptr
+  %.31.i.i.i.i.i = tail call i64 %.30.i.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.not.i.i.i.i = icmp eq i64 %.31.i.i.i.i.i, %.22.i.i.i.i.i
+  br i1 %.32.i.not.i.i.i.i, label %B1752.endif.i.i.i, label %B1066.i.i.i.i
 
 B2026.i.i.i:                                      ; preds = %B1692.i.i.i
   %.889.i.i.i = add nsw i64 %.14.i, 48
   %.890.i.i.i = inttoptr i64 %.889.i.i.i to ptr
   %.891.i.i.i = load i64, ptr %.890.i.i.i, align 8
-  %.14.i22.i.i.i = inttoptr i64 %.891.i.i.i to ptr
-  %.15.i23.i.i.i = load i64, ptr %.14.i22.i.i.i, align 8
-  %.16.i24.i.i.i = add nsw i64 %.891.i.i.i, 8
-  %.17.i25.i.i.i = inttoptr i64 %.16.i24.i.i.i to ptr
-  %.18.i26.i.i.i = load i64, ptr %.17.i25.i.i.i, align 8
-  %.19.i27.i.i.i = add nsw i64 %.891.i.i.i, 16
-  %.20.i28.i.i.i = inttoptr i64 %.19.i27.i.i.i to ptr
-  %.21.i29.i.i.i = load i64, ptr %.20.i28.i.i.i, align 8
-  %.11487.not.i30.i.i.i = icmp slt i64 %.15.i23.i.i.i, 1
-  br i1 %.11487.not.i30.i.i.i, label %B2110.i.i.i, label %B150.lr.ph.i31.i.i.i
+  %.14.i20.i.i.i = inttoptr i64 %.891.i.i.i to ptr
+  %.15.i21.i.i.i = load i64, ptr %.14.i20.i.i.i, align 8
+  %.16.i22.i.i.i = add nsw i64 %.891.i.i.i, 8
+  %.17.i23.i.i.i = inttoptr i64 %.16.i22.i.i.i to ptr
+  %.18.i24.i.i.i = load i64, ptr %.17.i23.i.i.i, align 8
+  %.19.i25.i.i.i = add nsw i64 %.891.i.i.i, 16
+  %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
+  %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
+  %.114107.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
+  br i1 %.114107.not.i28.i.i.i, label %B2110.i.i.i, label %B150.lr.ph.i29.i.i.i
 
-B150.lr.ph.i31.i.i.i:                             ; preds = %B2026.i.i.i
-  %.28.i32.i.i.i = add nsw i64 %.891.i.i.i, 24
-  %sunkaddr244.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr244.i, i64 120
+B150.lr.ph.i29.i.i.i:                             ; preds = %B2026.i.i.i
+  %.28.i30.i.i.i = add nsw i64 %.891.i.i.i, 24
+  %sunkaddr252.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr277.i = getelementptr i8, ptr %sunkaddr252.i, i64 248
+  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr252.i, i64 120
   %31 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr247.i = getelementptr i8, ptr %31, i64 8
-  %sunkaddr249.i = getelementptr i8, ptr %31, i64 16
-  %sunkaddr251.i = getelementptr i8, ptr %31, i64 24
-  %sunkaddr253.i = getelementptr i8, ptr %31, i64 32
-  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr244.i, i64 104
-  %sunkaddr257.i = getelementptr i8, ptr %31, i64 40
-  %sunkaddr259.i = getelementptr i8, ptr %sunkaddr244.i, i64 112
-  %sunkaddr261.i = getelementptr i8, ptr %31, i64 48
-  %sunkaddr265.i = getelementptr i8, ptr %sunkaddr244.i, i64 96
-  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr244.i, i64 128
-  br label %B150.i33.i.i.i
+  %sunkaddr255.i = getelementptr i8, ptr %31, i64 8
+  %sunkaddr257.i = getelementptr i8, ptr %31, i64 16
+  %sunkaddr259.i = getelementptr i8, ptr %31, i64 24
+  %sunkaddr261.i = getelementptr i8, ptr %31, i64 32
+  %sunkaddr263.i = getelementptr i8, ptr %sunkaddr252.i, i64 104
+  %sunkaddr265.i = getelementptr i8, ptr %31, i64 40
+  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr252.i, i64 112
+  %sunkaddr269.i = getelementptr i8, ptr %31, i64 48
+  %sunkaddr273.i = getelementptr i8, ptr %sunkaddr252.i, i64 96
+  %sunkaddr275.i = getelementptr i8, ptr %sunkaddr252.i, i64 128
+  %sunkaddr253.i = getelementptr i8, ptr %sunkaddr252.i, i64 256
+  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr252.i, i64 240
+  br label %B150.i31.i.i.i
 
-B150.i33.i.i.i:                                   ; preds = %B1022.i58.i.i.i, %B150.lr.ph.i31.i.i.i
-  %at.3.090.i34.i.i.i = phi i64 [ %.28.i32.i.i.i, %B150.lr.ph.i31.i.i.i ], [ %.354.i60.i.i.i, %B1022.i58.i.i.i ]
-  %.1138389.i35.i.i.i = phi i64 [ %.15.i23.i.i.i, %B150.lr.ph.i31.i.i.i ], [ %.123.i36.i.i.i, %B1022.i58.i.i.i ]
-  %.123.i36.i.i.i = add nsw i64 %.1138389.i35.i.i.i, -1
-  %.153.i37.i.i.i = inttoptr i64 %at.3.090.i34.i.i.i to ptr
-  %.154.i38.i.i.i = load i64, ptr %.153.i37.i.i.i, align 8
-  %arg.steps.fr.i.i39.i.i.i = freeze i64 %.154.i38.i.i.i
-  %.156.i40.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 8
-  %.157.i41.i.i.i = inttoptr i64 %.156.i40.i.i.i to ptr
-  %.158.i42.i.i.i = load i64, ptr %.157.i41.i.i.i, align 8
-  %.160.i43.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 16
-  %.161.i44.i.i.i = inttoptr i64 %.160.i43.i.i.i to ptr
-  %.162.i45.i.i.i = load i64, ptr %.161.i44.i.i.i, align 8
-  %.164.i46.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 24
-  %.165.i47.i.i.i = inttoptr i64 %.164.i46.i.i.i to ptr
-  %.166.i48.i.i.i = load i64, ptr %.165.i47.i.i.i, align 8
-  %.202.i49.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 32
-  %.208.not.i50.i.i.i = icmp eq i64 %.162.i45.i.i.i, 0
-  br i1 %.208.not.i50.i.i.i, label %B980.i56.i.i.i, label %B336.i51.i.i.i
+B150.i31.i.i.i:                                   ; preds = %B1066.i71.i.i.i, %B150.lr.ph.i29.i.i.i
+  %at.3.0110.i32.i.i.i = phi i64 [ %.28.i30.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.400.i73.i.i.i, %B1066.i71.i.i.i ]
+  %.11399109.i33.i.i.i = phi i64 [ %.15.i21.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.123.i34.i.i.i, %B1066.i71.i.i.i ]
+  %.123.i34.i.i.i = add nsw i64 %.11399109.i33.i.i.i, -1
+  %.153.i35.i.i.i = inttoptr i64 %at.3.0110.i32.i.i.i to ptr
+  %.154.i36.i.i.i = load i64, ptr %.153.i35.i.i.i, align 8
+  %arg.steps.fr.i.i37.i.i.i = freeze i64 %.154.i36.i.i.i
+  %.156.i38.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 8
+  %.157.i39.i.i.i = inttoptr i64 %.156.i38.i.i.i to ptr
+  %.158.i40.i.i.i = load i64, ptr %.157.i39.i.i.i, align 8
+  %.160.i41.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 16
+  %.161.i42.i.i.i = inttoptr i64 %.160.i41.i.i.i to ptr
+  %.162.i43.i.i.i = load i64, ptr %.161.i42.i.i.i, align 8
+  %.164.i44.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 24
+  %.165.i45.i.i.i = inttoptr i64 %.164.i44.i.i.i to ptr
+  %.166.i46.i.i.i = load i64, ptr %.165.i45.i.i.i, align 8
+  %.202.i47.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 32
+  %.208.not.i48.i.i.i = icmp eq i64 %.162.i43.i.i.i, 0
+  br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
 
-B336.i51.i.i.i:                                   ; preds = %B150.i33.i.i.i
-  %.214.i54.i.i.i = load i64, ptr %sunkaddr245.i, align 8
-  %.215.i55.i.i.i = icmp sgt i64 %.214.i54.i.i.i, 1
-  br i1 %.215.i55.i.i.i, label %B398.endif.i182.i.i.i, label %B980.i56.i.i.i
+B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
+  %.214.i52.i.i.i = load i64, ptr %sunkaddr251.i, align 8
+  %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
+  br i1 %.215.i53.i.i.i, label %B398.endif.i195.i.i.i, label %B980.i54.i.i.i
 
-B980.i56.i.i.i:                                   ; preds = %B336.i51.i.i.i, %B150.i33.i.i.i
-  %.28.i.i57.i.i.i = icmp sgt i64 %.158.i42.i.i.i, 0
-  br i1 %.28.i.i57.i.i.i, label %B26.preheader.i.i62.i.i.i, label %B1022.i58.i.i.i
+B980.i54.i.i.i:                                   ; preds = %B336.i49.i.i.i, %B150.i31.i.i.i
+  %.28.i.i55.i.i.i = icmp sgt i64 %.158.i40.i.i.i, 0
+  br i1 %.28.i.i55.i.i.i, label %B26.preheader.i.i75.i.i.i, label %B1022.i56.i.i.i
 
-B26.preheader.i.i62.i.i.i:                        ; preds = %B980.i56.i.i.i
-  %.arg.steps.i.i63.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i39.i.i.i, i64 0)
-  %.138131.not.i.i64.i.i.i = icmp slt i64 %arg.steps.fr.i.i39.i.i.i, 1
-  br i1 %.138131.not.i.i64.i.i.i, label %B1022.i58.i.i.i, label %B26.us.preheader.i.i65.i.i.i
+B26.preheader.i.i75.i.i.i:                        ; preds = %B980.i54.i.i.i
+  %.arg.steps.i.i76.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i.i, i64 0)
+  %.138131.not.i.i77.i.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i.i, 1
+  br i1 %.138131.not.i.i77.i.i.i, label %B1022.i56.i.i.i, label %B26.us.preheader.i.i78.i.i.i
 
-B26.us.preheader.i.i65.i.i.i:                     ; preds = %B26.preheader.i.i62.i.i.i
-  %.34.i.i66.i.i.i = icmp eq i64 %arg.steps.fr.i.i39.i.i.i, 1
-  br i1 %.34.i.i66.i.i.i, label %B88.endif.us.us.i.i115.i.i.i, label %B26.us.i.i68.i.i.i
+B26.us.preheader.i.i78.i.i.i:                     ; preds = %B26.preheader.i.i75.i.i.i
+  %.34.i.i79.i.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i.i, 1
+  br i1 %.34.i.i79.i.i.i, label %B88.endif.us.us.i.i128.i.i.i, label %B26.us.i.i81.i.i.i
 
-B88.endif.us.us.i.i115.i.i.i:                     ; preds = %B26.us.preheader.i.i65.i.i.i, %B518.us.us.i.i177.i.i.i
-  %at.4.1134.us.us.i.i116.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i178.i.i.i, %B518.us.us.i.i177.i.i.i ], [ %.202.i49.i.i.i, %B26.us.preheader.i.i65.i.i.i ]
-  %.137125133.us.us.i.i117.i.i.i = phi i64 [ %.147.us.us.i.i118.i.i.i, %B518.us.us.i.i177.i.i.i ], [ %.arg.steps.i.i63.i.i.i, %B26.us.preheader.i.i65.i.i.i ]
-  %.147.us.us.i.i118.i.i.i = add nsw i64 %.137125133.us.us.i.i117.i.i.i, -1
-  %.177.us.us.i.i119.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i116.i.i.i to ptr
-  %.178.us.us.i.i120.i.i.i = load i64, ptr %.177.us.us.i.i119.i.i.i, align 8
-  %.180.us.us.i.i121.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 8
-  %.181.us.us.i.i122.i.i.i = inttoptr i64 %.180.us.us.i.i121.i.i.i to ptr
-  %.182.us.us.i.i123.i.i.i = load i64, ptr %.181.us.us.i.i122.i.i.i, align 8
-  %.184.us.us.i.i124.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 16
-  %.185.us.us.i.i125.i.i.i = inttoptr i64 %.184.us.us.i.i124.i.i.i to ptr
-  %.186.us.us.i.i126.i.i.i = load i64, ptr %.185.us.us.i.i125.i.i.i, align 8
-  %.195.us.us.i.i127.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 24
-  %.280119.us.not.us.i.i128.i.i.i = icmp slt i64 %.182.us.us.i.i123.i.i.i, 1
-  br i1 %.280119.us.not.us.i.i128.i.i.i, label %B518.us.us.i.i177.i.i.i, label %B250.us.us.preheader.i.i129.i.i.i
+B88.endif.us.us.i.i128.i.i.i:                     ; preds = %B26.us.preheader.i.i78.i.i.i, %B518.us.us.i.i190.i.i.i
+  %at.4.1134.us.us.i.i129.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i191.i.i.i, %B518.us.us.i.i190.i.i.i ], [ %.202.i47.i.i.i, %B26.us.preheader.i.i78.i.i.i ]
+  %.137125133.us.us.i.i130.i.i.i = phi i64 [ %.147.us.us.i.i131.i.i.i, %B518.us.us.i.i190.i.i.i ], [ %.arg.steps.i.i76.i.i.i, %B26.us.preheader.i.i78.i.i.i ]
+  %.147.us.us.i.i131.i.i.i = add nsw i64 %.137125133.us.us.i.i130.i.i.i, -1
+  %.177.us.us.i.i132.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i129.i.i.i to ptr
+  %.178.us.us.i.i133.i.i.i = load i64, ptr %.177.us.us.i.i132.i.i.i, align 8
+  %.180.us.us.i.i134.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 8
+  %.181.us.us.i.i135.i.i.i = inttoptr i64 %.180.us.us.i.i134.i.i.i to ptr
+  %.182.us.us.i.i136.i.i.i = load i64, ptr %.181.us.us.i.i135.i.i.i, align 8
+  %.184.us.us.i.i137.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 16
+  %.185.us.us.i.i138.i.i.i = inttoptr i64 %.184.us.us.i.i137.i.i.i to ptr
+  %.186.us.us.i.i139.i.i.i = load i64, ptr %.185.us.us.i.i138.i.i.i, align 8
+  %.195.us.us.i.i140.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 24
+  %.280119.us.not.us.i.i141.i.i.i = icmp slt i64 %.182.us.us.i.i136.i.i.i, 1
+  br i1 %.280119.us.not.us.i.i141.i.i.i, label %B518.us.us.i.i190.i.i.i, label %B250.us.us.preheader.i.i142.i.i.i
 
-B250.us.us.preheader.i.i129.i.i.i:                ; preds = %B88.endif.us.us.i.i115.i.i.i
-  %32 = icmp eq i64 %.182.us.us.i.i123.i.i.i, 1
-  br i1 %32, label %B250.us.us.epil.preheader.i.i160.i.i.i, label %B250.us.us.preheader.new.i.i130.i.i.i
+B250.us.us.preheader.i.i142.i.i.i:                ; preds = %B88.endif.us.us.i.i128.i.i.i
+  %32 = icmp eq i64 %.182.us.us.i.i136.i.i.i, 1
+  br i1 %32, label %B250.us.us.epil.preheader.i.i173.i.i.i, label %B250.us.us.preheader.new.i.i143.i.i.i
 
-B250.us.us.preheader.new.i.i130.i.i.i:            ; preds = %B250.us.us.preheader.i.i129.i.i.i
-  %33 = lshr i64 %.182.us.us.i.i123.i.i.i, 1
+B250.us.us.preheader.new.i.i143.i.i.i:            ; preds = %B250.us.us.preheader.i.i142.i.i.i
+  %33 = lshr i64 %.182.us.us.i.i136.i.i.i, 1
   %34 = mul nsw i64 %33, -2
-  br label %B250.us.us.i.i132.i.i.i
+  br label %B250.us.us.i.i145.i.i.i
 
-B250.us.us.i.i132.i.i.i:                          ; preds = %B250.us.us.i.i132.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i
-  %lsr.iv180.i = phi i64 [ %lsr.iv.next181.i, %B250.us.us.i.i132.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i130.i.i.i ]
-  %lsr.iv.i.i134.i.i.i = phi i64 [ %40, %B250.us.us.i.i132.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
-  %at.5.2122.us.us.i.i135.i.i.i = phi i64 [ %39, %B250.us.us.i.i132.i.i.i ], [ %.195.us.us.i.i127.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
-  %.335.us.us.i.i136.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i135.i.i.i to ptr
-  %.336.us.us.i.i137.i.i.i = load i64, ptr %.335.us.us.i.i136.i.i.i, align 8
-  %.337.us.us.i.i138.i.i.i = shl nsw i64 %.336.us.us.i.i137.i.i.i, 3
-  %.339.us.us.i.i139.i.i.i = add nsw i64 %.337.us.us.i.i138.i.i.i, %.61.i.i3.i
-  %.340.us.us.i.i140.i.i.i = inttoptr i64 %.339.us.us.i.i139.i.i.i to ptr
-  %.341.us.us.i.i141.i.i.i = load i64, ptr %.340.us.us.i.i140.i.i.i, align 8
-  %35 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 8
-  %.344.us.us.i.i142.i.i.i = inttoptr i64 %35 to ptr
-  %.345.us.us.i.i143.i.i.i = load i64, ptr %.344.us.us.i.i142.i.i.i, align 8
-  %.347.us.us.i.i144.i.i.i = add i64 %.345.us.us.i.i143.i.i.i, %.341.us.us.i.i141.i.i.i
-  %.348.us.us.i.i145.i.i.i = inttoptr i64 %lsr.iv.i.i134.i.i.i to ptr
-  store i64 %.347.us.us.i.i144.i.i.i, ptr %.348.us.us.i.i145.i.i.i, align 8
-  %36 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 32
-  %.335.us.us.1.i.i146.i.i.i = inttoptr i64 %36 to ptr
-  %.336.us.us.1.i.i147.i.i.i = load i64, ptr %.335.us.us.1.i.i146.i.i.i, align 8
-  %.337.us.us.1.i.i148.i.i.i = shl nsw i64 %.336.us.us.1.i.i147.i.i.i, 3
-  %.339.us.us.1.i.i149.i.i.i = add nsw i64 %.337.us.us.1.i.i148.i.i.i, %.61.i.i3.i
-  %.340.us.us.1.i.i150.i.i.i = inttoptr i64 %.339.us.us.1.i.i149.i.i.i to ptr
-  %.341.us.us.1.i.i151.i.i.i = load i64, ptr %.340.us.us.1.i.i150.i.i.i, align 8
-  %37 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 40
-  %.344.us.us.1.i.i152.i.i.i = inttoptr i64 %37 to ptr
-  %.345.us.us.1.i.i153.i.i.i = load i64, ptr %.344.us.us.1.i.i152.i.i.i, align 8
-  %.347.us.us.1.i.i154.i.i.i = add i64 %.345.us.us.1.i.i153.i.i.i, %.341.us.us.1.i.i151.i.i.i
-  %38 = add i64 %lsr.iv.i.i134.i.i.i, 8
-  %.348.us.us.1.i.i155.i.i.i = inttoptr i64 %38 to ptr
-  store i64 %.347.us.us.1.i.i154.i.i.i, ptr %.348.us.us.1.i.i155.i.i.i, align 8
+B250.us.us.i.i145.i.i.i:                          ; preds = %B250.us.us.i.i145.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i
+  %lsr.iv180.i = phi i64 [ %lsr.iv.next181.i, %B250.us.us.i.i145.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i143.i.i.i ]
+  %lsr.iv.i.i147.i.i.i = phi i64 [ %40, %B250.us.us.i.i145.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
+  %at.5.2122.us.us.i.i148.i.i.i = phi i64 [ %39, %B250.us.us.i.i145.i.i.i ], [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
+  %.335.us.us.i.i149.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i148.i.i.i to ptr
+  %.336.us.us.i.i150.i.i.i = load i64, ptr %.335.us.us.i.i149.i.i.i, align 8
+  %.337.us.us.i.i151.i.i.i = shl nsw i64 %.336.us.us.i.i150.i.i.i, 3
+  %.339.us.us.i.i152.i.i.i = add nsw i64 %.337.us.us.i.i151.i.i.i, %.61.i.i3.i
+  %.340.us.us.i.i153.i.i.i = inttoptr i64 %.339.us.us.i.i152.i.i.i to ptr
+  %.341.us.us.i.i154.i.i.i = load i64, ptr %.340.us.us.i.i153.i.i.i, align 8
+  %35 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 8
+  %.344.us.us.i.i155.i.i.i = inttoptr i64 %35 to ptr
+  %.345.us.us.i.i156.i.i.i = load i64, ptr %.344.us.us.i.i155.i.i.i, align 8
+  %.347.us.us.i.i157.i.i.i = add i64 %.345.us.us.i.i156.i.i.i, %.341.us.us.i.i154.i.i.i
+  %.348.us.us.i.i158.i.i.i = inttoptr i64 %lsr.iv.i.i147.i.i.i to ptr
+  store i64 %.347.us.us.i.i157.i.i.i, ptr %.348.us.us.i.i158.i.i.i, align 8
+  %36 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 32
+  %.335.us.us.1.i.i159.i.i.i = inttoptr i64 %36 to ptr
+  %.336.us.us.1.i.i160.i.i.i = load i64, ptr %.335.us.us.1.i.i159.i.i.i, align 8
+  %.337.us.us.1.i.i161.i.i.i = shl nsw i64 %.336.us.us.1.i.i160.i.i.i, 3
+  %.339.us.us.1.i.i162.i.i.i = add nsw i64 %.337.us.us.1.i.i161.i.i.i, %.61.i.i3.i
+  %.340.us.us.1.i.i163.i.i.i = inttoptr i64 %.339.us.us.1.i.i162.i.i.i to ptr
+  %.341.us.us.1.i.i164.i.i.i = load i64, ptr %.340.us.us.1.i.i163.i.i.i, align 8
+  %37 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 40
+  %.344.us.us.1.i.i165.i.i.i = inttoptr i64 %37 to ptr
+  %.345.us.us.1.i.i166.i.i.i = load i64, ptr %.344.us.us.1.i.i165.i.i.i, align 8
+  %.347.us.us.1.i.i167.i.i.i = add i64 %.345.us.us.1.i.i166.i.i.i, %.341.us.us.1.i.i164.i.i.i
+  %38 = add i64 %lsr.iv.i.i147.i.i.i, 8
+  %.348.us.us.1.i.i168.i.i.i = inttoptr i64 %38 to ptr
+  store i64 %.347.us.us.1.i.i167.i.i.i, ptr %.348.us.us.1.i.i168.i.i.i, align 8
   %lsr.iv.next181.i = add i64 %lsr.iv180.i, 2
-  %niter.ncmp.1.i.i157.i.i.i = icmp eq i64 %lsr.iv.next181.i, 0
-  %39 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 64
-  %40 = add i64 %lsr.iv.i.i134.i.i.i, 16
-  br i1 %niter.ncmp.1.i.i157.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, label %B250.us.us.i.i132.i.i.i
+  %niter.ncmp.1.i.i170.i.i.i = icmp eq i64 %lsr.iv.next181.i, 0
+  %39 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 64
+  %40 = add i64 %lsr.iv.i.i147.i.i.i, 16
+  br i1 %niter.ncmp.1.i.i170.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, label %B250.us.us.i.i145.i.i.i
 
-B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i:       ; preds = %B250.us.us.i.i132.i.i.i
-  %41 = and i64 %.182.us.us.i.i123.i.i.i, 9223372036854775806
-  %42 = and i64 %.182.us.us.i.i123.i.i.i, 1
-  %lcmp.mod.not.i.i159.i.i.i = icmp eq i64 %42, 0
-  br i1 %lcmp.mod.not.i.i159.i.i.i, label %B518.us.us.i.i177.i.i.i, label %B250.us.us.epil.preheader.i.i160.i.i.i
+B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i:       ; preds = %B250.us.us.i.i145.i.i.i
+  %41 = and i64 %.182.us.us.i.i136.i.i.i, 9223372036854775806
+  %42 = and i64 %.182.us.us.i.i136.i.i.i, 1
+  %lcmp.mod.not.i.i172.i.i.i = icmp eq i64 %42, 0
+  br i1 %lcmp.mod.not.i.i172.i.i.i, label %B518.us.us.i.i190.i.i.i, label %B250.us.us.epil.preheader.i.i173.i.i.i
 
-B250.us.us.epil.preheader.i.i160.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, %B250.us.us.preheader.i.i129.i.i.i
-  %at.5.2122.us.us.epil.init.i.i161.i.i.i = phi i64 [ %.195.us.us.i.i127.i.i.i, %B250.us.us.preheader.i.i129.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
-  %.286118120.us.us.epil.init.i.i162.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i129.i.i.i ], [ %41, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
-  %.331.us.us.epil.i.i163.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i162.i.i.i, 3
-  %.333.us.us.epil.i.i164.i.i.i = add nsw i64 %.331.us.us.epil.i.i163.i.i.i, %.75.i.i6.i
-  %.335.us.us.epil.i.i165.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i to ptr
-  %.336.us.us.epil.i.i166.i.i.i = load i64, ptr %.335.us.us.epil.i.i165.i.i.i, align 8
-  %.337.us.us.epil.i.i167.i.i.i = shl nsw i64 %.336.us.us.epil.i.i166.i.i.i, 3
-  %.339.us.us.epil.i.i168.i.i.i = add nsw i64 %.337.us.us.epil.i.i167.i.i.i, %.61.i.i3.i
-  %.340.us.us.epil.i.i169.i.i.i = inttoptr i64 %.339.us.us.epil.i.i168.i.i.i to ptr
-  %.341.us.us.epil.i.i170.i.i.i = load i64, ptr %.340.us.us.epil.i.i169.i.i.i, align 8
-  %.343.us.us.epil.i.i171.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i, 8
-  %.344.us.us.epil.i.i172.i.i.i = inttoptr i64 %.343.us.us.epil.i.i171.i.i.i to ptr
-  %.345.us.us.epil.i.i173.i.i.i = load i64, ptr %.344.us.us.epil.i.i172.i.i.i, align 8
-  %.347.us.us.epil.i.i174.i.i.i = add i64 %.345.us.us.epil.i.i173.i.i.i, %.341.us.us.epil.i.i170.i.i.i
-  %.348.us.us.epil.i.i175.i.i.i = inttoptr i64 %.333.us.us.epil.i.i164.i.i.i to ptr
-  store i64 %.347.us.us.epil.i.i174.i.i.i, ptr %.348.us.us.epil.i.i175.i.i.i, align 8
-  %.352.us.us.epil.i.i176.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i, 32
-  br label %B518.us.us.i.i177.i.i.i
+B250.us.us.epil.preheader.i.i173.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, %B250.us.us.preheader.i.i142.i.i.i
+  %at.5.2122.us.us.epil.init.i.i174.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.i.i142.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
+  %.286118120.us.us.epil.init.i.i175.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i142.i.i.i ], [ %41, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
+  %.331.us.us.epil.i.i176.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i175.i.i.i, 3
+  %.333.us.us.epil.i.i177.i.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i.i, %.75.i.i6.i
+  %.335.us.us.epil.i.i178.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i to ptr
+  %.336.us.us.epil.i.i179.i.i.i = load i64, ptr %.335.us.us.epil.i.i178.i.i.i, align 8
+  %.337.us.us.epil.i.i180.i.i.i = shl nsw i64 %.336.us.us.epil.i.i179.i.i.i, 3
+  %.339.us.us.epil.i.i181.i.i.i = add nsw i64 %.337.us.us.epil.i.i180.i.i.i, %.61.i.i3.i
+  %.340.us.us.epil.i.i182.i.i.i = inttoptr i64 %.339.us.us.epil.i.i181.i.i.i to ptr
+  %.341.us.us.epil.i.i183.i.i.i = load i64, ptr %.340.us.us.epil.i.i182.i.i.i, align 8
+  %.343.us.us.epil.i.i184.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i, 8
+  %.344.us.us.epil.i.i185.i.i.i = inttoptr i64 %.343.us.us.epil.i.i184.i.i.i to ptr
+  %.345.us.us.epil.i.i186.i.i.i = load i64, ptr %.344.us.us.epil.i.i185.i.i.i, align 8
+  %.347.us.us.epil.i.i187.i.i.i = add i64 %.345.us.us.epil.i.i186.i.i.i, %.341.us.us.epil.i.i183.i.i.i
+  %.348.us.us.epil.i.i188.i.i.i = inttoptr i64 %.333.us.us.epil.i.i177.i.i.i to ptr
+  store i64 %.347.us.us.epil.i.i187.i.i.i, ptr %.348.us.us.epil.i.i188.i.i.i, align 8
+  %.352.us.us.epil.i.i189.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i, 32
+  br label %B518.us.us.i.i190.i.i.i
 
-B518.us.us.i.i177.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i160.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, %B88.endif.us.us.i.i115.i.i.i
-  %at.5.2.lcssa.us.us.i.i178.i.i.i = phi i64 [ %.195.us.us.i.i127.i.i.i, %B88.endif.us.us.i.i115.i.i.i ], [ %.352.us.us.epil.i.i176.i.i.i, %B250.us.us.epil.preheader.i.i160.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
-  %.370.us.us.i.i179.i.i.i = inttoptr i64 %.178.us.us.i.i120.i.i.i to ptr
-  %.371.us.us.i.i180.i.i.i = tail call i64 %.370.us.us.i.i179.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i126.i.i.i, i64 0, i64 %.158.i42.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i181.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i117.i.i.i, 1
-  br i1 %.138.us.us.i.i181.i.i.i, label %B88.endif.us.us.i.i115.i.i.i, label %B1022.i58.i.i.i
+B518.us.us.i.i190.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i173.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, %B88.endif.us.us.i.i128.i.i.i
+  %at.5.2.lcssa.us.us.i.i191.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B88.endif.us.us.i.i128.i.i.i ], [ %.352.us.us.epil.i.i189.i.i.i, %B250.us.us.epil.preheader.i.i173.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
+  %.370.us.us.i.i192.i.i.i = inttoptr i64 %.178.us.us.i.i133.i.i.i to ptr
+  %.371.us.us.i.i193.i.i.i = tail call i64 %.370.us.us.i.i192.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i139.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i194.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i130.i.i.i, 1
+  br i1 %.138.us.us.i.i194.i.i.i, label %B88.endif.us.us.i.i128.i.i.i, label %B1022.i56.i.i.i
 
-B26.us.i.i68.i.i.i:                               ; preds = %B26.us.preheader.i.i65.i.i.i, %B86.B566_crit_edge.us.i.i112.i.i.i
-  %chunk.2.0.us.i.i69.i.i.i = phi i64 [ %.42.us.i.i70.i.i.i, %B86.B566_crit_edge.us.i.i112.i.i.i ], [ 0, %B26.us.preheader.i.i65.i.i.i ]
-  %.42.us.i.i70.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i69.i.i.i, 1
-  br label %B88.endif.us.i.i71.i.i.i
+B26.us.i.i81.i.i.i:                               ; preds = %B26.us.preheader.i.i78.i.i.i, %B86.B566_crit_edge.us.i.i125.i.i.i
+  %chunk.2.0.us.i.i82.i.i.i = phi i64 [ %.42.us.i.i83.i.i.i, %B86.B566_crit_edge.us.i.i125.i.i.i ], [ 0, %B26.us.preheader.i.i78.i.i.i ]
+  %.42.us.i.i83.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i82.i.i.i, 1
+  br label %B88.endif.us.i.i84.i.i.i
 
-B88.endif.us.i.i71.i.i.i:                         ; preds = %B518.us.i.i107.i.i.i, %B26.us.i.i68.i.i.i
-  %at.4.1134.us.i.i72.i.i.i = phi i64 [ %.202.i49.i.i.i, %B26.us.i.i68.i.i.i ], [ %at.5.2.lcssa.us.i.i108.i.i.i, %B518.us.i.i107.i.i.i ]
-  %.137125133.us.i.i73.i.i.i = phi i64 [ %.arg.steps.i.i63.i.i.i, %B26.us.i.i68.i.i.i ], [ %.147.us.i.i74.i.i.i, %B518.us.i.i107.i.i.i ]
-  %.147.us.i.i74.i.i.i = add nsw i64 %.137125133.us.i.i73.i.i.i, -1
-  %.177.us.i.i75.i.i.i = inttoptr i64 %at.4.1134.us.i.i72.i.i.i to ptr
-  %.178.us.i.i76.i.i.i = load i64, ptr %.177.us.i.i75.i.i.i, align 8
-  %.180.us.i.i77.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 8
-  %.181.us.i.i78.i.i.i = inttoptr i64 %.180.us.i.i77.i.i.i to ptr
-  %.182.us.i.i79.i.i.i = load i64, ptr %.181.us.i.i78.i.i.i, align 8
-  %.184.us.i.i80.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 16
-  %.185.us.i.i81.i.i.i = inttoptr i64 %.184.us.i.i80.i.i.i to ptr
-  %.186.us.i.i82.i.i.i = load i64, ptr %.185.us.i.i81.i.i.i, align 8
-  %.195.us.i.i83.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 24
-  %.280119.us.not.i.i84.i.i.i = icmp slt i64 %.182.us.i.i79.i.i.i, 1
-  br i1 %.280119.us.not.i.i84.i.i.i, label %B518.us.i.i107.i.i.i, label %B250.us.i.i86.i.i.i
+B88.endif.us.i.i84.i.i.i:                         ; preds = %B518.us.i.i120.i.i.i, %B26.us.i.i81.i.i.i
+  %at.4.1134.us.i.i85.i.i.i = phi i64 [ %.202.i47.i.i.i, %B26.us.i.i81.i.i.i ], [ %at.5.2.lcssa.us.i.i121.i.i.i, %B518.us.i.i120.i.i.i ]
+  %.137125133.us.i.i86.i.i.i = phi i64 [ %.arg.steps.i.i76.i.i.i, %B26.us.i.i81.i.i.i ], [ %.147.us.i.i87.i.i.i, %B518.us.i.i120.i.i.i ]
+  %.147.us.i.i87.i.i.i = add nsw i64 %.137125133.us.i.i86.i.i.i, -1
+  %.177.us.i.i88.i.i.i = inttoptr i64 %at.4.1134.us.i.i85.i.i.i to ptr
+  %.178.us.i.i89.i.i.i = load i64, ptr %.177.us.i.i88.i.i.i, align 8
+  %.180.us.i.i90.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 8
+  %.181.us.i.i91.i.i.i = inttoptr i64 %.180.us.i.i90.i.i.i to ptr
+  %.182.us.i.i92.i.i.i = load i64, ptr %.181.us.i.i91.i.i.i, align 8
+  %.184.us.i.i93.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 16
+  %.185.us.i.i94.i.i.i = inttoptr i64 %.184.us.i.i93.i.i.i to ptr
+  %.186.us.i.i95.i.i.i = load i64, ptr %.185.us.i.i94.i.i.i, align 8
+  %.195.us.i.i96.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 24
+  %.280119.us.not.i.i97.i.i.i = icmp slt i64 %.182.us.i.i92.i.i.i, 1
+  br i1 %.280119.us.not.i.i97.i.i.i, label %B518.us.i.i120.i.i.i, label %B250.us.i.i99.i.i.i
 
-B518.us.i.i107.i.i.i:                             ; preds = %B250.us.i.i86.i.i.i, %B88.endif.us.i.i71.i.i.i
-  %at.5.2.lcssa.us.i.i108.i.i.i = phi i64 [ %.195.us.i.i83.i.i.i, %B88.endif.us.i.i71.i.i.i ], [ %.352.us.i.i103.i.i.i, %B250.us.i.i86.i.i.i ]
-  %.370.us.i.i109.i.i.i = inttoptr i64 %.178.us.i.i76.i.i.i to ptr
-  %.371.us.i.i110.i.i.i = tail call i64 %.370.us.i.i109.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i82.i.i.i, i64 %chunk.2.0.us.i.i69.i.i.i, i64 %.42.us.i.i70.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i111.i.i.i = icmp sgt i64 %.137125133.us.i.i73.i.i.i, 1
-  br i1 %.138.us.i.i111.i.i.i, label %B88.endif.us.i.i71.i.i.i, label %B86.B566_crit_edge.us.i.i112.i.i.i
+B518.us.i.i120.i.i.i:                             ; preds = %B250.us.i.i99.i.i.i, %B88.endif.us.i.i84.i.i.i
+  %at.5.2.lcssa.us.i.i121.i.i.i = phi i64 [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ], [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ]
+  %.370.us.i.i122.i.i.i = inttoptr i64 %.178.us.i.i89.i.i.i to ptr
+  %.371.us.i.i123.i.i.i = tail call i64 %.370.us.i.i122.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i95.i.i.i, i64 %chunk.2.0.us.i.i82.i.i.i, i64 %.42.us.i.i83.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i124.i.i.i = icmp sgt i64 %.137125133.us.i.i86.i.i.i, 1
+  br i1 %.138.us.i.i124.i.i.i, label %B88.endif.us.i.i84.i.i.i, label %B86.B566_crit_edge.us.i.i125.i.i.i
 
-B250.us.i.i86.i.i.i:                              ; preds = %B88.endif.us.i.i71.i.i.i, %B250.us.i.i86.i.i.i
-  %lsr.iv15.i.i87.i.i.i = phi i64 [ %lsr.iv.next16.i.i105.i.i.i, %B250.us.i.i86.i.i.i ], [ %.182.us.i.i79.i.i.i, %B88.endif.us.i.i71.i.i.i ]
-  %lsr.iv13.i.i88.i.i.i = phi i64 [ %lsr.iv.next14.i.i104.i.i.i, %B250.us.i.i86.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i71.i.i.i ]
-  %at.5.2122.us.i.i89.i.i.i = phi i64 [ %.352.us.i.i103.i.i.i, %B250.us.i.i86.i.i.i ], [ %.195.us.i.i83.i.i.i, %B88.endif.us.i.i71.i.i.i ]
-  %43 = add i64 %at.5.2122.us.i.i89.i.i.i, 16
-  %.326.us.i.i90.i.i.i = inttoptr i64 %43 to ptr
-  %.327.us.i.i91.i.i.i = load i64, ptr %.326.us.i.i90.i.i.i, align 8
-  %44 = mul i64 %chunk.2.0.us.i.i69.i.i.i, %.327.us.i.i91.i.i.i
-  %.335.us.i.i92.i.i.i = inttoptr i64 %at.5.2122.us.i.i89.i.i.i to ptr
-  %.336.us.i.i93.i.i.i = load i64, ptr %.335.us.i.i92.i.i.i, align 8
-  %.337.us.i.i94.i.i.i = shl nsw i64 %.336.us.i.i93.i.i.i, 3
-  %.339.us.i.i95.i.i.i = add nsw i64 %.337.us.i.i94.i.i.i, %.61.i.i3.i
-  %.340.us.i.i96.i.i.i = inttoptr i64 %.339.us.i.i95.i.i.i to ptr
-  %.341.us.i.i97.i.i.i = load i64, ptr %.340.us.i.i96.i.i.i, align 8
-  %45 = add i64 %at.5.2122.us.i.i89.i.i.i, 8
-  %.344.us.i.i98.i.i.i = inttoptr i64 %45 to ptr
-  %.345.us.i.i99.i.i.i = load i64, ptr %.344.us.i.i98.i.i.i, align 8
-  %.346.us.i.i100.i.i.i = sub i64 %.341.us.i.i97.i.i.i, %44
-  %.347.us.i.i101.i.i.i = add i64 %.346.us.i.i100.i.i.i, %.345.us.i.i99.i.i.i
-  %.348.us.i.i102.i.i.i = inttoptr i64 %lsr.iv13.i.i88.i.i.i to ptr
-  store i64 %.347.us.i.i101.i.i.i, ptr %.348.us.i.i102.i.i.i, align 8
-  %.352.us.i.i103.i.i.i = add i64 %at.5.2122.us.i.i89.i.i.i, 32
-  %lsr.iv.next14.i.i104.i.i.i = add i64 %lsr.iv13.i.i88.i.i.i, 8
-  %lsr.iv.next16.i.i105.i.i.i = add i64 %lsr.iv15.i.i87.i.i.i, -1
-  %exitcond.not.i.i106.i.i.i = icmp eq i64 %lsr.iv.next16.i.i105.i.i.i, 0
-  br i1 %exitcond.not.i.i106.i.i.i, label %B518.us.i.i107.i.i.i, label %B250.us.i.i86.i.i.i
+B250.us.i.i99.i.i.i:                              ; preds = %B88.endif.us.i.i84.i.i.i, %B250.us.i.i99.i.i.i
+  %lsr.iv15.i.i100.i.i.i = phi i64 [ %lsr.iv.next16.i.i118.i.i.i, %B250.us.i.i99.i.i.i ], [ %.182.us.i.i92.i.i.i, %B88.endif.us.i.i84.i.i.i ]
+  %lsr.iv13.i.i101.i.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i.i, %B250.us.i.i99.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i84.i.i.i ]
+  %at.5.2122.us.i.i102.i.i.i = phi i64 [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ], [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ]
+  %43 = add i64 %at.5.2122.us.i.i102.i.i.i, 16
+  %.326.us.i.i103.i.i.i = inttoptr i64 %43 to ptr
+  %.327.us.i.i104.i.i.i = load i64, ptr %.326.us.i.i103.i.i.i, align 8
+  %44 = mul i64 %chunk.2.0.us.i.i82.i.i.i, %.327.us.i.i104.i.i.i
+  %.335.us.i.i105.i.i.i = inttoptr i64 %at.5.2122.us.i.i102.i.i.i to ptr
+  %.336.us.i.i106.i.i.i = load i64, ptr %.335.us.i.i105.i.i.i, align 8
+  %.337.us.i.i107.i.i.i = shl nsw i64 %.336.us.i.i106.i.i.i, 3
+  %.339.us.i.i108.i.i.i = add nsw i64 %.337.us.i.i107.i.i.i, %.61.i.i3.i
+  %.340.us.i.i109.i.i.i = inttoptr i64 %.339.us.i.i108.i.i.i to ptr
+  %.341.us.i.i110.i.i.i = load i64, ptr %.340.us.i.i109.i.i.i, align 8
+  %45 = add i64 %at.5.2122.us.i.i102.i.i.i, 8
+  %.344.us.i.i111.i.i.i = inttoptr i64 %45 to ptr
+  %.345.us.i.i112.i.i.i = load i64, ptr %.344.us.i.i111.i.i.i, align 8
+  %.346.us.i.i113.i.i.i = sub i64 %.341.us.i.i110.i.i.i, %44
+  %.347.us.i.i114.i.i.i = add i64 %.346.us.i.i113.i.i.i, %.345.us.i.i112.i.i.i
+  %.348.us.i.i115.i.i.i = inttoptr i64 %lsr.iv13.i.i101.i.i.i to ptr
+  store i64 %.347.us.i.i114.i.i.i, ptr %.348.us.i.i115.i.i.i, align 8
+  %.352.us.i.i116.i.i.i = add i64 %at.5.2122.us.i.i102.i.i.i, 32
+  %lsr.iv.next14.i.i117.i.i.i = add i64 %lsr.iv13.i.i101.i.i.i, 8
+  %lsr.iv.next16.i.i118.i.i.i = add i64 %lsr.iv15.i.i100.i.i.i, -1
+  %exitcond.not.i.i119.i.i.i = icmp eq i64 %lsr.iv.next16.i.i118.i.i.i, 0
+  br i1 %exitcond.not.i.i119.i.i.i, label %B518.us.i.i120.i.i.i, label %B250.us.i.i99.i.i.i
 
-B86.B566_crit_edge.us.i.i112.i.i.i:               ; preds = %B518.us.i.i107.i.i.i
-  %exitcond.not3.i.i113.i.i.i = icmp eq i64 %.42.us.i.i70.i.i.i, %.158.i42.i.i.i
-  br i1 %exitcond.not3.i.i113.i.i.i, label %B1022.i58.i.i.i, label %B26.us.i.i68.i.i.i
+B86.B566_crit_edge.us.i.i125.i.i.i:               ; preds = %B518.us.i.i120.i.i.i
+  %exitcond.not3.i.i126.i.i.i = icmp eq i64 %.42.us.i.i83.i.i.i, %.158.i40.i.i.i
+  br i1 %exitcond.not3.i.i126.i.i.i, label %B1022.i56.i.i.i, label %B26.us.i.i81.i.i.i
 
-B1022.i58.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i112.i.i.i, %B518.us.us.i.i177.i.i.i, %B398.endif.i182.i.i.i, %B26.preheader.i.i62.i.i.i, %B980.i56.i.i.i
-  %.350.i59.i.i.i = shl nsw i64 %.166.i48.i.i.i, 3
-  %.354.i60.i.i.i = add nsw i64 %.350.i59.i.i.i, %.202.i49.i.i.i
-  %.114.i61.i.i.i = icmp samesign ugt i64 %.1138389.i35.i.i.i, 1
-  br i1 %.114.i61.i.i.i, label %B150.i33.i.i.i, label %B2110.i.i.i
+B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i125.i.i.i, %B518.us.us.i.i190.i.i.i, %B398.endif.i195.i.i.i, %B26.preheader.i.i75.i.i.i, %B980.i54.i.i.i
+  %.11.i.i59.i.i.i = load i64, ptr %sunkaddr253.i, align 8
+  %.12.i.i60.i.i.i = icmp eq i64 %.11.i.i59.i.i.i, 0
+  br i1 %.12.i.i60.i.i.i, label %B1066.i71.i.i.i, label %B1022.endif.i61.i.i.i
 
-B398.endif.i182.i.i.i:                            ; preds = %B336.i51.i.i.i
-  store i64 %.202.i49.i.i.i, ptr %31, align 8
-  store i64 %arg.steps.fr.i.i39.i.i.i, ptr %sunkaddr247.i, align 8
-  store i64 %.158.i42.i.i.i, ptr %sunkaddr249.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr251.i, align 8
-  store i64 %.21.i29.i.i.i, ptr %sunkaddr253.i, align 8
-  %.249.i193.i.i.i = load i64, ptr %sunkaddr255.i, align 8
-  store i64 %.249.i193.i.i.i, ptr %sunkaddr257.i, align 8
-  %.258.i198.i.i.i = load i64, ptr %sunkaddr259.i, align 8
-  store i64 %.258.i198.i.i.i, ptr %sunkaddr261.i, align 8
-  %.265.i203.i.i.i = load i64, ptr %sunkaddr245.i, align 8
-  %.17.i.i204.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i203.i.i.i, i64 %.158.i42.i.i.i)
-  %.19.i.i205.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i26.i.i.i, i64 %.17.i.i204.i.i.i)
-  %.304.i208.i.i.i = load i64, ptr %sunkaddr265.i, align 8
-  %.309.i211.i.i.i = load i64, ptr %sunkaddr267.i, align 8
-  %.311.i212.i.i.i = inttoptr i64 %.304.i208.i.i.i to ptr
-  %.312.i213.i.i.i = tail call i64 %.311.i212.i.i.i(i64 %.309.i211.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i205.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i58.i.i.i
+B1066.i71.i.i.i:                                  ; preds = %B1022.endif.i61.i.i.i, %B1022.i56.i.i.i
+  %.396.i72.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
+  %.400.i73.i.i.i = add nsw i64 %.396.i72.i.i.i, %.202.i47.i.i.i
+  %.114.i74.i.i.i = icmp samesign ugt i64 %.11399109.i33.i.i.i, 1
+  br i1 %.114.i74.i.i.i, label %B150.i31.i.i.i, label %B2110.i.i.i
 
-B2110.i.i.i:                                      ; preds = %B1022.i58.i.i.i, %B1752.endif.i.i.i, %B2026.i.i.i
-  %.929.i.i.i = add nsw i64 %.22.i, 200
-  %.930.i.i.i = inttoptr i64 %.929.i.i.i to ptr
-  %.931.i.i.i = load i64, ptr %.930.i.i.i, align 8
-  %.932.i.i.i = inttoptr i64 %.931.i.i.i to ptr
-  %.933.i.i.i = load i64, ptr %.932.i.i.i, align 8
-  %.934.not.i.i.i = icmp eq i64 %.933.i.i.i, 0
-  br i1 %.934.not.i.i.i, label %B194.else.if.i.i, label %B2196.i.i.i
+B398.endif.i195.i.i.i:                            ; preds = %B336.i49.i.i.i
+  store i64 %.202.i47.i.i.i, ptr %31, align 8
+  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr255.i, align 8
+  store i64 %.158.i40.i.i.i, ptr %sunkaddr257.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr259.i, align 8
+  store i64 %.21.i27.i.i.i, ptr %sunkaddr261.i, align 8
+  %.249.i206.i.i.i = load i64, ptr %sunkaddr263.i, align 8
+  store i64 %.249.i206.i.i.i, ptr %sunkaddr265.i, align 8
+  %.258.i211.i.i.i = load i64, ptr %sunkaddr267.i, align 8
+  store i64 %.258.i211.i.i.i, ptr %sunkaddr269.i, align 8
+  %.265.i216.i.i.i = load i64, ptr %sunkaddr251.i, align 8
+  %.17.i.i217.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i216.i.i.i, i64 %.158.i40.i.i.i)
+  %.19.i.i218.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i217.i.i.i)
+  %.304.i221.i.i.i = load i64, ptr %sunkaddr273.i, align 8
+  %.309.i224.i.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.311.i225.i.i.i = inttoptr i64 %.304.i221.i.i.i to ptr
+  %.312.i226.i.i.i = tail call i64 %.311.i225.i.i.i(i64 %.309.i224.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i218.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i56.i.i.i
 
-B2196.i.i.i:                                      ; preds = %B2110.i.i.i
-  %.940.i.i.i = add nsw i64 %.22.i, 56
-  %.941.i.i.i = inttoptr i64 %.940.i.i.i to ptr
-  %.942.i.i.i = load i64, ptr %.941.i.i.i, align 8
-  %.945.i.i.i = add nsw i64 %.22.i, 208
-  %.946.i.i.i = inttoptr i64 %.945.i.i.i to ptr
-  %.947.i.i.i = load i64, ptr %.946.i.i.i, align 8
-  %.948.i.i.i = inttoptr i64 %.942.i.i.i to ptr
-  %.949.i.i.i = tail call i64 %.948.i.i.i(i64 %.947.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.954.i.i.i = icmp eq i64 %.949.i.i.i, 0
-  br i1 %.954.i.i.i, label %B2462.i.i.i, label %B2356.i.i.i
+B1022.endif.i61.i.i.i:                            ; preds = %B1022.i56.i.i.i
+  %.22.i.i64.i.i.i = load i64, ptr %sunkaddr277.i, align 8
+  %.29.i.i67.i.i.i = load i64, ptr %sunkaddr279.i, align 8
+  %.30.i.i68.i.i.i = inttoptr i64 %.29.i.i67.i.i.i to ptr
+  %.31.i.i69.i.i.i = tail call i64 %.30.i.i68.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.not.i70.i.i.i = icmp eq i64 %.31.i.i69.i.i.i, %.22.i.i64.i.i.i
+  br i1 %.32.i.not.i70.i.i.i, label %B2110.i.i.i, label %B1066.i71.i.i.i
 
-B2356.i.i.i:                                      ; preds = %B2196.i.i.i
-  %.970.i.i.i = add nsw i64 %.22.i, 48
-  %.971.i.i.i = inttoptr i64 %.970.i.i.i to ptr
-  %.972.i.i.i = load i64, ptr %.971.i.i.i, align 8
-  %.974.i.i.i = inttoptr i64 %.972.i.i.i to ptr
-  %.975.i.i.i = tail call i64 %.974.i.i.i(i64 %.949.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B2110.i.i.i:                                      ; preds = %B1022.endif.i61.i.i.i, %B1066.i71.i.i.i, %B1752.endif.i.i.i, %B2026.i.i.i
+  %.9.i.i.i.i = add nsw i64 %.22.i, 256
+  %.10.i228.i.i.i = inttoptr i64 %.9.i.i.i.i to ptr
+  %.11.i229.i.i.i = load i64, ptr %.10.i228.i.i.i, align 8
+  %.12.i.i.i.i = icmp eq i64 %.11.i229.i.i.i, 0
+  br i1 %.12.i.i.i.i, label %B2208.i.i.i, label %B2110.endif.i.i.i
+
+B2148.i.i.i:                                      ; preds = %B2110.endif.i.i.i
+  %sunkaddr454.i.i.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr455.i.i.i = getelementptr i8, ptr %sunkaddr454.i.i.i, i64 256
+  store i64 0, ptr %sunkaddr455.i.i.i, align 8
+  br label %B2560.i.i.i
+
+B2208.i.i.i:                                      ; preds = %B2110.endif.i.i.i, %B2110.i.i.i
+  %.967.i.i.i = add nsw i64 %.22.i, 200
+  %.968.i.i.i = inttoptr i64 %.967.i.i.i to ptr
+  %.969.i.i.i = load i64, ptr %.968.i.i.i, align 8
+  %.970.i.i.i = inttoptr i64 %.969.i.i.i to ptr
+  %.971.i.i.i = load i64, ptr %.970.i.i.i, align 8
+  %.972.not.i.i.i = icmp eq i64 %.971.i.i.i, 0
+  br i1 %.972.not.i.i.i, label %B194.else.if.i.i, label %B2294.i.i.i
+
+B2294.i.i.i:                                      ; preds = %B2208.i.i.i
+  %.978.i.i.i = add nsw i64 %.22.i, 56
+  %.979.i.i.i = inttoptr i64 %.978.i.i.i to ptr
+  %.980.i.i.i = load i64, ptr %.979.i.i.i, align 8
+  %.983.i.i.i = add nsw i64 %.22.i, 208
+  %.984.i.i.i = inttoptr i64 %.983.i.i.i to ptr
+  %.985.i.i.i = load i64, ptr %.984.i.i.i, align 8
+  %.986.i.i.i = inttoptr i64 %.980.i.i.i to ptr
+  %.987.i.i.i = tail call i64 %.986.i.i.i(i64 %.985.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.992.i.i.i = icmp eq i64 %.987.i.i.i, 0
+  br i1 %.992.i.i.i, label %B2560.i.i.i, label %B2454.i.i.i
+
+B2454.i.i.i:                                      ; preds = %B2294.i.i.i
+  %.1008.i.i.i = add nsw i64 %.22.i, 48
+  %.1009.i.i.i = inttoptr i64 %.1008.i.i.i to ptr
+  %.1010.i.i.i = load i64, ptr %.1009.i.i.i, align 8
+  %.1012.i.i.i = inttoptr i64 %.1010.i.i.i to ptr
+  %.1013.i.i.i = tail call i64 %.1012.i.i.i(i64 %.987.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B194.else.if.i.i
 
-B2462.i.i.i:                                      ; preds = %B1594.thread.i.i.i, %B2196.i.i.i, %B1678.i.i.i
-  %sunkaddr278.i.i = getelementptr i8, ptr %.21.i, i64 32
-  %.14.i216.i.i.i = load i64, ptr %sunkaddr278.i.i, align 8
-  %.9646.not.i.i.i.i = icmp slt i64 %.14.i216.i.i.i, 1
+B2560.i.i.i:                                      ; preds = %B1594.thread.i.i.i, %B2294.i.i.i, %B2148.i.i.i, %B1678.i.i.i
+  %sunkaddr290.i.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i241.i.i.i = load i64, ptr %sunkaddr290.i.i, align 8
+  %.9646.not.i.i.i.i = icmp slt i64 %.14.i241.i.i.i, 1
   br i1 %.9646.not.i.i.i.i, label %B548.i.i, label %B84.i.i.i.preheader.i
 
-B84.i.i.i.preheader.i:                            ; preds = %B2462.i.i.i
-  %sunkaddr268.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr269.i = getelementptr i8, ptr %sunkaddr268.i, i64 48
+B84.i.i.i.preheader.i:                            ; preds = %B2560.i.i.i
+  %sunkaddr280.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr280.i, i64 48
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
-  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i216.i.i.i, %B84.i.i.i.preheader.i ]
-  %lsr.iv.i217.i.i.i = phi i64 [ %lsr.iv.next.i221.i.i.i, %B234.i.i.i.i ], [ %.85.i.i.i, %B84.i.i.i.preheader.i ]
-  %.137.i218.i.i.i = inttoptr i64 %lsr.iv.i217.i.i.i to ptr
-  %.138.i219.i.i.i = load i64, ptr %.137.i218.i.i.i, align 8
-  %.143.not.i.i.i.i = icmp eq i64 %.138.i219.i.i.i, 0
+  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i241.i.i.i, %B84.i.i.i.preheader.i ]
+  %lsr.iv.i242.i.i.i = phi i64 [ %lsr.iv.next.i246.i.i.i, %B234.i.i.i.i ], [ %.85.i.i.i, %B84.i.i.i.preheader.i ]
+  %.137.i243.i.i.i = inttoptr i64 %lsr.iv.i242.i.i.i to ptr
+  %.138.i244.i.i.i = load i64, ptr %.137.i243.i.i.i, align 8
+  %.143.not.i.i.i.i = icmp eq i64 %.138.i244.i.i.i, 0
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr269.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr281.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
-  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i219.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i244.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
 
 B234.i.i.i.i:                                     ; preds = %B140.i.i.i.i, %B84.i.i.i.i
-  %lsr.iv.next.i221.i.i.i = add i64 %lsr.iv.i217.i.i.i, 8
+  %lsr.iv.next.i246.i.i.i = add i64 %lsr.iv.i242.i.i.i, 8
   %lsr.iv.next2.i.i.i.i = add nsw i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i222.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i222.i.i.i, label %B548.i.i, label %B84.i.i.i.i
+  %exitcond.not.i247.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i247.i.i.i, label %B548.i.i, label %B84.i.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   %unroll_iter.i.i.i = and i64 %.101.i.i.i, 9223372036854775804
@@ -22688,24 +22733,24 @@ B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   br i1 %lcmp.mod.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.preheader.i.i.i
 
 B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
-  %.189284286.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
-  %46 = shl i64 %.189284286.epil.init.i.i.i, 3
+  %.189289291.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
+  %46 = shl i64 %.189289291.epil.init.i.i.i, 3
   %47 = add nsw i64 %46, %.93.i.i7.i
   %48 = add nsw i64 %46, %.61.i.i3.i
   br label %B278.epil.i.i.i
 
 B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
-  %lsr.iv337.i.i.i = phi i64 [ %lsr.iv.next338.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
-  %lsr.iv335.i.i.i = phi i64 [ %lsr.iv.next336.i.i.i, %B278.epil.i.i.i ], [ %48, %B278.epil.preheader.i.i.i ]
-  %lsr.iv333.i.i.i = phi i64 [ %lsr.iv.next334.i.i.i, %B278.epil.i.i.i ], [ %47, %B278.epil.preheader.i.i.i ]
-  %.227.epil.i.i.i = inttoptr i64 %lsr.iv333.i.i.i to ptr
+  %lsr.iv364.i.i.i = phi i64 [ %lsr.iv.next365.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
+  %lsr.iv362.i.i.i = phi i64 [ %lsr.iv.next363.i.i.i, %B278.epil.i.i.i ], [ %48, %B278.epil.preheader.i.i.i ]
+  %lsr.iv360.i.i.i = phi i64 [ %lsr.iv.next361.i.i.i, %B278.epil.i.i.i ], [ %47, %B278.epil.preheader.i.i.i ]
+  %.227.epil.i.i.i = inttoptr i64 %lsr.iv360.i.i.i to ptr
   %.228.epil.i.i.i = load i64, ptr %.227.epil.i.i.i, align 8
-  %.229.epil.i.i.i = inttoptr i64 %lsr.iv335.i.i.i to ptr
+  %.229.epil.i.i.i = inttoptr i64 %lsr.iv362.i.i.i to ptr
   store i64 %.228.epil.i.i.i, ptr %.229.epil.i.i.i, align 8
-  %lsr.iv.next334.i.i.i = add i64 %lsr.iv333.i.i.i, 8
-  %lsr.iv.next336.i.i.i = add i64 %lsr.iv335.i.i.i, 8
-  %lsr.iv.next338.i.i.i = add nsw i64 %lsr.iv337.i.i.i, -1
-  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next338.i.i.i, 0
+  %lsr.iv.next361.i.i.i = add i64 %lsr.iv360.i.i.i, 8
+  %lsr.iv.next363.i.i.i = add i64 %lsr.iv362.i.i.i, 8
+  %lsr.iv.next365.i.i.i = add nsw i64 %lsr.iv364.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next365.i.i.i, 0
   br i1 %epil.iter.cmp.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.i.i.i
 
 B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i, %B142.i.i
@@ -22728,11 +22773,11 @@ B864.endif.i.i.i:                                 ; preds = %B766.i.i.i, %B364.e
   %.450.i.i.i = add nsw i64 %.14.i, 32
   %.451.i.i.i = inttoptr i64 %.450.i.i.i to ptr
   %.452.i.i.i = load i64, ptr %.451.i.i.i, align 8
-  %sunkaddr420.i.i.i = getelementptr i8, ptr %.21.i, i64 72
-  %.465.i.i.i = load i64, ptr %sunkaddr420.i.i.i, align 8
+  %sunkaddr461.i.i.i = getelementptr i8, ptr %.21.i, i64 72
+  %.465.i.i.i = load i64, ptr %sunkaddr461.i.i.i, align 8
   %.466.i.i.i = sub i64 %.465.i.i.i, %.452.i.i.i
-  %.553301.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
-  br i1 %.553301.not.i.i.i, label %B1692.i.i.i, label %B1178.lr.ph.i.i.i
+  %.553306.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
+  br i1 %.553306.not.i.i.i, label %B1692.i.i.i, label %B1178.lr.ph.i.i.i
 
 B1178.lr.ph.i.i.i:                                ; preds = %B864.endif.i.i.i
   %.455.i.i.i = add nsw i64 %.14.i, 40
@@ -22751,8 +22796,8 @@ B1178.lr.ph.i.i.i:                                ; preds = %B864.endif.i.i.i
 
 B1178.outer.i.i.i:                                ; preds = %B1178.lr.ph.i.i.i, %B1594.thread.i.i.i
   %50 = phi i1 [ true, %B1594.thread.i.i.i ], [ false, %B1178.lr.ph.i.i.i ]
-  %spec.1.2.0304.ph.i.i.i = phi i64 [ %.800254.i.i.i, %B1594.thread.i.i.i ], [ %.457.i.i.i, %B1178.lr.ph.i.i.i ]
-  %.559299302.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1594.thread.i.i.i ], [ 0, %B1178.lr.ph.i.i.i ]
+  %spec.1.2.0309.ph.i.i.i = phi i64 [ %.800281.i.i.i, %B1594.thread.i.i.i ], [ %.457.i.i.i, %B1178.lr.ph.i.i.i ]
+  %.559304307.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1594.thread.i.i.i ], [ 0, %B1178.lr.ph.i.i.i ]
   br label %B1178.i.i.i
 
 B1384.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
@@ -22760,7 +22805,7 @@ B1384.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434
   %.743.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
   br i1 %.743.i.i.i, label %B1594.thread.i.i.i, label %B1594.i.i.i
 
-B1752.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1752.i.i.i
+B1752.endif.i.i.i:                                ; preds = %B1022.endif.i.i.i.i, %B1066.i.i.i.i, %B1752.i.i.i
   %.880.i.i.i = add nsw i64 %.22.i, 72
   %.881.i.i.i = inttoptr i64 %.880.i.i.i to ptr
   %.882.i.i.i = load i64, ptr %.881.i.i.i, align 8
@@ -22768,8 +22813,20 @@ B1752.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B17
   %.884.i.i.i = tail call i64 %.883.i.i.i(i64 %.840.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B2110.i.i.i
 
+B2110.endif.i.i.i:                                ; preds = %B2110.i.i.i
+  %.20.i230.i.i.i = add nsw i64 %.22.i, 248
+  %.21.i231.i.i.i = inttoptr i64 %.20.i230.i.i.i to ptr
+  %.22.i.i.i.i = load i64, ptr %.21.i231.i.i.i, align 8
+  %.25.i232.i.i.i = add nsw i64 %.22.i, 240
+  %.28.i233.i.i.i = inttoptr i64 %.25.i232.i.i.i to ptr
+  %.29.i234.i.i.i = load i64, ptr %.28.i233.i.i.i, align 8
+  %.30.i235.i.i.i = inttoptr i64 %.29.i234.i.i.i to ptr
+  %.31.i236.i.i.i = tail call i64 %.30.i235.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i237.not.i.i.i = icmp eq i64 %.31.i236.i.i.i, %.22.i.i.i.i
+  br i1 %.32.i237.not.i.i.i, label %B2148.i.i.i, label %B2208.i.i.i
+
 B312.loopexit.i.i:                                ; preds = %B392.i.i.i
-  %.226.pre.i.i = load i64, ptr %sunkaddr296.i.i, align 8
+  %.226.pre.i.i = load i64, ptr %sunkaddr308.i.i, align 8
   br label %B312.i.i
 
 B312.i.i:                                         ; preds = %B194.else.if.i.i, %B312.loopexit.i.i
@@ -22786,8 +22843,8 @@ B312.i.i:                                         ; preds = %B194.else.if.i.i, %
   br i1 %.106151.not.i.i.i, label %B502.i.i, label %B58.i.i.preheader.i
 
 B58.i.i.preheader.i:                              ; preds = %B312.i.i
-  %sunkaddr272.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr273.i = getelementptr i8, ptr %sunkaddr272.i, i64 32
+  %sunkaddr284.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr285.i = getelementptr i8, ptr %sunkaddr284.i, i64 32
   br label %B58.i.i.i
 
 B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.i.preheader.i
@@ -22813,7 +22870,7 @@ B114.i.i.i:                                       ; preds = %B58.i.i.i
 
 B240.i.i.i:                                       ; preds = %B58.i.i.i
   %.181.i.i.i = xor i64 %.148.i13.i.i, -1
-  %.191.i15.i.i = load i64, ptr %sunkaddr273.i, align 8
+  %.191.i15.i.i = load i64, ptr %sunkaddr285.i, align 8
   %.193.i.i.i = inttoptr i64 %.191.i15.i.i to ptr
   %.194.i16.i.i = tail call i64 %.193.i.i.i(i64 %.181.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.199.i.i.i = icmp eq i64 %.194.i16.i.i, 0
@@ -22824,13 +22881,13 @@ B356.i.i.i:                                       ; preds = %B240.i.i.i
   br i1 %.217.i.i.i, label %B368.i.i.preheader.i, label %B514.i.i
 
 B368.i.i.preheader.i:                             ; preds = %B356.i.i.i
-  %sunkaddr275.i = getelementptr i8, ptr %sunkaddr272.i, i64 48
+  %sunkaddr287.i = getelementptr i8, ptr %sunkaddr284.i, i64 48
   br label %B368.i.i.i
 
 B368.i.i.i:                                       ; preds = %B368.i.i.i, %B368.i.i.preheader.i
   %top.7.0.i.i.i = phi i64 [ %.222.i.i.i, %B368.i.i.i ], [ %top.5.0156.i.i.i, %B368.i.i.preheader.i ]
   %.222.i.i.i = add i64 %top.7.0.i.i.i, -8
-  %.229.i26.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.229.i26.i.i = load i64, ptr %sunkaddr287.i, align 8
   %.230.i.i.i = inttoptr i64 %.222.i.i.i to ptr
   %.231.i.i20.i = load i64, ptr %.230.i.i.i, align 8
   %.232.i.i.i = inttoptr i64 %.229.i26.i.i to ptr
@@ -22937,13 +22994,13 @@ B502.i.i:                                         ; preds = %B727.i.i.i, %B312.i
   br i1 %.260.i.i, label %B514.i.i, label %B548.i.i
 
 B514.i.i:                                         ; preds = %B198.i.i.i, %B368.i.i.i, %B502.i.i, %B356.i.i.i
-  %.14.i31.i.i = load i64, ptr %sunkaddr296.i.i, align 8
+  %.14.i31.i.i = load i64, ptr %sunkaddr308.i.i, align 8
   %.9646.not.i.i.i = icmp slt i64 %.14.i31.i.i, 1
   br i1 %.9646.not.i.i.i, label %B548.i.i, label %B84.i.i.preheader.i
 
 B84.i.i.preheader.i:                              ; preds = %B514.i.i
-  %sunkaddr278.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr278.i, i64 48
+  %sunkaddr290.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr291.i = getelementptr i8, ptr %sunkaddr290.i, i64 48
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
@@ -22955,7 +23012,7 @@ B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr279.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr291.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
   %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
@@ -22966,8 +23023,8 @@ B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.
   %exitcond.not.i38.i.i = icmp eq i64 %lsr.iv.next2.i37.i.i, 0
   br i1 %exitcond.not.i38.i.i, label %B548.i.i, label %B84.i.i.i
 
-B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234.i.i.i, %B514.i.i, %B502.i.i, %B2462.i.i.i
-  %result.3.0.i.i = phi i64 [ 0, %B514.i.i ], [ %.418.i.i.i, %B502.i.i ], [ 0, %B234.i.i.i ], [ 0, %B2462.i.i.i ], [ 0, %B234.i.i.i.i ]
+B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234.i.i.i, %B514.i.i, %B502.i.i, %B2560.i.i.i
+  %result.3.0.i.i = phi i64 [ 0, %B514.i.i ], [ %.418.i.i.i, %B502.i.i ], [ 0, %B234.i.i.i ], [ 0, %B2560.i.i.i ], [ 0, %B234.i.i.i.i ]
   %.12.i39.i.i = add nsw i64 %.22.i, 144
   %.13.i40.i.i = inttoptr i64 %.12.i39.i.i to ptr
   %.14.i41.i.i = load i64, ptr %.13.i40.i.i, align 8
@@ -22975,9 +23032,9 @@ B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234
   br i1 %.16.i.i17.i, label %B64.i.i.i, label %B122.i.i.i
 
 B64.i.i.i:                                        ; preds = %B548.i.i
-  %sunkaddr291.i.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 160
-  store i64 0, ptr %sunkaddr292.i.i, align 8
+  %sunkaddr303.i.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr304.i.i = getelementptr i8, ptr %sunkaddr303.i.i, i64 160
+  store i64 0, ptr %sunkaddr304.i.i, align 8
   br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
@@ -22993,12 +23050,12 @@ B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i
   %.52.i.i = icmp eq i64 %.107.sink.i.i.i, 0
   br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
-B194.else.if.i.i:                                 ; preds = %B2356.i.i.i, %B2110.i.i.i
-  %sunkaddr294.i.i = getelementptr i8, ptr %.21.i, i64 112
-  %.176.i.i = load i64, ptr %sunkaddr294.i.i, align 8
+B194.else.if.i.i:                                 ; preds = %B2454.i.i.i, %B2208.i.i.i
+  %sunkaddr306.i.i = getelementptr i8, ptr %.21.i, i64 112
+  %.176.i.i = load i64, ptr %sunkaddr306.i.i, align 8
   %.177.i12.i = add nsw i64 %.176.i.i, %.61.i.i3.i
-  %sunkaddr296.i.i = getelementptr i8, ptr %.21.i, i64 32
-  %.21.i.i.i = load i64, ptr %sunkaddr296.i.i, align 8
+  %sunkaddr308.i.i = getelementptr i8, ptr %.21.i, i64 32
+  %.21.i.i.i = load i64, ptr %sunkaddr308.i.i, align 8
   %.10364.not.i.i.i = icmp slt i64 %.21.i.i.i, 1
   br i1 %.10364.not.i.i.i, label %B312.i.i, label %B136.preheader.i.i.i
 
@@ -23006,8 +23063,8 @@ B136.preheader.i.i.i:                             ; preds = %B194.else.if.i.i
   %.12.i.i.i = add nsw i64 %.14.i, 40
   %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
   %.14.i.i13.i = load i64, ptr %.13.i.i.i, align 8
-  %sunkaddr280.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr280.i, i64 24
+  %sunkaddr292.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr293.i = getelementptr i8, ptr %sunkaddr292.i, i64 24
   br label %B136.i.i.i
 
 B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.preheader.i.i.i
@@ -23021,7 +23078,7 @@ B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.p
   br i1 %.149.not.i.i.i, label %B392.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr281.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr293.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
@@ -23216,7 +23273,7 @@ B218.i:                                           ; preds = %B364.i.i.i, %B244.i
   %.83.i = load i64, ptr %.82.i, align 8
   %.84.i = inttoptr i64 %.76.i to ptr
   %.85.i = tail call i64 %.84.i(i64 %.83.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B360.i:                                           ; preds = %B478.i.i, %B68.endif.i.i
   %.90.i = shl nsw i64 %.29.i, 3
@@ -23289,7 +23346,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -23308,8 +23365,8 @@ B142.i.i:                                         ; preds = %B0.endif.i.i
   %.99.i.i8.i = add nsw i64 %.12.i, 72
   %.100.i.i.i = inttoptr i64 %.99.i.i8.i to ptr
   %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
-  %.183285.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
-  br i1 %.183285.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
+  %.183290.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
+  br i1 %.183290.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
 
 B278.preheader.i.i.i:                             ; preds = %B142.i.i
   %xtraiter.i.i.i = and i64 %.101.i.i.i, 3
@@ -23323,9 +23380,9 @@ B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
   %lsr.iv189.i = phi i64 [ %lsr.iv.next190.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
-  %lsr.iv340.i.i.i = phi i64 [ %lsr.iv.next341.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
-  %5 = add i64 %lsr.iv340.i.i.i, %.61.i.i3.i
-  %6 = add i64 %lsr.iv340.i.i.i, %.93.i.i7.i
+  %lsr.iv367.i.i.i = phi i64 [ %lsr.iv.next368.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
+  %5 = add i64 %lsr.iv367.i.i.i, %.61.i.i3.i
+  %6 = add i64 %lsr.iv367.i.i.i, %.93.i.i7.i
   %.227.i.i.i = inttoptr i64 %6 to ptr
   %.228.i.i9.i = load i64, ptr %.227.i.i.i, align 8
   %.229.i.i10.i = inttoptr i64 %5 to ptr
@@ -23348,19 +23405,19 @@ B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.p
   %.228.3.i.i.i = load i64, ptr %.227.3.i.i.i, align 8
   %.229.3.i.i.i = inttoptr i64 %11 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
-  %lsr.iv.next341.i.i.i = add nuw i64 %lsr.iv340.i.i.i, 32
+  %lsr.iv.next368.i.i.i = add nuw i64 %lsr.iv367.i.i.i, 32
   %lsr.iv.next190.i = add nsw i64 %lsr.iv189.i, 4
   %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next190.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
 B534.i.i11.i:                                     ; preds = %B534.lr.ph.i.i.i, %B766.i.i.i
   %lsr.iv187.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %math.i, %B766.i.i.i ]
-  %lsr.iv330.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next331.i.i.i, %B766.i.i.i ]
-  %lsr.iv328.i.i.i = phi i64 [ %52, %B534.lr.ph.i.i.i ], [ %lsr.iv.next329.i.i.i, %B766.i.i.i ]
-  %spec.3.0294.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B766.i.i.i ]
-  %.379.i.i.i = inttoptr i64 %lsr.iv330.i.i.i to ptr
+  %lsr.iv357.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next358.i.i.i, %B766.i.i.i ]
+  %lsr.iv355.i.i.i = phi i64 [ %52, %B534.lr.ph.i.i.i ], [ %lsr.iv.next356.i.i.i, %B766.i.i.i ]
+  %spec.3.0299.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B766.i.i.i ]
+  %.379.i.i.i = inttoptr i64 %lsr.iv357.i.i.i to ptr
   %.380.i.i.i = load i64, ptr %.379.i.i.i, align 8
-  %.387.i.i.i = inttoptr i64 %spec.3.0294.i.i.i to ptr
+  %.387.i.i.i = inttoptr i64 %spec.3.0299.i.i.i to ptr
   %.388.i.i.i = load i64, ptr %.387.i.i.i, align 8
   %.389.i.i.i = icmp eq i64 %.388.i.i.i, 0
   br i1 %.389.i.i.i, label %B674.i.i.i, label %B708.i.i.i
@@ -23378,32 +23435,32 @@ B708.i.i.i:                                       ; preds = %B534.i.i11.i
 
 B766.i.i.i:                                       ; preds = %B708.i.i.i, %B674.i.i.i
   %"$phi766.4.2.1.i.i.i" = phi i64 [ %.403.i.i.i, %B674.i.i.i ], [ %.416.i.i.i, %B708.i.i.i ]
-  %.422.i.i.i = inttoptr i64 %lsr.iv328.i.i.i to ptr
+  %.422.i.i.i = inttoptr i64 %lsr.iv355.i.i.i to ptr
   store i64 %"$phi766.4.2.1.i.i.i", ptr %.422.i.i.i, align 8
-  %.432.i.i.i = add nsw i64 %spec.3.0294.i.i.i, 24
+  %.432.i.i.i = add nsw i64 %spec.3.0299.i.i.i, 24
   %.433.i.i.i = inttoptr i64 %.432.i.i.i to ptr
   %.434.i.i.i = load i64, ptr %.433.i.i.i, align 8
   %.435.i.i.i = shl i64 %.434.i.i.i, 3
-  %.436.i.i.i = add i64 %spec.3.0294.i.i.i, 32
+  %.436.i.i.i = add i64 %spec.3.0299.i.i.i, 32
   %.438.i.i.i = add i64 %.436.i.i.i, %.435.i.i.i
-  %lsr.iv.next329.i.i.i = add i64 %lsr.iv328.i.i.i, 8
-  %lsr.iv.next331.i.i.i = add i64 %lsr.iv330.i.i.i, 8
+  %lsr.iv.next356.i.i.i = add i64 %lsr.iv355.i.i.i, 8
+  %lsr.iv.next358.i.i.i = add i64 %lsr.iv357.i.i.i, 8
   %13 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv187.i, i64 1)
   %math.i = extractvalue { i64, i1 } %13, 0
   %ov.i = extractvalue { i64, i1 } %13, 1
   br i1 %ov.i, label %B864.endif.i.i.i, label %B534.i.i11.i
 
 B1064.i.i.i:                                      ; preds = %B1064.outer.i.i.i, %B1594.i.i.i
-  %spec.1.2.0304.i.i.i = phi i64 [ %.801.i.i.i, %B1594.i.i.i ], [ %spec.1.2.0304.ph.i.i.i, %B1064.outer.i.i.i ]
-  %.559299302.i.i.i = phi i64 [ %.566.i.i.i, %B1594.i.i.i ], [ %.559299302.ph.i.i.i, %B1064.outer.i.i.i ]
-  %.566.i.i.i = add nuw nsw i64 %.559299302.i.i.i, 1
-  %.596.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 24
+  %spec.1.2.0309.i.i.i = phi i64 [ %.801.i.i.i, %B1594.i.i.i ], [ %spec.1.2.0309.ph.i.i.i, %B1064.outer.i.i.i ]
+  %.559304307.i.i.i = phi i64 [ %.566.i.i.i, %B1594.i.i.i ], [ %.559304307.ph.i.i.i, %B1064.outer.i.i.i ]
+  %.566.i.i.i = add nuw nsw i64 %.559304307.i.i.i, 1
+  %.596.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 24
   %.597.i.i.i = inttoptr i64 %.596.i.i.i to ptr
   %.598.i.i.i = load i64, ptr %.597.i.i.i, align 8
   br i1 %54, label %B1178.i.i.i, label %B1064.B1276_crit_edge.i.i.i
 
 B1064.B1276_crit_edge.i.i.i:                      ; preds = %B1064.i.i.i
-  %14 = add i64 %.559299302.i.i.i, %.29.i
+  %14 = add i64 %.559304307.i.i.i, %.29.i
   %15 = shl i64 %14, 3
   %.pre.i = add i64 %15, %a1
   %.pre99.i = inttoptr i64 %.pre.i to ptr
@@ -23429,7 +23486,7 @@ B196.preheader.i.i.i.i:                           ; preds = %B1178.i.i.i
   br i1 %lcmp.mod.not.i.i.i.i, label %B196.prol.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
 B196.prol.i.i.i.i:                                ; preds = %B196.preheader.i.i.i.i, %B196.prol.i.i.i.i
-  %lsr.iv326.i.i.i = phi i64 [ %lsr.iv.next327.i.i.i, %B196.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B196.preheader.i.i.i.i ]
+  %lsr.iv353.i.i.i = phi i64 [ %lsr.iv.next354.i.i.i, %B196.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B196.preheader.i.i.i.i ]
   %spec.3.0127.prol.i.i.i.i = phi i64 [ %.179.prol.i.i.i.i, %B196.prol.i.i.i.i ], [ %.20.i.i.i.i, %B196.preheader.i.i.i.i ]
   %.173.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
   %.174.prol.i.i.i.i = inttoptr i64 %.173.prol.i.i.i.i to ptr
@@ -23437,8 +23494,8 @@ B196.prol.i.i.i.i:                                ; preds = %B196.preheader.i.i.
   %.176.prol.i.i.i.i = shl i64 %.175.prol.i.i.i.i, 3
   %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
   %.179.prol.i.i.i.i = add i64 %.177.prol.i.i.i.i, %.176.prol.i.i.i.i
-  %lsr.iv.next327.i.i.i = add nsw i64 %lsr.iv326.i.i.i, -1
-  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next327.i.i.i, 0
+  %lsr.iv.next354.i.i.i = add nsw i64 %lsr.iv353.i.i.i, -1
+  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next354.i.i.i, 0
   br i1 %prol.iter.cmp.not.i.i.i.i, label %B196.prol.loopexit.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
 B196.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B196.prol.i.i.i.i
@@ -23546,21 +23603,21 @@ B1288.i.i.i:                                      ; preds = %B1276.i.i.i
   %.696.i.i.i = load i64, ptr %sunkaddr202.i, align 8
   %.698.i.i.i = inttoptr i64 %.696.i.i.i to ptr
   %.699.i.i.i = tail call i64 %.698.i.i.i(i64 %made.4.1.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre244.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
-  %.pre245.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
-  %.pre100.i = inttoptr i64 %.pre244.i.i.i to ptr
+  %.pre271.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 32
+  %.pre272.i.i.i = add i64 %spec.1.2.0309.i.i.i, 40
+  %.pre100.i = inttoptr i64 %.pre271.i.i.i to ptr
   br label %B1594.i.i.i
 
 B1384.i.i.i:                                      ; preds = %B606.i.i.i.i, %B1276.i.i.i, %B1178.i.i.i
-  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0304.i.i.i to ptr
+  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0309.i.i.i to ptr
   %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
-  %.13.i.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 8
+  %.13.i.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 8
   %.14.i.i.i.i = inttoptr i64 %.13.i.i.i.i to ptr
   %.15.i.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
-  %.17.i.i.i.i = add nsw i64 %spec.1.2.0304.i.i.i, 32
+  %.17.i.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 32
   %.18.i1.i.i.i = inttoptr i64 %.17.i.i.i.i to ptr
   %.19.i2.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.30.i3.i.i.i = add i64 %spec.1.2.0304.i.i.i, 40
+  %.30.i3.i.i.i = add i64 %spec.1.2.0309.i.i.i, 40
   %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
   br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
@@ -23598,7 +23655,7 @@ B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216
 
 B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
   %.154.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
-  br i1 %.154.i.i.i.i, label %B1384.endif.thread.i.i.i, label %B1384.endif.thread230.i.i.i
+  br i1 %.154.i.i.i.i, label %B1384.endif.thread.i.i.i, label %B1384.endif.thread255.i.i.i
 
 B1384.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
   %.160.i.i.i.i = load i64, ptr %sunkaddr217.i, align 8
@@ -23607,7 +23664,7 @@ B1384.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
   %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1594.thread.i.i.i
 
-B1384.endif.thread230.i.i.i:                      ; preds = %B780.i.i.i.i
+B1384.endif.thread255.i.i.i:                      ; preds = %B780.i.i.i.i
   %.185.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
   %.192.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
@@ -23624,15 +23681,15 @@ B1384.endif.thread230.i.i.i:                      ; preds = %B780.i.i.i.i
   store i64 %.208.i.i.i.i, ptr %.206.i.i.i.i, align 8
   br label %B1594.i.i.i
 
-B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, %B1384.endif.thread230.i.i.i, %B1288.i.i.i
-  %.pre242.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1384.endif.i.i.i ], [ %.18.i1.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.pre100.i, %B1288.i.i.i ]
-  %.pre243.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1384.endif.i.i.i ], [ %.30.i3.i.i.i, %B1384.endif.thread230.i.i.i ], [ %.pre245.i.i.i, %B1288.i.i.i ]
-  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1384.endif.i.i.i ], [ %.138.i.i.i.i, %B1384.endif.thread230.i.i.i ], [ %made.4.1.i.i.i, %B1288.i.i.i ]
-  %.757256.i.i.i = shl nsw i64 %.559299302.i.i.i, 3
-  %.759257.i.i.i = add nsw i64 %.757256.i.i.i, %.85.i.i.i
-  %.761258.i.i.i = inttoptr i64 %.759257.i.i.i to ptr
-  store i64 %made.5.1.ph.i.i.i, ptr %.761258.i.i.i, align 8
-  %.768.i.i.i = add nsw i64 %.466.i.i.i, %.559299302.i.i.i
+B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, %B1384.endif.thread255.i.i.i, %B1288.i.i.i
+  %.pre269.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1384.endif.i.i.i ], [ %.18.i1.i.i.i, %B1384.endif.thread255.i.i.i ], [ %.pre100.i, %B1288.i.i.i ]
+  %.pre270.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1384.endif.i.i.i ], [ %.30.i3.i.i.i, %B1384.endif.thread255.i.i.i ], [ %.pre272.i.i.i, %B1288.i.i.i ]
+  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1384.endif.i.i.i ], [ %.138.i.i.i.i, %B1384.endif.thread255.i.i.i ], [ %made.4.1.i.i.i, %B1288.i.i.i ]
+  %.757261.i.i.i = shl nsw i64 %.559304307.i.i.i, 3
+  %.759262.i.i.i = add nsw i64 %.757261.i.i.i, %.85.i.i.i
+  %.761263.i.i.i = inttoptr i64 %.759262.i.i.i to ptr
+  store i64 %made.5.1.ph.i.i.i, ptr %.761263.i.i.i, align 8
+  %.768.i.i.i = add nsw i64 %.466.i.i.i, %.559304307.i.i.i
   %.771.i.i.i = shl nsw i64 %.768.i.i.i, 3
   %.773.i.i.i = add nsw i64 %.771.i.i.i, %.61.i.i3.i
   %.776.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, %.9.i
@@ -23640,25 +23697,25 @@ B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, 
   %.780.i.i.i = load i64, ptr %.779.i.i.i, align 8
   %.761.i.i.i = inttoptr i64 %.773.i.i.i to ptr
   store i64 %.780.i.i.i, ptr %.761.i.i.i, align 8
-  %.797.i.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.797.i.i.i = load i64, ptr %.pre269.pre-phi.i.pre-phi.i.pre-phi.i, align 8
   %.798.i.i.i = shl i64 %.797.i.i.i, 3
-  %.801.i.i.i = add i64 %.798.i.i.i, %.pre243.pre-phi.i.i.i
-  %exitcond310.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
-  br i1 %exitcond310.not.i.i.i, label %B1678.i.i.i, label %B1064.i.i.i
+  %.801.i.i.i = add i64 %.798.i.i.i, %.pre270.pre-phi.i.i.i
+  %exitcond315.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond315.not.i.i.i, label %B1678.i.i.i, label %B1064.i.i.i
 
 B1594.thread.i.i.i:                               ; preds = %B1384.endif.i.i.i, %B1384.endif.thread.i.i.i
-  %.757.i.i.i = shl nsw i64 %.559299302.i.i.i, 3
+  %.757.i.i.i = shl nsw i64 %.559304307.i.i.i, 3
   %.759.i.i.i = add nsw i64 %.757.i.i.i, %.85.i.i.i
-  %.761252.i.i.i = inttoptr i64 %.759.i.i.i to ptr
-  store i64 0, ptr %.761252.i.i.i, align 8
-  %.797253.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.798254.i.i.i = shl i64 %.797253.i.i.i, 3
-  %.801255.i.i.i = add i64 %.798254.i.i.i, %.30.i3.i.i.i
-  %exitcond310.not256.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
-  br i1 %exitcond310.not256.i.i.i, label %B2462.i.i.i, label %B1064.outer.i.i.i
+  %.761279.i.i.i = inttoptr i64 %.759.i.i.i to ptr
+  store i64 0, ptr %.761279.i.i.i, align 8
+  %.797280.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
+  %.798281.i.i.i = shl i64 %.797280.i.i.i, 3
+  %.801282.i.i.i = add i64 %.798281.i.i.i, %.30.i3.i.i.i
+  %exitcond315.not283.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond315.not283.i.i.i, label %B2560.i.i.i, label %B1064.outer.i.i.i
 
 B1678.i.i.i:                                      ; preds = %B1594.i.i.i
-  br i1 %55, label %B2462.i.i.i, label %B1692.i.i.i
+  br i1 %55, label %B2560.i.i.i, label %B1692.i.i.i
 
 B1692.i.i.i:                                      ; preds = %B864.endif.i.i.i, %B1678.i.i.i
   %.830.i.i.i = add nsw i64 %.12.i, 88
@@ -23684,43 +23741,46 @@ B1752.i.i.i:                                      ; preds = %B1692.i.i.i
   %.19.i9.i.i.i = add nsw i64 %.847.i.i.i, 16
   %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
   %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
-  %.11487.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
-  br i1 %.11487.not.i.i.i.i, label %B1752.endif.i.i.i, label %B150.lr.ph.i.i.i.i
+  %.114107.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
+  br i1 %.114107.not.i.i.i.i, label %B1752.endif.i.i.i, label %B150.lr.ph.i.i.i.i
 
 B150.lr.ph.i.i.i.i:                               ; preds = %B1752.i.i.i
   %.28.i11.i.i.i = add nsw i64 %.847.i.i.i, 24
-  %sunkaddr224.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr224.i, i64 120
+  %sunkaddr226.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr226.i, i64 248
+  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr226.i, i64 120
   %19 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr227.i = getelementptr i8, ptr %19, i64 8
-  %sunkaddr229.i = getelementptr i8, ptr %19, i64 16
-  %sunkaddr231.i = getelementptr i8, ptr %19, i64 24
-  %sunkaddr233.i = getelementptr i8, ptr %19, i64 32
-  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr224.i, i64 104
-  %sunkaddr237.i = getelementptr i8, ptr %19, i64 40
-  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr224.i, i64 112
-  %sunkaddr241.i = getelementptr i8, ptr %19, i64 48
-  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr224.i, i64 96
-  %sunkaddr247.i = getelementptr i8, ptr %sunkaddr224.i, i64 128
+  %sunkaddr229.i = getelementptr i8, ptr %19, i64 8
+  %sunkaddr231.i = getelementptr i8, ptr %19, i64 16
+  %sunkaddr233.i = getelementptr i8, ptr %19, i64 24
+  %sunkaddr235.i = getelementptr i8, ptr %19, i64 32
+  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr226.i, i64 104
+  %sunkaddr239.i = getelementptr i8, ptr %19, i64 40
+  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr226.i, i64 112
+  %sunkaddr243.i = getelementptr i8, ptr %19, i64 48
+  %sunkaddr247.i = getelementptr i8, ptr %sunkaddr226.i, i64 96
+  %sunkaddr249.i = getelementptr i8, ptr %sunkaddr226.i, i64 128
+  %sunkaddr227.i = getelementptr i8, ptr %sunkaddr226.i, i64 256
+  %sunkaddr253.i = getelementptr i8, ptr %sunkaddr226.i, i64 240
   br label %B150.i.i.i.i
 
-B150.i.i.i.i:                                     ; preds = %B1022.i.i.i.i, %B150.lr.ph.i.i.i.i
-  %at.3.090.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.354.i19.i.i.i, %B1022.i.i.i.i ]
-  %.1138389.i.i.i.i = phi i64 [ %.15.i6.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1022.i.i.i.i ]
-  %.123.i.i.i.i = add nsw i64 %.1138389.i.i.i.i, -1
-  %.153.i.i.i.i = inttoptr i64 %at.3.090.i.i.i.i to ptr
+B150.i.i.i.i:                                     ; preds = %B1066.i.i.i.i, %B150.lr.ph.i.i.i.i
+  %at.3.0110.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.400.i.i.i.i, %B1066.i.i.i.i ]
+  %.11399109.i.i.i.i = phi i64 [ %.15.i6.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1066.i.i.i.i ]
+  %.123.i.i.i.i = add nsw i64 %.11399109.i.i.i.i, -1
+  %.153.i.i.i.i = inttoptr i64 %at.3.0110.i.i.i.i to ptr
   %.154.i12.i.i.i = load i64, ptr %.153.i.i.i.i, align 8
   %arg.steps.fr.i.i.i.i.i = freeze i64 %.154.i12.i.i.i
-  %.156.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 8
+  %.156.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 8
   %.157.i.i.i.i = inttoptr i64 %.156.i.i.i.i to ptr
   %.158.i13.i.i.i = load i64, ptr %.157.i.i.i.i, align 8
-  %.160.i14.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 16
+  %.160.i14.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 16
   %.161.i.i.i.i = inttoptr i64 %.160.i14.i.i.i to ptr
   %.162.i.i.i.i = load i64, ptr %.161.i.i.i.i, align 8
-  %.164.i.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 24
+  %.164.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 24
   %.165.i.i.i.i = inttoptr i64 %.164.i.i.i.i to ptr
   %.166.i15.i.i.i = load i64, ptr %.165.i.i.i.i, align 8
-  %.202.i16.i.i.i = add nsw i64 %at.3.090.i.i.i.i, 32
+  %.202.i16.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 32
   %.208.not.i.i.i.i = icmp eq i64 %.162.i.i.i.i, 0
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
@@ -23896,336 +23956,378 @@ B86.B566_crit_edge.us.i.i.i.i.i:                  ; preds = %B518.us.i.i.i.i.i
   br i1 %exitcond.not3.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i, %B398.endif.i.i.i.i, %B26.preheader.i.i.i.i.i, %B980.i.i.i.i
-  %.350.i18.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
-  %.354.i19.i.i.i = add nsw i64 %.350.i18.i.i.i, %.202.i16.i.i.i
-  %.114.i.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i.i, 1
+  %.11.i.i.i.i.i = load i64, ptr %sunkaddr227.i, align 8
+  %.12.i.i.i.i.i = icmp eq i64 %.11.i.i.i.i.i, 0
+  br i1 %.12.i.i.i.i.i, label %B1066.i.i.i.i, label %B1022.endif.i.i.i.i
+
+B1066.i.i.i.i:                                    ; preds = %B1022.endif.i.i.i.i, %B1022.i.i.i.i
+  %.396.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
+  %.400.i.i.i.i = add nsw i64 %.396.i.i.i.i, %.202.i16.i.i.i
+  %.114.i.i.i.i = icmp samesign ugt i64 %.11399109.i.i.i.i, 1
   br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1752.endif.i.i.i
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
   store i64 %.202.i16.i.i.i, ptr %19, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr227.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr229.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr231.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr233.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr235.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr237.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr239.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr241.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr229.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr231.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr233.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr235.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr237.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr239.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr241.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr243.i, align 8
   %.265.i.i.i.i = load i64, ptr %sunkaddr225.i, align 8
   %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
   %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr245.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr247.i, align 8
+  %.304.i.i.i.i = load i64, ptr %sunkaddr247.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr249.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
   %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
+
+B1022.endif.i.i.i.i:                              ; preds = %B1022.i.i.i.i
+  %.22.i.i.i.i.i = load i64, ptr %sunkaddr251.i, align 8
+  %.29.i.i.i.i.i = load i64, ptr %sunkaddr253.i, align 8
+  %.30.i.i.i.i.i = inttoptr i64 %.29.i.i.i.i.i to ptr
+  %.31.i.i.i.i.i = tail call i64 %.30.i.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.not.i.i.i.i = icmp eq i64 %.31.i.i.i.i.i, %.22.i.i.i.i.i
+  br i1 %.32.i.not.i.i.i.i, label %B1752.endif.i.i.i, label %B1066.i.i.i.i
 
 B2026.i.i.i:                                      ; preds = %B1692.i.i.i
   %.890.i.i.i = add nsw i64 %.12.i, 48
   %.891.i.i.i = inttoptr i64 %.890.i.i.i to ptr
   %.892.i.i.i = load i64, ptr %.891.i.i.i, align 8
-  %.14.i22.i.i.i = inttoptr i64 %.892.i.i.i to ptr
-  %.15.i23.i.i.i = load i64, ptr %.14.i22.i.i.i, align 8
-  %.16.i24.i.i.i = add nsw i64 %.892.i.i.i, 8
-  %.17.i25.i.i.i = inttoptr i64 %.16.i24.i.i.i to ptr
-  %.18.i26.i.i.i = load i64, ptr %.17.i25.i.i.i, align 8
-  %.19.i27.i.i.i = add nsw i64 %.892.i.i.i, 16
-  %.20.i28.i.i.i = inttoptr i64 %.19.i27.i.i.i to ptr
-  %.21.i29.i.i.i = load i64, ptr %.20.i28.i.i.i, align 8
-  %.11487.not.i30.i.i.i = icmp slt i64 %.15.i23.i.i.i, 1
-  br i1 %.11487.not.i30.i.i.i, label %B2110.i.i.i, label %B150.lr.ph.i31.i.i.i
+  %.14.i20.i.i.i = inttoptr i64 %.892.i.i.i to ptr
+  %.15.i21.i.i.i = load i64, ptr %.14.i20.i.i.i, align 8
+  %.16.i22.i.i.i = add nsw i64 %.892.i.i.i, 8
+  %.17.i23.i.i.i = inttoptr i64 %.16.i22.i.i.i to ptr
+  %.18.i24.i.i.i = load i64, ptr %.17.i23.i.i.i, align 8
+  %.19.i25.i.i.i = add nsw i64 %.892.i.i.i, 16
+  %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
+  %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
+  %.114107.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
+  br i1 %.114107.not.i28.i.i.i, label %B2110.i.i.i, label %B150.lr.ph.i29.i.i.i
 
-B150.lr.ph.i31.i.i.i:                             ; preds = %B2026.i.i.i
-  %.28.i32.i.i.i = add nsw i64 %.892.i.i.i, 24
-  %sunkaddr248.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr249.i = getelementptr i8, ptr %sunkaddr248.i, i64 120
+B150.lr.ph.i29.i.i.i:                             ; preds = %B2026.i.i.i
+  %.28.i30.i.i.i = add nsw i64 %.892.i.i.i, 24
+  %sunkaddr256.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr256.i, i64 248
+  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr256.i, i64 120
   %34 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr251.i = getelementptr i8, ptr %34, i64 8
-  %sunkaddr253.i = getelementptr i8, ptr %34, i64 16
-  %sunkaddr255.i = getelementptr i8, ptr %34, i64 24
-  %sunkaddr257.i = getelementptr i8, ptr %34, i64 32
-  %sunkaddr259.i = getelementptr i8, ptr %sunkaddr248.i, i64 104
-  %sunkaddr261.i = getelementptr i8, ptr %34, i64 40
-  %sunkaddr263.i = getelementptr i8, ptr %sunkaddr248.i, i64 112
-  %sunkaddr265.i = getelementptr i8, ptr %34, i64 48
-  %sunkaddr269.i = getelementptr i8, ptr %sunkaddr248.i, i64 96
-  %sunkaddr271.i = getelementptr i8, ptr %sunkaddr248.i, i64 128
-  br label %B150.i33.i.i.i
+  %sunkaddr259.i = getelementptr i8, ptr %34, i64 8
+  %sunkaddr261.i = getelementptr i8, ptr %34, i64 16
+  %sunkaddr263.i = getelementptr i8, ptr %34, i64 24
+  %sunkaddr265.i = getelementptr i8, ptr %34, i64 32
+  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr256.i, i64 104
+  %sunkaddr269.i = getelementptr i8, ptr %34, i64 40
+  %sunkaddr271.i = getelementptr i8, ptr %sunkaddr256.i, i64 112
+  %sunkaddr273.i = getelementptr i8, ptr %34, i64 48
+  %sunkaddr277.i = getelementptr i8, ptr %sunkaddr256.i, i64 96
+  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr256.i, i64 128
+  %sunkaddr257.i = getelementptr i8, ptr %sunkaddr256.i, i64 256
+  %sunkaddr283.i = getelementptr i8, ptr %sunkaddr256.i, i64 240
+  br label %B150.i31.i.i.i
 
-B150.i33.i.i.i:                                   ; preds = %B1022.i58.i.i.i, %B150.lr.ph.i31.i.i.i
-  %at.3.090.i34.i.i.i = phi i64 [ %.28.i32.i.i.i, %B150.lr.ph.i31.i.i.i ], [ %.354.i60.i.i.i, %B1022.i58.i.i.i ]
-  %.1138389.i35.i.i.i = phi i64 [ %.15.i23.i.i.i, %B150.lr.ph.i31.i.i.i ], [ %.123.i36.i.i.i, %B1022.i58.i.i.i ]
-  %.123.i36.i.i.i = add nsw i64 %.1138389.i35.i.i.i, -1
-  %.153.i37.i.i.i = inttoptr i64 %at.3.090.i34.i.i.i to ptr
-  %.154.i38.i.i.i = load i64, ptr %.153.i37.i.i.i, align 8
-  %arg.steps.fr.i.i39.i.i.i = freeze i64 %.154.i38.i.i.i
-  %.156.i40.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 8
-  %.157.i41.i.i.i = inttoptr i64 %.156.i40.i.i.i to ptr
-  %.158.i42.i.i.i = load i64, ptr %.157.i41.i.i.i, align 8
-  %.160.i43.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 16
-  %.161.i44.i.i.i = inttoptr i64 %.160.i43.i.i.i to ptr
-  %.162.i45.i.i.i = load i64, ptr %.161.i44.i.i.i, align 8
-  %.164.i46.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 24
-  %.165.i47.i.i.i = inttoptr i64 %.164.i46.i.i.i to ptr
-  %.166.i48.i.i.i = load i64, ptr %.165.i47.i.i.i, align 8
-  %.202.i49.i.i.i = add nsw i64 %at.3.090.i34.i.i.i, 32
-  %.208.not.i50.i.i.i = icmp eq i64 %.162.i45.i.i.i, 0
-  br i1 %.208.not.i50.i.i.i, label %B980.i56.i.i.i, label %B336.i51.i.i.i
+B150.i31.i.i.i:                                   ; preds = %B1066.i71.i.i.i, %B150.lr.ph.i29.i.i.i
+  %at.3.0110.i32.i.i.i = phi i64 [ %.28.i30.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.400.i73.i.i.i, %B1066.i71.i.i.i ]
+  %.11399109.i33.i.i.i = phi i64 [ %.15.i21.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.123.i34.i.i.i, %B1066.i71.i.i.i ]
+  %.123.i34.i.i.i = add nsw i64 %.11399109.i33.i.i.i, -1
+  %.153.i35.i.i.i = inttoptr i64 %at.3.0110.i32.i.i.i to ptr
+  %.154.i36.i.i.i = load i64, ptr %.153.i35.i.i.i, align 8
+  %arg.steps.fr.i.i37.i.i.i = freeze i64 %.154.i36.i.i.i
+  %.156.i38.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 8
+  %.157.i39.i.i.i = inttoptr i64 %.156.i38.i.i.i to ptr
+  %.158.i40.i.i.i = load i64, ptr %.157.i39.i.i.i, align 8
+  %.160.i41.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 16
+  %.161.i42.i.i.i = inttoptr i64 %.160.i41.i.i.i to ptr
+  %.162.i43.i.i.i = load i64, ptr %.161.i42.i.i.i, align 8
+  %.164.i44.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 24
+  %.165.i45.i.i.i = inttoptr i64 %.164.i44.i.i.i to ptr
+  %.166.i46.i.i.i = load i64, ptr %.165.i45.i.i.i, align 8
+  %.202.i47.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 32
+  %.208.not.i48.i.i.i = icmp eq i64 %.162.i43.i.i.i, 0
+  br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
 
-B336.i51.i.i.i:                                   ; preds = %B150.i33.i.i.i
-  %.214.i54.i.i.i = load i64, ptr %sunkaddr249.i, align 8
-  %.215.i55.i.i.i = icmp sgt i64 %.214.i54.i.i.i, 1
-  br i1 %.215.i55.i.i.i, label %B398.endif.i182.i.i.i, label %B980.i56.i.i.i
+B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
+  %.214.i52.i.i.i = load i64, ptr %sunkaddr255.i, align 8
+  %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
+  br i1 %.215.i53.i.i.i, label %B398.endif.i195.i.i.i, label %B980.i54.i.i.i
 
-B980.i56.i.i.i:                                   ; preds = %B336.i51.i.i.i, %B150.i33.i.i.i
-  %.28.i.i57.i.i.i = icmp sgt i64 %.158.i42.i.i.i, 0
-  br i1 %.28.i.i57.i.i.i, label %B26.preheader.i.i62.i.i.i, label %B1022.i58.i.i.i
+B980.i54.i.i.i:                                   ; preds = %B336.i49.i.i.i, %B150.i31.i.i.i
+  %.28.i.i55.i.i.i = icmp sgt i64 %.158.i40.i.i.i, 0
+  br i1 %.28.i.i55.i.i.i, label %B26.preheader.i.i75.i.i.i, label %B1022.i56.i.i.i
 
-B26.preheader.i.i62.i.i.i:                        ; preds = %B980.i56.i.i.i
-  %.arg.steps.i.i63.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i39.i.i.i, i64 0)
-  %.138131.not.i.i64.i.i.i = icmp slt i64 %arg.steps.fr.i.i39.i.i.i, 1
-  br i1 %.138131.not.i.i64.i.i.i, label %B1022.i58.i.i.i, label %B26.us.preheader.i.i65.i.i.i
+B26.preheader.i.i75.i.i.i:                        ; preds = %B980.i54.i.i.i
+  %.arg.steps.i.i76.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i.i, i64 0)
+  %.138131.not.i.i77.i.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i.i, 1
+  br i1 %.138131.not.i.i77.i.i.i, label %B1022.i56.i.i.i, label %B26.us.preheader.i.i78.i.i.i
 
-B26.us.preheader.i.i65.i.i.i:                     ; preds = %B26.preheader.i.i62.i.i.i
-  %.34.i.i66.i.i.i = icmp eq i64 %arg.steps.fr.i.i39.i.i.i, 1
-  br i1 %.34.i.i66.i.i.i, label %B88.endif.us.us.i.i115.i.i.i, label %B26.us.i.i68.i.i.i
+B26.us.preheader.i.i78.i.i.i:                     ; preds = %B26.preheader.i.i75.i.i.i
+  %.34.i.i79.i.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i.i, 1
+  br i1 %.34.i.i79.i.i.i, label %B88.endif.us.us.i.i128.i.i.i, label %B26.us.i.i81.i.i.i
 
-B88.endif.us.us.i.i115.i.i.i:                     ; preds = %B26.us.preheader.i.i65.i.i.i, %B518.us.us.i.i177.i.i.i
-  %at.4.1134.us.us.i.i116.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i178.i.i.i, %B518.us.us.i.i177.i.i.i ], [ %.202.i49.i.i.i, %B26.us.preheader.i.i65.i.i.i ]
-  %.137125133.us.us.i.i117.i.i.i = phi i64 [ %.147.us.us.i.i118.i.i.i, %B518.us.us.i.i177.i.i.i ], [ %.arg.steps.i.i63.i.i.i, %B26.us.preheader.i.i65.i.i.i ]
-  %.147.us.us.i.i118.i.i.i = add nsw i64 %.137125133.us.us.i.i117.i.i.i, -1
-  %.177.us.us.i.i119.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i116.i.i.i to ptr
-  %.178.us.us.i.i120.i.i.i = load i64, ptr %.177.us.us.i.i119.i.i.i, align 8
-  %.180.us.us.i.i121.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 8
-  %.181.us.us.i.i122.i.i.i = inttoptr i64 %.180.us.us.i.i121.i.i.i to ptr
-  %.182.us.us.i.i123.i.i.i = load i64, ptr %.181.us.us.i.i122.i.i.i, align 8
-  %.184.us.us.i.i124.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 16
-  %.185.us.us.i.i125.i.i.i = inttoptr i64 %.184.us.us.i.i124.i.i.i to ptr
-  %.186.us.us.i.i126.i.i.i = load i64, ptr %.185.us.us.i.i125.i.i.i, align 8
-  %.195.us.us.i.i127.i.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i.i, 24
-  %.280119.us.not.us.i.i128.i.i.i = icmp slt i64 %.182.us.us.i.i123.i.i.i, 1
-  br i1 %.280119.us.not.us.i.i128.i.i.i, label %B518.us.us.i.i177.i.i.i, label %B250.us.us.preheader.i.i129.i.i.i
+B88.endif.us.us.i.i128.i.i.i:                     ; preds = %B26.us.preheader.i.i78.i.i.i, %B518.us.us.i.i190.i.i.i
+  %at.4.1134.us.us.i.i129.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i191.i.i.i, %B518.us.us.i.i190.i.i.i ], [ %.202.i47.i.i.i, %B26.us.preheader.i.i78.i.i.i ]
+  %.137125133.us.us.i.i130.i.i.i = phi i64 [ %.147.us.us.i.i131.i.i.i, %B518.us.us.i.i190.i.i.i ], [ %.arg.steps.i.i76.i.i.i, %B26.us.preheader.i.i78.i.i.i ]
+  %.147.us.us.i.i131.i.i.i = add nsw i64 %.137125133.us.us.i.i130.i.i.i, -1
+  %.177.us.us.i.i132.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i129.i.i.i to ptr
+  %.178.us.us.i.i133.i.i.i = load i64, ptr %.177.us.us.i.i132.i.i.i, align 8
+  %.180.us.us.i.i134.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 8
+  %.181.us.us.i.i135.i.i.i = inttoptr i64 %.180.us.us.i.i134.i.i.i to ptr
+  %.182.us.us.i.i136.i.i.i = load i64, ptr %.181.us.us.i.i135.i.i.i, align 8
+  %.184.us.us.i.i137.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 16
+  %.185.us.us.i.i138.i.i.i = inttoptr i64 %.184.us.us.i.i137.i.i.i to ptr
+  %.186.us.us.i.i139.i.i.i = load i64, ptr %.185.us.us.i.i138.i.i.i, align 8
+  %.195.us.us.i.i140.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 24
+  %.280119.us.not.us.i.i141.i.i.i = icmp slt i64 %.182.us.us.i.i136.i.i.i, 1
+  br i1 %.280119.us.not.us.i.i141.i.i.i, label %B518.us.us.i.i190.i.i.i, label %B250.us.us.preheader.i.i142.i.i.i
 
-B250.us.us.preheader.i.i129.i.i.i:                ; preds = %B88.endif.us.us.i.i115.i.i.i
-  %35 = icmp eq i64 %.182.us.us.i.i123.i.i.i, 1
-  br i1 %35, label %B250.us.us.epil.preheader.i.i160.i.i.i, label %B250.us.us.preheader.new.i.i130.i.i.i
+B250.us.us.preheader.i.i142.i.i.i:                ; preds = %B88.endif.us.us.i.i128.i.i.i
+  %35 = icmp eq i64 %.182.us.us.i.i136.i.i.i, 1
+  br i1 %35, label %B250.us.us.epil.preheader.i.i173.i.i.i, label %B250.us.us.preheader.new.i.i143.i.i.i
 
-B250.us.us.preheader.new.i.i130.i.i.i:            ; preds = %B250.us.us.preheader.i.i129.i.i.i
-  %36 = lshr i64 %.182.us.us.i.i123.i.i.i, 1
+B250.us.us.preheader.new.i.i143.i.i.i:            ; preds = %B250.us.us.preheader.i.i142.i.i.i
+  %36 = lshr i64 %.182.us.us.i.i136.i.i.i, 1
   %37 = mul nsw i64 %36, -2
-  br label %B250.us.us.i.i132.i.i.i
+  br label %B250.us.us.i.i145.i.i.i
 
-B250.us.us.i.i132.i.i.i:                          ; preds = %B250.us.us.i.i132.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i
-  %lsr.iv182.i = phi i64 [ %lsr.iv.next183.i, %B250.us.us.i.i132.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i130.i.i.i ]
-  %lsr.iv.i.i134.i.i.i = phi i64 [ %43, %B250.us.us.i.i132.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
-  %at.5.2122.us.us.i.i135.i.i.i = phi i64 [ %42, %B250.us.us.i.i132.i.i.i ], [ %.195.us.us.i.i127.i.i.i, %B250.us.us.preheader.new.i.i130.i.i.i ]
-  %.335.us.us.i.i136.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i135.i.i.i to ptr
-  %.336.us.us.i.i137.i.i.i = load i64, ptr %.335.us.us.i.i136.i.i.i, align 8
-  %.337.us.us.i.i138.i.i.i = shl nsw i64 %.336.us.us.i.i137.i.i.i, 3
-  %.339.us.us.i.i139.i.i.i = add nsw i64 %.337.us.us.i.i138.i.i.i, %.61.i.i3.i
-  %.340.us.us.i.i140.i.i.i = inttoptr i64 %.339.us.us.i.i139.i.i.i to ptr
-  %.341.us.us.i.i141.i.i.i = load i64, ptr %.340.us.us.i.i140.i.i.i, align 8
-  %38 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 8
-  %.344.us.us.i.i142.i.i.i = inttoptr i64 %38 to ptr
-  %.345.us.us.i.i143.i.i.i = load i64, ptr %.344.us.us.i.i142.i.i.i, align 8
-  %.347.us.us.i.i144.i.i.i = add i64 %.345.us.us.i.i143.i.i.i, %.341.us.us.i.i141.i.i.i
-  %.348.us.us.i.i145.i.i.i = inttoptr i64 %lsr.iv.i.i134.i.i.i to ptr
-  store i64 %.347.us.us.i.i144.i.i.i, ptr %.348.us.us.i.i145.i.i.i, align 8
-  %39 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 32
-  %.335.us.us.1.i.i146.i.i.i = inttoptr i64 %39 to ptr
-  %.336.us.us.1.i.i147.i.i.i = load i64, ptr %.335.us.us.1.i.i146.i.i.i, align 8
-  %.337.us.us.1.i.i148.i.i.i = shl nsw i64 %.336.us.us.1.i.i147.i.i.i, 3
-  %.339.us.us.1.i.i149.i.i.i = add nsw i64 %.337.us.us.1.i.i148.i.i.i, %.61.i.i3.i
-  %.340.us.us.1.i.i150.i.i.i = inttoptr i64 %.339.us.us.1.i.i149.i.i.i to ptr
-  %.341.us.us.1.i.i151.i.i.i = load i64, ptr %.340.us.us.1.i.i150.i.i.i, align 8
-  %40 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 40
-  %.344.us.us.1.i.i152.i.i.i = inttoptr i64 %40 to ptr
-  %.345.us.us.1.i.i153.i.i.i = load i64, ptr %.344.us.us.1.i.i152.i.i.i, align 8
-  %.347.us.us.1.i.i154.i.i.i = add i64 %.345.us.us.1.i.i153.i.i.i, %.341.us.us.1.i.i151.i.i.i
-  %41 = add i64 %lsr.iv.i.i134.i.i.i, 8
-  %.348.us.us.1.i.i155.i.i.i = inttoptr i64 %41 to ptr
-  store i64 %.347.us.us.1.i.i154.i.i.i, ptr %.348.us.us.1.i.i155.i.i.i, align 8
+B250.us.us.i.i145.i.i.i:                          ; preds = %B250.us.us.i.i145.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i
+  %lsr.iv182.i = phi i64 [ %lsr.iv.next183.i, %B250.us.us.i.i145.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i143.i.i.i ]
+  %lsr.iv.i.i147.i.i.i = phi i64 [ %43, %B250.us.us.i.i145.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
+  %at.5.2122.us.us.i.i148.i.i.i = phi i64 [ %42, %B250.us.us.i.i145.i.i.i ], [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
+  %.335.us.us.i.i149.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i148.i.i.i to ptr
+  %.336.us.us.i.i150.i.i.i = load i64, ptr %.335.us.us.i.i149.i.i.i, align 8
+  %.337.us.us.i.i151.i.i.i = shl nsw i64 %.336.us.us.i.i150.i.i.i, 3
+  %.339.us.us.i.i152.i.i.i = add nsw i64 %.337.us.us.i.i151.i.i.i, %.61.i.i3.i
+  %.340.us.us.i.i153.i.i.i = inttoptr i64 %.339.us.us.i.i152.i.i.i to ptr
+  %.341.us.us.i.i154.i.i.i = load i64, ptr %.340.us.us.i.i153.i.i.i, align 8
+  %38 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 8
+  %.344.us.us.i.i155.i.i.i = inttoptr i64 %38 to ptr
+  %.345.us.us.i.i156.i.i.i = load i64, ptr %.344.us.us.i.i155.i.i.i, align 8
+  %.347.us.us.i.i157.i.i.i = add i64 %.345.us.us.i.i156.i.i.i, %.341.us.us.i.i154.i.i.i
+  %.348.us.us.i.i158.i.i.i = inttoptr i64 %lsr.iv.i.i147.i.i.i to ptr
+  store i64 %.347.us.us.i.i157.i.i.i, ptr %.348.us.us.i.i158.i.i.i, align 8
+  %39 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 32
+  %.335.us.us.1.i.i159.i.i.i = inttoptr i64 %39 to ptr
+  %.336.us.us.1.i.i160.i.i.i = load i64, ptr %.335.us.us.1.i.i159.i.i.i, align 8
+  %.337.us.us.1.i.i161.i.i.i = shl nsw i64 %.336.us.us.1.i.i160.i.i.i, 3
+  %.339.us.us.1.i.i162.i.i.i = add nsw i64 %.337.us.us.1.i.i161.i.i.i, %.61.i.i3.i
+  %.340.us.us.1.i.i163.i.i.i = inttoptr i64 %.339.us.us.1.i.i162.i.i.i to ptr
+  %.341.us.us.1.i.i164.i.i.i = load i64, ptr %.340.us.us.1.i.i163.i.i.i, align 8
+  %40 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 40
+  %.344.us.us.1.i.i165.i.i.i = inttoptr i64 %40 to ptr
+  %.345.us.us.1.i.i166.i.i.i = load i64, ptr %.344.us.us.1.i.i165.i.i.i, align 8
+  %.347.us.us.1.i.i167.i.i.i = add i64 %.345.us.us.1.i.i166.i.i.i, %.341.us.us.1.i.i164.i.i.i
+  %41 = add i64 %lsr.iv.i.i147.i.i.i, 8
+  %.348.us.us.1.i.i168.i.i.i = inttoptr i64 %41 to ptr
+  store i64 %.347.us.us.1.i.i167.i.i.i, ptr %.348.us.us.1.i.i168.i.i.i, align 8
   %lsr.iv.next183.i = add i64 %lsr.iv182.i, 2
-  %niter.ncmp.1.i.i157.i.i.i = icmp eq i64 %lsr.iv.next183.i, 0
-  %42 = add i64 %at.5.2122.us.us.i.i135.i.i.i, 64
-  %43 = add i64 %lsr.iv.i.i134.i.i.i, 16
-  br i1 %niter.ncmp.1.i.i157.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, label %B250.us.us.i.i132.i.i.i
+  %niter.ncmp.1.i.i170.i.i.i = icmp eq i64 %lsr.iv.next183.i, 0
+  %42 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 64
+  %43 = add i64 %lsr.iv.i.i147.i.i.i, 16
+  br i1 %niter.ncmp.1.i.i170.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, label %B250.us.us.i.i145.i.i.i
 
-B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i:       ; preds = %B250.us.us.i.i132.i.i.i
-  %44 = and i64 %.182.us.us.i.i123.i.i.i, 9223372036854775806
-  %45 = and i64 %.182.us.us.i.i123.i.i.i, 1
-  %lcmp.mod.not.i.i159.i.i.i = icmp eq i64 %45, 0
-  br i1 %lcmp.mod.not.i.i159.i.i.i, label %B518.us.us.i.i177.i.i.i, label %B250.us.us.epil.preheader.i.i160.i.i.i
+B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i:       ; preds = %B250.us.us.i.i145.i.i.i
+  %44 = and i64 %.182.us.us.i.i136.i.i.i, 9223372036854775806
+  %45 = and i64 %.182.us.us.i.i136.i.i.i, 1
+  %lcmp.mod.not.i.i172.i.i.i = icmp eq i64 %45, 0
+  br i1 %lcmp.mod.not.i.i172.i.i.i, label %B518.us.us.i.i190.i.i.i, label %B250.us.us.epil.preheader.i.i173.i.i.i
 
-B250.us.us.epil.preheader.i.i160.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, %B250.us.us.preheader.i.i129.i.i.i
-  %at.5.2122.us.us.epil.init.i.i161.i.i.i = phi i64 [ %.195.us.us.i.i127.i.i.i, %B250.us.us.preheader.i.i129.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
-  %.286118120.us.us.epil.init.i.i162.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i129.i.i.i ], [ %44, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
-  %.331.us.us.epil.i.i163.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i162.i.i.i, 3
-  %.333.us.us.epil.i.i164.i.i.i = add nsw i64 %.331.us.us.epil.i.i163.i.i.i, %.75.i.i6.i
-  %.335.us.us.epil.i.i165.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i to ptr
-  %.336.us.us.epil.i.i166.i.i.i = load i64, ptr %.335.us.us.epil.i.i165.i.i.i, align 8
-  %.337.us.us.epil.i.i167.i.i.i = shl nsw i64 %.336.us.us.epil.i.i166.i.i.i, 3
-  %.339.us.us.epil.i.i168.i.i.i = add nsw i64 %.337.us.us.epil.i.i167.i.i.i, %.61.i.i3.i
-  %.340.us.us.epil.i.i169.i.i.i = inttoptr i64 %.339.us.us.epil.i.i168.i.i.i to ptr
-  %.341.us.us.epil.i.i170.i.i.i = load i64, ptr %.340.us.us.epil.i.i169.i.i.i, align 8
-  %.343.us.us.epil.i.i171.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i, 8
-  %.344.us.us.epil.i.i172.i.i.i = inttoptr i64 %.343.us.us.epil.i.i171.i.i.i to ptr
-  %.345.us.us.epil.i.i173.i.i.i = load i64, ptr %.344.us.us.epil.i.i172.i.i.i, align 8
-  %.347.us.us.epil.i.i174.i.i.i = add i64 %.345.us.us.epil.i.i173.i.i.i, %.341.us.us.epil.i.i170.i.i.i
-  %.348.us.us.epil.i.i175.i.i.i = inttoptr i64 %.333.us.us.epil.i.i164.i.i.i to ptr
-  store i64 %.347.us.us.epil.i.i174.i.i.i, ptr %.348.us.us.epil.i.i175.i.i.i, align 8
-  %.352.us.us.epil.i.i176.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i.i, 32
-  br label %B518.us.us.i.i177.i.i.i
+B250.us.us.epil.preheader.i.i173.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, %B250.us.us.preheader.i.i142.i.i.i
+  %at.5.2122.us.us.epil.init.i.i174.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.i.i142.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
+  %.286118120.us.us.epil.init.i.i175.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i142.i.i.i ], [ %44, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
+  %.331.us.us.epil.i.i176.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i175.i.i.i, 3
+  %.333.us.us.epil.i.i177.i.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i.i, %.75.i.i6.i
+  %.335.us.us.epil.i.i178.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i to ptr
+  %.336.us.us.epil.i.i179.i.i.i = load i64, ptr %.335.us.us.epil.i.i178.i.i.i, align 8
+  %.337.us.us.epil.i.i180.i.i.i = shl nsw i64 %.336.us.us.epil.i.i179.i.i.i, 3
+  %.339.us.us.epil.i.i181.i.i.i = add nsw i64 %.337.us.us.epil.i.i180.i.i.i, %.61.i.i3.i
+  %.340.us.us.epil.i.i182.i.i.i = inttoptr i64 %.339.us.us.epil.i.i181.i.i.i to ptr
+  %.341.us.us.epil.i.i183.i.i.i = load i64, ptr %.340.us.us.epil.i.i182.i.i.i, align 8
+  %.343.us.us.epil.i.i184.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i, 8
+  %.344.us.us.epil.i.i185.i.i.i = inttoptr i64 %.343.us.us.epil.i.i184.i.i.i to ptr
+  %.345.us.us.epil.i.i186.i.i.i = load i64, ptr %.344.us.us.epil.i.i185.i.i.i, align 8
+  %.347.us.us.epil.i.i187.i.i.i = add i64 %.345.us.us.epil.i.i186.i.i.i, %.341.us.us.epil.i.i183.i.i.i
+  %.348.us.us.epil.i.i188.i.i.i = inttoptr i64 %.333.us.us.epil.i.i177.i.i.i to ptr
+  store i64 %.347.us.us.epil.i.i187.i.i.i, ptr %.348.us.us.epil.i.i188.i.i.i, align 8
+  %.352.us.us.epil.i.i189.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i, 32
+  br label %B518.us.us.i.i190.i.i.i
 
-B518.us.us.i.i177.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i160.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i, %B88.endif.us.us.i.i115.i.i.i
-  %at.5.2.lcssa.us.us.i.i178.i.i.i = phi i64 [ %.195.us.us.i.i127.i.i.i, %B88.endif.us.us.i.i115.i.i.i ], [ %.352.us.us.epil.i.i176.i.i.i, %B250.us.us.epil.preheader.i.i160.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i.i ]
-  %.370.us.us.i.i179.i.i.i = inttoptr i64 %.178.us.us.i.i120.i.i.i to ptr
-  %.371.us.us.i.i180.i.i.i = tail call i64 %.370.us.us.i.i179.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i126.i.i.i, i64 0, i64 %.158.i42.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i181.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i117.i.i.i, 1
-  br i1 %.138.us.us.i.i181.i.i.i, label %B88.endif.us.us.i.i115.i.i.i, label %B1022.i58.i.i.i
+B518.us.us.i.i190.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i173.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, %B88.endif.us.us.i.i128.i.i.i
+  %at.5.2.lcssa.us.us.i.i191.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B88.endif.us.us.i.i128.i.i.i ], [ %.352.us.us.epil.i.i189.i.i.i, %B250.us.us.epil.preheader.i.i173.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
+  %.370.us.us.i.i192.i.i.i = inttoptr i64 %.178.us.us.i.i133.i.i.i to ptr
+  %.371.us.us.i.i193.i.i.i = tail call i64 %.370.us.us.i.i192.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i139.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i194.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i130.i.i.i, 1
+  br i1 %.138.us.us.i.i194.i.i.i, label %B88.endif.us.us.i.i128.i.i.i, label %B1022.i56.i.i.i
 
-B26.us.i.i68.i.i.i:                               ; preds = %B26.us.preheader.i.i65.i.i.i, %B86.B566_crit_edge.us.i.i112.i.i.i
-  %chunk.2.0.us.i.i69.i.i.i = phi i64 [ %.42.us.i.i70.i.i.i, %B86.B566_crit_edge.us.i.i112.i.i.i ], [ 0, %B26.us.preheader.i.i65.i.i.i ]
-  %.42.us.i.i70.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i69.i.i.i, 1
-  br label %B88.endif.us.i.i71.i.i.i
+B26.us.i.i81.i.i.i:                               ; preds = %B26.us.preheader.i.i78.i.i.i, %B86.B566_crit_edge.us.i.i125.i.i.i
+  %chunk.2.0.us.i.i82.i.i.i = phi i64 [ %.42.us.i.i83.i.i.i, %B86.B566_crit_edge.us.i.i125.i.i.i ], [ 0, %B26.us.preheader.i.i78.i.i.i ]
+  %.42.us.i.i83.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i82.i.i.i, 1
+  br label %B88.endif.us.i.i84.i.i.i
 
-B88.endif.us.i.i71.i.i.i:                         ; preds = %B518.us.i.i107.i.i.i, %B26.us.i.i68.i.i.i
-  %at.4.1134.us.i.i72.i.i.i = phi i64 [ %.202.i49.i.i.i, %B26.us.i.i68.i.i.i ], [ %at.5.2.lcssa.us.i.i108.i.i.i, %B518.us.i.i107.i.i.i ]
-  %.137125133.us.i.i73.i.i.i = phi i64 [ %.arg.steps.i.i63.i.i.i, %B26.us.i.i68.i.i.i ], [ %.147.us.i.i74.i.i.i, %B518.us.i.i107.i.i.i ]
-  %.147.us.i.i74.i.i.i = add nsw i64 %.137125133.us.i.i73.i.i.i, -1
-  %.177.us.i.i75.i.i.i = inttoptr i64 %at.4.1134.us.i.i72.i.i.i to ptr
-  %.178.us.i.i76.i.i.i = load i64, ptr %.177.us.i.i75.i.i.i, align 8
-  %.180.us.i.i77.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 8
-  %.181.us.i.i78.i.i.i = inttoptr i64 %.180.us.i.i77.i.i.i to ptr
-  %.182.us.i.i79.i.i.i = load i64, ptr %.181.us.i.i78.i.i.i, align 8
-  %.184.us.i.i80.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 16
-  %.185.us.i.i81.i.i.i = inttoptr i64 %.184.us.i.i80.i.i.i to ptr
-  %.186.us.i.i82.i.i.i = load i64, ptr %.185.us.i.i81.i.i.i, align 8
-  %.195.us.i.i83.i.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i.i, 24
-  %.280119.us.not.i.i84.i.i.i = icmp slt i64 %.182.us.i.i79.i.i.i, 1
-  br i1 %.280119.us.not.i.i84.i.i.i, label %B518.us.i.i107.i.i.i, label %B250.us.i.i86.i.i.i
+B88.endif.us.i.i84.i.i.i:                         ; preds = %B518.us.i.i120.i.i.i, %B26.us.i.i81.i.i.i
+  %at.4.1134.us.i.i85.i.i.i = phi i64 [ %.202.i47.i.i.i, %B26.us.i.i81.i.i.i ], [ %at.5.2.lcssa.us.i.i121.i.i.i, %B518.us.i.i120.i.i.i ]
+  %.137125133.us.i.i86.i.i.i = phi i64 [ %.arg.steps.i.i76.i.i.i, %B26.us.i.i81.i.i.i ], [ %.147.us.i.i87.i.i.i, %B518.us.i.i120.i.i.i ]
+  %.147.us.i.i87.i.i.i = add nsw i64 %.137125133.us.i.i86.i.i.i, -1
+  %.177.us.i.i88.i.i.i = inttoptr i64 %at.4.1134.us.i.i85.i.i.i to ptr
+  %.178.us.i.i89.i.i.i = load i64, ptr %.177.us.i.i88.i.i.i, align 8
+  %.180.us.i.i90.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 8
+  %.181.us.i.i91.i.i.i = inttoptr i64 %.180.us.i.i90.i.i.i to ptr
+  %.182.us.i.i92.i.i.i = load i64, ptr %.181.us.i.i91.i.i.i, align 8
+  %.184.us.i.i93.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 16
+  %.185.us.i.i94.i.i.i = inttoptr i64 %.184.us.i.i93.i.i.i to ptr
+  %.186.us.i.i95.i.i.i = load i64, ptr %.185.us.i.i94.i.i.i, align 8
+  %.195.us.i.i96.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 24
+  %.280119.us.not.i.i97.i.i.i = icmp slt i64 %.182.us.i.i92.i.i.i, 1
+  br i1 %.280119.us.not.i.i97.i.i.i, label %B518.us.i.i120.i.i.i, label %B250.us.i.i99.i.i.i
 
-B518.us.i.i107.i.i.i:                             ; preds = %B250.us.i.i86.i.i.i, %B88.endif.us.i.i71.i.i.i
-  %at.5.2.lcssa.us.i.i108.i.i.i = phi i64 [ %.195.us.i.i83.i.i.i, %B88.endif.us.i.i71.i.i.i ], [ %.352.us.i.i103.i.i.i, %B250.us.i.i86.i.i.i ]
-  %.370.us.i.i109.i.i.i = inttoptr i64 %.178.us.i.i76.i.i.i to ptr
-  %.371.us.i.i110.i.i.i = tail call i64 %.370.us.i.i109.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i82.i.i.i, i64 %chunk.2.0.us.i.i69.i.i.i, i64 %.42.us.i.i70.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i111.i.i.i = icmp sgt i64 %.137125133.us.i.i73.i.i.i, 1
-  br i1 %.138.us.i.i111.i.i.i, label %B88.endif.us.i.i71.i.i.i, label %B86.B566_crit_edge.us.i.i112.i.i.i
+B518.us.i.i120.i.i.i:                             ; preds = %B250.us.i.i99.i.i.i, %B88.endif.us.i.i84.i.i.i
+  %at.5.2.lcssa.us.i.i121.i.i.i = phi i64 [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ], [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ]
+  %.370.us.i.i122.i.i.i = inttoptr i64 %.178.us.i.i89.i.i.i to ptr
+  %.371.us.i.i123.i.i.i = tail call i64 %.370.us.i.i122.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i95.i.i.i, i64 %chunk.2.0.us.i.i82.i.i.i, i64 %.42.us.i.i83.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i124.i.i.i = icmp sgt i64 %.137125133.us.i.i86.i.i.i, 1
+  br i1 %.138.us.i.i124.i.i.i, label %B88.endif.us.i.i84.i.i.i, label %B86.B566_crit_edge.us.i.i125.i.i.i
 
-B250.us.i.i86.i.i.i:                              ; preds = %B88.endif.us.i.i71.i.i.i, %B250.us.i.i86.i.i.i
-  %lsr.iv15.i.i87.i.i.i = phi i64 [ %lsr.iv.next16.i.i105.i.i.i, %B250.us.i.i86.i.i.i ], [ %.182.us.i.i79.i.i.i, %B88.endif.us.i.i71.i.i.i ]
-  %lsr.iv13.i.i88.i.i.i = phi i64 [ %lsr.iv.next14.i.i104.i.i.i, %B250.us.i.i86.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i71.i.i.i ]
-  %at.5.2122.us.i.i89.i.i.i = phi i64 [ %.352.us.i.i103.i.i.i, %B250.us.i.i86.i.i.i ], [ %.195.us.i.i83.i.i.i, %B88.endif.us.i.i71.i.i.i ]
-  %46 = add i64 %at.5.2122.us.i.i89.i.i.i, 16
-  %.326.us.i.i90.i.i.i = inttoptr i64 %46 to ptr
-  %.327.us.i.i91.i.i.i = load i64, ptr %.326.us.i.i90.i.i.i, align 8
-  %47 = mul i64 %chunk.2.0.us.i.i69.i.i.i, %.327.us.i.i91.i.i.i
-  %.335.us.i.i92.i.i.i = inttoptr i64 %at.5.2122.us.i.i89.i.i.i to ptr
-  %.336.us.i.i93.i.i.i = load i64, ptr %.335.us.i.i92.i.i.i, align 8
-  %.337.us.i.i94.i.i.i = shl nsw i64 %.336.us.i.i93.i.i.i, 3
-  %.339.us.i.i95.i.i.i = add nsw i64 %.337.us.i.i94.i.i.i, %.61.i.i3.i
-  %.340.us.i.i96.i.i.i = inttoptr i64 %.339.us.i.i95.i.i.i to ptr
-  %.341.us.i.i97.i.i.i = load i64, ptr %.340.us.i.i96.i.i.i, align 8
-  %48 = add i64 %at.5.2122.us.i.i89.i.i.i, 8
-  %.344.us.i.i98.i.i.i = inttoptr i64 %48 to ptr
-  %.345.us.i.i99.i.i.i = load i64, ptr %.344.us.i.i98.i.i.i, align 8
-  %.346.us.i.i100.i.i.i = sub i64 %.341.us.i.i97.i.i.i, %47
-  %.347.us.i.i101.i.i.i = add i64 %.346.us.i.i100.i.i.i, %.345.us.i.i99.i.i.i
-  %.348.us.i.i102.i.i.i = inttoptr i64 %lsr.iv13.i.i88.i.i.i to ptr
-  store i64 %.347.us.i.i101.i.i.i, ptr %.348.us.i.i102.i.i.i, align 8
-  %.352.us.i.i103.i.i.i = add i64 %at.5.2122.us.i.i89.i.i.i, 32
-  %lsr.iv.next14.i.i104.i.i.i = add i64 %lsr.iv13.i.i88.i.i.i, 8
-  %lsr.iv.next16.i.i105.i.i.i = add i64 %lsr.iv15.i.i87.i.i.i, -1
-  %exitcond.not.i.i106.i.i.i = icmp eq i64 %lsr.iv.next16.i.i105.i.i.i, 0
-  br i1 %exitcond.not.i.i106.i.i.i, label %B518.us.i.i107.i.i.i, label %B250.us.i.i86.i.i.i
+B250.us.i.i99.i.i.i:                              ; preds = %B88.endif.us.i.i84.i.i.i, %B250.us.i.i99.i.i.i
+  %lsr.iv15.i.i100.i.i.i = phi i64 [ %lsr.iv.next16.i.i118.i.i.i, %B250.us.i.i99.i.i.i ], [ %.182.us.i.i92.i.i.i, %B88.endif.us.i.i84.i.i.i ]
+  %lsr.iv13.i.i101.i.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i.i, %B250.us.i.i99.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i84.i.i.i ]
+  %at.5.2122.us.i.i102.i.i.i = phi i64 [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ], [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ]
+  %46 = add i64 %at.5.2122.us.i.i102.i.i.i, 16
+  %.326.us.i.i103.i.i.i = inttoptr i64 %46 to ptr
+  %.327.us.i.i104.i.i.i = load i64, ptr %.326.us.i.i103.i.i.i, align 8
+  %47 = mul i64 %chunk.2.0.us.i.i82.i.i.i, %.327.us.i.i104.i.i.i
+  %.335.us.i.i105.i.i.i = inttoptr i64 %at.5.2122.us.i.i102.i.i.i to ptr
+  %.336.us.i.i106.i.i.i = load i64, ptr %.335.us.i.i105.i.i.i, align 8
+  %.337.us.i.i107.i.i.i = shl nsw i64 %.336.us.i.i106.i.i.i, 3
+  %.339.us.i.i108.i.i.i = add nsw i64 %.337.us.i.i107.i.i.i, %.61.i.i3.i
+  %.340.us.i.i109.i.i.i = inttoptr i64 %.339.us.i.i108.i.i.i to ptr
+  %.341.us.i.i110.i.i.i = load i64, ptr %.340.us.i.i109.i.i.i, align 8
+  %48 = add i64 %at.5.2122.us.i.i102.i.i.i, 8
+  %.344.us.i.i111.i.i.i = inttoptr i64 %48 to ptr
+  %.345.us.i.i112.i.i.i = load i64, ptr %.344.us.i.i111.i.i.i, align 8
+  %.346.us.i.i113.i.i.i = sub i64 %.341.us.i.i110.i.i.i, %47
+  %.347.us.i.i114.i.i.i = add i64 %.346.us.i.i113.i.i.i, %.345.us.i.i112.i.i.i
+  %.348.us.i.i115.i.i.i = inttoptr i64 %lsr.iv13.i.i101.i.i.i to ptr
+  store i64 %.347.us.i.i114.i.i.i, ptr %.348.us.i.i115.i.i.i, align 8
+  %.352.us.i.i116.i.i.i = add i64 %at.5.2122.us.i.i102.i.i.i, 32
+  %lsr.iv.next14.i.i117.i.i.i = add i64 %lsr.iv13.i.i101.i.i.i, 8
+  %lsr.iv.next16.i.i118.i.i.i = add i64 %lsr.iv15.i.i100.i.i.i, -1
+  %exitcond.not.i.i119.i.i.i = icmp eq i64 %lsr.iv.next16.i.i118.i.i.i, 0
+  br i1 %exitcond.not.i.i119.i.i.i, label %B518.us.i.i120.i.i.i, label %B250.us.i.i99.i.i.i
 
-B86.B566_crit_edge.us.i.i112.i.i.i:               ; preds = %B518.us.i.i107.i.i.i
-  %exitcond.not3.i.i113.i.i.i = icmp eq i64 %.42.us.i.i70.i.i.i, %.158.i42.i.i.i
-  br i1 %exitcond.not3.i.i113.i.i.i, label %B1022.i58.i.i.i, label %B26.us.i.i68.i.i.i
+B86.B566_crit_edge.us.i.i125.i.i.i:               ; preds = %B518.us.i.i120.i.i.i
+  %exitcond.not3.i.i126.i.i.i = icmp eq i64 %.42.us.i.i83.i.i.i, %.158.i40.i.i.i
+  br i1 %exitcond.not3.i.i126.i.i.i, label %B1022.i56.i.i.i, label %B26.us.i.i81.i.i.i
 
-B1022.i58.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i112.i.i.i, %B518.us.us.i.i177.i.i.i, %B398.endif.i182.i.i.i, %B26.preheader.i.i62.i.i.i, %B980.i56.i.i.i
-  %.350.i59.i.i.i = shl nsw i64 %.166.i48.i.i.i, 3
-  %.354.i60.i.i.i = add nsw i64 %.350.i59.i.i.i, %.202.i49.i.i.i
-  %.114.i61.i.i.i = icmp samesign ugt i64 %.1138389.i35.i.i.i, 1
-  br i1 %.114.i61.i.i.i, label %B150.i33.i.i.i, label %B2110.i.i.i
+B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i125.i.i.i, %B518.us.us.i.i190.i.i.i, %B398.endif.i195.i.i.i, %B26.preheader.i.i75.i.i.i, %B980.i54.i.i.i
+  %.11.i.i59.i.i.i = load i64, ptr %sunkaddr257.i, align 8
+  %.12.i.i60.i.i.i = icmp eq i64 %.11.i.i59.i.i.i, 0
+  br i1 %.12.i.i60.i.i.i, label %B1066.i71.i.i.i, label %B1022.endif.i61.i.i.i
 
-B398.endif.i182.i.i.i:                            ; preds = %B336.i51.i.i.i
-  store i64 %.202.i49.i.i.i, ptr %34, align 8
-  store i64 %arg.steps.fr.i.i39.i.i.i, ptr %sunkaddr251.i, align 8
-  store i64 %.158.i42.i.i.i, ptr %sunkaddr253.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr255.i, align 8
-  store i64 %.21.i29.i.i.i, ptr %sunkaddr257.i, align 8
-  %.249.i193.i.i.i = load i64, ptr %sunkaddr259.i, align 8
-  store i64 %.249.i193.i.i.i, ptr %sunkaddr261.i, align 8
-  %.258.i198.i.i.i = load i64, ptr %sunkaddr263.i, align 8
-  store i64 %.258.i198.i.i.i, ptr %sunkaddr265.i, align 8
-  %.265.i203.i.i.i = load i64, ptr %sunkaddr249.i, align 8
-  %.17.i.i204.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i203.i.i.i, i64 %.158.i42.i.i.i)
-  %.19.i.i205.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i26.i.i.i, i64 %.17.i.i204.i.i.i)
-  %.304.i208.i.i.i = load i64, ptr %sunkaddr269.i, align 8
-  %.309.i211.i.i.i = load i64, ptr %sunkaddr271.i, align 8
-  %.311.i212.i.i.i = inttoptr i64 %.304.i208.i.i.i to ptr
-  %.312.i213.i.i.i = tail call i64 %.311.i212.i.i.i(i64 %.309.i211.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i205.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i58.i.i.i
+B1066.i71.i.i.i:                                  ; preds = %B1022.endif.i61.i.i.i, %B1022.i56.i.i.i
+  %.396.i72.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
+  %.400.i73.i.i.i = add nsw i64 %.396.i72.i.i.i, %.202.i47.i.i.i
+  %.114.i74.i.i.i = icmp samesign ugt i64 %.11399109.i33.i.i.i, 1
+  br i1 %.114.i74.i.i.i, label %B150.i31.i.i.i, label %B2110.i.i.i
 
-B2110.i.i.i:                                      ; preds = %B1022.i58.i.i.i, %B1752.endif.i.i.i, %B2026.i.i.i
-  %.930.i.i.i = add nsw i64 %.20.i, 200
-  %.931.i.i.i = inttoptr i64 %.930.i.i.i to ptr
-  %.932.i.i.i = load i64, ptr %.931.i.i.i, align 8
-  %.933.i.i.i = inttoptr i64 %.932.i.i.i to ptr
-  %.934.i.i.i = load i64, ptr %.933.i.i.i, align 8
-  %.935.not.i.i.i = icmp eq i64 %.934.i.i.i, 0
-  br i1 %.935.not.i.i.i, label %B194.else.if.i.i, label %B2196.i.i.i
+B398.endif.i195.i.i.i:                            ; preds = %B336.i49.i.i.i
+  store i64 %.202.i47.i.i.i, ptr %34, align 8
+  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr259.i, align 8
+  store i64 %.158.i40.i.i.i, ptr %sunkaddr261.i, align 8
+  store i64 %.61.i.i3.i, ptr %sunkaddr263.i, align 8
+  store i64 %.21.i27.i.i.i, ptr %sunkaddr265.i, align 8
+  %.249.i206.i.i.i = load i64, ptr %sunkaddr267.i, align 8
+  store i64 %.249.i206.i.i.i, ptr %sunkaddr269.i, align 8
+  %.258.i211.i.i.i = load i64, ptr %sunkaddr271.i, align 8
+  store i64 %.258.i211.i.i.i, ptr %sunkaddr273.i, align 8
+  %.265.i216.i.i.i = load i64, ptr %sunkaddr255.i, align 8
+  %.17.i.i217.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i216.i.i.i, i64 %.158.i40.i.i.i)
+  %.19.i.i218.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i217.i.i.i)
+  %.304.i221.i.i.i = load i64, ptr %sunkaddr277.i, align 8
+  %.309.i224.i.i.i = load i64, ptr %sunkaddr279.i, align 8
+  %.311.i225.i.i.i = inttoptr i64 %.304.i221.i.i.i to ptr
+  %.312.i226.i.i.i = tail call i64 %.311.i225.i.i.i(i64 %.309.i224.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i218.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i56.i.i.i
 
-B2196.i.i.i:                                      ; preds = %B2110.i.i.i
-  %.941.i.i.i = add nsw i64 %.20.i, 56
-  %.942.i.i.i = inttoptr i64 %.941.i.i.i to ptr
-  %.943.i.i.i = load i64, ptr %.942.i.i.i, align 8
-  %.946.i.i.i = add nsw i64 %.20.i, 208
-  %.947.i.i.i = inttoptr i64 %.946.i.i.i to ptr
-  %.948.i.i.i = load i64, ptr %.947.i.i.i, align 8
-  %.949.i.i.i = inttoptr i64 %.943.i.i.i to ptr
-  %.950.i.i.i = tail call i64 %.949.i.i.i(i64 %.948.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.955.i.i.i = icmp eq i64 %.950.i.i.i, 0
-  br i1 %.955.i.i.i, label %B2462.i.i.i, label %B2356.i.i.i
+B1022.endif.i61.i.i.i:                            ; preds = %B1022.i56.i.i.i
+  %.22.i.i64.i.i.i = load i64, ptr %sunkaddr281.i, align 8
+  %.29.i.i67.i.i.i = load i64, ptr %sunkaddr283.i, align 8
+  %.30.i.i68.i.i.i = inttoptr i64 %.29.i.i67.i.i.i to ptr
+  %.31.i.i69.i.i.i = tail call i64 %.30.i.i68.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.not.i70.i.i.i = icmp eq i64 %.31.i.i69.i.i.i, %.22.i.i64.i.i.i
+  br i1 %.32.i.not.i70.i.i.i, label %B2110.i.i.i, label %B1066.i71.i.i.i
 
-B2356.i.i.i:                                      ; preds = %B2196.i.i.i
-  %.971.i.i.i = add nsw i64 %.20.i, 48
-  %.972.i.i.i = inttoptr i64 %.971.i.i.i to ptr
-  %.973.i.i.i = load i64, ptr %.972.i.i.i, align 8
-  %.975.i.i.i = inttoptr i64 %.973.i.i.i to ptr
-  %.976.i.i.i = tail call i64 %.975.i.i.i(i64 %.950.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B2110.i.i.i:                                      ; preds = %B1022.endif.i61.i.i.i, %B1066.i71.i.i.i, %B1752.endif.i.i.i, %B2026.i.i.i
+  %.9.i.i.i.i = add nsw i64 %.20.i, 256
+  %.10.i228.i.i.i = inttoptr i64 %.9.i.i.i.i to ptr
+  %.11.i229.i.i.i = load i64, ptr %.10.i228.i.i.i, align 8
+  %.12.i.i.i.i = icmp eq i64 %.11.i229.i.i.i, 0
+  br i1 %.12.i.i.i.i, label %B2208.i.i.i, label %B2110.endif.i.i.i
+
+B2148.i.i.i:                                      ; preds = %B2110.endif.i.i.i
+  %sunkaddr455.i.i.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr456.i.i.i = getelementptr i8, ptr %sunkaddr455.i.i.i, i64 256
+  store i64 0, ptr %sunkaddr456.i.i.i, align 8
+  br label %B2560.i.i.i
+
+B2208.i.i.i:                                      ; preds = %B2110.endif.i.i.i, %B2110.i.i.i
+  %.968.i.i.i = add nsw i64 %.20.i, 200
+  %.969.i.i.i = inttoptr i64 %.968.i.i.i to ptr
+  %.970.i.i.i = load i64, ptr %.969.i.i.i, align 8
+  %.971.i.i.i = inttoptr i64 %.970.i.i.i to ptr
+  %.972.i.i.i = load i64, ptr %.971.i.i.i, align 8
+  %.973.not.i.i.i = icmp eq i64 %.972.i.i.i, 0
+  br i1 %.973.not.i.i.i, label %B194.else.if.i.i, label %B2294.i.i.i
+
+B2294.i.i.i:                                      ; preds = %B2208.i.i.i
+  %.979.i.i.i = add nsw i64 %.20.i, 56
+  %.980.i.i.i = inttoptr i64 %.979.i.i.i to ptr
+  %.981.i.i.i = load i64, ptr %.980.i.i.i, align 8
+  %.984.i.i.i = add nsw i64 %.20.i, 208
+  %.985.i.i.i = inttoptr i64 %.984.i.i.i to ptr
+  %.986.i.i.i = load i64, ptr %.985.i.i.i, align 8
+  %.987.i.i.i = inttoptr i64 %.981.i.i.i to ptr
+  %.988.i.i.i = tail call i64 %.987.i.i.i(i64 %.986.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.993.i.i.i = icmp eq i64 %.988.i.i.i, 0
+  br i1 %.993.i.i.i, label %B2560.i.i.i, label %B2454.i.i.i
+
+B2454.i.i.i:                                      ; preds = %B2294.i.i.i
+  %.1009.i.i.i = add nsw i64 %.20.i, 48
+  %.1010.i.i.i = inttoptr i64 %.1009.i.i.i to ptr
+  %.1011.i.i.i = load i64, ptr %.1010.i.i.i, align 8
+  %.1013.i.i.i = inttoptr i64 %.1011.i.i.i to ptr
+  %.1014.i.i.i = tail call i64 %.1013.i.i.i(i64 %.988.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B194.else.if.i.i
 
-B2462.i.i.i:                                      ; preds = %B1594.thread.i.i.i, %B2196.i.i.i, %B1678.i.i.i
-  %.14.i216.i.i.i = load i64, ptr %sunkaddr275.i, align 8
-  %.9646.not.i.i.i.i = icmp slt i64 %.14.i216.i.i.i, 1
+B2560.i.i.i:                                      ; preds = %B1594.thread.i.i.i, %B2294.i.i.i, %B2148.i.i.i, %B1678.i.i.i
+  %.14.i241.i.i.i = load i64, ptr %sunkaddr287.i, align 8
+  %.9646.not.i.i.i.i = icmp slt i64 %.14.i241.i.i.i, 1
   br i1 %.9646.not.i.i.i.i, label %B548.i.i, label %B84.i.i.i.preheader.i
 
-B84.i.i.i.preheader.i:                            ; preds = %B2462.i.i.i
-  %sunkaddr272.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr273.i = getelementptr i8, ptr %sunkaddr272.i, i64 48
+B84.i.i.i.preheader.i:                            ; preds = %B2560.i.i.i
+  %sunkaddr284.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr285.i = getelementptr i8, ptr %sunkaddr284.i, i64 48
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
-  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i216.i.i.i, %B84.i.i.i.preheader.i ]
-  %lsr.iv.i217.i.i.i = phi i64 [ %lsr.iv.next.i221.i.i.i, %B234.i.i.i.i ], [ %.85.i.i.i, %B84.i.i.i.preheader.i ]
-  %.137.i218.i.i.i = inttoptr i64 %lsr.iv.i217.i.i.i to ptr
-  %.138.i219.i.i.i = load i64, ptr %.137.i218.i.i.i, align 8
-  %.143.not.i.i.i.i = icmp eq i64 %.138.i219.i.i.i, 0
+  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i241.i.i.i, %B84.i.i.i.preheader.i ]
+  %lsr.iv.i242.i.i.i = phi i64 [ %lsr.iv.next.i246.i.i.i, %B234.i.i.i.i ], [ %.85.i.i.i, %B84.i.i.i.preheader.i ]
+  %.137.i243.i.i.i = inttoptr i64 %lsr.iv.i242.i.i.i to ptr
+  %.138.i244.i.i.i = load i64, ptr %.137.i243.i.i.i, align 8
+  %.143.not.i.i.i.i = icmp eq i64 %.138.i244.i.i.i, 0
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr273.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr285.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
-  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i219.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i244.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
 
 B234.i.i.i.i:                                     ; preds = %B140.i.i.i.i, %B84.i.i.i.i
-  %lsr.iv.next.i221.i.i.i = add i64 %lsr.iv.i217.i.i.i, 8
+  %lsr.iv.next.i246.i.i.i = add i64 %lsr.iv.i242.i.i.i, 8
   %lsr.iv.next2.i.i.i.i = add nsw i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i222.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i222.i.i.i, label %B548.i.i, label %B84.i.i.i.i
+  %exitcond.not.i247.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i247.i.i.i, label %B548.i.i, label %B84.i.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   %unroll_iter.i.i.i = and i64 %.101.i.i.i, 9223372036854775804
@@ -24233,24 +24335,24 @@ B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   br i1 %lcmp.mod.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.preheader.i.i.i
 
 B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
-  %.189284286.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
-  %49 = shl i64 %.189284286.epil.init.i.i.i, 3
+  %.189289291.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
+  %49 = shl i64 %.189289291.epil.init.i.i.i, 3
   %50 = add nsw i64 %49, %.93.i.i7.i
   %51 = add nsw i64 %49, %.61.i.i3.i
   br label %B278.epil.i.i.i
 
 B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
-  %lsr.iv338.i.i.i = phi i64 [ %lsr.iv.next339.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
-  %lsr.iv336.i.i.i = phi i64 [ %lsr.iv.next337.i.i.i, %B278.epil.i.i.i ], [ %51, %B278.epil.preheader.i.i.i ]
-  %lsr.iv334.i.i.i = phi i64 [ %lsr.iv.next335.i.i.i, %B278.epil.i.i.i ], [ %50, %B278.epil.preheader.i.i.i ]
-  %.227.epil.i.i.i = inttoptr i64 %lsr.iv334.i.i.i to ptr
+  %lsr.iv365.i.i.i = phi i64 [ %lsr.iv.next366.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
+  %lsr.iv363.i.i.i = phi i64 [ %lsr.iv.next364.i.i.i, %B278.epil.i.i.i ], [ %51, %B278.epil.preheader.i.i.i ]
+  %lsr.iv361.i.i.i = phi i64 [ %lsr.iv.next362.i.i.i, %B278.epil.i.i.i ], [ %50, %B278.epil.preheader.i.i.i ]
+  %.227.epil.i.i.i = inttoptr i64 %lsr.iv361.i.i.i to ptr
   %.228.epil.i.i.i = load i64, ptr %.227.epil.i.i.i, align 8
-  %.229.epil.i.i.i = inttoptr i64 %lsr.iv336.i.i.i to ptr
+  %.229.epil.i.i.i = inttoptr i64 %lsr.iv363.i.i.i to ptr
   store i64 %.228.epil.i.i.i, ptr %.229.epil.i.i.i, align 8
-  %lsr.iv.next335.i.i.i = add i64 %lsr.iv334.i.i.i, 8
-  %lsr.iv.next337.i.i.i = add i64 %lsr.iv336.i.i.i, 8
-  %lsr.iv.next339.i.i.i = add nsw i64 %lsr.iv338.i.i.i, -1
-  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next339.i.i.i, 0
+  %lsr.iv.next362.i.i.i = add i64 %lsr.iv361.i.i.i, 8
+  %lsr.iv.next364.i.i.i = add i64 %lsr.iv363.i.i.i, 8
+  %lsr.iv.next366.i.i.i = add nsw i64 %lsr.iv365.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next366.i.i.i, 0
   br i1 %epil.iter.cmp.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.i.i.i
 
 B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i, %B142.i.i
@@ -24271,13 +24373,13 @@ B534.lr.ph.i.i.i:                                 ; preds = %B364.endif.i.i.i
   br label %B534.i.i11.i
 
 B864.endif.i.i.i:                                 ; preds = %B766.i.i.i, %B364.endif.i.i.i
-  %sunkaddr275.i = getelementptr i8, ptr %.19.i, i64 32
-  %.452.i.i.i = load i64, ptr %sunkaddr275.i, align 8
-  %sunkaddr421.i.i.i = getelementptr i8, ptr %.19.i, i64 72
-  %.465.i.i.i = load i64, ptr %sunkaddr421.i.i.i, align 8
+  %sunkaddr287.i = getelementptr i8, ptr %.19.i, i64 32
+  %.452.i.i.i = load i64, ptr %sunkaddr287.i, align 8
+  %sunkaddr462.i.i.i = getelementptr i8, ptr %.19.i, i64 72
+  %.465.i.i.i = load i64, ptr %sunkaddr462.i.i.i, align 8
   %.466.i.i.i = sub i64 %.465.i.i.i, %.452.i.i.i
-  %.553301.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
-  br i1 %.553301.not.i.i.i, label %B1692.i.i.i, label %B1064.lr.ph.i.i.i
+  %.553306.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
+  br i1 %.553306.not.i.i.i, label %B1692.i.i.i, label %B1064.lr.ph.i.i.i
 
 B1064.lr.ph.i.i.i:                                ; preds = %B864.endif.i.i.i
   %.455.i.i.i = add nsw i64 %.12.i, 40
@@ -24298,8 +24400,8 @@ B1064.lr.ph.i.i.i:                                ; preds = %B864.endif.i.i.i
 
 B1064.outer.i.i.i:                                ; preds = %B1064.lr.ph.i.i.i, %B1594.thread.i.i.i
   %55 = phi i1 [ true, %B1594.thread.i.i.i ], [ false, %B1064.lr.ph.i.i.i ]
-  %spec.1.2.0304.ph.i.i.i = phi i64 [ %.801255.i.i.i, %B1594.thread.i.i.i ], [ %.457.i.i.i, %B1064.lr.ph.i.i.i ]
-  %.559299302.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1594.thread.i.i.i ], [ 0, %B1064.lr.ph.i.i.i ]
+  %spec.1.2.0309.ph.i.i.i = phi i64 [ %.801282.i.i.i, %B1594.thread.i.i.i ], [ %.457.i.i.i, %B1064.lr.ph.i.i.i ]
+  %.559304307.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1594.thread.i.i.i ], [ 0, %B1064.lr.ph.i.i.i ]
   br label %B1064.i.i.i
 
 B1384.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
@@ -24307,7 +24409,7 @@ B1384.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434
   %.744.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
   br i1 %.744.i.i.i, label %B1594.thread.i.i.i, label %B1594.i.i.i
 
-B1752.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B1752.i.i.i
+B1752.endif.i.i.i:                                ; preds = %B1022.endif.i.i.i.i, %B1066.i.i.i.i, %B1752.i.i.i
   %.881.i.i.i = add nsw i64 %.20.i, 72
   %.882.i.i.i = inttoptr i64 %.881.i.i.i to ptr
   %.883.i.i.i = load i64, ptr %.882.i.i.i, align 8
@@ -24315,8 +24417,20 @@ B1752.endif.i.i.i:                                ; preds = %B1022.i.i.i.i, %B17
   %.885.i.i.i = tail call i64 %.884.i.i.i(i64 %.841.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B2110.i.i.i
 
+B2110.endif.i.i.i:                                ; preds = %B2110.i.i.i
+  %.20.i230.i.i.i = add nsw i64 %.20.i, 248
+  %.21.i231.i.i.i = inttoptr i64 %.20.i230.i.i.i to ptr
+  %.22.i.i.i.i = load i64, ptr %.21.i231.i.i.i, align 8
+  %.25.i232.i.i.i = add nsw i64 %.20.i, 240
+  %.28.i233.i.i.i = inttoptr i64 %.25.i232.i.i.i to ptr
+  %.29.i234.i.i.i = load i64, ptr %.28.i233.i.i.i, align 8
+  %.30.i235.i.i.i = inttoptr i64 %.29.i234.i.i.i to ptr
+  %.31.i236.i.i.i = tail call i64 %.30.i235.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i237.not.i.i.i = icmp eq i64 %.31.i236.i.i.i, %.22.i.i.i.i
+  br i1 %.32.i237.not.i.i.i, label %B2148.i.i.i, label %B2208.i.i.i
+
 B312.loopexit.i.i:                                ; preds = %B392.i.i.i
-  %.226.pre.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.226.pre.i.i = load i64, ptr %sunkaddr287.i, align 8
   br label %B312.i.i
 
 B312.i.i:                                         ; preds = %B194.else.if.i.i, %B312.loopexit.i.i
@@ -24333,8 +24447,8 @@ B312.i.i:                                         ; preds = %B194.else.if.i.i, %
   br i1 %.106151.not.i.i.i, label %B502.i.i, label %B58.i.i.preheader.i
 
 B58.i.i.preheader.i:                              ; preds = %B312.i.i
-  %sunkaddr278.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr278.i, i64 32
+  %sunkaddr290.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr291.i = getelementptr i8, ptr %sunkaddr290.i, i64 32
   br label %B58.i.i.i
 
 B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.i.preheader.i
@@ -24360,7 +24474,7 @@ B114.i.i.i:                                       ; preds = %B58.i.i.i
 
 B240.i.i.i:                                       ; preds = %B58.i.i.i
   %.181.i.i.i = xor i64 %.148.i13.i.i, -1
-  %.191.i15.i.i = load i64, ptr %sunkaddr279.i, align 8
+  %.191.i15.i.i = load i64, ptr %sunkaddr291.i, align 8
   %.193.i.i.i = inttoptr i64 %.191.i15.i.i to ptr
   %.194.i16.i.i = tail call i64 %.193.i.i.i(i64 %.181.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.199.i.i.i = icmp eq i64 %.194.i16.i.i, 0
@@ -24371,13 +24485,13 @@ B356.i.i.i:                                       ; preds = %B240.i.i.i
   br i1 %.217.i.i.i, label %B368.i.i.preheader.i, label %B514.i.i
 
 B368.i.i.preheader.i:                             ; preds = %B356.i.i.i
-  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr278.i, i64 48
+  %sunkaddr293.i = getelementptr i8, ptr %sunkaddr290.i, i64 48
   br label %B368.i.i.i
 
 B368.i.i.i:                                       ; preds = %B368.i.i.i, %B368.i.i.preheader.i
   %top.7.0.i.i.i = phi i64 [ %.222.i.i.i, %B368.i.i.i ], [ %top.5.0156.i.i.i, %B368.i.i.preheader.i ]
   %.222.i.i.i = add i64 %top.7.0.i.i.i, -8
-  %.229.i26.i.i = load i64, ptr %sunkaddr281.i, align 8
+  %.229.i26.i.i = load i64, ptr %sunkaddr293.i, align 8
   %.230.i.i.i = inttoptr i64 %.222.i.i.i to ptr
   %.231.i.i21.i = load i64, ptr %.230.i.i.i, align 8
   %.232.i.i.i = inttoptr i64 %.229.i26.i.i to ptr
@@ -24484,13 +24598,13 @@ B502.i.i:                                         ; preds = %B727.i.i.i, %B312.i
   br i1 %.260.i.i, label %B514.i.i, label %B548.i.i
 
 B514.i.i:                                         ; preds = %B198.i.i.i, %B368.i.i.i, %B502.i.i, %B356.i.i.i
-  %.14.i31.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.14.i31.i.i = load i64, ptr %sunkaddr287.i, align 8
   %.9646.not.i.i.i = icmp slt i64 %.14.i31.i.i, 1
   br i1 %.9646.not.i.i.i, label %B548.i.i, label %B84.i.i.preheader.i
 
 B84.i.i.preheader.i:                              ; preds = %B514.i.i
-  %sunkaddr284.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr285.i = getelementptr i8, ptr %sunkaddr284.i, i64 48
+  %sunkaddr296.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr297.i = getelementptr i8, ptr %sunkaddr296.i, i64 48
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
@@ -24502,7 +24616,7 @@ B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr285.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr297.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
   %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
@@ -24513,8 +24627,8 @@ B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.
   %exitcond.not.i38.i.i = icmp eq i64 %lsr.iv.next2.i37.i.i, 0
   br i1 %exitcond.not.i38.i.i, label %B548.i.i, label %B84.i.i.i
 
-B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234.i.i.i, %B514.i.i, %B502.i.i, %B2462.i.i.i
-  %result.3.0.i.i = phi i64 [ 0, %B514.i.i ], [ %.418.i.i.i, %B502.i.i ], [ 0, %B234.i.i.i ], [ 0, %B2462.i.i.i ], [ 0, %B234.i.i.i.i ]
+B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234.i.i.i, %B514.i.i, %B502.i.i, %B2560.i.i.i
+  %result.3.0.i.i = phi i64 [ 0, %B514.i.i ], [ %.418.i.i.i, %B502.i.i ], [ 0, %B234.i.i.i ], [ 0, %B2560.i.i.i ], [ 0, %B234.i.i.i.i ]
   %.12.i39.i.i = add nsw i64 %.20.i, 144
   %.13.i40.i.i = inttoptr i64 %.12.i39.i.i to ptr
   %.14.i41.i.i = load i64, ptr %.13.i40.i.i, align 8
@@ -24522,10 +24636,10 @@ B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234
   br i1 %.16.i.i18.i, label %B64.i.i.i, label %B122.i.i.i
 
 B64.i.i.i:                                        ; preds = %B548.i.i
-  %sunkaddr291.i.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr292.i.i = getelementptr i8, ptr %sunkaddr291.i.i, i64 160
-  store i64 0, ptr %sunkaddr292.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %sunkaddr303.i.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr304.i.i = getelementptr i8, ptr %sunkaddr303.i.i, i64 160
+  store i64 0, ptr %sunkaddr304.i.i, align 8
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i42.i.i = add nsw i64 %.20.i, 88
@@ -24533,18 +24647,18 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i19.i = load i64, ptr %.34.i43.i.i, align 8
   %.37.i.i20.i = inttoptr i64 %.35.i.i19.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i20.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
   %.52.i.i = icmp eq i64 %.107.sink.i.i.i, 0
   br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
-B194.else.if.i.i:                                 ; preds = %B2356.i.i.i, %B2110.i.i.i
-  %sunkaddr294.i.i = getelementptr i8, ptr %.19.i, i64 112
-  %.176.i.i = load i64, ptr %sunkaddr294.i.i, align 8
+B194.else.if.i.i:                                 ; preds = %B2454.i.i.i, %B2208.i.i.i
+  %sunkaddr306.i.i = getelementptr i8, ptr %.19.i, i64 112
+  %.176.i.i = load i64, ptr %sunkaddr306.i.i, align 8
   %.177.i13.i = add nsw i64 %.176.i.i, %.61.i.i3.i
-  %.21.i.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.21.i.i.i = load i64, ptr %sunkaddr287.i, align 8
   %.10364.not.i.i.i = icmp slt i64 %.21.i.i.i, 1
   br i1 %.10364.not.i.i.i, label %B312.i.i, label %B136.preheader.i.i.i
 
@@ -24552,8 +24666,8 @@ B136.preheader.i.i.i:                             ; preds = %B194.else.if.i.i
   %.12.i.i.i = add nsw i64 %.12.i, 40
   %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
   %.14.i.i14.i = load i64, ptr %.13.i.i.i, align 8
-  %sunkaddr286.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr287.i = getelementptr i8, ptr %sunkaddr286.i, i64 24
+  %sunkaddr298.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr299.i = getelementptr i8, ptr %sunkaddr298.i, i64 24
   br label %B136.i.i.i
 
 B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.preheader.i.i.i
@@ -24567,7 +24681,7 @@ B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.p
   br i1 %.149.not.i.i.i, label %B392.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr287.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr299.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
@@ -24588,7 +24702,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i17.i = icmp eq i64 %lsr.iv.next2.i.i16.i, 0
   br i1 %exitcond.not.i.i17.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B218.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B218.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.85.i, %B218.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -24609,7 +24723,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -24630,7 +24744,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -24699,7 +24813,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -24749,9 +24863,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -24768,48 +24882,51 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.19.i = add nsw i64 %a0, 16
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
-  %.11487.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.11487.not.i, label %_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  %.114107.not.i = icmp slt i64 %.15.i, 1
+  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
-  %sunkaddr.i = inttoptr i64 %a3 to ptr
-  %sunkaddr8.i = getelementptr i8, ptr %sunkaddr.i, i64 120
+  %sunkaddr12.i = inttoptr i64 %a3 to ptr
+  %sunkaddr37.i = getelementptr i8, ptr %sunkaddr12.i, i64 248
+  %sunkaddr11.i = getelementptr i8, ptr %sunkaddr12.i, i64 120
   %1 = inttoptr i64 %a2 to ptr
-  %sunkaddr10.i = getelementptr i8, ptr %1, i64 8
-  %sunkaddr12.i = getelementptr i8, ptr %1, i64 16
-  %sunkaddr14.i = getelementptr i8, ptr %1, i64 24
-  %sunkaddr16.i = getelementptr i8, ptr %1, i64 32
-  %sunkaddr18.i = getelementptr i8, ptr %sunkaddr.i, i64 104
-  %sunkaddr20.i = getelementptr i8, ptr %1, i64 40
-  %sunkaddr22.i = getelementptr i8, ptr %sunkaddr.i, i64 112
-  %sunkaddr24.i = getelementptr i8, ptr %1, i64 48
-  %sunkaddr28.i = getelementptr i8, ptr %sunkaddr.i, i64 96
-  %sunkaddr30.i = getelementptr i8, ptr %sunkaddr.i, i64 128
+  %sunkaddr15.i = getelementptr i8, ptr %1, i64 8
+  %sunkaddr17.i = getelementptr i8, ptr %1, i64 16
+  %sunkaddr19.i = getelementptr i8, ptr %1, i64 24
+  %sunkaddr21.i = getelementptr i8, ptr %1, i64 32
+  %sunkaddr23.i = getelementptr i8, ptr %sunkaddr12.i, i64 104
+  %sunkaddr25.i = getelementptr i8, ptr %1, i64 40
+  %sunkaddr27.i = getelementptr i8, ptr %sunkaddr12.i, i64 112
+  %sunkaddr29.i = getelementptr i8, ptr %1, i64 48
+  %sunkaddr33.i = getelementptr i8, ptr %sunkaddr12.i, i64 96
+  %sunkaddr35.i = getelementptr i8, ptr %sunkaddr12.i, i64 128
+  %sunkaddr13.i = getelementptr i8, ptr %sunkaddr12.i, i64 256
+  %sunkaddr39.i = getelementptr i8, ptr %sunkaddr12.i, i64 240
   br label %B150.i
 
-B150.i:                                           ; preds = %B1022.i, %B150.lr.ph.i
-  %at.3.090.i = phi i64 [ %.28.i, %B150.lr.ph.i ], [ %.354.i, %B1022.i ]
-  %.1138389.i = phi i64 [ %.15.i, %B150.lr.ph.i ], [ %.123.i, %B1022.i ]
-  %.123.i = add nsw i64 %.1138389.i, -1
-  %.153.i = inttoptr i64 %at.3.090.i to ptr
+B150.i:                                           ; preds = %B1066.i, %B150.lr.ph.i
+  %at.3.0110.i = phi i64 [ %.28.i, %B150.lr.ph.i ], [ %.400.i, %B1066.i ]
+  %.11399109.i = phi i64 [ %.15.i, %B150.lr.ph.i ], [ %.123.i, %B1066.i ]
+  %.123.i = add nsw i64 %.11399109.i, -1
+  %.153.i = inttoptr i64 %at.3.0110.i to ptr
   %.154.i = load i64, ptr %.153.i, align 8
   %arg.steps.fr.i.i = freeze i64 %.154.i
-  %.156.i = add nsw i64 %at.3.090.i, 8
+  %.156.i = add nsw i64 %at.3.0110.i, 8
   %.157.i = inttoptr i64 %.156.i to ptr
   %.158.i = load i64, ptr %.157.i, align 8
-  %.160.i = add nsw i64 %at.3.090.i, 16
+  %.160.i = add nsw i64 %at.3.0110.i, 16
   %.161.i = inttoptr i64 %.160.i to ptr
   %.162.i = load i64, ptr %.161.i, align 8
-  %.164.i = add nsw i64 %at.3.090.i, 24
+  %.164.i = add nsw i64 %at.3.0110.i, 24
   %.165.i = inttoptr i64 %.164.i to ptr
   %.166.i = load i64, ptr %.165.i, align 8
-  %.202.i = add nsw i64 %at.3.090.i, 32
+  %.202.i = add nsw i64 %at.3.0110.i, 32
   %.208.not.i = icmp eq i64 %.162.i, 0
   br i1 %.208.not.i, label %B980.i, label %B336.i
 
 B336.i:                                           ; preds = %B150.i
-  %.214.i = load i64, ptr %sunkaddr8.i, align 8
+  %.214.i = load i64, ptr %sunkaddr11.i, align 8
   %.215.i = icmp sgt i64 %.214.i, 1
   br i1 %.215.i, label %B398.endif.i, label %B980.i
 
@@ -24978,32 +25095,136 @@ B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   br i1 %exitcond.not3.i.i, label %B1022.i, label %B26.us.i.i
 
 B1022.i:                                          ; preds = %B86.B566_crit_edge.us.i.i, %B518.us.us.i.i, %B398.endif.i, %B26.preheader.i.i, %B980.i
-  %.350.i = shl nsw i64 %.166.i, 3
-  %.354.i = add nsw i64 %.350.i, %.202.i
-  %.114.i = icmp samesign ugt i64 %.1138389.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  %.11.i.i = load i64, ptr %sunkaddr13.i, align 8
+  %.12.i.i = icmp eq i64 %.11.i.i, 0
+  br i1 %.12.i.i, label %B1066.i, label %B1022.endif.i
+
+B1066.i:                                          ; preds = %B1022.endif.i, %B1022.i
+  %.396.i = shl nsw i64 %.166.i, 3
+  %.400.i = add nsw i64 %.396.i, %.202.i
+  %.114.i = icmp samesign ugt i64 %.11399109.i, 1
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B398.endif.i:                                     ; preds = %B336.i
   store i64 %.202.i, ptr %1, align 8
-  store i64 %arg.steps.fr.i.i, ptr %sunkaddr10.i, align 8
-  store i64 %.158.i, ptr %sunkaddr12.i, align 8
-  store i64 %a1, ptr %sunkaddr14.i, align 8
-  store i64 %.21.i, ptr %sunkaddr16.i, align 8
-  %.249.i = load i64, ptr %sunkaddr18.i, align 8
-  store i64 %.249.i, ptr %sunkaddr20.i, align 8
-  %.258.i = load i64, ptr %sunkaddr22.i, align 8
-  store i64 %.258.i, ptr %sunkaddr24.i, align 8
-  %.265.i = load i64, ptr %sunkaddr8.i, align 8
+  store i64 %arg.steps.fr.i.i, ptr %sunkaddr15.i, align 8
+  store i64 %.158.i, ptr %sunkaddr17.i, align 8
+  store i64 %a1, ptr %sunkaddr19.i, align 8
+  store i64 %.21.i, ptr %sunkaddr21.i, align 8
+  %.249.i = load i64, ptr %sunkaddr23.i, align 8
+  store i64 %.249.i, ptr %sunkaddr25.i, align 8
+  %.258.i = load i64, ptr %sunkaddr27.i, align 8
+  store i64 %.258.i, ptr %sunkaddr29.i, align 8
+  %.265.i = load i64, ptr %sunkaddr11.i, align 8
   %.17.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i, i64 %.158.i)
   %.19.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i, i64 %.17.i.i)
-  %.304.i = load i64, ptr %sunkaddr28.i, align 8
-  %.309.i = load i64, ptr %sunkaddr30.i, align 8
+  %.304.i = load i64, ptr %sunkaddr33.i, align 8
+  %.309.i = load i64, ptr %sunkaddr35.i, align 8
   %.311.i = inttoptr i64 %.304.i to ptr
   %.312.i = tail call i64 %.311.i(i64 %.309.i, i64 %a2, i64 %.19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i
 
-_ZN6nbgrad7runtime6native3runB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1022.i, %0
+B1022.endif.i:                                    ; preds = %B1022.i
+  %.22.i.i = load i64, ptr %sunkaddr37.i, align 8
+  %.29.i.i = load i64, ptr %sunkaddr39.i, align 8
+  %.30.i.i = inttoptr i64 %.29.i.i to ptr
+  %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+
+_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
+}
+;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
+define internal i64 @native(i64 %a0) alwaysinline {
+  %.9.i = add nsw i64 %a0, 240
+  %.10.i = inttoptr i64 %.9.i to ptr
+  %.11.i = load i64, ptr %.10.i, align 8
+  %.12.i = inttoptr i64 %.11.i to ptr
+  %.13.i = tail call i64 %.12.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.16.i = add nsw i64 %a0, 248
+  %.17.i = inttoptr i64 %.16.i to ptr
+  %.18.i = load i64, ptr %.17.i, align 8
+  %.19.not.i = icmp eq i64 %.13.i, %.18.i
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+
+common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
+  %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
+  %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
+  %.131.i = load i64, ptr %.pre24.sink.i, align 8
+  br label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+
+B158.i:                                           ; preds = %0
+  %.27.i = add nsw i64 %a0, 264
+  %.28.i = inttoptr i64 %.27.i to ptr
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.30.not.i = icmp eq i64 %.29.i, 0
+  br i1 %.30.not.i, label %B658.i, label %B218.i
+
+B218.i:                                           ; preds = %B158.i
+  %.34.i = add nsw i64 %a0, 280
+  %.42.i = add nsw i64 %a0, 272
+  %.43.i = inttoptr i64 %.42.i to ptr
+  %.44.i = load i64, ptr %.43.i, align 8
+  %.45.i = inttoptr i64 %.29.i to ptr
+  %.46.i = tail call i64 %.45.i(i64 %.44.i, i64 %.34.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.47.i = inttoptr i64 %.34.i to ptr
+  %.48.i = load i64, ptr %.47.i, align 8
+  %.49.i = mul nsw i64 %.48.i, 1000000000
+  %.52.i = add nsw i64 %a0, 288
+  %.53.i = inttoptr i64 %.52.i to ptr
+  %.54.i = load i64, ptr %.53.i, align 8
+  %.55.i = add nsw i64 %.49.i, %.54.i
+  %.61.i = add nsw i64 %a0, 296
+  %.62.i = inttoptr i64 %.61.i to ptr
+  %.63.i = load i64, ptr %.62.i, align 8
+  %.65.i = sub nsw i64 %.55.i, %.63.i
+  %.66.i = icmp slt i64 %.65.i, 20000000
+  br i1 %.66.i, label %B552.i, label %B604.i
+
+B552.i:                                           ; preds = %B218.i
+  %.72.i = add nsw i64 %a0, 256
+  br label %common.ret.sink.split.i
+
+B604.i:                                           ; preds = %B218.i
+  %sunkaddr.i = inttoptr i64 %a0 to ptr
+  %sunkaddr1.i = getelementptr i8, ptr %sunkaddr.i, i64 296
+  store i64 %.55.i, ptr %sunkaddr1.i, align 8
+  br label %B658.i
+
+B658.i:                                           ; preds = %B604.i, %B158.i
+  %.90.i = add nsw i64 %a0, 216
+  %.91.i = inttoptr i64 %.90.i to ptr
+  %.92.i = load i64, ptr %.91.i, align 8
+  %.93.i = inttoptr i64 %.92.i to ptr
+  %.94.i = tail call i64 %.93.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.100.i = add nsw i64 %a0, 232
+  %.101.i = inttoptr i64 %.100.i to ptr
+  %.102.i = load i64, ptr %.101.i, align 8
+  %.103.i = inttoptr i64 %.102.i to ptr
+  %.104.i = tail call i64 %.103.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.105.i = and i64 %.104.i, 4294967295
+  %.106.not.i = icmp eq i64 %.105.i, 0
+  %.pre.i = add nsw i64 %a0, 256
+  br i1 %.106.not.i, label %B914.i, label %B860.i
+
+B860.i:                                           ; preds = %B658.i
+  %1 = inttoptr i64 %.pre.i to ptr
+  store i64 1, ptr %1, align 8
+  br label %B914.i
+
+B914.i:                                           ; preds = %B860.i, %B658.i
+  %.116.i = add nsw i64 %a0, 224
+  %.117.i = inttoptr i64 %.116.i to ptr
+  %.118.i = load i64, ptr %.117.i, align 8
+  %.120.i = and i64 %.94.i, 4294967295
+  %.123.i = inttoptr i64 %.118.i to ptr
+  %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %common.ret.sink.split.i
+
+_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+  %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
+  ret i64 %.131.sink.i
 }
 ;; nbgrad.runtime.turns.run_turns(int64,int64,int64,int64)int64 nbgrad.runtime.turns -
 declare i64 @llvm.smax.i64(i64, i64)
@@ -25027,8 +25248,8 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.48.i = add nsw i64 %a1, 40
   %.49.i = inttoptr i64 %.48.i to ptr
   %.50.i = load i64, ptr %.49.i, align 8
-  %.135336.not.i = icmp slt i64 %.50.i, 1
-  br i1 %.135336.not.i, label %B420.i, label %B334.preheader.i
+  %.135365.not.i = icmp slt i64 %.50.i, 1
+  br i1 %.135365.not.i, label %B420.i, label %B334.preheader.i
 
 B334.preheader.i:                                 ; preds = %0
   %xtraiter.i = and i64 %.50.i, 3
@@ -25040,10 +25261,10 @@ B334.preheader.new.i:                             ; preds = %B334.preheader.i
   br label %B334.i
 
 B334.i:                                           ; preds = %B334.i, %B334.preheader.new.i
-  %lsr.iv36.i = phi i64 [ %lsr.iv.next37.i, %B334.i ], [ 0, %B334.preheader.new.i ]
-  %.141335337.i = phi i64 [ %.148.3.i, %B334.i ], [ 0, %B334.preheader.new.i ]
-  %2 = add i64 %lsr.iv36.i, %.37.i
-  %3 = add i64 %lsr.iv36.i, %.45.i
+  %lsr.iv33.i = phi i64 [ %lsr.iv.next34.i, %B334.i ], [ 0, %B334.preheader.new.i ]
+  %.141364366.i = phi i64 [ %.148.3.i, %B334.i ], [ 0, %B334.preheader.new.i ]
+  %2 = add i64 %lsr.iv33.i, %.37.i
+  %3 = add i64 %lsr.iv33.i, %.45.i
   %.179.i = inttoptr i64 %3 to ptr
   %.180.i = load i64, ptr %.179.i, align 8
   %.181.i = inttoptr i64 %2 to ptr
@@ -25060,14 +25281,14 @@ B334.i:                                           ; preds = %B334.i, %B334.prehe
   %.180.2.i = load i64, ptr %.179.2.i, align 8
   %.181.2.i = inttoptr i64 %6 to ptr
   store i64 %.180.2.i, ptr %.181.2.i, align 8
-  %.148.3.i = add nuw nsw i64 %.141335337.i, 4
+  %.148.3.i = add nuw nsw i64 %.141364366.i, 4
   %8 = add i64 %2, 24
   %9 = add i64 %3, 24
   %.179.3.i = inttoptr i64 %9 to ptr
   %.180.3.i = load i64, ptr %.179.3.i, align 8
   %.181.3.i = inttoptr i64 %8 to ptr
   store i64 %.180.3.i, ptr %.181.3.i, align 8
-  %lsr.iv.next37.i = add nuw i64 %lsr.iv36.i, 32
+  %lsr.iv.next34.i = add nuw i64 %lsr.iv33.i, 32
   %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.148.3.i
   br i1 %niter.ncmp.3.i, label %B420.loopexit.unr-lcssa.i, label %B334.i
 
@@ -25076,24 +25297,24 @@ B420.loopexit.unr-lcssa.i:                        ; preds = %B334.i
   br i1 %lcmp.mod.not.i, label %B420.i, label %B334.epil.preheader.i
 
 B334.epil.preheader.i:                            ; preds = %B420.loopexit.unr-lcssa.i, %B334.preheader.i
-  %.141335337.epil.init.i = phi i64 [ 0, %B334.preheader.i ], [ %unroll_iter.i, %B420.loopexit.unr-lcssa.i ]
-  %10 = shl i64 %.141335337.epil.init.i, 3
+  %.141364366.epil.init.i = phi i64 [ 0, %B334.preheader.i ], [ %unroll_iter.i, %B420.loopexit.unr-lcssa.i ]
+  %10 = shl i64 %.141364366.epil.init.i, 3
   %11 = add nsw i64 %10, %.45.i
   %12 = add nsw i64 %10, %.37.i
   br label %B334.epil.i
 
 B334.epil.i:                                      ; preds = %B334.epil.i, %B334.epil.preheader.i
-  %lsr.iv34.i = phi i64 [ %lsr.iv.next35.i, %B334.epil.i ], [ %xtraiter.i, %B334.epil.preheader.i ]
-  %lsr.iv32.i = phi i64 [ %lsr.iv.next33.i, %B334.epil.i ], [ %12, %B334.epil.preheader.i ]
-  %lsr.iv30.i = phi i64 [ %lsr.iv.next31.i, %B334.epil.i ], [ %11, %B334.epil.preheader.i ]
-  %.179.epil.i = inttoptr i64 %lsr.iv30.i to ptr
+  %lsr.iv31.i = phi i64 [ %lsr.iv.next32.i, %B334.epil.i ], [ %xtraiter.i, %B334.epil.preheader.i ]
+  %lsr.iv29.i = phi i64 [ %lsr.iv.next30.i, %B334.epil.i ], [ %12, %B334.epil.preheader.i ]
+  %lsr.iv27.i = phi i64 [ %lsr.iv.next28.i, %B334.epil.i ], [ %11, %B334.epil.preheader.i ]
+  %.179.epil.i = inttoptr i64 %lsr.iv27.i to ptr
   %.180.epil.i = load i64, ptr %.179.epil.i, align 8
-  %.181.epil.i = inttoptr i64 %lsr.iv32.i to ptr
+  %.181.epil.i = inttoptr i64 %lsr.iv29.i to ptr
   store i64 %.180.epil.i, ptr %.181.epil.i, align 8
-  %lsr.iv.next31.i = add i64 %lsr.iv30.i, 8
-  %lsr.iv.next33.i = add i64 %lsr.iv32.i, 8
-  %lsr.iv.next35.i = add nsw i64 %lsr.iv34.i, -1
-  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next35.i, 0
+  %lsr.iv.next28.i = add i64 %lsr.iv27.i, 8
+  %lsr.iv.next30.i = add i64 %lsr.iv29.i, 8
+  %lsr.iv.next32.i = add nsw i64 %lsr.iv31.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next32.i, 0
   br i1 %epil.iter.cmp.not.i, label %B420.i, label %B334.epil.i
 
 B420.i:                                           ; preds = %B334.epil.i, %B420.loopexit.unr-lcssa.i, %0
@@ -25107,7 +25328,7 @@ B420.i:                                           ; preds = %B334.epil.i, %B420.
   %.203.i = inttoptr i64 %.202.i to ptr
   %.204.i = load i64, ptr %.203.i, align 8
   %.205.i = shl i64 %.204.i, 5
-  %.207.i = add i64 %a1, 136
+  %.207.i = add i64 %a1, 152
   %.209.i = add i64 %.205.i, %.207.i
   %.216.i = add nsw i64 %a1, 72
   %.217.i = inttoptr i64 %.216.i to ptr
@@ -25122,41 +25343,41 @@ B420.i:                                           ; preds = %B334.epil.i, %B420.
   br i1 %.236.i, label %B754.i, label %B420.B1334.endif_crit_edge.i
 
 B420.B1334.endif_crit_edge.i:                     ; preds = %B420.i
-  %.pre385.i = add nsw i64 %.16.i, -1
+  %.pre420.i = add nsw i64 %.16.i, -1
   br label %B1334.endif.i
 
 B754.i:                                           ; preds = %B420.i
-  %sunkaddr38.i = getelementptr i8, ptr %.15.i, i64 8
-  %.254.i = load i64, ptr %sunkaddr38.i, align 8
+  %sunkaddr35.i = getelementptr i8, ptr %.15.i, i64 8
+  %.254.i = load i64, ptr %sunkaddr35.i, align 8
   %.255.not.i = icmp eq i64 %.254.i, 0
   %.258.i = add nsw i64 %.16.i, -1
   %spec.select.i = select i1 %.255.not.i, i64 0, i64 %.258.i
   %.280.i = add nsw i64 %a1, 120
   %.281.i = inttoptr i64 %.280.i to ptr
   %.282.i = load i64, ptr %.281.i, align 8
-  %.362342.not.i = icmp slt i64 %.282.i, 1
-  br i1 %.362342.not.i, label %B1334.endif.i, label %B988.lr.ph.i
+  %.362371.not.i = icmp slt i64 %.282.i, 1
+  br i1 %.362371.not.i, label %B1334.endif.i, label %B988.lr.ph.i
 
 B988.lr.ph.i:                                     ; preds = %B754.i
   %.241.i = add nsw i64 %a1, 80
   %.242.i = inttoptr i64 %.241.i to ptr
   %.243.i = load i64, ptr %.242.i, align 8
   %.244.i = mul i64 %.243.i, 24
-  %13 = add i64 %a1, 152
+  %13 = add i64 %a1, 168
   %14 = add i64 %13, %.205.i
   %15 = add i64 %14, %.219.i
   %16 = add i64 %15, %.244.i
   %17 = add nuw i64 %.282.i, 1
-  %sunkaddr40.i = getelementptr i8, ptr %.15.i, i64 96
+  %sunkaddr37.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B988.i
 
 B988.i:                                           ; preds = %B988.i, %B988.lr.ph.i
-  %lsr.iv28.i = phi i64 [ %17, %B988.lr.ph.i ], [ %lsr.iv.next29.i, %B988.i ]
-  %lsr.iv26.i = phi i64 [ %16, %B988.lr.ph.i ], [ %lsr.iv.next27.i, %B988.i ]
-  %18 = add i64 %lsr.iv26.i, -16
-  %.403.i = inttoptr i64 %lsr.iv26.i to ptr
+  %lsr.iv25.i = phi i64 [ %17, %B988.lr.ph.i ], [ %lsr.iv.next26.i, %B988.i ]
+  %lsr.iv23.i = phi i64 [ %16, %B988.lr.ph.i ], [ %lsr.iv.next24.i, %B988.i ]
+  %18 = add i64 %lsr.iv23.i, -16
+  %.403.i = inttoptr i64 %lsr.iv23.i to ptr
   %.404.i = load i64, ptr %.403.i, align 8
-  %19 = add i64 %lsr.iv26.i, -8
+  %19 = add i64 %lsr.iv23.i, -8
   %.408.i = inttoptr i64 %19 to ptr
   %.409.i = load i64, ptr %.408.i, align 8
   %.410.i = shl nsw i64 %.409.i, 3
@@ -25171,36 +25392,51 @@ B988.i:                                           ; preds = %B988.i, %B988.lr.ph
   %.422.i = load i64, ptr %.421.i, align 8
   %.424.i = mul nsw i64 %.404.i, %spec.select.i
   %.425.i = add nsw i64 %.422.i, %.424.i
-  %.430.i = load i64, ptr %sunkaddr40.i, align 8
+  %.430.i = load i64, ptr %sunkaddr37.i, align 8
   %.431.i = inttoptr i64 %.430.i to ptr
   %.432.i = tail call i64 %.431.i(i64 %.425.i, i64 %.414.i, i64 %.404.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next27.i = add i64 %lsr.iv26.i, 24
-  %lsr.iv.next29.i = add i64 %lsr.iv28.i, -1
-  %.362.i = icmp samesign ugt i64 %lsr.iv.next29.i, 1
+  %lsr.iv.next24.i = add i64 %lsr.iv23.i, 24
+  %lsr.iv.next26.i = add i64 %lsr.iv25.i, -1
+  %.362.i = icmp samesign ugt i64 %lsr.iv.next26.i, 1
   br i1 %.362.i, label %B988.i, label %B1334.endif.i
 
-B1418.i:                                          ; preds = %B1334.endif.i, %B2342.i
-  %.542359.i = phi i64 [ %.549.i, %B2342.i ], [ 0, %B1334.endif.i ]
-  %exitcond383.not.i = icmp eq i64 %.542359.i, %..16.i
-  br i1 %exitcond383.not.i, label %B2532.i, label %B1420.i
+B1470.i:                                          ; preds = %B1334.endif.i, %B2576.i
+  %.550389.i = phi i64 [ 0, %B1334.endif.i ], [ %.557.i, %B2576.i ]
+  %look.3.0.i = phi i64 [ %.459.i, %B1334.endif.i ], [ %look.4.1.i, %B2576.i ]
+  %exitcond418.not.i = icmp eq i64 %.550389.i, %..16.i
+  br i1 %exitcond418.not.i, label %B2766.i, label %B1472.i
 
-B1420.i:                                          ; preds = %B1418.i
-  %.549.i = add nuw i64 %.542359.i, 1
-  %.588.i = load i64, ptr %sunkaddr42.i, align 8
-  %.589.not.i = icmp eq i64 %.588.i, 0
-  %20 = xor i64 %.542359.i, -1
-  %.594.i = add i64 %.16.i, %20
-  %step.2.1.i = select i1 %.589.not.i, i64 1, i64 -1
-  %at.3.1.i = select i1 %.589.not.i, i64 %.542359.i, i64 %.594.i
-  %.26.i.i = icmp eq i64 %.542359.i, 0
+B1472.i:                                          ; preds = %B1470.i
+  %.557.i = add nuw i64 %.550389.i, 1
+  %.586.i = add nsw i64 %look.3.0.i, -1
+  %.592.i = icmp eq i64 %.586.i, 0
+  br i1 %.592.i, label %B1496.i, label %B1656.i
+
+B1496.i:                                          ; preds = %B1472.i
+  %.598.i = load i64, ptr %sunkaddr39.i, align 8
+  %.605.i = load i64, ptr %sunkaddr41.i, align 8
+  %.607.i = inttoptr i64 %.605.i to ptr
+  %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.609.not.i = icmp eq i64 %.608.i, 0
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+
+B1656.i:                                          ; preds = %B1496.i, %B1472.i
+  %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
+  %.648.i = load i64, ptr %sunkaddr43.i, align 8
+  %.649.not.i = icmp eq i64 %.648.i, 0
+  %20 = xor i64 %.550389.i, -1
+  %.654.i = add i64 %.16.i, %20
+  %step.2.1.i = select i1 %.649.not.i, i64 1, i64 -1
+  %at.3.1.i = select i1 %.649.not.i, i64 %.550389.i, i64 %.654.i
+  %.26.i.i = icmp eq i64 %.550389.i, 0
   %"$phi144.0.2.0.in.in.v.i.i" = select i1 %.26.i.i, i64 64, i64 128
   %"$phi144.0.2.0.in.in.i.i" = add nsw i64 %"$phi144.0.2.0.in.in.v.i.i", %a1
   %"$phi144.0.2.0.in.i.i" = inttoptr i64 %"$phi144.0.2.0.in.in.i.i" to ptr
   %"$phi144.0.2.0.i.i" = load i64, ptr %"$phi144.0.2.0.in.i.i", align 8
   %.13968.not.i.i = icmp slt i64 %"$phi144.0.2.0.i.i", 1
-  br i1 %.13968.not.i.i, label %B1510.endif.endif.i, label %B178.lr.ph.i.i
+  br i1 %.13968.not.i.i, label %B1744.endif.endif.i, label %B178.lr.ph.i.i
 
-B178.lr.ph.i.i:                                   ; preds = %B1420.i
+B178.lr.ph.i.i:                                   ; preds = %B1656.i
   %21 = add nuw i64 %"$phi144.0.2.0.i.i", 1
   br i1 %.26.i.i, label %B178.us.i.i, label %B178.i.i
 
@@ -25228,7 +25464,7 @@ B178.us.i.i:                                      ; preds = %B178.lr.ph.i.i, %B1
   %.239.us.i.i = add nsw i64 %spec.2.071.us.i.i, 32
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
   %.139.us.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i, 1
-  br i1 %.139.us.i.i, label %B178.us.i.i, label %B1510.endif.endif.i
+  br i1 %.139.us.i.i, label %B178.us.i.i, label %B1744.endif.endif.i
 
 B178.i.i:                                         ; preds = %B178.lr.ph.i.i, %B450.i.i
   %lsr.iv10.i.i = phi i64 [ %lsr.iv.next11.i.i, %B450.i.i ], [ %21, %B178.lr.ph.i.i ]
@@ -25271,219 +25507,224 @@ B450.i.i:                                         ; preds = %B408.i.i, %B256.i.i
   %lsr.iv.next9.i.i = add i64 %lsr.iv8.i.i, 32
   %lsr.iv.next11.i.i = add i64 %lsr.iv10.i.i, -1
   %.139.i.i = icmp samesign ugt i64 %lsr.iv.next11.i.i, 1
-  br i1 %.139.i.i, label %B178.i.i, label %B1510.endif.endif.i
+  br i1 %.139.i.i, label %B178.i.i, label %B1744.endif.endif.i
 
-B1634.i:                                          ; preds = %B1634.lr.ph.i, %B2242.i
-  %lsr.iv24.i = phi i64 [ %lsr.iv.next25.i, %B2242.i ], [ %.638.i, %B1634.lr.ph.i ]
-  %spec.7.1353.i = phi i64 [ %.888.i, %B2242.i ], [ %.209.i, %B1634.lr.ph.i ]
-  %26 = add i64 %spec.7.1353.i, 8
-  %.760.i = inttoptr i64 %26 to ptr
-  %.761.i = load i64, ptr %.760.i, align 8
-  %27 = add i64 %spec.7.1353.i, 24
-  %.765.i = inttoptr i64 %27 to ptr
-  %.766.i = load i64, ptr %.765.i, align 8
-  %28 = add i64 %spec.7.1353.i, 16
-  %.776.i = inttoptr i64 %28 to ptr
-  %.777.i = load i64, ptr %.776.i, align 8
-  %.778.i = icmp sgt i64 %.777.i, -1
-  br i1 %.778.i, label %B1800.i, label %B1904.i
+B1868.i:                                          ; preds = %B1868.lr.ph.i, %B2476.i
+  %lsr.iv21.i = phi i64 [ %lsr.iv.next22.i, %B2476.i ], [ %.698.i, %B1868.lr.ph.i ]
+  %spec.7.1382.i = phi i64 [ %.948.i, %B2476.i ], [ %.209.i, %B1868.lr.ph.i ]
+  %26 = add i64 %spec.7.1382.i, 8
+  %.820.i = inttoptr i64 %26 to ptr
+  %.821.i = load i64, ptr %.820.i, align 8
+  %27 = add i64 %spec.7.1382.i, 24
+  %.825.i = inttoptr i64 %27 to ptr
+  %.826.i = load i64, ptr %.825.i, align 8
+  %28 = add i64 %spec.7.1382.i, 16
+  %.836.i = inttoptr i64 %28 to ptr
+  %.837.i = load i64, ptr %.836.i, align 8
+  %.838.i = icmp sgt i64 %.837.i, -1
+  br i1 %.838.i, label %B2034.i, label %B2138.i
 
-B1800.i:                                          ; preds = %B1634.i
-  %.787.i = shl nsw i64 %.777.i, 3
-  %.789.i = add nsw i64 %.787.i, %a0
-  %.790.i = inttoptr i64 %.789.i to ptr
-  %.791.i = load i64, ptr %.790.i, align 8
-  %.794.i = mul nsw i64 %.761.i, %at.3.1.i
-  %.797.i = add nsw i64 %.791.i, %.794.i
-  br label %B2242.i
+B2034.i:                                          ; preds = %B1868.i
+  %.847.i = shl nsw i64 %.837.i, 3
+  %.849.i = add nsw i64 %.847.i, %a0
+  %.850.i = inttoptr i64 %.849.i to ptr
+  %.851.i = load i64, ptr %.850.i, align 8
+  %.854.i = mul nsw i64 %.821.i, %at.3.1.i
+  %.857.i = add nsw i64 %.851.i, %.854.i
+  br label %B2476.i
 
-B1904.i:                                          ; preds = %B1634.i
-  %.803.i = icmp sgt i64 %.766.i, -1
-  br i1 %.803.i, label %B1934.i, label %B1996.i
+B2138.i:                                          ; preds = %B1868.i
+  %.863.i = icmp sgt i64 %.826.i, -1
+  br i1 %.863.i, label %B2168.i, label %B2230.i
 
-B1934.i:                                          ; preds = %B1904.i
-  %.811.i = shl nsw i64 %.766.i, 3
-  %.815.i = add nsw i64 %.811.i, %a0
-  %.816.i = inttoptr i64 %.815.i to ptr
-  %.817.i = load i64, ptr %.816.i, align 8
-  %.822.i = mul nsw i64 %.761.i, %.820.i
-  %.825.i = add nsw i64 %.817.i, %.822.i
-  br label %B2242.i
-
-B1996.i:                                          ; preds = %B1904.i
-  %29 = add i64 %spec.7.1353.i, 32
-  %.834.i = inttoptr i64 %29 to ptr
-  %.835.i = load i64, ptr %.834.i, align 8
-  %.836.i = icmp sgt i64 %.835.i, -1
-  %or.cond328.i = select i1 %.836.i, i1 %35, i1 false
-  br i1 %or.cond328.i, label %B2074.i, label %B2166.i
-
-B2074.i:                                          ; preds = %B1996.i
-  %.850.i = shl nsw i64 %.835.i, 3
-  %.852.i = add nsw i64 %.850.i, %a0
-  %.853.i = inttoptr i64 %.852.i to ptr
-  %.854.i = load i64, ptr %.853.i, align 8
-  br label %B2242.i
-
-B2166.i:                                          ; preds = %B1996.i
-  %30 = add i64 %spec.7.1353.i, 40
-  %.861.i = inttoptr i64 %30 to ptr
-  %.862.i = load i64, ptr %.861.i, align 8
-  %.868.i = select i1 %34, i64 %.761.i, i64 0
-  %.864.i = add i64 %.868.i, %.37.i
-  %.871.i = add i64 %.864.i, %.862.i
-  br label %B2242.i
-
-B2242.i:                                          ; preds = %B2166.i, %B2074.i, %B1934.i, %B1800.i
-  %address.4.2.i = phi i64 [ %.797.i, %B1800.i ], [ %.825.i, %B1934.i ], [ %.854.i, %B2074.i ], [ %.871.i, %B2166.i ]
-  %.876.i = inttoptr i64 %spec.7.1353.i to ptr
+B2168.i:                                          ; preds = %B2138.i
+  %.871.i = shl nsw i64 %.826.i, 3
+  %.875.i = add nsw i64 %.871.i, %a0
+  %.876.i = inttoptr i64 %.875.i to ptr
   %.877.i = load i64, ptr %.876.i, align 8
-  %.878.i = shl nsw i64 %.877.i, 3
-  %.880.i = add nsw i64 %.878.i, %.37.i
-  %.882.i = inttoptr i64 %.880.i to ptr
-  store i64 %address.4.2.i, ptr %.882.i, align 8
-  %.888.i = add nsw i64 %spec.7.1353.i, 48
-  %lsr.iv.next25.i = add nsw i64 %lsr.iv24.i, -1
-  %exitcond382.not.i = icmp eq i64 %lsr.iv.next25.i, 0
-  br i1 %exitcond382.not.i, label %B2342.i, label %B1634.i
+  %.882.i = mul nsw i64 %.821.i, %.880.i
+  %.885.i = add nsw i64 %.877.i, %.882.i
+  br label %B2476.i
 
-B2342.i:                                          ; preds = %B2242.us.i, %B2242.i, %B1510.endif.endif.i
-  %.908.i = load i64, ptr %sunkaddr44.i, align 8
-  %.913.i = load i64, ptr %sunkaddr46.i, align 8
-  %.917.i = inttoptr i64 %.908.i to ptr
-  %.918.i = tail call i64 %.917.i(i64 %.913.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
-  %.921.i = load i64, ptr %sunkaddr47.i, align 8
-  %.922.not.i = icmp eq i64 %.921.i, 0
-  br i1 %.922.not.i, label %B1418.i, label %_ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+B2230.i:                                          ; preds = %B2138.i
+  %29 = add i64 %spec.7.1382.i, 32
+  %.894.i = inttoptr i64 %29 to ptr
+  %.895.i = load i64, ptr %.894.i, align 8
+  %.896.i = icmp sgt i64 %.895.i, -1
+  %or.cond357.i = select i1 %.896.i, i1 %35, i1 false
+  br i1 %or.cond357.i, label %B2308.i, label %B2400.i
 
-B2532.i:                                          ; preds = %B1418.i
-  br i1 %.236.i, label %B2544.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+B2308.i:                                          ; preds = %B2230.i
+  %.910.i = shl nsw i64 %.895.i, 3
+  %.912.i = add nsw i64 %.910.i, %a0
+  %.913.i = inttoptr i64 %.912.i to ptr
+  %.914.i = load i64, ptr %.913.i, align 8
+  br label %B2476.i
 
-B2628.i:                                          ; preds = %B2628.lr.ph.i, %B2628.i
-  %lsr.iv.i = phi i64 [ %40, %B2628.lr.ph.i ], [ %lsr.iv.next.i, %B2628.i ]
-  %spec.8.1372.i = phi i64 [ %.221.i, %B2628.lr.ph.i ], [ %.1124.i, %B2628.i ]
-  %31 = add i64 %spec.8.1372.i, 8
-  %.1095.i = inttoptr i64 %31 to ptr
-  %.1096.i = load i64, ptr %.1095.i, align 8
-  %.1097.i = shl nsw i64 %.1096.i, 3
-  %.1099.i = add nsw i64 %.1097.i, %.37.i
-  %.1100.i = inttoptr i64 %.1099.i to ptr
-  %.1101.i = load i64, ptr %.1100.i, align 8
-  %.1103.i = inttoptr i64 %spec.8.1372.i to ptr
-  %.1104.i = load i64, ptr %.1103.i, align 8
-  %.1105.i = shl nsw i64 %.1104.i, 3
-  %.1107.i = add nsw i64 %.1105.i, %a0
-  %.1108.i = inttoptr i64 %.1107.i to ptr
-  %.1109.i = load i64, ptr %.1108.i, align 8
-  %.1114.i = load i64, ptr %sunkaddr49.i, align 8
-  %32 = add i64 %spec.8.1372.i, 16
-  %.1118.i = inttoptr i64 %32 to ptr
-  %.1119.i = load i64, ptr %.1118.i, align 8
-  %.1120.i = inttoptr i64 %.1114.i to ptr
-  %.1121.i = tail call i64 %.1120.i(i64 %.1109.i, i64 %.1101.i, i64 %.1119.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.1124.i = add nsw i64 %spec.8.1372.i, 24
+B2400.i:                                          ; preds = %B2230.i
+  %30 = add i64 %spec.7.1382.i, 40
+  %.921.i = inttoptr i64 %30 to ptr
+  %.922.i = load i64, ptr %.921.i, align 8
+  %.928.i = select i1 %34, i64 %.821.i, i64 0
+  %.924.i = add i64 %.928.i, %.37.i
+  %.931.i = add i64 %.924.i, %.922.i
+  br label %B2476.i
+
+B2476.i:                                          ; preds = %B2400.i, %B2308.i, %B2168.i, %B2034.i
+  %address.4.2.i = phi i64 [ %.857.i, %B2034.i ], [ %.885.i, %B2168.i ], [ %.914.i, %B2308.i ], [ %.931.i, %B2400.i ]
+  %.936.i = inttoptr i64 %spec.7.1382.i to ptr
+  %.937.i = load i64, ptr %.936.i, align 8
+  %.938.i = shl nsw i64 %.937.i, 3
+  %.940.i = add nsw i64 %.938.i, %.37.i
+  %.942.i = inttoptr i64 %.940.i to ptr
+  store i64 %address.4.2.i, ptr %.942.i, align 8
+  %.948.i = add nsw i64 %spec.7.1382.i, 48
+  %lsr.iv.next22.i = add nsw i64 %lsr.iv21.i, -1
+  %exitcond417.not.i = icmp eq i64 %lsr.iv.next22.i, 0
+  br i1 %exitcond417.not.i, label %B2576.i, label %B1868.i
+
+B2576.i:                                          ; preds = %B2476.us.i, %B2476.i, %B1744.endif.endif.i
+  %.968.i = load i64, ptr %sunkaddr45.i, align 8
+  %.973.i = load i64, ptr %sunkaddr47.i, align 8
+  %.977.i = inttoptr i64 %.968.i to ptr
+  %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
+  %.981.i = load i64, ptr %sunkaddr48.i, align 8
+  %.982.not.i = icmp eq i64 %.981.i, 0
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+
+B2766.i:                                          ; preds = %B1470.i
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+
+B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
+  %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
+  %spec.8.1405.i = phi i64 [ %.221.i, %B2862.lr.ph.i ], [ %.1193.i, %B2862.i ]
+  %31 = add i64 %spec.8.1405.i, 8
+  %.1164.i = inttoptr i64 %31 to ptr
+  %.1165.i = load i64, ptr %.1164.i, align 8
+  %.1166.i = shl nsw i64 %.1165.i, 3
+  %.1168.i = add nsw i64 %.1166.i, %.37.i
+  %.1169.i = inttoptr i64 %.1168.i to ptr
+  %.1170.i = load i64, ptr %.1169.i, align 8
+  %.1172.i = inttoptr i64 %spec.8.1405.i to ptr
+  %.1173.i = load i64, ptr %.1172.i, align 8
+  %.1174.i = shl nsw i64 %.1173.i, 3
+  %.1176.i = add nsw i64 %.1174.i, %a0
+  %.1177.i = inttoptr i64 %.1176.i to ptr
+  %.1178.i = load i64, ptr %.1177.i, align 8
+  %.1183.i = load i64, ptr %sunkaddr50.i, align 8
+  %32 = add i64 %spec.8.1405.i, 16
+  %.1187.i = inttoptr i64 %32 to ptr
+  %.1188.i = load i64, ptr %.1187.i, align 8
+  %.1189.i = inttoptr i64 %.1183.i to ptr
+  %.1190.i = tail call i64 %.1189.i(i64 %.1178.i, i64 %.1170.i, i64 %.1188.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
-  %.1054.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1054.i, label %B2628.i, label %_ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
-  %.806.pre-phi.i = phi i64 [ %.pre385.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
+  %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
   %.449.i = add nsw i64 %a1, 112
   %.450.i = inttoptr i64 %.449.i to ptr
   %.451.i = load i64, ptr %.450.i, align 8
+  %.457.i = add nsw i64 %a1, 144
+  %.458.i = inttoptr i64 %.457.i to ptr
+  %.459.i = load i64, ptr %.458.i, align 8
   %..16.i = tail call i64 @llvm.smax.i64(i64 %.16.i, i64 0)
-  %33 = add i64 %a1, 160
-  %sunkaddr42.i = getelementptr i8, ptr %.15.i, i64 8
-  %sunkaddr51.i = getelementptr i8, ptr %.15.i, i64 72
-  %sunkaddr44.i = getelementptr i8, ptr %.15.i, i64 104
-  %sunkaddr46.i = getelementptr i8, ptr %.15.i, i64 24
-  %sunkaddr47.i = inttoptr i64 %.451.i to ptr
-  br label %B1418.i
+  %33 = add i64 %a1, 176
+  %sunkaddr39.i = getelementptr i8, ptr %.15.i, i64 144
+  %sunkaddr41.i = getelementptr i8, ptr %.15.i, i64 136
+  %sunkaddr43.i = getelementptr i8, ptr %.15.i, i64 8
+  %sunkaddr52.i = getelementptr i8, ptr %.15.i, i64 72
+  %sunkaddr45.i = getelementptr i8, ptr %.15.i, i64 104
+  %sunkaddr47.i = getelementptr i8, ptr %.15.i, i64 24
+  %sunkaddr48.i = inttoptr i64 %.451.i to ptr
+  br label %B1470.i
 
-B1510.endif.endif.i:                              ; preds = %B450.i.i, %B178.us.i.i, %B1420.i
-  %.638.i = load i64, ptr %sunkaddr51.i, align 8
-  %.719350.not.i = icmp slt i64 %.638.i, 1
-  br i1 %.719350.not.i, label %B2342.i, label %B1634.lr.ph.i
+B1744.endif.endif.i:                              ; preds = %B450.i.i, %B178.us.i.i, %B1656.i
+  %.698.i = load i64, ptr %sunkaddr52.i, align 8
+  %.779379.not.i = icmp slt i64 %.698.i, 1
+  br i1 %.779379.not.i, label %B2576.i, label %B1868.lr.ph.i
 
-B1634.lr.ph.i:                                    ; preds = %B1510.endif.endif.i
-  %.808.i = icmp slt i64 %.542359.i, %.806.pre-phi.i
-  %34 = trunc i64 %.542359.i to i1
-  %.820.i = add nsw i64 %at.3.1.i, %step.2.1.i
-  %.808.fr.i = freeze i1 %.808.i
-  %35 = icmp eq i64 %.542359.i, %.806.pre-phi.i
-  br i1 %.808.fr.i, label %B1634.i, label %B1634.us.i
+B1868.lr.ph.i:                                    ; preds = %B1744.endif.endif.i
+  %.868.i = icmp slt i64 %.550389.i, %.866.pre-phi.i
+  %34 = trunc i64 %.550389.i to i1
+  %.880.i = add nsw i64 %at.3.1.i, %step.2.1.i
+  %.868.fr.i = freeze i1 %.868.i
+  %35 = icmp eq i64 %.550389.i, %.866.pre-phi.i
+  br i1 %.868.fr.i, label %B1868.i, label %B1868.us.i
 
-B1634.us.i:                                       ; preds = %B1634.lr.ph.i, %B2242.us.i
-  %lsr.iv22.i = phi i64 [ %lsr.iv.next23.i, %B2242.us.i ], [ %.638.i, %B1634.lr.ph.i ]
-  %spec.7.1353.us.i = phi i64 [ %.888.us.i, %B2242.us.i ], [ %.209.i, %B1634.lr.ph.i ]
-  %36 = add i64 %spec.7.1353.us.i, 8
-  %.760.us.i = inttoptr i64 %36 to ptr
-  %.761.us.i = load i64, ptr %.760.us.i, align 8
-  %37 = add i64 %spec.7.1353.us.i, 16
-  %.776.us.i = inttoptr i64 %37 to ptr
-  %.777.us.i = load i64, ptr %.776.us.i, align 8
-  %.778.us.i = icmp sgt i64 %.777.us.i, -1
-  br i1 %.778.us.i, label %B1800.us.i, label %B1904.us.i
+B1868.us.i:                                       ; preds = %B1868.lr.ph.i, %B2476.us.i
+  %lsr.iv19.i = phi i64 [ %lsr.iv.next20.i, %B2476.us.i ], [ %.698.i, %B1868.lr.ph.i ]
+  %spec.7.1382.us.i = phi i64 [ %.948.us.i, %B2476.us.i ], [ %.209.i, %B1868.lr.ph.i ]
+  %36 = add i64 %spec.7.1382.us.i, 8
+  %.820.us.i = inttoptr i64 %36 to ptr
+  %.821.us.i = load i64, ptr %.820.us.i, align 8
+  %37 = add i64 %spec.7.1382.us.i, 16
+  %.836.us.i = inttoptr i64 %37 to ptr
+  %.837.us.i = load i64, ptr %.836.us.i, align 8
+  %.838.us.i = icmp sgt i64 %.837.us.i, -1
+  br i1 %.838.us.i, label %B2034.us.i, label %B2138.us.i
 
-B1904.us.i:                                       ; preds = %B1634.us.i
-  %38 = add i64 %spec.7.1353.us.i, 32
-  %.834.us.i = inttoptr i64 %38 to ptr
-  %.835.us.i = load i64, ptr %.834.us.i, align 8
-  %.836.us.i = icmp sgt i64 %.835.us.i, -1
-  %or.cond328.us.i = select i1 %.836.us.i, i1 %35, i1 false
-  br i1 %or.cond328.us.i, label %B2074.us.i, label %B2166.us.i
+B2138.us.i:                                       ; preds = %B1868.us.i
+  %38 = add i64 %spec.7.1382.us.i, 32
+  %.894.us.i = inttoptr i64 %38 to ptr
+  %.895.us.i = load i64, ptr %.894.us.i, align 8
+  %.896.us.i = icmp sgt i64 %.895.us.i, -1
+  %or.cond357.us.i = select i1 %.896.us.i, i1 %35, i1 false
+  br i1 %or.cond357.us.i, label %B2308.us.i, label %B2400.us.i
 
-B2166.us.i:                                       ; preds = %B1904.us.i
-  %39 = add i64 %spec.7.1353.us.i, 40
-  %.861.us.i = inttoptr i64 %39 to ptr
-  %.862.us.i = load i64, ptr %.861.us.i, align 8
-  %.868.us.i = select i1 %34, i64 %.761.us.i, i64 0
-  %.864.us.i = add i64 %.868.us.i, %.37.i
-  %.871.us.i = add i64 %.864.us.i, %.862.us.i
-  br label %B2242.us.i
+B2400.us.i:                                       ; preds = %B2138.us.i
+  %39 = add i64 %spec.7.1382.us.i, 40
+  %.921.us.i = inttoptr i64 %39 to ptr
+  %.922.us.i = load i64, ptr %.921.us.i, align 8
+  %.928.us.i = select i1 %34, i64 %.821.us.i, i64 0
+  %.924.us.i = add i64 %.928.us.i, %.37.i
+  %.931.us.i = add i64 %.924.us.i, %.922.us.i
+  br label %B2476.us.i
 
-B2074.us.i:                                       ; preds = %B1904.us.i
-  %.850.us.i = shl nsw i64 %.835.us.i, 3
-  %.852.us.i = add nsw i64 %.850.us.i, %a0
-  %.853.us.i = inttoptr i64 %.852.us.i to ptr
-  %.854.us.i = load i64, ptr %.853.us.i, align 8
-  br label %B2242.us.i
+B2308.us.i:                                       ; preds = %B2138.us.i
+  %.910.us.i = shl nsw i64 %.895.us.i, 3
+  %.912.us.i = add nsw i64 %.910.us.i, %a0
+  %.913.us.i = inttoptr i64 %.912.us.i to ptr
+  %.914.us.i = load i64, ptr %.913.us.i, align 8
+  br label %B2476.us.i
 
-B1800.us.i:                                       ; preds = %B1634.us.i
-  %.787.us.i = shl nsw i64 %.777.us.i, 3
-  %.789.us.i = add nsw i64 %.787.us.i, %a0
-  %.790.us.i = inttoptr i64 %.789.us.i to ptr
-  %.791.us.i = load i64, ptr %.790.us.i, align 8
-  %.794.us.i = mul nsw i64 %.761.us.i, %at.3.1.i
-  %.797.us.i = add nsw i64 %.791.us.i, %.794.us.i
-  br label %B2242.us.i
+B2034.us.i:                                       ; preds = %B1868.us.i
+  %.847.us.i = shl nsw i64 %.837.us.i, 3
+  %.849.us.i = add nsw i64 %.847.us.i, %a0
+  %.850.us.i = inttoptr i64 %.849.us.i to ptr
+  %.851.us.i = load i64, ptr %.850.us.i, align 8
+  %.854.us.i = mul nsw i64 %.821.us.i, %at.3.1.i
+  %.857.us.i = add nsw i64 %.851.us.i, %.854.us.i
+  br label %B2476.us.i
 
-B2242.us.i:                                       ; preds = %B1800.us.i, %B2074.us.i, %B2166.us.i
-  %address.4.2.us.i = phi i64 [ %.797.us.i, %B1800.us.i ], [ %.871.us.i, %B2166.us.i ], [ %.854.us.i, %B2074.us.i ]
-  %.876.us.i = inttoptr i64 %spec.7.1353.us.i to ptr
-  %.877.us.i = load i64, ptr %.876.us.i, align 8
-  %.878.us.i = shl nsw i64 %.877.us.i, 3
-  %.880.us.i = add nsw i64 %.878.us.i, %.37.i
-  %.882.us.i = inttoptr i64 %.880.us.i to ptr
-  store i64 %address.4.2.us.i, ptr %.882.us.i, align 8
-  %.888.us.i = add nsw i64 %spec.7.1353.us.i, 48
-  %lsr.iv.next23.i = add nsw i64 %lsr.iv22.i, -1
-  %exitcond381.not.i = icmp eq i64 %lsr.iv.next23.i, 0
-  br i1 %exitcond381.not.i, label %B2342.i, label %B1634.us.i
+B2476.us.i:                                       ; preds = %B2034.us.i, %B2308.us.i, %B2400.us.i
+  %address.4.2.us.i = phi i64 [ %.857.us.i, %B2034.us.i ], [ %.931.us.i, %B2400.us.i ], [ %.914.us.i, %B2308.us.i ]
+  %.936.us.i = inttoptr i64 %spec.7.1382.us.i to ptr
+  %.937.us.i = load i64, ptr %.936.us.i, align 8
+  %.938.us.i = shl nsw i64 %.937.us.i, 3
+  %.940.us.i = add nsw i64 %.938.us.i, %.37.i
+  %.942.us.i = inttoptr i64 %.940.us.i to ptr
+  store i64 %address.4.2.us.i, ptr %.942.us.i, align 8
+  %.948.us.i = add nsw i64 %spec.7.1382.us.i, 48
+  %lsr.iv.next20.i = add nsw i64 %lsr.iv19.i, -1
+  %exitcond416.not.i = icmp eq i64 %lsr.iv.next20.i, 0
+  br i1 %exitcond416.not.i, label %B2576.i, label %B1868.us.i
 
-B2544.endif.i:                                    ; preds = %B2532.i
-  %.972.i = add nsw i64 %a1, 80
-  %.973.i = inttoptr i64 %.972.i to ptr
-  %.974.i = load i64, ptr %.973.i, align 8
-  %.1054369.not.i = icmp slt i64 %.974.i, 1
-  br i1 %.1054369.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2628.lr.ph.i
+B2778.endif.i:                                    ; preds = %B2766.i
+  %.1041.i = add nsw i64 %a1, 80
+  %.1042.i = inttoptr i64 %.1041.i to ptr
+  %.1043.i = load i64, ptr %.1042.i, align 8
+  %.1123402.not.i = icmp slt i64 %.1043.i, 1
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
-B2628.lr.ph.i:                                    ; preds = %B2544.endif.i
-  %40 = add nuw i64 %.974.i, 1
-  %sunkaddr49.i = getelementptr i8, ptr %.15.i, i64 96
-  br label %B2628.i
+B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
+  %40 = add nuw i64 %.1043.i, 1
+  %sunkaddr50.i = getelementptr i8, ptr %.15.i, i64 96
+  br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B2342.i, %B2628.i, %B2532.i, %B2544.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -25550,7 +25791,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -25560,14 +25801,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -25612,9 +25853,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -25632,7 +25873,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -25715,7 +25956,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -25754,7 +25995,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -25834,7 +26075,7 @@ B232.i.i:                                         ; preds = %0
   br i1 %.45.i.i, label %B292.i.i, label %B232.i.B706.i_crit_edge.i
 
 B232.i.B706.i_crit_edge.i:                        ; preds = %B232.i.i
-  %.pre286.i = inttoptr i64 %.22.i to ptr
+  %.pre287.i = inttoptr i64 %.22.i to ptr
   br label %B706.i.i
 
 B292.i.i:                                         ; preds = %B232.i.i
@@ -25863,7 +26104,7 @@ B652.i.i:                                         ; preds = %B292.i.i
   br label %B706.i.i
 
 B706.i.i:                                         ; preds = %B652.i.i, %B232.i.B706.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre286.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
+  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre287.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
   %sunkaddr5.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 160
   store i64 1, ptr %sunkaddr5.i.i, align 8
   %sunkaddr7.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 144
@@ -25876,11 +26117,11 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2310.i.i, %B2246.i.i
-  %sunkaddr411.i = getelementptr i8, ptr %.21.i, i64 16
-  %.20.i8.i = load i64, ptr %sunkaddr411.i, align 8
+  %sunkaddr412.i = getelementptr i8, ptr %.21.i, i64 16
+  %.20.i8.i = load i64, ptr %sunkaddr412.i, align 8
   %.22.not.i.i = icmp eq i64 %.165.i, %.20.i8.i
   br i1 %.22.not.i.i, label %B68.endif.i.i, label %B1454.i
 
@@ -25902,7 +26143,7 @@ B256.i.i:                                         ; preds = %B152.i.i
   %.183.i.i = add nsw i64 %.181.i.i, %.170.i.i
   %.186.i.i = inttoptr i64 %.183.i.i to ptr
   %.187.i.i = load i64, ptr %.186.i.i, align 8
-  %.192.i.i = load i64, ptr %sunkaddr413.i, align 8
+  %.192.i.i = load i64, ptr %sunkaddr414.i, align 8
   %.193.not.i.i = icmp eq i64 %.187.i.i, %.192.i.i
   br i1 %.193.not.i.i, label %B256.B478_crit_edge.i.i, label %B1454.i
 
@@ -25921,7 +26162,7 @@ B380.i.i:                                         ; preds = %B152.i.i
   %.16.i.i.i = add nsw i64 %.14.i.i.i, %.170.i.i
   %.17.i.i.i = inttoptr i64 %.16.i.i.i to ptr
   %.18.i.i.i = load i64, ptr %.17.i.i.i, align 8
-  %.22.i.i.i = load i64, ptr %sunkaddr414.i, align 8
+  %.22.i.i.i = load i64, ptr %sunkaddr415.i, align 8
   %.23.not.i.i.i = icmp eq i64 %.18.i.i.i, %.22.i.i.i
   br i1 %.23.not.i.i.i, label %B124.i.i.i, label %B1454.i
 
@@ -25992,7 +26233,7 @@ B478.i.i:                                         ; preds = %B532.i.i.i, %B256.B
   br i1 %exitcond.not.i12.i, label %B686.preheader.i, label %B152.i.i
 
 B686.preheader.i:                                 ; preds = %B478.i.i
-  %sunkaddr416.i = getelementptr i8, ptr %sunkaddr414.i, i64 40
+  %sunkaddr417.i = getelementptr i8, ptr %sunkaddr415.i, i64 40
   br label %B686.i
 
 B68.endif.i.i:                                    ; preds = %B600.i
@@ -26003,21 +26244,21 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.36.i.i = add nsw i64 %.14.i, 24
   %.39.i.i = inttoptr i64 %.36.i.i to ptr
   %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr414.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr413.i = getelementptr i8, ptr %sunkaddr414.i, i64 8
+  %sunkaddr415.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr414.i = getelementptr i8, ptr %sunkaddr415.i, i64 8
   br label %B152.i.i
 
 B686.i:                                           ; preds = %B686.i, %B686.preheader.i
-  %lsr.iv402.i = phi i64 [ %lsr.iv.next403.i, %B686.i ], [ %.165.i, %B686.preheader.i ]
-  %lsr.iv400.i = phi i64 [ %lsr.iv.next401.i, %B686.i ], [ %.148.i, %B686.preheader.i ]
-  %.377.i = load i64, ptr %sunkaddr416.i, align 8
-  %.381.i = inttoptr i64 %lsr.iv400.i to ptr
+  %lsr.iv403.i = phi i64 [ %lsr.iv.next404.i, %B686.i ], [ %.165.i, %B686.preheader.i ]
+  %lsr.iv401.i = phi i64 [ %lsr.iv.next402.i, %B686.i ], [ %.148.i, %B686.preheader.i ]
+  %.377.i = load i64, ptr %sunkaddr417.i, align 8
+  %.381.i = inttoptr i64 %lsr.iv401.i to ptr
   %.382.i = load i64, ptr %.381.i, align 8
   %.383.i = inttoptr i64 %.377.i to ptr
   %.384.i = tail call i64 %.383.i(i64 %.382.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next401.i = add i64 %lsr.iv400.i, 8
-  %lsr.iv.next403.i = add i64 %lsr.iv402.i, -1
-  %exitcond.not.i = icmp eq i64 %lsr.iv.next403.i, 0
+  %lsr.iv.next402.i = add i64 %lsr.iv401.i, 8
+  %lsr.iv.next404.i = add i64 %lsr.iv403.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next404.i, 0
   br i1 %exitcond.not.i, label %B822.i, label %B686.i
 
 B822.i:                                           ; preds = %B686.i, %B68.endif.i.i
@@ -26025,8 +26266,8 @@ B822.i:                                           ; preds = %B686.i, %B68.endif.
   %.72.i.i = inttoptr i64 %.71.i15.i to ptr
   %.73.i.i = load i64, ptr %.72.i.i, align 8
   %.75.i16.i = add nsw i64 %.73.i.i, %.142.i
-  %sunkaddr418.i = getelementptr i8, ptr %.21.i, i64 112
-  %.83.i.i = load i64, ptr %sunkaddr418.i, align 8
+  %sunkaddr419.i = getelementptr i8, ptr %.21.i, i64 112
+  %.83.i.i = load i64, ptr %sunkaddr419.i, align 8
   %.85.i18.i = add nsw i64 %.83.i.i, %.142.i
   %.91.i.i = add nsw i64 %.14.i, 64
   %.92.i.i = inttoptr i64 %.91.i.i to ptr
@@ -26034,8 +26275,8 @@ B822.i:                                           ; preds = %B686.i, %B68.endif.
   %.99.i.i = add nsw i64 %.14.i, 72
   %.100.i.i = inttoptr i64 %.99.i.i to ptr
   %.101.i.i = load i64, ptr %.100.i.i, align 8
-  %.183285.not.i.i = icmp slt i64 %.101.i.i, 1
-  br i1 %.183285.not.i.i, label %B364.endif.i.i, label %B278.preheader.i.i
+  %.183290.not.i.i = icmp slt i64 %.101.i.i, 1
+  br i1 %.183290.not.i.i, label %B364.endif.i.i, label %B278.preheader.i.i
 
 B278.preheader.i.i:                               ; preds = %B822.i
   %xtraiter.i.i = and i64 %.101.i.i, 3
@@ -26047,10 +26288,10 @@ B278.preheader.new.i.i:                           ; preds = %B278.preheader.i.i
   br label %B278.i.i
 
 B278.i.i:                                         ; preds = %B278.i.i, %B278.preheader.new.i.i
-  %lsr.iv398.i = phi i64 [ %lsr.iv.next399.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
-  %lsr.iv339.i.i = phi i64 [ %lsr.iv.next340.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
-  %3 = add i64 %lsr.iv339.i.i, %.142.i
-  %4 = add i64 %lsr.iv339.i.i, %.93.i.i
+  %lsr.iv399.i = phi i64 [ %lsr.iv.next400.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
+  %lsr.iv366.i.i = phi i64 [ %lsr.iv.next367.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
+  %3 = add i64 %lsr.iv366.i.i, %.142.i
+  %4 = add i64 %lsr.iv366.i.i, %.93.i.i
   %.227.i.i = inttoptr i64 %4 to ptr
   %.228.i.i = load i64, ptr %.227.i.i, align 8
   %.229.i.i = inttoptr i64 %3 to ptr
@@ -26073,26 +26314,26 @@ B278.i.i:                                         ; preds = %B278.i.i, %B278.pre
   %.228.3.i.i = load i64, ptr %.227.3.i.i, align 8
   %.229.3.i.i = inttoptr i64 %9 to ptr
   store i64 %.228.3.i.i, ptr %.229.3.i.i, align 8
-  %lsr.iv.next340.i.i = add nuw i64 %lsr.iv339.i.i, 32
-  %lsr.iv.next399.i = add nsw i64 %lsr.iv398.i, -4
-  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next399.i, 0
+  %lsr.iv.next367.i.i = add nuw i64 %lsr.iv366.i.i, 32
+  %lsr.iv.next400.i = add nsw i64 %lsr.iv399.i, -4
+  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next400.i, 0
   br i1 %niter.ncmp.3.i.i, label %B364.endif.loopexit.unr-lcssa.i.i, label %B278.i.i
 
 B534.i.i:                                         ; preds = %B534.lr.ph.i.i, %B766.i.i
-  %lsr.iv331.i.i = phi i64 [ %.165.i, %B534.lr.ph.i.i ], [ %lsr.iv.next332.i.i, %B766.i.i ]
-  %lsr.iv329.i.i = phi i64 [ %.148.i, %B534.lr.ph.i.i ], [ %lsr.iv.next330.i.i, %B766.i.i ]
-  %lsr.iv327.i.i = phi i64 [ %43, %B534.lr.ph.i.i ], [ %lsr.iv.next328.i.i, %B766.i.i ]
-  %spec.3.0294.i.i = phi i64 [ %.254.i.i, %B534.lr.ph.i.i ], [ %.438.i.i, %B766.i.i ]
-  %.379.i.i = inttoptr i64 %lsr.iv329.i.i to ptr
+  %lsr.iv358.i.i = phi i64 [ %.165.i, %B534.lr.ph.i.i ], [ %lsr.iv.next359.i.i, %B766.i.i ]
+  %lsr.iv356.i.i = phi i64 [ %.148.i, %B534.lr.ph.i.i ], [ %lsr.iv.next357.i.i, %B766.i.i ]
+  %lsr.iv354.i.i = phi i64 [ %43, %B534.lr.ph.i.i ], [ %lsr.iv.next355.i.i, %B766.i.i ]
+  %spec.3.0299.i.i = phi i64 [ %.254.i.i, %B534.lr.ph.i.i ], [ %.438.i.i, %B766.i.i ]
+  %.379.i.i = inttoptr i64 %lsr.iv356.i.i to ptr
   %.380.i.i = load i64, ptr %.379.i.i, align 8
-  %.387.i.i = inttoptr i64 %spec.3.0294.i.i to ptr
+  %.387.i.i = inttoptr i64 %spec.3.0299.i.i to ptr
   %.388.i.i = load i64, ptr %.387.i.i, align 8
   %.389.i.i = icmp eq i64 %.388.i.i, 0
   br i1 %.389.i.i, label %B674.i.i, label %B708.i.i
 
 B674.i.i:                                         ; preds = %B534.i.i
-  %.401.i39.i = tail call i64 @nbgrad.offset.float_value()
-  %.403.i.i = add nsw i64 %.401.i39.i, %.380.i.i
+  %.401.i40.i = tail call i64 @nbgrad.offset.float_value()
+  %.403.i.i = add nsw i64 %.401.i40.i, %.380.i.i
   br label %B766.i.i
 
 B708.i.i:                                         ; preds = %B534.i.i
@@ -26103,46 +26344,46 @@ B708.i.i:                                         ; preds = %B534.i.i
 
 B766.i.i:                                         ; preds = %B708.i.i, %B674.i.i
   %"$phi766.4.2.1.i.i" = phi i64 [ %.403.i.i, %B674.i.i ], [ %.416.i.i, %B708.i.i ]
-  %.422.i.i = inttoptr i64 %lsr.iv327.i.i to ptr
+  %.422.i.i = inttoptr i64 %lsr.iv354.i.i to ptr
   store i64 %"$phi766.4.2.1.i.i", ptr %.422.i.i, align 8
-  %.432.i.i = add nsw i64 %spec.3.0294.i.i, 24
+  %.432.i.i = add nsw i64 %spec.3.0299.i.i, 24
   %.433.i.i = inttoptr i64 %.432.i.i to ptr
   %.434.i.i = load i64, ptr %.433.i.i, align 8
   %.435.i.i = shl i64 %.434.i.i, 3
-  %.436.i.i = add i64 %spec.3.0294.i.i, 32
+  %.436.i.i = add i64 %spec.3.0299.i.i, 32
   %.438.i.i = add i64 %.436.i.i, %.435.i.i
-  %lsr.iv.next328.i.i = add i64 %lsr.iv327.i.i, 8
-  %lsr.iv.next330.i.i = add i64 %lsr.iv329.i.i, 8
-  %lsr.iv.next332.i.i = add nsw i64 %lsr.iv331.i.i, -1
-  %exitcond309.not.i.i = icmp eq i64 %lsr.iv.next332.i.i, 0
-  br i1 %exitcond309.not.i.i, label %B864.endif.i.i, label %B534.i.i
+  %lsr.iv.next355.i.i = add i64 %lsr.iv354.i.i, 8
+  %lsr.iv.next357.i.i = add i64 %lsr.iv356.i.i, 8
+  %lsr.iv.next359.i.i = add nsw i64 %lsr.iv358.i.i, -1
+  %exitcond314.not.i.i = icmp eq i64 %lsr.iv.next359.i.i, 0
+  br i1 %exitcond314.not.i.i, label %B864.endif.i.i, label %B534.i.i
 
 B1178.i.i:                                        ; preds = %B1178.outer.i.i, %B1594.i.i
-  %spec.1.2.0304.i.i = phi i64 [ %.800.i.i, %B1594.i.i ], [ %spec.1.2.0304.ph.i.i, %B1178.outer.i.i ]
-  %.559299302.i.i = phi i64 [ %.566.i.i, %B1594.i.i ], [ %.559299302.ph.i.i, %B1178.outer.i.i ]
-  %.566.i.i = add nuw nsw i64 %.559299302.i.i, 1
-  %.596.i.i = add nsw i64 %spec.1.2.0304.i.i, 24
+  %spec.1.2.0309.i.i = phi i64 [ %.800.i.i, %B1594.i.i ], [ %spec.1.2.0309.ph.i.i, %B1178.outer.i.i ]
+  %.559304307.i.i = phi i64 [ %.566.i.i, %B1594.i.i ], [ %.559304307.ph.i.i, %B1178.outer.i.i ]
+  %.566.i.i = add nuw nsw i64 %.559304307.i.i, 1
+  %.596.i.i = add nsw i64 %spec.1.2.0309.i.i, 24
   %.597.i.i = inttoptr i64 %.596.i.i to ptr
   %.598.i.i = load i64, ptr %.597.i.i, align 8
   %.625.i.i = icmp sgt i64 %.598.i.i, -1
   br i1 %.625.i.i, label %B196.preheader.i.i.i, label %B1384.i.i
 
 B196.preheader.i.i.i:                             ; preds = %B1178.i.i
-  %.20.i.i.i = load i64, ptr %sunkaddr420.i, align 8
+  %.20.i.i.i = load i64, ptr %sunkaddr421.i, align 8
   %.25.i.i.i = shl nsw i64 %.598.i.i, 3
   %.27.i.i.i = add nsw i64 %.25.i.i.i, %.148.i
   %.28.i.i.i = inttoptr i64 %.27.i.i.i to ptr
   %.29.i.i.i = load i64, ptr %.28.i.i.i, align 8
   %.31.i.i.i = add nsw i64 %.29.i.i.i, %.11.i
   %.32.i.i.i = inttoptr i64 %.31.i.i.i to ptr
-  %.33.i.i33.i = load i64, ptr %.32.i.i.i, align 8
+  %.33.i.i34.i = load i64, ptr %.32.i.i.i, align 8
   %storemerge.i.i.i = add nuw i64 %.598.i.i, 1
   %xtraiter.i.i.i = and i64 %storemerge.i.i.i, 3
   %lcmp.mod.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, 0
   br i1 %lcmp.mod.not.i.i.i, label %B196.prol.loopexit.i.i.i, label %B196.prol.i.i.i
 
 B196.prol.i.i.i:                                  ; preds = %B196.preheader.i.i.i, %B196.prol.i.i.i
-  %lsr.iv325.i.i = phi i64 [ %lsr.iv.next326.i.i, %B196.prol.i.i.i ], [ %xtraiter.i.i.i, %B196.preheader.i.i.i ]
+  %lsr.iv352.i.i = phi i64 [ %lsr.iv.next353.i.i, %B196.prol.i.i.i ], [ %xtraiter.i.i.i, %B196.preheader.i.i.i ]
   %spec.3.0127.prol.i.i.i = phi i64 [ %.179.prol.i.i.i, %B196.prol.i.i.i ], [ %.20.i.i.i, %B196.preheader.i.i.i ]
   %.173.prol.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i, 24
   %.174.prol.i.i.i = inttoptr i64 %.173.prol.i.i.i to ptr
@@ -26150,8 +26391,8 @@ B196.prol.i.i.i:                                  ; preds = %B196.preheader.i.i.
   %.176.prol.i.i.i = shl i64 %.175.prol.i.i.i, 3
   %.177.prol.i.i.i = add i64 %spec.3.0127.prol.i.i.i, 32
   %.179.prol.i.i.i = add i64 %.177.prol.i.i.i, %.176.prol.i.i.i
-  %lsr.iv.next326.i.i = add nsw i64 %lsr.iv325.i.i, -1
-  %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next326.i.i, 0
+  %lsr.iv.next353.i.i = add nsw i64 %lsr.iv352.i.i, -1
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next353.i.i, 0
   br i1 %prol.iter.cmp.not.i.i.i, label %B196.prol.loopexit.loopexit.i.i.i, label %B196.prol.i.i.i
 
 B196.prol.loopexit.loopexit.i.i.i:                ; preds = %B196.prol.i.i.i
@@ -26201,7 +26442,7 @@ B196.i.i.i:                                       ; preds = %B196.i.i.i, %B196.p
   br i1 %.124.3.i.i.i, label %B196.i.i.i, label %B338.endif.i.i.i
 
 B422.i.i.i:                                       ; preds = %B338.endif.i.i.i, %B678.i.i.i
-  %lsr.iv.i.i34.i = phi i64 [ %lsr.iv.next.i.i35.i, %B678.i.i.i ], [ %.148.i, %B338.endif.i.i.i ]
+  %lsr.iv.i.i35.i = phi i64 [ %lsr.iv.next.i.i36.i, %B678.i.i.i ], [ %.148.i, %B338.endif.i.i.i ]
   %spec.1.2.0137.i.i.i = phi i64 [ %.390.i.i.i, %B678.i.i.i ], [ %.20.i.i.i, %B338.endif.i.i.i ]
   %.287132135.i.i.i = phi i64 [ %.294.i.i.i, %B678.i.i.i ], [ 0, %B338.endif.i.i.i ]
   %.294.i.i.i = add nuw nsw i64 %.287132135.i.i.i, 1
@@ -26215,7 +26456,7 @@ B436.i.i.i:                                       ; preds = %B422.i.i.i
   br i1 %.331.not.i.i.i, label %B678.i.i.i, label %B496.i.i.i
 
 B496.i.i.i:                                       ; preds = %B436.i.i.i
-  %.339.i.i.i = inttoptr i64 %lsr.iv.i.i34.i to ptr
+  %.339.i.i.i = inttoptr i64 %lsr.iv.i.i35.i to ptr
   %.340.i.i.i = load i64, ptr %.339.i.i.i, align 8
   %.342.i.i.i = add nsw i64 %.340.i.i.i, %.11.i
   %.343.i.i.i = inttoptr i64 %.342.i.i.i to ptr
@@ -26228,7 +26469,7 @@ B606.i.i.i:                                       ; preds = %B496.i.i.i
   %.355.i.i.i = inttoptr i64 %.354.i.i.i to ptr
   %.356.i.i.i = load i64, ptr %.355.i.i.i, align 8
   %.358.i.i.i = add nsw i64 %.356.i.i.i, %.344.i.i.i
-  %.362.i.i.i = icmp slt i64 %.33.i.i33.i, %.358.i.i.i
+  %.362.i.i.i = icmp slt i64 %.33.i.i34.i, %.358.i.i.i
   br i1 %.362.i.i.i, label %B1384.i.i, label %B678.i.i.i
 
 B678.i.i.i:                                       ; preds = %B606.i.i.i, %B496.i.i.i, %B436.i.i.i, %B422.i.i.i
@@ -26238,16 +26479,16 @@ B678.i.i.i:                                       ; preds = %B606.i.i.i, %B496.i
   %.387.i.i.i = shl i64 %.386.i.i.i, 3
   %.388.i.i.i = add i64 %spec.1.2.0137.i.i.i, 32
   %.390.i.i.i = add i64 %.388.i.i.i, %.387.i.i.i
-  %lsr.iv.next.i.i35.i = add i64 %lsr.iv.i.i34.i, 8
-  %exitcond.not.i.i36.i = icmp eq i64 %.165.i, %.294.i.i.i
-  br i1 %exitcond.not.i.i36.i, label %B1276.i.i, label %B422.i.i.i
+  %lsr.iv.next.i.i36.i = add i64 %lsr.iv.i.i35.i, 8
+  %exitcond.not.i.i37.i = icmp eq i64 %.165.i, %.294.i.i.i
+  br i1 %exitcond.not.i.i37.i, label %B1276.i.i, label %B422.i.i.i
 
 B338.endif.i.i.i:                                 ; preds = %B196.i.i.i, %B196.prol.loopexit.i.i.i
   %spec.3.0127.lcssa.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i, %B196.prol.loopexit.i.i.i ], [ %.179.2.i.i.i, %B196.i.i.i ]
   %.164.le.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i, 8
   %.165.le.i.i.i = inttoptr i64 %.164.le.i.i.i to ptr
   %.166.le.i.i.i = load i64, ptr %.165.le.i.i.i, align 8
-  %.168.le.i.i.i = add nsw i64 %.166.le.i.i.i, %.33.i.i33.i
+  %.168.le.i.i.i = add nsw i64 %.166.le.i.i.i, %.33.i.i34.i
   br i1 %.12886.not.i.i, label %B1276.i.i, label %B422.i.i.i
 
 B1276.i.i:                                        ; preds = %B678.i.i.i, %B338.endif.i.i.i
@@ -26255,42 +26496,42 @@ B1276.i.i:                                        ; preds = %B678.i.i.i, %B338.e
   br i1 %.679.not.i.i, label %B1384.i.i, label %B1288.i.i
 
 B1288.i.i:                                        ; preds = %B1276.i.i
-  %.695.i37.i = load i64, ptr %sunkaddr422.i, align 8
-  %.697.i.i = inttoptr i64 %.695.i37.i to ptr
+  %.695.i38.i = load i64, ptr %sunkaddr423.i, align 8
+  %.697.i.i = inttoptr i64 %.695.i38.i to ptr
   %.698.i.i = tail call i64 %.697.i.i(i64 %.29.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre244.i.i = add nsw i64 %spec.1.2.0304.i.i, 32
-  %.pre245.i.i = add i64 %spec.1.2.0304.i.i, 40
-  %.pre.i = inttoptr i64 %.pre244.i.i to ptr
+  %.pre271.i.i = add nsw i64 %spec.1.2.0309.i.i, 32
+  %.pre272.i.i = add i64 %spec.1.2.0309.i.i, 40
+  %.pre.i = inttoptr i64 %.pre271.i.i to ptr
   br label %B1594.i.i
 
 B1384.i.i:                                        ; preds = %B606.i.i.i, %B1276.i.i, %B1178.i.i
-  %.10.i.i.i = inttoptr i64 %spec.1.2.0304.i.i to ptr
+  %.10.i.i.i = inttoptr i64 %spec.1.2.0309.i.i to ptr
   %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
-  %.13.i.i.i = add nsw i64 %spec.1.2.0304.i.i, 8
+  %.13.i.i.i = add nsw i64 %spec.1.2.0309.i.i, 8
   %.14.i.i22.i = inttoptr i64 %.13.i.i.i to ptr
   %.15.i.i.i = load i64, ptr %.14.i.i22.i, align 8
-  %.17.i.i23.i = add nsw i64 %spec.1.2.0304.i.i, 32
+  %.17.i.i23.i = add nsw i64 %spec.1.2.0309.i.i, 32
   %.18.i1.i.i = inttoptr i64 %.17.i.i23.i to ptr
   %.19.i2.i.i = load i64, ptr %.18.i1.i.i, align 8
-  %.30.i3.i.i = add i64 %spec.1.2.0304.i.i, 40
+  %.30.i3.i.i = add i64 %spec.1.2.0309.i.i, 40
   %.49.i.i.i = icmp sgt i64 %.15.i.i.i, 131071
   br i1 %.49.i.i.i, label %B216.i.i.i, label %B528.i.i.i
 
 B216.i.i.i:                                       ; preds = %B1384.i.i
-  %.65.i.i29.i = load i64, ptr %sunkaddr424.i, align 8
-  %.66.not.i.i.i = icmp eq i64 %.65.i.i29.i, 0
+  %.65.i.i30.i = load i64, ptr %sunkaddr425.i, align 8
+  %.66.not.i.i.i = icmp eq i64 %.65.i.i30.i, 0
   br i1 %.66.not.i.i.i, label %B528.i.i.i, label %B276.i.i.i
 
 B276.i.i.i:                                       ; preds = %B216.i.i.i
-  %.72.i.i30.i = load i64, ptr %sunkaddr426.i, align 8
-  %.77.i.i31.i = load i64, ptr %sunkaddr428.i, align 8
-  %.79.i.i.i = inttoptr i64 %.72.i.i30.i to ptr
-  %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i.i31.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.72.i.i31.i = load i64, ptr %sunkaddr427.i, align 8
+  %.77.i.i32.i = load i64, ptr %sunkaddr429.i, align 8
+  %.79.i.i.i = inttoptr i64 %.72.i.i31.i to ptr
+  %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i.i32.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.85.i.i.i = icmp eq i64 %.80.i.i.i, 0
   br i1 %.85.i.i.i, label %B434.i.i.i, label %B528.i.i.i
 
 B434.i.i.i:                                       ; preds = %B276.i.i.i
-  %.105.i.i.i = load i64, ptr %sunkaddr430.i, align 8
+  %.105.i.i.i = load i64, ptr %sunkaddr431.i, align 8
   %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
   %.107.i.i.i = tail call i64 %.106.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1384.endif.i.i
@@ -26298,11 +26539,11 @@ B434.i.i.i:                                       ; preds = %B276.i.i.i
 B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1384.i.i
   %data.2.0.i.i.i = phi i64 [ %.80.i.i.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1384.i.i ]
   %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1384.i.i ]
-  %.118.i.i.i = load i64, ptr %sunkaddr422.i, align 8
+  %.118.i.i.i = load i64, ptr %sunkaddr423.i, align 8
   %.120.i.i.i = inttoptr i64 %.118.i.i.i to ptr
   %.121.i.i.i = tail call i64 %.120.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i = load i64, ptr %sunkaddr421.i, align 8
-  %.131.i.i.i = load i64, ptr %sunkaddr435.i, align 8
+  %.126.i.i.i = load i64, ptr %sunkaddr422.i, align 8
+  %.131.i.i.i = load i64, ptr %sunkaddr436.i, align 8
   %.137.i.i.i = inttoptr i64 %.131.i.i.i to ptr
   %.138.i.i.i = tail call i64 %.137.i.i.i(i64 %.126.i.i.i, i64 %.11.i.i.i, i64 %.19.i2.i.i, i64 %.30.i3.i.i, i64 0, i64 %data.2.0.i.i.i, i64 %flags.2.0.i.i.i, i64 0)
   %.151.not.i.i.i = icmp eq i64 %data.2.0.i.i.i, 0
@@ -26310,18 +26551,18 @@ B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i
 
 B780.i.i.i:                                       ; preds = %B528.i.i.i
   %.154.i.i.i = icmp eq i64 %.138.i.i.i, 0
-  br i1 %.154.i.i.i, label %B1384.endif.thread.i.i, label %B1384.endif.thread230.i.i
+  br i1 %.154.i.i.i, label %B1384.endif.thread.i.i, label %B1384.endif.thread255.i.i
 
 B1384.endif.thread.i.i:                           ; preds = %B780.i.i.i
-  %.160.i.i.i = load i64, ptr %sunkaddr437.i, align 8
-  %.167.i.i.i = load i64, ptr %sunkaddr428.i, align 8
+  %.160.i.i.i = load i64, ptr %sunkaddr438.i, align 8
+  %.167.i.i.i = load i64, ptr %sunkaddr429.i, align 8
   %.170.i.i.i = inttoptr i64 %.160.i.i.i to ptr
   %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1594.thread.i.i
 
-B1384.endif.thread230.i.i:                        ; preds = %B780.i.i.i
-  %.185.i.i.i = load i64, ptr %sunkaddr424.i, align 8
-  %.192.i.i.i = load i64, ptr %sunkaddr422.i, align 8
+B1384.endif.thread255.i.i:                        ; preds = %B780.i.i.i
+  %.185.i.i.i = load i64, ptr %sunkaddr425.i, align 8
+  %.192.i.i.i = load i64, ptr %sunkaddr423.i, align 8
   %.193.i.i.i = inttoptr i64 %.192.i.i.i to ptr
   %.194.i.i.i = tail call i64 %.193.i.i.i(i64 %.185.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.195.i.i.i = tail call i64 @nbgrad.offset.array_handler()
@@ -26336,15 +26577,15 @@ B1384.endif.thread230.i.i:                        ; preds = %B780.i.i.i
   store i64 %.208.i.i.i, ptr %.206.i.i.i, align 8
   br label %B1594.i.i
 
-B1594.i.i:                                        ; preds = %B1384.endif.i.i, %B1384.endif.thread230.i.i, %B1288.i.i
-  %.pre242.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1384.endif.i.i ], [ %.18.i1.i.i, %B1384.endif.thread230.i.i ], [ %.pre.i, %B1288.i.i ]
-  %.pre243.pre-phi.i.i = phi i64 [ %.30.i3.i.i, %B1384.endif.i.i ], [ %.30.i3.i.i, %B1384.endif.thread230.i.i ], [ %.pre245.i.i, %B1288.i.i ]
-  %made.5.1.ph.i.i = phi i64 [ %storemerge.i4.i.i, %B1384.endif.i.i ], [ %.138.i.i.i, %B1384.endif.thread230.i.i ], [ %.29.i.i.i, %B1288.i.i ]
-  %.756256.i.i = shl nsw i64 %.559299302.i.i, 3
-  %.758257.i.i = add nsw i64 %.756256.i.i, %.85.i18.i
-  %.760258.i.i = inttoptr i64 %.758257.i.i to ptr
-  store i64 %made.5.1.ph.i.i, ptr %.760258.i.i, align 8
-  %.767.i.i = add nsw i64 %.466.i.i, %.559299302.i.i
+B1594.i.i:                                        ; preds = %B1384.endif.i.i, %B1384.endif.thread255.i.i, %B1288.i.i
+  %.pre269.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1384.endif.i.i ], [ %.18.i1.i.i, %B1384.endif.thread255.i.i ], [ %.pre.i, %B1288.i.i ]
+  %.pre270.pre-phi.i.i = phi i64 [ %.30.i3.i.i, %B1384.endif.i.i ], [ %.30.i3.i.i, %B1384.endif.thread255.i.i ], [ %.pre272.i.i, %B1288.i.i ]
+  %made.5.1.ph.i.i = phi i64 [ %storemerge.i4.i.i, %B1384.endif.i.i ], [ %.138.i.i.i, %B1384.endif.thread255.i.i ], [ %.29.i.i.i, %B1288.i.i ]
+  %.756261.i.i = shl nsw i64 %.559304307.i.i, 3
+  %.758262.i.i = add nsw i64 %.756261.i.i, %.85.i18.i
+  %.760263.i.i = inttoptr i64 %.758262.i.i to ptr
+  store i64 %made.5.1.ph.i.i, ptr %.760263.i.i, align 8
+  %.767.i.i = add nsw i64 %.466.i.i, %.559304307.i.i
   %.770.i.i = shl nsw i64 %.767.i.i, 3
   %.772.i.i = add nsw i64 %.770.i.i, %.142.i
   %.775.i.i = add nsw i64 %made.5.1.ph.i.i, %.11.i
@@ -26352,25 +26593,25 @@ B1594.i.i:                                        ; preds = %B1384.endif.i.i, %B
   %.779.i.i = load i64, ptr %.778.i.i, align 8
   %.760.i.i = inttoptr i64 %.772.i.i to ptr
   store i64 %.779.i.i, ptr %.760.i.i, align 8
-  %.796.i.i = load i64, ptr %.pre242.pre-phi.i.pre-phi.i, align 8
+  %.796.i.i = load i64, ptr %.pre269.pre-phi.i.pre-phi.i, align 8
   %.797.i.i = shl i64 %.796.i.i, 3
-  %.800.i.i = add i64 %.797.i.i, %.pre243.pre-phi.i.i
-  %exitcond310.not.i.i = icmp eq i64 %.566.i.i, %.452.i.i
-  br i1 %exitcond310.not.i.i, label %B1678.i.i, label %B1178.i.i
+  %.800.i.i = add i64 %.797.i.i, %.pre270.pre-phi.i.i
+  %exitcond315.not.i.i = icmp eq i64 %.566.i.i, %.452.i.i
+  br i1 %exitcond315.not.i.i, label %B1678.i.i, label %B1178.i.i
 
 B1594.thread.i.i:                                 ; preds = %B1384.endif.i.i, %B1384.endif.thread.i.i
-  %.756.i.i = shl nsw i64 %.559299302.i.i, 3
+  %.756.i.i = shl nsw i64 %.559304307.i.i, 3
   %.758.i.i = add nsw i64 %.756.i.i, %.85.i18.i
-  %.760251.i.i = inttoptr i64 %.758.i.i to ptr
-  store i64 0, ptr %.760251.i.i, align 8
-  %.796252.i.i = load i64, ptr %.18.i1.i.i, align 8
-  %.797253.i.i = shl i64 %.796252.i.i, 3
-  %.800254.i.i = add i64 %.797253.i.i, %.30.i3.i.i
-  %exitcond310.not255.i.i = icmp eq i64 %.566.i.i, %.452.i.i
-  br i1 %exitcond310.not255.i.i, label %B2462.i.i, label %B1178.outer.i.i
+  %.760278.i.i = inttoptr i64 %.758.i.i to ptr
+  store i64 0, ptr %.760278.i.i, align 8
+  %.796279.i.i = load i64, ptr %.18.i1.i.i, align 8
+  %.797280.i.i = shl i64 %.796279.i.i, 3
+  %.800281.i.i = add i64 %.797280.i.i, %.30.i3.i.i
+  %exitcond315.not282.i.i = icmp eq i64 %.566.i.i, %.452.i.i
+  br i1 %exitcond315.not282.i.i, label %B2560.i.i, label %B1178.outer.i.i
 
 B1678.i.i:                                        ; preds = %B1594.i.i
-  br i1 %44, label %B2462.i.i, label %B1692.i.i
+  br i1 %44, label %B2560.i.i, label %B1692.i.i
 
 B1692.i.i:                                        ; preds = %B864.endif.i.i, %B1678.i.i
   %.829.i.i = add nsw i64 %.14.i, 88
@@ -26396,48 +26637,51 @@ B1752.i.i:                                        ; preds = %B1692.i.i
   %.19.i9.i.i = add nsw i64 %.846.i.i, 16
   %.20.i10.i.i = inttoptr i64 %.19.i9.i.i to ptr
   %.21.i.i.i = load i64, ptr %.20.i10.i.i, align 8
-  %.11487.not.i.i.i = icmp slt i64 %.15.i6.i.i, 1
-  br i1 %.11487.not.i.i.i, label %B1752.endif.i.i, label %B150.lr.ph.i.i.i
+  %.114107.not.i.i.i = icmp slt i64 %.15.i6.i.i, 1
+  br i1 %.114107.not.i.i.i, label %B1752.endif.i.i, label %B150.lr.ph.i.i.i
 
 B150.lr.ph.i.i.i:                                 ; preds = %B1752.i.i
   %.28.i11.i.i = add nsw i64 %.846.i.i, 24
-  %sunkaddr444.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr445.i = getelementptr i8, ptr %sunkaddr444.i, i64 120
+  %sunkaddr447.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr472.i = getelementptr i8, ptr %sunkaddr447.i, i64 248
+  %sunkaddr446.i = getelementptr i8, ptr %sunkaddr447.i, i64 120
   %14 = inttoptr i64 %.75.i16.i to ptr
-  %sunkaddr447.i = getelementptr i8, ptr %14, i64 8
-  %sunkaddr449.i = getelementptr i8, ptr %14, i64 16
-  %sunkaddr451.i = getelementptr i8, ptr %14, i64 24
-  %sunkaddr453.i = getelementptr i8, ptr %14, i64 32
-  %sunkaddr455.i = getelementptr i8, ptr %sunkaddr444.i, i64 104
-  %sunkaddr457.i = getelementptr i8, ptr %14, i64 40
-  %sunkaddr459.i = getelementptr i8, ptr %sunkaddr444.i, i64 112
-  %sunkaddr461.i = getelementptr i8, ptr %14, i64 48
-  %sunkaddr465.i = getelementptr i8, ptr %sunkaddr444.i, i64 96
-  %sunkaddr467.i = getelementptr i8, ptr %sunkaddr444.i, i64 128
+  %sunkaddr450.i = getelementptr i8, ptr %14, i64 8
+  %sunkaddr452.i = getelementptr i8, ptr %14, i64 16
+  %sunkaddr454.i = getelementptr i8, ptr %14, i64 24
+  %sunkaddr456.i = getelementptr i8, ptr %14, i64 32
+  %sunkaddr458.i = getelementptr i8, ptr %sunkaddr447.i, i64 104
+  %sunkaddr460.i = getelementptr i8, ptr %14, i64 40
+  %sunkaddr462.i = getelementptr i8, ptr %sunkaddr447.i, i64 112
+  %sunkaddr464.i = getelementptr i8, ptr %14, i64 48
+  %sunkaddr468.i = getelementptr i8, ptr %sunkaddr447.i, i64 96
+  %sunkaddr470.i = getelementptr i8, ptr %sunkaddr447.i, i64 128
+  %sunkaddr448.i = getelementptr i8, ptr %sunkaddr447.i, i64 256
+  %sunkaddr474.i = getelementptr i8, ptr %sunkaddr447.i, i64 240
   br label %B150.i.i.i
 
-B150.i.i.i:                                       ; preds = %B1022.i.i.i, %B150.lr.ph.i.i.i
-  %at.3.090.i.i.i = phi i64 [ %.28.i11.i.i, %B150.lr.ph.i.i.i ], [ %.354.i19.i.i, %B1022.i.i.i ]
-  %.1138389.i.i.i = phi i64 [ %.15.i6.i.i, %B150.lr.ph.i.i.i ], [ %.123.i.i.i, %B1022.i.i.i ]
-  %.123.i.i.i = add nsw i64 %.1138389.i.i.i, -1
-  %.153.i.i.i = inttoptr i64 %at.3.090.i.i.i to ptr
+B150.i.i.i:                                       ; preds = %B1066.i.i.i, %B150.lr.ph.i.i.i
+  %at.3.0110.i.i.i = phi i64 [ %.28.i11.i.i, %B150.lr.ph.i.i.i ], [ %.400.i.i.i, %B1066.i.i.i ]
+  %.11399109.i.i.i = phi i64 [ %.15.i6.i.i, %B150.lr.ph.i.i.i ], [ %.123.i.i.i, %B1066.i.i.i ]
+  %.123.i.i.i = add nsw i64 %.11399109.i.i.i, -1
+  %.153.i.i.i = inttoptr i64 %at.3.0110.i.i.i to ptr
   %.154.i12.i.i = load i64, ptr %.153.i.i.i, align 8
   %arg.steps.fr.i.i.i.i = freeze i64 %.154.i12.i.i
-  %.156.i.i.i = add nsw i64 %at.3.090.i.i.i, 8
+  %.156.i.i.i = add nsw i64 %at.3.0110.i.i.i, 8
   %.157.i.i.i = inttoptr i64 %.156.i.i.i to ptr
   %.158.i13.i.i = load i64, ptr %.157.i.i.i, align 8
-  %.160.i14.i.i = add nsw i64 %at.3.090.i.i.i, 16
+  %.160.i14.i.i = add nsw i64 %at.3.0110.i.i.i, 16
   %.161.i.i.i = inttoptr i64 %.160.i14.i.i to ptr
   %.162.i.i.i = load i64, ptr %.161.i.i.i, align 8
-  %.164.i.i.i = add nsw i64 %at.3.090.i.i.i, 24
+  %.164.i.i.i = add nsw i64 %at.3.0110.i.i.i, 24
   %.165.i.i.i = inttoptr i64 %.164.i.i.i to ptr
   %.166.i15.i.i = load i64, ptr %.165.i.i.i, align 8
-  %.202.i16.i.i = add nsw i64 %at.3.090.i.i.i, 32
+  %.202.i16.i.i = add nsw i64 %at.3.0110.i.i.i, 32
   %.208.not.i.i.i = icmp eq i64 %.162.i.i.i, 0
   br i1 %.208.not.i.i.i, label %B980.i.i.i, label %B336.i.i.i
 
 B336.i.i.i:                                       ; preds = %B150.i.i.i
-  %.214.i.i.i = load i64, ptr %sunkaddr445.i, align 8
+  %.214.i.i.i = load i64, ptr %sunkaddr446.i, align 8
   %.215.i.i.i = icmp sgt i64 %.214.i.i.i, 1
   br i1 %.215.i.i.i, label %B398.endif.i.i.i, label %B980.i.i.i
 
@@ -26479,7 +26723,7 @@ B250.us.us.preheader.new.i.i.i.i:                 ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i
 
 B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i
-  %lsr.iv395.i = phi i64 [ %lsr.iv.next396.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
+  %lsr.iv396.i = phi i64 [ %lsr.iv.next397.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
   %lsr.iv.i.i.i.i = phi i64 [ %22, %B250.us.us.i.i.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i = phi i64 [ %21, %B250.us.us.i.i.i.i ], [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i ]
   %.335.us.us.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i to ptr
@@ -26508,8 +26752,8 @@ B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i,
   %20 = add i64 %lsr.iv.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i = inttoptr i64 %20 to ptr
   store i64 %.347.us.us.1.i.i.i.i, ptr %.348.us.us.1.i.i.i.i, align 8
-  %lsr.iv.next396.i = add i64 %lsr.iv395.i, -2
-  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next396.i, 0
+  %lsr.iv.next397.i = add i64 %lsr.iv396.i, -2
+  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next397.i, 0
   %21 = add i64 %at.5.2122.us.us.i.i.i.i, 64
   %22 = add i64 %lsr.iv.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i, label %B250.us.us.i.i.i.i
@@ -26606,359 +26850,401 @@ B86.B566_crit_edge.us.i.i.i.i:                    ; preds = %B518.us.i.i.i.i
   br i1 %exitcond.not3.i.i.i.i, label %B1022.i.i.i, label %B26.us.i.i.i.i
 
 B1022.i.i.i:                                      ; preds = %B86.B566_crit_edge.us.i.i.i.i, %B518.us.us.i.i.i.i, %B398.endif.i.i.i, %B26.preheader.i.i.i.i, %B980.i.i.i
-  %.350.i18.i.i = shl nsw i64 %.166.i15.i.i, 3
-  %.354.i19.i.i = add nsw i64 %.350.i18.i.i, %.202.i16.i.i
-  %.114.i.i.i = icmp samesign ugt i64 %.1138389.i.i.i, 1
+  %.11.i.i.i.i = load i64, ptr %sunkaddr448.i, align 8
+  %.12.i.i.i.i = icmp eq i64 %.11.i.i.i.i, 0
+  br i1 %.12.i.i.i.i, label %B1066.i.i.i, label %B1022.endif.i.i.i
+
+B1066.i.i.i:                                      ; preds = %B1022.endif.i.i.i, %B1022.i.i.i
+  %.396.i.i.i = shl nsw i64 %.166.i15.i.i, 3
+  %.400.i.i.i = add nsw i64 %.396.i.i.i, %.202.i16.i.i
+  %.114.i.i.i = icmp samesign ugt i64 %.11399109.i.i.i, 1
   br i1 %.114.i.i.i, label %B150.i.i.i, label %B1752.endif.i.i
 
 B398.endif.i.i.i:                                 ; preds = %B336.i.i.i
   store i64 %.202.i16.i.i, ptr %14, align 8
-  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr447.i, align 8
-  store i64 %.158.i13.i.i, ptr %sunkaddr449.i, align 8
-  store i64 %.142.i, ptr %sunkaddr451.i, align 8
-  store i64 %.21.i.i.i, ptr %sunkaddr453.i, align 8
-  %.249.i.i.i = load i64, ptr %sunkaddr455.i, align 8
-  store i64 %.249.i.i.i, ptr %sunkaddr457.i, align 8
-  %.258.i.i.i = load i64, ptr %sunkaddr459.i, align 8
-  store i64 %.258.i.i.i, ptr %sunkaddr461.i, align 8
-  %.265.i.i.i = load i64, ptr %sunkaddr445.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr450.i, align 8
+  store i64 %.158.i13.i.i, ptr %sunkaddr452.i, align 8
+  store i64 %.142.i, ptr %sunkaddr454.i, align 8
+  store i64 %.21.i.i.i, ptr %sunkaddr456.i, align 8
+  %.249.i.i.i = load i64, ptr %sunkaddr458.i, align 8
+  store i64 %.249.i.i.i, ptr %sunkaddr460.i, align 8
+  %.258.i.i.i = load i64, ptr %sunkaddr462.i, align 8
+  store i64 %.258.i.i.i, ptr %sunkaddr464.i, align 8
+  %.265.i.i.i = load i64, ptr %sunkaddr446.i, align 8
   %.17.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i, i64 %.158.i13.i.i)
   %.19.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i, i64 %.17.i.i.i.i)
-  %.304.i.i.i = load i64, ptr %sunkaddr465.i, align 8
-  %.309.i.i.i = load i64, ptr %sunkaddr467.i, align 8
+  %.304.i.i.i = load i64, ptr %sunkaddr468.i, align 8
+  %.309.i.i.i = load i64, ptr %sunkaddr470.i, align 8
   %.311.i.i.i = inttoptr i64 %.304.i.i.i to ptr
   %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.75.i16.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i
+
+B1022.endif.i.i.i:                                ; preds = %B1022.i.i.i
+  %.22.i.i.i.i = load i64, ptr %sunkaddr472.i, align 8
+  %.29.i.i.i.i = load i64, ptr %sunkaddr474.i, align 8
+  %.30.i.i.i.i = inttoptr i64 %.29.i.i.i.i to ptr
+  %.31.i.i.i.i = tail call i64 %.30.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.not.i.i.i = icmp eq i64 %.31.i.i.i.i, %.22.i.i.i.i
+  br i1 %.32.i.not.i.i.i, label %B1752.endif.i.i, label %B1066.i.i.i
 
 B2026.i.i:                                        ; preds = %B1692.i.i
   %.889.i.i = add nsw i64 %.14.i, 48
   %.890.i.i = inttoptr i64 %.889.i.i to ptr
   %.891.i.i = load i64, ptr %.890.i.i, align 8
-  %.14.i22.i.i = inttoptr i64 %.891.i.i to ptr
-  %.15.i23.i.i = load i64, ptr %.14.i22.i.i, align 8
-  %.16.i24.i.i = add nsw i64 %.891.i.i, 8
-  %.17.i25.i.i = inttoptr i64 %.16.i24.i.i to ptr
-  %.18.i26.i.i = load i64, ptr %.17.i25.i.i, align 8
-  %.19.i27.i.i = add nsw i64 %.891.i.i, 16
-  %.20.i28.i.i = inttoptr i64 %.19.i27.i.i to ptr
-  %.21.i29.i.i = load i64, ptr %.20.i28.i.i, align 8
-  %.11487.not.i30.i.i = icmp slt i64 %.15.i23.i.i, 1
-  br i1 %.11487.not.i30.i.i, label %B2110.i.i, label %B150.lr.ph.i31.i.i
+  %.14.i20.i.i = inttoptr i64 %.891.i.i to ptr
+  %.15.i21.i.i = load i64, ptr %.14.i20.i.i, align 8
+  %.16.i22.i.i = add nsw i64 %.891.i.i, 8
+  %.17.i23.i.i = inttoptr i64 %.16.i22.i.i to ptr
+  %.18.i24.i.i = load i64, ptr %.17.i23.i.i, align 8
+  %.19.i25.i.i = add nsw i64 %.891.i.i, 16
+  %.20.i26.i.i = inttoptr i64 %.19.i25.i.i to ptr
+  %.21.i27.i.i = load i64, ptr %.20.i26.i.i, align 8
+  %.114107.not.i28.i.i = icmp slt i64 %.15.i21.i.i, 1
+  br i1 %.114107.not.i28.i.i, label %B2110.i.i, label %B150.lr.ph.i29.i.i
 
-B150.lr.ph.i31.i.i:                               ; preds = %B2026.i.i
-  %.28.i32.i.i = add nsw i64 %.891.i.i, 24
-  %sunkaddr468.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr469.i = getelementptr i8, ptr %sunkaddr468.i, i64 120
+B150.lr.ph.i29.i.i:                               ; preds = %B2026.i.i
+  %.28.i30.i.i = add nsw i64 %.891.i.i, 24
+  %sunkaddr477.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr502.i = getelementptr i8, ptr %sunkaddr477.i, i64 248
+  %sunkaddr476.i = getelementptr i8, ptr %sunkaddr477.i, i64 120
   %27 = inttoptr i64 %.75.i16.i to ptr
-  %sunkaddr471.i = getelementptr i8, ptr %27, i64 8
-  %sunkaddr473.i = getelementptr i8, ptr %27, i64 16
-  %sunkaddr475.i = getelementptr i8, ptr %27, i64 24
-  %sunkaddr477.i = getelementptr i8, ptr %27, i64 32
-  %sunkaddr479.i = getelementptr i8, ptr %sunkaddr468.i, i64 104
-  %sunkaddr481.i = getelementptr i8, ptr %27, i64 40
-  %sunkaddr483.i = getelementptr i8, ptr %sunkaddr468.i, i64 112
-  %sunkaddr485.i = getelementptr i8, ptr %27, i64 48
-  %sunkaddr489.i = getelementptr i8, ptr %sunkaddr468.i, i64 96
-  %sunkaddr491.i = getelementptr i8, ptr %sunkaddr468.i, i64 128
-  br label %B150.i33.i.i
+  %sunkaddr480.i = getelementptr i8, ptr %27, i64 8
+  %sunkaddr482.i = getelementptr i8, ptr %27, i64 16
+  %sunkaddr484.i = getelementptr i8, ptr %27, i64 24
+  %sunkaddr486.i = getelementptr i8, ptr %27, i64 32
+  %sunkaddr488.i = getelementptr i8, ptr %sunkaddr477.i, i64 104
+  %sunkaddr490.i = getelementptr i8, ptr %27, i64 40
+  %sunkaddr492.i = getelementptr i8, ptr %sunkaddr477.i, i64 112
+  %sunkaddr494.i = getelementptr i8, ptr %27, i64 48
+  %sunkaddr498.i = getelementptr i8, ptr %sunkaddr477.i, i64 96
+  %sunkaddr500.i = getelementptr i8, ptr %sunkaddr477.i, i64 128
+  %sunkaddr478.i = getelementptr i8, ptr %sunkaddr477.i, i64 256
+  %sunkaddr504.i = getelementptr i8, ptr %sunkaddr477.i, i64 240
+  br label %B150.i31.i.i
 
-B150.i33.i.i:                                     ; preds = %B1022.i58.i.i, %B150.lr.ph.i31.i.i
-  %at.3.090.i34.i.i = phi i64 [ %.28.i32.i.i, %B150.lr.ph.i31.i.i ], [ %.354.i60.i.i, %B1022.i58.i.i ]
-  %.1138389.i35.i.i = phi i64 [ %.15.i23.i.i, %B150.lr.ph.i31.i.i ], [ %.123.i36.i.i, %B1022.i58.i.i ]
-  %.123.i36.i.i = add nsw i64 %.1138389.i35.i.i, -1
-  %.153.i37.i.i = inttoptr i64 %at.3.090.i34.i.i to ptr
-  %.154.i38.i.i = load i64, ptr %.153.i37.i.i, align 8
-  %arg.steps.fr.i.i39.i.i = freeze i64 %.154.i38.i.i
-  %.156.i40.i.i = add nsw i64 %at.3.090.i34.i.i, 8
-  %.157.i41.i.i = inttoptr i64 %.156.i40.i.i to ptr
-  %.158.i42.i.i = load i64, ptr %.157.i41.i.i, align 8
-  %.160.i43.i.i = add nsw i64 %at.3.090.i34.i.i, 16
-  %.161.i44.i.i = inttoptr i64 %.160.i43.i.i to ptr
-  %.162.i45.i.i = load i64, ptr %.161.i44.i.i, align 8
-  %.164.i46.i.i = add nsw i64 %at.3.090.i34.i.i, 24
-  %.165.i47.i.i = inttoptr i64 %.164.i46.i.i to ptr
-  %.166.i48.i.i = load i64, ptr %.165.i47.i.i, align 8
-  %.202.i49.i.i = add nsw i64 %at.3.090.i34.i.i, 32
-  %.208.not.i50.i.i = icmp eq i64 %.162.i45.i.i, 0
-  br i1 %.208.not.i50.i.i, label %B980.i56.i.i, label %B336.i51.i.i
+B150.i31.i.i:                                     ; preds = %B1066.i71.i.i, %B150.lr.ph.i29.i.i
+  %at.3.0110.i32.i.i = phi i64 [ %.28.i30.i.i, %B150.lr.ph.i29.i.i ], [ %.400.i73.i.i, %B1066.i71.i.i ]
+  %.11399109.i33.i.i = phi i64 [ %.15.i21.i.i, %B150.lr.ph.i29.i.i ], [ %.123.i34.i.i, %B1066.i71.i.i ]
+  %.123.i34.i.i = add nsw i64 %.11399109.i33.i.i, -1
+  %.153.i35.i.i = inttoptr i64 %at.3.0110.i32.i.i to ptr
+  %.154.i36.i.i = load i64, ptr %.153.i35.i.i, align 8
+  %arg.steps.fr.i.i37.i.i = freeze i64 %.154.i36.i.i
+  %.156.i38.i.i = add nsw i64 %at.3.0110.i32.i.i, 8
+  %.157.i39.i.i = inttoptr i64 %.156.i38.i.i to ptr
+  %.158.i40.i.i = load i64, ptr %.157.i39.i.i, align 8
+  %.160.i41.i.i = add nsw i64 %at.3.0110.i32.i.i, 16
+  %.161.i42.i.i = inttoptr i64 %.160.i41.i.i to ptr
+  %.162.i43.i.i = load i64, ptr %.161.i42.i.i, align 8
+  %.164.i44.i.i = add nsw i64 %at.3.0110.i32.i.i, 24
+  %.165.i45.i.i = inttoptr i64 %.164.i44.i.i to ptr
+  %.166.i46.i.i = load i64, ptr %.165.i45.i.i, align 8
+  %.202.i47.i.i = add nsw i64 %at.3.0110.i32.i.i, 32
+  %.208.not.i48.i.i = icmp eq i64 %.162.i43.i.i, 0
+  br i1 %.208.not.i48.i.i, label %B980.i54.i.i, label %B336.i49.i.i
 
-B336.i51.i.i:                                     ; preds = %B150.i33.i.i
-  %.214.i54.i.i = load i64, ptr %sunkaddr469.i, align 8
-  %.215.i55.i.i = icmp sgt i64 %.214.i54.i.i, 1
-  br i1 %.215.i55.i.i, label %B398.endif.i182.i.i, label %B980.i56.i.i
+B336.i49.i.i:                                     ; preds = %B150.i31.i.i
+  %.214.i52.i.i = load i64, ptr %sunkaddr476.i, align 8
+  %.215.i53.i.i = icmp sgt i64 %.214.i52.i.i, 1
+  br i1 %.215.i53.i.i, label %B398.endif.i195.i.i, label %B980.i54.i.i
 
-B980.i56.i.i:                                     ; preds = %B336.i51.i.i, %B150.i33.i.i
-  %.28.i.i57.i.i = icmp sgt i64 %.158.i42.i.i, 0
-  br i1 %.28.i.i57.i.i, label %B26.preheader.i.i62.i.i, label %B1022.i58.i.i
+B980.i54.i.i:                                     ; preds = %B336.i49.i.i, %B150.i31.i.i
+  %.28.i.i55.i.i = icmp sgt i64 %.158.i40.i.i, 0
+  br i1 %.28.i.i55.i.i, label %B26.preheader.i.i75.i.i, label %B1022.i56.i.i
 
-B26.preheader.i.i62.i.i:                          ; preds = %B980.i56.i.i
-  %.arg.steps.i.i63.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i39.i.i, i64 0)
-  %.138131.not.i.i64.i.i = icmp slt i64 %arg.steps.fr.i.i39.i.i, 1
-  br i1 %.138131.not.i.i64.i.i, label %B1022.i58.i.i, label %B26.us.preheader.i.i65.i.i
+B26.preheader.i.i75.i.i:                          ; preds = %B980.i54.i.i
+  %.arg.steps.i.i76.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i, i64 0)
+  %.138131.not.i.i77.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i, 1
+  br i1 %.138131.not.i.i77.i.i, label %B1022.i56.i.i, label %B26.us.preheader.i.i78.i.i
 
-B26.us.preheader.i.i65.i.i:                       ; preds = %B26.preheader.i.i62.i.i
-  %.34.i.i66.i.i = icmp eq i64 %arg.steps.fr.i.i39.i.i, 1
-  br i1 %.34.i.i66.i.i, label %B88.endif.us.us.i.i115.i.i, label %B26.us.i.i68.i.i
+B26.us.preheader.i.i78.i.i:                       ; preds = %B26.preheader.i.i75.i.i
+  %.34.i.i79.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i, 1
+  br i1 %.34.i.i79.i.i, label %B88.endif.us.us.i.i128.i.i, label %B26.us.i.i81.i.i
 
-B88.endif.us.us.i.i115.i.i:                       ; preds = %B26.us.preheader.i.i65.i.i, %B518.us.us.i.i177.i.i
-  %at.4.1134.us.us.i.i116.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i178.i.i, %B518.us.us.i.i177.i.i ], [ %.202.i49.i.i, %B26.us.preheader.i.i65.i.i ]
-  %.137125133.us.us.i.i117.i.i = phi i64 [ %.147.us.us.i.i118.i.i, %B518.us.us.i.i177.i.i ], [ %.arg.steps.i.i63.i.i, %B26.us.preheader.i.i65.i.i ]
-  %.147.us.us.i.i118.i.i = add nsw i64 %.137125133.us.us.i.i117.i.i, -1
-  %.177.us.us.i.i119.i.i = inttoptr i64 %at.4.1134.us.us.i.i116.i.i to ptr
-  %.178.us.us.i.i120.i.i = load i64, ptr %.177.us.us.i.i119.i.i, align 8
-  %.180.us.us.i.i121.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i, 8
-  %.181.us.us.i.i122.i.i = inttoptr i64 %.180.us.us.i.i121.i.i to ptr
-  %.182.us.us.i.i123.i.i = load i64, ptr %.181.us.us.i.i122.i.i, align 8
-  %.184.us.us.i.i124.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i, 16
-  %.185.us.us.i.i125.i.i = inttoptr i64 %.184.us.us.i.i124.i.i to ptr
-  %.186.us.us.i.i126.i.i = load i64, ptr %.185.us.us.i.i125.i.i, align 8
-  %.195.us.us.i.i127.i.i = add nsw i64 %at.4.1134.us.us.i.i116.i.i, 24
-  %.280119.us.not.us.i.i128.i.i = icmp slt i64 %.182.us.us.i.i123.i.i, 1
-  br i1 %.280119.us.not.us.i.i128.i.i, label %B518.us.us.i.i177.i.i, label %B250.us.us.preheader.i.i129.i.i
+B88.endif.us.us.i.i128.i.i:                       ; preds = %B26.us.preheader.i.i78.i.i, %B518.us.us.i.i190.i.i
+  %at.4.1134.us.us.i.i129.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i191.i.i, %B518.us.us.i.i190.i.i ], [ %.202.i47.i.i, %B26.us.preheader.i.i78.i.i ]
+  %.137125133.us.us.i.i130.i.i = phi i64 [ %.147.us.us.i.i131.i.i, %B518.us.us.i.i190.i.i ], [ %.arg.steps.i.i76.i.i, %B26.us.preheader.i.i78.i.i ]
+  %.147.us.us.i.i131.i.i = add nsw i64 %.137125133.us.us.i.i130.i.i, -1
+  %.177.us.us.i.i132.i.i = inttoptr i64 %at.4.1134.us.us.i.i129.i.i to ptr
+  %.178.us.us.i.i133.i.i = load i64, ptr %.177.us.us.i.i132.i.i, align 8
+  %.180.us.us.i.i134.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i, 8
+  %.181.us.us.i.i135.i.i = inttoptr i64 %.180.us.us.i.i134.i.i to ptr
+  %.182.us.us.i.i136.i.i = load i64, ptr %.181.us.us.i.i135.i.i, align 8
+  %.184.us.us.i.i137.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i, 16
+  %.185.us.us.i.i138.i.i = inttoptr i64 %.184.us.us.i.i137.i.i to ptr
+  %.186.us.us.i.i139.i.i = load i64, ptr %.185.us.us.i.i138.i.i, align 8
+  %.195.us.us.i.i140.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i, 24
+  %.280119.us.not.us.i.i141.i.i = icmp slt i64 %.182.us.us.i.i136.i.i, 1
+  br i1 %.280119.us.not.us.i.i141.i.i, label %B518.us.us.i.i190.i.i, label %B250.us.us.preheader.i.i142.i.i
 
-B250.us.us.preheader.i.i129.i.i:                  ; preds = %B88.endif.us.us.i.i115.i.i
-  %28 = icmp eq i64 %.182.us.us.i.i123.i.i, 1
-  br i1 %28, label %B250.us.us.epil.preheader.i.i160.i.i, label %B250.us.us.preheader.new.i.i130.i.i
+B250.us.us.preheader.i.i142.i.i:                  ; preds = %B88.endif.us.us.i.i128.i.i
+  %28 = icmp eq i64 %.182.us.us.i.i136.i.i, 1
+  br i1 %28, label %B250.us.us.epil.preheader.i.i173.i.i, label %B250.us.us.preheader.new.i.i143.i.i
 
-B250.us.us.preheader.new.i.i130.i.i:              ; preds = %B250.us.us.preheader.i.i129.i.i
-  %29 = and i64 %.182.us.us.i.i123.i.i, 9223372036854775806
-  br label %B250.us.us.i.i132.i.i
+B250.us.us.preheader.new.i.i143.i.i:              ; preds = %B250.us.us.preheader.i.i142.i.i
+  %29 = and i64 %.182.us.us.i.i136.i.i, 9223372036854775806
+  br label %B250.us.us.i.i145.i.i
 
-B250.us.us.i.i132.i.i:                            ; preds = %B250.us.us.i.i132.i.i, %B250.us.us.preheader.new.i.i130.i.i
-  %lsr.iv393.i = phi i64 [ %lsr.iv.next394.i, %B250.us.us.i.i132.i.i ], [ %29, %B250.us.us.preheader.new.i.i130.i.i ]
-  %lsr.iv.i.i134.i.i = phi i64 [ %35, %B250.us.us.i.i132.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i130.i.i ]
-  %at.5.2122.us.us.i.i135.i.i = phi i64 [ %34, %B250.us.us.i.i132.i.i ], [ %.195.us.us.i.i127.i.i, %B250.us.us.preheader.new.i.i130.i.i ]
-  %.335.us.us.i.i136.i.i = inttoptr i64 %at.5.2122.us.us.i.i135.i.i to ptr
-  %.336.us.us.i.i137.i.i = load i64, ptr %.335.us.us.i.i136.i.i, align 8
-  %.337.us.us.i.i138.i.i = shl nsw i64 %.336.us.us.i.i137.i.i, 3
-  %.339.us.us.i.i139.i.i = add nsw i64 %.337.us.us.i.i138.i.i, %.142.i
-  %.340.us.us.i.i140.i.i = inttoptr i64 %.339.us.us.i.i139.i.i to ptr
-  %.341.us.us.i.i141.i.i = load i64, ptr %.340.us.us.i.i140.i.i, align 8
-  %30 = add i64 %at.5.2122.us.us.i.i135.i.i, 8
-  %.344.us.us.i.i142.i.i = inttoptr i64 %30 to ptr
-  %.345.us.us.i.i143.i.i = load i64, ptr %.344.us.us.i.i142.i.i, align 8
-  %.347.us.us.i.i144.i.i = add i64 %.345.us.us.i.i143.i.i, %.341.us.us.i.i141.i.i
-  %.348.us.us.i.i145.i.i = inttoptr i64 %lsr.iv.i.i134.i.i to ptr
-  store i64 %.347.us.us.i.i144.i.i, ptr %.348.us.us.i.i145.i.i, align 8
-  %31 = add i64 %at.5.2122.us.us.i.i135.i.i, 32
-  %.335.us.us.1.i.i146.i.i = inttoptr i64 %31 to ptr
-  %.336.us.us.1.i.i147.i.i = load i64, ptr %.335.us.us.1.i.i146.i.i, align 8
-  %.337.us.us.1.i.i148.i.i = shl nsw i64 %.336.us.us.1.i.i147.i.i, 3
-  %.339.us.us.1.i.i149.i.i = add nsw i64 %.337.us.us.1.i.i148.i.i, %.142.i
-  %.340.us.us.1.i.i150.i.i = inttoptr i64 %.339.us.us.1.i.i149.i.i to ptr
-  %.341.us.us.1.i.i151.i.i = load i64, ptr %.340.us.us.1.i.i150.i.i, align 8
-  %32 = add i64 %at.5.2122.us.us.i.i135.i.i, 40
-  %.344.us.us.1.i.i152.i.i = inttoptr i64 %32 to ptr
-  %.345.us.us.1.i.i153.i.i = load i64, ptr %.344.us.us.1.i.i152.i.i, align 8
-  %.347.us.us.1.i.i154.i.i = add i64 %.345.us.us.1.i.i153.i.i, %.341.us.us.1.i.i151.i.i
-  %33 = add i64 %lsr.iv.i.i134.i.i, 8
-  %.348.us.us.1.i.i155.i.i = inttoptr i64 %33 to ptr
-  store i64 %.347.us.us.1.i.i154.i.i, ptr %.348.us.us.1.i.i155.i.i, align 8
-  %lsr.iv.next394.i = add i64 %lsr.iv393.i, -2
-  %niter.ncmp.1.i.i157.i.i = icmp eq i64 %lsr.iv.next394.i, 0
-  %34 = add i64 %at.5.2122.us.us.i.i135.i.i, 64
-  %35 = add i64 %lsr.iv.i.i134.i.i, 16
-  br i1 %niter.ncmp.1.i.i157.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i158.i.i, label %B250.us.us.i.i132.i.i
+B250.us.us.i.i145.i.i:                            ; preds = %B250.us.us.i.i145.i.i, %B250.us.us.preheader.new.i.i143.i.i
+  %lsr.iv394.i = phi i64 [ %lsr.iv.next395.i, %B250.us.us.i.i145.i.i ], [ %29, %B250.us.us.preheader.new.i.i143.i.i ]
+  %lsr.iv.i.i147.i.i = phi i64 [ %35, %B250.us.us.i.i145.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i143.i.i ]
+  %at.5.2122.us.us.i.i148.i.i = phi i64 [ %34, %B250.us.us.i.i145.i.i ], [ %.195.us.us.i.i140.i.i, %B250.us.us.preheader.new.i.i143.i.i ]
+  %.335.us.us.i.i149.i.i = inttoptr i64 %at.5.2122.us.us.i.i148.i.i to ptr
+  %.336.us.us.i.i150.i.i = load i64, ptr %.335.us.us.i.i149.i.i, align 8
+  %.337.us.us.i.i151.i.i = shl nsw i64 %.336.us.us.i.i150.i.i, 3
+  %.339.us.us.i.i152.i.i = add nsw i64 %.337.us.us.i.i151.i.i, %.142.i
+  %.340.us.us.i.i153.i.i = inttoptr i64 %.339.us.us.i.i152.i.i to ptr
+  %.341.us.us.i.i154.i.i = load i64, ptr %.340.us.us.i.i153.i.i, align 8
+  %30 = add i64 %at.5.2122.us.us.i.i148.i.i, 8
+  %.344.us.us.i.i155.i.i = inttoptr i64 %30 to ptr
+  %.345.us.us.i.i156.i.i = load i64, ptr %.344.us.us.i.i155.i.i, align 8
+  %.347.us.us.i.i157.i.i = add i64 %.345.us.us.i.i156.i.i, %.341.us.us.i.i154.i.i
+  %.348.us.us.i.i158.i.i = inttoptr i64 %lsr.iv.i.i147.i.i to ptr
+  store i64 %.347.us.us.i.i157.i.i, ptr %.348.us.us.i.i158.i.i, align 8
+  %31 = add i64 %at.5.2122.us.us.i.i148.i.i, 32
+  %.335.us.us.1.i.i159.i.i = inttoptr i64 %31 to ptr
+  %.336.us.us.1.i.i160.i.i = load i64, ptr %.335.us.us.1.i.i159.i.i, align 8
+  %.337.us.us.1.i.i161.i.i = shl nsw i64 %.336.us.us.1.i.i160.i.i, 3
+  %.339.us.us.1.i.i162.i.i = add nsw i64 %.337.us.us.1.i.i161.i.i, %.142.i
+  %.340.us.us.1.i.i163.i.i = inttoptr i64 %.339.us.us.1.i.i162.i.i to ptr
+  %.341.us.us.1.i.i164.i.i = load i64, ptr %.340.us.us.1.i.i163.i.i, align 8
+  %32 = add i64 %at.5.2122.us.us.i.i148.i.i, 40
+  %.344.us.us.1.i.i165.i.i = inttoptr i64 %32 to ptr
+  %.345.us.us.1.i.i166.i.i = load i64, ptr %.344.us.us.1.i.i165.i.i, align 8
+  %.347.us.us.1.i.i167.i.i = add i64 %.345.us.us.1.i.i166.i.i, %.341.us.us.1.i.i164.i.i
+  %33 = add i64 %lsr.iv.i.i147.i.i, 8
+  %.348.us.us.1.i.i168.i.i = inttoptr i64 %33 to ptr
+  store i64 %.347.us.us.1.i.i167.i.i, ptr %.348.us.us.1.i.i168.i.i, align 8
+  %lsr.iv.next395.i = add i64 %lsr.iv394.i, -2
+  %niter.ncmp.1.i.i170.i.i = icmp eq i64 %lsr.iv.next395.i, 0
+  %34 = add i64 %at.5.2122.us.us.i.i148.i.i, 64
+  %35 = add i64 %lsr.iv.i.i147.i.i, 16
+  br i1 %niter.ncmp.1.i.i170.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i171.i.i, label %B250.us.us.i.i145.i.i
 
-B518.us.us.loopexit.unr-lcssa.i.i158.i.i:         ; preds = %B250.us.us.i.i132.i.i
-  %36 = and i64 %.182.us.us.i.i123.i.i, 1
-  %lcmp.mod.not.i.i159.i.i = icmp eq i64 %36, 0
-  br i1 %lcmp.mod.not.i.i159.i.i, label %B518.us.us.i.i177.i.i, label %B250.us.us.epil.preheader.i.i160.i.i
+B518.us.us.loopexit.unr-lcssa.i.i171.i.i:         ; preds = %B250.us.us.i.i145.i.i
+  %36 = and i64 %.182.us.us.i.i136.i.i, 1
+  %lcmp.mod.not.i.i172.i.i = icmp eq i64 %36, 0
+  br i1 %lcmp.mod.not.i.i172.i.i, label %B518.us.us.i.i190.i.i, label %B250.us.us.epil.preheader.i.i173.i.i
 
-B250.us.us.epil.preheader.i.i160.i.i:             ; preds = %B518.us.us.loopexit.unr-lcssa.i.i158.i.i, %B250.us.us.preheader.i.i129.i.i
-  %at.5.2122.us.us.epil.init.i.i161.i.i = phi i64 [ %.195.us.us.i.i127.i.i, %B250.us.us.preheader.i.i129.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i ]
-  %.286118120.us.us.epil.init.i.i162.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i129.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i ]
-  %.331.us.us.epil.i.i163.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i162.i.i, 3
-  %.333.us.us.epil.i.i164.i.i = add nsw i64 %.331.us.us.epil.i.i163.i.i, %.75.i16.i
-  %.335.us.us.epil.i.i165.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i161.i.i to ptr
-  %.336.us.us.epil.i.i166.i.i = load i64, ptr %.335.us.us.epil.i.i165.i.i, align 8
-  %.337.us.us.epil.i.i167.i.i = shl nsw i64 %.336.us.us.epil.i.i166.i.i, 3
-  %.339.us.us.epil.i.i168.i.i = add nsw i64 %.337.us.us.epil.i.i167.i.i, %.142.i
-  %.340.us.us.epil.i.i169.i.i = inttoptr i64 %.339.us.us.epil.i.i168.i.i to ptr
-  %.341.us.us.epil.i.i170.i.i = load i64, ptr %.340.us.us.epil.i.i169.i.i, align 8
-  %.343.us.us.epil.i.i171.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i, 8
-  %.344.us.us.epil.i.i172.i.i = inttoptr i64 %.343.us.us.epil.i.i171.i.i to ptr
-  %.345.us.us.epil.i.i173.i.i = load i64, ptr %.344.us.us.epil.i.i172.i.i, align 8
-  %.347.us.us.epil.i.i174.i.i = add i64 %.345.us.us.epil.i.i173.i.i, %.341.us.us.epil.i.i170.i.i
-  %.348.us.us.epil.i.i175.i.i = inttoptr i64 %.333.us.us.epil.i.i164.i.i to ptr
-  store i64 %.347.us.us.epil.i.i174.i.i, ptr %.348.us.us.epil.i.i175.i.i, align 8
-  %.352.us.us.epil.i.i176.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i161.i.i, 32
-  br label %B518.us.us.i.i177.i.i
+B250.us.us.epil.preheader.i.i173.i.i:             ; preds = %B518.us.us.loopexit.unr-lcssa.i.i171.i.i, %B250.us.us.preheader.i.i142.i.i
+  %at.5.2122.us.us.epil.init.i.i174.i.i = phi i64 [ %.195.us.us.i.i140.i.i, %B250.us.us.preheader.i.i142.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i ]
+  %.286118120.us.us.epil.init.i.i175.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i142.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i ]
+  %.331.us.us.epil.i.i176.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i175.i.i, 3
+  %.333.us.us.epil.i.i177.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i, %.75.i16.i
+  %.335.us.us.epil.i.i178.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i174.i.i to ptr
+  %.336.us.us.epil.i.i179.i.i = load i64, ptr %.335.us.us.epil.i.i178.i.i, align 8
+  %.337.us.us.epil.i.i180.i.i = shl nsw i64 %.336.us.us.epil.i.i179.i.i, 3
+  %.339.us.us.epil.i.i181.i.i = add nsw i64 %.337.us.us.epil.i.i180.i.i, %.142.i
+  %.340.us.us.epil.i.i182.i.i = inttoptr i64 %.339.us.us.epil.i.i181.i.i to ptr
+  %.341.us.us.epil.i.i183.i.i = load i64, ptr %.340.us.us.epil.i.i182.i.i, align 8
+  %.343.us.us.epil.i.i184.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i, 8
+  %.344.us.us.epil.i.i185.i.i = inttoptr i64 %.343.us.us.epil.i.i184.i.i to ptr
+  %.345.us.us.epil.i.i186.i.i = load i64, ptr %.344.us.us.epil.i.i185.i.i, align 8
+  %.347.us.us.epil.i.i187.i.i = add i64 %.345.us.us.epil.i.i186.i.i, %.341.us.us.epil.i.i183.i.i
+  %.348.us.us.epil.i.i188.i.i = inttoptr i64 %.333.us.us.epil.i.i177.i.i to ptr
+  store i64 %.347.us.us.epil.i.i187.i.i, ptr %.348.us.us.epil.i.i188.i.i, align 8
+  %.352.us.us.epil.i.i189.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i, 32
+  br label %B518.us.us.i.i190.i.i
 
-B518.us.us.i.i177.i.i:                            ; preds = %B250.us.us.epil.preheader.i.i160.i.i, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i, %B88.endif.us.us.i.i115.i.i
-  %at.5.2.lcssa.us.us.i.i178.i.i = phi i64 [ %.195.us.us.i.i127.i.i, %B88.endif.us.us.i.i115.i.i ], [ %.352.us.us.epil.i.i176.i.i, %B250.us.us.epil.preheader.i.i160.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i158.i.i ]
-  %.370.us.us.i.i179.i.i = inttoptr i64 %.178.us.us.i.i120.i.i to ptr
-  %.371.us.us.i.i180.i.i = tail call i64 %.370.us.us.i.i179.i.i(i64 %.75.i16.i, i64 %.186.us.us.i.i126.i.i, i64 0, i64 %.158.i42.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i181.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i117.i.i, 1
-  br i1 %.138.us.us.i.i181.i.i, label %B88.endif.us.us.i.i115.i.i, label %B1022.i58.i.i
+B518.us.us.i.i190.i.i:                            ; preds = %B250.us.us.epil.preheader.i.i173.i.i, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i, %B88.endif.us.us.i.i128.i.i
+  %at.5.2.lcssa.us.us.i.i191.i.i = phi i64 [ %.195.us.us.i.i140.i.i, %B88.endif.us.us.i.i128.i.i ], [ %.352.us.us.epil.i.i189.i.i, %B250.us.us.epil.preheader.i.i173.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i ]
+  %.370.us.us.i.i192.i.i = inttoptr i64 %.178.us.us.i.i133.i.i to ptr
+  %.371.us.us.i.i193.i.i = tail call i64 %.370.us.us.i.i192.i.i(i64 %.75.i16.i, i64 %.186.us.us.i.i139.i.i, i64 0, i64 %.158.i40.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i194.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i130.i.i, 1
+  br i1 %.138.us.us.i.i194.i.i, label %B88.endif.us.us.i.i128.i.i, label %B1022.i56.i.i
 
-B26.us.i.i68.i.i:                                 ; preds = %B26.us.preheader.i.i65.i.i, %B86.B566_crit_edge.us.i.i112.i.i
-  %chunk.2.0.us.i.i69.i.i = phi i64 [ %.42.us.i.i70.i.i, %B86.B566_crit_edge.us.i.i112.i.i ], [ 0, %B26.us.preheader.i.i65.i.i ]
-  %.42.us.i.i70.i.i = add nuw nsw i64 %chunk.2.0.us.i.i69.i.i, 1
-  br label %B88.endif.us.i.i71.i.i
+B26.us.i.i81.i.i:                                 ; preds = %B26.us.preheader.i.i78.i.i, %B86.B566_crit_edge.us.i.i125.i.i
+  %chunk.2.0.us.i.i82.i.i = phi i64 [ %.42.us.i.i83.i.i, %B86.B566_crit_edge.us.i.i125.i.i ], [ 0, %B26.us.preheader.i.i78.i.i ]
+  %.42.us.i.i83.i.i = add nuw nsw i64 %chunk.2.0.us.i.i82.i.i, 1
+  br label %B88.endif.us.i.i84.i.i
 
-B88.endif.us.i.i71.i.i:                           ; preds = %B518.us.i.i107.i.i, %B26.us.i.i68.i.i
-  %at.4.1134.us.i.i72.i.i = phi i64 [ %.202.i49.i.i, %B26.us.i.i68.i.i ], [ %at.5.2.lcssa.us.i.i108.i.i, %B518.us.i.i107.i.i ]
-  %.137125133.us.i.i73.i.i = phi i64 [ %.arg.steps.i.i63.i.i, %B26.us.i.i68.i.i ], [ %.147.us.i.i74.i.i, %B518.us.i.i107.i.i ]
-  %.147.us.i.i74.i.i = add nsw i64 %.137125133.us.i.i73.i.i, -1
-  %.177.us.i.i75.i.i = inttoptr i64 %at.4.1134.us.i.i72.i.i to ptr
-  %.178.us.i.i76.i.i = load i64, ptr %.177.us.i.i75.i.i, align 8
-  %.180.us.i.i77.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i, 8
-  %.181.us.i.i78.i.i = inttoptr i64 %.180.us.i.i77.i.i to ptr
-  %.182.us.i.i79.i.i = load i64, ptr %.181.us.i.i78.i.i, align 8
-  %.184.us.i.i80.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i, 16
-  %.185.us.i.i81.i.i = inttoptr i64 %.184.us.i.i80.i.i to ptr
-  %.186.us.i.i82.i.i = load i64, ptr %.185.us.i.i81.i.i, align 8
-  %.195.us.i.i83.i.i = add nsw i64 %at.4.1134.us.i.i72.i.i, 24
-  %.280119.us.not.i.i84.i.i = icmp slt i64 %.182.us.i.i79.i.i, 1
-  br i1 %.280119.us.not.i.i84.i.i, label %B518.us.i.i107.i.i, label %B250.us.i.i86.i.i
+B88.endif.us.i.i84.i.i:                           ; preds = %B518.us.i.i120.i.i, %B26.us.i.i81.i.i
+  %at.4.1134.us.i.i85.i.i = phi i64 [ %.202.i47.i.i, %B26.us.i.i81.i.i ], [ %at.5.2.lcssa.us.i.i121.i.i, %B518.us.i.i120.i.i ]
+  %.137125133.us.i.i86.i.i = phi i64 [ %.arg.steps.i.i76.i.i, %B26.us.i.i81.i.i ], [ %.147.us.i.i87.i.i, %B518.us.i.i120.i.i ]
+  %.147.us.i.i87.i.i = add nsw i64 %.137125133.us.i.i86.i.i, -1
+  %.177.us.i.i88.i.i = inttoptr i64 %at.4.1134.us.i.i85.i.i to ptr
+  %.178.us.i.i89.i.i = load i64, ptr %.177.us.i.i88.i.i, align 8
+  %.180.us.i.i90.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i, 8
+  %.181.us.i.i91.i.i = inttoptr i64 %.180.us.i.i90.i.i to ptr
+  %.182.us.i.i92.i.i = load i64, ptr %.181.us.i.i91.i.i, align 8
+  %.184.us.i.i93.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i, 16
+  %.185.us.i.i94.i.i = inttoptr i64 %.184.us.i.i93.i.i to ptr
+  %.186.us.i.i95.i.i = load i64, ptr %.185.us.i.i94.i.i, align 8
+  %.195.us.i.i96.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i, 24
+  %.280119.us.not.i.i97.i.i = icmp slt i64 %.182.us.i.i92.i.i, 1
+  br i1 %.280119.us.not.i.i97.i.i, label %B518.us.i.i120.i.i, label %B250.us.i.i99.i.i
 
-B518.us.i.i107.i.i:                               ; preds = %B250.us.i.i86.i.i, %B88.endif.us.i.i71.i.i
-  %at.5.2.lcssa.us.i.i108.i.i = phi i64 [ %.195.us.i.i83.i.i, %B88.endif.us.i.i71.i.i ], [ %.352.us.i.i103.i.i, %B250.us.i.i86.i.i ]
-  %.370.us.i.i109.i.i = inttoptr i64 %.178.us.i.i76.i.i to ptr
-  %.371.us.i.i110.i.i = tail call i64 %.370.us.i.i109.i.i(i64 %.75.i16.i, i64 %.186.us.i.i82.i.i, i64 %chunk.2.0.us.i.i69.i.i, i64 %.42.us.i.i70.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i111.i.i = icmp sgt i64 %.137125133.us.i.i73.i.i, 1
-  br i1 %.138.us.i.i111.i.i, label %B88.endif.us.i.i71.i.i, label %B86.B566_crit_edge.us.i.i112.i.i
+B518.us.i.i120.i.i:                               ; preds = %B250.us.i.i99.i.i, %B88.endif.us.i.i84.i.i
+  %at.5.2.lcssa.us.i.i121.i.i = phi i64 [ %.195.us.i.i96.i.i, %B88.endif.us.i.i84.i.i ], [ %.352.us.i.i116.i.i, %B250.us.i.i99.i.i ]
+  %.370.us.i.i122.i.i = inttoptr i64 %.178.us.i.i89.i.i to ptr
+  %.371.us.i.i123.i.i = tail call i64 %.370.us.i.i122.i.i(i64 %.75.i16.i, i64 %.186.us.i.i95.i.i, i64 %chunk.2.0.us.i.i82.i.i, i64 %.42.us.i.i83.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i124.i.i = icmp sgt i64 %.137125133.us.i.i86.i.i, 1
+  br i1 %.138.us.i.i124.i.i, label %B88.endif.us.i.i84.i.i, label %B86.B566_crit_edge.us.i.i125.i.i
 
-B250.us.i.i86.i.i:                                ; preds = %B88.endif.us.i.i71.i.i, %B250.us.i.i86.i.i
-  %lsr.iv15.i.i87.i.i = phi i64 [ %lsr.iv.next16.i.i105.i.i, %B250.us.i.i86.i.i ], [ %.182.us.i.i79.i.i, %B88.endif.us.i.i71.i.i ]
-  %lsr.iv13.i.i88.i.i = phi i64 [ %lsr.iv.next14.i.i104.i.i, %B250.us.i.i86.i.i ], [ %.75.i16.i, %B88.endif.us.i.i71.i.i ]
-  %at.5.2122.us.i.i89.i.i = phi i64 [ %.352.us.i.i103.i.i, %B250.us.i.i86.i.i ], [ %.195.us.i.i83.i.i, %B88.endif.us.i.i71.i.i ]
-  %37 = add i64 %at.5.2122.us.i.i89.i.i, 16
-  %.326.us.i.i90.i.i = inttoptr i64 %37 to ptr
-  %.327.us.i.i91.i.i = load i64, ptr %.326.us.i.i90.i.i, align 8
-  %38 = mul i64 %chunk.2.0.us.i.i69.i.i, %.327.us.i.i91.i.i
-  %.335.us.i.i92.i.i = inttoptr i64 %at.5.2122.us.i.i89.i.i to ptr
-  %.336.us.i.i93.i.i = load i64, ptr %.335.us.i.i92.i.i, align 8
-  %.337.us.i.i94.i.i = shl nsw i64 %.336.us.i.i93.i.i, 3
-  %.339.us.i.i95.i.i = add nsw i64 %.337.us.i.i94.i.i, %.142.i
-  %.340.us.i.i96.i.i = inttoptr i64 %.339.us.i.i95.i.i to ptr
-  %.341.us.i.i97.i.i = load i64, ptr %.340.us.i.i96.i.i, align 8
-  %39 = add i64 %at.5.2122.us.i.i89.i.i, 8
-  %.344.us.i.i98.i.i = inttoptr i64 %39 to ptr
-  %.345.us.i.i99.i.i = load i64, ptr %.344.us.i.i98.i.i, align 8
-  %.346.us.i.i100.i.i = sub i64 %.341.us.i.i97.i.i, %38
-  %.347.us.i.i101.i.i = add i64 %.346.us.i.i100.i.i, %.345.us.i.i99.i.i
-  %.348.us.i.i102.i.i = inttoptr i64 %lsr.iv13.i.i88.i.i to ptr
-  store i64 %.347.us.i.i101.i.i, ptr %.348.us.i.i102.i.i, align 8
-  %.352.us.i.i103.i.i = add i64 %at.5.2122.us.i.i89.i.i, 32
-  %lsr.iv.next14.i.i104.i.i = add i64 %lsr.iv13.i.i88.i.i, 8
-  %lsr.iv.next16.i.i105.i.i = add i64 %lsr.iv15.i.i87.i.i, -1
-  %exitcond.not.i.i106.i.i = icmp eq i64 %lsr.iv.next16.i.i105.i.i, 0
-  br i1 %exitcond.not.i.i106.i.i, label %B518.us.i.i107.i.i, label %B250.us.i.i86.i.i
+B250.us.i.i99.i.i:                                ; preds = %B88.endif.us.i.i84.i.i, %B250.us.i.i99.i.i
+  %lsr.iv15.i.i100.i.i = phi i64 [ %lsr.iv.next16.i.i118.i.i, %B250.us.i.i99.i.i ], [ %.182.us.i.i92.i.i, %B88.endif.us.i.i84.i.i ]
+  %lsr.iv13.i.i101.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i, %B250.us.i.i99.i.i ], [ %.75.i16.i, %B88.endif.us.i.i84.i.i ]
+  %at.5.2122.us.i.i102.i.i = phi i64 [ %.352.us.i.i116.i.i, %B250.us.i.i99.i.i ], [ %.195.us.i.i96.i.i, %B88.endif.us.i.i84.i.i ]
+  %37 = add i64 %at.5.2122.us.i.i102.i.i, 16
+  %.326.us.i.i103.i.i = inttoptr i64 %37 to ptr
+  %.327.us.i.i104.i.i = load i64, ptr %.326.us.i.i103.i.i, align 8
+  %38 = mul i64 %chunk.2.0.us.i.i82.i.i, %.327.us.i.i104.i.i
+  %.335.us.i.i105.i.i = inttoptr i64 %at.5.2122.us.i.i102.i.i to ptr
+  %.336.us.i.i106.i.i = load i64, ptr %.335.us.i.i105.i.i, align 8
+  %.337.us.i.i107.i.i = shl nsw i64 %.336.us.i.i106.i.i, 3
+  %.339.us.i.i108.i.i = add nsw i64 %.337.us.i.i107.i.i, %.142.i
+  %.340.us.i.i109.i.i = inttoptr i64 %.339.us.i.i108.i.i to ptr
+  %.341.us.i.i110.i.i = load i64, ptr %.340.us.i.i109.i.i, align 8
+  %39 = add i64 %at.5.2122.us.i.i102.i.i, 8
+  %.344.us.i.i111.i.i = inttoptr i64 %39 to ptr
+  %.345.us.i.i112.i.i = load i64, ptr %.344.us.i.i111.i.i, align 8
+  %.346.us.i.i113.i.i = sub i64 %.341.us.i.i110.i.i, %38
+  %.347.us.i.i114.i.i = add i64 %.346.us.i.i113.i.i, %.345.us.i.i112.i.i
+  %.348.us.i.i115.i.i = inttoptr i64 %lsr.iv13.i.i101.i.i to ptr
+  store i64 %.347.us.i.i114.i.i, ptr %.348.us.i.i115.i.i, align 8
+  %.352.us.i.i116.i.i = add i64 %at.5.2122.us.i.i102.i.i, 32
+  %lsr.iv.next14.i.i117.i.i = add i64 %lsr.iv13.i.i101.i.i, 8
+  %lsr.iv.next16.i.i118.i.i = add i64 %lsr.iv15.i.i100.i.i, -1
+  %exitcond.not.i.i119.i.i = icmp eq i64 %lsr.iv.next16.i.i118.i.i, 0
+  br i1 %exitcond.not.i.i119.i.i, label %B518.us.i.i120.i.i, label %B250.us.i.i99.i.i
 
-B86.B566_crit_edge.us.i.i112.i.i:                 ; preds = %B518.us.i.i107.i.i
-  %exitcond.not3.i.i113.i.i = icmp eq i64 %.42.us.i.i70.i.i, %.158.i42.i.i
-  br i1 %exitcond.not3.i.i113.i.i, label %B1022.i58.i.i, label %B26.us.i.i68.i.i
+B86.B566_crit_edge.us.i.i125.i.i:                 ; preds = %B518.us.i.i120.i.i
+  %exitcond.not3.i.i126.i.i = icmp eq i64 %.42.us.i.i83.i.i, %.158.i40.i.i
+  br i1 %exitcond.not3.i.i126.i.i, label %B1022.i56.i.i, label %B26.us.i.i81.i.i
 
-B1022.i58.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i112.i.i, %B518.us.us.i.i177.i.i, %B398.endif.i182.i.i, %B26.preheader.i.i62.i.i, %B980.i56.i.i
-  %.350.i59.i.i = shl nsw i64 %.166.i48.i.i, 3
-  %.354.i60.i.i = add nsw i64 %.350.i59.i.i, %.202.i49.i.i
-  %.114.i61.i.i = icmp samesign ugt i64 %.1138389.i35.i.i, 1
-  br i1 %.114.i61.i.i, label %B150.i33.i.i, label %B2110.i.i
+B1022.i56.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i125.i.i, %B518.us.us.i.i190.i.i, %B398.endif.i195.i.i, %B26.preheader.i.i75.i.i, %B980.i54.i.i
+  %.11.i.i59.i.i = load i64, ptr %sunkaddr478.i, align 8
+  %.12.i.i60.i.i = icmp eq i64 %.11.i.i59.i.i, 0
+  br i1 %.12.i.i60.i.i, label %B1066.i71.i.i, label %B1022.endif.i61.i.i
 
-B398.endif.i182.i.i:                              ; preds = %B336.i51.i.i
-  store i64 %.202.i49.i.i, ptr %27, align 8
-  store i64 %arg.steps.fr.i.i39.i.i, ptr %sunkaddr471.i, align 8
-  store i64 %.158.i42.i.i, ptr %sunkaddr473.i, align 8
-  store i64 %.142.i, ptr %sunkaddr475.i, align 8
-  store i64 %.21.i29.i.i, ptr %sunkaddr477.i, align 8
-  %.249.i193.i.i = load i64, ptr %sunkaddr479.i, align 8
-  store i64 %.249.i193.i.i, ptr %sunkaddr481.i, align 8
-  %.258.i198.i.i = load i64, ptr %sunkaddr483.i, align 8
-  store i64 %.258.i198.i.i, ptr %sunkaddr485.i, align 8
-  %.265.i203.i.i = load i64, ptr %sunkaddr469.i, align 8
-  %.17.i.i204.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i203.i.i, i64 %.158.i42.i.i)
-  %.19.i.i205.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i26.i.i, i64 %.17.i.i204.i.i)
-  %.304.i208.i.i = load i64, ptr %sunkaddr489.i, align 8
-  %.309.i211.i.i = load i64, ptr %sunkaddr491.i, align 8
-  %.311.i212.i.i = inttoptr i64 %.304.i208.i.i to ptr
-  %.312.i213.i.i = tail call i64 %.311.i212.i.i(i64 %.309.i211.i.i, i64 %.75.i16.i, i64 %.19.i.i205.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i58.i.i
+B1066.i71.i.i:                                    ; preds = %B1022.endif.i61.i.i, %B1022.i56.i.i
+  %.396.i72.i.i = shl nsw i64 %.166.i46.i.i, 3
+  %.400.i73.i.i = add nsw i64 %.396.i72.i.i, %.202.i47.i.i
+  %.114.i74.i.i = icmp samesign ugt i64 %.11399109.i33.i.i, 1
+  br i1 %.114.i74.i.i, label %B150.i31.i.i, label %B2110.i.i
 
-B2110.i.i:                                        ; preds = %B1022.i58.i.i, %B1752.endif.i.i, %B2026.i.i
-  %.929.i.i = add nsw i64 %.22.i, 200
-  %.930.i.i = inttoptr i64 %.929.i.i to ptr
-  %.931.i.i = load i64, ptr %.930.i.i, align 8
-  %.932.i.i = inttoptr i64 %.931.i.i to ptr
-  %.933.i.i = load i64, ptr %.932.i.i, align 8
-  %.934.not.i.i = icmp eq i64 %.933.i.i, 0
-  br i1 %.934.not.i.i, label %B870.i, label %B2196.i.i
+B398.endif.i195.i.i:                              ; preds = %B336.i49.i.i
+  store i64 %.202.i47.i.i, ptr %27, align 8
+  store i64 %arg.steps.fr.i.i37.i.i, ptr %sunkaddr480.i, align 8
+  store i64 %.158.i40.i.i, ptr %sunkaddr482.i, align 8
+  store i64 %.142.i, ptr %sunkaddr484.i, align 8
+  store i64 %.21.i27.i.i, ptr %sunkaddr486.i, align 8
+  %.249.i206.i.i = load i64, ptr %sunkaddr488.i, align 8
+  store i64 %.249.i206.i.i, ptr %sunkaddr490.i, align 8
+  %.258.i211.i.i = load i64, ptr %sunkaddr492.i, align 8
+  store i64 %.258.i211.i.i, ptr %sunkaddr494.i, align 8
+  %.265.i216.i.i = load i64, ptr %sunkaddr476.i, align 8
+  %.17.i.i217.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i216.i.i, i64 %.158.i40.i.i)
+  %.19.i.i218.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i, i64 %.17.i.i217.i.i)
+  %.304.i221.i.i = load i64, ptr %sunkaddr498.i, align 8
+  %.309.i224.i.i = load i64, ptr %sunkaddr500.i, align 8
+  %.311.i225.i.i = inttoptr i64 %.304.i221.i.i to ptr
+  %.312.i226.i.i = tail call i64 %.311.i225.i.i(i64 %.309.i224.i.i, i64 %.75.i16.i, i64 %.19.i.i218.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i56.i.i
 
-B2196.i.i:                                        ; preds = %B2110.i.i
-  %.940.i.i = add nsw i64 %.22.i, 56
-  %.941.i.i = inttoptr i64 %.940.i.i to ptr
-  %.942.i.i = load i64, ptr %.941.i.i, align 8
-  %.945.i.i = add nsw i64 %.22.i, 208
-  %.946.i.i = inttoptr i64 %.945.i.i to ptr
-  %.947.i.i = load i64, ptr %.946.i.i, align 8
-  %.948.i.i = inttoptr i64 %.942.i.i to ptr
-  %.949.i.i = tail call i64 %.948.i.i(i64 %.947.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.954.i.i = icmp eq i64 %.949.i.i, 0
-  br i1 %.954.i.i, label %B2462.i.i, label %B2356.i.i
+B1022.endif.i61.i.i:                              ; preds = %B1022.i56.i.i
+  %.22.i.i64.i.i = load i64, ptr %sunkaddr502.i, align 8
+  %.29.i.i67.i.i = load i64, ptr %sunkaddr504.i, align 8
+  %.30.i.i68.i.i = inttoptr i64 %.29.i.i67.i.i to ptr
+  %.31.i.i69.i.i = tail call i64 %.30.i.i68.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.not.i70.i.i = icmp eq i64 %.31.i.i69.i.i, %.22.i.i64.i.i
+  br i1 %.32.i.not.i70.i.i, label %B2110.i.i, label %B1066.i71.i.i
 
-B2356.i.i:                                        ; preds = %B2196.i.i
-  %.970.i.i = add nsw i64 %.22.i, 48
-  %.971.i.i = inttoptr i64 %.970.i.i to ptr
-  %.972.i.i = load i64, ptr %.971.i.i, align 8
-  %.974.i.i = inttoptr i64 %.972.i.i to ptr
-  %.975.i.i = tail call i64 %.974.i.i(i64 %.949.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B2110.i.i:                                        ; preds = %B1022.endif.i61.i.i, %B1066.i71.i.i, %B1752.endif.i.i, %B2026.i.i
+  %.9.i.i.i = add nsw i64 %.22.i, 256
+  %.10.i228.i.i = inttoptr i64 %.9.i.i.i to ptr
+  %.11.i229.i.i = load i64, ptr %.10.i228.i.i, align 8
+  %.12.i.i.i = icmp eq i64 %.11.i229.i.i, 0
+  br i1 %.12.i.i.i, label %B2208.i.i, label %B2110.endif.i.i
+
+B2148.i.i:                                        ; preds = %B2110.endif.i.i
+  %sunkaddr454.i.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr455.i.i = getelementptr i8, ptr %sunkaddr454.i.i, i64 256
+  store i64 0, ptr %sunkaddr455.i.i, align 8
+  br label %B2560.i.i
+
+B2208.i.i:                                        ; preds = %B2110.endif.i.i, %B2110.i.i
+  %.967.i.i = add nsw i64 %.22.i, 200
+  %.968.i.i = inttoptr i64 %.967.i.i to ptr
+  %.969.i.i = load i64, ptr %.968.i.i, align 8
+  %.970.i.i = inttoptr i64 %.969.i.i to ptr
+  %.971.i.i = load i64, ptr %.970.i.i, align 8
+  %.972.not.i.i = icmp eq i64 %.971.i.i, 0
+  br i1 %.972.not.i.i, label %B870.i, label %B2294.i.i
+
+B2294.i.i:                                        ; preds = %B2208.i.i
+  %.978.i.i = add nsw i64 %.22.i, 56
+  %.979.i.i = inttoptr i64 %.978.i.i to ptr
+  %.980.i.i = load i64, ptr %.979.i.i, align 8
+  %.983.i.i = add nsw i64 %.22.i, 208
+  %.984.i.i = inttoptr i64 %.983.i.i to ptr
+  %.985.i.i = load i64, ptr %.984.i.i, align 8
+  %.986.i.i = inttoptr i64 %.980.i.i to ptr
+  %.987.i.i = tail call i64 %.986.i.i(i64 %.985.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.992.i.i = icmp eq i64 %.987.i.i, 0
+  br i1 %.992.i.i, label %B2560.i.i, label %B2454.i.i
+
+B2454.i.i:                                        ; preds = %B2294.i.i
+  %.1008.i.i = add nsw i64 %.22.i, 48
+  %.1009.i.i = inttoptr i64 %.1008.i.i to ptr
+  %.1010.i.i = load i64, ptr %.1009.i.i, align 8
+  %.1012.i.i = inttoptr i64 %.1010.i.i to ptr
+  %.1013.i.i = tail call i64 %.1012.i.i(i64 %.987.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B870.i
 
-B2462.i.i:                                        ; preds = %B1594.thread.i.i, %B2196.i.i, %B1678.i.i
-  %sunkaddr416.i.i = getelementptr i8, ptr %.21.i, i64 32
-  %.14.i216.i.i = load i64, ptr %sunkaddr416.i.i, align 8
-  %.9646.not.i.i.i = icmp slt i64 %.14.i216.i.i, 1
+B2560.i.i:                                        ; preds = %B1594.thread.i.i, %B2294.i.i, %B2148.i.i, %B1678.i.i
+  %sunkaddr457.i.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i241.i.i = load i64, ptr %sunkaddr457.i.i, align 8
+  %.9646.not.i.i.i = icmp slt i64 %.14.i241.i.i, 1
   br i1 %.9646.not.i.i.i, label %B1286.endif.i, label %B84.i.i.preheader.i
 
-B84.i.i.preheader.i:                              ; preds = %B2462.i.i
-  %sunkaddr492.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr493.i = getelementptr i8, ptr %sunkaddr492.i, i64 48
+B84.i.i.preheader.i:                              ; preds = %B2560.i.i
+  %sunkaddr505.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr506.i = getelementptr i8, ptr %sunkaddr505.i, i64 48
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
-  %lsr.iv1.i.i25.i = phi i64 [ %lsr.iv.next2.i.i26.i, %B234.i.i.i ], [ %.14.i216.i.i, %B84.i.i.preheader.i ]
-  %lsr.iv.i217.i.i = phi i64 [ %lsr.iv.next.i221.i.i, %B234.i.i.i ], [ %.85.i18.i, %B84.i.i.preheader.i ]
-  %.137.i218.i.i = inttoptr i64 %lsr.iv.i217.i.i to ptr
-  %.138.i219.i.i = load i64, ptr %.137.i218.i.i, align 8
-  %.143.not.i.i.i = icmp eq i64 %.138.i219.i.i, 0
+  %lsr.iv1.i.i26.i = phi i64 [ %lsr.iv.next2.i.i27.i, %B234.i.i.i ], [ %.14.i241.i.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i242.i.i = phi i64 [ %lsr.iv.next.i246.i.i, %B234.i.i.i ], [ %.85.i18.i, %B84.i.i.preheader.i ]
+  %.137.i243.i.i = inttoptr i64 %lsr.iv.i242.i.i to ptr
+  %.138.i244.i.i = load i64, ptr %.137.i243.i.i, align 8
+  %.143.not.i.i.i = icmp eq i64 %.138.i244.i.i, 0
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr493.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr506.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
-  %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i219.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i244.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
 
 B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.i.i
-  %lsr.iv.next.i221.i.i = add i64 %lsr.iv.i217.i.i, 8
-  %lsr.iv.next2.i.i26.i = add nsw i64 %lsr.iv1.i.i25.i, -1
-  %exitcond.not.i222.i.i = icmp eq i64 %lsr.iv.next2.i.i26.i, 0
-  br i1 %exitcond.not.i222.i.i, label %B1286.endif.i, label %B84.i.i.i
+  %lsr.iv.next.i246.i.i = add i64 %lsr.iv.i242.i.i, 8
+  %lsr.iv.next2.i.i27.i = add nsw i64 %lsr.iv1.i.i26.i, -1
+  %exitcond.not.i247.i.i = icmp eq i64 %lsr.iv.next2.i.i27.i, 0
+  br i1 %exitcond.not.i247.i.i, label %B1286.endif.i, label %B84.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i:                ; preds = %B278.i.i
   %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
   br i1 %lcmp.mod.not.i.i, label %B364.endif.i.i, label %B278.epil.preheader.i.i
 
 B278.epil.preheader.i.i:                          ; preds = %B364.endif.loopexit.unr-lcssa.i.i, %B278.preheader.i.i
-  %.189284286.epil.init.i.i = phi i64 [ 0, %B278.preheader.i.i ], [ %unroll_iter.i.i, %B364.endif.loopexit.unr-lcssa.i.i ]
-  %40 = shl i64 %.189284286.epil.init.i.i, 3
+  %.189289291.epil.init.i.i = phi i64 [ 0, %B278.preheader.i.i ], [ %unroll_iter.i.i, %B364.endif.loopexit.unr-lcssa.i.i ]
+  %40 = shl i64 %.189289291.epil.init.i.i, 3
   %41 = add nsw i64 %40, %.93.i.i
   %42 = add nsw i64 %40, %.142.i
   br label %B278.epil.i.i
 
 B278.epil.i.i:                                    ; preds = %B278.epil.i.i, %B278.epil.preheader.i.i
-  %lsr.iv337.i.i = phi i64 [ %lsr.iv.next338.i.i, %B278.epil.i.i ], [ %xtraiter.i.i, %B278.epil.preheader.i.i ]
-  %lsr.iv335.i.i = phi i64 [ %lsr.iv.next336.i.i, %B278.epil.i.i ], [ %42, %B278.epil.preheader.i.i ]
-  %lsr.iv333.i.i = phi i64 [ %lsr.iv.next334.i.i, %B278.epil.i.i ], [ %41, %B278.epil.preheader.i.i ]
-  %.227.epil.i.i = inttoptr i64 %lsr.iv333.i.i to ptr
+  %lsr.iv364.i.i = phi i64 [ %lsr.iv.next365.i.i, %B278.epil.i.i ], [ %xtraiter.i.i, %B278.epil.preheader.i.i ]
+  %lsr.iv362.i.i = phi i64 [ %lsr.iv.next363.i.i, %B278.epil.i.i ], [ %42, %B278.epil.preheader.i.i ]
+  %lsr.iv360.i.i = phi i64 [ %lsr.iv.next361.i.i, %B278.epil.i.i ], [ %41, %B278.epil.preheader.i.i ]
+  %.227.epil.i.i = inttoptr i64 %lsr.iv360.i.i to ptr
   %.228.epil.i.i = load i64, ptr %.227.epil.i.i, align 8
-  %.229.epil.i.i = inttoptr i64 %lsr.iv335.i.i to ptr
+  %.229.epil.i.i = inttoptr i64 %lsr.iv362.i.i to ptr
   store i64 %.228.epil.i.i, ptr %.229.epil.i.i, align 8
-  %lsr.iv.next334.i.i = add i64 %lsr.iv333.i.i, 8
-  %lsr.iv.next336.i.i = add i64 %lsr.iv335.i.i, 8
-  %lsr.iv.next338.i.i = add nsw i64 %lsr.iv337.i.i, -1
-  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next338.i.i, 0
+  %lsr.iv.next361.i.i = add i64 %lsr.iv360.i.i, 8
+  %lsr.iv.next363.i.i = add i64 %lsr.iv362.i.i, 8
+  %lsr.iv.next365.i.i = add nsw i64 %lsr.iv364.i.i, -1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next365.i.i, 0
   br i1 %epil.iter.cmp.not.i.i, label %B364.endif.i.i, label %B278.epil.i.i
 
 B364.endif.i.i:                                   ; preds = %B278.epil.i.i, %B364.endif.loopexit.unr-lcssa.i.i, %B822.i
@@ -26981,31 +27267,31 @@ B864.endif.i.i:                                   ; preds = %B766.i.i, %B364.end
   %.450.i20.i = add nsw i64 %.14.i, 32
   %.451.i21.i = inttoptr i64 %.450.i20.i to ptr
   %.452.i.i = load i64, ptr %.451.i21.i, align 8
-  %sunkaddr420.i.i = getelementptr i8, ptr %.21.i, i64 72
-  %.465.i.i = load i64, ptr %sunkaddr420.i.i, align 8
+  %sunkaddr461.i.i = getelementptr i8, ptr %.21.i, i64 72
+  %.465.i.i = load i64, ptr %sunkaddr461.i.i, align 8
   %.466.i.i = sub i64 %.465.i.i, %.452.i.i
-  %.553301.not.i.i = icmp slt i64 %.452.i.i, 1
-  br i1 %.553301.not.i.i, label %B1692.i.i, label %B1178.lr.ph.i.i
+  %.553306.not.i.i = icmp slt i64 %.452.i.i, 1
+  br i1 %.553306.not.i.i, label %B1692.i.i, label %B1178.lr.ph.i.i
 
 B1178.lr.ph.i.i:                                  ; preds = %B864.endif.i.i
   %.455.i.i = add nsw i64 %.14.i, 40
   %.456.i.i = inttoptr i64 %.455.i.i to ptr
   %.457.i.i = load i64, ptr %.456.i.i, align 8
-  %sunkaddr420.i = getelementptr i8, ptr %.21.i, i64 24
-  %sunkaddr421.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr422.i = getelementptr i8, ptr %sunkaddr421.i, i64 40
-  %sunkaddr424.i = getelementptr i8, ptr %sunkaddr421.i, i64 192
-  %sunkaddr426.i = getelementptr i8, ptr %sunkaddr421.i, i64 176
-  %sunkaddr428.i = getelementptr i8, ptr %sunkaddr421.i, i64 168
-  %sunkaddr430.i = getelementptr i8, ptr %sunkaddr421.i, i64 136
-  %sunkaddr435.i = getelementptr i8, ptr %sunkaddr421.i, i64 16
-  %sunkaddr437.i = getelementptr i8, ptr %sunkaddr421.i, i64 184
+  %sunkaddr421.i = getelementptr i8, ptr %.21.i, i64 24
+  %sunkaddr422.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr423.i = getelementptr i8, ptr %sunkaddr422.i, i64 40
+  %sunkaddr425.i = getelementptr i8, ptr %sunkaddr422.i, i64 192
+  %sunkaddr427.i = getelementptr i8, ptr %sunkaddr422.i, i64 176
+  %sunkaddr429.i = getelementptr i8, ptr %sunkaddr422.i, i64 168
+  %sunkaddr431.i = getelementptr i8, ptr %sunkaddr422.i, i64 136
+  %sunkaddr436.i = getelementptr i8, ptr %sunkaddr422.i, i64 16
+  %sunkaddr438.i = getelementptr i8, ptr %sunkaddr422.i, i64 184
   br label %B1178.outer.i.i
 
 B1178.outer.i.i:                                  ; preds = %B1178.lr.ph.i.i, %B1594.thread.i.i
   %44 = phi i1 [ true, %B1594.thread.i.i ], [ false, %B1178.lr.ph.i.i ]
-  %spec.1.2.0304.ph.i.i = phi i64 [ %.800254.i.i, %B1594.thread.i.i ], [ %.457.i.i, %B1178.lr.ph.i.i ]
-  %.559299302.ph.i.i = phi i64 [ %.566.i.i, %B1594.thread.i.i ], [ 0, %B1178.lr.ph.i.i ]
+  %spec.1.2.0309.ph.i.i = phi i64 [ %.800281.i.i, %B1594.thread.i.i ], [ %.457.i.i, %B1178.lr.ph.i.i ]
+  %.559304307.ph.i.i = phi i64 [ %.566.i.i, %B1594.thread.i.i ], [ 0, %B1178.lr.ph.i.i ]
   br label %B1178.i.i
 
 B1384.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i.i.i
@@ -27013,7 +27299,7 @@ B1384.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i
   %.743.i.i = icmp eq i64 %storemerge.i4.i.i, 0
   br i1 %.743.i.i, label %B1594.thread.i.i, label %B1594.i.i
 
-B1752.endif.i.i:                                  ; preds = %B1022.i.i.i, %B1752.i.i
+B1752.endif.i.i:                                  ; preds = %B1022.endif.i.i.i, %B1066.i.i.i, %B1752.i.i
   %.880.i.i = add nsw i64 %.22.i, 72
   %.881.i.i = inttoptr i64 %.880.i.i to ptr
   %.882.i.i = load i64, ptr %.881.i.i, align 8
@@ -27021,158 +27307,170 @@ B1752.endif.i.i:                                  ; preds = %B1022.i.i.i, %B1752
   %.884.i.i = tail call i64 %.883.i.i(i64 %.840.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B2110.i.i
 
-B870.i:                                           ; preds = %B2356.i.i, %B2110.i.i
-  %.26.i42.i = add nsw i64 %.30.i, 112
-  %.27.i43.i = inttoptr i64 %.26.i42.i to ptr
-  %.28.i.i = load i64, ptr %.27.i43.i, align 8
+B2110.endif.i.i:                                  ; preds = %B2110.i.i
+  %.20.i230.i.i = add nsw i64 %.22.i, 248
+  %.21.i231.i.i = inttoptr i64 %.20.i230.i.i to ptr
+  %.22.i.i25.i = load i64, ptr %.21.i231.i.i, align 8
+  %.25.i232.i.i = add nsw i64 %.22.i, 240
+  %.28.i233.i.i = inttoptr i64 %.25.i232.i.i to ptr
+  %.29.i234.i.i = load i64, ptr %.28.i233.i.i, align 8
+  %.30.i235.i.i = inttoptr i64 %.29.i234.i.i to ptr
+  %.31.i236.i.i = tail call i64 %.30.i235.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i237.not.i.i = icmp eq i64 %.31.i236.i.i, %.22.i.i25.i
+  br i1 %.32.i237.not.i.i, label %B2148.i.i, label %B2208.i.i
+
+B870.i:                                           ; preds = %B2454.i.i, %B2208.i.i
+  %.26.i43.i = add nsw i64 %.30.i, 112
+  %.27.i44.i = inttoptr i64 %.26.i43.i to ptr
+  %.28.i.i = load i64, ptr %.27.i44.i, align 8
   %.11062.not.i.i = icmp slt i64 %.28.i.i, 1
   br i1 %.11062.not.i.i, label %B916.i, label %B188.lr.ph.i.i
 
 B188.lr.ph.i.i:                                   ; preds = %B870.i
-  %.19.i40.i = add nsw i64 %.30.i, 64
-  %.20.i41.i = inttoptr i64 %.19.i40.i to ptr
-  %.21.i.i = load i64, ptr %.20.i41.i, align 8
+  %.19.i41.i = add nsw i64 %.30.i, 64
+  %.20.i42.i = inttoptr i64 %.19.i41.i to ptr
+  %.21.i.i = load i64, ptr %.20.i42.i, align 8
   %.12.i.i = add nsw i64 %.30.i, 120
   %.13.i.i = inttoptr i64 %.12.i.i to ptr
   %.14.i.i = load i64, ptr %.13.i.i, align 8
   %45 = shl i64 %.21.i.i, 3
   %46 = add i64 %45, %.154.i
-  %sunkaddr494.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr495.i = getelementptr i8, ptr %sunkaddr494.i, i64 136
+  %sunkaddr507.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr508.i = getelementptr i8, ptr %sunkaddr507.i, i64 136
   br label %B188.i.i
 
 B186.i.i:                                         ; preds = %B188.i.i
-  %lsr.iv.next.i50.i = add i64 %lsr.iv.i44.i, 8
+  %lsr.iv.next.i51.i = add i64 %lsr.iv.i45.i, 8
   %lsr.iv.next2.i.i = add nsw i64 %lsr.iv1.i.i, -1
-  %exitcond.not.i51.i = icmp eq i64 %lsr.iv.next2.i.i, 0
+  %exitcond.not.i52.i = icmp eq i64 %lsr.iv.next2.i.i, 0
   %47 = add i64 %spec.2.065.i.i, 16
-  br i1 %exitcond.not.i51.i, label %B916.i, label %B188.i.i
+  br i1 %exitcond.not.i52.i, label %B916.i, label %B188.i.i
 
 B188.i.i:                                         ; preds = %B186.i.i, %B188.lr.ph.i.i
   %lsr.iv1.i.i = phi i64 [ %.28.i.i, %B188.lr.ph.i.i ], [ %lsr.iv.next2.i.i, %B186.i.i ]
-  %lsr.iv.i44.i = phi i64 [ %46, %B188.lr.ph.i.i ], [ %lsr.iv.next.i50.i, %B186.i.i ]
+  %lsr.iv.i45.i = phi i64 [ %46, %B188.lr.ph.i.i ], [ %lsr.iv.next.i51.i, %B186.i.i ]
   %spec.2.065.i.i = phi i64 [ %.14.i.i, %B188.lr.ph.i.i ], [ %47, %B186.i.i ]
-  %.153.i.i = inttoptr i64 %lsr.iv.i44.i to ptr
+  %.153.i.i = inttoptr i64 %lsr.iv.i45.i to ptr
   %.154.i.i = load i64, ptr %.153.i.i, align 8
   %.156.i.i = add nsw i64 %.154.i.i, %.11.i
   %.157.i.i = inttoptr i64 %.156.i.i to ptr
   %.158.i.i = load i64, ptr %.157.i.i, align 8
-  %.163.i.i = load i64, ptr %sunkaddr495.i, align 8
+  %.163.i.i = load i64, ptr %sunkaddr508.i, align 8
   %.165.i.i = inttoptr i64 %spec.2.065.i.i to ptr
-  %.166.i47.i = load i64, ptr %.165.i.i, align 8
+  %.166.i48.i = load i64, ptr %.165.i.i, align 8
   %48 = add i64 %spec.2.065.i.i, 8
-  %.169.i48.i = inttoptr i64 %48 to ptr
-  %.170.i49.i = load i64, ptr %.169.i48.i, align 8
+  %.169.i49.i = inttoptr i64 %48 to ptr
+  %.170.i50.i = load i64, ptr %.169.i49.i, align 8
   %.171.i.i = inttoptr i64 %.163.i.i to ptr
-  %.172.i.i = tail call i64 %.171.i.i(i64 %.158.i.i, i64 %.166.i47.i, i64 %.170.i49.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.172.i.i = tail call i64 %.171.i.i(i64 %.158.i.i, i64 %.166.i48.i, i64 %.170.i50.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.173.i.i = and i64 %.172.i.i, 4294967295
   %.174.not.i.i = icmp eq i64 %.173.i.i, 0
   br i1 %.174.not.i.i, label %B186.i.i, label %B1252.i
 
 B916.i:                                           ; preds = %B186.i.i, %B870.i
-  %sunkaddr497.i = getelementptr i8, ptr %.21.i, i64 32
-  %.21.i54.i = load i64, ptr %sunkaddr497.i, align 8
-  %.10364.not.i.i = icmp slt i64 %.21.i54.i, 1
+  %sunkaddr510.i = getelementptr i8, ptr %.21.i, i64 32
+  %.21.i55.i = load i64, ptr %sunkaddr510.i, align 8
+  %.10364.not.i.i = icmp slt i64 %.21.i55.i, 1
   br i1 %.10364.not.i.i, label %B958.i, label %B136.preheader.i.i
 
 B136.preheader.i.i:                               ; preds = %B916.i
-  %.12.i55.i = add nsw i64 %.14.i, 40
-  %.13.i56.i = inttoptr i64 %.12.i55.i to ptr
-  %.14.i57.i = load i64, ptr %.13.i56.i, align 8
-  %sunkaddr498.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr499.i = getelementptr i8, ptr %sunkaddr498.i, i64 24
+  %.12.i56.i = add nsw i64 %.14.i, 40
+  %.13.i57.i = inttoptr i64 %.12.i56.i to ptr
+  %.14.i58.i = load i64, ptr %.13.i57.i, align 8
+  %sunkaddr511.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr512.i = getelementptr i8, ptr %sunkaddr511.i, i64 24
   br label %B136.i.i
 
 B136.i.i:                                         ; preds = %B392.i.i, %B136.preheader.i.i
-  %lsr.iv1.i58.i = phi i64 [ %.21.i54.i, %B136.preheader.i.i ], [ %lsr.iv.next2.i70.i, %B392.i.i ]
-  %lsr.iv.i59.i = phi i64 [ %.154.i, %B136.preheader.i.i ], [ %lsr.iv.next.i69.i, %B392.i.i ]
-  %spec.2.067.i.i = phi i64 [ %.14.i57.i, %B136.preheader.i.i ], [ %.194.i.i, %B392.i.i ]
-  %.146.i60.i = add nsw i64 %spec.2.067.i.i, 16
-  %.147.i61.i = inttoptr i64 %.146.i60.i to ptr
-  %.148.i.i = load i64, ptr %.147.i61.i, align 8
-  %.149.not.i62.i = icmp eq i64 %.148.i.i, 0
-  br i1 %.149.not.i62.i, label %B392.i.i, label %B198.i.i
+  %lsr.iv1.i59.i = phi i64 [ %.21.i55.i, %B136.preheader.i.i ], [ %lsr.iv.next2.i71.i, %B392.i.i ]
+  %lsr.iv.i60.i = phi i64 [ %.154.i, %B136.preheader.i.i ], [ %lsr.iv.next.i70.i, %B392.i.i ]
+  %spec.2.067.i.i = phi i64 [ %.14.i58.i, %B136.preheader.i.i ], [ %.194.i.i, %B392.i.i ]
+  %.146.i61.i = add nsw i64 %spec.2.067.i.i, 16
+  %.147.i62.i = inttoptr i64 %.146.i61.i to ptr
+  %.148.i.i = load i64, ptr %.147.i62.i, align 8
+  %.149.not.i63.i = icmp eq i64 %.148.i.i, 0
+  br i1 %.149.not.i63.i, label %B392.i.i, label %B198.i.i
 
 B198.i.i:                                         ; preds = %B136.i.i
-  %.155.i65.i = load i64, ptr %sunkaddr499.i, align 8
-  %.160.i.i = inttoptr i64 %lsr.iv.i59.i to ptr
+  %.155.i66.i = load i64, ptr %sunkaddr512.i, align 8
+  %.160.i.i = inttoptr i64 %lsr.iv.i60.i to ptr
   %.161.i.i = load i64, ptr %.160.i.i, align 8
-  %.162.i.i = inttoptr i64 %.155.i65.i to ptr
-  %.163.i66.i = tail call i64 %.162.i.i(i64 %.161.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.163.i66.i, ptr %.160.i.i, align 8
-  %.172.i67.i = icmp eq i64 %.163.i66.i, 0
-  br i1 %.172.i67.i, label %B1252.i, label %B392.i.i
+  %.162.i.i = inttoptr i64 %.155.i66.i to ptr
+  %.163.i67.i = tail call i64 %.162.i.i(i64 %.161.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.163.i67.i, ptr %.160.i.i, align 8
+  %.172.i68.i = icmp eq i64 %.163.i67.i, 0
+  br i1 %.172.i68.i, label %B1252.i, label %B392.i.i
 
 B392.i.i:                                         ; preds = %B198.i.i, %B136.i.i
   %.188.i.i = add nsw i64 %spec.2.067.i.i, 32
   %.189.i.i = inttoptr i64 %.188.i.i to ptr
   %.190.i.i = load i64, ptr %.189.i.i, align 8
   %.191.i.i = shl i64 %.190.i.i, 3
-  %.192.i68.i = add i64 %spec.2.067.i.i, 40
-  %.194.i.i = add i64 %.192.i68.i, %.191.i.i
-  %lsr.iv.next.i69.i = add i64 %lsr.iv.i59.i, 8
-  %lsr.iv.next2.i70.i = add nsw i64 %lsr.iv1.i58.i, -1
-  %exitcond.not.i71.i = icmp eq i64 %lsr.iv.next2.i70.i, 0
-  br i1 %exitcond.not.i71.i, label %B958.i, label %B136.i.i
+  %.192.i69.i = add i64 %spec.2.067.i.i, 40
+  %.194.i.i = add i64 %.192.i69.i, %.191.i.i
+  %lsr.iv.next.i70.i = add i64 %lsr.iv.i60.i, 8
+  %lsr.iv.next2.i71.i = add nsw i64 %lsr.iv1.i59.i, -1
+  %exitcond.not.i72.i = icmp eq i64 %lsr.iv.next2.i71.i, 0
+  br i1 %exitcond.not.i72.i, label %B958.i, label %B136.i.i
 
 B958.i:                                           ; preds = %B392.i.i, %B916.i
   %.15.i.i = add nsw i64 %.30.i, 64
   %.16.i.i = inttoptr i64 %.15.i.i to ptr
-  %.17.i72.i = load i64, ptr %.16.i.i, align 8
+  %.17.i73.i = load i64, ptr %.16.i.i, align 8
   %.29.i.i = add nsw i64 %.30.i, 88
-  %.30.i75.i = inttoptr i64 %.29.i.i to ptr
-  %.31.i76.i = load i64, ptr %.30.i75.i, align 8
-  %sunkaddr501.i = getelementptr i8, ptr %.37.i, i64 112
-  %.38.i.i = load i64, ptr %sunkaddr501.i, align 8
-  %.40.i78.i = add nsw i64 %.38.i.i, %.17.i72.i
-  %.45.i79.i = add nsw i64 %.30.i, 80
-  %.46.i80.i = inttoptr i64 %.45.i79.i to ptr
-  %.47.i81.i = load i64, ptr %.46.i80.i, align 8
-  %.49.i82.i = add nsw i64 %.40.i78.i, %.47.i81.i
-  %.131101.not.i.i = icmp slt i64 %.49.i82.i, 1
+  %.30.i76.i = inttoptr i64 %.29.i.i to ptr
+  %.31.i77.i = load i64, ptr %.30.i76.i, align 8
+  %sunkaddr514.i = getelementptr i8, ptr %.37.i, i64 112
+  %.38.i.i = load i64, ptr %sunkaddr514.i, align 8
+  %.40.i79.i = add nsw i64 %.38.i.i, %.17.i73.i
+  %.45.i80.i = add nsw i64 %.30.i, 80
+  %.46.i81.i = inttoptr i64 %.45.i80.i to ptr
+  %.47.i82.i = load i64, ptr %.46.i81.i, align 8
+  %.49.i83.i = add nsw i64 %.40.i79.i, %.47.i82.i
+  %.131101.not.i.i = icmp slt i64 %.49.i83.i, 1
   br i1 %.131101.not.i.i, label %B1002.i, label %B304.lr.ph.i.i
 
 B304.lr.ph.i.i:                                   ; preds = %B958.i
   %.22.i.i = add nsw i64 %.30.i, 72
-  %.23.i73.i = inttoptr i64 %.22.i.i to ptr
-  %.24.i74.i = load i64, ptr %.23.i73.i, align 8
+  %.23.i74.i = inttoptr i64 %.22.i.i to ptr
+  %.24.i75.i = load i64, ptr %.23.i74.i, align 8
   %.179.i.i.i.i = add i64 %.38.i, 152
-  %sunkaddr502.i = inttoptr i64 %.31.i76.i to ptr
-  %sunkaddr505.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr506.i = getelementptr i8, ptr %sunkaddr505.i, i64 128
-  %sunkaddr508.i = getelementptr i8, ptr %sunkaddr505.i, i64 16
-  %sunkaddr517.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr518.i = getelementptr i8, ptr %sunkaddr517.i, i64 40
-  %sunkaddr520.i = getelementptr i8, ptr %sunkaddr505.i, i64 144
-  %sunkaddr510.i = getelementptr i8, ptr %sunkaddr505.i, i64 24
-  %sunkaddr512.i = getelementptr i8, ptr %sunkaddr505.i, i64 120
-  %sunkaddr514.i = getelementptr i8, ptr %sunkaddr505.i, i64 80
-  %sunkaddr516.i = getelementptr i8, ptr %sunkaddr505.i, i64 48
-  %sunkaddr538.i = getelementptr i8, ptr %sunkaddr517.i, i64 32
-  %sunkaddr541.i = inttoptr i64 %.24.i74.i to ptr
-  %sunkaddr563.i = getelementptr i8, ptr %sunkaddr505.i, i64 8
-  %sunkaddr567.i = getelementptr i8, ptr %sunkaddr517.i, i64 48
-  %sunkaddr568.i = inttoptr i64 %.154.i to ptr
+  %sunkaddr515.i = inttoptr i64 %.31.i77.i to ptr
+  %sunkaddr518.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr519.i = getelementptr i8, ptr %sunkaddr518.i, i64 128
+  %sunkaddr521.i = getelementptr i8, ptr %sunkaddr518.i, i64 16
+  %sunkaddr530.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr531.i = getelementptr i8, ptr %sunkaddr530.i, i64 40
+  %sunkaddr533.i = getelementptr i8, ptr %sunkaddr518.i, i64 144
+  %sunkaddr523.i = getelementptr i8, ptr %sunkaddr518.i, i64 24
+  %sunkaddr525.i = getelementptr i8, ptr %sunkaddr518.i, i64 120
+  %sunkaddr527.i = getelementptr i8, ptr %sunkaddr518.i, i64 80
+  %sunkaddr529.i = getelementptr i8, ptr %sunkaddr518.i, i64 48
+  %sunkaddr551.i = getelementptr i8, ptr %sunkaddr530.i, i64 32
+  %sunkaddr554.i = inttoptr i64 %.24.i75.i to ptr
+  %sunkaddr576.i = getelementptr i8, ptr %sunkaddr518.i, i64 8
+  %sunkaddr580.i = getelementptr i8, ptr %sunkaddr530.i, i64 48
+  %sunkaddr581.i = inttoptr i64 %.154.i to ptr
   br label %B304.i.i
 
 B304.i.i:                                         ; preds = %B733.i.i, %B304.lr.ph.i.i
   %.13798102.i.i = phi i64 [ 0, %B304.lr.ph.i.i ], [ %.144.i.i, %B733.i.i ]
   %.144.i.i = add nuw nsw i64 %.13798102.i.i, 1
-  %.173.i83.i = shl nsw i64 %.13798102.i.i, 3
-  %.175.i.i = add nsw i64 %.173.i83.i, %.154.i
+  %.173.i84.i = shl nsw i64 %.13798102.i.i, 3
+  %.175.i.i = add nsw i64 %.173.i84.i, %.154.i
   %.176.i.i = inttoptr i64 %.175.i.i to ptr
-  %.177.i84.i = load i64, ptr %.176.i.i, align 8
-  %.183.not.i.i = icmp slt i64 %.13798102.i.i, %.40.i78.i
+  %.177.i85.i = load i64, ptr %.176.i.i, align 8
+  %.183.not.i.i = icmp slt i64 %.13798102.i.i, %.40.i79.i
   br i1 %.183.not.i.i, label %B432.i.i, label %B360.i.i
 
 B360.i.i:                                         ; preds = %B304.i.i
-  %.189.i85.i = sub nsw i64 %.13798102.i.i, %.40.i78.i
-  %.190.i86.i = mul nuw nsw i64 %.189.i85.i, 24
-  %sunkaddr503.i = getelementptr i8, ptr %sunkaddr502.i, i64 %.190.i86.i
-  %sunkaddr504.i = getelementptr i8, ptr %sunkaddr503.i, i64 8
-  %.20.i.i89.i = load i64, ptr %sunkaddr504.i, align 8
-  %.20.i.i.i.i = load i64, ptr %sunkaddr506.i, align 8
-  %.25.i.i.i.i = load i64, ptr %sunkaddr508.i, align 8
+  %.189.i86.i = sub nsw i64 %.13798102.i.i, %.40.i79.i
+  %.190.i87.i = mul nuw nsw i64 %.189.i86.i, 24
+  %sunkaddr516.i = getelementptr i8, ptr %sunkaddr515.i, i64 %.190.i87.i
+  %sunkaddr517.i = getelementptr i8, ptr %sunkaddr516.i, i64 8
+  %.20.i.i90.i = load i64, ptr %sunkaddr517.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr519.i, align 8
+  %.25.i.i.i.i = load i64, ptr %sunkaddr521.i, align 8
   %.26.i.i.i.i = inttoptr i64 %.20.i.i.i.i to ptr
   %.27.i.i.i.i = tail call i64 %.26.i.i.i.i(i64 %.25.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i.i.i = icmp eq i64 %.27.i.i.i.i, 0
@@ -27180,32 +27478,32 @@ B360.i.i:                                         ; preds = %B304.i.i
 
 B294.i.i.i.i:                                     ; preds = %B162.endif.i.i.i.i, %B294.i.i.i.i
   %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B294.i.i.i.i ], [ %.58.i.i.i.i, %B162.endif.i.i.i.i ]
-  %lsr.iv.i.i.i91.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
-  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i91.i to ptr
+  %lsr.iv.i.i.i92.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
+  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i92.i to ptr
   %.183.i.i.i.i = load i64, ptr %.182.i.i.i.i, align 8
-  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i89.i
+  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i90.i
   %.186.i.i.i.i = inttoptr i64 %.185.i.i.i.i to ptr
   %.187.i.i.i.i = load i64, ptr %.186.i.i.i.i, align 8
   %.190.i.i.i.i = tail call i64 %.pre56.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.192.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.27.i.i.i.i
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   store i64 %.187.i.i.i.i, ptr %.193.i.i.i.i, align 8
-  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i91.i, 8
+  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i92.i, 8
   %lsr.iv.next2.i.i.i.i = add i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i.i.i92.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i.i.i92.i, label %B476.i.i.i.i, label %B294.i.i.i.i
+  %exitcond.not.i.i.i93.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i.i.i93.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162.endif.i.i.i.i
-  %.205.i.i.i.i = tail call i64 %.pre56.i(i64 %.177.i84.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i.i.i = load i64, ptr %sunkaddr510.i, align 8
+  %.205.i.i.i.i = tail call i64 %.pre56.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i.i.i = load i64, ptr %sunkaddr523.i, align 8
   %.214.i.i.i.i = add nsw i64 %.212.i.i.i.i, %.27.i.i.i.i
   %.216.i.i.i.i = inttoptr i64 %.214.i.i.i.i to ptr
-  store i64 %.177.i84.i, ptr %.216.i.i.i.i, align 8
-  %.224.i.i.i.i = load i64, ptr %sunkaddr512.i, align 8
-  %.229.i.i.i.i = load i64, ptr %sunkaddr514.i, align 8
+  store i64 %.177.i85.i, ptr %.216.i.i.i.i, align 8
+  %.224.i.i.i.i = load i64, ptr %sunkaddr525.i, align 8
+  %.229.i.i.i.i = load i64, ptr %sunkaddr527.i, align 8
   %.230.i.i.i.i = inttoptr i64 %.224.i.i.i.i to ptr
   %.231.i.i.i.i = tail call i64 %.230.i.i.i.i(i64 %.229.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i.i.i = load i64, ptr %sunkaddr516.i, align 8
+  %.238.i.i.i.i = load i64, ptr %sunkaddr529.i, align 8
   %.240.i.i.i.i = add nsw i64 %.238.i.i.i.i, %.27.i.i.i.i
   %.241.i.i.i.i = inttoptr i64 %.240.i.i.i.i to ptr
   store i64 %.231.i.i.i.i, ptr %.241.i.i.i.i, align 8
@@ -27213,19 +27511,19 @@ B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162
   br i1 %.243.i.i.i.i, label %common.ret.sink.split.i.i, label %B92.i.i.i
 
 B162.endif.i.i.i.i:                               ; preds = %B360.i.i
-  %.50.i.i.i.i = load i64, ptr %sunkaddr518.i, align 8
-  %.58.i.i.i.i = load i64, ptr %sunkaddr520.i, align 8
+  %.50.i.i.i.i = load i64, ptr %sunkaddr531.i, align 8
+  %.58.i.i.i.i = load i64, ptr %sunkaddr533.i, align 8
   %.14070.not.i.i.i.i = icmp slt i64 %.58.i.i.i.i, 1
   %.pre56.i = inttoptr i64 %.50.i.i.i.i to ptr
   br i1 %.14070.not.i.i.i.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B92.i.i.i:                                        ; preds = %B476.i.i.i.i
-  %sunkaddr105.i.i = inttoptr i64 %.190.i86.i to ptr
-  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i76.i
+  %sunkaddr105.i.i = inttoptr i64 %.190.i87.i to ptr
+  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i77.i
   %sunkaddr107.i.i = getelementptr i8, ptr %sunkaddr106.i.i, i64 16
   %.68.i.i.i = load i64, ptr %sunkaddr107.i.i, align 8
-  %.20.i3.i.i.i = load i64, ptr %sunkaddr506.i, align 8
-  %.25.i6.i.i.i = load i64, ptr %sunkaddr508.i, align 8
+  %.20.i3.i.i.i = load i64, ptr %sunkaddr519.i, align 8
+  %.25.i6.i.i.i = load i64, ptr %sunkaddr521.i, align 8
   %.26.i7.i.i.i = inttoptr i64 %.20.i3.i.i.i to ptr
   %.27.i8.i.i.i = tail call i64 %.26.i7.i.i.i(i64 %.25.i6.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i9.i.i.i = icmp eq i64 %.27.i8.i.i.i, 0
@@ -27249,16 +27547,16 @@ B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.
   br i1 %exitcond.not.i33.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B162.endif.i10.i.i.i
-  %.205.i36.i.i.i = tail call i64 %.pre58.i(i64 %.177.i84.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i39.i.i.i = load i64, ptr %sunkaddr510.i, align 8
+  %.205.i36.i.i.i = tail call i64 %.pre58.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i39.i.i.i = load i64, ptr %sunkaddr523.i, align 8
   %.214.i40.i.i.i = add nsw i64 %.212.i39.i.i.i, %.27.i8.i.i.i
   %.216.i41.i.i.i = inttoptr i64 %.214.i40.i.i.i to ptr
-  store i64 %.177.i84.i, ptr %.216.i41.i.i.i, align 8
-  %.224.i44.i.i.i = load i64, ptr %sunkaddr512.i, align 8
-  %.229.i47.i.i.i = load i64, ptr %sunkaddr514.i, align 8
+  store i64 %.177.i85.i, ptr %.216.i41.i.i.i, align 8
+  %.224.i44.i.i.i = load i64, ptr %sunkaddr525.i, align 8
+  %.229.i47.i.i.i = load i64, ptr %sunkaddr527.i, align 8
   %.230.i48.i.i.i = inttoptr i64 %.224.i44.i.i.i to ptr
   %.231.i49.i.i.i = tail call i64 %.230.i48.i.i.i(i64 %.229.i47.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i52.i.i.i = load i64, ptr %sunkaddr516.i, align 8
+  %.238.i52.i.i.i = load i64, ptr %sunkaddr529.i, align 8
   %.240.i53.i.i.i = add nsw i64 %.238.i52.i.i.i, %.27.i8.i.i.i
   %.241.i54.i.i.i = inttoptr i64 %.240.i53.i.i.i to ptr
   store i64 %.231.i49.i.i.i, ptr %.241.i54.i.i.i, align 8
@@ -27266,48 +27564,48 @@ B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B1
   br i1 %.243.i55.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B266.i.i.i
 
 B162.endif.i10.i.i.i:                             ; preds = %B92.i.i.i
-  %.50.i13.i.i.i = load i64, ptr %sunkaddr518.i, align 8
-  %.58.i16.i.i.i = load i64, ptr %sunkaddr520.i, align 8
+  %.50.i13.i.i.i = load i64, ptr %sunkaddr531.i, align 8
+  %.58.i16.i.i.i = load i64, ptr %sunkaddr533.i, align 8
   %.14070.not.i17.i.i.i = icmp slt i64 %.58.i16.i.i.i, 1
   %.pre58.i = inttoptr i64 %.50.i13.i.i.i to ptr
   br i1 %.14070.not.i17.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B266.i.i.i:                                       ; preds = %B476.i34.i.i.i
-  %.122.i.i.i = load i64, ptr %sunkaddr538.i, align 8
-  %.123.i.i93.i = inttoptr i64 %.122.i.i.i to ptr
-  %.124.i.i.i = tail call i64 %.123.i.i93.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.122.i.i.i = load i64, ptr %sunkaddr551.i, align 8
+  %.123.i.i94.i = inttoptr i64 %.122.i.i.i to ptr
+  %.124.i.i.i = tail call i64 %.123.i.i94.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.129.not.i.i.i = icmp eq i64 %.124.i.i.i, 0
   br i1 %.129.not.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B266.i.i.i
   %.133.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
   %.135.i.i.i = add nsw i64 %.133.i.i.i, %.124.i.i.i
-  %.137.i.i94.i = inttoptr i64 %.135.i.i.i to ptr
-  store i64 %.27.i.i.i.i, ptr %.137.i.i94.i, align 8
+  %.137.i.i95.i = inttoptr i64 %.135.i.i.i to ptr
+  store i64 %.27.i.i.i.i, ptr %.137.i.i95.i, align 8
   %.144.i.i.i = add nsw i64 %.135.i.i.i, 8
   br label %B592.i.i
 
 B624.sink.split.i.sink.split.i.i:                 ; preds = %B266.i.i.i, %B476.i34.i.i.i
   %.27.i.i.lcssa86.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B476.i34.i.i.i ], [ %.27.i.i.i.i, %B266.i.i.i ]
   %.38.sink.i.ph.i.i = phi i64 [ %.27.i.i.i.i, %B476.i34.i.i.i ], [ %.27.i8.i.i.i, %B266.i.i.i ]
-  %.16466.i.i.i = load i64, ptr %sunkaddr567.i, align 8
+  %.16466.i.i.i = load i64, ptr %sunkaddr580.i, align 8
   %.16667.i.i.i = inttoptr i64 %.16466.i.i.i to ptr
   %.16768.i.i.i = tail call i64 %.16667.i.i.i(i64 %.27.i.i.lcssa86.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i.i
 
 B432.i.i:                                         ; preds = %B304.i.i
-  %.226.not.i.i = icmp slt i64 %.13798102.i.i, %.17.i72.i
+  %.226.not.i.i = icmp slt i64 %.13798102.i.i, %.17.i73.i
   br i1 %.226.not.i.i, label %B446.i.i, label %B733.i.i
 
 B446.i.i:                                         ; preds = %B432.i.i
-  %sunkaddr543.i = getelementptr i8, ptr %sunkaddr541.i, i64 %.173.i83.i
-  %.238.i.i = load i64, ptr %sunkaddr543.i, align 8
+  %sunkaddr556.i = getelementptr i8, ptr %sunkaddr554.i, i64 %.173.i84.i
+  %.238.i.i = load i64, ptr %sunkaddr556.i, align 8
   %.239.not.i.i = icmp eq i64 %.238.i.i, 0
   br i1 %.239.not.i.i, label %B733.i.i, label %B496.i.i
 
 B496.i.i:                                         ; preds = %B446.i.i
-  %.20.i.i3.i.i = load i64, ptr %sunkaddr506.i, align 8
-  %.25.i.i6.i.i = load i64, ptr %sunkaddr508.i, align 8
+  %.20.i.i3.i.i = load i64, ptr %sunkaddr519.i, align 8
+  %.25.i.i6.i.i = load i64, ptr %sunkaddr521.i, align 8
   %.26.i.i7.i.i = inttoptr i64 %.20.i.i3.i.i to ptr
   %.27.i.i8.i.i = tail call i64 %.26.i.i7.i.i(i64 %.25.i.i6.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i9.i.i = icmp eq i64 %.27.i.i8.i.i, 0
@@ -27331,16 +27629,16 @@ B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.
   br i1 %exitcond.not.i.i33.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B162.endif.i.i10.i.i
-  %.205.i.i36.i.i = tail call i64 %.pre54.i(i64 %.177.i84.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i39.i.i = load i64, ptr %sunkaddr510.i, align 8
+  %.205.i.i36.i.i = tail call i64 %.pre54.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i39.i.i = load i64, ptr %sunkaddr523.i, align 8
   %.214.i.i40.i.i = add nsw i64 %.212.i.i39.i.i, %.27.i.i8.i.i
   %.216.i.i41.i.i = inttoptr i64 %.214.i.i40.i.i to ptr
-  store i64 %.177.i84.i, ptr %.216.i.i41.i.i, align 8
-  %.224.i.i44.i.i = load i64, ptr %sunkaddr512.i, align 8
-  %.229.i.i47.i.i = load i64, ptr %sunkaddr514.i, align 8
+  store i64 %.177.i85.i, ptr %.216.i.i41.i.i, align 8
+  %.224.i.i44.i.i = load i64, ptr %sunkaddr525.i, align 8
+  %.229.i.i47.i.i = load i64, ptr %sunkaddr527.i, align 8
   %.230.i.i48.i.i = inttoptr i64 %.224.i.i44.i.i to ptr
   %.231.i.i49.i.i = tail call i64 %.230.i.i48.i.i(i64 %.229.i.i47.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i52.i.i = load i64, ptr %sunkaddr516.i, align 8
+  %.238.i.i52.i.i = load i64, ptr %sunkaddr529.i, align 8
   %.240.i.i53.i.i = add nsw i64 %.238.i.i52.i.i, %.27.i.i8.i.i
   %.241.i.i54.i.i = inttoptr i64 %.240.i.i53.i.i to ptr
   store i64 %.231.i.i49.i.i, ptr %.241.i.i54.i.i, align 8
@@ -27348,28 +27646,28 @@ B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B1
   br i1 %.243.i.i55.i.i, label %common.ret.sink.split.i.i, label %B56.i.i.i
 
 B162.endif.i.i10.i.i:                             ; preds = %B496.i.i
-  %.50.i.i13.i.i = load i64, ptr %sunkaddr518.i, align 8
-  %.58.i.i16.i.i = load i64, ptr %sunkaddr520.i, align 8
+  %.50.i.i13.i.i = load i64, ptr %sunkaddr531.i, align 8
+  %.58.i.i16.i.i = load i64, ptr %sunkaddr533.i, align 8
   %.14070.not.i.i17.i.i = icmp slt i64 %.58.i.i16.i.i, 1
   %.pre54.i = inttoptr i64 %.50.i.i13.i.i to ptr
   br i1 %.14070.not.i.i17.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B56.i.i.i:                                        ; preds = %B476.i.i34.i.i
-  %.59.i.i.i = load i64, ptr %sunkaddr506.i, align 8
-  %.64.i57.i.i = load i64, ptr %sunkaddr505.i, align 8
-  %.65.i.i96.i = inttoptr i64 %.59.i.i.i to ptr
-  %.66.i.i97.i = tail call i64 %.65.i.i96.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.71.i.i.i = icmp eq i64 %.66.i.i97.i, 0
+  %.59.i.i.i = load i64, ptr %sunkaddr519.i, align 8
+  %.64.i57.i.i = load i64, ptr %sunkaddr518.i, align 8
+  %.65.i.i97.i = inttoptr i64 %.59.i.i.i to ptr
+  %.66.i.i98.i = tail call i64 %.65.i.i97.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.71.i.i.i = icmp eq i64 %.66.i.i98.i, 0
   br i1 %.71.i.i.i, label %common.ret.sink.split.i.i, label %B308.i.i.i
 
 B308.i.i.i:                                       ; preds = %B56.i.i.i
-  %.99.i.i98.i = load i64, ptr %sunkaddr563.i, align 8
-  %.101.i.i.i = add nsw i64 %.99.i.i98.i, %.66.i.i97.i
+  %.99.i.i99.i = load i64, ptr %sunkaddr576.i, align 8
+  %.101.i.i.i = add nsw i64 %.99.i.i99.i, %.66.i.i98.i
   br label %B592.i.i
 
 common.ret.sink.split.i.i:                        ; preds = %B56.i.i.i, %B476.i.i34.i.i, %B92.i.i.i, %B476.i.i.i.i, %B624.sink.split.i.sink.split.i.i
   %.27.i.i8.lcssa.sink.i.i = phi i64 [ %.38.sink.i.ph.i.i, %B624.sink.split.i.sink.split.i.i ], [ %.27.i.i8.i.i, %B476.i.i34.i.i ], [ %.27.i.i.i.i, %B476.i.i.i.i ], [ %.27.i.i.i.i, %B92.i.i.i ], [ %.27.i.i8.i.i, %B56.i.i.i ]
-  %.251.i.i61.i.i = load i64, ptr %sunkaddr567.i, align 8
+  %.251.i.i61.i.i = load i64, ptr %sunkaddr580.i, align 8
   %.253.i.i62.i.i = inttoptr i64 %.251.i.i61.i.i to ptr
   %.254.i.i63.i.i = tail call i64 %.253.i.i62.i.i(i64 %.27.i.i8.lcssa.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1252.i
@@ -27377,19 +27675,19 @@ common.ret.sink.split.i.i:                        ; preds = %B56.i.i.i, %B476.i.
 B592.i.i:                                         ; preds = %B308.i.i.i, %B278.i.i.i
   %.144.i.sink.i.i = phi i64 [ %.144.i.i.i, %B278.i.i.i ], [ %.101.i.i.i, %B308.i.i.i ]
   %.27.i8.i.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B278.i.i.i ], [ %.27.i.i8.i.i, %B308.i.i.i ]
-  %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i97.i, %B308.i.i.i ]
+  %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i98.i, %B308.i.i.i ]
   %.146.i.i.i = inttoptr i64 %.144.i.sink.i.i to ptr
   store i64 %.27.i8.i.sink.i.i, ptr %.146.i.i.i, align 8
-  %.314.i.i = load i64, ptr %sunkaddr567.i, align 8
+  %.314.i.i = load i64, ptr %sunkaddr580.i, align 8
   %.316.i.i = inttoptr i64 %.314.i.i to ptr
-  %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i84.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr570.i = getelementptr i8, ptr %sunkaddr568.i, i64 %.173.i83.i
-  store i64 %made.2.2.i.i, ptr %sunkaddr570.i, align 8
+  %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr583.i = getelementptr i8, ptr %sunkaddr581.i, i64 %.173.i84.i
+  store i64 %made.2.2.i.i, ptr %sunkaddr583.i, align 8
   br label %B733.i.i
 
 B733.i.i:                                         ; preds = %B592.i.i, %B446.i.i, %B432.i.i
-  %exitcond.not.i95.i = icmp eq i64 %.144.i.i, %.49.i82.i
-  br i1 %exitcond.not.i95.i, label %B1002.i, label %B304.i.i
+  %exitcond.not.i96.i = icmp eq i64 %.144.i.i, %.49.i83.i
+  br i1 %exitcond.not.i96.i, label %B1002.i, label %B304.i.i
 
 B1002.i:                                          ; preds = %B733.i.i, %B958.i
   %.545.i = add nsw i64 %.30.i, 96
@@ -27398,70 +27696,70 @@ B1002.i:                                          ; preds = %B733.i.i, %B958.i
   %.550.i = add nsw i64 %.30.i, 104
   %.551.i = inttoptr i64 %.550.i to ptr
   %.552.i = load i64, ptr %.551.i, align 8
-  %.558.i = load i64, ptr %sunkaddr497.i, align 8
-  %.15.i99.i = shl nsw i64 %.558.i, 3
-  %.17.i100.i = add nsw i64 %.15.i99.i, %.154.i
+  %.558.i = load i64, ptr %sunkaddr510.i, align 8
+  %.15.i100.i = shl nsw i64 %.558.i, 3
+  %.17.i101.i = add nsw i64 %.15.i100.i, %.154.i
   %.106151.not.i.i = icmp slt i64 %.552.i, 1
   br i1 %.106151.not.i.i, label %B1002.endif.i, label %B58.i.preheader.i
 
 B58.i.preheader.i:                                ; preds = %B1002.i
-  %sunkaddr573.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr574.i = getelementptr i8, ptr %sunkaddr573.i, i64 32
+  %sunkaddr586.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr587.i = getelementptr i8, ptr %sunkaddr586.i, i64 32
   br label %B58.i.i
 
 B58.i.i:                                          ; preds = %B727.i.i, %B58.i.preheader.i
-  %top.5.0156.i.i = phi i64 [ %top.6.1.i.i, %B727.i.i ], [ %.17.i100.i, %B58.i.preheader.i ]
-  %.112142154.i.i = phi i64 [ %.119.i101.i, %B727.i.i ], [ 0, %B58.i.preheader.i ]
-  %.119.i101.i = add nuw nsw i64 %.112142154.i.i, 1
-  %.144.i102.i = shl nsw i64 %.112142154.i.i, 3
-  %.146.i103.i = add nsw i64 %.144.i102.i, %.547.i
-  %.147.i104.i = inttoptr i64 %.146.i103.i to ptr
-  %.148.i105.i = load i64, ptr %.147.i104.i, align 8
-  %.153.i106.i = icmp sgt i64 %.148.i105.i, -1
-  br i1 %.153.i106.i, label %B114.i.i, label %B240.i.i
+  %top.5.0156.i.i = phi i64 [ %top.6.1.i.i, %B727.i.i ], [ %.17.i101.i, %B58.i.preheader.i ]
+  %.112142154.i.i = phi i64 [ %.119.i102.i, %B727.i.i ], [ 0, %B58.i.preheader.i ]
+  %.119.i102.i = add nuw nsw i64 %.112142154.i.i, 1
+  %.144.i103.i = shl nsw i64 %.112142154.i.i, 3
+  %.146.i104.i = add nsw i64 %.144.i103.i, %.547.i
+  %.147.i105.i = inttoptr i64 %.146.i104.i to ptr
+  %.148.i106.i = load i64, ptr %.147.i105.i, align 8
+  %.153.i107.i = icmp sgt i64 %.148.i106.i, -1
+  br i1 %.153.i107.i, label %B114.i.i, label %B240.i.i
 
 B114.i.i:                                         ; preds = %B58.i.i
-  %.156.i130.i = shl nsw i64 %.148.i105.i, 3
-  %.158.i131.i = add nsw i64 %.156.i130.i, %.154.i
-  %.159.i.i = inttoptr i64 %.158.i131.i to ptr
-  %.160.i132.i = load i64, ptr %.159.i.i, align 8
-  %.162.i133.i = inttoptr i64 %top.5.0156.i.i to ptr
-  store i64 %.160.i132.i, ptr %.162.i133.i, align 8
+  %.156.i131.i = shl nsw i64 %.148.i106.i, 3
+  %.158.i132.i = add nsw i64 %.156.i131.i, %.154.i
+  %.159.i.i = inttoptr i64 %.158.i132.i to ptr
+  %.160.i133.i = load i64, ptr %.159.i.i, align 8
+  %.162.i134.i = inttoptr i64 %top.5.0156.i.i to ptr
+  store i64 %.160.i133.i, ptr %.162.i134.i, align 8
   store i64 0, ptr %.159.i.i, align 8
   br label %B727.i.i
 
 B240.i.i:                                         ; preds = %B58.i.i
-  %.181.i107.i = xor i64 %.148.i105.i, -1
-  %.191.i110.i = load i64, ptr %sunkaddr574.i, align 8
-  %.193.i.i = inttoptr i64 %.191.i110.i to ptr
-  %.194.i111.i = tail call i64 %.193.i.i(i64 %.181.i107.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.199.i.i = icmp eq i64 %.194.i111.i, 0
+  %.181.i108.i = xor i64 %.148.i106.i, -1
+  %.191.i111.i = load i64, ptr %sunkaddr587.i, align 8
+  %.193.i.i = inttoptr i64 %.191.i111.i to ptr
+  %.194.i112.i = tail call i64 %.193.i.i(i64 %.181.i108.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.199.i.i = icmp eq i64 %.194.i112.i, 0
   br i1 %.199.i.i, label %B356.i.i, label %B516.endif.i.i
 
 B356.i.i:                                         ; preds = %B240.i.i
-  %.217.i.i = icmp sgt i64 %top.5.0156.i.i, %.17.i100.i
+  %.217.i.i = icmp sgt i64 %top.5.0156.i.i, %.17.i101.i
   br i1 %.217.i.i, label %B368.i.preheader.i, label %B1252.i
 
 B368.i.preheader.i:                               ; preds = %B356.i.i
-  %sunkaddr576.i = getelementptr i8, ptr %sunkaddr573.i, i64 48
+  %sunkaddr589.i = getelementptr i8, ptr %sunkaddr586.i, i64 48
   br label %B368.i.i
 
 B368.i.i:                                         ; preds = %B368.i.i, %B368.i.preheader.i
   %top.7.0.i.i = phi i64 [ %.222.i.i, %B368.i.i ], [ %top.5.0156.i.i, %B368.i.preheader.i ]
   %.222.i.i = add i64 %top.7.0.i.i, -8
-  %.229.i129.i = load i64, ptr %sunkaddr576.i, align 8
+  %.229.i130.i = load i64, ptr %sunkaddr589.i, align 8
   %.230.i.i = inttoptr i64 %.222.i.i to ptr
   %.231.i.i = load i64, ptr %.230.i.i, align 8
-  %.232.i.i = inttoptr i64 %.229.i129.i to ptr
+  %.232.i.i = inttoptr i64 %.229.i130.i to ptr
   %.233.i.i = tail call i64 %.232.i.i(i64 %.231.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.235.i.i = icmp sgt i64 %.222.i.i, %.17.i100.i
+  %.235.i.i = icmp sgt i64 %.222.i.i, %.17.i101.i
   br i1 %.235.i.i, label %B368.i.i, label %B1252.i
 
 B564.i.i:                                         ; preds = %B564.lr.ph.new.i.i, %B564.i.i
-  %lsr.iv391.i = phi i64 [ %unroll_iter.i114.i, %B564.lr.ph.new.i.i ], [ %lsr.iv.next392.i, %B564.i.i ]
-  %lsr.iv.i115.i = phi i64 [ 0, %B564.lr.ph.new.i.i ], [ %lsr.iv.next.i116.i, %B564.i.i ]
-  %49 = add i64 %lsr.iv.i115.i, %.pre278.i
-  %50 = add i64 %65, %lsr.iv.i115.i
+  %lsr.iv392.i = phi i64 [ %unroll_iter.i115.i, %B564.lr.ph.new.i.i ], [ %lsr.iv.next393.i, %B564.i.i ]
+  %lsr.iv.i116.i = phi i64 [ 0, %B564.lr.ph.new.i.i ], [ %lsr.iv.next.i117.i, %B564.i.i ]
+  %49 = add i64 %lsr.iv.i116.i, %.pre279.i
+  %50 = add i64 %65, %lsr.iv.i116.i
   %51 = add i64 %50, 8
   %.382.i.i = inttoptr i64 %51 to ptr
   %.383.i.i = load i64, ptr %.382.i.i, align 8
@@ -27485,119 +27783,119 @@ B564.i.i:                                         ; preds = %B564.lr.ph.new.i.i,
   %.383.3.i.i = load i64, ptr %.382.3.i.i, align 8
   %.384.3.i.i = inttoptr i64 %56 to ptr
   store i64 %.383.3.i.i, ptr %.384.3.i.i, align 8
-  %lsr.iv.next.i116.i = add i64 %lsr.iv.i115.i, 32
-  %lsr.iv.next392.i = add i64 %lsr.iv391.i, -4
-  %niter.ncmp.3.i117.i = icmp eq i64 %lsr.iv.next392.i, 0
-  br i1 %niter.ncmp.3.i117.i, label %B680.loopexit.unr-lcssa.i.i, label %B564.i.i
+  %lsr.iv.next.i117.i = add i64 %lsr.iv.i116.i, 32
+  %lsr.iv.next393.i = add i64 %lsr.iv392.i, -4
+  %niter.ncmp.3.i118.i = icmp eq i64 %lsr.iv.next393.i, 0
+  br i1 %niter.ncmp.3.i118.i, label %B680.loopexit.unr-lcssa.i.i, label %B564.i.i
 
 B680.loopexit.unr-lcssa.i.i:                      ; preds = %B564.i.i
-  %lcmp.mod.not.i118.i = icmp eq i64 %xtraiter.i113.i, 0
-  br i1 %lcmp.mod.not.i118.i, label %B680.i.i, label %B564.epil.preheader.i.i
+  %lcmp.mod.not.i119.i = icmp eq i64 %xtraiter.i114.i, 0
+  br i1 %lcmp.mod.not.i119.i, label %B680.i.i, label %B564.epil.preheader.i.i
 
 B564.epil.preheader.i.i:                          ; preds = %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i, %B680.loopexit.unr-lcssa.i.i
-  %.pre-phi.i = phi i64 [ %.pre277.i, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %64, %B680.loopexit.unr-lcssa.i.i ]
-  %.342136138.epil.init.i.i = phi i64 [ 0, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i114.i, %B680.loopexit.unr-lcssa.i.i ]
+  %.pre-phi.i = phi i64 [ %.pre278.i, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %64, %B680.loopexit.unr-lcssa.i.i ]
+  %.342136138.epil.init.i.i = phi i64 [ 0, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i115.i, %B680.loopexit.unr-lcssa.i.i ]
   %58 = add i64 %top.5.0156.i.i, 8
   %59 = shl i64 %.342136138.epil.init.i.i, 3
   %60 = add i64 %58, %.pre-phi.i
   %61 = add i64 %60, %59
-  %62 = add i64 %59, %.pre278.i
+  %62 = add i64 %59, %.pre279.i
   br label %B564.epil.i.i
 
 B564.epil.i.i:                                    ; preds = %B564.epil.i.i, %B564.epil.preheader.i.i
-  %lsr.iv14.i.i = phi i64 [ %lsr.iv.next15.i.i, %B564.epil.i.i ], [ %xtraiter.i113.i, %B564.epil.preheader.i.i ]
-  %lsr.iv12.i119.i = phi i64 [ %lsr.iv.next13.i122.i, %B564.epil.i.i ], [ %62, %B564.epil.preheader.i.i ]
-  %lsr.iv10.i120.i = phi i64 [ %lsr.iv.next11.i121.i, %B564.epil.i.i ], [ %61, %B564.epil.preheader.i.i ]
-  %.382.epil.i.i = inttoptr i64 %lsr.iv10.i120.i to ptr
+  %lsr.iv14.i.i = phi i64 [ %lsr.iv.next15.i.i, %B564.epil.i.i ], [ %xtraiter.i114.i, %B564.epil.preheader.i.i ]
+  %lsr.iv12.i120.i = phi i64 [ %lsr.iv.next13.i123.i, %B564.epil.i.i ], [ %62, %B564.epil.preheader.i.i ]
+  %lsr.iv10.i121.i = phi i64 [ %lsr.iv.next11.i122.i, %B564.epil.i.i ], [ %61, %B564.epil.preheader.i.i ]
+  %.382.epil.i.i = inttoptr i64 %lsr.iv10.i121.i to ptr
   %.383.epil.i.i = load i64, ptr %.382.epil.i.i, align 8
-  %.384.epil.i.i = inttoptr i64 %lsr.iv12.i119.i to ptr
+  %.384.epil.i.i = inttoptr i64 %lsr.iv12.i120.i to ptr
   store i64 %.383.epil.i.i, ptr %.384.epil.i.i, align 8
-  %lsr.iv.next11.i121.i = add i64 %lsr.iv10.i120.i, 8
-  %lsr.iv.next13.i122.i = add i64 %lsr.iv12.i119.i, 8
+  %lsr.iv.next11.i122.i = add i64 %lsr.iv10.i121.i, 8
+  %lsr.iv.next13.i123.i = add i64 %lsr.iv12.i120.i, 8
   %lsr.iv.next15.i.i = add nsw i64 %lsr.iv14.i.i, -1
-  %epil.iter.cmp.not.i123.i = icmp eq i64 %lsr.iv.next15.i.i, 0
-  br i1 %epil.iter.cmp.not.i123.i, label %B680.i.i, label %B564.epil.i.i
+  %epil.iter.cmp.not.i124.i = icmp eq i64 %lsr.iv.next15.i.i, 0
+  br i1 %epil.iter.cmp.not.i124.i, label %B680.i.i, label %B564.epil.i.i
 
 B680.i.i:                                         ; preds = %B564.epil.i.i, %B516.endif.i.i, %B680.loopexit.unr-lcssa.i.i
-  %.393.i.i = inttoptr i64 %.248.i112.i to ptr
-  store i64 %.194.i111.i, ptr %.393.i.i, align 8
+  %.393.i.i = inttoptr i64 %.248.i113.i to ptr
+  store i64 %.194.i112.i, ptr %.393.i.i, align 8
   br label %B727.i.i
 
 B727.i.i:                                         ; preds = %B680.i.i, %B114.i.i
-  %top.6.1.in.i.i = phi i64 [ %top.5.0156.i.i, %B114.i.i ], [ %.248.i112.i, %B680.i.i ]
+  %top.6.1.in.i.i = phi i64 [ %top.5.0156.i.i, %B114.i.i ], [ %.248.i113.i, %B680.i.i ]
   %top.6.1.i.i = add nsw i64 %top.6.1.in.i.i, 8
-  %exitcond.not.i124.i = icmp eq i64 %.119.i101.i, %.552.i
-  br i1 %exitcond.not.i124.i, label %B1002.endif.i, label %B58.i.i
+  %exitcond.not.i125.i = icmp eq i64 %.119.i102.i, %.552.i
+  br i1 %exitcond.not.i125.i, label %B1002.endif.i, label %B58.i.i
 
 B516.endif.i.i:                                   ; preds = %B240.i.i
-  %.246.i.i = shl nsw i64 %.181.i107.i, 3
-  %.248.i112.i = sub nsw i64 %top.5.0156.i.i, %.246.i.i
-  %.336137.not.i.i = icmp eq i64 %.148.i105.i, -1
+  %.246.i.i = shl nsw i64 %.181.i108.i, 3
+  %.248.i113.i = sub nsw i64 %top.5.0156.i.i, %.246.i.i
+  %.336137.not.i.i = icmp eq i64 %.148.i106.i, -1
   br i1 %.336137.not.i.i, label %B680.i.i, label %B564.lr.ph.i.i
 
 B564.lr.ph.i.i:                                   ; preds = %B516.endif.i.i
   %.374.i.i = tail call i64 @nbgrad.offset.tuple_items()
-  %xtraiter.i113.i = and i64 %.181.i107.i, 3
-  %63 = icmp samesign ugt i64 %.148.i105.i, -5
-  %.pre278.i = add i64 %.374.i.i, %.194.i111.i
+  %xtraiter.i114.i = and i64 %.181.i108.i, 3
+  %63 = icmp samesign ugt i64 %.148.i106.i, -5
+  %.pre279.i = add i64 %.374.i.i, %.194.i112.i
   br i1 %63, label %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i, label %B564.lr.ph.new.i.i
 
 B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i:   ; preds = %B564.lr.ph.i.i
-  %.pre277.i = shl nsw i64 %.148.i105.i, 3
+  %.pre278.i = shl nsw i64 %.148.i106.i, 3
   br label %B564.epil.preheader.i.i
 
 B564.lr.ph.new.i.i:                               ; preds = %B564.lr.ph.i.i
-  %unroll_iter.i114.i = and i64 %.181.i107.i, 9223372036854775804
-  %64 = shl i64 %.148.i105.i, 3
+  %unroll_iter.i115.i = and i64 %.181.i108.i, 9223372036854775804
+  %64 = shl i64 %.148.i106.i, 3
   %65 = add i64 %64, %top.5.0156.i.i
   br label %B564.i.i
 
 B1204.i:                                          ; preds = %B1002.endif.i
-  %sunkaddr578.i = getelementptr i8, ptr %.37.i, i64 80
-  %.15.i136.i = load i64, ptr %sunkaddr578.i, align 8
-  %sunkaddr580.i = getelementptr i8, ptr %.37.i, i64 88
-  %.22.i139.i = load i64, ptr %sunkaddr580.i, align 8
-  %.29.i142.i = load i64, ptr %sunkaddr501.i, align 8
-  %sunkaddr584.i = getelementptr i8, ptr %.37.i, i64 64
-  %.36.i144.i = load i64, ptr %sunkaddr584.i, align 8
-  %66 = add i64 %.36.i144.i, %.29.i142.i
-  %.13195.not.i.i = icmp slt i64 %.15.i136.i, 1
+  %sunkaddr591.i = getelementptr i8, ptr %.37.i, i64 80
+  %.15.i137.i = load i64, ptr %sunkaddr591.i, align 8
+  %sunkaddr593.i = getelementptr i8, ptr %.37.i, i64 88
+  %.22.i140.i = load i64, ptr %sunkaddr593.i, align 8
+  %.29.i143.i = load i64, ptr %sunkaddr514.i, align 8
+  %sunkaddr597.i = getelementptr i8, ptr %.37.i, i64 64
+  %.36.i145.i = load i64, ptr %sunkaddr597.i, align 8
+  %66 = add i64 %.36.i145.i, %.29.i143.i
+  %.13195.not.i.i = icmp slt i64 %.15.i137.i, 1
   br i1 %.13195.not.i.i, label %B532.endif.i.i, label %B272.lr.ph.i.i
 
 B272.lr.ph.i.i:                                   ; preds = %B1204.i
-  %67 = icmp eq i64 %.15.i136.i, 1
+  %67 = icmp eq i64 %.15.i137.i, 1
   br i1 %67, label %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i, label %B272.lr.ph.new.i.i
 
 B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i:   ; preds = %B272.lr.ph.i.i
-  %.pre276.i = inttoptr i64 %.38.i to ptr
+  %.pre277.i = inttoptr i64 %.38.i to ptr
   br label %B272.epil.preheader.i.i
 
 B272.lr.ph.new.i.i:                               ; preds = %B272.lr.ph.i.i
-  %unroll_iter.i145.i = and i64 %.15.i136.i, 9223372036854775806
+  %unroll_iter.i146.i = and i64 %.15.i137.i, 9223372036854775806
   %68 = shl i64 %66, 3
   %69 = add i64 %68, %.154.i
-  %sunkaddr585.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr586.i = getelementptr i8, ptr %sunkaddr585.i, i64 56
+  %sunkaddr598.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr599.i = getelementptr i8, ptr %sunkaddr598.i, i64 56
   br label %B272.i.i
 
 B272.i.i:                                         ; preds = %B272.i.i, %B272.lr.ph.new.i.i
-  %lsr.iv389.i = phi i64 [ %lsr.iv.next390.i, %B272.i.i ], [ %unroll_iter.i145.i, %B272.lr.ph.new.i.i ]
+  %lsr.iv390.i = phi i64 [ %lsr.iv.next391.i, %B272.i.i ], [ %unroll_iter.i146.i, %B272.lr.ph.new.i.i ]
   %lsr.iv6.i.i = phi i64 [ %73, %B272.i.i ], [ %69, %B272.lr.ph.new.i.i ]
-  %lsr.iv4.i.i = phi i64 [ %72, %B272.i.i ], [ %.22.i139.i, %B272.lr.ph.new.i.i ]
-  %.173.i146.i = inttoptr i64 %lsr.iv4.i.i to ptr
-  %.174.i.i = load i64, ptr %.173.i146.i, align 8
-  %.179.i148.i = load i64, ptr %sunkaddr586.i, align 8
-  %.180.i.i = add nsw i64 %.179.i148.i, %.174.i.i
-  %.181.i149.i = inttoptr i64 %.180.i.i to ptr
-  %.182.i.i = load i64, ptr %.181.i149.i, align 8
-  %.186.i150.i = inttoptr i64 %lsr.iv6.i.i to ptr
-  %.187.i151.i = load i64, ptr %.186.i150.i, align 8
-  store i64 %.187.i151.i, ptr %.181.i149.i, align 8
-  store i64 %.182.i.i, ptr %.186.i150.i, align 8
+  %lsr.iv4.i.i = phi i64 [ %72, %B272.i.i ], [ %.22.i140.i, %B272.lr.ph.new.i.i ]
+  %.173.i147.i = inttoptr i64 %lsr.iv4.i.i to ptr
+  %.174.i.i = load i64, ptr %.173.i147.i, align 8
+  %.179.i149.i = load i64, ptr %sunkaddr599.i, align 8
+  %.180.i.i = add nsw i64 %.179.i149.i, %.174.i.i
+  %.181.i150.i = inttoptr i64 %.180.i.i to ptr
+  %.182.i.i = load i64, ptr %.181.i150.i, align 8
+  %.186.i151.i = inttoptr i64 %lsr.iv6.i.i to ptr
+  %.187.i152.i = load i64, ptr %.186.i151.i, align 8
+  store i64 %.187.i152.i, ptr %.181.i150.i, align 8
+  store i64 %.182.i.i, ptr %.186.i151.i, align 8
   %70 = add i64 %lsr.iv4.i.i, 24
   %.173.1.i.i = inttoptr i64 %70 to ptr
   %.174.1.i.i = load i64, ptr %.173.1.i.i, align 8
-  %.179.1.i.i = load i64, ptr %sunkaddr586.i, align 8
+  %.179.1.i.i = load i64, ptr %sunkaddr599.i, align 8
   %.180.1.i.i = add nsw i64 %.179.1.i.i, %.174.1.i.i
   %.181.1.i.i = inttoptr i64 %.180.1.i.i to ptr
   %.182.1.i.i = load i64, ptr %.181.1.i.i, align 8
@@ -27606,39 +27904,39 @@ B272.i.i:                                         ; preds = %B272.i.i, %B272.lr.
   %.187.1.i.i = load i64, ptr %.186.1.i.i, align 8
   store i64 %.187.1.i.i, ptr %.181.1.i.i, align 8
   store i64 %.182.1.i.i, ptr %.186.1.i.i, align 8
-  %lsr.iv.next390.i = add i64 %lsr.iv389.i, -2
-  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next390.i, 0
+  %lsr.iv.next391.i = add i64 %lsr.iv390.i, -2
+  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next391.i, 0
   %72 = add i64 %lsr.iv4.i.i, 48
   %73 = add i64 %lsr.iv6.i.i, 16
   br i1 %niter.ncmp.1.i.i, label %B532.endif.loopexit.unr-lcssa.i.i, label %B272.i.i
 
 B570.i.i:                                         ; preds = %B570.lr.ph.i.i, %B570.i.i
   %lsr.iv2.i.i = phi i64 [ %.208.i.i, %B570.lr.ph.i.i ], [ %lsr.iv.next3.i.i, %B570.i.i ]
-  %lsr.iv.i155.i = phi i64 [ %78, %B570.lr.ph.i.i ], [ %lsr.iv.next.i156.i, %B570.i.i ]
-  %.334.i.i = load i64, ptr %sunkaddr588.i, align 8
-  %.338.i.i = inttoptr i64 %lsr.iv.i155.i to ptr
+  %lsr.iv.i156.i = phi i64 [ %78, %B570.lr.ph.i.i ], [ %lsr.iv.next.i157.i, %B570.i.i ]
+  %.334.i.i = load i64, ptr %sunkaddr601.i, align 8
+  %.338.i.i = inttoptr i64 %lsr.iv.i156.i to ptr
   %.339.i.i = load i64, ptr %.338.i.i, align 8
   %.340.i.i = inttoptr i64 %.334.i.i to ptr
   %.341.i.i = tail call i64 %.340.i.i(i64 %.339.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next.i156.i = add i64 %lsr.iv.i155.i, 8
+  %lsr.iv.next.i157.i = add i64 %lsr.iv.i156.i, 8
   %lsr.iv.next3.i.i = add i64 %lsr.iv2.i.i, -1
   %exitcond106.not.i.i = icmp eq i64 %lsr.iv.next3.i.i, 0
   br i1 %exitcond106.not.i.i, label %B1286.endif.i, label %B570.i.i
 
 B532.endif.loopexit.unr-lcssa.i.i:                ; preds = %B272.i.i
-  %74 = and i64 %.15.i136.i, 1
-  %lcmp.mod.not.i152.i = icmp eq i64 %74, 0
-  br i1 %lcmp.mod.not.i152.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
+  %74 = and i64 %.15.i137.i, 1
+  %lcmp.mod.not.i153.i = icmp eq i64 %74, 0
+  br i1 %lcmp.mod.not.i153.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
 
 B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit.unr-lcssa.i.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i
-  %sunkaddr11.i153.pre-phi.i = phi ptr [ %.pre276.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr585.i, %B532.endif.loopexit.unr-lcssa.i.i ]
-  %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i145.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %sunkaddr11.i154.pre-phi.i = phi ptr [ %.pre277.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr598.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i146.i, %B532.endif.loopexit.unr-lcssa.i.i ]
   %.170.epil.i.i = mul nuw nsw i64 %.1379496.epil.init.i.i, 24
-  %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i139.i
+  %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i140.i
   %.173.epil.i.i = inttoptr i64 %.172.epil.i.i to ptr
   %.174.epil.i.i = load i64, ptr %.173.epil.i.i, align 8
-  %sunkaddr12.i154.i = getelementptr i8, ptr %sunkaddr11.i153.pre-phi.i, i64 56
-  %.179.epil.i.i = load i64, ptr %sunkaddr12.i154.i, align 8
+  %sunkaddr12.i155.i = getelementptr i8, ptr %sunkaddr11.i154.pre-phi.i, i64 56
+  %.179.epil.i.i = load i64, ptr %sunkaddr12.i155.i, align 8
   %.180.epil.i.i = add nsw i64 %.179.epil.i.i, %.174.epil.i.i
   %.181.epil.i.i = inttoptr i64 %.180.epil.i.i to ptr
   %.182.epil.i.i = load i64, ptr %.181.epil.i.i, align 8
@@ -27652,83 +27950,83 @@ B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit
   br label %B532.endif.i.i
 
 B532.endif.i.i:                                   ; preds = %B272.epil.preheader.i.i, %B532.endif.loopexit.unr-lcssa.i.i, %B1204.i
-  %.208.i.i = add nsw i64 %.29.i142.i, %.15.i136.i
+  %.208.i.i = add nsw i64 %.29.i143.i, %.15.i137.i
   %.292101.not.i.i = icmp slt i64 %.208.i.i, 1
   br i1 %.292101.not.i.i, label %B1286.endif.i, label %B570.lr.ph.i.i
 
 B570.lr.ph.i.i:                                   ; preds = %B532.endif.i.i
-  %77 = shl i64 %.36.i144.i, 3
+  %77 = shl i64 %.36.i145.i, 3
   %78 = add i64 %77, %.154.i
-  %sunkaddr587.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr588.i = getelementptr i8, ptr %sunkaddr587.i, i64 48
+  %sunkaddr600.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr601.i = getelementptr i8, ptr %sunkaddr600.i, i64 48
   br label %B570.i.i
 
 B1252.i:                                          ; preds = %B188.i.i, %B198.i.i, %B496.i.i, %B360.i.i, %B368.i.i, %B1002.endif.i, %B356.i.i, %common.ret.sink.split.i.i
-  %storemerge57.i214.i = phi i64 [ 1, %B1002.endif.i ], [ 1, %B496.i.i ], [ 1, %B368.i.i ], [ 1, %B198.i.i ], [ 1, %B356.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
-  %sunkaddr590.i = getelementptr i8, ptr %.21.i, i64 32
-  %.14.i160.i = load i64, ptr %sunkaddr590.i, align 8
-  %.9646.not.i.i = icmp slt i64 %.14.i160.i, 1
+  %storemerge57.i215.i = phi i64 [ 1, %B1002.endif.i ], [ 1, %B496.i.i ], [ 1, %B368.i.i ], [ 1, %B198.i.i ], [ 1, %B356.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
+  %sunkaddr603.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i161.i = load i64, ptr %sunkaddr603.i, align 8
+  %.9646.not.i.i = icmp slt i64 %.14.i161.i, 1
   br i1 %.9646.not.i.i, label %B1286.endif.i, label %B84.i.preheader.i
 
 B84.i.preheader.i:                                ; preds = %B1252.i
-  %sunkaddr591.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr592.i = getelementptr i8, ptr %sunkaddr591.i, i64 48
+  %sunkaddr604.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr605.i = getelementptr i8, ptr %sunkaddr604.i, i64 48
   br label %B84.i.i
 
 B84.i.i:                                          ; preds = %B234.i.i, %B84.i.preheader.i
-  %lsr.iv1.i161.i = phi i64 [ %lsr.iv.next2.i167.i, %B234.i.i ], [ %.14.i160.i, %B84.i.preheader.i ]
-  %lsr.iv.i162.i = phi i64 [ %lsr.iv.next.i166.i, %B234.i.i ], [ %.154.i, %B84.i.preheader.i ]
-  %.137.i.i = inttoptr i64 %lsr.iv.i162.i to ptr
-  %.138.i163.i = load i64, ptr %.137.i.i, align 8
-  %.143.not.i.i = icmp eq i64 %.138.i163.i, 0
+  %lsr.iv1.i162.i = phi i64 [ %lsr.iv.next2.i168.i, %B234.i.i ], [ %.14.i161.i, %B84.i.preheader.i ]
+  %lsr.iv.i163.i = phi i64 [ %lsr.iv.next.i167.i, %B234.i.i ], [ %.154.i, %B84.i.preheader.i ]
+  %.137.i.i = inttoptr i64 %lsr.iv.i163.i to ptr
+  %.138.i164.i = load i64, ptr %.137.i.i, align 8
+  %.143.not.i.i = icmp eq i64 %.138.i164.i, 0
   br i1 %.143.not.i.i, label %B234.i.i, label %B140.i.i
 
 B140.i.i:                                         ; preds = %B84.i.i
-  %.149.i.i = load i64, ptr %sunkaddr592.i, align 8
+  %.149.i.i = load i64, ptr %sunkaddr605.i, align 8
   %.151.i.i = inttoptr i64 %.149.i.i to ptr
-  %.152.i.i = tail call i64 %.151.i.i(i64 %.138.i163.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i.i = tail call i64 %.151.i.i(i64 %.138.i164.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i
 
 B234.i.i:                                         ; preds = %B140.i.i, %B84.i.i
-  %lsr.iv.next.i166.i = add i64 %lsr.iv.i162.i, 8
-  %lsr.iv.next2.i167.i = add nsw i64 %lsr.iv1.i161.i, -1
-  %exitcond.not.i168.i = icmp eq i64 %lsr.iv.next2.i167.i, 0
-  br i1 %exitcond.not.i168.i, label %B1286.endif.i, label %B84.i.i
+  %lsr.iv.next.i167.i = add i64 %lsr.iv.i163.i, 8
+  %lsr.iv.next2.i168.i = add nsw i64 %lsr.iv1.i162.i, -1
+  %exitcond.not.i169.i = icmp eq i64 %lsr.iv.next2.i168.i, 0
+  br i1 %exitcond.not.i169.i, label %B1286.endif.i, label %B84.i.i
 
 B1318.i:                                          ; preds = %B1318.preheader.i, %B1318.i
-  %lsr.iv387.i = phi i64 [ %lsr.iv.next388.i, %B1318.i ], [ %.165.i, %B1318.preheader.i ]
+  %lsr.iv388.i = phi i64 [ %lsr.iv.next389.i, %B1318.i ], [ %.165.i, %B1318.preheader.i ]
   %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1318.i ], [ %.148.i, %B1318.preheader.i ]
-  %.835.i = load i64, ptr %sunkaddr594.i, align 8
+  %.835.i = load i64, ptr %sunkaddr607.i, align 8
   %.839.i = inttoptr i64 %lsr.iv.i to ptr
   %.840.i = load i64, ptr %.839.i, align 8
   %.841.i = inttoptr i64 %.835.i to ptr
   %.842.i = tail call i64 %.841.i(i64 %.840.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %lsr.iv.next.i = add i64 %lsr.iv.i, 8
-  %lsr.iv.next388.i = add i64 %lsr.iv387.i, -1
-  %exitcond251.not.i = icmp eq i64 %lsr.iv.next388.i, 0
+  %lsr.iv.next389.i = add i64 %lsr.iv388.i, -1
+  %exitcond251.not.i = icmp eq i64 %lsr.iv.next389.i, 0
   br i1 %exitcond251.not.i, label %B1316.endif.i, label %B1318.i
 
 B1454.i:                                          ; preds = %B1524.i.i, %B1394.i.i, %B1272.i.i, %B1176.i.i, %B1054.i.i, %B976.i.i, %B2258.i.i, %B364.i.i.i, %B244.i.i.i, %B124.i.i.i, %B380.i.i, %B256.i.i, %B534.i.i.i, %B1316.endif.i, %B726.i.i, %B206.i.i, %B68.i.i, %B358.else.if.i, %B600.i
   %fits.4.0.i = phi i1 [ %86, %B1316.endif.i ], [ true, %B206.i.i ], [ true, %B68.i.i ], [ true, %B600.i ], [ true, %B358.else.if.i ], [ true, %B364.i.i.i ], [ true, %B2258.i.i ], [ true, %B534.i.i.i ], [ true, %B726.i.i ], [ true, %B256.i.i ], [ true, %B380.i.i ], [ true, %B124.i.i.i ], [ true, %B244.i.i.i ], [ true, %B976.i.i ], [ true, %B1054.i.i ], [ true, %B1176.i.i ], [ true, %B1272.i.i ], [ true, %B1394.i.i ], [ true, %B1524.i.i ]
   %result.3.0.i = phi i64 [ %result.4.1.i, %B1316.endif.i ], [ 0, %B206.i.i ], [ 0, %B68.i.i ], [ 0, %B600.i ], [ 0, %B358.else.if.i ], [ 0, %B364.i.i.i ], [ 0, %B2258.i.i ], [ 0, %B534.i.i.i ], [ 0, %B726.i.i ], [ 0, %B256.i.i ], [ 0, %B380.i.i ], [ 0, %B124.i.i.i ], [ 0, %B244.i.i.i ], [ 0, %B976.i.i ], [ 0, %B1054.i.i ], [ 0, %B1176.i.i ], [ 0, %B1272.i.i ], [ 0, %B1394.i.i ], [ 0, %B1524.i.i ]
-  %.12.i169.i = add nsw i64 %.22.i, 144
-  %.13.i170.i = inttoptr i64 %.12.i169.i to ptr
-  %.14.i171.i = load i64, ptr %.13.i170.i, align 8
-  %.16.i172.i = icmp eq i64 %.107.sink.i.i, %.14.i171.i
-  br i1 %.16.i172.i, label %B64.i.i, label %B122.i.i
+  %.12.i170.i = add nsw i64 %.22.i, 144
+  %.13.i171.i = inttoptr i64 %.12.i170.i to ptr
+  %.14.i172.i = load i64, ptr %.13.i171.i, align 8
+  %.16.i173.i = icmp eq i64 %.107.sink.i.i, %.14.i172.i
+  br i1 %.16.i173.i, label %B64.i.i, label %B122.i.i
 
 B64.i.i:                                          ; preds = %B1454.i
-  %sunkaddr595.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr596.i = getelementptr i8, ptr %sunkaddr595.i, i64 160
-  store i64 0, ptr %sunkaddr596.i, align 8
+  %sunkaddr608.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr609.i = getelementptr i8, ptr %sunkaddr608.i, i64 160
+  store i64 0, ptr %sunkaddr609.i, align 8
   br label %B1454.endif.i
 
 B122.i.i:                                         ; preds = %B1454.i
-  %.31.i173.i = add nsw i64 %.22.i, 88
-  %.34.i174.i = inttoptr i64 %.31.i173.i to ptr
-  %.35.i175.i = load i64, ptr %.34.i174.i, align 8
-  %.37.i176.i = inttoptr i64 %.35.i175.i to ptr
-  %.38.i177.i = tail call i64 %.37.i176.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.31.i174.i = add nsw i64 %.22.i, 88
+  %.34.i175.i = inttoptr i64 %.31.i174.i to ptr
+  %.35.i176.i = load i64, ptr %.34.i175.i, align 8
+  %.37.i177.i = inttoptr i64 %.35.i176.i to ptr
+  %.38.i178.i = tail call i64 %.37.i177.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1454.endif.i
 
 B1498.i:                                          ; preds = %B1454.endif.i
@@ -27740,7 +28038,7 @@ B1498.i:                                          ; preds = %B1454.endif.i
   %.915.i = load i64, ptr %.914.i, align 8
   %.918.i = inttoptr i64 %.915.i to ptr
   %.919.i = tail call i64 %.918.i(i64 %.908.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -27850,12 +28148,12 @@ B1054.i.i:                                        ; preds = %B880.i.i
   %.364.i.i = add nsw i64 %.362.i.i, %.304.i.i
   %.365.i.i = inttoptr i64 %.364.i.i to ptr
   %.366.i.i = load i64, ptr %.365.i.i, align 8
-  %.371.i.i = load i64, ptr %sunkaddr597.i, align 8
+  %.371.i.i = load i64, ptr %sunkaddr610.i, align 8
   %.372.not.i.i = icmp eq i64 %.366.i.i, %.371.i.i
   br i1 %.372.not.i.i, label %B1176.i.i, label %B1454.i
 
 B1176.i.i:                                        ; preds = %B1054.i.i
-  %.396.i.i = load i64, ptr %sunkaddr599.i, align 8
+  %.396.i.i = load i64, ptr %sunkaddr612.i, align 8
   %.398.i.i = add nsw i64 %.396.i.i, %.304.i.i
   %.401.i.i = inttoptr i64 %.398.i.i to ptr
   %.402.i.i = load i64, ptr %.401.i.i, align 8
@@ -27866,12 +28164,12 @@ B1272.i.i:                                        ; preds = %B1176.i.i
   %.411.i.i = add nsw i64 %.402.i.i, %.362.i.i
   %.412.i.i = inttoptr i64 %.411.i.i to ptr
   %.413.i.i = load i64, ptr %.412.i.i, align 8
-  %.418.i.i = load i64, ptr %sunkaddr601.i, align 8
+  %.418.i.i = load i64, ptr %sunkaddr614.i, align 8
   %.419.not.i.i = icmp eq i64 %.413.i.i, %.418.i.i
   br i1 %.419.not.i.i, label %B1394.i.i, label %B1454.i
 
 B1394.i.i:                                        ; preds = %B1272.i.i
-  %.443.i.i = load i64, ptr %sunkaddr603.i, align 8
+  %.443.i.i = load i64, ptr %sunkaddr616.i, align 8
   %.445.i.i = add nsw i64 %.443.i.i, %.402.i.i
   %.446.i.i = inttoptr i64 %.445.i.i to ptr
   %.447.i.i = load i64, ptr %.446.i.i, align 8
@@ -27882,7 +28180,7 @@ B1394.i.i:                                        ; preds = %B1272.i.i
   br i1 %.452.not.i.i, label %B1524.i.i, label %B1454.i
 
 B1524.i.i:                                        ; preds = %B1394.i.i
-  %.476.i.i = load i64, ptr %sunkaddr605.i, align 8
+  %.476.i.i = load i64, ptr %sunkaddr618.i, align 8
   %.478.i.i = add nsw i64 %.476.i.i, %.402.i.i
   %.479.i.i = inttoptr i64 %.478.i.i to ptr
   %.480.i.i = load i64, ptr %.479.i.i, align 8
@@ -27893,7 +28191,7 @@ B1524.i.i:                                        ; preds = %B1394.i.i
   br i1 %.485.not.i.i, label %B1654.i.i, label %B1454.i
 
 B1654.i.i:                                        ; preds = %B1524.i.i
-  %.509.i.i = load i64, ptr %sunkaddr607.i, align 8
+  %.509.i.i = load i64, ptr %sunkaddr620.i, align 8
   %.511.i.i = add nsw i64 %.509.i.i, %.402.i.i
   %.514.i.i = inttoptr i64 %.511.i.i to ptr
   %.515.i.i = load i64, ptr %.514.i.i, align 8
@@ -27920,14 +28218,14 @@ B1942.i.i:                                        ; preds = %B1942.i.preheader.i
   %to.6.0285.i.i = phi i64 [ %.720.i.1.i, %B1942.i.i ], [ %to.6.0285.i.unr.i, %B1942.i.preheader.i ]
   %.694.i.i = inttoptr i64 %lsr.iv.i.i to ptr
   %.695.i.i = load i64, ptr %.694.i.i, align 8
-  %.700.i.i = load i64, ptr %sunkaddr609.i, align 8
+  %.700.i.i = load i64, ptr %sunkaddr622.i, align 8
   %.701.i.i = add nsw i64 %.700.i.i, %.695.i.i
   %.702.i.i = inttoptr i64 %.701.i.i to ptr
   %.703.i.i = load i64, ptr %.702.i.i, align 8
   %.705.i.i = add nsw i64 %.703.i.i, %.704.i.i
   %.706.i.i = inttoptr i64 %.705.i.i to ptr
   %.707.i.i = load i64, ptr %.706.i.i, align 8
-  %.712.i.i = load i64, ptr %sunkaddr611.i, align 8
+  %.712.i.i = load i64, ptr %sunkaddr624.i, align 8
   %.713.i.i = add nsw i64 %.712.i.i, %.707.i.i
   %.714.i.i = inttoptr i64 %.713.i.i to ptr
   %.715.i.i = load i64, ptr %.714.i.i, align 8
@@ -27936,14 +28234,14 @@ B1942.i.i:                                        ; preds = %B1942.i.preheader.i
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 8
   %.694.i.1.i = inttoptr i64 %lsr.iv.next.i.i to ptr
   %.695.i.1.i = load i64, ptr %.694.i.1.i, align 8
-  %.700.i.1.i = load i64, ptr %sunkaddr609.i, align 8
+  %.700.i.1.i = load i64, ptr %sunkaddr622.i, align 8
   %.701.i.1.i = add nsw i64 %.700.i.1.i, %.695.i.1.i
   %.702.i.1.i = inttoptr i64 %.701.i.1.i to ptr
   %.703.i.1.i = load i64, ptr %.702.i.1.i, align 8
   %.705.i.1.i = add nsw i64 %.703.i.1.i, %.704.i.i
   %.706.i.1.i = inttoptr i64 %.705.i.1.i to ptr
   %.707.i.1.i = load i64, ptr %.706.i.1.i, align 8
-  %.712.i.1.i = load i64, ptr %sunkaddr611.i, align 8
+  %.712.i.1.i = load i64, ptr %sunkaddr624.i, align 8
   %.713.i.1.i = add nsw i64 %.712.i.1.i, %.707.i.1.i
   %.714.i.1.i = inttoptr i64 %.713.i.1.i to ptr
   %.715.i.1.i = load i64, ptr %.714.i.1.i, align 8
@@ -27981,12 +28279,12 @@ B880.lr.ph.i.i:                                   ; preds = %B790.endif.i.i
   %.167.i.i = add nsw i64 %.30.i, 40
   %.168.i.i = inttoptr i64 %.167.i.i to ptr
   %.169.i.i = load i64, ptr %.168.i.i, align 8
-  %sunkaddr597.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr599.i = getelementptr i8, ptr %sunkaddr597.i, i64 8
-  %sunkaddr601.i = getelementptr i8, ptr %sunkaddr597.i, i64 16
-  %sunkaddr603.i = getelementptr i8, ptr %sunkaddr597.i, i64 32
-  %sunkaddr605.i = getelementptr i8, ptr %sunkaddr597.i, i64 40
-  %sunkaddr607.i = getelementptr i8, ptr %sunkaddr597.i, i64 24
+  %sunkaddr610.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr612.i = getelementptr i8, ptr %sunkaddr610.i, i64 8
+  %sunkaddr614.i = getelementptr i8, ptr %sunkaddr610.i, i64 16
+  %sunkaddr616.i = getelementptr i8, ptr %sunkaddr610.i, i64 32
+  %sunkaddr618.i = getelementptr i8, ptr %sunkaddr610.i, i64 40
+  %sunkaddr620.i = getelementptr i8, ptr %sunkaddr610.i, i64 24
   br label %B880.i.i
 
 B1810.endif.i.i:                                  ; preds = %B1780.i.i, %B790.endif.i.i
@@ -28009,17 +28307,17 @@ B1942.lr.ph.i.i:                                  ; preds = %B1810.endif.i.i
 B1942.i.prol.i:                                   ; preds = %B1942.lr.ph.i.i
   %.694.i.prol.i = inttoptr i64 %.563.i.i to ptr
   %.695.i.prol.i = load i64, ptr %.694.i.prol.i, align 8
-  %sunkaddr612.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr613.i = getelementptr i8, ptr %sunkaddr612.i, i64 56
-  %.700.i.prol.i = load i64, ptr %sunkaddr613.i, align 8
+  %sunkaddr625.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr626.i = getelementptr i8, ptr %sunkaddr625.i, i64 56
+  %.700.i.prol.i = load i64, ptr %sunkaddr626.i, align 8
   %.701.i.prol.i = add nsw i64 %.700.i.prol.i, %.695.i.prol.i
   %.702.i.prol.i = inttoptr i64 %.701.i.prol.i to ptr
   %.703.i.prol.i = load i64, ptr %.702.i.prol.i, align 8
   %.705.i.prol.i = add nsw i64 %.703.i.prol.i, %.704.i.i
   %.706.i.prol.i = inttoptr i64 %.705.i.prol.i to ptr
   %.707.i.prol.i = load i64, ptr %.706.i.prol.i, align 8
-  %sunkaddr615.i = getelementptr i8, ptr %sunkaddr612.i, i64 24
-  %.712.i.prol.i = load i64, ptr %sunkaddr615.i, align 8
+  %sunkaddr628.i = getelementptr i8, ptr %sunkaddr625.i, i64 24
+  %.712.i.prol.i = load i64, ptr %sunkaddr628.i, align 8
   %.713.i.prol.i = add nsw i64 %.712.i.prol.i, %.707.i.prol.i
   %.714.i.prol.i = inttoptr i64 %.713.i.prol.i to ptr
   %.715.i.prol.i = load i64, ptr %.714.i.prol.i, align 8
@@ -28039,25 +28337,25 @@ B1942.i.prol.loopexit.i:                          ; preds = %B1942.i.prol.i, %B1
   br i1 %85, label %B2246.i.i, label %B1942.i.preheader.i
 
 B1942.i.preheader.i:                              ; preds = %B1942.i.prol.loopexit.i
-  %sunkaddr608.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr609.i = getelementptr i8, ptr %sunkaddr608.i, i64 56
-  %sunkaddr611.i = getelementptr i8, ptr %sunkaddr608.i, i64 24
+  %sunkaddr621.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr622.i = getelementptr i8, ptr %sunkaddr621.i, i64 56
+  %sunkaddr624.i = getelementptr i8, ptr %sunkaddr621.i, i64 24
   br label %B1942.i.i
 
 B1002.endif.i:                                    ; preds = %B727.i.i, %B1002.i
-  %.417.i.i = inttoptr i64 %.17.i100.i to ptr
-  %.418.i126.i = load i64, ptr %.417.i.i, align 8
-  %.592.not.i = icmp eq i64 %.418.i126.i, 0
+  %.417.i.i = inttoptr i64 %.17.i101.i to ptr
+  %.418.i127.i = load i64, ptr %.417.i.i, align 8
+  %.592.not.i = icmp eq i64 %.418.i127.i, 0
   br i1 %.592.not.i, label %B1252.i, label %B1204.i
 
-B1286.endif.i:                                    ; preds = %B234.i.i.i, %B570.i.i, %B234.i.i, %B1252.i, %B532.endif.i.i, %B2462.i.i
-  %fits.5.1.i = phi i64 [ 1, %B532.endif.i.i ], [ %storemerge57.i214.i, %B1252.i ], [ 1, %B570.i.i ], [ %storemerge57.i214.i, %B234.i.i ], [ 1, %B2462.i.i ], [ 1, %B234.i.i.i ]
-  %result.4.1.i = phi i64 [ %.418.i126.i, %B532.endif.i.i ], [ 0, %B1252.i ], [ %.418.i126.i, %B570.i.i ], [ 0, %B234.i.i ], [ 0, %B2462.i.i ], [ 0, %B234.i.i.i ]
+B1286.endif.i:                                    ; preds = %B234.i.i.i, %B570.i.i, %B234.i.i, %B1252.i, %B532.endif.i.i, %B2560.i.i
+  %fits.5.1.i = phi i64 [ 1, %B532.endif.i.i ], [ %storemerge57.i215.i, %B1252.i ], [ 1, %B570.i.i ], [ %storemerge57.i215.i, %B234.i.i ], [ 1, %B2560.i.i ], [ 1, %B234.i.i.i ]
+  %result.4.1.i = phi i64 [ %.418.i127.i, %B532.endif.i.i ], [ 0, %B1252.i ], [ %.418.i127.i, %B570.i.i ], [ 0, %B234.i.i ], [ 0, %B2560.i.i ], [ 0, %B234.i.i.i ]
   br i1 %.12886.not.i.i, label %B1316.endif.i, label %B1318.preheader.i
 
 B1318.preheader.i:                                ; preds = %B1286.endif.i
-  %sunkaddr593.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr594.i = getelementptr i8, ptr %sunkaddr593.i, i64 48
+  %sunkaddr606.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr607.i = getelementptr i8, ptr %sunkaddr606.i, i64 48
   br label %B1318.i
 
 B1316.endif.i:                                    ; preds = %B1318.i, %B1286.endif.i
@@ -28065,9 +28363,9 @@ B1316.endif.i:                                    ; preds = %B1318.i, %B1286.end
   br label %B1454.i
 
 B1454.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v29B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.919.i, %B1498.i ], [ %result.3.0.i, %B1454.endif.i ]
   ret i64 %result.3.0.sink.i
 }

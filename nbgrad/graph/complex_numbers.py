@@ -313,6 +313,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "gather": _each("gather", 0),
     "scatter_add": _each("scatter_add", 1),
     "select": _each("select", 1, 2),
+    "write": _each("write", 0, 1),
     "negative": _negative,
     "multiply": _multiply,
     "matmul": _matmul,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .builders import gather, offsets, reshape, scatter_add, scatter_last, slice_axes, spread, spread_all, transpose
-from .formulas import unbroadcast, unslice
-from .ir import INT64, Node, Params, broadcast, elementwise, make
+from .formulas import part_at, unbroadcast, unslice, write_at
+from .ir import INT64, Node, Params, broadcast, elementwise, make, zeros
 from .rows import INTEGER, Linear, ShapeAndDtype, Transpose, light, named, row
 from .shapes import Shape
 
@@ -210,6 +210,40 @@ def _order(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
     return inputs[0].shape, INT64
 
 
+def _array(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
+    array, value, *starts = inputs
+    ranges, axes = params
+    assert value.dtype == array.dtype and len(starts) == len(axes), inputs
+    assert value.shape == tuple([length for _, length, _ in ranges]), (value, ranges)
+    return array.shape, array.dtype
+
+
+def _written(params: tuple[Any, ...], array: Array, value: Array, *starts: Array) -> Array:
+    ranges = list(params[0])
+    for axis, start in zip(params[1], starts, strict=True):
+        ranges[axis] = (int(start), *ranges[axis][1:])
+    out = np.array(array)
+    out[slices_of(ranges)] = value
+    return out
+
+
+def _unwritten(node: Node) -> Sequence[Transpose | None]:
+    """The cotangents of an array and of what is written to it: zeros there, and that part."""
+    (_, value, *starts), (ranges, axes) = node.inputs, node.params
+    return [
+        lambda g, _node: write_at(g, zeros(value.shape, g.dtype), ranges, axes, starts),
+        lambda g, _node: part_at(g, ranges, axes, starts),
+        *[None] * len(starts),
+    ]
+
+
+def _batched_write(node: Node, operands: Sequence[Node | None], size: int) -> Node:
+    assert not any(operands[2:]), "turns of loops write at numbers that are the same for all of a batch"
+    array, value = (spread(node.inputs[k], operands[k], size) for k in (0, 1))
+    ranges, axes = node.params
+    return write_at(array, value, ((0, size, 1), *ranges), [axis + 1 for axis in axes], node.inputs[2:])
+
+
 def _scatter_add(params: tuple[Any, ...], index: Array, updates: Array) -> Array:
     out = np.zeros(params[0], updates.dtype)
     np.add.at(out, index.ravel(), updates.ravel())
@@ -246,5 +280,6 @@ POSITIONS = named(
         batch=_batched_add,
     ),
     scatter_last=row("special", _last, _scatter_last, INTEGER, batch=_batched_last),
+    write=row("special", _array, _written, Linear(_unwritten, index_map=True), batch=_batched_write),
     argsort=row("special", _order, lambda params, x: np.argsort(x, axis=-1, kind="stable"), INTEGER),
 )

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..process.gc_pause import RareCollection
 from .builders import cast, concatenate, reduce, reshape, slice_axes, transpose
+from .formulas import expanded
 from .interpret import evaluate_node
 from .ir import PRIMITIVES, Node, broadcast, elementwise, extent, literal, literal_value, make, topological, zeros
 from .loops.loop_body import LOOP, turns_of
@@ -37,7 +38,7 @@ RESHAPE, TRANSPOSE, BROADCAST, SLICE, PAD, JOIN, SUM, MATMUL = (
     PRIMITIVES[name] for name in "reshape transpose broadcast slice pad concatenate sum matmul".split()
 )
 FLOAT16 = np.dtype(np.float16)
-_ANY_DTYPE = frozenset(PRIMITIVES[name] for name in "scatter_last host loop item".split())
+_ANY_DTYPE = frozenset(PRIMITIVES[name] for name in "scatter_last host loop item write".split())
 """Special primitives that work on float16 as it is."""
 
 
@@ -542,6 +543,7 @@ RULES: dict[str, Rule] = {
     "max": _reduction,
     "min": _reduction,
     "matmul": _matmul,
+    "write": expanded,
     "item": _item,
 }
 

@@ -211,8 +211,9 @@ def bounds(node: Node, depth: int = 16) -> tuple[int, int] | None:
         return bounds(node.inputs[0], depth - 1) if node.inputs[0].size else None
     if name == "cast" and node.inputs[0].dtype.kind in "iub":
         return (0, 1) if node.inputs[0].dtype.kind == "b" else bounds(node.inputs[0], depth - 1)
-    if name in ("select", "concatenate"):
-        sides = [bounds(source, depth - 1) for source in node.inputs[1 if name == "select" else 0 :]]
+    if name in ("select", "write", "concatenate"):
+        values = node.inputs[1:] if name == "select" else node.inputs[:2] if name == "write" else node.inputs
+        sides = [bounds(source, depth - 1) for source in values]
         known = [side for side in sides if side is not None]
         if len(known) == len(sides):
             return min(low for low, _ in known), max(high for _, high in known)

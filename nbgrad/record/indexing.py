@@ -17,7 +17,7 @@ import numpy as np
 from ..compiler.views import contiguous_strides
 from ..errors import ShapeError
 from ..graph.builders import cast, gather, iota, reshape, scatter_add, scatter_last, slice_axes
-from ..graph.formulas import unslice
+from ..graph.formulas import unslice, write
 from ..graph.ir import Node, broadcast, constant, elementwise, literal
 from ..graph.primitives import PRIMITIVES
 from ..graph.shapes import Shape, broadcasts
@@ -238,23 +238,18 @@ def setitem(node: Node, key: Any, value: Node) -> Node:
     masked = _set_masked(node, key, value)
     if masked is not None:
         return masked
-    entries = entries_of(node.shape, key)
-    if any(map(is_advanced, entries)):
-        flat, shape = flat_positions(node.shape, entries)
-        return _write(node, flat, fitted(value, shape))
-    ranges, shape = _basic(entries)
+    found = _slices(node.shape, key)
+    if found is None:
+        entries = entries_of(node.shape, key)
+        if any(map(is_advanced, entries)):
+            flat, shape = flat_positions(node.shape, entries)
+            return _write(node, flat, fitted(value, shape))
+        found = _basic(entries)
+    ranges, shape = found
     value = fitted(value, shape)
     if math.prod(shape) == 0:
         return node
-    full = tuple([length for _, length, _ in ranges])
-    inside = _inside(node.shape, ranges)
-    if inside is None and all(step == 1 for _, _, step in ranges):
-        return reshape(value, node.shape)
-    if value.name == "broadcast" and value.inputs[0].size == 1:
-        placed = broadcast(reshape(value.inputs[0], ()), node.shape)
-    else:
-        placed = unslice(reshape(value, full), node.shape, ranges)
-    return placed if inside is None else elementwise("select", inside, placed, node)
+    return write(node, reshape(value, tuple([length for _, length, _ in ranges])), ranges)
 
 
 def fitted(value: Node, shape: Shape) -> Node:
@@ -266,31 +261,6 @@ def fitted(value: Node, shape: Shape) -> Node:
         message = f"A value of shape {value.shape} does not broadcast to the shape {shape} that it is written to."
         raise ShapeError(message)
     return broadcast(value, shape)
-
-
-def _inside(shape: Shape, ranges: Sequence[tuple[int, int, int]]) -> Node | None:
-    """Whether the slices name each element; None if they name all."""
-    inside: Node | None = None
-    for axis, (extent, (start, length, step)) in enumerate(zip(shape, ranges, strict=True)):
-        if length == extent:
-            continue
-        first, stride = (start, step) if step > 0 else (start + (length - 1) * step, -step)
-        stop = first + (length - 1) * stride + 1
-        place = iota(extent)
-        tests: list[Node] = []
-        if length == 1:
-            tests.append(elementwise("equal", place, first))
-        else:
-            if first > 0:
-                tests.append(elementwise("greater_equal", place, first))
-            if stop < extent:
-                tests.append(elementwise("less", place, stop))
-            if stride > 1:
-                tests.append(elementwise("equal", elementwise("remainder", place - first, stride), 0))
-        for test in tests:
-            test = reshape(test, (extent,) + (1,) * (len(shape) - axis - 1))
-            inside = test if inside is None else elementwise("logical_and", inside, test)
-    return None if inside is None else broadcast(inside, shape)
 
 
 def _set_masked(node: Node, key: Any, value: Node) -> Node | None:

@@ -24,6 +24,9 @@ from . import native, turns
 from .front import Front, base_words, front
 from .lifetimes import aligned, nbytes
 
+LOOK_AFTER = 1 << 16
+"""Elements after which a loop looks whether it is interrupted."""
+
 
 @dataclass
 class _Written:
@@ -93,6 +96,8 @@ class TurnPlan:
         head[turns.MOVING] = len(body.carried) + len(body.scanned)
         head[turns.COPIES], head[turns.WORKSPACE] = len(self.copies), len(self.kernel.reads)
         head[turns.MOVE], head[turns.BEGINNINGS] = turns.move_address(), len(self.beginnings)
+        head[turns.LOOK] = native.interrupted_address()
+        head[turns.LOOK_EVERY] = max(1, LOOK_AFTER // max(1, self.plan.elements))
         return [*head, *words]
 
 

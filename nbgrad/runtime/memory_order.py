@@ -23,7 +23,7 @@ Strides = tuple[int, ...]
 _ALIAS, _BROADCAST, _CONCATENATE, _CUSTOM, _GATHER, _PAD, _RESHAPE = (
     PRIMITIVES[name] for name in "alias broadcast concatenate custom gather pad reshape".split()
 )
-_LIKE_THEIR_INPUT = frozenset([PRIMITIVES[name] for name in ("recurrence", "accumulate")])
+_LIKE_THEIR_INPUT = frozenset([PRIMITIVES[name] for name in ("recurrence", "accumulate", "write")])
 
 
 # ----- Strides and orders of axes -----

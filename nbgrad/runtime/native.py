@@ -12,6 +12,9 @@ functions become numbers when the code is compiled for this process.
 from __future__ import annotations
 
 import ctypes
+import os
+import threading
+import time
 from functools import cache
 
 import numpy as np
@@ -73,8 +76,21 @@ SCALAR, DONOR, RANK, OUTPUT_HEAD = range(2, 6)
     HANDLER,
     FAILED,
     RAISE,
+    ENSURE,
+    UNENSURE,
+    CHECK_SIGNALS,
+    THREAD,
+    MAIN_THREAD,
+    INTERRUPTED,
+    CLOCK,
+    CLOCK_KIND,
+    SECONDS,
+    NANOSECONDS,
+    LOOKED,
     CONTEXT_LENGTH,
-) = range(28)
+) = range(39)
+LOOK_AGAIN = 20_000_000
+"""Nanoseconds after which signals are looked for again: another thread may have to give up the interpreter's lock."""
 LARGEST_SHARED = 1 << 28
 """Programs that need more memory than this give it back after each call."""
 GROUP_HEAD = 4
@@ -140,8 +156,39 @@ def run(table: int, bases: int, scratch: int, context: int) -> int:
             invoke(load(context + 8 * OMP_PARALLEL), load(context + 8 * WORKER), scratch, wanted, 0, 0, 0, 0, 0)
         else:
             run_group(at, steps, bases, scratch, 0, chunks, 0)
+        if stopped(context) != 0:
+            return 0
         at += 8 * words
     return 0
+
+
+def interrupted(context: int) -> int:
+    """Let Python handle signals; 1 if a handler has raised an error, as Ctrl-C does, which ends the program.
+
+    Long loops of the main thread, to which alone signals come, call this now and then. The error stays set.
+    """
+    if invoke(load(context + 8 * THREAD), 0, 0, 0, 0, 0, 0, 0, 0) != load(context + 8 * MAIN_THREAD):
+        return 0
+    if load(context + 8 * CLOCK) != 0:
+        clock = context + 8 * SECONDS
+        invoke(load(context + 8 * CLOCK), load(context + 8 * CLOCK_KIND), clock, 0, 0, 0, 0, 0, 0)
+        now = 1_000_000_000 * load(clock) + load(context + 8 * NANOSECONDS)
+        if now - load(context + 8 * LOOKED) < LOOK_AGAIN:
+            return load(context + 8 * INTERRUPTED)
+        store(context + 8 * LOOKED, now)
+    lock = invoke(load(context + 8 * ENSURE), 0, 0, 0, 0, 0, 0, 0, 0)
+    if invoke(load(context + 8 * CHECK_SIGNALS), 0, 0, 0, 0, 0, 0, 0, 0) & 0xFFFFFFFF != 0:
+        store(context + 8 * INTERRUPTED, 1)
+    invoke(load(context + 8 * UNENSURE), lock & 0xFFFFFFFF, 0, 0, 0, 0, 0, 0, 0)
+    return load(context + 8 * INTERRUPTED)
+
+
+def stopped(context: int) -> int:
+    """1 if what this thread computes was interrupted."""
+    if load(context + 8 * INTERRUPTED) == 0:
+        return 0
+    main = load(context + 8 * MAIN_THREAD)
+    return 1 if invoke(load(context + 8 * THREAD), 0, 0, 0, 0, 0, 0, 0, 0) == main else 0
 
 
 def matches(state: int, arguments: int, count: int, context: int) -> int:
@@ -274,7 +321,10 @@ def compute(state: int, arguments: int, count: int, given: int, context: int, bl
             invoke(load(context + 8 * RESTORE_THREAD), thread, 0, 0, 0, 0, 0, 0, 0)
         else:
             run(load(state + 8 * TABLE), bases, scratch, context)
-        if load(load(context + 8 * FAILED)) != 0:
+        if stopped(context) != 0:
+            store(context + 8 * INTERRUPTED, 0)
+            complete = 0
+        elif load(load(context + 8 * FAILED)) != 0:
             # A library function has raised, perhaps in this thread.
             answer = invoke(load(context + 8 * VECTORCALL), load(context + 8 * RAISE), 0, 0, 0, 0, 0, 0, 0)
             if answer == 0:
@@ -396,7 +446,7 @@ def pack(code: int, length: int, results: int, outputs: int, context: int) -> in
 
 # ----- Addresses -----
 
-FUNCTIONS = {entry: 3, entry_into: 3, worker: 1, run: 4}
+FUNCTIONS = {entry: 3, entry_into: 3, worker: 1, run: 4, interrupted: 1}
 """What is called from outside, with the number of words that it takes."""
 
 
@@ -409,6 +459,11 @@ def entry_address(into: bool = False) -> int:
 def run_address() -> int:
     """The address of the function that runs a table of steps."""
     return native_address(run, FUNCTIONS[run])
+
+
+def interrupted_address() -> int:
+    """The address of the function that long loops call now and then, with the address of the context."""
+    return native_address(interrupted, FUNCTIONS[interrupted])
 
 
 def context() -> np.ndarray:
@@ -443,6 +498,10 @@ def _context() -> np.ndarray:
         (ALLOCATE, "PyMem_RawMalloc"),
         (FREE, "PyMem_RawFree"),
         (NO_MEMORY, "PyErr_NoMemory"),
+        (ENSURE, "PyGILState_Ensure"),
+        (UNENSURE, "PyGILState_Release"),
+        (CHECK_SIGNALS, "PyErr_CheckSignals"),
+        (THREAD, "PyThread_get_thread_ident"),
     ):
         table[slot] = address(api, name)
     runtime = threads.openmp()
@@ -454,7 +513,22 @@ def _context() -> np.ndarray:
         ):
             table[slot] = address(runtime, name)
         table[WORKER] = native_address(worker, 1)
+    clock = getattr(ctypes.CDLL(None), "clock_gettime", None) if os.name == "posix" else None
+    if clock is not None:
+        table[CLOCK], table[CLOCK_KIND] = ctypes.cast(clock, ctypes.c_void_p).value or 0, time.CLOCK_MONOTONIC
+    table[MAIN_THREAD] = threading.main_thread().ident or 0
     table[FAILED], table[RAISE] = host_calls.FAILURES.ctypes.data, id(host_calls.raise_failure)
     table[BLOCKS], table[TAKE_BLOCK], table[GIVE_BLOCK], table[HANDLER] = blocks.attach()
     threads.attach(table[THREADS : THREADS + 1])
     return table
+
+
+def _after_fork_in_child() -> None:
+    """The thread that has forked is the main one of the child; an interruption of the parent is none here."""
+    if _context.cache_info().currsize:
+        table = _context()
+        table[MAIN_THREAD], table[INTERRUPTED] = threading.get_ident(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

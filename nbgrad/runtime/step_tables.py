@@ -16,6 +16,7 @@ from ..compiler.emit import emit
 from ..compiler.loops import Loop
 from ..compiler.scalar_turns import ScalarTurns
 from ..compiler.special import special_address, special_sizes
+from . import native
 from .cpu_plan import Plan, Step, combining_loops
 from .loop_plan import TurnPlan
 from .turns import turns_address
@@ -78,7 +79,7 @@ def _sizes(step: Step, kept: list[Any], tell: Callable[[], object]) -> list[int]
     if isinstance(step.kernel, Loop):
         return step.kernel.sizes(step.step, step.apart)
     if isinstance(step.turns, ScalarTurns):
-        return step.turns.words()
+        return step.turns.words(native.interrupted_address(), native.context().ctypes.data)
     if step.turns is not None:
         body = kept_array(step_table(step.turns.plan, kept, tell), kept)
         return step.turns.table(body.ctypes.data, kept)

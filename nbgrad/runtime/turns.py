@@ -18,7 +18,7 @@ from .words import invoke, load, native_address, store
 # The table of a loop: its head, then the words of its inputs, of what each turn writes, of copies at the end, and of
 # copies at the beginning.
 TURNS, REVERSE, CONTEXT, TABLE, TEMPLATE, BASES, SCRATCH, ARENA, INPUTS, OUTPUTS, COPIES, WORKSPACE = range(12)
-MOVE, RUN, FAILED, BEGINNINGS, MOVING, HEAD = range(12, 18)
+MOVE, RUN, FAILED, BEGINNINGS, MOVING, LOOK, LOOK_EVERY, HEAD = range(12, 20)
 # An input: its base, its array among the pointers, bytes from turn to turn; or the base of what carries it on (else 0).
 BASE, SOURCE, STRIDE, CARRIES, INPUT_WORDS = range(5)
 # What each turn writes: its base and bytes; where it goes to, each the number of a pointer or -1: an array of every
@@ -52,7 +52,13 @@ def run_turns(pointers: int, sizes: int, begin: int, end: int) -> int:
             invoke(load(sizes + 8 * MOVE), target, source, size, 0, 0, 0, 0, 0)
             spec += 8 * COPY_WORDS
     failed = load(sizes + 8 * FAILED)
+    look = load(sizes + 8 * LOOK_EVERY)
     for turn in range(turns):
+        look -= 1
+        if look == 0:
+            look = load(sizes + 8 * LOOK_EVERY)
+            if invoke(load(sizes + 8 * LOOK), context, 0, 0, 0, 0, 0, 0, 0) != 0:
+                return 0
         at, step = turn, 1
         if load(sizes + 8 * REVERSE) != 0:
             at, step = turns - 1 - turn, -1

@@ -257,6 +257,13 @@ class _Walk:
         ]
         return np.concatenate(parts, node.params[0])
 
+    def _write(self, node: Node, operands: list[Ids | None]) -> Ids | None:
+        pairs = zip(node.inputs[:2], operands[:2], strict=True)
+        array, value = (np.zeros(source.shape, np.int32) if ids is None else ids for source, ids in pairs)
+        meaning = node.primitive.meaning
+        assert meaning is not None
+        return meaning(node.params, array, value, *[concrete(start, "int") for start in node.inputs[2:]])
+
     def _gather(self, node: Node, operands: list[Ids | None]) -> Ids | None:
         ids = operands[0]
         return None if ids is None else ids[concrete(node.inputs[1], "int")]
@@ -381,6 +388,7 @@ _RULES: dict[str, Any] = {
     "select": _Walk._select,
     "gather": _Walk._gather,
     "concatenate": _Walk._concatenate,
+    "write": _Walk._write,
     "scatter_add": _Walk._scatter_add,
     "fold": _Walk._fold,
     "matmul": _Walk._matmul,

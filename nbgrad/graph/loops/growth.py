@@ -22,6 +22,7 @@ import numpy as np
 
 from ..ir import Node, make, with_inputs, zeros
 from .alignment import SAME, VARYING, Stretch
+from .fills import fill
 from .in_place import Settle, become, put_before, references, settled
 from .loop_body import ITEM, Body, LoopNodes, item, real_parts
 from .loop_rows import EVERY, LAST
@@ -139,7 +140,7 @@ class Growing:
         read: dict[int, int] = {}
         for _, place in asked:
             read[place] = read.get(place, 0) + 1
-        items = _items(loop, nodes)
+        items = items_of(loop, nodes)
         every = any(node.params[0] == EVERY and _is_large(node) for node in items)
         sparse = every and any(count * 4 < turns for count in read.values())
         self._members.append(_Member(loop, turns, pieces, [weakref.ref(node) for node in items], sparse))
@@ -337,7 +338,16 @@ class Growing:
     # ----- The end -----
 
     def join(self) -> None:
-        """Let one loop do all turns, as far as no large array of every turn comes of it."""
+        """Let one loop do all turns, or few of them do; arrays that they fill are written afterwards."""
+        loops = self._joined()
+        # What only the loops of some turns have read is gone with them.
+        self._members.clear()
+        alive = [node for node in [one() for one in self.kept] if node is not None]
+        for loop in loops:
+            fill(loop, items_of(loop, alive))
+
+    def _joined(self) -> list[Node]:
+        """Join loops as far as no large array of every turn comes of it; the loops that are left."""
         groups: list[list[_Member]] = [[]]
         turns = sum(member.turns for member in self._members)
         for member, after in pairwise([*self._members, None]):
@@ -347,19 +357,24 @@ class Growing:
             groups[-1].append(member)
             if after is not None and (member.sparse or _is_read(member, after, turns)):
                 groups.append([])
+        left: list[Node] = []
         for group in groups:
-            if len(group) > 1:
-                self._join(group)
+            if len(group) == 1 or self._join(group):
+                left.append(group[0].loop)
+            else:
+                left += [member.loop for member in group]
+        return left
 
-    def _join(self, group: Sequence[_Member]) -> None:
+    def _join(self, group: Sequence[_Member]) -> bool:
+        """Let the first loop do the turns of all; whether it can."""
         first, last = group[0], group[-1]
         columns = list(zip(*[member.pieces for member in group], strict=True))
         pieces = [_side_by_side(column) for column in columns]
         if any(piece is None for piece in pieces):
-            return
+            return False
         arrays = self._arrays(pieces)
         if arrays is None:
-            return
+            return False
         body: Body = first.loop.params[0]
         old, carried, scanned = first.loop.inputs, len(body.carried), len(body.scanned)
         put_before(arrays, first.loop.serial)
@@ -387,7 +402,7 @@ class Growing:
                     new.append(Node(SLICE, (whole,), (ranges,), node.shape, node.dtype))
             offset += member.turns
         if not nodes:
-            return
+            return True
         put_before(new, min(node.serial for node in nodes))
         where = {node: value for node, value in zip(nodes, new, strict=True) if value.primitive is SLICE}
         for part in _readers([node for node in [one() for one in self.kept] if node is not None], where):
@@ -396,6 +411,7 @@ class Growing:
             (start, *rest), *others = part.params[0]
             part.inputs, part.params = value.inputs, (((start + starts_of(value)[0], *rest), *others),)
         become(nodes, new)
+        return True
 
 
 def _side_by_side(pieces: Iterable[Any]) -> Any:
@@ -408,7 +424,7 @@ def _side_by_side(pieces: Iterable[Any]) -> Any:
     )
 
 
-def _items(loop: Node, nodes: Sequence[Node]) -> list[Node]:
+def items_of(loop: Node, nodes: Sequence[Node]) -> list[Node]:
     """The items of a loop that nodes are made of."""
     found: dict[Node, None] = {}
     seen: set[Node] = set()

@@ -21,7 +21,7 @@ from .loop_body import ITEM, LOOP, Body, Extension, LoopNodes, item, like, make_
 from .loop_masks import with_masks
 from .loop_rows import EVERY, LAST
 
-GATHER = PRIMITIVES["gather"]
+GATHER, WRITE = PRIMITIVES["gather"], PRIMITIVES["write"]
 MUCH_SMALLER = 16
 """How many times smaller than an array a part of it is that is kept in its place."""
 Vjp = Callable[[Sequence[Node], Sequence["Node | None"], Sequence[Node], Masks], "list[Node | None]"]
@@ -152,7 +152,9 @@ def _is_kept(node: Node) -> bool:
     kind = node.primitive.kind
     if kind == "movement" or node.primitive is GATHER:
         return bool(node.inputs) and node.size * MUCH_SMALLER <= node.inputs[0].size
-    return kind in ("special", "reduction") or (kind == "elementwise" and not node.primitive.light)
+    if kind == "elementwise":
+        return not node.primitive.light
+    return kind in ("special", "reduction") and node.primitive is not WRITE
 
 
 # ----- Forward mode -----

@@ -6,7 +6,7 @@ whatever has no rule for loops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..builders import concatenate, reshape, slice_axes
 from ..ir import Node, make, topological, with_inputs, zeros
@@ -108,6 +108,30 @@ class _Needed:
         if kind == LAST:
             return kind, self.carried.index(position)
         return kind, self.body.position[self.whole.nodes[position]]
+
+
+# ----- With other nodes -----
+
+
+def substituted(outputs: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Node]:
+    """The outputs with nodes in place of others, also in the graphs of these."""
+    new: dict[Node, Node] = {}
+    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(outputs)]
+    while stack:
+        node, ready = stack.pop()
+        if node in new:
+            continue
+        better = replaced.get(node)
+        sources = node.inputs if better is None else (better,)
+        if not ready:
+            stack.append((node, True))
+            stack += [(source, False) for source in reversed(sources) if source not in new]
+        elif better is not None:
+            new[node] = new[better]
+        else:
+            inputs = tuple([new[source] for source in sources])
+            new[node] = node if inputs == sources else with_inputs(node, inputs)
+    return [new[node] for node in outputs]
 
 
 # ----- Turn by turn -----

@@ -26,8 +26,8 @@ GRAMS = (4, 16)
 """Lengths of the pieces that are looked for again."""
 SMALL_CONSTANT = 64
 """Bytes up to which constants are known by their values."""
-BROADCAST, CONSTANT, INPUT, LITERAL, PAD, SLICE = (
-    PRIMITIVES[name] for name in "broadcast constant input literal pad slice".split()
+BROADCAST, CONSTANT, INPUT, LITERAL, PAD, SLICE, WRITE = (
+    PRIMITIVES[name] for name in "broadcast constant input literal pad slice write".split()
 )
 
 
@@ -78,7 +78,7 @@ class Recording:
             if node in outside or is_source(node):
                 continue
             inputs, primitive, params = node.inputs, node.primitive, node.params
-            if primitive is SLICE or primitive is PAD:
+            if primitive is SLICE or primitive is PAD or primitive is WRITE:
                 numbers += starts_of(node)
                 params = fixed_part(node)
             label = (primitive, params, node.shape, node.dtype.num, len(inputs))
@@ -112,14 +112,14 @@ def _rows(values: np.ndarray, begins: np.ndarray, start: int, period: int, turns
 
 
 def fixed_part(node: Node) -> Params:
-    """The parameters of a slice or a pad that are the same in all turns: all but where it starts."""
-    if node.primitive is SLICE:
-        return tuple([(count, step) for _, count, step in node.params[0]])
-    return tuple([low + high for low, high in node.params[0]])
+    """The parameters of a slice, a write or a pad that are the same in all turns: all but where it starts."""
+    if node.primitive is PAD:
+        return tuple([low + high for low, high in node.params[0]])
+    return tuple([(count, step) for _, count, step in node.params[0]])
 
 
 def starts_of(node: Node) -> list[int]:
-    """Where a slice starts, or the widths of a pad before an array, along each axis."""
+    """Where a slice or a write starts, or the widths of a pad before an array, along each axis."""
     return [pair[0] for pair in node.params[0]]
 
 

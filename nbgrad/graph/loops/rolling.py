@@ -21,7 +21,8 @@ import numpy as np
 from ..ir import Earlier, Node, by_serial
 from ..primitives import PRIMITIVES
 from .alignment import Stretch, stretches
-from .growth import Growing
+from .fills import fill
+from .growth import Growing, items_of
 from .in_place import Settle, become, put_before, settled
 from .loop_body import LoopNodes
 from .noted import current_notes
@@ -78,16 +79,21 @@ def stretches_in(recording: Recording) -> list[Stretch]:
 
 
 def contract(
-    recording: Recording, found: Sequence[Stretch], outputs: Sequence[Node], settle: Settle
+    recording: Recording,
+    found: Sequence[Stretch],
+    outputs: Sequence[Node],
+    settle: Settle,
+    goes_on: Stretch | None = None,
 ) -> Contracted | None:
-    """Put loops in place of stretches; the last one, None if there is none that pays."""
+    """Put loops in place of stretches, of which one may go on; the last one, None if there is none that pays."""
     needed = _needed(recording, outputs, found)
     parts = [part for stretch in found for part in _between_kept(recording, stretch, needed)]
     if len(parts) > len(found):
         needed = _needed(recording, outputs, parts)
     last: Contracted | None = None
     for stretch in parts:
-        last = _contract(recording, stretch, np.flatnonzero(needed[stretch.start : stretch.end]), settle) or last
+        asked = np.flatnonzero(needed[stretch.start : stretch.end])
+        last = _contract(recording, stretch, asked, settle, stretch is not goes_on) or last
     return last
 
 
@@ -132,8 +138,13 @@ class Contracted:
     growing: Growing | None
 
 
-def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle: Settle) -> Contracted | None:
-    """Put a loop in place of a stretch: the nodes that are needed become parts of what it gives."""
+def _contract(
+    recording: Recording, stretch: Stretch, needed: np.ndarray, settle: Settle, ends: bool
+) -> Contracted | None:
+    """Put a loop in place of a stretch: the nodes that are needed become parts of what it gives.
+
+    If it `ends`, there will be no more turns.
+    """
     graph = TurnGraph.of(recording, stretch)
     if graph is None:
         return None
@@ -162,6 +173,8 @@ def _contract(recording: Recording, stretch: Stretch, needed: np.ndarray, settle
     become(nodes, new)
     if growing is not None and made is not None:
         growing.begin(made, asked, nodes)
+        if ends:
+            fill(made.node, items_of(made.node, nodes))
     notes = current_notes()
     if notes is not None:
         notes.begin(recording, stretch, growing)

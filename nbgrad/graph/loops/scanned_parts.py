@@ -6,7 +6,6 @@ turn_graph.py, growth.py and rolling.py.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..builders import concatenate, gather, reshape, slice_axes, transpose
+from ..formulas import pattern_of, strides_in_elements
 from ..ir import Node, constant, literal_value
 from ..primitives import PRIMITIVES
 from .repetition import CONSTANT, LITERAL, SLICE, is_number
@@ -168,17 +168,3 @@ def parts_of(source: Node, node: Node, starts: np.ndarray) -> Node:
         return reshape(transpose(whole, order), (len(starts), *node.shape))
     index = (starts * strides_in_elements(source)).sum(1).reshape(-1, *[1] * node.ndim) + pattern_of(source, ranges)
     return gather(reshape(source, (source.size,)), constant(np.ascontiguousarray(index)))
-
-
-def strides_in_elements(source: Node) -> np.ndarray:
-    """Elements from one index of each axis to the next, in C order."""
-    return np.array([math.prod(source.shape[axis + 1 :]) for axis in range(source.ndim)], np.int64)
-
-
-def pattern_of(source: Node, ranges: Sequence[Any]) -> np.ndarray:
-    """The positions of a slice's elements after its first, in C order."""
-    total = np.zeros((1,) * len(ranges), np.int64)
-    for axis, ((_, count, step), stride) in enumerate(zip(ranges, strides_in_elements(source), strict=True)):
-        along = np.arange(count) * step * stride
-        total = total + along.reshape([-1 if a == axis else 1 for a in range(len(ranges))])
-    return total

@@ -24,7 +24,7 @@ from ..builders import concatenate, reshape, slice_axes
 from ..ir import Node, make, placeholder, topological, with_inputs
 from ..simplify import simplify
 from .loop_body import ITEM, LOOP, Body, is_reversed, item, like, turns_of
-from .loop_rewrites import pruned
+from .loop_rewrites import pruned, substituted
 from .loop_rows import EVERY, LAST
 
 
@@ -239,7 +239,7 @@ def scheduled(outputs: Sequence[Node], schedules: Mapping[Key, Schedule], owner:
         if key in schedules:
             cut = _Cut(tape, _asked(order), schedules[key])
             replaced.update(cut.replaced)
-    found = _substituted(outputs, replaced)
+    found = substituted(outputs, replaced)
     return _with_bodies(found, inside) if inside else found
 
 
@@ -250,27 +250,6 @@ def _asked(order: Sequence[Node]) -> dict[Node, list[Node]]:
         if node.primitive is ITEM:
             found.setdefault(node.inputs[0], []).append(node)
     return found
-
-
-def _substituted(outputs: Sequence[Node], replaced: Mapping[Node, Node]) -> list[Node]:
-    """The outputs with nodes in place of others, also in the graphs of these."""
-    new: dict[Node, Node] = {}
-    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(outputs)]
-    while stack:
-        node, ready = stack.pop()
-        if node in new:
-            continue
-        better = replaced.get(node)
-        sources = node.inputs if better is None else (better,)
-        if not ready:
-            stack.append((node, True))
-            stack += [(source, False) for source in reversed(sources) if source not in new]
-        elif better is not None:
-            new[node] = new[better]
-        else:
-            inputs = tuple([new[source] for source in sources])
-            new[node] = node if inputs == sources else with_inputs(node, inputs)
-    return [new[node] for node in outputs]
 
 
 @dataclass(frozen=True)
@@ -454,7 +433,7 @@ class _Cut:
             used = dict.fromkeys([part for part in parts if part.primitive is ITEM])
             tape = Tape((None, 0), self.length, list(written.values()), [inner], used)
             cut = _Cut(tape, {**{loop: list(used) for loop in written.values()}, inner: roots}, deeper)
-            roots = _substituted(roots, cut.replaced)
+            roots = substituted(roots, cut.replaced)
         count = len(carried)
         outer = Body(carried, [n for n, _ in scanned], [n for n, _ in fixed], roots[:count], roots[count:])
         outside = (*state, *[value for _, value in scanned], *[value for _, value in fixed])
@@ -500,7 +479,7 @@ class _Cut:
                 inside[node] = self._turn_again(array, known, scanned, fixed)
             else:
                 scanned.append((node, array))
-        roots = _substituted([*body.following, *body.results], inside)
+        roots = substituted([*body.following, *body.results], inside)
         count = len(body.carried)
         made = Body(body.carried, [n for n, _ in scanned], [n for n, _ in fixed], roots[:count], roots[count:])
         inputs = (*first, *[value for _, value in scanned], *[value for _, value in fixed])

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..batch import batch_further
-from ..builders import gather, iota, reshape
-from ..ir import INT64, Node, broadcast, constant, elementwise, filled, literal, with_inputs, zeros
+from ..formulas import padded_at, part_at, write_at
+from ..ir import Node, broadcast, constant, with_inputs, zeros
 from .alignment import CONSTANT as SAME_IN_ALL
 from .alignment import SAME, VARYING, Stretch
 from .loop_body import ITEM, LoopNodes, like, make_loop
-from .repetition import SLICE, Recording, repeats_number
+from .repetition import PAD, SLICE, WRITE, Recording, repeats_number
 from .scanned_parts import (
     MOST_GATHERED,
     RESHAPE,
@@ -29,9 +29,7 @@ from .scanned_parts import (
     is_even,
     part_of,
     parts_of,
-    pattern_of,
     slice_under,
-    strides_in_elements,
     whole_of,
 )
 
@@ -53,7 +51,7 @@ class TurnGraph:
         self.origins: list[tuple[Origin, Any]] = []
         """Where the scanned arrays come from, and what they are made of."""
         self.axes: list[tuple[int, list[int]]] = []
-        """Places of slices and pads that do not start where they do in other turns, and the axes along which."""
+        """Places of slices, pads and writes that start elsewhere in other turns, and the axes along which."""
         self.kept: dict[tuple[int, int], int] = {}
         self._chains: dict[tuple[int, tuple[int, ...]], list[Node]] = {}
         self._varying: dict[bytes, Node] = {}
@@ -108,8 +106,13 @@ class TurnGraph:
             fixed = stretch.kinds[int(recording.first[at] - recording.first[stretch.start])] == SAME_IN_ALL
             if fixed and (is_even(node, numbers) or stretch.turns * node.size <= MOST_GATHERED):
                 return self._scan(parts_of(operands[0], node, numbers), Parts(place), numbers)
-            return _slice_at(operands[0], node, axes, self._numbers(place, numbers))
-        return _pad_at(operands[0], node, axes, self._numbers(place, numbers))
+        starts = self._numbers(place, numbers)
+        if node.primitive is PAD:
+            return padded_at(operands[0], node.shape, starts)
+        varying = [starts[axis] for axis in axes]
+        if node.primitive is WRITE:
+            return write_at(operands[0], operands[1], node.params[0], axes, varying)
+        return part_at(operands[0], node.params[0], axes, varying)
 
     def _operand(self, slot: int) -> Node | None:
         kind, stretch = self.stretch.kinds[slot], self.stretch
@@ -225,53 +228,3 @@ class TurnGraph:
             carried.append((like(node), zeros(node.shape, node.dtype), node))
         results = [self.body[place] for place in every]
         return make_loop(self.stretch.turns, carried, self.scanned, results=results)
-
-
-# ----- Reads and writes at varying places -----
-
-
-def _slice_at(source: Node, node: Node, axes: Sequence[int], starts: Sequence[Node]) -> Node:
-    """A slice that starts where numbers say, along some axes."""
-    offset: Node | None = None
-    strides = strides_in_elements(source).tolist()
-    for axis, start in enumerate(starts):
-        if axis in axes:
-            term = start * strides[axis]
-        else:
-            term = literal(node.params[0][axis][0] * strides[axis], INT64)
-        offset = term if offset is None else offset + term
-    assert offset is not None
-    pattern = pattern_of(source, node.params[0])
-    index = broadcast(offset, node.shape)
-    if pattern.size > 1:
-        index = index + constant(np.ascontiguousarray(np.broadcast_to(pattern, node.shape)))
-    return gather(reshape(source, (source.size,)), index)
-
-
-def _pad_at(source: Node, node: Node, axes: Sequence[int], starts: Sequence[Node]) -> Node:
-    """Zeros around an array, which begins where numbers say along some axes."""
-    inside: Node | None = None
-    index: Node | None = None
-    shape = node.shape
-    for axis, (start, stride) in enumerate(zip(starts, strides_in_elements(source).tolist(), strict=True)):
-        low = start if axis in axes else literal(node.params[0][axis][0], INT64)
-        along = iota(shape[axis]) - broadcast(low, (shape[axis],))
-        extent = source.shape[axis]
-        valid = elementwise(
-            "logical_and",
-            elementwise("greater_equal", along, 0),
-            elementwise("less", along, filled(extent, INT64, along.shape)),
-        )
-        form = tuple([shape[axis] if a == axis else 1 for a in range(len(shape))])
-        spread = broadcast(reshape(valid, form), shape)
-        inside = spread if inside is None else elementwise("logical_and", inside, spread)
-        if extent > 1:
-            clipped = elementwise("select", valid, along, zeros(along.shape, INT64))
-            term = broadcast(reshape(clipped * stride, form), shape)
-            index = term if index is None else index + term
-    assert inside is not None
-    if index is None:
-        value = broadcast(reshape(source, (1,) * len(shape)), shape)
-    else:
-        value = gather(reshape(source, (source.size,)), index)
-    return elementwise("select", inside, value, zeros(shape, node.dtype))

@@ -183,7 +183,7 @@ class Window:
         fresh: list[Node] = []
         token = RECORDED.set(fresh)
         try:
-            last = contract(recording, chosen, used, self._settle) if chosen else None
+            last = contract(recording, chosen, used, self._settle, goes_on) if chosen else None
         finally:
             RECORDED.reset(token)
         if last is None:
