@@ -139,7 +139,84 @@ def jumps(x, limit):
     return total
 
 
+@row(values(5))
+@njit
+def tuple_of_literals(x):
+    t = (0.0, 1.0)
+    for i in range(len(x)):
+        t = (t[1] * x[i], t[0] + x[i])
+    return t[0] + t[1]
+
+
+@row(values(5), 0)
+@njit
+def turns_that_do_not_run(x, n):
+    i = 2
+    for i in range(n):  # noqa: B007 - the number is read after the loop
+        pass
+    side = x[0]
+    if n == 0:
+        side = x[0]
+    return x[i] * x[i] * side
+
+
+@row(values(6))
+@njit
+def counted(x):
+    out = np.zeros(len(x))
+    k = 1
+    total = 0.0
+    for a, i in zip(x, range(len(x))):  # noqa: B905 - Numba's zip has no strict
+        if 0.7 < a * 1.1 < 1.3 and i > 0:
+            out[k] = a * math.sin(out[k - 1] + x[i])
+            k += 1
+        total += out[k - 1]
+    return total
+
+
+@row(values(4), 3)
+@njit
+def dead_branches(x, order):
+    n = 3
+    if n == 2:
+        y = x[0]
+        return y * y
+    if x.ndim == 2:
+        return x[0, 0]
+    return x[0] ** order
+
+
 # ----- Arrays -----
+
+
+@row(values(5))
+@njit
+def increased(w):
+    w += w * w
+    part = w[1:3]
+    part *= 2.0
+    for _ in range(2):
+        w -= 0.1 * w[0]
+    return np.sum(w)
+
+
+@row(values(5))
+@njit
+def expressions_are_made_when_they_stand(a):
+    b = a.copy()
+    t_1 = b * 2.0
+    both = (b * 3.0, 1.5)
+    b[:] = b[0] * 3.0
+    return np.sum(t_1 * t_1) + np.sum(both[0] * both[1] * b)
+
+
+@row(values(3), values(3), values(7), 0.9)
+@njit
+def vectors(p, q, grid, at):
+    normal = np.cross(p, q)
+    k = np.searchsorted(grid, at, side="right")
+    turned = np.array([[normal[0], p[1]], [q[2], normal[2]]])
+    return np.linalg.norm(normal - p) * turned[0, 1] + turned[1, 0] + grid[k % 7], np.sqrt(p**2 + q**2)
 
 
 @row(values(6))
@@ -271,6 +348,28 @@ def returned_arrays(x, n):
 
 
 # ----- Calls and threads -----
+
+
+@njit
+def _rotated(v, angle):
+    first = v[0]
+    v[0] = math.cos(angle) * first - math.sin(angle) * v[1]
+    v[1] = math.sin(angle) * first + math.cos(angle) * v[1]
+    return v
+
+
+@njit
+def _changed_under(b, a):
+    a[0] = 5.0 * a[1]
+    return np.sum(a * b * b)
+
+
+@row(values(2), values(4))
+@njit
+def calls_that_return_their_argument(v, angles):
+    for angle in angles:
+        v = _rotated(v, angle)
+    return _changed_under(v * 2.0, v)
 
 
 @njit

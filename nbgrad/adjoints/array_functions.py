@@ -1,12 +1,13 @@
 """The functions of arrays that kernels call, as loops over elements.
 
-In: calls in a kernel's text. Out: statements on elements, and values of array_values.py. Called by scalar_form.py and
-kernel_expressions.py, whose classes stand upon this one.
+In: calls in a kernel's text. Out: statements on elements, and values of array_values.py. Called by
+kernel_expressions.py, whose class stands upon this one.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,10 @@ class ArrayFunctions(ArrayParts):
             return self.opaque(call, _INTEGERS[function])
         if function in (np.dot, np.vdot):
             return self.product(call, self.value(call.args[0]), self.value(call.args[1]), name)
+        if function is np.linalg.norm and len(call.args) == 1 and not call.keywords:
+            return self.norm(call, self.value(call.args[0]))
+        if function is np.cross and len(call.args) == 2 and not call.keywords:
+            return self.cross(call, [self.value(one) for one in call.args], name)
         if function is np.where and len(call.args) == 3:
             return self.where(call)
         if function is np.clip and len(call.args) == 3:
@@ -89,15 +94,11 @@ class ArrayFunctions(ArrayParts):
 
     def maker(self, call: ast.Call, function: Any, name: str) -> View:
         """np.zeros and its like."""
-        given = dict(
-            zip(("shape", "fill" if "full" in function.__name__ else "dtype", "dtype"), call.args, strict=False)
-        )
-        given.update({str(one.arg): one.value for one in call.keywords})
-        if "fill_value" in given:
-            given["fill"] = given.pop("fill_value")
-        first = self.value(
-            given.get("shape", given.get("a", given.get("prototype", call.args[0] if call.args else None)))
-        )
+        names = ["shape", "fill" if "full" in function.__name__ else "dtype", "dtype"]
+        renamed = {"a": "shape", "prototype": "shape", "fill_value": "fill"}
+        given = dict(zip(names, call.args, strict=False))
+        given |= {renamed.get(str(one.arg), str(one.arg)): one.value for one in call.keywords}
+        first = self.value(given["shape"])
         if function.__name__.endswith("_like"):
             if not isinstance(first, View | Elementwise):
                 return self.refuse(call, "makes an array like something that is no array.")
@@ -131,7 +132,7 @@ class ArrayFunctions(ArrayParts):
             )
         return str(dtype)
 
-    def reduced(self, call: ast.AST, value: Value, kind: str, axis: Any = None) -> Value | Expression:
+    def reduced(self, call: ast.AST | None, value: Value, kind: str) -> Value | Expression:
         """The sum, or another reduction, of all elements."""
         if isinstance(call, ast.Call) and (len(call.args) > 1 or call.keywords):
             return self.refuse(call, f"takes the {kind} along an axis. Write the loop.")
@@ -145,8 +146,7 @@ class ArrayFunctions(ArrayParts):
         total = self.put(copied(first), dtype, kind)
 
         def body(at: list[Atom]) -> None:
-            found = self.element_of(value, at)
-            one = found if isinstance(found, str) else self.put(found, value.dtype, "x")
+            one = self.number_at(value, at)
             if kind in ("max", "min"):
                 sign = ">" if kind == "max" else "<"
                 test = self.put(Op("", (one, total), f"{{0}} {sign} {{1}}"), "bool", "better")
@@ -199,6 +199,34 @@ class ArrayFunctions(ArrayParts):
         self.each(made.extents, each)
         return made
 
+    def norm(self, call: ast.Call, value: Value) -> Expression:
+        """The Euclidean norm of all elements."""
+        if not isinstance(value, View | Elementwise):
+            return self.refuse(call, "takes the norm of something that is no array.")
+        if isinstance(value, Elementwise):
+            value = self.materialized(value, "vector")
+        squares = self.elementwise(call, known_functions()[np.multiply], [value, value])
+        total = self.reduced(None, squares, "sum")
+        return Op("sqrt", (str(total),), "math.sqrt({0})")
+
+    def cross(self, call: ast.Call, operands: Sequence[Value], name: str) -> View:
+        """The product of two vectors of three elements."""
+        sides: list[list[Atom]] = []
+        for value in operands:
+            if not isinstance(value, View | Elementwise) or value.ndim != 1:
+                return self.refuse(call, "takes np.cross of something that is no vector.")
+            sides.append([self.number_at(value, [str(k)]) for k in range(3)])
+        x, y = sides
+        made = self.local(self.frame.prefix + name, ["3"], "float64", "")
+        for k in range(3):
+            i, j = (k + 1) % 3, (k + 2) % 3
+            first = self.put(Op("multiply", (x[i], y[j]), "{0} * {1}"), "float64")
+            second = self.put(Op("multiply", (x[j], y[i]), "{0} * {1}"), "float64")
+            self.out.append(
+                Store(made.array, (str(k),), self.put(Op("subtract", (first, second), "{0} - {1}"), "float64"))
+            )
+        return made
+
     def where(self, call: ast.Call) -> Value | Expression:
         """np.where of three numbers or arrays."""
         operands = [self.value(one) for one in call.args]
@@ -242,17 +270,21 @@ class ArrayFunctions(ArrayParts):
                 arrays.append(value.array if value.whole else self.materialized(value, "given").array)
             else:
                 return self.refuse(call, f"calls {text}() with something that is neither a number nor an array.")
-        if call.keywords:
-            return self.refuse(call, f"calls {text}() with keywords. Write the loop.")
+        options = ""
+        for one in call.keywords:
+            value = self.value(one.value)
+            if not isinstance(value, Object) or not isinstance(value.value, str):
+                return self.refuse(call, f"calls {text}() with the keyword {one.arg}. Write the loop.")
+            options += f", {one.arg}={value.value!r}"
         places = [f"{{{len(atoms) + k}}}" for k in range(len(arrays))] + [f"{{{k}}}" for k in range(len(atoms))]
-        return Op("", tuple(atoms), f"{text}({', '.join(places)})", tuple(arrays))
+        return Op("", tuple(atoms), f"{text}({', '.join(places)}{options})", tuple(arrays))
 
     def method(self, call: ast.Call, owner: Value, method: str, name: str) -> Any:
         """A method of an array."""
         if isinstance(owner, View | Elementwise):
             reductions = {"sum", "mean", "prod", "max", "min"}
             if method in reductions and not call.args and not call.keywords:
-                return self.reduced(None, owner, method)  # type: ignore[arg-type]
+                return self.reduced(None, owner, method)
             if method == "copy":
                 return self.materialized(owner, self.frame.prefix + name)
             if method == "dot":

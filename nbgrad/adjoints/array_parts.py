@@ -1,7 +1,7 @@
 """Parts of arrays, expressions of arrays, and writing to them, as loops over elements.
 
 In: pieces of a kernel's text and the arrays in it. Out: statements on elements, and values of array_values.py. Called
-by array_functions.py and scalar_form.py, whose classes stand upon this one.
+by array_functions.py, whose class stands upon this one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .array_values import Along, Array, Elementwise, Object, Value, View, arrays_of, load
-from .kernel_form import FormWriter
+from .kernel_form import DeadBranch, FormWriter
 from .kernel_statements import (
     RESERVED,
     Atom,
@@ -40,6 +40,7 @@ class ArrayParts(FormWriter):
         """The view of all of an array."""
         ndim = self.form.ranks[array]
         extents = tuple([self.put(Extent(array, k), "int64", f"n{k}_{array}") for k in range(ndim)])
+        self.form.lengths.update({extent: extent for extent in extents})
         return View(array, tuple([Along(k) for k in range(ndim)]), extents, self.form.dtypes[array])
 
     def element_of(self, value: Array, at: Sequence[Atom]) -> Value | Expression:
@@ -55,6 +56,8 @@ class ArrayParts(FormWriter):
     def part(self, view: View, parts: Sequence[Any], node: ast.AST | None = None) -> View | Load:
         """A view of a view: `parts` are atoms, slices (start, stop, step) of atoms, or None for a new axis."""
         missing = view.ndim - sum(one is not None for one in parts)
+        if missing < 0:
+            raise DeadBranch  # Numba has compiled the kernel, so that this is never reached.
         parts = [*parts, *[("", "", 1)] * missing]
         axes: dict[int, Atom | Along] = {}
         extents: list[Atom] = []
@@ -232,17 +235,19 @@ class ArrayParts(FormWriter):
         for axis, (extent, common) in enumerate(zip(operand.extents, extents[len(at) - operand.ndim :], strict=True)):
             if extent == "1":
                 own[axis] = "0"
-            elif extent != common and self.same_extent(extent) != self.same_extent(common):
+            elif not self.same_length(extent, common):
                 own[axis] = self.integer("{0} if {1} > 1 else 0", own[axis], extent)
-        found = self.element_of(operand, own)
-        return found if isinstance(found, str) else self.put(found, operand.dtype, "x")
+        return self.number_at(operand, own)
 
-    def same_extent(self, extent: Atom) -> Any:
-        """A form of a length by which equal ones are seen to be equal."""
-        for statement in self.out:
-            if isinstance(statement, Set) and statement.target == extent and isinstance(statement.value, Op):
-                return statement.value
-        return extent
+    def number_at(self, value: Array, at: Sequence[Atom]) -> Atom:
+        """The atom of an element."""
+        found = load(value, at, self.integer) if isinstance(value, View) else value.element(at)
+        return found if isinstance(found, str) else self.put(found, value.dtype, "x")
+
+    def same_length(self, one: Atom, other: Atom) -> bool:
+        """Whether two lengths of axes are known to be equal."""
+        lengths = self.form.lengths
+        return lengths.get(one, one) == lengths.get(other, other)
 
     def common(self, arrays: Sequence[Array]) -> tuple[Atom, ...]:
         """The lengths of the axes of arrays that are computed with each other."""
@@ -252,7 +257,7 @@ class ArrayParts(FormWriter):
             for axis, extent in enumerate(one.extents, ndim - one.ndim):
                 if found[axis] == "1":
                     found[axis] = extent
-                elif extent not in ("1", found[axis]) and self.same_extent(extent) != self.same_extent(found[axis]):
+                elif extent != "1" and not self.same_length(extent, found[axis]):
                     found[axis] = self.integer("max({0}, {1})", found[axis], extent)
         return tuple(found)
 
@@ -272,9 +277,7 @@ class ArrayParts(FormWriter):
         made = self.local(name, value.extents, value.dtype, "")
 
         def body(at: list[Atom]) -> None:
-            found = self.element_of(value, at)
-            atom = found if isinstance(found, str) else self.put(found, value.dtype, "x")
-            self.out.append(Store(made.array, tuple(at), atom))
+            self.out.append(Store(made.array, tuple(at), self.number_at(value, at)))
 
         self.each(value.extents, body)
         return made
@@ -292,6 +295,10 @@ class ArrayParts(FormWriter):
                 for k, one in enumerate(shape)
             ]
         )
+        for one, extent in zip(shape, extents, strict=True):
+            # A variable may change; the length of another array does not.
+            if one in self.form.lengths:
+                self.form.lengths[extent] = self.form.lengths[one]
         if fill and dtype.startswith(("int", "uint", "bool")):
             fill = {"0.0": "0", "1.0": "1"}.get(fill, fill)
         self.out.append(New(array, extents, dtype, fill))
@@ -311,6 +318,10 @@ class ArrayParts(FormWriter):
                 self.refuse(target, "writes an array to one element.")
             self.write(target, place, str(value), op)
             return
+        self.store_into(target, place, value, op)
+
+    def store_into(self, target: ast.AST, place: View, value: Value, op: str) -> None:
+        """Write to all elements of a part of an array."""
         if isinstance(value, list):
             value = self.gathered(target, value)
         if isinstance(value, Object):
@@ -350,6 +361,17 @@ class ArrayParts(FormWriter):
 
     def gathered(self, node: ast.AST, values: list[Value]) -> View:
         """A local array of the numbers of a tuple or list."""
+        if values and all(isinstance(one, list) for one in values):
+            rows = [self.gathered(node, one) for one in values if isinstance(one, list)]
+            if len({row.extents for row in rows}) > 1:
+                return self.refuse(node, "makes an array of rows of several lengths.")
+            wide = "float64" if any(row.dtype == "float64" for row in rows) else "int64"
+            made = self.local("given", [str(len(rows)), *rows[0].extents], wide, "")
+            for k, row in enumerate(rows):
+                place = self.part(made, [str(k)])
+                assert isinstance(place, View)
+                self.store_into(node, place, row, "")
+            return made
         if not all(isinstance(one, str) for one in values):
             return self.refuse(node, "makes an array of things that are no numbers.")
         dtypes = [

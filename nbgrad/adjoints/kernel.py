@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
-from ..extend.custom_kernels import Described, Primitive
+from ..extend.custom_kernels import Described
 from ..extend.scalar_code import python_function
 from ..graph.ir import literal_value
 from ..record.as_node import as_node
@@ -77,8 +77,7 @@ class KernelFunction:
         spec, inputs = self._specialization(given)
         self._last = spec
         shapes = self._shape_rule(spec, given)
-        primitive = spec.primitive.shaped(shapes)
-        found = Primitive.__call__(primitive, *inputs)
+        found = spec.primitive.shaped(shapes)(*inputs)
         return self._returned(spec, found)
 
     def _bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +124,7 @@ class KernelFunction:
             else:
                 array = np.asarray(value)
                 shape, dtype = array.shape, array.dtype
-            if dtype.kind not in "biuf" or dtype == np.float16:
+            if dtype.kind not in "biuf" or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):
                 message = (
                     f"{self.__name__}() got `{name}` of {dtype}, of which no derivative is made. Pass float32, "
                     "float64, integers or booleans; complex numbers as two arrays."
@@ -337,6 +336,12 @@ def kernel(
         message = f"shape must be a function, but is a {full_name(shape)}."
         raise DtypeError(message)
     names = [(one,) if isinstance(one, str) else tuple(one) for one in (inout, constant)]
+    if isinstance(function, np.ufunc) or hasattr(function, "ufunc"):
+        message = (
+            f"nb.kernel takes functions that numba.njit compiles, but {name_of(function)}() is a ufunc of "
+            "numba.vectorize or guvectorize. nb.elementwise differentiates functions of numbers."
+        )
+        raise DtypeError(message)
     if not hasattr(function, "py_func"):
         import numba
 

@@ -7,8 +7,9 @@ by scalar_form.py, whose class stands upon this one.
 from __future__ import annotations
 
 import ast
+import operator
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,14 @@ from .kernel_form import dtype_name, literal_dtype
 from .kernel_statements import Atom, Expression, Op
 from .known_functions import OPERATORS, Known, known_functions
 
+_INTEGER_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
 _FLOATS = ("float32", "float64")
 
 
@@ -84,9 +93,11 @@ class Expressions(ArrayFunctions):
     def number(self, node: ast.expr) -> Atom:
         """The atom of an operand that must be a number."""
         value = self.value(node)
-        if not isinstance(value, str):
-            self.refuse(node, "uses an array or an object where a number is needed.")
-        return value
+        return (
+            value
+            if isinstance(value, str)
+            else self.refuse(node, "uses an array or an object where a number is needed.")
+        )
 
     def operation(self, node: ast.expr, name: str) -> Value | Expression:
         """The value of a plain operation: an atom, an array, or an operation on numbers that gets a name."""
@@ -107,6 +118,8 @@ class Expressions(ArrayFunctions):
                     return self.compared(op, pair)
                 if type(op).__name__ not in OPERATORS:
                     return self.refuse(node, "asks with `in`. Compare each one.")
+                if all(isinstance(x, str) and x.lstrip("-").isdigit() for x in pair):
+                    return repr(_INTEGER_COMPARISONS[type(op)](int(str(pair[0])), int(str(pair[1]))))
                 return self.applied(node, OPERATORS[type(op).__name__], pair)
             case ast.Subscript():
                 return self.subscript(node)
@@ -126,6 +139,8 @@ class Expressions(ArrayFunctions):
 
     def applied(self, node: ast.AST, known: Any, operands: Sequence[Value]) -> Value | Expression:
         """A function of numbers, applied to numbers or to each element of arrays."""
+        if f"{{{len(operands) - 1}}}" not in known.text or f"{{{len(operands)}}}" in known.text:
+            return self.refuse(node, f"calls a function with {len(operands)} arguments, which has no derivative here.")
         if any(isinstance(one, View | Elementwise) for one in operands):
             return self.elementwise(node, known, operands)
         if any(isinstance(one, list) for one in operands):

@@ -45,6 +45,8 @@ class ScalarForm:
     dtypes: dict[str, str] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     objects: dict[str, Any] = field(default_factory=dict)
+    lengths: dict[str, str] = field(default_factory=dict)
+    """Names of lengths of axes; equal ones have the same value."""
     count: int = 0
 
     def dtype_of(self, value: Value) -> str:
@@ -80,6 +82,10 @@ def dtype_name(kind: Any) -> str:
     return str(kind) if isinstance(kind, types.Integer | types.Float) else ""
 
 
+class DeadBranch(Exception):  # noqa: N818 - no error: a way through a kernel that is never taken
+    """A variable has no type: Numba's own inference has left out the branch that sets it."""
+
+
 class Frame:
     """One call of one function while it is taken apart."""
 
@@ -88,6 +94,15 @@ class Frame:
         self.types = types
         self.prefix = prefix
         self.env: dict[str, Value] = {}
+        self.numbers: dict[str, str] = {}
+        """The number that stands for each variable, or part of one, that holds numbers."""
+
+
+def numba_type(dtype: str) -> Any:
+    """Numba's type of a dtype."""
+    import numba
+
+    return numba.boolean if dtype == "bool" else getattr(numba, dtype)
 
 
 def literal_dtype(atom: Atom) -> str:

@@ -1,7 +1,7 @@
 """The functions that kernels may call on numbers, and nbgrad's primitives for them.
 
-In: a Python object, such as `math.sin`. Out: the primitive and the text of the call. Called by scalar_form.py and
-array_parts.py. Functions are recognised by identity, under whatever name a kernel has them.
+In: a Python object, such as `math.sin`. Out: the primitive and the text of the call. Called by kernel_expressions.py
+and array_parts.py. Functions are recognised by identity, under whatever name a kernel has them.
 """
 
 from __future__ import annotations

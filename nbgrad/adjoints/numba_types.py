@@ -48,18 +48,19 @@ def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[st
     returns = any(isinstance(node, ast.Name) and node.id == RESULT for one in function.body for node in ast.walk(one))
     text = function.text(name) + (f"    return {RESULT}\n" if returns else "")
     exec(compile(text, f"<plain form of {function.name}>", "exec"), namespace)
-    context, target = cpu_target.typing_context, cpu_target.target_context
+    context: Any = cpu_target.typing_context
+    target: Any = cpu_target.target_context
     context.refresh()
     target.refresh()
-    flags = Flags()
+    flags: Any = Flags()
     flags.nrt = True
     pipeline = Inference(context, target, None, tuple(arguments), None, flags, {})
     try:
         pipeline.compile_extra(namespace[name])
     except NumbaError as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        lines = [line.strip() for line in str(error).splitlines() if line.strip() and "Failed in" not in line]
         shown = ", ".join(map(str, arguments))
-        message = f"Numba cannot compile {function.name}() for ({shown}): {lines[0] if lines else error}"
+        message = f"Numba cannot compile {function.name}() for ({shown}): {' '.join(lines[:3])}"
         raise UnsupportedKernelError(message) from error
     found: dict[str, list[Any]] = {}
     for variable, kind in pipeline.state.typemap.items():

@@ -48,6 +48,8 @@ class PlainFunction:
             self.refuse(code.definition, "takes `*` or `**` arguments. Write its arguments out.")
         self.parameters = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
         self.objects: dict[str, Any] = {}
+        self.temporaries: set[str] = set()
+        """The names that are no variables of the function."""
         self._names: dict[int, str] = {}
         self._count = 0
         tree = code.definition
@@ -96,6 +98,8 @@ class PlainFunction:
                 pass
             case ast.Expr(ast.Call() as call):
                 out.append(ast.Expr(self.operation(call, out)))
+            case ast.Expr(value):
+                self.value(value, out)
             case ast.Assign(targets, value):
                 found = self.value(value, out)
                 for target in targets:
@@ -150,9 +154,7 @@ class PlainFunction:
     def augmented(self, target: ast.expr, op: ast.operator, value: ast.expr, out: Statements) -> None:
         """Add `target op= value`."""
         if isinstance(target, ast.Name):
-            found = self.atom(value, out)
-            combined = ast.BinOp(ast.Name(target.id, ast.Load()), op, found)
-            out.append(ast.Assign([ast.Name(target.id, ast.Store())], combined))
+            out.append(ast.AugAssign(ast.Name(target.id, ast.Store()), op, self.atom(value, out)))
         elif isinstance(target, ast.Subscript):
             place = self.subscript(target, out)
             found = self.atom(value, out)
@@ -185,7 +187,11 @@ class PlainFunction:
         """A new name."""
         self._count += 1
         name = f"{what}_{self._count}"
-        return self.fresh(what) if name in self._locals else name
+        if name in self._locals:
+            return self.fresh(what)
+        self._locals.add(name)
+        self.temporaries.add(name)
+        return name
 
     def named(self, value: ast.expr, out: Statements) -> ast.expr:
         """A name for a plain operation; an atom is itself."""

@@ -325,7 +325,9 @@ class _Reverse(Values):
         merges: list[tuple[str, Names]] = []
         for number in sorted(assigned(statement.then) | assigned(statement.orelse)):
             both_values = [own.get(number) for own in versions]
-            if both_values[0] == both_values[1] or number not in self.form.dtypes:
+            if both_values[0] == both_values[1]:
+                if both_values[0] is not None:
+                    ver[number] = both_values[0]
                 continue
             name = self.value_of(number)
             scope.mine.add(name)

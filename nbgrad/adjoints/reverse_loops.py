@@ -125,6 +125,8 @@ class ReverseLoop:
         for name in self.carried:
             start = ver.get(name, zero_of(outer.form.dtypes[name]))
             out.append(Set(self.after[name], copied(start)))
+        if self.turn is not None and self.turn in ver:
+            out.append(Set(self.after[self.turn], copied(ver[self.turn])))
         self.tapes = {name: f"tape_{name}_{serial}" for name in self.carried}
         self.marks = {array: f"mark_{array}_{serial}" for array in self.logged}
         for array in self.logged:
@@ -292,14 +294,14 @@ class ReverseLoop:
 
     def position(self, form: Affine, out: list[Statement]) -> Atom:
         """The atom of an index that is a sum of the turn's number and of numbers before the loop."""
-        texts = [str(form.get("1", 0))] if form.get("1", 0) or len(form) == 0 else []
+        texts = [str(form["1"])] if form.get("1") else []
         names: list[Atom] = []
         for name, factor in form.items():
             if name != "1":
                 texts.append(f"{{{len(names)}}}" if factor == 1 else f"{{{len(names)}}} * ({factor})")
                 names.append(self.place if name == self.turn else self.before.get(name, name))
         found = self.outer.new("at", "int64")
-        out.append(Set(found, Op("", tuple(names), " + ".join(texts))))
+        out.append(Set(found, Op("", tuple(names), " + ".join(texts) or "0")))
         return found
 
     def backward(self, out: list[Statement]) -> None:

@@ -1,7 +1,7 @@
 """Kernels as statements on numbers: arrays taken apart, calls of other compiled functions written out.
 
 In: a kernel, a Python function that Numba compiles, and its arguments. Out: `ScalarForm`: blocks of
-kernel_statements.py, the dtypes of all names, the results. Called by derived.py. Expressions are in
+kernel_statements.py, the dtypes of all names, the results. Called by specializations.py. Expressions are in
 kernel_expressions.py, arrays in array_parts.py and array_functions.py.
 
 Every function is taken apart under names of its own. A variable that holds a number is a number; one that holds an
@@ -22,13 +22,14 @@ from ..extend.scalar_code import python_function, scalar_code
 from .array_values import Elementwise, Object, Unclear, Value, View
 from .jumps import RESULT
 from .kernel_expressions import Expressions
-from .kernel_form import Frame, ScalarForm, dtype_name, literal_dtype
+from .kernel_form import DeadBranch, Frame, ScalarForm, dtype_name, literal_dtype, numba_type
 from .kernel_statements import (
     RESERVED,
     Atom,
     Block,
     Break,
     Expression,
+    Extent,
     For,
     If,
     Load,
@@ -43,6 +44,7 @@ from .numba_types import inferred_types
 from .plain_form import PlainFunction, UnsupportedKernelError
 
 _MISSING = object()
+_OTHER = "`{}` stands for another array from turn to turn of a loop"
 
 
 def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
@@ -85,7 +87,11 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
         else:
             values.append(Object(value))
             kinds.append(numba.typeof(value))
-    returned = reader.function(function, values, kinds, reader.out, None)
+    try:
+        returned = reader.function(function, values, kinds, reader.out, None)
+    except DeadBranch:
+        message = f"{form.name}() has a part that Numba has left out, and that could not be told apart from the rest."
+        raise UnsupportedKernelError(message) from None
     if returned is not None:
         parts = returned if isinstance(returned, list) else [returned]
         form.results = [reader.result(one) for one in parts]
@@ -147,7 +153,7 @@ class _Reader(Expressions):
         for name, value in zip(plain.parameters, values, strict=True):
             if name in stored and isinstance(value, str):
                 dtype = dtype_name(frame.types.get(name)) or "float64"
-                value = self.put(copied(value), dtype, f"{frame.prefix}{name}_now")
+                value = frame.numbers[name] = self.put(copied(value), dtype, f"{frame.prefix}{name}_now")
             frame.env[name] = value
         self.block(plain.body)
         result = frame.env.get(RESULT)
@@ -176,6 +182,8 @@ class _Reader(Expressions):
                 value, kind = self.value(given), self.kind(given)
             if isinstance(value, str) and is_name(value):
                 value = self.put(copied(value), self.form.dtypes[value], "argument")
+            elif isinstance(value, Elementwise):
+                value = self.materialized(value, "argument")
             values.append(value)
             kinds.append(kind)
         return self.function(function, values, kinds, self.out, node)
@@ -194,8 +202,10 @@ class _Reader(Expressions):
         match node:
             case ast.Name(name) if name in self.frame.types:
                 return self.frame.types[name]
-            case ast.Name(name):
+            case ast.Name(name) if name in self.frame.plain.objects:
                 return numba.typeof(self.frame.plain.objects[name])
+            case ast.Name():
+                raise DeadBranch
             case ast.Constant(value):
                 return numba.typeof(value)
             case ast.Tuple(elements) | ast.List(elements):
@@ -225,19 +235,26 @@ class _Reader(Expressions):
             case ast.Expr(ast.Call() as call):
                 self.result_of(call)
             case ast.Assign([ast.Name(name)], value):
+                if name not in self.frame.types:
+                    raise DeadBranch
                 self.bind(name, self.operation(value, name), value)
             case ast.Assign([ast.Subscript() as target], value):
                 self.store(target, self.value(value), "")
             case ast.AugAssign(ast.Subscript() as target, op, value):
                 self.store(target, self.value(value), type(op).__name__)
+            case ast.AugAssign(ast.Name(name) as target, op, value):
+                held = self.value(ast.copy_location(ast.Name(name, ast.Load()), target))
+                if isinstance(held, View):
+                    self.store_into(target, held, self.value(value), type(op).__name__)
+                else:
+                    whole = ast.copy_location(ast.BinOp(ast.Name(name, ast.Load()), op, value), statement)
+                    self.bind(name, self.operation(whole, name), statement)
             case ast.If(test, then, orelse):
                 self.branch(test, then, orelse)
             case ast.For():
                 self.loop(statement)
             case ast.While(_, body):
-                self.forget(body)
-                self.out.append(While(self.inner(body)))
-                self.forget(body)
+                self.out.append(While(self.turns(body, lambda: self.inner(body))))
             case ast.Break():
                 self.out.append(Break())
             case _:
@@ -246,44 +263,49 @@ class _Reader(Expressions):
     def bind(self, name: str, value: Value | Expression, node: ast.AST) -> None:
         """Give a variable a value."""
         frame = self.frame
+        if isinstance(value, str) and not is_name(value) and name in frame.plain.temporaries and name.startswith("t_"):
+            # A name that is set once, such as that of `x.ndim`: branches that it decides are known.
+            frame.env[name] = value
+            return
         if isinstance(value, str):
             value = copied(value)
-        if isinstance(value, Op | Load) or not isinstance(value, str | View | Elementwise | Object | Unclear | list):
-            dtype = dtype_name(frame.types.get(name))
-            if not dtype:
-                kind = frame.types.get(name)
-                self.refuse(node, f"computes a {kind}, of which no derivative is made here.")
-            known = frame.env.get(name)
-            if not isinstance(known, str) or not is_name(known) or known not in self.form.dtypes:
-                known = self.fresh(frame.prefix + name, dtype)
-            frame.env[name] = known
-            self.out.append(Set(known, value))
+        if isinstance(value, Op | Load | Extent):
+            frame.env[name] = self.set_variable(name, value, frame.types.get(name), node)
         elif isinstance(value, list):
-            before = frame.env.get(name)
-            frame.env[name] = self.tuple_of(name, value, before if isinstance(before, list) else None)
-        elif isinstance(value, Elementwise) and not _is_temporary(name):
+            frame.env[name] = self.tuple_of(name, value, frame.types.get(name), node)
+        elif isinstance(value, Elementwise) and name not in frame.plain.temporaries:
             frame.env[name] = self.materialized(value, frame.prefix + name)
         else:
             frame.env[name] = value
 
-    def tuple_of(self, name: str, parts: Sequence[Value], before: list[Value] | None) -> list[Value]:
+    def set_variable(self, name: str, value: Expression, kind: Any, node: ast.AST) -> Atom:
+        """Give the number that stands for a variable a value; the variable has the same one throughout."""
+        if kind is None:
+            raise DeadBranch
+        dtype = dtype_name(kind)
+        if not dtype:
+            self.refuse(node, f"computes a {kind}, of which no derivative is made here.")
+        numbers = self.frame.numbers
+        if name not in numbers:
+            numbers[name] = self.fresh(self.frame.prefix + name.replace(".", "_"), dtype)
+        self.out.append(Set(numbers[name], value))
+        return numbers[name]
+
+    def tuple_of(self, name: str, parts: Sequence[Value], kind: Any, node: ast.AST) -> list[Value]:
         """The parts of a tuple that a variable holds: variables for those that are numbers."""
+        kinds = list(getattr(kind, "types", None) or [getattr(kind, "dtype", None)] * len(parts))
         found: list[Value] = []
-        for k, part in enumerate(parts):
+        for k, (part, own) in enumerate(zip(parts, kinds, strict=True)):
+            inner = f"{name}.{k}"
             if isinstance(part, list):
-                found.append(self.tuple_of(f"{name}_{k}", part, None))
-            elif isinstance(part, str) and is_name(part):
-                old = before[k] if before is not None and len(before) == len(parts) else None
-                target = (
-                    old
-                    if isinstance(old, str) and is_name(old) and self.form.dtypes[old] == self.form.dtypes[part]
-                    else self.fresh(f"{self.frame.prefix}{name}_{k}", self.form.dtypes[part])
-                )
-                self.out.append(Set(target, copied(part)))
-                found.append(target)
-            elif isinstance(part, str) and before is not None and isinstance(before[k], str) and is_name(before[k]):
-                self.out.append(Set(before[k], copied(part)))
-                found.append(before[k])
+                found.append(self.tuple_of(inner, part, own, node))
+            elif isinstance(part, Elementwise):
+                found.append(self.materialized(part, self.frame.prefix + inner.replace(".", "_")))
+            elif isinstance(part, str):
+                known = self.form.dtypes.get(part) or literal_dtype(part)
+                if own is None or not dtype_name(own):
+                    own = numba_type(known)
+                found.append(self.set_variable(inner, copied(part), own, node))
             else:
                 found.append(part)
         return found
@@ -296,80 +318,80 @@ class _Reader(Expressions):
             self.block(then if truth else orelse)
             return
         if not isinstance(decided, str):
-            self.refuse(test, "asks for the truth of something that is no number.")
+            decided = str(self.refuse(test, "asks for the truth of something that is no number."))
         env = self.frame.env
-        # Numbers that both sides set are one variable, also if it is new; tuples likewise.
-        self.frame.env = dict(env)
-        first = self.inner(then)
-        one = self.frame.env
-        self.frame.env = {**env, **{n: v for n, v in one.items() if n not in env and isinstance(v, str | list)}}
-        second = self.inner(orelse)
-        two = self.frame.env
-        merged = dict(env)
-        first_end, second_end = list(first), list(second)
-        for name in {**one, **two}:
-            a, b = one.get(name), two.get(name)
-            if a == b or a is None or b is None:
-                found = a if b is None else b
-            else:
-                found = self.joined(name, a, b, first_end, second_end)
-            assert found is not None
-            merged[name] = found
-        self.frame.env = merged
-        self.out.append(If(decided, tuple(first_end), tuple(second_end)))
+        sides: list[tuple[Block, dict[str, Value]]] = []
+        for body in (then, orelse):
+            self.frame.env, before = dict(env), self.out
+            try:
+                sides.append((self.inner(body), self.frame.env))
+            except DeadBranch:
+                self.out = before
+        if len(sides) < 2:
+            # Numba has seen that one side is never taken.
+            if not sides:
+                raise DeadBranch
+            self.out += sides[0][0]
+            self.frame.env = sides[0][1]
+            return
+        (first, one), (second, two) = sides
+        self.frame.env = {
+            name: _joined(name, one.get(name, two.get(name)), two.get(name, one.get(name))) for name in {**one, **two}
+        }
+        self.out.append(If(decided, first, second))
 
-    def joined(self, name: str, a: Value, b: Value, first: list[Statement], second: list[Statement]) -> Value:
-        """The value of a variable after two branches that give it different ones."""
-        if isinstance(a, str) and isinstance(b, str):
-            dtypes = [self.form.dtypes.get(one) or literal_dtype(one) for one in (a, b)]
-            wide = max(dtypes, key=lambda dtype: np.dtype(dtype).kind + dtype if dtype != "bool" else "")
-            target = self.fresh(self.frame.prefix + name, wide)
-            for side, value in ((first, a), (second, b)):
-                at = len(side) - 1 if side and isinstance(side[-1], Break) else len(side)
-                side.insert(at, Set(target, copied(value)))
-            return target
-        if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-            return [
-                self.joined(f"{name}_{k}", x, y, first, second) if x != y else x
-                for k, (x, y) in enumerate(zip(a, b, strict=True))
-            ]
-        return Unclear(f"`{name}` is a different array in each branch of an `if`")
+    def turns(self, body: Sequence[ast.stmt], taken: Callable[[], Block]) -> Block:
+        """The block of a loop that `taken` gives.
 
-    def forget(self, body: Sequence[ast.stmt]) -> None:
-        """Variables that hold arrays and are set in a loop have no known value at its start and after it."""
+        A variable that holds an array must hold the same one at the start of each turn. Whether it does, is seen at
+        the end of the first turn; if not, its value is not known at the start, nor after the loop.
+        """
+        frame, form = self.frame, self.form
+        env, numbers = dict(frame.env), dict(frame.numbers)
+        known = dict(form.dtypes), dict(form.ranks), dict(form.objects), form.count
+        rebound = {name for one in body for name in _rebound(one) if _holds_array(env.get(name))}
+        found = taken()
+        changed = [name for name in sorted(rebound) if frame.env.get(name) != env[name]]
+        if changed:
+            frame.env, frame.numbers = env, numbers
+            form.dtypes, form.ranks, form.objects, form.count = known
+            for name in changed:
+                frame.env[name] = Unclear(_OTHER.format(name))
+            found = taken()
         for one in body:
-            for node in ast.walk(one):
-                if isinstance(node, ast.Name) and _is_store(node):
-                    value = self.frame.env.get(node.id)
-                    if isinstance(value, View | Elementwise) and not _is_temporary(node.id):
-                        why = f"`{node.id}` stands for another array from turn to turn of a loop"
-                        self.frame.env[node.id] = Unclear(why)
+            for name in _rebound(one):
+                if _holds_array(frame.env.get(name)) and (name in changed or name not in env):
+                    frame.env[name] = Unclear(_OTHER.format(name))
+        return found
 
     def loop(self, statement: ast.For) -> None:
         """Take a `for` loop apart."""
-        over, target = statement.iter, statement.target
+        over, target, body = statement.iter, statement.target, statement.body
         function = self.object(over.func) if isinstance(over, ast.Call) else None
         parallel = function is not None and getattr(function, "__name__", "") == "prange"
         count, item = self.sequence(over)
-        self.forget(statement.body)
-        turn = self.fresh(f"{self.frame.prefix}{target.id}_turn" if isinstance(target, ast.Name) else "turn", "int64")
-        before, self.out = self.out, []
-        value = item(turn)
-        if isinstance(target, ast.Name) and value == turn and not self.is_assigned(statement.body, target.id):
-            self.form.dtypes.pop(turn)
-            known = self.frame.env.get(target.id)
-            turn = (
-                known
-                if isinstance(known, str) and known in self.form.dtypes
-                else self.fresh(self.frame.prefix + target.id, "int64")
-            )
-            self.frame.env[target.id] = turn
-        else:
-            self.assign_item(target, value)
-        self.block(statement.body)
-        body, self.out = tuple(self.out), before
-        self.out.append(For(turn, count, body, parallel))
-        self.forget(statement.body)
+        made: list[str] = []
+
+        def taken() -> Block:
+            name = target.id if isinstance(target, ast.Name) else "item"
+            turn = self.fresh(f"{self.frame.prefix}{name}_turn", "int64")
+            before, self.out = self.out, []
+            value = item(turn)
+            if isinstance(target, ast.Name) and value == turn and not self.is_assigned(body, name):
+                self.form.dtypes.pop(turn)
+                numbers = self.frame.numbers
+                if name not in numbers:
+                    numbers[name] = self.fresh(self.frame.prefix + name, "int64")
+                self.frame.env[name] = turn = numbers[name]
+            else:
+                self.assign_item(target, value)
+            self.block(body)
+            found, self.out = tuple(self.out), before
+            made[:] = [turn]
+            return found
+
+        found = self.turns([ast.Assign([target], over), *body], taken)
+        self.out.append(For(made[0], count, found, parallel))
 
     def is_assigned(self, body: Sequence[ast.stmt], name: str) -> bool:
         """Whether statements give a variable another value."""
@@ -452,9 +474,29 @@ class _Reader(Expressions):
         return count, lambda turn: Op("", (start, turn, step), "{0} + {1} * {2}")
 
 
+def _rebound(statement: ast.stmt) -> set[str]:
+    """The variables to which a statement gives another value; `x += y` leaves an array the same."""
+    found = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _is_store(n)}
+    augmented = [n.target for n in ast.walk(statement) if isinstance(n, ast.AugAssign)]
+    plain = [n.target for n in ast.walk(statement) if isinstance(n, ast.For)]
+    plain += [target for n in ast.walk(statement) if isinstance(n, ast.Assign) for target in n.targets]
+    kept = {n.id for target in plain for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return found - {one.id for one in augmented if isinstance(one, ast.Name) and one.id not in kept}
+
+
+def _holds_array(value: Value | None) -> bool:
+    """Whether a variable's value is an array, or has one in it."""
+    return isinstance(value, View | Elementwise) or (isinstance(value, list) and any(map(_holds_array, value)))
+
+
 def _is_store(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _is_temporary(name: str) -> bool:
-    return name.startswith("t_") and name[2:].isdigit()
+def _joined(name: str, one: Value | None, other: Value | None) -> Value:
+    """The value of a variable after two branches."""
+    if one == other and one is not None:
+        return one
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return [_joined(name, a, b) for a, b in zip(one, other, strict=True)]
+    return Unclear(f"`{name}` is not the same in both branches of an `if`")

@@ -8,6 +8,7 @@ forward rule: the Hessian of a result is symmetric.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -48,7 +49,7 @@ class Specialization:
     def __init__(
         self, function: Any, examples: dict[str, Any], left_out: Sequence[str], constant: Sequence[str], check: str
     ) -> None:
-        self.function = python_function(function) if interpret() else function
+        self.function: Any = python_function(function) if interpret() else function
         self.form: ScalarForm = scalar_form(function, examples)
         self.statics = {name: value for name, value in examples.items() if name not in self.form.parameters}
         self.order = list(examples)
@@ -80,7 +81,7 @@ class Specialization:
         return [output for output in self.outputs if self.dtype_of(output).kind == "f"]
 
     @computed_once
-    def _extents(self) -> tuple[list[str | int], Any, set[str]]:
+    def _extents(self) -> tuple[list[int], Any, set[str]]:
         views = [k for k in self.outputs if isinstance(k, int) and isinstance(self.form.results[k], View)]
         atoms = [one for k in views for one in self.form.results[k].extents]
         derived, read = extents_kernel(self.form, atoms)
@@ -106,6 +107,12 @@ class Specialization:
                     raise ArgumentError(message)
                 given.append(np.zeros(shapes[name], dtype) if value is None else value)
             else:
+                if name not in values and re.search(rf"\b{name}\b", derived.text.partition("\n")[2]):
+                    message = (
+                        f"{self.form.name}() returns an array whose shape depends on `{name}`, which is not known "
+                        "while it is recorded. Pass a plain integer, or let the kernel write to an argument."
+                    )
+                    raise ArgumentError(message)
                 given.append(dtype.type(values.get(name, 0)))
         lengths = iter(derived.function(*given))
         return {k: tuple([max(0, int(next(lengths))) for _ in self.form.results[k].extents]) for k in views}
@@ -171,6 +178,31 @@ class Specialization:
         for name, value in zip(adjoint.numbers, found or (), strict=True):
             gradients[name][...] = value
 
+    def run_forward(
+        self, moved: Sequence[str], given: dict[str, Any], tangents: dict[str, Any], results: dict[str | int, Any]
+    ) -> None:
+        """Write the tangents of the results of floats."""
+        form = self.form
+        forward = self.forward(moved)
+        moves: list[Any] = []
+        for name in forward.moving:
+            if name not in form.ranks:
+                moves.append(_plain(np.asarray(tangents[name])))
+            elif name in results:
+                results[name][...] = tangents.get(name, 0)
+                moves.append(results[name])
+            else:
+                moves.append(tangents[name] if name in tangents else np.zeros(given[name].shape, given[name].dtype))
+        values = dict(given)
+        for name in form.written:
+            values[name] = given[name].copy()
+            if name in results and name not in forward.moving:
+                results[name][...] = 0
+        numbers = iter(forward.derived.function(*[values[name] for name in form.parameters], *moves) or ())
+        for output, result in results.items():
+            if isinstance(output, int):
+                result[...] = next(numbers)
+
     def bars(
         self, adjoint: Adjoint, given: dict[str, Any], cotangents: dict[str | int, Any], gradients: dict[str, Any]
     ) -> list[np.ndarray]:
@@ -188,7 +220,7 @@ class Specialization:
         return found
 
     @computed_once
-    def primitive(self) -> Primitive:
+    def primitive(self) -> DerivedPrimitive:
         """The kernel as a primitive."""
         return DerivedPrimitive(self)
 
@@ -377,24 +409,8 @@ class ForwardRule(_RulePrimitive):
         results = dict(zip(spec.float_outputs, arrays[ends:], strict=True))
         for name in spec.left_out:
             given[name] = np.zeros(results[name].shape, form.dtypes[name])
-        forward = spec.forward(self.moved)
-        moves: list[Any] = []
-        for name in forward.moving:
-            if name not in form.ranks:
-                moves.append(_plain(tangents[name]))
-            elif name in results:
-                results[name][...] = tangents.get(name, 0)
-                moves.append(results[name])
-            else:
-                moves.append(tangents[name] if name in tangents else np.zeros(given[name].shape, given[name].dtype))
-        for name in form.written:
-            given[name] = given[name].copy()
-            if name in results and name not in forward.moving:
-                results[name][...] = 0
-        numbers = iter(forward.derived.function(*[given[name] for name in form.parameters], *moves) or ())
-        for output, result in results.items():
-            if isinstance(output, int):
-                result[...] = next(numbers)
+        spec.check.before_forward(self.moved, given, {o: result.shape for o, result in results.items()})
+        spec.run_forward(self.moved, given, tangents, results)
 
     def cotangents(
         self,

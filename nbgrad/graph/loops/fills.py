@@ -446,8 +446,8 @@ def _rebuilt(loop: Node, items: Sequence[Node], found: Mapping[int, _Filled]) ->
     following, given = after[: len(carried)], dict(zip(results, after[len(carried) :], strict=True))
     read = set(topological(after))
     scanned, constants = ([one for one in group if one[0] in read] for group in (scanned, constants))
-    groups = [[inside for inside, *_ in group] for group in (carried, scanned, constants)]
-    new = Body(*groups, following, list(given.values()), body.again)
+    inside = [[one for one, *_ in group] for group in (carried, scanned, constants)]
+    new = Body(inside[0], inside[1], inside[2], following, list(given.values()), body.again)
     inputs = tuple([outside for group in (carried, scanned, constants) for _, outside, *_ in group])
     made = make("loop", inputs, (new, turns, False))
 
