@@ -112,6 +112,7 @@ def check_values(parts: Sequence[dict[str, Any]], new: int, kept: int) -> None:
         patch.setattr(ir, "OFTEN", 15)
         patch.setattr(window, "FIRST", new)
         patch.setattr(window, "MOST", 4 * new)
+        patch.setattr(window, "MOST_HELD", 3 * new)
         for module in (growth, rolling):
             patch.setattr(module, "MOST_KEPT", kept)
         with recording(arguments, rolls=strides_of) as trace:

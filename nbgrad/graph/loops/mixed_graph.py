@@ -24,16 +24,13 @@ from .loop_body import ITEM, like, make_loop
 from .mixed_turns import Branch, Mixture, branches, numbers_at, operands_at
 from .registers import Read, Register, registers_of
 from .repetition import CONSTANT, Recording
-from .scanned_parts import Origin, Varied, part_of
+from .scanned_parts import MOST_GATHERED, Origin, Varied, part_of
 from .turn_graph import MOST_KEPT, TurnGraph
 
 MOST_OPERATIONS = 1500
 """Operations on elements in a turn, of all branches together, that cost less than what they save."""
 MOST_TIMES = 3
 """How many times the operations of a usual turn they may be otherwise."""
-
-Asked = tuple[int, int]
-"""A value of the mixture: the number of the branch, and the position among the operations."""
 
 
 class MixedGraph:
@@ -50,7 +47,7 @@ class MixedGraph:
             self._turn_of[positions] = branch.turns[:, None]
         self.scanned: list[tuple[Node, Node]] = []
         self._bodies: list[_BranchGraph] = []
-        self._flags: dict[int, Node] = {}
+        self._flags: dict[bytes, Node] = {}
         self._chains: dict[Register, list[Node]] = {}
         self._starts: dict[Register, list[Node]] = {}
         self._kept: dict[Register, Node] = {}
@@ -140,7 +137,7 @@ class MixedGraph:
         """Whether a turn is one of some; None if all are."""
         if len(turns) == self.mixture.turns:
             return None
-        key = hash(turns.tobytes())
+        key = turns.tobytes()
         if key not in self._flags:
             values = np.zeros(self.mixture.turns, bool)
             values[turns] = True
@@ -173,25 +170,20 @@ class MixedGraph:
     def values(self, positions: Sequence[int]) -> list[Node] | None:
         """Parts of what the loop gives for the values of operations; None if arrays of all turns would be too large."""
         places = [self.place_of(position) for position in positions]
-        last: dict[tuple[int, int], int] = {}
         every: dict[tuple[int, int], Node] = {}
         for number, place, which in places:
-            if which == len(self.branches[number].turns) - 1:
-                last.setdefault((number, place), len(last))
-            else:
-                every[number, place] = self._bodies[number].body[place]
-        for key in [key for key in last if key in every and every[key].dtype.kind != "O"]:
-            del last[key]
-        if any(n.dtype.kind == "O" for n in every.values()):
-            return None
+            node = self._bodies[number].body[place]
+            if node.dtype.kind == "O":
+                return None
+            if which < len(self.branches[number].turns) - 1:
+                every[number, place] = node
+        last = {(number, place) for number, place, _ in places}.difference(every)
         if sum(n.size * n.dtype.itemsize for n in every.values()) * self.mixture.turns > MOST_KEPT:
             return None
         carried = self._carried()
         at_end: dict[tuple[int, int], int] = {}
-        for number, place in last:
+        for number, place in sorted(last):
             node, branch = self._bodies[number].body[place], self.branches[number]
-            if node.dtype.kind == "O":
-                return None
             inside = like(node)
             at_end[number, place] = len(carried)
             carried.append((inside, zeros(node.shape, node.dtype), _chosen(self.flag(branch.turns), node, inside)))
@@ -255,6 +247,8 @@ def _is_safe(node: Node) -> bool:
     """Whether a node can be computed of any values."""
     if node.primitive.kind == "special":
         return node.name == "matmul"
+    if node.name == "power":
+        return node.dtype.kind in "fc"
     return node.name not in ("gather", "custom")
 
 
@@ -355,14 +349,17 @@ class _BranchGraph(TurnGraph):
 
     def _scan(self, whole: Node, origin: Origin, pieces: Any) -> Node:
         turns = self._whole.mixture.turns
+        rows = self._which
         if len(self._branch.turns) < turns:
             of_turn = np.zeros(turns, np.int64)
             of_turn[self._branch.turns] = np.arange(len(self._branch.turns))
-            whole = _rows(whole, of_turn if self._which is None else self._which[of_turn])
-        elif self._which is not None:
-            whole = _rows(whole, self._which)
+            rows = of_turn if rows is None else rows[of_turn]
+        if rows is not None:
+            if len(rows) * whole.size > MOST_GATHERED * whole.shape[0]:
+                raise _NoOperandError
+            whole = _rows(whole, rows)
         return self._whole.scan(whole)
 
 
 class _NoOperandError(Exception):
-    """What a turn keeps is not always the same kind of value."""
+    """An operand is not always the same kind of value, or too large to be copied for each turn."""

@@ -27,12 +27,15 @@ LEAST_TIMES = 3
 """A turn that comes more rarely is no kind: it stays written out."""
 MOST_MARKS = 4
 """Labels at which turns begin."""
-MOST_TRIED = 40
+MOST_TRIED = 24
 """Labels that are tried as marks."""
 MOST_SEARCHED = 1 << 14
 """Operations among which marks are looked for."""
 MOST_WAYS = 8
-"""Ways to cut a recording into turns that are tried."""
+MOST_IMPROVED = 3
+"""Ways to cut a recording into turns that are tried, and of these such as have several marks."""
+PIECE = 8
+"""Operations of a piece that comes several times."""
 OF_TURN = 8
 """The operations that a turn costs beside its own."""
 LENGTHS = (1, 2, 4)
@@ -43,28 +46,21 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
 
 
-@dataclass
+@dataclass(eq=False)
 class Branch:
-    """Operations that turns of some `kinds` have in common: those of a turn from the `first` to before the `after`-th.
+    """Operations that turns of some kinds have in common: those of a turn from the `first` to before the `after`-th.
 
     `turns` are the numbers of these turns, `starts` the positions of the branch's operations in them.
     """
 
     first: int
     after: int
-    kinds: list[int]
     parent: Branch | None
     turns: np.ndarray
     starts: np.ndarray
 
-    def includes(self, other: Branch | None) -> bool:
-        """Whether turns of another branch go through this one."""
-        while other is not None and other is not self:
-            other = other.parent
-        return other is self
 
-
-@dataclass
+@dataclass(eq=False)
 class Mixture:
     """Turns that begin at `begins`, of the kinds `kind_of`."""
 
@@ -175,16 +171,25 @@ class _Marks:
 
     def ways(self) -> Iterator[list[_Step]]:
         """Steps to cuts that cost much less than all operations; see `_cost`."""
+        if not self._repeats():
+            return
         tried = self._candidates()
         costs = [self._cost(cuts) for cuts, _ in tried]
         seen: set[bytes] = set()
-        for first in np.argsort(costs, kind="stable")[:MOST_WAYS].tolist():
+        for number, first in enumerate(np.argsort(costs, kind="stable")[:MOST_WAYS].tolist()):
             cuts, step = tried[first]
-            better, cost, steps = self._improved(cuts, costs[first], tried)
-            for one, its_cost, more in ((better, cost, steps), (cuts, costs[first], [])):
+            found = [(cuts, costs[first], list[_Step]())]
+            if number < MOST_IMPROVED:
+                found.insert(0, self._improved(cuts, costs[first], tried))
+            for one, its_cost, more in found:
                 if its_cost < 0.5 * (self.after - self.first) and one.tobytes() not in seen:
                     seen.add(one.tobytes())
                     yield [step, *more]
+
+    def _repeats(self) -> bool:
+        """Whether most pieces of a few operations come several times: otherwise there are no kinds of turns."""
+        begins = np.arange(self.first, self.after - PIECE)
+        return len(np.unique(self._hashes.of(begins, begins + PIECE))) * LEAST_TIMES < len(begins)
 
     def _improved(
         self, cuts: np.ndarray, cost: float, tried: Sequence[tuple[np.ndarray, _Step]]
@@ -290,12 +295,13 @@ def _turned_back(recording: Recording, cuts: np.ndarray) -> np.ndarray:
 
 def _split(recording: Recording, cuts: np.ndarray, kinds: np.ndarray) -> np.ndarray:
     """Kinds of turns that have the same labels, and operands of the same turn in the same places."""
-    which = np.full(len(kinds), -1)
+    which, lengths = np.full(len(kinds), -1), np.diff(cuts)
     counts: list[int] = []
     for kind in range(int(kinds.max(initial=-1)) + 1):
         left = np.flatnonzero(kinds == kind)
+        left = left[lengths[left] == lengths[left[:1]]]
         while len(left):
-            rows = _pattern(recording, cuts[left], int(cuts[left[0] + 1] - cuts[left[0]]))
+            rows = _pattern(recording, cuts[left], int(lengths[left[0]]))
             same = (rows == rows[0]).all(1)
             which[left[same]] = len(counts)
             counts.append(int(same.sum()))
@@ -344,7 +350,7 @@ def branches(recording: Recording, mixture: Mixture) -> list[Branch]:
             after += 1
         if after > first:
             turns = np.flatnonzero(np.isin(mixture.kind_of, kinds))
-            parent = Branch(first, after, kinds, parent, turns, mixture.begins[turns] + first)
+            parent = Branch(first, after, parent, turns, mixture.begins[turns] + first)
             found.append(parent)
         ways: dict[Any, list[int]] = {}
         for kind in kinds:

@@ -123,8 +123,9 @@ def registers_of(reads: Sequence[Read], branches: Sequence[Branch], mixture: Mix
             break
         kept += [_kept(read, mixture.turns) for read, own in left if (read, own) not in still]
         left = still
+    of_all: dict[frozenset[int], Register] = {}
     for read, own in left:
-        register = places.register(own)
+        register = of_all.setdefault(own, places.register(own))
         if not keeps_all or register.numbers(read) is None:
             return None
         register.all = True

@@ -94,8 +94,10 @@ def _free(taken: np.ndarray, start: int, period: int, end: int) -> tuple[int, in
     return start, end
 
 
-def lengths_differ(recording: Recording, found: Sequence[Stretch]) -> bool:
-    """Whether stretches that are whole do the same in different numbers of turns."""
+def may_be_mixed(recording: Recording, found: Sequence[Stretch]) -> bool:
+    """Whether stretches that are whole do the same in different numbers of turns, but are too few to tell kinds."""
+    if _left(recording, found, 0, len(recording.nodes)) > 2 * _least_left(found):
+        return False
     turns: dict[bytes, int] = {}
     for stretch in found:
         if stretch.end + stretch.period <= len(recording.nodes):
@@ -107,18 +109,18 @@ def lengths_differ(recording: Recording, found: Sequence[Stretch]) -> bool:
 
 def mixed_in(recording: Recording, found: Sequence[Stretch]) -> list[MixedGraph]:
     """Loops of turns of several kinds, where `found` stretches of turns that are alike leave much more."""
-    if _left(recording, found, 0, len(recording.nodes)) < LEAST_NODES:
+    if _left(recording, found, 0, len(recording.nodes)) < _least_left(found):
         return []
     ways: list[list[Mixture]] = []
     for way in mixtures(recording):
         ways.append([one for one in way if _says_more(recording, found, one)])
-        graphs = [MixedGraph.of(recording, one, keeps_all=False) for one in ways[-1]]
-        if any(graphs):
-            return [graph for graph in graphs if graph is not None]
+        graphs = list(filter(None, [MixedGraph.of(recording, one, keeps_all=False) for one in ways[-1]]))
+        if graphs:
+            return graphs
     for way in ways:
-        graphs = [MixedGraph.of(recording, one, keeps_all=True) for one in way]
-        if any(graphs):
-            return [graph for graph in graphs if graph is not None]
+        graphs = list(filter(None, [MixedGraph.of(recording, one, keeps_all=True) for one in way]))
+        if graphs:
+            return graphs
     return []
 
 
@@ -152,6 +154,11 @@ def _contract_mixed(recording: Recording, graph: MixedGraph, needed: np.ndarray,
     return True
 
 
+def _least_left(found: Sequence[Stretch]) -> int:
+    """The least number of operations that stretches must leave for turns of several kinds to leave much less."""
+    return max(LEAST_NODES, MUCH_MORE * max([stretch.period for stretch in found], default=0))
+
+
 def _left(recording: Recording, found: Sequence[Stretch], start: int, end: int) -> int:
     """The operations of a part of a recording that are left to be said: one turn of each stretch, and all others.
 
@@ -162,12 +169,13 @@ def _left(recording: Recording, found: Sequence[Stretch], start: int, end: int) 
     at = start
     labels = recording.labels
     for stretch in found:
-        if start <= stretch.start and stretch.end <= end:
-            tokens += labels[at : stretch.start].tolist()
+        begin, after = max(start, stretch.start), min(end, stretch.end)
+        if after - begin >= stretch.period:
+            tokens += labels[at:begin].tolist()
             body = labels[stretch.start : stretch.start + stretch.period].tobytes()
             tokens.append(-1 - hash((body, stretch.turns)) % (1 << 40))
             bodies[body] = stretch.period
-            at = stretch.end
+            at = after
     tokens += labels[at:end].tolist()
     return sum(bodies.values()) + length_said(np.array(tokens, np.int64))
 

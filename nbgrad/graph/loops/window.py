@@ -22,7 +22,7 @@ from .growth import Growing
 from .in_place import Settle, references
 from .mixed_turns import Mixture
 from .repetition import BROADCAST, INPUT, LEAST_NODES, LEAST_TURNS, Recording, is_source
-from .rolling import MOST_PASSES, contract, contract_mixed, lengths_differ, mixed_in, roll, stretches_in
+from .rolling import MOST_PASSES, contract, contract_mixed, may_be_mixed, mixed_in, roll, stretches_in
 
 FIRST = 4096
 """New nodes that are looked at."""
@@ -181,20 +181,19 @@ class Window:
         used = _in_use(new, self._known.values)
         recording = Recording.of(new, ())
         found = stretches_in(recording)
-        mixed = mixed_in(recording, found)
-        self.waits = (mixed or lengths_differ(recording, found)) and (at_end or len(new) < MOST_HELD)
-        if self.waits:
-            return False
         fresh: list[Node] = []
-        if mixed:
-            token = RECORDED.set(fresh)
-            try:
-                rolled = contract_mixed(recording, mixed, used, self._settle)
-            finally:
-                RECORDED.reset(token)
-            if rolled:
-                new[:] = _left([*used, *_outside(new, rolled)], {*new, *fresh})
-                return True
+        token = RECORDED.set(fresh)
+        try:
+            mixed = mixed_in(recording, found)
+            self.waits = (bool(mixed) or may_be_mixed(recording, found)) and (at_end or len(new) < MOST_HELD)
+            if self.waits:
+                return False
+            rolled = contract_mixed(recording, mixed, used, self._settle)
+        finally:
+            RECORDED.reset(token)
+        if rolled:
+            new[:] = _left([*used, *_outside(new, rolled)], {*new, *fresh})
+            return True
         goes_on: Stretch | None = None
         chosen: list[Stretch] = []
         for stretch in found:
