@@ -18,6 +18,10 @@ U, P = np.array([0.3, 0.8, -0.5]), np.array([0.9, 0.4, 1.1])
 SEEN, NOISE = RNG.normal(size=(300, 3)), RNG.normal(size=(300, 3))
 Program = Callable[[Any, Any], Any]
 PROGRAMS: dict[str, tuple[Program, list[tuple[int, int]]]] = {}
+BY_VALUE: set[str] = set()
+"""Programs in which Python decides by values: `vmap` refuses them."""
+SIDES, LENGTHS = RNG.random(size=(300, 2)) < 0.4, RNG.integers(0, 6, size=300)
+"""Which side a turn takes, and how many turns a loop in it has: without any order."""
 
 
 CARRIED: dict[str, int] = {}
@@ -454,3 +458,131 @@ def filled_in_a_ring(u: Any, p: Any) -> Any:
     for k in range(100):
         x[k % 10] = np.sin(x[(k + 1) % 10]) * p[0] + u[1]
     return x
+
+
+# ----- Turns of several kinds -----
+
+
+@program((275, 45))
+def triangular(u: Any, p: Any) -> Any:
+    """Inner loops of 0, 1, 2... turns, a sum that begins anew, numbers of the inner and of the outer turn."""
+    total = 0.0
+    for k in range(24):
+        inner = 0.0
+        for j in range(k):
+            inner = inner * 0.5 + np.cos(inner * p[0] + 0.1 * k) * u[j % 3]
+        total = total + np.sin(inner) * p[1]
+    return total * u
+
+
+@program((323, 55))
+def to_the_end(u: Any, p: Any) -> Any:
+    """Inner loops of ever fewer turns, which read a value of the outer loop."""
+    for k in range(24):
+        v = u
+        for j in range(k, 24):
+            v = v * 0.9 + np.sin(u * 0.1 + v) * SEEN[j]
+        u = 0.8 * u + v * p
+    return u
+
+
+@program((275, 45))
+def substituted(u: Any, p: Any) -> Any:
+    """Forward substitution, with scalars in a list."""
+    x: list[Any] = []
+    for k in range(24):
+        left = u[k % 3]
+        for j in range(k):
+            left = left - SEEN[k, j % 3] * 0.1 * x[j] * p[2]
+        x.append(left / (2 + SEEN[k, 0] ** 2))
+    return np.stack(x)
+
+
+@program((341, 55))
+def looked_up(u: Any, p: Any) -> Any:
+    """Inner loops of any number of turns, and a value of half the turns ago."""
+    total, rows = 0.0, list[Any]()
+    for k in range(60):
+        for _ in range(int(LENGTHS[k])):
+            u = np.tanh(u * p) + 0.1 * SEEN[k]
+        rows.append(u[0] * u[1])
+        total = total + rows[k // 2] * u[2]
+    return total
+
+
+@program((148, 45))
+def irregular(u: Any, p: Any) -> Any:
+    """A branch without any order, another one after it in some turns, and values that only some turns give."""
+    kept: list[Any] = []
+    v = u
+    for k in range(150):
+        if SIDES[k, 0]:
+            u = u + 0.1 * np.sin(v)
+            v = v * 0.99
+        else:
+            v = np.cos(u) * p * 0.5 + SEEN[k]
+            kept.append(v[0])
+        u = u * 0.999
+    return sum(kept) * u + v
+
+
+@program((99, 65))
+def complex_kinds(u: Any, p: Any) -> Any:
+    z = u + 1j * p
+    for k in range(100):
+        z = z * (0.9 + 0.1j) + 0.01
+        if SIDES[k, 1]:
+            z = z * z.conj() * 0.5 + 0.1j * z
+    return z.real * z.imag
+
+
+def by_value(function: Program) -> Program:
+    BY_VALUE.add(function.__name__)
+    return function
+
+
+@by_value
+@program((145, 45))
+def newton(u: Any, p: Any) -> Any:
+    """Newton's iteration in each time step, as many turns as it needs."""
+    x = u[0]
+    for k in range(40):
+        h, y = 0.05 * (1 + k % 5), x
+        while True:
+            rest = y - x + h * (np.sin(y) + p[0] * y**3 - NOISE[k, 0])
+            step = rest / (1 + h * (np.cos(y) + 3 * p[0] * y * y))
+            y = y - step
+            if abs(step) < 1e-10:
+                break
+        x = y
+    return x * u
+
+
+@by_value
+@program((99, 30))
+def bouncing(u: Any, p: Any) -> Any:
+    height, speed = u[0] + 1.0, p[1]
+    for k in range(100):
+        speed = speed - 0.981 * (1 + 0.1 * np.sin(0.1 * k))
+        height = height + 0.1 * speed
+        if height < 0:
+            height = -0.95 * height
+            speed = -0.95 * speed + 0.3 * u[1]
+    return height * speed * u
+
+
+@by_value
+@program((64, 30))
+def adaptive(u: Any, p: Any) -> Any:
+    """Steps that are refused, and numbers that Python computes from them."""
+    t, h, y = 0.0, 0.3, u
+    for _ in range(100):
+        first = -p * y + np.sin(3 * t)
+        second = -p * (y + h * first) + np.sin(3 * (t + h))
+        error = np.max(np.abs(h * (second - first)))
+        if error < 1e-2:
+            t, y = t + h, y + h * (first + second) / 2
+            h = h * 1.3
+        else:
+            h = h * 0.6
+    return y

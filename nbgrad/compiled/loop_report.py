@@ -73,6 +73,11 @@ def _turns(size: int, loops: Sequence[NotedLoop]) -> str:
     turns = sorted({loop.turns for loop in loops})
     many = f"{turns[0]:,}" if len(turns) == 1 else f"{turns[0]:,} to {turns[-1]:,}"
     times = f", {len(loops):,} times" if len(loops) > 1 else ""
+    one = loops[0]
+    if one.kinds > 1:
+        sizes = f"{one.least:,} operations" if one.least == one.most else f"{one.least:,} to {one.most:,} operations"
+        return f"{many} turns of {one.kinds} kinds, {sizes}{times}"
+    size = one.most or size
     return f"{many} turns of {size:,} operation{'s' if size != 1 else ''}{times}"
 
 

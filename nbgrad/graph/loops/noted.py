@@ -14,12 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import pairwise
 from types import CodeType, FrameType
 from typing import Any
 
 from ...errors import is_installed, is_internal
 from ..ir import Node
 from .alignment import Stretch
+from .mixed_turns import Mixture
 from .repetition import SLICE, Recording, atom_key, fixed_part, is_source
 
 MOST_NOTED = 2_000_000
@@ -39,14 +41,18 @@ class Place:
 class NotedLoop:
     """Operations from `start` to `end` of the notes became a loop; its second turn begins at `second`.
 
-    If it `moves`, elements are only moved, those of all turns at once.
+    If it `moves`, elements are only moved, those of all turns at once. If its turns are of several `kinds`, `second` is
+    its end, and turns have from `least` to `most` operations.
     """
 
     start: int
     second: int
     end: int
     turns: int
-    moves: bool
+    moves: bool = False
+    kinds: int = 1
+    least: int = 0
+    most: int = 0
 
 
 class Notes:
@@ -119,6 +125,18 @@ class Notes:
             loop = NotedLoop(start, second, end, stretch.turns, growing is None)
             self.loops.append(loop)
             self._growing[id(growing)] = loop
+
+    def mix(self, recording: Recording, mixture: Mixture) -> None:
+        """Turns of several kinds have become a loop."""
+        nodes = recording.nodes
+        begins = [bisect_left(self.serials, nodes[k].serial) for k in mixture.begins.tolist()]
+        end = bisect_right(self.serials, nodes[mixture.end - 1].serial)
+        if begins[0] < end:
+            sizes = [b - a for a, b in pairwise([*begins, end])]
+            kinds = len(set(mixture.kind_of.tolist()))
+            self.loops.append(
+                NotedLoop(begins[0], end, end, mixture.turns, kinds=kinds, least=min(sizes), most=max(sizes))
+            )
 
     def grow(self, growing: object, last: Node, turns: int) -> None:
         """More turns up to a node belong to a loop."""

@@ -191,6 +191,19 @@ def _periods(labels: np.ndarray) -> list[int]:
     return sorted(sorted(seen, key=lambda period: -seen[period])[:MOST_PERIODS])
 
 
+def length_said(labels: np.ndarray) -> int:
+    """The length of a sequence of labels and of loops (negative), in which loops around loops are said once."""
+    left = np.ones(len(labels), bool)
+    for period in _periods(labels):
+        apart = np.flatnonzero(labels[:-period] != labels[period:])
+        edges = np.concatenate([[-1], apart, [len(labels) - period]])
+        for k in np.flatnonzero(np.diff(edges) - 1 >= (LEAST_TURNS - 1) * period):
+            second, end = edges[k] + 1 + period, edges[k + 1] + period
+            if (labels[second : second + period] < 0).any():
+                left[second:end] = False
+    return int(left.sum())
+
+
 def best_start(recording: Recording, start: int, period: int, end: int) -> int:
     """Where turns shall begin: the place at which the fewest values are passed from one turn to the next.
 

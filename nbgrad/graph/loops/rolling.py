@@ -25,12 +25,16 @@ from .fills import fill
 from .growth import Growing, items_of
 from .in_place import Settle, become, put_before, settled
 from .loop_body import LoopNodes
+from .mixed_graph import MixedGraph
+from .mixed_turns import Mixture, mixtures
 from .noted import current_notes
-from .repetition import LEAST_NODES, Recording, best_start, repetitions
+from .repetition import LEAST_NODES, LEAST_TURNS, Recording, best_start, length_said, repetitions
 from .scanned_parts import FEW_PIECES, joined, part_of
 from .turn_graph import MOST_KEPT, TurnGraph
 
 MOST_PASSES = 4
+MUCH_MORE = 4
+"""How many times fewer operations turns of several kinds must have than what else is left of them."""
 ALIAS, CONCATENATE = PRIMITIVES["alias"], PRIMITIVES["concatenate"]
 
 
@@ -61,6 +65,8 @@ def _pass(recording: Recording, outputs: Sequence[Node], settle: Settle) -> bool
     if len(recording.nodes) < LEAST_NODES:
         return False
     found = stretches_in(recording)
+    if contract_mixed(recording, mixed_in(recording, found), outputs, settle):
+        return True
     return contract(recording, found, outputs, settle) is not None if found else False
 
 
@@ -68,14 +74,111 @@ def stretches_in(recording: Recording) -> list[Stretch]:
     """Stretches of a recording that can be loops, in their order; they do not overlap."""
     taken = np.zeros(len(recording.nodes), bool)
     found: list[Stretch] = []
-    for start, period, end in repetitions(recording):
-        if taken[start:end].any():
+    for first, period, after in repetitions(recording):
+        start, end = _free(taken, first, period, after)
+        if end - start < max(LEAST_TURNS * period, LEAST_NODES) or taken[start:end].any():
             continue
         begin = best_start(recording, start, period, end)
         for stretch in stretches(recording, begin, period, (end - begin) // period):
             taken[stretch.start : stretch.end] = True
             found.append(stretch)
     return sorted(found, key=lambda one: one.start)
+
+
+def _free(taken: np.ndarray, start: int, period: int, end: int) -> tuple[int, int]:
+    """A repetition without the few operations at its ends that are those of another loop, too."""
+    head, tail = taken[start : start + period], taken[end - period : end]
+    if head.any():
+        start += int(np.flatnonzero(head)[-1]) + 1
+    if tail.any():
+        end -= period - int(tail.argmax())
+    return start, end
+
+
+def may_be_mixed(recording: Recording, found: Sequence[Stretch]) -> bool:
+    """Whether stretches that are whole do the same in different numbers of turns, but are too few to tell kinds."""
+    if _left(recording, found, 0, len(recording.nodes)) > 2 * _least_left(found):
+        return False
+    turns: dict[bytes, int] = {}
+    for stretch in found:
+        if stretch.end + stretch.period <= len(recording.nodes):
+            labels = np.sort(recording.labels[stretch.start : stretch.start + stretch.period])
+            if turns.setdefault(labels.tobytes(), stretch.turns) != stretch.turns:
+                return True
+    return False
+
+
+def mixed_in(recording: Recording, found: Sequence[Stretch]) -> list[MixedGraph]:
+    """Loops of turns of several kinds, where `found` stretches of turns that are alike leave much more."""
+    if _left(recording, found, 0, len(recording.nodes)) < _least_left(found):
+        return []
+    ways: list[list[Mixture]] = []
+    for way in mixtures(recording):
+        ways.append([one for one in way if _says_more(recording, found, one)])
+        graphs = list(filter(None, [MixedGraph.of(recording, one, keeps_all=False) for one in ways[-1]]))
+        if graphs:
+            return graphs
+    for way in ways:
+        graphs = list(filter(None, [MixedGraph.of(recording, one, keeps_all=True) for one in way]))
+        if graphs:
+            return graphs
+    return []
+
+
+def _says_more(recording: Recording, found: Sequence[Stretch], mixture: Mixture) -> bool:
+    """Whether stretches leave much more to be said than turns of several kinds."""
+    left = _left(recording, found, mixture.start, mixture.end)
+    return left > max(LEAST_NODES, MUCH_MORE * mixture.operations(recording))
+
+
+def contract_mixed(
+    recording: Recording, graphs: Sequence[MixedGraph], outputs: Sequence[Node], settle: Settle
+) -> list[Mixture]:
+    """Put loops in place of turns of several kinds; those for which it was possible."""
+    needed = _needed(recording, outputs, [graph.mixture for graph in graphs])
+    return [graph.mixture for graph in graphs if _contract_mixed(recording, graph, needed, settle)]
+
+
+def _contract_mixed(recording: Recording, graph: MixedGraph, needed: np.ndarray, settle: Settle) -> bool:
+    mixture = graph.mixture
+    positions = (mixture.start + np.flatnonzero(needed[mixture.start : mixture.end])).tolist()
+    values = graph.values(positions)
+    if values is None:
+        return False
+    nodes = [recording.nodes[k] for k in positions]
+    settled(nodes, settle)
+    put_before(values, recording.nodes[mixture.start].serial)
+    become(nodes, values)
+    notes = current_notes()
+    if notes is not None:
+        notes.mix(recording, mixture)
+    return True
+
+
+def _least_left(found: Sequence[Stretch]) -> int:
+    """The least number of operations that stretches must leave for turns of several kinds to leave much less."""
+    return max(LEAST_NODES, MUCH_MORE * max([stretch.period for stretch in found], default=0))
+
+
+def _left(recording: Recording, found: Sequence[Stretch], start: int, end: int) -> int:
+    """The operations of a part of a recording that are left to be said: one turn of each stretch, and all others.
+
+    Where the same stretches come again and again, there will be a loop around them.
+    """
+    tokens: list[int] = []
+    bodies: dict[bytes, int] = {}
+    at = start
+    labels = recording.labels
+    for stretch in found:
+        begin, after = max(start, stretch.start), min(end, stretch.end)
+        if after - begin >= stretch.period:
+            tokens += labels[at:begin].tolist()
+            body = labels[stretch.start : stretch.start + stretch.period].tobytes()
+            tokens.append(-1 - hash((body, stretch.turns)) % (1 << 40))
+            bodies[body] = stretch.period
+            at = after
+    tokens += labels[at:end].tolist()
+    return sum(bodies.values()) + length_said(np.array(tokens, np.int64))
 
 
 def contract(
@@ -97,7 +200,7 @@ def contract(
     return last
 
 
-def _needed(recording: Recording, outputs: Sequence[Node], found: Sequence[Stretch]) -> np.ndarray:
+def _needed(recording: Recording, outputs: Sequence[Node], found: Sequence[Stretch | Mixture]) -> np.ndarray:
     """The operations that are outputs, or that something reads which is not in the same stretch."""
     count = len(recording.nodes)
     needed = np.zeros(count, bool)

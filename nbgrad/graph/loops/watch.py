@@ -36,7 +36,9 @@ class Watch:
 
     def is_long(self, window: Window) -> bool:
         """Whether so much is no loop that it is worth a warning, if there is none to be found."""
-        return not self.has_warned and len(window.nodes) + len(window.before) >= MANY and window.limit < sys.maxsize
+        if self.has_warned or window.waits:
+            return False
+        return len(window.nodes) + len(window.before) >= MANY and window.limit < sys.maxsize
 
     def look(self, window: Window) -> None:
         """Tell how far the recording is; called between two operations of the recorded function."""

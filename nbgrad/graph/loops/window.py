@@ -20,11 +20,14 @@ from ..known_values import KnownValues
 from .alignment import Stretch
 from .growth import Growing
 from .in_place import Settle, references
+from .mixed_turns import Mixture
 from .repetition import BROADCAST, INPUT, LEAST_NODES, LEAST_TURNS, Recording, is_source
-from .rolling import MOST_PASSES, contract, roll, stretches_in
+from .rolling import MOST_PASSES, contract, contract_mixed, may_be_mixed, mixed_in, roll, stretches_in
 
 FIRST = 4096
 """New nodes that are looked at."""
+MOST_HELD = 1 << 18
+"""Nodes that may wait for further turns of several kinds."""
 MOST = 1 << 15
 """While a loop goes on, ever more are, up to this."""
 _serial = attrgetter("serial")
@@ -41,7 +44,7 @@ class Window:
         See `Settle`.
     """
 
-    __slots__ = ("_known", "_settle", "_strange", "before", "fresh", "growing", "limit", "nodes", "since")
+    __slots__ = ("_known", "_settle", "_strange", "before", "fresh", "growing", "limit", "nodes", "since", "waits")
 
     def __init__(self, known: KnownValues, settle: Settle) -> None:
         self._known, self._settle = known, settle
@@ -54,6 +57,8 @@ class Window:
         self.fresh: list[Node] = []
         """Nodes that were made for the loop that grows."""
         self.limit = FIRST
+        self.waits = False
+        """Whether turns of several kinds wait for more: they are one loop at the end."""
 
     def is_full(self) -> bool:
         """Whether there is enough that is new."""
@@ -95,6 +100,7 @@ class Window:
             self.limit = sys.maxsize
             return
         self.nodes.clear()
+        self.waits = False
         count, progress = len(new), False
         token = RECORDED.set(None)
         try:
@@ -119,7 +125,10 @@ class Window:
             self.nodes[:0] = new
         del new[:]
         self._known.forget_unused()
-        if not progress:
+        if self.waits:
+            held = len(self.nodes)
+            self.limit = max(min(4 * held, MOST_HELD), held + held // 2)
+        elif not progress:
             self.limit = 2 * max(count, FIRST)
         else:
             self.limit = min(MOST, 2 * self.limit) if self.growing is not None else FIRST + len(self.nodes)
@@ -171,16 +180,29 @@ class Window:
     def _pass(self, new: list[Node], at_end: bool) -> bool:
         used = _in_use(new, self._known.values)
         recording = Recording.of(new, ())
+        found = stretches_in(recording)
+        fresh: list[Node] = []
+        token = RECORDED.set(fresh)
+        try:
+            mixed = mixed_in(recording, found)
+            self.waits = (bool(mixed) or may_be_mixed(recording, found)) and (at_end or len(new) < MOST_HELD)
+            if self.waits:
+                return False
+            rolled = contract_mixed(recording, mixed, used, self._settle)
+        finally:
+            RECORDED.reset(token)
+        if rolled:
+            new[:] = _left([*used, *_outside(new, rolled)], {*new, *fresh})
+            return True
         goes_on: Stretch | None = None
         chosen: list[Stretch] = []
-        for stretch in stretches_in(recording):
+        for stretch in found:
             if at_end or stretch.end + stretch.period <= len(new):
                 chosen.append(stretch)
             elif stretch.turns > LEAST_TURNS and 2 * (stretch.end - stretch.start) > len(new):
                 # Other loops that may go on are short: they are whole the next time.
                 goes_on = stretch.without_last()
                 chosen.append(goes_on)
-        fresh: list[Node] = []
         token = RECORDED.set(fresh)
         try:
             last = contract(recording, chosen, used, self._settle, goes_on) if chosen else None
@@ -214,7 +236,7 @@ def _in_use(operations: Sequence[Node], known: Collection[Node]) -> list[Node]:
     return [node for node, count, own in zip(operations, counts, usual, strict=True) if count > own]
 
 
-def _outside(operations: Sequence[Node], stretches: Iterable[Stretch]) -> list[Node]:
+def _outside(operations: Sequence[Node], stretches: Iterable[Stretch | Mixture]) -> list[Node]:
     """The operations that are in none of some stretches."""
     found: list[Node] = []
     at = 0
