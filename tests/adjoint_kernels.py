@@ -174,6 +174,17 @@ def counted(x):
     return total
 
 
+@row(values(5))
+@njit
+def from_an_earlier_turn(x):
+    total = 0.0
+    earlier = 1.0
+    for k in range(len(x)):
+        total += earlier * x[k]
+        earlier = min(x[k] ** 2, np.min(x) * 3.0)
+    return total
+
+
 @row(values(4), 3)
 @njit
 def dead_branches(x, order):

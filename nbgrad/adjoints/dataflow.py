@@ -83,8 +83,10 @@ def active_names(body: Block, wanted: Iterable[str], dtypes: Mapping[str, str]) 
                     found = target
                 case Store(array, _, value) if value in active:
                     found = array
-                case Copy(array, source) | Alias(array, source) if source in active:
-                    found = array
+                case Copy(array, source) | Alias(array, source) if array in active or source in active:
+                    # Also backwards, so that there is a derivative to copy.
+                    active.add(array)
+                    found = source
                 case _:
                     continue
             if is_float(dtypes.get(found)):

@@ -66,6 +66,14 @@ class Expressions(ArrayFunctions):
                     return found
                 if name in self.frame.plain.objects:
                     return self.constant(name, self.frame.plain.objects[name])
+                dtype = dtype_name(self.frame.types.get(name)) if name in self.frame.types else ""
+                if dtype:
+                    # A later statement sets it, in an earlier turn of a loop.
+                    numbers = self.frame.numbers
+                    if name not in numbers:
+                        numbers[name] = self.fresh(self.frame.prefix + name, dtype)
+                    self.frame.env[name] = numbers[name]
+                    return numbers[name]
                 return self.refuse(
                     node, f"reads `{name}`, which is not set on every way that leads here. Set it before."
                 )

@@ -51,6 +51,7 @@ class PlainFunction:
         self.temporaries: set[str] = set()
         """The names that are no variables of the function."""
         self._names: dict[int, str] = {}
+        self._used = {node.id for node in ast.walk(code.definition) if isinstance(node, ast.Name)}
         self._count = 0
         tree = code.definition
         body = tree.body if isinstance(tree, ast.FunctionDef) else [ast.Return(tree.body)]
@@ -347,15 +348,22 @@ class PlainFunction:
             return self.object_name(number)
         return ast.Constant(number)
 
+    def _means_another(self, name: str, found: Any) -> bool:
+        """Whether the function itself uses a name for another object."""
+        return name in self._used and self.code.lookup(name) is not found
+
     def object_name(self, found: Any) -> ast.expr:
-        """The name of an object."""
+        """The name of an object: none that the function uses itself, for whatever."""
         if id(found) not in self._names:
-            shown = getattr(found, "__name__", type(found).__name__)
-            name = (
-                shown
-                if shown.isidentifier() and shown not in self._locals | self.objects.keys()
-                else self.fresh("object")
-            )
+            shown = getattr(found, "__name__", "object")
+            name, count = shown, 0
+            while (
+                not name.isidentifier()
+                or name in self._locals | self.objects.keys()
+                or self._means_another(name, found)
+            ):
+                count += 1
+                name = f"{shown}_{count}" if shown.isidentifier() else f"object_{count}"
             self._names[id(found)] = name
             self.objects[name] = found
         return ast.Name(self._names[id(found)], ast.Load())
