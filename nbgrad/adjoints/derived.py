@@ -140,7 +140,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class Forward:
-    """A kernel, or its reverse kernel, with tangents: `moving` are the arguments that have one, and `results` atoms."""
+    """A kernel, or its reverse kernel, with tangents: `moving` are the arguments that have one."""
 
     derived: Derived
     moving: list[str]
@@ -165,41 +165,31 @@ def forward_kernel(form: ScalarForm, moved: Sequence[str]) -> Forward:
         for k, one in enumerate(form.results)
         if k not in form.same and isinstance(one, str | View) and is_float(form.dtype_of(one))
     ]
-    return _with_tangents(_title(form, "jvp"), form.name, form.body, form.parameters, moved, results, form.dtypes, form)
+    return _with_tangents(form, "jvp", form.body, form.parameters, moved, results, form.dtypes)
 
 
 def second_kernel(form: ScalarForm, adjoint: Adjoint, moved: Sequence[str]) -> Forward:
     """The tangent of a reverse kernel: `moved` are arguments of it; gives the tangents of what it returns."""
-    return _with_tangents(
-        _title(form, "vjp_jvp"),
-        form.name,
-        adjoint.body,
-        adjoint.parameters,
-        moved,
-        adjoint.results,
-        adjoint.dtypes,
-        form,
-    )
+    return _with_tangents(form, "vjp_jvp", adjoint.body, adjoint.parameters, moved, adjoint.results, adjoint.dtypes)
 
 
 def _with_tangents(
-    name: str,
-    title: str,
+    form: ScalarForm,
+    kind: str,
     body: Block,
     parameters: Sequence[str],
     moved: Sequence[str],
     results: Sequence[str],
     dtypes: dict[str, str],
-    form: ScalarForm,
 ) -> Forward:
-    known = dict(dtypes)
-    known.update({bar(one): "float64" for one in form.parameters})
-    found = tangent(title, body, moved, known)
+    known = {**dtypes, **{bar(one): "float64" for one in form.parameters}}
+    found = tangent(form.name, body, moved, known)
     moving = [one for one in parameters if one in found.active]
     given = [dot(one) if is_name(one) and one in found.active else "0.0" for one in results]
     roots = [dot(one) for one in moving] + [one for one in given if is_name(one)]
     kept = without_unused(found.body, roots)
     names = [*parameters, *map(dot, moving)]
+    name = _title(form, kind)
     return Forward(Derived(name, function_text(name, names, kept, given), names, form.objects), moving)
 
 

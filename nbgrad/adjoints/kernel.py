@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
-from ..extend.custom_kernels import Described
+from ..extend.custom_kernels import Described, results_by
 from ..extend.scalar_code import python_function
+from ..graph.custom_calls import Layout
 from ..graph.ir import literal_value
 from ..record.as_node import as_node
 from ..record.foreign_arrays import full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import kind_of
+from .kernel_rules import DerivedPrimitive
 from .scalar_form import name_of
 from .specializations import Specialization
 
@@ -74,10 +76,10 @@ class KernelFunction:
             Tensors.
         """
         given = self._bound(args, kwargs)
-        spec, inputs = self._specialization(given)
+        left_out = self._left_out(given)
+        spec, inputs = self._specialization(given, left_out)
         self._last = spec
-        shapes = self._shape_rule(spec, given)
-        found = spec.primitive.shaped(shapes)(*inputs)
+        found = DerivedPrimitive(spec, self._shape_rule(spec, given, left_out))(*inputs)
         return self._returned(spec, found)
 
     def _bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -101,49 +103,34 @@ class KernelFunction:
                 raise ArgumentError(message)
         return found
 
-    def _specialization(self, given: dict[str, Any]) -> tuple[Specialization, list[Any]]:
+    def _specialization(self, given: dict[str, Any], left_out: dict[str, Layout]) -> tuple[Specialization, list[Any]]:
         """The specialization for some arguments, and those of them that are arrays and numbers."""
         key: list[Any] = []
-        examples: dict[str, Any] = {}
         inputs: list[Any] = []
-        nodes: dict[str, Any] = {}
-        for name in self.signature.parameters:
-            if name not in given:
-                continue
-            value = given[name]
+        for name, value in given.items():
             if _is_static(value):
                 key.append((name, type(value), value if _hashable(value) else repr(value)))
-                examples[name] = value
                 continue
             if kind_of(value) == "other":
                 message = f"{self.__name__}() got a {full_name(value)} as `{name}`. Pass arrays and numbers."
                 raise DtypeError(message)
-            if isinstance(value, Tensor):
-                node = as_node(value)
-                shape, dtype = node.shape, node.dtype
-            else:
-                array = np.asarray(value)
-                shape, dtype = array.shape, array.dtype
+            array = as_node(value) if isinstance(value, Tensor) else np.asarray(value)
+            dtype = array.dtype
             if dtype.kind not in "biuf" or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):
                 message = (
                     f"{self.__name__}() got `{name}` of {dtype}, of which no derivative is made. Pass float32, "
                     "float64, integers or booleans; complex numbers as two arrays."
                 )
                 raise DtypeError(message)
-            nodes[name] = value
             inputs.append(value)
-            key.append((name, dtype.str, len(shape)))
-            examples[name] = np.zeros((1,) * len(shape), dtype) if shape else dtype.type(0)
-        left_out = [name for name in self.signature.parameters if name not in given]
-        outputs = self._left_out(left_out, given) if left_out else {}
-        for name, (shape, dtype) in outputs.items():
-            key.append((name, dtype.str, len(shape), "left out"))
-            examples[name] = np.zeros((1,) * len(shape), dtype)
-        ordered = {name: examples[name] for name in self.signature.parameters}
+            key.append((name, dtype.str, array.ndim))
+        key += [(name, dtype.str, len(shape), "left out") for name, (shape, dtype) in left_out.items()]
         found = self._known.get(tuple(key))
         if found is None:
-            function = self.function
-            found = Specialization(function, ordered, left_out, self.constant, self.check)
+            examples = {name: _example(value) for name, value in given.items()}
+            examples.update({name: np.zeros((1,) * len(shape), dtype) for name, (shape, dtype) in left_out.items()})
+            ordered = {name: examples[name] for name in self.signature.parameters}
+            found = Specialization(self.function, ordered, list(left_out), self.constant, self.check)
             self._check_written(found)
             self._known[tuple(key)] = found
         return found, inputs
@@ -160,46 +147,26 @@ class KernelFunction:
                 message = f"{self.__name__}() was called without `{name}`, which it reads. Pass it."
                 raise ArgumentError(message)
 
-    def _left_out(
-        self, names: Sequence[str], given: dict[str, Any]
-    ) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
-        """The shapes and dtypes of the arrays that are left out, by the rule."""
+    def _left_out(self, given: dict[str, Any]) -> dict[str, Layout]:
+        """The shapes and dtypes of the arrays that are left out of the call, by the rule."""
+        names = [name for name in self.signature.parameters if name not in given]
+        if not names:
+            return {}
         assert self.shape is not None
-        arrays: list[Any] = []
-        for value in given.values():
-            if _is_static(value):
-                arrays.append(value)
-            elif isinstance(value, Tensor):
-                node = as_node(value)
-                arrays.append(Described(node.shape, node.dtype) if node.shape else value)
-            elif np.ndim(value):
-                array = np.asarray(value)
-                arrays.append(Described(array.shape, array.dtype))
-            else:
-                arrays.append(value)
-        try:
-            answer = self.shape(*arrays)
-        except Exception as error:
-            message = f"The shape rule of {self.__name__}() has raised {type(error).__name__}: {error}."
-            raise ArgumentError(message) from error
-        many = answer if isinstance(answer, list) else [answer]
-        if len(many) != len(names):
+        layouts, _ = results_by(self.shape, f"{self.__name__}()", [_described(one) for one in given.values()], {})
+        if len(layouts) != len(names):
             message = (
-                f"The shape rule of {self.__name__}() gives {len(many)} arrays, but {len(names)} were left out of the "
-                f"call: {', '.join(names)}."
+                f"The shape rule of {self.__name__}() gives {len(layouts)} arrays, but {len(names)} were left out of "
+                f"the call: {', '.join(names)}."
             )
             raise ArgumentError(message)
-        found: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
-        for name, one in zip(names, many, strict=True):
-            shape, dtype = (one.shape, one.dtype) if hasattr(one, "dtype") else one
-            extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-            found[name] = tuple([int(n) for n in extents]), np.dtype(dtype)
-        return found
+        return dict(zip(names, layouts, strict=True))
 
-    def _shape_rule(self, spec: Specialization, given: dict[str, Any]) -> Callable[..., Any]:
+    def _shape_rule(
+        self, spec: Specialization, given: dict[str, Any], left_out: dict[str, Layout]
+    ) -> Callable[..., Any]:
         """The shapes and dtypes of the results, for the graph."""
         values = {name: found for name, value in given.items() if (found := _known_value(value)) is not None}
-        left_out = self._left_out(spec.left_out, given) if spec.left_out else {}
 
         def rule(*inputs: Any) -> Any:
             shapes = {name: tuple(one.shape) for name, one in zip(spec.inputs, inputs, strict=True)}
@@ -219,12 +186,8 @@ class KernelFunction:
             return None
         same = spec.form.same
         values = dict(zip(spec.outputs, found, strict=True))
-        hidden = set(same.values())
-        parts = [values[output] for output in spec.outputs if output not in hidden or isinstance(output, int)]
-        count = len(spec.form.results)
-        returned = [values[same[k]] if k in same else values[k] for k in range(count)]
-        arrays = [values[o] for o in spec.outputs if isinstance(o, str) and o not in hidden]
-        parts = [*arrays, *returned]
+        returned = [values[same.get(k, k)] for k in range(len(spec.form.results))]
+        parts = [values[o] for o in spec.outputs if isinstance(o, str) and o not in same.values()] + returned
         return parts[0] if len(parts) == 1 else tuple(parts)
 
     @property
@@ -240,6 +203,22 @@ class KernelFunction:
 
 def _is_static(value: Any) -> bool:
     return value is None or isinstance(value, str | type | np.dtype | tuple)
+
+
+def _described(value: Any) -> Any:
+    """An argument as shape rules get it: a description of an array, or the number."""
+    if _is_static(value):
+        return value
+    array = as_node(value) if isinstance(value, Tensor) else np.asarray(value)
+    return Described(array.shape, array.dtype) if array.shape else value
+
+
+def _example(value: Any) -> Any:
+    """A small value of the dtype and rank of an argument."""
+    if _is_static(value):
+        return value
+    array = as_node(value) if isinstance(value, Tensor) else np.asarray(value)
+    return np.zeros((1,) * array.ndim, array.dtype) if array.shape else array.dtype.type(0)
 
 
 def _hashable(value: Any) -> bool:
@@ -326,6 +305,12 @@ def kernel(
     """
     if function is None:
         return lambda given: kernel(given, inout=inout, constant=constant, shape=shape, check=check)
+    if isinstance(function, np.ufunc) or hasattr(function, "ufunc"):
+        message = (
+            f"nb.kernel takes functions that numba.njit compiles, but {name_of(function)}() is a ufunc of "
+            "numba.vectorize or guvectorize. nb.elementwise differentiates functions of numbers."
+        )
+        raise DtypeError(message)
     if python_function(function) is None:
         message = f"nb.kernel takes a function that Numba compiles, but got a {full_name(function)}."
         raise DtypeError(message)
@@ -336,12 +321,6 @@ def kernel(
         message = f"shape must be a function, but is a {full_name(shape)}."
         raise DtypeError(message)
     names = [(one,) if isinstance(one, str) else tuple(one) for one in (inout, constant)]
-    if isinstance(function, np.ufunc) or hasattr(function, "ufunc"):
-        message = (
-            f"nb.kernel takes functions that numba.njit compiles, but {name_of(function)}() is a ufunc of "
-            "numba.vectorize or guvectorize. nb.elementwise differentiates functions of numbers."
-        )
-        raise DtypeError(message)
     if not hasattr(function, "py_func"):
         import numba
 

@@ -42,18 +42,14 @@ _LONGEST = 100
 """The longest text of a number that is written where it is used."""
 
 
-def function_text(name: str, parameters: Sequence[str], body: Block, results: Sequence[str], about: str = "") -> str:
+def function_text(name: str, parameters: Sequence[str], body: Block, results: Sequence[str]) -> str:
     """The text of a function."""
     writer = _Writer(body, results)
     lines = writer.block(body, 1)
     returned = [f"    return {', '.join(results)}" + ("," if len(results) == 1 else "")] if results else []
     head = f"def {name}({', '.join(parameters)}):"
     text = "\n".join([head, *(lines or ["    pass"]), *returned])
-    plain = ast.unparse(ast.parse(text))
-    if not about:
-        return plain + "\n"
-    first, _, rest = plain.partition("\n")
-    return f'{first}\n    """{about}"""\n{rest}\n'
+    return ast.unparse(ast.parse(text)) + "\n"
 
 
 class _Writer:

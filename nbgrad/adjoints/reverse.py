@@ -116,7 +116,7 @@ class _Reverse(Values):
                 seed = self.new(f"seed_{k}", "float64")
                 seeds[k] = seed
                 if result.array in self.active:
-                    self.seed_array(result, seed, state, out)
+                    self.seed_array(result, seed, out)
         backward(out)
         numbers = [name for name in self.wanted if name not in form.ranks]
         results = [bar(name) if scope.is_open(name) else "0.0" for name in numbers]
@@ -128,7 +128,7 @@ class _Reverse(Values):
         parameters = [*form.parameters, *map(bar, bars), *seeds.values()]
         return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes)
 
-    def seed_array(self, result: View, seed: str, state: Arrays, out: list[Statement]) -> None:
+    def seed_array(self, result: View, seed: str, out: list[Statement]) -> None:
         """Add the cotangent of an array that the kernel returns to that of the array itself."""
         turns = [self.new("e", "int64") for _ in result.extents]
         inner: list[Statement] = []

@@ -35,6 +35,9 @@ class Described(NamedTuple):
     shape: Shape
     dtype: np.dtype[Any]
 
+    def __str__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
     @property
     def ndim(self) -> int:
         """The number of axes."""
@@ -118,47 +121,9 @@ class Primitive:
                 )
                 raise DtypeError(message) from None
         inputs = [Described(node.shape, node.dtype) for node in nodes]
-        try:
-            given = self.shape(*inputs, **params)
-        except NbgradError:
-            raise
-        except Exception as error:
-            shown = ", ".join(f"{node.dtype}{list(node.shape)}" for node in nodes)
-            message = (
-                f"The shape rule of {self.kernel.title} has raised {type(error).__name__}: {str(error).rstrip('.')}. "
-                f"It was called with what describes {shown}"
-                + (f", and {', '.join(f'{name}={value!r}' for name, value in params.items())}." if params else ".")
-            )
-            raise ArgumentError(message) from error
-        several = isinstance(given, list)
-        outputs = tuple([self._layout(one) for one in (given if several else [given])])
-        if not outputs:
-            message = f"The shape rule of {self.kernel.title} gives an empty list, but a kernel needs a result."
-            raise ArgumentError(message)
+        outputs, several = results_by(self.shape, self.kernel.title, inputs, params)
         statics = tuple([(name, type(value), value) for name, value in sorted(params.items())])
         return Call(self.kernel, tuple([node.ndim for node in nodes]), outputs, statics), several
-
-    def _layout(self, given: Any) -> Layout:
-        """A shape and a dtype in the forms in which a rule may give them."""
-        try:
-            shape, dtype = (given.shape, given.dtype) if hasattr(given, "dtype") else given
-            extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-            dtype = plain_dtype(np.dtype(dtype))
-            if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in extents):
-                raise TypeError
-        except (TypeError, ValueError):
-            message = (
-                f"The shape rule of {self.kernel.title} must give (shape, dtype), or an object with these, or a list "
-                f"of such, one for each result; but it gave {given!r}."
-            )
-            raise ArgumentError(message) from None
-        if any(n < 0 for n in extents):
-            message = f"The shape rule of {self.kernel.title} gives the shape {extents}, which is negative."
-            raise ShapeError(message)
-        if dtype == np.float16 or not supported(dtype):
-            message = f"The shape rule of {self.kernel.title} gives {dtype}, a dtype that own kernels do not write."
-            raise DtypeError(message)
-        return tuple([int(n) for n in extents]), dtype
 
     # ----- Graph -----
 
@@ -171,36 +136,19 @@ class Primitive:
             found.update(call.unpacked(value))
         return [found[position] for position in range(len(call.outputs))]
 
-    def cotangents(
-        self,
-        call: Call,
-        inputs: Sequence[Node],
-        outputs: Sequence[Node],
-        seeds: Sequence[Node],
-        asked: Sequence[bool],
-        why: str,
-    ) -> list[Node | None]:
+    def cotangents(self, at: Applied, seeds: Sequence[Node], asked: Sequence[bool], why: str) -> list[Node | None]:
         """The cotangents of the inputs, at least of those that are asked for, given those of results of floats."""
-        wanted = [(source.shape, source.dtype) for source in inputs if _is_float(source)]
-        found = iter(self.derivative("vjp", call, [*inputs, *outputs, *seeds], wanted, why))
-        return [next(found) if _is_float(source) else None for source in inputs]
+        found = iter(self.derivative("vjp", at.call, [*at.inputs, *at.outputs, *seeds], float_layouts(at.inputs), why))
+        return [next(found) if _is_float(source) else None for source in at.inputs]
 
-    def tangents(
-        self,
-        call: Call,
-        inputs: Sequence[Node],
-        outputs: Sequence[Node],
-        moves: Sequence[Node | None],
-        why: str,
-    ) -> list[Node]:
+    def tangents(self, at: Applied, moves: Sequence[Node | None], why: str) -> list[Node]:
         """The tangents of the results of floats, given those of the inputs."""
         given = [
             zeros(source.shape, source.dtype) if t is None else t
-            for source, t in zip(inputs, moves, strict=True)
+            for source, t in zip(at.inputs, moves, strict=True)
             if _is_float(source)
         ]
-        layouts = [(output.shape, output.dtype) for output in outputs if _is_float(output)]
-        return self.derivative("jvp", call, [*inputs, *outputs, *given], layouts, why)
+        return self.derivative("jvp", at.call, [*at.inputs, *at.outputs, *given], float_layouts(at.outputs), why)
 
     def derivative(
         self, which: str, call: Call, nodes: Sequence[Node], wanted: Sequence[Layout], why: str
@@ -234,12 +182,75 @@ class Primitive:
         return rule.results(rule_call, nodes)
 
 
+def results_by(
+    rule: Callable[..., Any], title: str, arguments: Sequence[Any], params: dict[str, Any]
+) -> tuple[tuple[Layout, ...], bool]:
+    """The results of a kernel as its shape rule gives them, and whether it gives a list."""
+    try:
+        given = rule(*arguments, **params)
+    except NbgradError:
+        raise
+    except Exception as error:
+        shown = ", ".join(
+            f"{one.dtype}{list(one.shape)}" if isinstance(one, Described) else repr(one) for one in arguments
+        )
+        message = (
+            f"The shape rule of {title} has raised {type(error).__name__}: {str(error).rstrip('.')}. "
+            f"It was called with what describes {shown}"
+            + (f", and {', '.join(f'{name}={value!r}' for name, value in params.items())}." if params else ".")
+        )
+        raise ArgumentError(message) from error
+    several = isinstance(given, list)
+    outputs = tuple([_layout(one, title) for one in (given if several else [given])])
+    if not outputs:
+        message = f"The shape rule of {title} gives an empty list, but a kernel needs a result."
+        raise ArgumentError(message)
+    return outputs, several
+
+
+def _layout(given: Any, title: str) -> Layout:
+    """A shape and a dtype in the forms in which a rule may give them."""
+    try:
+        shape, dtype = (given.shape, given.dtype) if hasattr(given, "dtype") else given
+        extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+        dtype = plain_dtype(np.dtype(dtype))
+        if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in extents):
+            raise TypeError
+    except (TypeError, ValueError):
+        message = (
+            f"The shape rule of {title} must give (shape, dtype), or an object with these, or a list "
+            f"of such, one for each result; but it gave {given!r}."
+        )
+        raise ArgumentError(message) from None
+    if any(n < 0 for n in extents):
+        message = f"The shape rule of {title} gives the shape {extents}, which is negative."
+        raise ShapeError(message)
+    if dtype == np.float16 or not supported(dtype):
+        message = f"The shape rule of {title} gives {dtype}, a dtype that own kernels do not write."
+        raise DtypeError(message)
+    return tuple([int(n) for n in extents]), dtype
+
+
 def _shown(layouts: Sequence[Layout]) -> str:
     return ", ".join(f"{dtype}{list(shape)}" for shape, dtype in layouts) or "nothing"
 
 
 def _is_float(node: Node) -> bool:
     return node.dtype.kind in "fc"
+
+
+def float_layouts(nodes: Sequence[Node]) -> list[Layout]:
+    """The shapes and dtypes of those nodes that hold floats or complex numbers."""
+    return [(node.shape, node.dtype) for node in nodes if _is_float(node)]
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A call with the nodes of its inputs and of all its results."""
+
+    call: Call
+    inputs: Sequence[Node]
+    outputs: Sequence[Node]
 
 
 @dataclass(frozen=True)
@@ -273,15 +284,14 @@ class _Rule:
         if not any(floats):
             return [None] * len(inputs)
         why = "its gradient is asked for"
-        return self.primitive.cotangents(
-            self.call, inputs, outputs, seeds, [a and b for a, b in zip(asked, floats, strict=True)], why
-        )
+        at = Applied(self.call, inputs, outputs)
+        return self.primitive.cotangents(at, seeds, [a and b for a, b in zip(asked, floats, strict=True)], why)
 
     def tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
         """The tangent of the node, by the kernel's own jvp."""
         inputs, outputs = node.inputs[1:], self._outputs(node)
         why = "a derivative in forward mode (jvp, jacfwd, hessian, hvp) goes through it"
-        found = iter(self.primitive.tangents(self.call, inputs, outputs, tangents[1:], why))
+        found = iter(self.primitive.tangents(Applied(self.call, inputs, outputs), tangents[1:], why))
         by_position = {position: next(found) for position, output in enumerate(outputs) if _is_float(output)}
         return self._packed(by_position, node)
 
