@@ -53,7 +53,7 @@ class KernelFunction:
         self.signature = inspect.signature(python)
         self.__name__ = name_of(function)
         self.__doc__ = python.__doc__
-        self._known: dict[Any, Specialization] = {}
+        self._known: dict[Any, DerivedPrimitive] = {}
         self._last: Specialization | None = None
         for name in (*inout, *constant):
             if name not in self.signature.parameters:
@@ -77,9 +77,9 @@ class KernelFunction:
         """
         given = self._bound(args, kwargs)
         left_out = self._left_out(given)
-        spec, inputs = self._specialization(given, left_out)
-        self._last = spec
-        found = DerivedPrimitive(spec, self._shape_rule(spec, given, left_out))(*inputs)
+        primitive, inputs = self._primitive(given, left_out)
+        spec = self._last = primitive.spec
+        found = primitive.call_by(self._shape_rule(spec, given, left_out), inputs, {})
         return self._returned(spec, found)
 
     def _bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -103,8 +103,8 @@ class KernelFunction:
                 raise ArgumentError(message)
         return found
 
-    def _specialization(self, given: dict[str, Any], left_out: dict[str, Layout]) -> tuple[Specialization, list[Any]]:
-        """The specialization for some arguments, and those of them that are arrays and numbers."""
+    def _primitive(self, given: dict[str, Any], left_out: dict[str, Layout]) -> tuple[DerivedPrimitive, list[Any]]:
+        """The primitive for some arguments, and those of them that are arrays and numbers."""
         key: list[Any] = []
         inputs: list[Any] = []
         for name, value in given.items():
@@ -130,9 +130,9 @@ class KernelFunction:
             examples = {name: _example(value) for name, value in given.items()}
             examples.update({name: np.zeros((1,) * len(shape), dtype) for name, (shape, dtype) in left_out.items()})
             ordered = {name: examples[name] for name in self.signature.parameters}
-            found = Specialization(self.function, ordered, list(left_out), self.constant, self.check)
-            self._check_written(found)
-            self._known[tuple(key)] = found
+            spec = Specialization(self.function, ordered, list(left_out), self.constant, self.check)
+            self._check_written(spec)
+            found = self._known[tuple(key)] = DerivedPrimitive(spec)
         return found, inputs
 
     def _check_written(self, spec: Specialization) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..process.once import computed_once
 from .array_values import Value, View
 from .kernel_statements import RESERVED, Atom, Block, Expression, Op, Set, Statement, stored
 from .known_functions import Known
@@ -55,13 +56,13 @@ class ScalarForm:
             return value.dtype
         return self.dtypes.get(str(value)) or literal_dtype(str(value))
 
-    @property
+    @computed_once
     def written(self) -> list[str]:
         """The arguments that are arrays and are written to."""
         found = stored(self.body)
         return [name for name in self.parameters if name in found]
 
-    @property
+    @computed_once
     def same(self) -> dict[int, str]:
         """The results that are arguments which the kernel has written to."""
         written = self.written

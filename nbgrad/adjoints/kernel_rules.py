@@ -79,11 +79,10 @@ class _OfKernel(Primitive):
 
 
 class DerivedPrimitive(_OfKernel):
-    """A kernel, with a rule for the shapes of its results."""
+    """A kernel; calls of it give the rule for the shapes of its results."""
 
-    def __init__(self, spec: Specialization, shape: Callable[..., Any]) -> None:
+    def __init__(self, spec: Specialization) -> None:
         super().__init__(spec, spec.form.name, spec.run)
-        self.kernel, self.shape = spec.kernel, shape
 
     def cotangents(self, at: Applied, seeds: Sequence[Node], asked: Sequence[bool], why: str) -> list[Node | None]:
         names = self.asked_names(asked)

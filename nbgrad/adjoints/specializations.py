@@ -16,7 +16,6 @@ import numpy as np
 from ..config import interpret
 from ..errors import ArgumentError
 from ..extend.scalar_code import python_function
-from ..graph.custom_calls import Kernel
 from ..process.once import computed_once
 from .agreement import Agreement
 from .array_values import View
@@ -41,8 +40,6 @@ class Specialization:
         Its arguments that callers give, in order.
     outputs : list
         Names of arguments that it writes to, and positions of results.
-    kernel : Kernel
-        The kernel in graphs.
     rules : dict
         Its derivatives as primitives, which kernel_rules.py keeps here.
     """
@@ -61,7 +58,6 @@ class Specialization:
         returned = [k for k, result in enumerate(form.results) if k not in form.same and isinstance(result, str | View)]
         self.outputs: list[str | int] = [*form.written, *returned]
         self.check = Agreement(self, check)
-        self.kernel = Kernel(form.name, self.run, None, False)
         self.rules: dict[Any, Any] = {}
         self.reverses: dict[tuple[str, ...], tuple[Derived, Adjoint]] = {}
         self.forwards: dict[tuple[str, ...], Forward] = {}
@@ -73,12 +69,12 @@ class Specialization:
         """The dtype of a result."""
         return np.dtype(self.form.dtype_of(output if isinstance(output, str) else self.form.results[output]))
 
-    @property
+    @computed_once
     def differentiable_inputs(self) -> list[str]:
         """The inputs of floats that are not declared constant."""
         return [name for name in self.inputs if is_float(self.form.dtypes[name]) and name not in self.constant]
 
-    @property
+    @computed_once
     def float_outputs(self) -> list[str | int]:
         """The results of floats."""
         return [output for output in self.outputs if self.dtype_of(output).kind == "f"]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.host_functions import run_host
+from ..graph.host_functions import run_host_into
 from ..graph.ir import Node
 from .fuse import Special
 
@@ -40,15 +40,22 @@ def host_address(kernel: Special) -> int:
 
 
 def _caller(node: Node) -> Callable[[int, int, int, int], None]:
-    *params, layouts = node.params
+    params, layouts = node.params[:-1], node.params[-1]
     pointers = ctypes.c_void_p * len(layouts)
+    last: tuple[list[Any], list[np.ndarray]] = ([], [])
+    """The addresses of the last call, which are often those of the next, and the arrays there."""
 
     def call(places: int, sizes: int, begin: int, end: int) -> None:
-        addresses = pointers.from_address(places)
-        arrays = [_array(at, *layout) for at, layout in zip(addresses, layouts, strict=True)]
-        out = arrays.pop()
+        nonlocal last
+        addresses = list(pointers.from_address(places))
+        known, arrays = last
+        if addresses != known:
+            arrays = [_array(at, *layout) for at, layout in zip(addresses, layouts, strict=True)]
+            last = addresses, arrays
+        # Views, since the function may give what it gets another shape.
+        *inputs, out = [array.view() for array in arrays]
         try:
-            out[...] = run_host(tuple(params), *arrays)
+            run_host_into(out, params, *inputs)
         except BaseException as error:
             _raised[threading.get_ident()] = error
             FAILURES[0] = len(_raised)

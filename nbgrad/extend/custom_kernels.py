@@ -83,6 +83,11 @@ class Primitive:
         array, or tuple of arrays
             As the shape rule says; ndarrays if all inputs are ndarrays or numbers, otherwise Tensors.
         """
+        assert self.shape is not None
+        return self.call_by(self.shape, arrays, params)
+
+    def call_by(self, shape: Callable[..., Any], arrays: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Call the kernel, with a shape rule."""
         if not arrays:
             message = f"{self.kernel.title} was called without arrays; it needs at least one."
             raise ArgumentError(message)
@@ -93,19 +98,20 @@ class Primitive:
                 raise DtypeError(message)
         if lists_hold(arrays, Tensor):
             nodes = [as_node(value) for value in arrays]
-            call, several = self._call(nodes, params)
+            call, several = self._call(shape, nodes, params)
             found: list[Any] = [Tensor._of(node) for node in self.results(call, nodes)]
         else:
             values = [np.asarray(value) for value in arrays]
-            call, several = self._call(values, params)
+            call, several = self._call(shape, values, params)
             found = [array[()] for array in run_unpacked(call, values)]
         return tuple(found) if several else found[0]
 
     # ----- What is asked for -----
 
-    def _call(self, nodes: Sequence[Node | np.ndarray], params: dict[str, Any]) -> tuple[Call, bool]:
+    def _call(
+        self, shape: Callable[..., Any], nodes: Sequence[Node | np.ndarray], params: dict[str, Any]
+    ) -> tuple[Call, bool]:
         """The call for some inputs, and whether it gives several results: asks the shape rule."""
-        assert self.shape is not None
         for position, node in enumerate(nodes):
             if node.dtype == np.float16 or not supported(node.dtype):
                 what = f"Input {position} of {self.kernel.title} has dtype {node.dtype}"
@@ -121,7 +127,7 @@ class Primitive:
                 )
                 raise DtypeError(message) from None
         inputs = [Described(node.shape, node.dtype) for node in nodes]
-        outputs, several = results_by(self.shape, self.kernel.title, inputs, params)
+        outputs, several = results_by(shape, self.kernel.title, inputs, params)
         statics = tuple([(name, type(value), value) for name, value in sorted(params.items())])
         return Call(self.kernel, tuple([node.ndim for node in nodes]), outputs, statics), several
 
@@ -171,7 +177,7 @@ class Primitive:
         if rule.shape is None:
             rule_call = Call(rule.kernel, tuple([node.ndim for node in nodes]), tuple(wanted), call.statics)
         else:
-            rule_call, _ = rule._call(nodes, call.keywords)
+            rule_call, _ = rule._call(rule.shape, nodes, call.keywords)
             if list(rule_call.outputs) != list(wanted):
                 message = (
                     f"{rule.kernel.title}, the {which} of {call}, has a shape rule that gives "
@@ -297,7 +303,8 @@ class _Rule:
 
     def _packed(self, found: dict[int, Node], node: Node) -> Node:
         """Values of results in the form of the node that holds them."""
-        places, length = self.call.places(node.dtype)
+        row = self.call.packed[node.dtype]
+        places = row.places
         if len(places) == 1:
             return found[next(iter(places))]
         parts: list[Node] = []
@@ -307,8 +314,8 @@ class _Rule:
                 parts.append(zeros((start - end,), node.dtype))
             parts.append(reshape(found[position], (found[position].size,)))
             end = start + found[position].size
-        if length > end:
-            parts.append(zeros((length - end,), node.dtype))
+        if row.shape[0] > end:
+            parts.append(zeros((row.shape[0] - end,), node.dtype))
         return concatenate(parts, 0)
 
 

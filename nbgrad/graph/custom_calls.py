@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DeviceError
+from ..process.once import computed_once
 from .builders import reshape, slice_axes
 from .host_functions import HostFunction, host
 from .ir import Node, Params
@@ -46,6 +47,28 @@ class Kernel:
 
 
 @dataclass(frozen=True)
+class Packed:
+    """The results of one dtype in a row: the start of each, by its position, and the shape of the row.
+
+    A row with one result has that one's shape.
+    """
+
+    places: dict[int, int]
+    shape: Shape
+
+
+def _packed(outputs: Sequence[Layout], dtype: np.dtype[Any]) -> Packed:
+    step = max(1, _ALIGNMENT // dtype.itemsize)
+    places: dict[int, int] = {}
+    end = 0
+    for position, (shape, other) in enumerate(outputs):
+        if other == dtype:
+            places[position] = end
+            end += -(-math.prod(shape) // step) * step
+    return Packed(places, outputs[next(iter(places))][0] if len(places) == 1 else (end,))
+
+
+@dataclass(frozen=True)
 class Call:
     """A kernel with all that is known before it runs: the ranks of its inputs, the results, keyword arguments."""
 
@@ -54,7 +77,15 @@ class Call:
     outputs: tuple[Layout, ...]
     statics: tuple[tuple[str, type, Any], ...]
 
-    @property
+    def __hash__(self) -> int:
+        return self.known_hash
+
+    @computed_once
+    def known_hash(self) -> int:
+        """The hash: a call is looked up at each run."""
+        return hash((id(self.kernel), self.ranks, self.outputs, self.statics))
+
+    @computed_once
     def keywords(self) -> dict[str, Any]:
         """The keyword arguments of the kernel."""
         return {name: value for name, _, value in self.statics}
@@ -62,29 +93,14 @@ class Call:
     def __str__(self) -> str:
         return self.kernel.title
 
-    def dtypes(self) -> list[np.dtype[Any]]:
-        """The dtypes of the results, each once."""
-        return list(dict.fromkeys(dtype for _, dtype in self.outputs))
-
-    def places(self, dtype: np.dtype[Any]) -> tuple[dict[int, int], int]:
-        """The start of each result of a dtype in the packed row, and the length of the row."""
-        step = max(1, _ALIGNMENT // dtype.itemsize)
-        places: dict[int, int] = {}
-        end = 0
-        for position, (shape, other) in enumerate(self.outputs):
-            if other == dtype:
-                places[position] = end
-                end += -(-math.prod(shape) // step) * step
-        return places, end
-
-    def packed_shape(self, dtype: np.dtype[Any]) -> Shape:
-        """The shape of the node that has the results of a dtype."""
-        places, length = self.places(dtype)
-        return self.outputs[next(iter(places))][0] if len(places) == 1 else (length,)
+    @computed_once
+    def packed(self) -> dict[np.dtype[Any], Packed]:
+        """The packed rows, by the dtype of results."""
+        return {dtype: _packed(self.outputs, dtype) for dtype in dict.fromkeys(dtype for _, dtype in self.outputs)}
 
     def unpacked(self, packed: Node) -> dict[int, Node]:
         """The results in the node of a dtype, by their positions."""
-        places, _ = self.places(packed.dtype)
+        places = self.packed[packed.dtype].places
         if len(places) == 1:
             return dict.fromkeys(places, packed)
         found: dict[int, Node] = {}
@@ -101,12 +117,12 @@ class Call:
 
 def nodes_of(call: Call, inputs: Sequence[Node]) -> list[Node]:
     """The `host` nodes of a call, one for each dtype of its results."""
-    return [host(OWN_KERNEL, tuple(inputs), call, dtype) for dtype in call.dtypes()]
+    return [host(OWN_KERNEL, tuple(inputs), call, dtype) for dtype in call.packed]
 
 
 def _rule(inputs: Sequence[Node], params: Params) -> Layout:
     call, dtype = params
-    return (*leading_axes(call, inputs[0].shape), *call.packed_shape(dtype)), dtype
+    return (*leading_axes(call, inputs[0].shape), *call.packed[dtype].shape), dtype
 
 
 def leading_axes(call: Call, first: Shape) -> Shape:
@@ -119,22 +135,30 @@ def leading_axes(call: Call, first: Shape) -> Shape:
 
 def run_kernel(*arguments: Any) -> np.ndarray:
     """The results of one dtype, packed; for arrays with leading axes, of all of them."""
+    first, *_, call, dtype = arguments
+    found = np.empty((*leading_axes(call, first.shape), *call.packed[dtype].shape), dtype)
+    run_kernel_into(found, *arguments)
+    return found
+
+
+def run_kernel_into(found: np.ndarray, *arguments: Any) -> None:
+    """Write the results of one dtype, packed, into an array in C order."""
     *arrays, call, dtype = arguments
-    kernel: Kernel = call.kernel
     lead = leading_axes(call, arrays[0].shape)
-    inputs = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
+    inputs = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
     if not lead:
-        return _run_once(call, dtype, inputs)
+        _run_once(call, dtype, inputs, found)
+        return
     count = math.prod(lead)
     inputs = [array.reshape(count, *array.shape[len(lead) :]) for array in inputs]
-    if kernel.batched and len(call.places(dtype)[0]) == 1:
-        many = Call(kernel, call.ranks, tuple([((count, *shape), d) for shape, d in call.outputs]), call.statics)
-        found = _run_once(many, dtype, inputs)
+    packed = call.packed[dtype]
+    found = found.reshape(count, *packed.shape)
+    if call.kernel.batched and len(packed.places) == 1:
+        many = Call(call.kernel, call.ranks, tuple([((count, *shape), d) for shape, d in call.outputs]), call.statics)
+        _run_once(many, dtype, inputs, found)
     else:
-        found = np.empty((count, *call.packed_shape(dtype)), dtype)
         for k in range(count):
-            found[k] = _run_once(call, dtype, [array[k] for array in inputs])
-    return found.reshape(*lead, *call.packed_shape(dtype))
+            _run_once(call, dtype, [array[k, ...] for array in inputs], found[k, ...])
 
 
 def run_unpacked(call: Call, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -145,20 +169,18 @@ def run_unpacked(call: Call, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     return outputs
 
 
-def _run_once(call: Call, dtype: np.dtype[Any], inputs: list[np.ndarray]) -> np.ndarray:
-    """The packed results of one dtype for one set of arrays."""
-    places, _ = call.places(dtype)
-    packed = np.empty(call.packed_shape(dtype), dtype)
+def _run_once(call: Call, dtype: np.dtype[Any], inputs: list[np.ndarray], found: np.ndarray) -> None:
+    """Write the packed results of one dtype for one set of arrays."""
+    places = call.packed[dtype].places
     outputs: list[np.ndarray] = []
     for position, (shape, other) in enumerate(call.outputs):
         if position not in places:
             outputs.append(np.empty(shape, other))
         elif len(places) == 1:
-            outputs.append(packed)
+            outputs.append(found)
         else:
-            outputs.append(packed[places[position] : places[position] + math.prod(shape)].reshape(shape))
+            outputs.append(found[places[position] : places[position] + math.prod(shape)].reshape(shape))
     _execute(call, inputs, outputs)
-    return packed
 
 
 def _execute(call: Call, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
@@ -247,5 +269,5 @@ def check_written(call: Call, outputs: Sequence[np.ndarray]) -> None:
             raise ArgumentError(message)
 
 
-OWN_KERNEL = HostFunction("own kernel", _rule, run_kernel)
+OWN_KERNEL = HostFunction("own kernel", _rule, run_kernel, run_kernel_into)
 """Calls of all kernels of users; which one it is, is a parameter."""

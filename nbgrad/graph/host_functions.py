@@ -30,17 +30,20 @@ class HostFunction:
         `rule(inputs, params)` gives shape and dtype of the result.
     run : callable
         `run(*arrays, *params)` gives the result.
+    into : callable, optional
+        `into(out, *arrays, *params)` writes the result where a program wants it, in C order, instead.
     """
 
-    __slots__ = ("name", "rule", "run")
+    __slots__ = ("into", "name", "rule", "run")
 
     def __init__(
         self,
         name: str,
         rule: Callable[[Any, Params], tuple[Shape, np.dtype[Any]]],
         run: Callable[..., Any] | None,
+        into: Callable[..., None] | None = None,
     ) -> None:
-        self.name, self.rule, self.run = name, rule, run
+        self.name, self.rule, self.run, self.into = name, rule, run, into
 
     def __repr__(self) -> str:
         return repr(self.name)
@@ -82,3 +85,13 @@ def run_host(params: Params, *arrays: np.ndarray) -> np.ndarray:
     """The function's value. Warnings of an overflow or a division by zero are off: the numbers show these."""
     with np.errstate(all="ignore"):
         return np.asarray(params[0].run(*arrays, *params[1:]))
+
+
+def run_host_into(out: np.ndarray, params: Params, *arrays: np.ndarray) -> None:
+    """Write the function's value into an array in C order."""
+    function = params[0]
+    with np.errstate(all="ignore"):
+        if function.into is None:
+            out[...] = function.run(*arrays, *params[1:])
+        else:
+            function.into(out, *arrays, *params[1:])

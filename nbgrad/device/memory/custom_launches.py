@@ -124,12 +124,12 @@ def launcher_call(call: Call, dtype: np.dtype[Any]) -> DeviceCall:
         lead = leading_axes(call, layouts[0][0])
         bases = [(shape[len(lead) :], kind) for shape, kind in layouts[:-1]]
         count = math.prod(lead)
-        places, _ = call.places(dtype)
+        places = call.packed[dtype].places
         if count and lead and call.kernel.batched and len(places) == len(call.outputs) == 1:
             many = Call(call.kernel, call.ranks, tuple([((count, *s), d) for s, d in call.outputs]), call.statics)
             _launch(context, many, dtype, inputs, [((count, *s), d) for s, d in bases], result)
             return
-        row = math.prod(call.packed_shape(dtype)) * dtype.itemsize
+        row = math.prod(call.packed[dtype].shape) * dtype.itemsize
         for k in range(count):
             at = [a + k * _nbytes(base) for a, base in zip(inputs, bases, strict=True)]
             _launch(context, call, dtype, at, bases, result + k * row)
@@ -147,7 +147,7 @@ def _launch(
     """Run the launcher once; the first time, see that it writes its results."""
     device, stream = context.device, context.stream
     driver: Driver = device.driver
-    places, _ = call.places(dtype)
+    places = call.packed[dtype].places
     memory: list[DeviceArray] = []
     outputs: list[tuple[int, Layout]] = []
     for position, (shape, kind) in enumerate(call.outputs):
