@@ -273,6 +273,7 @@ def _of_complex(x):
         (_swapped, (np.ones(2), np.ones(2), 2), "`a` stands for another array from turn to turn"),
         (_masked, (np.ones(2),), "by an array of indices or truth values"),
         (_of_complex, (np.ones(2, complex),), "complex numbers as two arrays"),
+        (_of_complex, (np.ones(2, [("re", "f8"), ("im", "f8")]),), r"fields as arrays of their own: x\['re'\]"),
         (ROWS["carried"].kernel, (np.ones(2),), "called without `out`"),
         (ROWS["carried"].kernel, ([1.0], np.ones(2)), "Pass arrays and numbers"),
     ],

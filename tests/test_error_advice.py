@@ -24,6 +24,7 @@ from nbgrad.errors import ArgumentError, DtypeError, NbgradError, OutOfMemoryErr
 pytestmark = pytest.mark.unoptimized
 
 X = np.array([1.0, 2.0, 3.0])
+OUT = np.zeros(3)
 BUFFER = np.zeros(3)
 RECORDS = np.zeros(3, [("mass", "f8"), ("id", "i4")])
 
@@ -67,6 +68,17 @@ def iterated(a: Any) -> Any:
 
 
 @numba.njit
+def filled(x: Any, out: Any) -> None:
+    for i in range(3):
+        out[i] = x * 2.0
+
+
+def fills(x: Any) -> Any:
+    filled(x, OUT)
+    return OUT
+
+
+@numba.njit
 def compiled(x: Any) -> Any:
     return x * 2.0
 
@@ -81,7 +93,7 @@ def compiled_ufunc(x: Any) -> Any:
     return x * 2.0
 
 
-NUMBA = r"{}\(\) is compiled by Numba.*differentiable_source.*nb\.elementwise.*nb\.primitive"
+NUMBA = r"{0}\(\) is compiled by Numba.*nb\.kernel\({0}\).*nb\.elementwise\({0}\)"
 PLACES: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     # What is called, which modules differentiable_source converts (None: it is not used), and the way out.
     "a root by C code": (root, None, r"_brentq\(\) is compiled code.*nb\.primitive"),
@@ -99,7 +111,12 @@ PLACES: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "nditer": (iterated, None, r"np\.nditer iterates over memory.*np\.ndindex"),
     "Numba": (compiled, None, NUMBA.format("compiled")),
     "Numba with a signature": (compiled_before, None, NUMBA.format("compiled_before")),
-    "a ufunc of Numba": (compiled_ufunc, None, NUMBA.format("compiled_ufunc")),
+    "a ufunc of Numba": (
+        compiled_ufunc,
+        None,
+        r"compiled_ufunc\(\) is compiled by Numba.*nb\.elementwise\(compiled_ufunc",
+    ),
+    "an array for a kernel of Numba, run as Python": (fills, (), r"from elsewhere.*nb\.kernel\(filled\)"),
 }
 
 

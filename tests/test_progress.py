@@ -8,6 +8,7 @@ import warnings
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -118,6 +119,26 @@ def test_a_long_recording_without_a_loop_warns_once() -> None:
     for way in ("nb.scan", "nb.fori_loop", "whole arrays"):
         assert way in str(found[0].message)
     nb.jit(nb.grad(without_a_loop))(np.ones(2))  # and no more
+
+
+@numba.njit
+def decay(x: Any) -> Any:
+    carry = 0.0
+    for _ in range(1000):
+        carry = carry - 0.01 * np.sin(carry) + x
+    return carry
+
+
+@pytest.mark.usefixtures("few")
+def test_a_kernel_that_runs_as_python_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "MANY_OF_KERNEL", 2000)
+    converted = nb.differentiable_source(decay)
+    with pytest.warns(
+        LongRecordingWarning, match=r"decay\(\) runs one element at a time.* nb\.kernel\(decay\)"
+    ) as found:
+        nb.grad(converted)(0.5)
+    assert len(found) == 1 and found[0].filename == __file__
+    nb.grad(converted)(0.25)  # and no more
 
 
 @pytest.mark.usefixtures("few")

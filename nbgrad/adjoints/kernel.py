@@ -117,10 +117,10 @@ class KernelFunction:
             array = as_node(value) if isinstance(value, Tensor) else np.asarray(value)
             dtype = array.dtype
             if dtype.kind not in "biuf" or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):
-                message = (
-                    f"{self.__name__}() got `{name}` of {dtype}, of which no derivative is made. Pass float32, "
-                    "float64, integers or booleans; complex numbers as two arrays."
-                )
+                way = "Pass float32, float64, integers or booleans; complex numbers as two arrays."
+                if dtype.names:
+                    way = f"Let it take the fields as arrays of their own: {name}[{dtype.names[0]!r}]."
+                message = f"{self.__name__}() got `{name}` of {dtype}, of which no derivative is made. {way}"
                 raise DtypeError(message)
             inputs.append(value)
             key.append((name, dtype.str, array.ndim))

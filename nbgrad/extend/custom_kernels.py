@@ -115,7 +115,10 @@ class Primitive:
         for position, node in enumerate(nodes):
             if node.dtype == np.float16 or not supported(node.dtype):
                 what = f"Input {position} of {self.kernel.title} has dtype {node.dtype}"
-                message = f"{what}, which own kernels do not get. Convert it: x.astype(np.float32)."
+                way = "Convert it: x.astype(np.float32)."
+                if node.dtype.names:
+                    way = f"Pass its fields as arrays of their own: x[{node.dtype.names[0]!r}]."
+                message = f"{what}, which own kernels do not get. {way}"
                 raise DtypeError(message)
         for name, value in params.items():
             try:

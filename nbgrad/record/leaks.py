@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DtypeError, is_installed, users_frame
+from ..graph.loops.watch import running_kernel
 
 _WRITES = frozenset(["STORE_SUBSCR", "STORE_SLICE", "INPLACE_ADD", "INPLACE_SUBTRACT", "INPLACE_MULTIPLY"])
 _PLAIN_MODULES = ("math", "cmath", "builtins", "operator", "numpy")
@@ -42,9 +43,11 @@ def way_out(of_number: bool) -> str:
         return "np.nditer iterates over memory, which Tensors do not show: use np.ndindex(x.shape) and x[index]."
     written = _is_written(frame) or (not of_number and (isinstance(function, np.ufunc) or _is_ours(function)))
     if written and frame in converted:
+        kernel = running_kernel()
+        also = f" Or call nb.kernel({kernel.co_name}), which takes plain arrays to write to." if kernel else ""
         return (
             "The array that it is written into is a plain ndarray from elsewhere, or its copy: make that one by "
-            "nbgrad.numpy.zeros, or copy it by np.copy(a) instead of a.copy()."
+            f"nbgrad.numpy.zeros, or copy it by np.copy(a) instead of a.copy().{also}"
         )
     if not written and (frame in converted or _is_compiled(function)):
         what = f"{called}()" if called else "The function that is called there"
@@ -148,10 +151,11 @@ def refuse_numba(frame: FrameType) -> None:
         raise DtypeError(numba_message(""))
 
 
-def numba_message(name: str) -> str:
-    """The message about a function that Numba has compiled, with the way to use it."""
+def numba_message(name: str, is_ufunc: bool = False) -> str:
+    """The message about a function, or a ufunc, that Numba has compiled, with the way to use it."""
     what = f"{name}() is compiled by Numba" if name else "This function is compiled by Numba"
-    return (
-        f"{what}, which knows no Tensors. Let nb.differentiable_source(f) run its Python code; or give it to "
-        "nb.elementwise if it is a function of numbers, or to nb.primitive with a derivative of your own."
-    )
+    given = name or "f"
+    ways = f"Call nb.elementwise({given}) instead."
+    if not is_ufunc:
+        ways = f"Call nb.kernel({given}) instead, or nb.elementwise({given}) if it is a function of numbers."
+    return f"{what}, which knows no Tensors. {ways} Their derivatives follow from its text."

@@ -133,7 +133,7 @@ def _resolve(ufunc: np.ufunc, kinds: Sequence[Kind], dtype: Any, casting: str) -
     try:
         dtypes = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), **options)
     except AttributeError:
-        raise DtypeError(numba_message(ufunc.__name__)) from None
+        raise DtypeError(numba_message(ufunc.__name__, is_ufunc=True)) from None
     except TypeError as error:
         names = ", ".join("Python " + k.__name__ if isinstance(k, type) else str(k) for k in kinds)
         message = f"{ufunc.__name__} does not work on {names}: {str(error).rstrip('.')}."

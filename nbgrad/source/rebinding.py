@@ -34,6 +34,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError
+from ..graph.loops.watch import runs_as_python
 from ..record.tensor import Tensor
 from . import replacements, statements
 from .control_flow import has_flow, rewritten
@@ -295,7 +296,11 @@ class _Source:
         inner = getattr(value, "py_func", None) or getattr(value, "__wrapped__", None)
         if isinstance(inner, FunctionType) and not isinstance(value, type):
             # A function that Numba compiled, or lru_cache remembers.
-            return self.convert(inner) if self.takes_part(inner.__globals__) else value
+            if not self.takes_part(inner.__globals__):
+                return value
+            if hasattr(value, "py_func"):
+                runs_as_python(inner)
+            return self.convert(inner)
         return self._object(value) if self._is_ours(kind) else replacements.generator(value)
 
     def _each(self, values: Iterable[Any]) -> list[Any] | None:
