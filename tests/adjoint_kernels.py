@@ -432,3 +432,84 @@ def pairs(p):
             sixth = (1.0 / squares) ** 3
             energy += 1e-2 * (sixth - 1.0) * sixth
     return energy
+
+
+# ----- NumPy's functions -----
+
+
+@row(values(3, 3) + 2.0 * np.eye(3), values(3), values(3, 2))
+@njit
+def linear_systems(a, b, c):
+    x = np.linalg.solve(a, b)
+    y = np.linalg.solve(a, c)
+    return x, y, np.linalg.det(a) * np.trace(np.linalg.inv(a)) + np.linalg.norm(y)
+
+
+@row(values(3, 3), values(3))
+@njit
+def exchanged_rows(a, b):
+    a[0, 0] = 0.0
+    return np.linalg.solve(a, b)
+
+
+@row(values(3, 3))
+@njit
+def factors(a):
+    return np.linalg.cholesky(a @ a.T + np.eye(3))
+
+
+@row(values(5), values(3), 0.3)
+@njit
+def curves(x, y, at):
+    knots = np.linspace(-2.0, 2.0, 5)
+    steps = np.cumsum(x) + np.interp(at, knots, x)
+    return np.outer(np.diff(steps), np.cross(y, np.interp(y, knots, x)[:3])) * np.std(y) + np.var(x)
+
+
+@row(values(6), values(2, 3))
+@njit
+def other_shapes(x, y):
+    table = x.reshape(2, -1)
+    table[1, -1] *= table[0, 1]
+    line = np.ravel(y)
+    line[-2] = table[1, 2] * y[0, 0]
+    columns = y.T.ravel()
+    columns[np.shape(y)[0] - 2] = 3.0 * np.size(x) * y.ndim
+    return table.T * 2.0, np.reshape(line, (3, 2))[1], columns, y[1].reshape((3, 1)) * x[0]
+
+
+@row(values(4))
+@njit
+def the_same_array(x):
+    y = np.asarray(x)
+    y[1] = x[0] * x[2]
+    z = np.ascontiguousarray(y)
+    z[2] *= 3.0
+    w = np.copy(z)
+    w[0] = 0.0
+    return x[1] * x[2] + w[1]
+
+
+@row(values(5), 1.5)
+@njit
+def loops_with_else(x, bound):
+    total = 0.0
+    for i in range(len(x)):
+        if total > bound:
+            break
+        total += x[i] * x[i]
+    else:
+        total *= 3.0
+    k = 0
+    while k < 3:
+        if x[k] > 10.0 * bound:
+            break
+        k += 1
+    else:
+        total += x[0] * k
+        for j in range(3):
+            if total < x[j]:
+                return total * x[j]
+        else:
+            total = total * bound
+    return total

@@ -7,13 +7,14 @@ kernel_expressions.py, whose class stands upon this one.
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .array_parts import ArrayParts
-from .array_values import Elementwise, Object, Value, View, load
+from .array_values import Array, Elementwise, Object, Value, View, load
 from .kernel_statements import Atom, Expression, If, Load, Op, Set, Store, copied
 from .known_functions import Known, known_functions
 
@@ -54,6 +55,10 @@ _INTEGERS = {
 class ArrayFunctions(ArrayParts):
     """The part of a reader that knows functions of arrays."""
 
+    @abstractmethod
+    def called(self, node: ast.Call, function: Any) -> Value | None:
+        """The result of a call of another compiled function."""
+
     def array_call(self, call: ast.Call, function: Any, name: str) -> Any:
         """The value of a call of a function of arrays; `NOT_KNOWN` if it is none of these."""
         try:
@@ -68,10 +73,6 @@ class ArrayFunctions(ArrayParts):
             return self.opaque(call, _INTEGERS[function])
         if function in (np.dot, np.vdot):
             return self.product(call, self.value(call.args[0]), self.value(call.args[1]), name)
-        if function is np.linalg.norm and len(call.args) == 1 and not call.keywords:
-            return self.norm(call, self.value(call.args[0]))
-        if function is np.cross and len(call.args) == 2 and not call.keywords:
-            return self.cross(call, [self.value(one) for one in call.args], name)
         if function is np.where and len(call.args) == 3:
             return self.where(call)
         if function is np.clip and len(call.args) == 3:
@@ -82,11 +83,32 @@ class ArrayFunctions(ArrayParts):
         if function is np.arange and not call.keywords:
             return self.arange(call)
         if function in (np.array, np.asarray, np.ascontiguousarray, np.copy):
-            value = self.value(call.args[0])
-            if isinstance(value, list):
-                return self.gathered(call, value)
-            return self.materialized(value, name) if isinstance(value, View | Elementwise) else NOT_KNOWN
-        return NOT_KNOWN
+            return self.copy(call, function, name)
+        if function in (np.shape, np.size, np.ndim) and len(call.args) == 1:
+            return self.attribute(call, self.value(call.args[0]), function.__name__)
+        if function in (np.reshape, np.ravel, np.transpose):
+            return self.method(call, self.value(call.args[0]), function.__name__, name, call.args[1:])
+        from .array_kernels import ARRAY_KERNELS
+
+        if call.keywords or not any(function is one for one, _ in ARRAY_KERNELS):
+            return NOT_KNOWN
+        values = [self.value(one) for one in call.args]
+        kernel = ARRAY_KERNELS.get((function, tuple([getattr(one, "ndim", 0) for one in values])))
+        return NOT_KNOWN if kernel is None else self.called(call, kernel)
+
+    def copy(self, call: ast.Call, function: Any, name: str) -> Value:
+        """np.array and its like, of which some give the array itself."""
+        value = self.value(call.args[0])
+        if call.keywords or len(call.args) > 1:
+            return self.refuse(call, f"calls {function.__name__}() with a dtype. Write to an array of that dtype.")
+        if isinstance(value, list):
+            return self.gathered(call, value)
+        if not isinstance(value, View | Elementwise):
+            return self.refuse(call, f"calls {function.__name__}() with something that is no array.")
+        is_same = function is np.asarray or (
+            function is np.ascontiguousarray and getattr(self.kind(call.args[0]), "layout", "") == "C"
+        )
+        return value if is_same and isinstance(value, View) else self.materialized(value, self.frame.prefix + name)
 
     def named(self, value: Any) -> Value:
         """A value with a name for an operation on numbers."""
@@ -199,34 +221,6 @@ class ArrayFunctions(ArrayParts):
         self.each(made.extents, each)
         return made
 
-    def norm(self, call: ast.Call, value: Value) -> Expression:
-        """The Euclidean norm of all elements."""
-        if not isinstance(value, View | Elementwise):
-            return self.refuse(call, "takes the norm of something that is no array.")
-        if isinstance(value, Elementwise):
-            value = self.materialized(value, "vector")
-        squares = self.elementwise(call, known_functions()[np.multiply], [value, value])
-        total = self.reduced(None, squares, "sum")
-        return Op("sqrt", (str(total),), "math.sqrt({0})")
-
-    def cross(self, call: ast.Call, operands: Sequence[Value], name: str) -> View:
-        """The product of two vectors of three elements."""
-        sides: list[list[Atom]] = []
-        for value in operands:
-            if not isinstance(value, View | Elementwise) or value.ndim != 1:
-                return self.refuse(call, "takes np.cross of something that is no vector.")
-            sides.append([self.number_at(value, [str(k)]) for k in range(3)])
-        x, y = sides
-        made = self.local(self.frame.prefix + name, ["3"], "float64", "")
-        for k in range(3):
-            i, j = (k + 1) % 3, (k + 2) % 3
-            first = self.put(Op("multiply", (x[i], y[j]), "{0} * {1}"), "float64")
-            second = self.put(Op("multiply", (x[j], y[i]), "{0} * {1}"), "float64")
-            self.out.append(
-                Store(made.array, (str(k),), self.put(Op("subtract", (first, second), "{0} - {1}"), "float64"))
-            )
-        return made
-
     def where(self, call: ast.Call) -> Value | Expression:
         """np.where of three numbers or arrays."""
         operands = [self.value(one) for one in call.args]
@@ -279,25 +273,42 @@ class ArrayFunctions(ArrayParts):
         places = [f"{{{len(atoms) + k}}}" for k in range(len(arrays))] + [f"{{{k}}}" for k in range(len(atoms))]
         return Op("", tuple(atoms), f"{text}({', '.join(places)}{options})", tuple(arrays))
 
-    def method(self, call: ast.Call, owner: Value, method: str, name: str) -> Any:
-        """A method of an array."""
-        if isinstance(owner, View | Elementwise):
+    def method(
+        self, call: ast.Call, owner: Value, method: str, name: str, given: Sequence[ast.expr] | None = None
+    ) -> Any:
+        """A method of an array, with the arguments of the call or others."""
+        given = call.args if given is None else given
+        if isinstance(owner, View | Elementwise) and not call.keywords:
             reductions = {"sum", "mean", "prod", "max", "min"}
-            if method in reductions and not call.args and not call.keywords:
+            if method in reductions and not given:
                 return self.reduced(None, owner, method)
+            if method in ("reshape", "ravel", "flatten"):
+                return self.in_another_shape(call, owner, method, name, given)
             if method == "copy":
                 return self.materialized(owner, self.frame.prefix + name)
             if method == "dot":
-                return self.product(call, owner, self.value(call.args[0]), name)
-            if method == "transpose" and not call.args:
+                return self.product(call, owner, self.value(given[0]), name)
+            if method == "transpose" and not given:
                 return (
                     self.materialized(owner, "t").transposed() if isinstance(owner, Elementwise) else owner.transposed()
                 )
             if method == "fill":
                 assert isinstance(owner, View)
-                number = self.number(call.args[0])
+                number = self.number(given[0])
                 self.each(
                     owner.extents, lambda at: self.out.append(Store(owner.array, owner.index(at, self.integer), number))
                 )
                 return None
         return self.refuse(call, f"calls the method {method}(), of which no derivative is known here. Write the loop.")
+
+    def in_another_shape(self, call: ast.Call, owner: Array, method: str, name: str, given: Sequence[ast.expr]) -> View:
+        """reshape(), ravel() and flatten(): views of contiguous arrays, where NumPy gives views, else copies."""
+        array = call.func.value if isinstance(call.func, ast.Attribute) and method == call.func.attr else call.args[0]
+        contiguous = isinstance(owner, Elementwise) or getattr(self.kind(array), "layout", "C") == "C"
+        if method == "reshape" and not contiguous:
+            return self.refuse(call, "gives an array another shape whose elements do not follow each other. Copy it.")
+        if isinstance(owner, Elementwise) or method == "flatten" or not contiguous:
+            owner = self.materialized(owner, self.frame.prefix + name)
+        values = [self.value(one) for one in given]
+        shape = [one for value in values for one in (value if isinstance(value, list) else [value])]
+        return self.reshaped(owner, list(map(str, shape)) if method == "reshape" else ["-1"])

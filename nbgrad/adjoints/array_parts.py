@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,16 +91,28 @@ class ArrayParts(FormWriter):
                 if place.start != "0":
                     start = place.start if start == "0" else self.integer("{0} + {1}", place.start, start)
                 places.append(Along(new.axis, start, new.step * place.step, new.whole and place.whole))
-        if not extents:
-            return Load(view.array, tuple(map(str, places)))
-        return View(view.array, tuple(places), tuple(extents), view.dtype)
+        found = replace(view, places=tuple(places), extents=tuple(extents))
+        return found if extents else load(found, [], self.integer)
+
+    def reshaped(self, view: View, shape: list[Atom]) -> View:
+        """A contiguous view in another shape; -1 stands for the length that follows."""
+        if "-1" in shape:
+            known = "1"
+            for one in shape:
+                if one != "-1":
+                    known = one if known == "1" else self.integer("{0} * {1}", known, one)
+            size = self.size(view)
+            shape[shape.index("-1")] = size if known == "1" else self.integer("{0} // {1}", size, known)
+        extents = tuple([one if one.isdigit() else self.put(copied(one), "int64", "n") for one in shape])
+        return View(view.array, tuple([Along(k) for k in range(len(extents))]), extents, view.dtype, (extents, view))
 
     def position(self, index: Atom, extent: Atom, view: View, axis: int) -> Atom:
         """An index along an axis of a view; negative ones count from its end."""
         if index.lstrip("-").isdigit():
             return self.integer(f"{{0}} - {-int(index)}", extent) if int(index) < 0 else index
         index = self.put(copied(index), self.form.dtypes[index], "k")
-        if any(not isinstance(place, str) and place.axis == axis and place.whole for place in view.places):
+        along = [place for place in view.places if not isinstance(place, str) and place.axis == axis]
+        if view.reshaped is None and any(place.whole for place in along):
             return index
         return self.integer("{0} if {0} >= 0 else {0} + {1}", index, extent)
 

@@ -28,12 +28,17 @@ class Along:
 
 @dataclass(frozen=True)
 class View:
-    """A part of an array: for each axis of the array, a fixed index or the axis of the view along it."""
+    """A part of an array: for each axis of the array, a fixed index or the axis of the view along it.
+
+    A view of an array in another shape has `reshaped`, which tells that shape and the array's own; `places` are then
+    those in the other shape.
+    """
 
     array: str
     places: tuple[Atom | Along, ...]
     extents: tuple[Atom, ...]
     dtype: str
+    reshaped: tuple[tuple[Atom, ...], View] | None = None
 
     @property
     def ndim(self) -> int:
@@ -43,7 +48,7 @@ class View:
     @property
     def whole(self) -> bool:
         """Whether it is the array itself."""
-        return self.places == tuple([Along(k) for k in range(self.ndim)])
+        return self.reshaped is None and self.places == tuple([Along(k) for k in range(self.ndim)])
 
     def index(self, at: Sequence[Atom], integer: Callable[..., Atom]) -> tuple[Atom, ...]:
         """The index in the array of an element of the view; `integer(text, *atoms)` names an integer."""
@@ -56,7 +61,17 @@ class View:
             if place.step != 1:
                 k = integer(f"{{0}} * {place.step}" if place.step != -1 else "-{0}", k)
             found.append(k if place.start == "0" else integer("{0} + {1}", place.start, k))
-        return tuple(found)
+        if self.reshaped is None:
+            return tuple(found)
+        shape, source = self.reshaped
+        flat = found[0]
+        for extent, k in zip(shape[1:], found[1:], strict=True):
+            flat = integer("{0} * {1} + {2}", flat, extent, k)
+        rest: list[Atom] = []
+        for extent in reversed(source.extents[1:]):
+            rest.append(integer("{0} % {1}", flat, extent))
+            flat = integer("{0} // {1}", flat, extent)
+        return source.index([flat, *reversed(rest)], integer)
 
     def transposed(self, order: Sequence[int] | None = None) -> View:
         """The view with its axes in another order; reversed by default."""
@@ -65,7 +80,7 @@ class View:
         places = tuple(
             [place if isinstance(place, str) else replace(place, axis=position[place.axis]) for place in self.places]
         )
-        return View(self.array, places, tuple([self.extents[axis] for axis in order]), self.dtype)
+        return replace(self, places=places, extents=tuple([self.extents[axis] for axis in order]))
 
 
 @dataclass(frozen=True)

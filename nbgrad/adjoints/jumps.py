@@ -54,14 +54,15 @@ def _jumps(statement: ast.stmt) -> bool:
     return isinstance(statement, _Jump)
 
 
-def _flagged(body: Sequence[ast.stmt], flag: str) -> list[ast.stmt]:
-    """A block that sets a flag before it jumps to the end of the turn or of the function."""
+def _flagged(body: Sequence[ast.stmt], flag: str, *jumps: type[ast.stmt]) -> list[ast.stmt]:
+    """A block that sets a flag before some kinds of jumps, those of inner loops left out."""
     found: list[ast.stmt] = []
     for statement in body:
-        if isinstance(statement, ast.Continue | ast.Return):
+        if isinstance(statement, jumps):
             found.append(_assign(flag, ast.Constant(True), statement))
         if isinstance(statement, ast.If):
-            made = ast.If(statement.test, _flagged(statement.body, flag), _flagged(statement.orelse, flag))
+            both = [_flagged(side, flag, *jumps) for side in (statement.body, statement.orelse)]
+            made = ast.If(statement.test, *both)
             found.append(ast.copy_location(made, statement))
         else:
             found.append(statement)
@@ -95,15 +96,23 @@ class _Jumps:
                     return found + self.branches(statement, rest, depth)
                 case ast.For() | ast.While():
                     made = copy.copy(statement)
-                    made.body = self.block(statement.body, depth + 1)
-                    if all(isinstance(one, ast.Raise | ast.Assert | ast.Pass) for one in statement.orelse):
-                        made.orelse = []
+                    if not all(isinstance(one, ast.Raise | ast.Assert | ast.Pass) for one in statement.orelse):
+                        self.flags += 1
+                        flag = f"has_broken_{self.flags}"
+                        found.append(_assign(flag, ast.Constant(False), statement))
+                        check = ast.If(ast.Name(flag, ast.Load()), [ast.Pass()], statement.orelse)
+                        rest = [ast.fix_missing_locations(ast.copy_location(check, statement)), *rest]
+                        made.body = _flagged(statement.body, flag, ast.Break)
+                    made.body = self.block(made.body, depth + 1)
+                    made.orelse = []
                     found.append(made)
                     if _returns(statement):
                         left = ast.Name(_LEFT, ast.Load())
                         leave: list[ast.stmt] = [ast.Break()] if depth else [ast.Pass()]
                         check = ast.If(left, leave, self.block(rest, depth))
                         return [*found, ast.fix_missing_locations(ast.copy_location(check, statement))]
+                    if statement.orelse:
+                        return found + self.block(rest, depth)
                 case ast.If():
                     made = ast.If(
                         statement.test, self.block(statement.body, depth), self.block(statement.orelse, depth)
@@ -120,7 +129,9 @@ class _Jumps:
             self.flags += 1
             flag = f"has_jumped_{self.flags}"
             made = ast.If(
-                statement.test, self.block(_flagged(then, flag), depth), self.block(_flagged(orelse, flag), depth)
+                statement.test,
+                self.block(_flagged(then, flag, ast.Continue, ast.Return), depth),
+                self.block(_flagged(orelse, flag, ast.Continue, ast.Return), depth),
             )
             check = ast.If(ast.Name(flag, ast.Load()), [ast.Pass()], self.block(rest, depth))
             both: list[ast.stmt] = [ast.copy_location(made, statement), ast.copy_location(check, statement)]

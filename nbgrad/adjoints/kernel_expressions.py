@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import operator
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,10 +33,6 @@ _FLOATS = ("float32", "float64")
 
 class Expressions(ArrayFunctions):
     """The part of a reader that knows expressions."""
-
-    @abstractmethod
-    def called(self, node: ast.Call, function: Any) -> Value | None:
-        """The result of a call of another compiled function."""
 
     def object(self, node: ast.expr) -> Any:
         """The object of a name that is no variable; None for variables."""

@@ -150,5 +150,9 @@ class FormWriter:
         """The atom of an operand that must be a number."""
 
     @abstractmethod
+    def kind(self, node: ast.expr) -> Any:
+        """Numba's type of an atom of the text; None if it has none."""
+
+    @abstractmethod
     def applied(self, node: ast.AST, known: Known, operands: Sequence[Value]) -> Value | Expression:
         """A function of numbers, applied to numbers or to each element of arrays."""

@@ -1,22 +1,28 @@
 """The types of all names of a plain function, inferred by Numba.
 
 In: a plain function and Numba's types of its arguments. Out: the type of each name, and of the result. Called by
-scalar_form.py. Numba's own passes run as far as its type inference; nothing is compiled but the functions that it
-calls.
+scalar_form.py. Numba's own passes run as far as its type inference. Functions of `numba.njit` that it calls are typed
+in the same way where they are not compiled yet: to ask Numba for the type of a call compiles the function.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
+from ..extend.scalar_code import scalar_code
 from .jumps import RESULT
 from .plain_form import PlainFunction, UnsupportedKernelError
 
 
-def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[str, Any]:
+def inferred_types(
+    function: PlainFunction, arguments: Sequence[Any], within: frozenset[FunctionType] = frozenset()
+) -> dict[str, Any]:
     """Numba's type of each name; names that are assigned values of several types have the one that holds them all.
+
+    `within` are the functions whose types are being inferred because of this one's.
 
     Raises
     ------
@@ -44,7 +50,7 @@ def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[st
                 passes.run(self.state)
 
     name = f"plain_{function.name.strip('<>')}"
-    namespace: dict[str, Any] = dict(function.objects)
+    namespace = {one: _typed_only(value, within | {function.code.function}) for one, value in function.objects.items()}
     returns = any(isinstance(node, ast.Name) and node.id == RESULT for one in function.body for node in ast.walk(one))
     text = function.text(name) + (f"    return {RESULT}\n" if returns else "")
     exec(compile(text, f"<plain form of {function.name}>", "exec"), namespace)
@@ -66,8 +72,46 @@ def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[st
     for variable, kind in pipeline.state.typemap.items():
         if not variable.startswith("$"):
             found.setdefault(variable.removeprefix("arg.").split(".")[0], []).append(types.unliteral(kind))
-    joined: dict[str, Any] = {}
+    joined: dict[str, Any] = {} if returns else {RESULT: types.none}
     for variable, kinds in found.items():
         whole = context.unify_types(*kinds)
         joined[variable] = whole if whole is not None else kinds[0]
     return joined
+
+
+class _TypedOnly:
+    """An object of which Numba knows a type, and nothing else."""
+
+    def __init__(self, kind: Any) -> None:
+        self._numba_type_ = kind
+
+
+def _typed_only(value: Any, within: frozenset[FunctionType]) -> Any:
+    """What stands for a function of `numba.njit` while types are inferred; other objects stand for themselves."""
+    from numba.core import types
+    from numba.core.dispatcher import Dispatcher
+    from numba.core.typing.templates import AbstractTemplate, signature
+
+    if not isinstance(value, Dispatcher) or value.py_func in within:
+        return value
+
+    dispatcher: Any = value
+
+    class Call(AbstractTemplate):
+        """The type of a call."""
+
+        key = dispatcher
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """The signature for arguments of some types."""
+            _, given = dispatcher._compiler.fold_argument_types(args, kws)
+            known = dispatcher.overloads.get(tuple(given))
+            if known is not None:
+                return known.signature
+            try:
+                return signature(inferred_types(PlainFunction(scalar_code(dispatcher)), given, within)[RESULT], *given)
+            except UnsupportedKernelError:
+                template, _, given, named = dispatcher.get_call_template(args, kws)
+                return template(self.context).apply(given, named)
+
+    return _TypedOnly(types.Function(Call))

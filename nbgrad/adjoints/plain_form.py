@@ -111,13 +111,9 @@ class PlainFunction:
                 self.augmented(target, op, value, out)
             case ast.If(test, then, orelse):
                 out.append(ast.If(self.atom(test, out), self.block(then) or [ast.Pass()], self.block(orelse)))
-            case ast.For(target, sequence, body, orelse):
-                if orelse:
-                    self.refuse(statement, "has `for ... else`. Set a flag before `break`, and ask for it.")
+            case ast.For(target, sequence, body):
                 self.loop(statement, target, sequence, body, out)
-            case ast.While(test, body, orelse):
-                if orelse:
-                    self.refuse(statement, "has `while ... else`. Set a flag before `break`, and ask for it.")
+            case ast.While(test, body):
                 inner: Statements = []
                 if not (isinstance(test, ast.Constant) and test.value):
                     test_atom = self.atom(test, inner)

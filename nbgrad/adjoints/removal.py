@@ -40,11 +40,18 @@ def _reads(statement: Statement) -> _Uses:
     match statement:
         case Set(_, Op(arrays=arrays)):
             names += arrays
-        case Set(_, Load(array) | Extent(array)) | Copy(_, array) | Alias(_, array):
+        case Set(_, Extent(array)):
+            names.append(_shape(array))
+        case Set(_, Load(array)) | Copy(_, array) | Alias(_, array):
             names.append(array)
         case _:
             pass
     return tuple(names)
+
+
+def _shape(array: str) -> str:
+    """The name under which the shape of an array is needed or not: writing to the array does not change it."""
+    return f"{array}.shape"
 
 
 def _gives(statement: Statement) -> str | None:
@@ -64,7 +71,10 @@ def without_unused(block: Block, roots: Iterable[str]) -> Block:
         for statement in body:
             name = f"break of {loop}" if isinstance(statement, Break) else _gives(statement)
             if name is not None:
-                reasons.setdefault(name, []).append((*_reads(statement), *controls))
+                uses = (*_reads(statement), *controls)
+                reasons.setdefault(name, []).append(uses)
+                if isinstance(statement, New | Copy | Alias | Room):
+                    reasons.setdefault(_shape(name), []).append(uses)
             match statement:
                 case If(_, then, orelse):
                     inner = (*controls, *_reads(statement))
@@ -106,7 +116,8 @@ def without_unused(block: Block, roots: Iterable[str]) -> Block:
                     if f"break of {loop}" in live:
                         found.append(statement)
                 case _:
-                    if _gives(statement) in live:
+                    makes = isinstance(statement, New | Copy | Alias | Room)
+                    if _gives(statement) in live or (makes and _shape(statement.array) in live):
                         found.append(statement)
         return tuple(found)
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from .array_plans import Arrays
 from .array_values import View
 from .cotangents import Backward, Names, Scope, Values, bar, zero_of
-from .dataflow import is_float
+from .dataflow import is_float, live_at_start
 from .kernel_form import ScalarForm
 from .kernel_statements import (
     UNKNOWN,
@@ -126,6 +126,9 @@ class _Reverse(Values):
         body = with_plain_copies(body)
         bars = [name for name in arrays if name in self.active]
         parameters = [*form.parameters, *map(bar, bars), *seeds.values()]
+        # Numbers that a loop of no turns leaves without a value, which a later loop carries on.
+        unset = live_at_start(body, frozenset(results)) - {*parameters, *results}
+        body = (*[Set(name, copied(zero_of(self.dtypes[name]))) for name in sorted(unset)], *body)
         return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes)
 
     def seed_array(self, result: View, seed: str, out: list[Statement]) -> None:
