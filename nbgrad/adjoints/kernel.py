@@ -25,6 +25,7 @@ from ..transforms.arguments import kind_of
 from .kernel_rules import DerivedPrimitive
 from .scalar_form import name_of
 from .specializations import Specialization
+from .ufunc_kernels import UfuncKernel
 
 _CHECKS = ("first", "always", "never")
 
@@ -253,8 +254,8 @@ def kernel(
     Parameters
     ----------
     function : callable
-        A function compiled by `numba.njit`, or a plain one that Numba can compile. Without it, the result is a
-        decorator.
+        A function compiled by `numba.njit`, `numba.guvectorize` or `numba.vectorize`, or a plain one that Numba can
+        compile. Without it, the result is a decorator.
     inout : str or sequence of str
         Arguments that the kernel both reads and writes, for readers of your code: that they are written is checked.
     constant : str or sequence of str
@@ -305,13 +306,8 @@ def kernel(
     """
     if function is None:
         return lambda given: kernel(given, inout=inout, constant=constant, shape=shape, check=check)
-    if isinstance(function, np.ufunc) or hasattr(function, "ufunc"):
-        message = (
-            f"nb.kernel takes functions that numba.njit compiles, but {name_of(function)}() is a ufunc of "
-            "numba.vectorize or guvectorize. nb.elementwise differentiates functions of numbers."
-        )
-        raise DtypeError(message)
-    if python_function(function) is None:
+    is_ufunc = hasattr(function, "gufunc_builder") or hasattr(function, "_dispatcher")
+    if not is_ufunc and python_function(function) is None:
         message = f"nb.kernel takes a function that Numba compiles, but got a {full_name(function)}."
         raise DtypeError(message)
     if check not in _CHECKS:
@@ -321,6 +317,8 @@ def kernel(
         message = f"shape must be a function, but is a {full_name(shape)}."
         raise DtypeError(message)
     names = [(one,) if isinstance(one, str) else tuple(one) for one in (inout, constant)]
+    if is_ufunc:
+        return UfuncKernel(function, lambda looped: KernelFunction(looped, (), names[1], None, check))
     if not hasattr(function, "py_func"):
         import numba
 
