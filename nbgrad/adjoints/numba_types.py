@@ -11,8 +11,10 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from ..extend.scalar_code import scalar_code
 from .jumps import RESULT
 from .plain_form import PlainFunction, UnsupportedKernelError
+from .threads.thread_names import CudaName, is_cuda_function, stand_in
 
 
 def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[str, Any]:
@@ -43,11 +45,6 @@ def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[st
             for passes in self.define_pipelines():
                 passes.run(self.state)
 
-    name = f"plain_{function.name.strip('<>')}"
-    namespace: dict[str, Any] = dict(function.objects)
-    returns = any(isinstance(node, ast.Name) and node.id == RESULT for one in function.body for node in ast.walk(one))
-    text = function.text(name) + (f"    return {RESULT}\n" if returns else "")
-    exec(compile(text, f"<plain form of {function.name}>", "exec"), namespace)
     context: Any = cpu_target.typing_context
     target: Any = cpu_target.target_context
     context.refresh()
@@ -56,7 +53,7 @@ def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[st
     flags.nrt = True
     pipeline = Inference(context, target, None, tuple(arguments), None, flags, {})
     try:
-        pipeline.compile_extra(namespace[name])
+        pipeline.compile_extra(_as_function(function))
     except NumbaError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip() and "Failed in" not in line]
         shown = ", ".join(map(str, arguments))
@@ -71,3 +68,24 @@ def inferred_types(function: PlainFunction, arguments: Sequence[Any]) -> dict[st
         whole = context.unify_types(*kinds)
         joined[variable] = whole if whole is not None else kinds[0]
     return joined
+
+
+def _as_function(function: PlainFunction) -> Any:
+    """The plain function, made of its text."""
+    name = f"plain_{function.name.strip('<>')}"
+    namespace = {given: _typed(found) for given, found in function.objects.items()}
+    returns = any(isinstance(node, ast.Name) and node.id == RESULT for one in function.body for node in ast.walk(one))
+    text = function.text(name) + (f"    return {RESULT}\n" if returns else "")
+    exec(compile(text, f"<plain form of {function.name}>", "exec"), namespace)
+    return namespace[name]
+
+
+def _typed(found: Any) -> Any:
+    """An object whose type Numba's CPU target knows: CUDA's functions have others in their place."""
+    if isinstance(found, CudaName):
+        return stand_in(found)
+    if is_cuda_function(found):
+        import numba
+
+        return numba.njit(_as_function(PlainFunction(scalar_code(found))))
+    return found

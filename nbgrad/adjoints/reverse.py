@@ -39,6 +39,7 @@ from .kernel_statements import (
     Set,
     Statement,
     Store,
+    Sync,
     While,
     assigned,
     copied,
@@ -124,6 +125,13 @@ class _Reverse(Values):
         roots = [bar(name) for name in wanted_arrays] + [one for one in results if is_name(one)]
         body = without_unused((*self.head, *forward, *out), roots)
         body = with_plain_copies(body)
+        doubtful = sorted({self.doubtful[n] for n in assigned(body) if n in self.doubtful})
+        if doubtful:
+            message = (
+                f"{form.name}() adds to `{doubtful[0]}` by atomic operations in a loop, and its derivative needs the "
+                "values in between. Add to an array that is not read in the loop."
+            )
+            raise UnsupportedKernelError(message)
         bars = [name for name in arrays if name in self.active]
         parameters = [*form.parameters, *map(bar, bars), *seeds.values()]
         return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes)
@@ -197,6 +205,9 @@ class _Reverse(Values):
                 return None
             case Break():
                 return None
+            case Sync():
+                out.append(statement)
+                return lambda out: out.append(statement)
             case _:
                 raise AssertionError(statement)
 
@@ -277,6 +288,8 @@ class _Reverse(Values):
         if array not in state.skipped and array in state.later:
             if array in state.kept or array in state.seen:
                 old = self.new("old", self.form.dtypes[array])
+                if array in self.form.added:
+                    self.doubtful[old] = array
                 out.append(Set(old, Load(name, index)))
             out.append(Store(name, index, value, add))
 
