@@ -70,6 +70,8 @@ class Adjoint:
         The atoms of the cotangents of `numbers`.
     numbers : list of str
         The wanted arguments that are numbers.
+    loops : dict of str to Block
+        The body of the loop whose turns each tape is for.
     """
 
     body: Block
@@ -79,6 +81,7 @@ class Adjoint:
     results: list[Atom]
     numbers: list[str]
     dtypes: dict[str, str]
+    loops: dict[str, Block]
 
 
 def reverse(form: ScalarForm, wanted: list[str]) -> Adjoint:
@@ -134,7 +137,7 @@ class _Reverse(Values):
             raise UnsupportedKernelError(message)
         bars = [name for name in arrays if name in self.active]
         parameters = [*form.parameters, *map(bar, bars), *seeds.values()]
-        return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes)
+        return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes, self.loops)
 
     def seed_array(self, result: View, seed: str, out: list[Statement]) -> None:
         """Add the cotangent of an array that the kernel returns to that of the array itself."""
