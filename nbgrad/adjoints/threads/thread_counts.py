@@ -32,7 +32,10 @@ class Counts:
     def __init__(self, form: ScalarForm, columns: Sequence[str], loops: Mapping[str, Block]) -> None:
         self.form = form
         self.columns = list(columns)
-        self.loops = {id(loops[name]): name for name in map(_plain, columns) if name in loops}
+        self.tapes = {name: id(loops[name]) for name in map(_plain, columns) if name in loops}
+        self.loops = {loop: name for name, loop in self.tapes.items()}
+        self.read: set[str] = set()
+        """The arrays whose elements it reads, known with `derived`."""
         self.arrays = sorted({base for name in columns if (base := self.logged(name)) is not None})
 
     def logged(self, column: str) -> str | None:
@@ -61,6 +64,7 @@ class Counts:
         whole = (*[Set(name, copied("0")) for name in peaks], *kept)
         title = f"{self.form.name.strip('_<>')}_turns"
         parameters = [*self.form.parameters, *_SIZES]
+        self.read = loaded(kept)
         return Derived(title, function_text(title, parameters, whole, peaks), parameters, self.form.objects)
 
     @computed_once
@@ -77,7 +81,8 @@ class Counts:
         lengths: dict[str, int] = {}
         for column in self.columns:
             array = self.logged(column)
-            lengths[column] = by_name[_plain(column)] if array is None else depth * by_name[array]
+            name = self.loops[self.tapes[_plain(column)]] if array is None else array
+            lengths[column] = by_name[name] * (1 if array is None else depth)
         return lengths
 
     def counted(self, body: Block) -> list[Statement]:

@@ -23,7 +23,7 @@ from ...process.once import computed_once
 from ..cotangents import bar
 from ..dataflow import is_float
 from ..kernel_form import ScalarForm
-from ..kernel_statements import Block, Store, is_name, walk
+from ..kernel_statements import Alias, Block, Store, is_name, stored, walk
 from ..plain_form import UnsupportedKernelError
 from ..removal import without_unused
 from ..reverse import Adjoint, reverse
@@ -89,6 +89,13 @@ class ThreadKernel:
     counts: Counts | None
     moving: list[str] = field(default_factory=list)
     """The arguments with tangents."""
+
+    @computed_once
+    def untouched(self) -> set[str]:
+        """The arguments that it does not write to."""
+        names = {one.array: one.source for one in walk(self.arrays.body) if isinstance(one, Alias)}
+        written = stored(self.arrays.body)
+        return {*self.parameters} - written - {names[name] for name in written if name in names} - {*self.sums}
 
     @computed_once
     def function(self) -> Any:
