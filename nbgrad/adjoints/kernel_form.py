@@ -55,6 +55,8 @@ class ScalarForm:
     """The arrays that threads add to by atomic operations."""
     common: set[str] = field(default_factory=set)
     """The arrays of which several threads may use the same element."""
+    refilled: set[tuple[int, str]] = field(default_factory=set)
+    """Bodies of loops, by their identity, and shared arrays that each turn writes as a whole before it reads them."""
 
     def dtype_of(self, value: Value) -> str:
         """The dtype of a result."""

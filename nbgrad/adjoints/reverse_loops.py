@@ -62,6 +62,9 @@ class ReverseLoop:
         header = live_in_turns(body, frozenset())
         self.carried = sorted(name for name in names if name in ver or name in header)
         self.plans = plans(body, turn, state, outer.form.common)
+        for array, plan in self.plans.items():
+            if plan in (Plan.KEPT, Plan.LOGGED) and (id(body), array) in outer.form.refilled:
+                self.plans[array] = Plan.REFILLED
         self.inner = Arrays(names=dict(state.names), skipped=set(state.skipped))
         self.logged: list[str] = []
         self.undone: list[str] = []

@@ -32,6 +32,10 @@ class HostMemory:
         """A number as an array of one element."""
         return np.asarray(value, dtype).reshape(1)
 
+    def element_at(self, array: Any, position: int) -> Any:
+        """One element of an array, by its position among all."""
+        return array.reshape(-1)[position : position + 1]
+
     def host(self, value: Any) -> Any:
         """The value in this machine's memory."""
         return value
@@ -71,6 +75,9 @@ class DeviceMemory(HostMemory):
         if isinstance(value, KernelArray):
             return KernelArray(value.address, (1,), value.dtype)
         return self.cuda.to_device(np.asarray(value, dtype).reshape(1), stream=self.stream)
+
+    def element_at(self, array: Any, position: int) -> Any:
+        return self.array(array)[position : position + 1]
 
     def host(self, value: Any) -> Any:
         if not hasattr(value, "__cuda_array_interface__"):

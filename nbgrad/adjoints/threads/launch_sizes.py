@@ -1,18 +1,47 @@
 """The numbers of blocks and threads with which users want their kernels to be launched.
 
-In: the kernel that `nb.kernel` gets, and its `launch=`. Out: a `Launch` for the arguments of a call. Called by kernel.py.
+In: the kernel that `nb.kernel` gets, and its `launch=`. Out: a `Launch` for the arguments of a call. Called by kernel.py and thread_kernels.py.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...errors import ArgumentError
-from .thread_kernels import Launch
 from .thread_names import is_cuda_function
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The numbers of blocks and of threads in a block, along three axes."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks."""
+        return math.prod(self.grid)
+
+    @property
+    def threads(self) -> int:
+        """The number of threads in a block."""
+        return math.prod(self.block)
+
+    @property
+    def kind(self) -> tuple[tuple[bool, ...], tuple[int, ...]]:
+        """What derivatives depend on: the axes with several blocks, and the sizes of a block."""
+        return tuple([n > 1 for n in self.grid]), self.block
+
+    @property
+    def several(self) -> list[bool]:
+        """Whether there are several threads along each axis."""
+        return [a * b > 1 for a, b in zip(self.grid, self.block, strict=True)]
 
 
 def with_configuration(function: Any, launch: Any) -> tuple[Any, Any]:

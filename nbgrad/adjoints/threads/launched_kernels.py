@@ -24,15 +24,8 @@ from ..reverse import Adjoint
 from ..specializations import Arrays, Specialization
 from ..tangent import dot
 from .launch_memory import HostMemory, memory, memory_of, using
-from .thread_kernels import (
-    Launch,
-    ThreadKernel,
-    compiled,
-    for_launches,
-    forward_threads,
-    reverse_threads,
-    second_threads,
-)
+from .launch_sizes import Launch
+from .thread_kernels import ThreadKernel, compiled, for_launches, forward_threads, reverse_threads, second_threads
 
 _MOST_BYTES = 1 << 32
 _TOTAL = """def total(parts, result):
@@ -46,9 +39,9 @@ _TOTAL = """def total(parts, result):
     if k == 0:
         for j in range(1, 32):
             mine += sums[j]
-        result[0] = mine
+        result[0] += mine
 """
-"""Adds up the sums of the blocks, in an order that is always the same."""
+"""Adds the sums of the blocks, in an order that is always the same."""
 
 
 class LaunchedKernel(Specialization):
@@ -232,16 +225,24 @@ class LaunchedKernel(Specialization):
             lengths = self.lengths(kernel, values)
             for name, dtype in arrays.columns.items():
                 values[name] = place.empty((lengths[name], launch.blocks * launch.threads), dtype)
-        for name in kernel.sums:
+        for name in arrays.sums:
             values[name] = place.empty((launch.blocks,), "float64")
         read = [k for k, name in enumerate(kernel.parameters) if name in kernel.untouched]
         place.launch(
             kernel.function, launch.grid, launch.block, [values[name] for name in kernel.parameters], read
         )
-        for name in kernel.sums:
+        for name in arrays.sums:
             total = self.of_launch(("total",), lambda: compiled("total", _TOTAL, {}))
-            target = gradients[name.removesuffix("_sums")]
-            place.launch(total, (1, 1, 1), (32, 1, 1), [values[name], place.element(target, target.dtype)], [0])
+            if name in arrays.places:
+                array, index = arrays.places[name]
+                shape = values[array].shape
+                if any(k >= n for k, n in zip(index, shape, strict=True)):
+                    continue  # no thread has read it
+                result = place.element_at(values[array], int(np.ravel_multi_index(index, shape)))
+            else:
+                target = gradients[name.removesuffix("_sums")]
+                result = place.element(target, target.dtype)
+            place.launch(total, (1, 1, 1), (32, 1, 1), [values[name], result], [0])
 
     def lengths(self, kernel: ThreadKernel, values: Mapping[str, Any]) -> dict[str, int]:
         """The lengths of the columns that a launch brings."""

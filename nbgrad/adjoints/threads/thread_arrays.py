@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..dataflow import is_float
 from ..kernel_form import ScalarForm
 from ..kernel_statements import (
     Alias,
@@ -30,6 +31,7 @@ from ..kernel_statements import (
     Statement,
     Store,
     While,
+    copied,
     stored,
     walk,
 )
@@ -37,6 +39,7 @@ from ..plain_form import UnsupportedKernelError
 
 THREAD = "this_thread"
 """The number of a thread among all threads of a launch."""
+_MOST_SUMS = 16
 _MOST_LOCAL = 256
 """The longest array of a thread for the turns of a loop."""
 
@@ -64,6 +67,10 @@ class ThreadArrays:
     columns: dict[str, str] = field(default_factory=dict)
     shared: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     private: set[str] = field(default_factory=set)
+    sums: dict[str, Atom] = field(default_factory=dict)
+    """Arguments with an element for each block, and the numbers whose sums over the threads of a block they get."""
+    places: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    """The elements of arrays to which sums belong."""
 
 
 def origin(name: str, arrays: Mapping[str, object]) -> str | None:
@@ -94,7 +101,7 @@ class _Arrays:
         """All of it."""
         self.local = {one.array: one.shape for one in walk(body) if isinstance(one, New)}
         self.result.private |= {*self.local}
-        self.result.body = self.block(body, True)
+        self.result.body = self.block(self.with_sums(body), True)
         for statement in walk(self.result.body):
             for name in _arrays_of(statement):
                 base = origin(name, self.form.shared)
@@ -102,7 +109,29 @@ class _Arrays:
                     self.result.shared[name] = self.form.dtypes[base], self.form.shared[base]
         return self.result
 
+    def with_sums(self, body: Block) -> Block:
+        """A block in which what all threads add to an element is a number of each thread, to be summed."""
+        adds: dict[str, list[Store] | None] = {}
+        for statement in walk(body):
+            for name in {*_arrays_of(statement)} - self.result.private:
+                held = adds.setdefault(name, [])
+                if not isinstance(statement, Store) or not statement.add or held is None:
+                    adds[name] = None
+                elif all(one.isdigit() for one in statement.index):
+                    held.append(statement)
+        places = sorted({(one.array, one.index) for held in adds.values() for one in held or ()})
+        names = {}
+        for array, index in places[:_MOST_SUMS]:
+            base = origin(array, {**self.form.ranks, **self.form.shared})
+            if base in self.form.common and base not in self.form.shared and is_float(self.form.dtypes[base]):
+                names[array, index] = name = f"{array}_{'_'.join(index)}"
+                self.result.sums[f"{name}_sums"] = name
+                self.result.places[f"{name}_sums"] = array, tuple(map(int, index))
+        head = tuple([Set(name, copied("0.0")) for name in names.values()])
+        return (*head, *_summed(body, names))
+
     def block(self, body: Block, outermost: bool) -> Block:
+        """The statements of a block for a thread."""
         found: list[Statement] = []
         for statement in body:
             found += self.statement(statement, outermost)
@@ -110,6 +139,7 @@ class _Arrays:
         return tuple(found)
 
     def statement(self, statement: Statement, outermost: bool) -> list[Statement]:
+        """A statement for a thread."""
         match statement:
             case If(test, then, orelse):
                 return [If(test, self.block(then, False), self.block(orelse, False))]
@@ -166,6 +196,25 @@ class _Arrays:
         return []
 
 
+def _summed(body: Block, names: Mapping[tuple[str, tuple[Atom, ...]], str]) -> Block:
+    """A block in which numbers have what is added to elements."""
+    found: list[Statement] = []
+    for statement in body:
+        match statement:
+            case Store(array, index, value, True) if (array, index) in names:
+                name = names[array, index]
+                found.append(Set(name, Op("add", (name, value), "{0} + {1}")))
+            case If(test, then, orelse):
+                found.append(If(test, _summed(then, names), _summed(orelse, names)))
+            case For(turn, count, inside, parallel, backwards):
+                found.append(For(turn, count, _summed(inside, names), parallel, backwards))
+            case While(inside, test):
+                found.append(While(_summed(inside, names), test))
+            case _:
+                found.append(statement)
+    return tuple(found)
+
+
 def _copied(array: str, source: str, shape: tuple[Atom, ...]) -> list[Statement]:
     """Loops that copy the elements of a local array."""
     turns = tuple([f"e{axis}_{array}" for axis in range(len(shape))])
@@ -189,13 +238,4 @@ def _arrays_of(statement: Statement) -> list[str]:
             return []
 
 
-def linear_thread() -> str:
-    """The text of a thread's number among all threads of a launch."""
-    block = "(cuda.blockIdx.z * cuda.gridDim.y + cuda.blockIdx.y) * cuda.gridDim.x + cuda.blockIdx.x"
-    return f"({block}) * (cuda.blockDim.x * cuda.blockDim.y * cuda.blockDim.z) + {thread_in_block()}"
-
-
-def thread_in_block() -> str:
-    """The text of a thread's number in its block."""
-    return "(cuda.threadIdx.z * cuda.blockDim.y + cuda.threadIdx.y) * cuda.blockDim.x + cuda.threadIdx.x"
 

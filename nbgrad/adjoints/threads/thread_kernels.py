@@ -28,36 +28,13 @@ from ..plain_form import UnsupportedKernelError
 from ..removal import without_unused
 from ..reverse import Adjoint, reverse
 from ..tangent import dot, tangent
+from .launch_sizes import Launch
 from .thread_arrays import ThreadArrays, origin, with_thread_arrays
 from .thread_counts import Counts
-from .thread_ownership import common_arrays
+from .thread_ownership import common_arrays, refilled_tiles
 from .thread_text import thread_text
 
 _SHARED_BYTES = 48 * 1024
-
-
-@dataclass(frozen=True)
-class Launch:
-    """The numbers of blocks and of threads in a block, along three axes."""
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-
-    @property
-    def blocks(self) -> int:
-        """The number of blocks."""
-        return math.prod(self.grid)
-
-    @property
-    def threads(self) -> int:
-        """The number of threads in a block."""
-        return math.prod(self.block)
-
-    @property
-    def kind(self) -> tuple[tuple[bool, ...], tuple[bool, ...], int]:
-        """What derivatives depend on: the axes with several threads, in all and in a block, and the size of a block."""
-        several = tuple([a * b > 1 for a, b in zip(self.grid, self.block, strict=True)])
-        return several, tuple([b > 1 for b in self.block]), self.threads
 
 
 @dataclass
@@ -72,8 +49,6 @@ class ThreadKernel:
         The names of its arguments: those of the kernel and their derivatives, then what the launch brings.
     numbers : set of str
         The arguments that are numbers, given as arrays of one element.
-    sums : list of str
-        The names of the last arguments, which get the sum of a number over each block.
     added : list of str
         Arrays of floats that threads add to by atomic operations.
     """
@@ -84,7 +59,6 @@ class ThreadKernel:
     parameters: list[str]
     numbers: set[str]
     arrays: ThreadArrays
-    sums: list[str]
     added: list[str]
     counts: Counts | None
     moving: list[str] = field(default_factory=list)
@@ -95,7 +69,7 @@ class ThreadKernel:
         """The arguments that it does not write to."""
         names = {one.array: one.source for one in walk(self.arrays.body) if isinstance(one, Alias)}
         written = stored(self.arrays.body)
-        return {*self.parameters} - written - {names[name] for name in written if name in names} - {*self.sums}
+        return {*self.parameters} - written - {names[name] for name in written if name in names} - {*self.arrays.sums}
 
     @computed_once
     def function(self) -> Any:
@@ -120,8 +94,7 @@ def compiled(name: str, text: str, objects: Mapping[str, Any], jit: Any = None) 
 
 def for_launches(form: ScalarForm, launch: Launch) -> ScalarForm:
     """The kernel with what its threads have in common."""
-    several, several_in_block, _ = launch.kind
-    return replace(form, common=common_arrays(form, several, several_in_block))
+    return replace(form, common=common_arrays(form, launch), refilled=refilled_tiles(form, launch))
 
 
 def reverse_threads(form: ScalarForm, wanted: Sequence[str], launch: Launch) -> tuple[ThreadKernel, Adjoint]:
@@ -175,13 +148,15 @@ def _made(
     launch: Launch,
 ) -> ThreadKernel:
     arrays = with_thread_arrays(form, body, dtypes, loops)
+    arrays.sums.update({f"{name}_sums": atom for name, atom in sums.items() if is_name(atom)})
+    kept = [one for one in parameters if origin(one, form.ranks) not in (None, one)] + [*arrays.sums.values()]
+    arrays.body = without_unused(arrays.body, kept)
     bases = {**form.ranks, **form.shared}
     numbers = {one for one in parameters if origin(one, form.ranks) is None}
-    totals = {f"{name}_sums": atom for name, atom in sums.items() if is_name(atom)}
-    given = [*parameters, *arrays.copies, *arrays.columns, *totals]
+    given = [*parameters, *arrays.copies, *arrays.columns, *arrays.sums]
     name = f"{form.name.strip('_<>')}_{kind}"
-    text = thread_text(name, given, numbers, arrays, form.common, bases, totals, launch.threads)
-    _check_shared(form, arrays, launch.threads if totals else 0)
+    text = thread_text(name, given, numbers, arrays, form.common, bases, launch)
+    _check_shared(form, arrays, launch.threads if arrays.sums else 0)
     added = [
         base
         for one in walk(arrays.body)
@@ -189,7 +164,7 @@ def _made(
         if (base := origin(one.array, bases)) in form.common and one.array not in arrays.private
     ]
     counts = Counts(form, [*arrays.columns], loops) if arrays.columns else None
-    return ThreadKernel(form, name, text, given, numbers, arrays, [*totals], sorted({*map(str, added)}), counts)
+    return ThreadKernel(form, name, text, given, numbers, arrays, sorted({*map(str, added)}), counts)
 
 
 def _check_shared(form: ScalarForm, arrays: ThreadArrays, threads: int) -> None:

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from ..dataflow import Affine, accesses, affine, definitions
 from ..kernel_form import ScalarForm
-from ..kernel_statements import Block, Op, assigned, is_name
+from ..kernel_statements import Block, For, If, Op, Store, Sync, While, assigned, is_name, loaded, walk
+from .launch_sizes import Launch
 
 _NUMBER = re.compile(r"cuda\.(threadIdx|blockIdx|blockDim|gridDim)\.([xyz])$")
 _WHOLE = re.compile(r"cuda\.(grid|gridsize)\((\d)\)(?:\[(\d)\])?$")
@@ -24,20 +25,52 @@ _STEPS = "@steps"
 """A multiple of the number of threads along an axis."""
 
 
-def common_arrays(form: ScalarForm, several: Sequence[bool], several_in_block: Sequence[bool]) -> set[str]:
-    """The arguments and shared arrays of which several threads may use the same element.
-
-    `several` says for each axis of the launch whether it has more than one thread, `several_in_block` the same of a
-    block.
-    """
+def common_arrays(form: ScalarForm, launch: Launch) -> set[str]:
+    """The arguments and shared arrays of which several threads may use the same element."""
     known = thread_definitions(form.body)
     uniform = {name for name in form.parameters if name not in form.ranks} - assigned(form.body)
     found: set[str] = set()
     for name in (*[one for one in form.parameters if one in form.ranks], *form.shared):
-        axes = several_in_block if name in form.shared else several
+        axes = [n > 1 for n in launch.block] if name in form.shared else launch.several
         if not _is_owned(form, name, [k for k in range(3) if axes[k]], known, uniform):
             found.add(name)
     return found
+
+
+def refilled_tiles(form: ScalarForm, launch: Launch) -> set[tuple[int, str]]:
+    """The loops, by their bodies, and the shared arrays of which each turn writes all elements before it reads any.
+
+    So it is if all threads write the element of their own number, which are all there are, before the first barrier of
+    a turn, and all reads come after it.
+    """
+    known = thread_definitions(form.body)
+    found: set[tuple[int, str]] = set()
+    for loop in walk(form.body):
+        if isinstance(loop, For | While) and Sync() in loop.body:
+            first = loop.body[: loop.body.index(Sync())]
+            for array, shape in form.shared.items():
+                if array not in loaded(first) and _writes_own(first, array, shape, launch, known):
+                    found.add((id(loop.body), array))
+    return found
+
+
+def _writes_own(body: Block, array: str, shape: Sequence[int], launch: Launch, known: dict[str, Op]) -> bool:
+    """Whether each thread certainly writes the element of its own number, and the block has a thread for each."""
+    for statement in body:
+        match statement:
+            case Store(name, index, _, False) if name == array:
+                forms = [affine(one, known) for one in index]
+                axes = [next((k for k in range(3) if one == {f"@threadIdx{k}": 1}), 3) for one in forms]
+                sizes = [*launch.block, 0]
+                rest = [n for k, n in enumerate(launch.block) if k not in axes]
+                if len({*axes}) == len(axes) and list(shape) == [sizes[k] for k in axes] and set(rest) <= {1}:
+                    return True
+            case If(_, then, orelse):
+                if all(_writes_own(one, array, shape, launch, known) for one in (then, orelse)):
+                    return True
+            case _:
+                pass
+    return False
 
 
 def thread_definitions(body: Block) -> dict[str, Op]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping, Sequence
 
-from ..kernel_statements import Atom, New, Op, Set, Statement, Store, is_name, walk
+from ..kernel_statements import Atom, New, Statement, Store, atoms_of, is_name, walk
 from ..kernel_text import Writer
-from .thread_arrays import THREAD, ThreadArrays, linear_thread, origin, thread_in_block
+from .launch_sizes import Launch
+from .thread_arrays import THREAD, ThreadArrays, origin
 
 _ADD = "cuda.atomic.add("
 
@@ -56,8 +57,7 @@ def thread_text(
     arrays: ThreadArrays,
     common: Collection[str],
     bases: Mapping[str, object],
-    sums: Mapping[str, Atom],
-    threads: int,
+    launch: Launch,
 ) -> str:
     """The text of a kernel.
 
@@ -69,11 +69,10 @@ def thread_text(
         The kernel's arrays of which several threads may use the same element.
     bases : mapping
         All arrays of the kernel.
-    sums : mapping of str to str
-        Parameters with an element for each block, which gets the sum of a number over the threads of the block.
-    threads : int
-        How many threads a block has.
+    launch : Launch
+        A launch of the kind that it is for.
     """
+    sums = arrays.sums
     writer = ThreadWriter(arrays.body, sums.values())
     writer.common, writer.arrays = common, bases
     body = writer.block(arrays.body, 1)
@@ -81,45 +80,64 @@ def thread_text(
     head = [f"def {name}({', '.join([f'{one}_at' if one in numbers else one for one in parameters])}):"]
     head += [f"    {one} = {one}_at[0]" for one in parameters if one in numbers and one in read]
     if arrays.columns:
-        head.append(f"    {THREAD} = {linear_thread()}")
+        head.append(f"    {THREAD} = {_thread_of_all(launch)}")
     zeroed: list[str] = []
     for array, (dtype, shape) in arrays.shared.items():
         head.append(f"    {array} = cuda.shared.array({(*shape,)}, {numpy_name(dtype)})")
         if array not in bases:
-            zeroed += _zeroed(array, shape, threads)
+            zeroed += _zeroed(array, shape, launch)
     if zeroed:
         head += [*zeroed, "    cuda.syncthreads()"]
-    text = "\n".join([*head, *body, *_block_sums(sums, threads)])
+    text = "\n".join([*head, *body, *_block_sums(sums, launch)])
     return ast.unparse(ast.parse(text if body or sums or zeroed else f"{head[0]}\n    pass")) + "\n"
 
 
 def _reads(statement: Statement) -> list[str]:
-    from ..kernel_statements import atoms_of
-
     return [one for one in atoms_of(statement) if is_name(one)]
 
 
-def _zeroed(array: str, shape: Sequence[int], threads: int) -> list[str]:
+def _block_of_all(launch: Launch) -> str:
+    """The text of a block's number among all blocks."""
+    if launch.grid[1:] == (1, 1):
+        return "cuda.blockIdx.x"
+    return "(cuda.blockIdx.z * cuda.gridDim.y + cuda.blockIdx.y) * cuda.gridDim.x + cuda.blockIdx.x"
+
+
+def _thread_in_block(launch: Launch) -> str:
+    """The text of a thread's number in its block."""
+    if launch.block[1:] == (1, 1):
+        return "cuda.threadIdx.x"
+    return "(cuda.threadIdx.z * cuda.blockDim.y + cuda.threadIdx.y) * cuda.blockDim.x + cuda.threadIdx.x"
+
+
+def _thread_of_all(launch: Launch) -> str:
+    """The text of a thread's number among all threads."""
+    if launch.grid[1:] == launch.block[1:] == (1, 1):
+        return "cuda.grid(1)"
+    return f"({_block_of_all(launch)}) * {launch.threads} + {_thread_in_block(launch)}"
+
+
+def _zeroed(array: str, shape: Sequence[int], launch: Launch) -> list[str]:
     """The loop in which the threads of a block set a shared array to zero together."""
     size, index = 1, []
     for extent in reversed(shape):
         index.append(f"zero_k // {size} % {extent}" if len(shape) > 1 else "zero_k")
         size *= extent
     place = ", ".join(reversed(index))
-    return [f"    for zero_k in range({thread_in_block()}, {size}, {threads}):", f"        {array}[{place}] = 0"]
+    return [f"    for zero_k in range({_thread_in_block(launch)}, {size}, {launch.threads}):", f"        {array}[{place}] = 0"]
 
 
-def _block_sums(sums: Mapping[str, Atom], threads: int) -> list[str]:
+def _block_sums(sums: Mapping[str, Atom], launch: Launch) -> list[str]:
     """The sums of numbers over the threads of a block, in an order that is always the same."""
     if not sums:
         return []
-    half = 1
+    half, threads = 1, launch.threads
     while 2 * half < threads:
         half *= 2
     lines = [
         f"    sum_parts = cuda.shared.array(({threads},), np.float64)",
-        f"    sum_place = {thread_in_block()}",
-        "    sum_block = (cuda.blockIdx.z * cuda.gridDim.y + cuda.blockIdx.y) * cuda.gridDim.x + cuda.blockIdx.x",
+        f"    sum_place = {_thread_in_block(launch)}",
+        f"    sum_block = {_block_of_all(launch)}",
     ]
     for target, value in sums.items():
         lines += [
