@@ -360,8 +360,9 @@ class ReverseLoop:
             lines.append(Set(ver[name], Load(self.tapes[name], (self.place,))))
         if self.turn is not None:
             ver[self.turn] = self.place
-        if any(isinstance(one, Sync) for one in walk(self.body)):
-            # No thread puts elements back that others still read in the turn that was run backwards before.
+        waits = any(isinstance(one, Sync) for one in walk(self.body))
+        if waits:
+            # Elements are put back between barriers: other threads have read them before, and read them afterwards.
             lines.append(Sync())
         for array in self.logged:
             if array not in self.undone:
@@ -371,6 +372,8 @@ class ReverseLoop:
                 old = outer.new("old", outer.form.dtypes[array])
                 index = tuple([self.position(form, lines) for form in forms])
                 lines += [Set(old, Load(tape, (self.place,))), Store(self.state_names.get(array, array), index, old)]
+        if waits:
+            lines.append(Sync())
         state = Arrays(
             dict(self.inner.names), set(self.inner.skipped), set(self.inner.kept), set(self.inner.seen), set()
         )

@@ -128,7 +128,7 @@ def _with_tangents(
     loops: Mapping[str, Block],
     launch: Launch,
 ) -> ThreadKernel:
-    known = {**dtypes, **{bar(one): "float64" for one in form.parameters}}
+    known = {**dtypes, **{bar(one): "float64" for one in (*form.parameters, *form.shared)}}
     found = tangent(form.name, body, moved, known)
     moving = [one for one in parameters if one in found.active]
     given = {k: dot(one) if is_name(one) and one in found.active else "0.0" for k, one in sums.items()}
