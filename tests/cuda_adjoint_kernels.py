@@ -190,7 +190,7 @@ def stencil(x, w, out):
         out[i] = w[0] * tile[t] + w[1] * tile[t + 1] + w[2] * tile[t + 2] * tile[t + 1]
 
 
-@row(((2, 2), (2, 2)), (0, 1), values(3, 3), values(3, 3), np.zeros((3, 3)))
+@row(((1, 1), (2, 2)), (0, 1), values(2, 3), values(3, 2), np.zeros((2, 2)))
 @cuda.jit
 def tiled_product(a, b, c):
     rows = cuda.shared.array((2, 2), float64)

@@ -78,9 +78,7 @@ class Arrays:
         return self.names.get(array, array)
 
 
-def plans(
-    body: Block, turn: str | None, state: Arrays, common: Collection[str] = frozenset()
-) -> dict[str, Plan]:
+def plans(body: Block, turn: str | None, state: Arrays, common: Collection[str] = frozenset()) -> dict[str, Plan]:
     """The plans for the arrays that a loop writes to; elements of `common` ones may change in other threads."""
     read = loaded(body)
     found: dict[str, Plan] = {}

@@ -26,7 +26,7 @@ from .kernel_rules import DerivedPrimitive
 from .scalar_form import name_of
 from .specializations import Specialization
 from .threads.launch_sizes import launch_for, with_configuration
-from .threads.launched_kernels import LaunchedKernel
+from .threads.launched_kernels import LaunchedKernel, ThreadText
 from .threads.thread_names import is_cuda_function
 
 _CHECKS = ("first", "always", "never")
@@ -207,7 +207,7 @@ class KernelFunction:
         if self._last is None:
             message = f"Call {self.__name__}() once, so that the dtypes of its arguments are known."
             raise ArgumentError(message)
-        return RuleText(self._last)
+        return ThreadText(self._last) if isinstance(self._last, LaunchedKernel) else RuleText(self._last)
 
 
 def _is_static(value: Any) -> bool:
@@ -318,9 +318,7 @@ def kernel(
     array([ 1.75  ,  0.8105, -0.4161])
     """
     if function is None:
-        return lambda given: kernel(
-            given, inout=inout, constant=constant, shape=shape, check=check, launch=launch
-        )
+        return lambda given: kernel(given, inout=inout, constant=constant, shape=shape, check=check, launch=launch)
     function, launch = with_configuration(function, launch)
     if isinstance(function, np.ufunc) or hasattr(function, "ufunc"):
         message = (

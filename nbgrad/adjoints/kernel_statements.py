@@ -17,8 +17,8 @@ from dataclasses import dataclass
 Atom = str
 UNKNOWN = "?"
 RESERVED = frozenset(
-    "abs bool cuda float int kept len math max min np pow prange range room round sum_block sum_half sum_parts sum_place "
-    "this_thread zero_k True False".split()
+    "abs bool cuda float int kept len math max min np pow prange range room round sum_block sum_half sum_parts "
+    "sum_place this_thread zero_k True False".split()
 )
 """Names that the text of derivatives uses for functions."""
 

@@ -220,10 +220,11 @@ class PlainFunction:
         """A call whose operands are atoms."""
         found = self.object_of(call.func)
         if isinstance(found, CudaName) and found.name in ("grid", "gridsize"):
-            axes = self.value(call.args[0], out) if len(call.args) == 1 else None
-            if not isinstance(axes, ast.Constant) or axes.value not in (1, 2, 3):
-                self.refuse(call, f"calls cuda.{found.name}() with something else than the number 1, 2 or 3.")
-            return ast.Call(self.object_name(cuda_name(f"{found.name}({axes.value})")), [], [])
+            match [self.value(one, out) for one in call.args]:
+                case [ast.Constant(1 | 2 | 3 as axes)]:
+                    return ast.Call(self.object_name(cuda_name(f"{found.name}({axes})")), [], [])
+                case _:
+                    self.refuse(call, f"calls cuda.{found.name}() with something else than the number 1, 2 or 3.")
         if isinstance(call.func, ast.Attribute) and self.object_of(call.func) is MISSING:
             function: ast.expr = ast.Attribute(self.atom(call.func.value, out), call.func.attr, ast.Load())
         else:
@@ -363,8 +364,8 @@ class PlainFunction:
         if found.name.startswith("atomic.") and not is_known(found):
             self.refuse(
                 expression,
-                f"uses cuda.{found.name}(): which thread has won is not known afterwards. Use cuda.atomic.add(), or give "
-                "nb.primitive a rule.",
+                f"uses cuda.{found.name}(): which thread has won is not known afterwards. Use cuda.atomic.add(), or "
+                "give nb.primitive a rule.",
             )
         if not is_known(found):
             self.refuse(

@@ -43,9 +43,12 @@ class HostMemory:
     def launch(self, kernel: Any, grid: Any, block: Any, given: Sequence[Any], read: Collection[int] = ()) -> None:
         """Launch a kernel; arguments at the positions in `read` are not written to."""
         cuda = numba_cuda()
-        kernel[grid, block](*[
-            cuda.In(one) if k in read and isinstance(one, np.ndarray) and one.ndim else one for k, one in enumerate(given)
-        ])
+        kernel[grid, block](
+            *[
+                cuda.In(one) if k in read and isinstance(one, np.ndarray) and one.ndim else one
+                for k, one in enumerate(given)
+            ]
+        )
 
 
 class DeviceMemory(HostMemory):
@@ -90,12 +93,13 @@ class DeviceMemory(HostMemory):
         kernel[grid, block, self.stream](*given)
 
 
-_MEMORY: ContextVar[HostMemory] = ContextVar("memory", default=HostMemory())
+_HOST = HostMemory()
+_MEMORY: ContextVar[HostMemory | None] = ContextVar("memory", default=None)
 
 
 def memory() -> HostMemory:
     """The memory of the arrays that kernels work on now."""
-    return _MEMORY.get()
+    return _MEMORY.get() or _HOST
 
 
 @contextlib.contextmanager
@@ -110,4 +114,4 @@ def using(found: HostMemory) -> Iterator[None]:
 
 def memory_of(arrays: Sequence[Any], stream: Any) -> HostMemory:
     """The memory of arrays that a launcher gets."""
-    return DeviceMemory(stream) if any(isinstance(one, KernelArray) for one in arrays) else HostMemory()
+    return DeviceMemory(stream) if any(isinstance(one, KernelArray) for one in arrays) else _HOST

@@ -1,6 +1,7 @@
 """The numbers of blocks and threads with which users want their kernels to be launched.
 
-In: the kernel that `nb.kernel` gets, and its `launch=`. Out: a `Launch` for the arguments of a call. Called by kernel.py and thread_kernels.py.
+In: the kernel that `nb.kernel` gets, and its `launch=`. Out: a `Launch` for the arguments of a call. Called by
+kernel.py; thread_kernels.py and others get a `Launch`.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def with_configuration(function: Any, launch: Any) -> tuple[Any, Any]:
         raise ArgumentError(message)
     if launch is None and sizes[0] is None:
         message = (
-            "nb.kernel needs the launch of a kernel of cuda.jit: nb.kernel(f[blocks, threads]), or launch=, a function of "
-            "the arguments, such as launch=lambda x, out: ((x.size + 127) // 128, 128)."
+            "nb.kernel needs the launch of a kernel of cuda.jit: nb.kernel(f[blocks, threads]), or launch=, a function "
+            "of the arguments, such as launch=lambda x, out: ((x.size + 127) // 128, 128)."
         )
         raise ArgumentError(message)
     return function, sizes[:2] if launch is None else launch
@@ -84,7 +85,7 @@ def launch_for(launch: Any, name: str, arguments: Sequence[Any]) -> Launch:
         if grid is not None and block is not None:
             return Launch(grid, block)
     message = (
-        f"launch= of {name}() must give the blocks and the threads in a block, such as (80, 128) or ((8, 8), (16, 16)), "
+        f"launch= of {name}() must give the blocks and the threads in a block, such as (80, 128) or ((8, 8), (16, 8)), "
         f"but gave {found!r}."
     )
     raise ArgumentError(message)

@@ -228,9 +228,7 @@ class LaunchedKernel(Specialization):
         for name in arrays.sums:
             values[name] = place.empty((launch.blocks,), "float64")
         read = [k for k, name in enumerate(kernel.parameters) if name in kernel.untouched]
-        place.launch(
-            kernel.function, launch.grid, launch.block, [values[name] for name in kernel.parameters], read
-        )
+        place.launch(kernel.function, launch.grid, launch.block, [values[name] for name in kernel.parameters], read)
         for name in arrays.sums:
             total = self.of_launch(("total",), lambda: compiled("total", _TOTAL, {}))
             if name in arrays.places:
@@ -261,8 +259,8 @@ class LaunchedKernel(Specialization):
         size *= self.launch.blocks * self.launch.threads
         if size > _MOST_BYTES:
             message = (
-                f"The derivative of {self.form.name}() needs {size / 2**30:.1f} GiB for what its loops carry or overwrite "
-                "in all threads. Launch fewer threads, each with more elements, or split the loop."
+                f"The derivative of {self.form.name}() needs {size / 2**30:.1f} GiB for what its loops carry or "
+                "overwrite in all threads. Launch fewer threads, each with more elements, or split the loop."
             )
             raise ArgumentError(message)
         return found
@@ -292,3 +290,42 @@ class _DeviceAgreement(Agreement):
         """Arguments in this machine's memory."""
         return {name: memory().host(value) for name, value in given.items()}
 
+
+class ThreadText:
+    """The reverse kernel as text.
+
+    Attributes
+    ----------
+    source : str
+        A file of Python: the reverse kernel, and in words the arguments that its launch brings.
+    """
+
+    def __init__(self, spec: LaunchedKernel) -> None:
+        self.spec = spec
+
+    def __repr__(self) -> str:
+        return self.source
+
+    @property
+    def source(self) -> str:
+        """The text."""
+        spec = self.spec
+        kernel, adjoint = spec.thread_reverse(spec.differentiable_inputs)
+        arrays = kernel.arrays
+        lines = [
+            f"`{bar(n)}` has the cotangent of `{n}` after the kernel, and gets that before." for n in adjoint.arrays
+        ]
+        lines += [f"`{name}_at` is an array of one element." for name in kernel.parameters if name in kernel.numbers]
+        lines += [f"`{name}` is a copy of `{source}`." for name, source in arrays.copies.items()]
+        lines += [f"`{name}` has a column for each thread, of {dtype}." for name, dtype in arrays.columns.items()]
+        for name in arrays.sums:
+            target = f"`{name.removesuffix('_sums')}`"
+            if name in arrays.places:
+                array, index = arrays.places[name]
+                target = f"the gradient at `{array}[{', '.join(map(str, index))}]`"
+            lines.append(f"`{name}` has an element for each block; their sum belongs to {target}.")
+        head = (
+            f"The reverse kernel of {spec.form.name}(), written by nbgrad for blocks of {spec.launch.threads} threads."
+        )
+        about = "\n".join([f'"""{head}', *[f"\n{line}" for line in lines[:1]], *lines[1:], '"""'])
+        return f"{about}\n\nimport math\n\nimport numpy as np\nfrom numba import cuda\n\n\n{kernel.source}"

@@ -1,7 +1,7 @@
 """The arrays of a derived kernel for threads: which ones its launch brings, and which ones each thread has.
 
-In: the statements of a reverse or tangent kernel. Out: `ThreadArrays`: the statements without copies of whole arrays and
-without arrays that grow. Called by thread_kernels.py.
+In: the statements of a reverse or tangent kernel. Out: `ThreadArrays`: the statements without copies of whole arrays
+and without arrays that grow. Called by thread_kernels.py.
 
 A thread cannot make an array whose length it does not know beforehand. So copies of arguments, and memory for the turns
 of loops whose number is not written in the kernel, come with the launch: one column for each thread. What has a known
@@ -83,7 +83,9 @@ def origin(name: str, arrays: Mapping[str, object]) -> str | None:
     return name
 
 
-def with_thread_arrays(form: ScalarForm, body: Block, dtypes: Mapping[str, str], loops: Mapping[str, Block]) -> ThreadArrays:
+def with_thread_arrays(
+    form: ScalarForm, body: Block, dtypes: Mapping[str, str], loops: Mapping[str, Block]
+) -> ThreadArrays:
     """The arrays of the derivative of a kernel; `loops` has the loop of the kernel that each tape is for."""
     return _Arrays(form, dtypes, loops).found(body)
 
@@ -147,7 +149,9 @@ class _Arrays:
                 return [For(turn, count, self.block(body, False), parallel, backwards)]
             case While(body, test):
                 return [While(self.block(body, False), test)]
-            case New(array, shape, dtype) if array.startswith(("log", "tape_", "mark_", "was_")) and self.is_tape(array):
+            case New(array, shape, dtype) if array.startswith(("log", "tape_", "mark_", "was_")) and self.is_tape(
+                array
+            ):
                 return self.tape(array, dtype)
             case New(array, shape) if not all(one.isdigit() for one in shape):
                 message = f"{self.form.name}() makes `{array}`, an array whose length is not known beforehand."
@@ -187,8 +191,9 @@ class _Arrays:
             return [New(array, shape, self.dtypes[source]), *_copied(array, source, shape)]
         given = self.result.copies.get(source, source)
         if not outermost or {source, given} & self.changed or origin(source, self.form.shared):
+            name = origin(source, self.form.ranks)
             message = (
-                f"{self.form.name}() overwrites `{origin(source, self.form.ranks)}` in a loop, and its derivative needs the "
+                f"{self.form.name}() overwrites `{name}` in a loop, and its derivative needs the "
                 "array as it was before. Write the results to another array."
             )
             raise UnsupportedKernelError(message)
@@ -236,6 +241,3 @@ def _arrays_of(statement: Statement) -> list[str]:
             return [array, source]
         case _:
             return []
-
-
-

@@ -1,6 +1,6 @@
 """How often the loops of a kernel for threads run: the memory that a launch brings for their derivatives.
 
-In: a kernel as statements, the loops and arrays that are asked for. Out: `Counts`, which runs the integers of the kernel
+In: a kernel as statements, the loops and arrays that are asked for. Out: `Counts`, which runs the kernel's integers
 on the CPU, for all threads one after the other. Called by thread_kernels.py.
 """
 
@@ -54,8 +54,8 @@ class Counts:
         written = loaded(kept) & (stored(self.form.body) | {*self.form.shared})
         if written:
             message = (
-                f"{self.form.name}() has a loop that carries numbers, and whose number of turns depends on `{min(written)}`,"
-                " which the kernel itself writes. Let it depend on arguments only."
+                f"{self.form.name}() has a loop that carries numbers, and whose number of turns depends on "
+                f"`{min(written)}`, which the kernel itself writes. Let it depend on arguments only."
             )
             raise UnsupportedKernelError(message)
         for place in reversed(_PLACES):
@@ -70,7 +70,9 @@ class Counts:
     @computed_once
     def arguments(self) -> list[str]:
         """The arguments of the kernel whose elements and values are needed."""
-        return [name for name in self.form.parameters if re.search(rf"\b{name}\b", self.derived.text.partition("\n")[2])]
+        return [
+            name for name in self.form.parameters if re.search(rf"\b{name}\b", self.derived.text.partition("\n")[2])
+        ]
 
     def lengths(self, given: Sequence[Any], grid: Sequence[int], block: Sequence[int]) -> dict[str, int]:
         """The length of each column for a launch."""
@@ -137,12 +139,8 @@ def _thread_number(text: str) -> Op:
 
 def _depth(body: Block) -> int:
     """How many loops stand in each other."""
-    return max(
-        [0, *[1 + _depth(one.body) if isinstance(one, For | While) else _depth(_inner(one)) for one in body]]
-    )
+    return max([0, *[1 + _depth(one.body) if isinstance(one, For | While) else _depth(_inner(one)) for one in body]])
 
 
 def _inner(statement: Statement) -> Block:
     return (*statement.then, *statement.orelse) if isinstance(statement, If) else ()
-
-

@@ -1,8 +1,8 @@
 """The text of derived kernels for threads, as people and Numba's CUDA target read it.
 
 In: statements, the arrays of `ThreadArrays`, the arrays that threads have in common. Out: the text of a function that
-`cuda.jit` compiles. Called by thread_kernels.py. Numbers among the arguments are arrays of one element, so that they may
-be in the memory of the device.
+`cuda.jit` compiles. Called by thread_kernels.py. Numbers among the arguments are arrays of one element: they may be
+in the memory of the device.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def numpy_name(dtype: str) -> str:
 def filled(array: str, shape: Sequence[int], value: Atom, pad: str) -> list[str]:
     """Loops that set all elements of a local array."""
     turns = [f"e{axis}_{array}" for axis in range(len(shape))]
-    lines = [f"{pad}{'    ' * k}for {turn} in range({n}):" for k, (turn, n) in enumerate(zip(turns, shape, strict=True))]
+    lines = [
+        f"{pad}{'    ' * k}for {turn} in range({n}):" for k, (turn, n) in enumerate(zip(turns, shape, strict=True))
+    ]
     return [*lines, f"{pad}{'    ' * len(shape)}{array}[{', '.join(turns)}] = {value}"]
 
 
@@ -124,7 +126,10 @@ def _zeroed(array: str, shape: Sequence[int], launch: Launch) -> list[str]:
         index.append(f"zero_k // {size} % {extent}" if len(shape) > 1 else "zero_k")
         size *= extent
     place = ", ".join(reversed(index))
-    return [f"    for zero_k in range({_thread_in_block(launch)}, {size}, {launch.threads}):", f"        {array}[{place}] = 0"]
+    return [
+        f"    for zero_k in range({_thread_in_block(launch)}, {size}, {launch.threads}):",
+        f"        {array}[{place}] = 0",
+    ]
 
 
 def _block_sums(sums: Mapping[str, Atom], launch: Launch) -> list[str]:
