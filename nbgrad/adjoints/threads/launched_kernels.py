@@ -16,10 +16,11 @@ from ...device.kernels.settings import SETTINGS
 from ...device.memory.custom_launches import numba_cuda
 from ...errors import ArgumentError
 from ...extend.scalar_code import python_function
-from ...graph.custom_calls import Kernel
+from ...process.once import computed_once
 from ..agreement import Agreement
 from ..cotangents import bar
 from ..dataflow import is_float
+from ..kernel_rules import DerivedPrimitive
 from ..reverse import Adjoint
 from ..specializations import Arrays, Specialization
 from ..tangent import dot
@@ -73,10 +74,14 @@ class LaunchedKernel(Specialization):
             found.function = found.run_kernel
             found.check = _DeviceAgreement(found, self.check.when)
             found.check.done = self.check.done
-            found.kernel = Kernel(self.form.name, found.run, found.launcher(found.run), False)
             found.rules = {}
             self.launches[launch] = found
         return self.launches[launch]
+
+    @computed_once
+    def primitive(self) -> DerivedPrimitive:
+        """The kernel with a launch as a primitive."""
+        return DerivedPrimitive(self)
 
     def launcher(self, run: Callable[..., None]) -> Callable[..., None]:
         """A function for arrays on a device."""
