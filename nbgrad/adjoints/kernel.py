@@ -84,7 +84,9 @@ class KernelFunction:
         left_out = self._left_out(given)
         primitive, inputs = self._primitive(given, left_out)
         if isinstance(primitive.spec, LaunchedKernel):
-            sizes = launch_for(self.launch, self.__name__, [_described(one) for one in given.values()])
+            described = {name: _described(one) for name, one in given.items()}
+            described.update({name: Described(shape, dtype) for name, (shape, dtype) in left_out.items()})
+            sizes = launch_for(self.launch, self.__name__, [described[name] for name in self.signature.parameters])
             primitive = primitive.spec.with_launch(sizes).primitive
         spec = self._last = primitive.spec
         found = primitive.call_by(self._shape_rule(spec, given, left_out), inputs, {})
@@ -263,8 +265,8 @@ def kernel(
     Parameters
     ----------
     function : callable
-        A function compiled by `numba.njit`, or a plain one that Numba can compile. Without it, the result is a
-        decorator.
+        A function compiled by `numba.njit` or `numba.cuda.jit`, or a plain one that Numba can compile. Without it, the
+        result is a decorator.
     inout : str or sequence of str
         Arguments that the kernel both reads and writes, for readers of your code: that they are written is checked.
     constant : str or sequence of str
@@ -278,8 +280,8 @@ def kernel(
         dtypes (about ten calls of the kernel), "always" or "never".
     launch : tuple or callable, optional
         For kernels of `cuda.jit`: the blocks and the threads in a block, as in `kernel[blocks, threads]`, or a function
-        of the arguments that gives them; arrays are described as for `shape`. Derivatives are launched like the kernel.
-        `nb.kernel(f[blocks, threads])` says the same.
+        of all arguments that gives them; arrays are described as for `shape`. Derivatives are launched like the
+        kernel. `nb.kernel(f[blocks, threads])` says the same.
 
     Returns
     -------
