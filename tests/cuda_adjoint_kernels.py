@@ -231,6 +231,13 @@ def steps_in_a_tile(x, rate, out, steps):
     out[t] = tile[t]
 
 
+@cuda.jit
+def log_gammas(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = math.lgamma(x[i])
+
+
 # ----- Checks -----
 
 

@@ -78,7 +78,7 @@ def test_on_devices_in_compiled_and_in_batched_functions() -> None:
     simulated(
         """
         import numpy as np, nbgrad as nb
-        from tests.cuda_adjoint_kernels import push
+        from tests.cuda_adjoint_kernels import log_gammas, push
 
         pushed = nb.kernel(push, inout=("x", "u"), launch=lambda x, u, dt, n: ((x.size + 3) // 4, 4))
         x, u = np.linspace(0.2, 0.9, 6), np.linspace(1.0, 0.5, 6)
@@ -91,6 +91,9 @@ def test_on_devices_in_compiled_and_in_batched_functions() -> None:
         assert [type(one) for one in pushed(x, u, 0.3, 5)] == [np.ndarray, np.ndarray]
         many = nb.vmap(nb.grad(total), in_axes=(0, None, None))(np.stack([x, 2 * x]), u, 0.3)
         np.testing.assert_allclose(many[0], expected[0], rtol=1e-14)
+        gammas = nb.kernel(log_gammas, shape=lambda x: x, launch=lambda x, out: (1, out.size))
+        slopes = nb.grad(lambda x: np.sum(gammas(x)))(np.array([1.0, 2.0]))
+        np.testing.assert_allclose(slopes, [-0.5772156649015329, 0.4227843350984671], rtol=1e-13)
         with nb.cuda.simulator():
             given = [nb.Tensor(one, device="cuda") for one in (x, u, np.array(0.3))]
             for function in (nb.grad(total, (0, 1, 2)), nb.jit(nb.grad(total, (0, 1, 2)))):

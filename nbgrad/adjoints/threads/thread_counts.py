@@ -10,15 +10,34 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...process.once import computed_once
 from ..derived import Derived
 from ..kernel_form import ScalarForm
-from ..kernel_statements import Atom, Block, For, If, Op, Set, Statement, Store, Sync, While, copied, loaded, stored
+from ..kernel_statements import (
+    Atom,
+    Block,
+    For,
+    If,
+    Op,
+    Set,
+    Statement,
+    Store,
+    Sync,
+    While,
+    atoms_of,
+    copied,
+    loaded,
+    stored,
+    walk,
+)
 from ..kernel_text import function_text
 from ..plain_form import UnsupportedKernelError
 from ..removal import without_unused
 from .thread_arrays import origin
 
+_MOST_KNOWN = 1000
 _AXES = "xyz"
 _NUMBER = re.compile(r"cuda\.(threadIdx|blockIdx|blockDim|gridDim)\.([xyz])$")
 _WHOLE = re.compile(r"cuda\.(grid|gridsize)\((\d)\)(?:\[(\d)\])?$")
@@ -36,6 +55,7 @@ class Counts:
         self.loops = {loop: name for name, loop in self.tapes.items()}
         self.read: set[str] = set()
         """The arrays whose elements it reads, known with `derived`."""
+        self.known: dict[Any, Any] = {}
         self.arrays = sorted({base for name in columns if (base := self.logged(name)) is not None})
 
     def logged(self, column: str) -> str | None:
@@ -58,7 +78,8 @@ class Counts:
                 f"`{min(written)}`, which the kernel itself writes. Let it depend on arguments only."
             )
             raise UnsupportedKernelError(message)
-        for place in reversed(_PLACES):
+        names = {atom for one in walk(kept) for atom in atoms_of(one)}
+        for place in [one for one in _PLACES[::-1] if one in names]:
             size = f"gridDim{place[-2:]}" if place.startswith("block") else f"blockDim{place[-2:]}"
             kept = (For(place, size, kept),)
         whole = (*[Set(name, copied("0")) for name in peaks], *kept)
@@ -76,7 +97,12 @@ class Counts:
 
     def lengths(self, given: Sequence[Any], grid: Sequence[int], block: Sequence[int]) -> dict[str, int]:
         """The length of each column for a launch."""
-        found = self.derived.function(*given, *grid, *block)
+        key = tuple([one.shape if isinstance(one, np.ndarray) else one for one in (*given, *grid, *block)])
+        found = self.known.get(key)
+        if found is None:
+            found = self.derived.function(*given, *grid, *block)
+            if not self.read and len(self.known) < _MOST_KNOWN:
+                self.known[key] = found
         names = [*self.loops.values(), *self.arrays]
         by_name = {name: max(1, int(count)) for name, count in zip(names, found, strict=True)}
         depth = max(1, _depth(self.form.body))

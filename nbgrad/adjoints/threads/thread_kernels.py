@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...device.memory.custom_launches import numba_cuda
+from ...extend.numba_source import helpers_of
 from ...process.once import computed_once
 from ..cotangents import bar
 from ..dataflow import is_float
@@ -79,13 +80,18 @@ class ThreadKernel:
     @property
     def source(self) -> str:
         """The text with its decorator."""
-        return f"@cuda.jit\n{self.text}"
+        helpers = [f"@cuda.jit(device=True)\n{text}" for _, text in helpers_of(self.text)]
+        return "\n\n".join([*helpers, f"@cuda.jit\n{self.text}"])
 
 
 def compiled(name: str, text: str, objects: Mapping[str, Any], jit: Any = None) -> Any:
     """A function of some text that `cuda.jit` compiles."""
     cuda = numba_cuda()
     namespace: dict[str, Any] = {"np": np, "math": math, "cuda": cuda, **objects}
+    helpers: dict[str, Any] = {"math": math}
+    for helper, own in helpers_of(text):
+        exec(own, helpers)
+        namespace[helper] = helpers[helper] = cuda.jit(device=True)(helpers[helper])
     place = f"<derived {name} {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
     linecache.cache[place] = (len(text), None, text.splitlines(True), place)
     exec(compile(text, place, "exec"), namespace)
