@@ -129,6 +129,19 @@ def test_compiled_derivatives_are_those_of_python(name: str, monkeypatch: pytest
         assert np.allclose(one, other, rtol=1e-12, atol=1e-13)
 
 
+@njit
+def log_gammas(x: Any, out: Any) -> None:
+    for i in range(len(x)):
+        out[i] = math.lgamma(x[i])
+
+
+def test_special_functions_that_derivatives_bring(plain: None) -> None:
+    function = nb.kernel(log_gammas, shape=lambda x: x)
+    found = nb.grad(lambda x: np.sum(function(x)))(np.array([1.0, 2.0]))
+    assert np.allclose(found, [-0.5772156649015329, 0.4227843350984671], rtol=1e-13, atol=0)
+    assert "def nbgrad_digamma(x)" in function.vjp.source
+
+
 def test_in_compiled_and_batched_functions(plain: None) -> None:
     function = nb.kernel(ROWS["carried"].kernel)
     x = np.array([[0.1, 0.7, 1.1], [0.3, 0.2, 0.9]])

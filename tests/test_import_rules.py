@@ -46,7 +46,7 @@ LAYERS = """
     numpy
     source
     extend
-    adjoints
+    adjoints adjoints.threads
     sparse
     ops
     nn

@@ -14,7 +14,7 @@ one of:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -78,8 +78,8 @@ class Arrays:
         return self.names.get(array, array)
 
 
-def plans(body: Block, turn: str | None, state: Arrays) -> dict[str, Plan]:
-    """The plans for the arrays that a loop writes to."""
+def plans(body: Block, turn: str | None, state: Arrays, common: Collection[str] = frozenset()) -> dict[str, Plan]:
+    """The plans for the arrays that a loop writes to; elements of `common` ones may change in other threads."""
     read = loaded(body)
     found: dict[str, Plan] = {}
     for array in sorted(stored(body) - made(body)):
@@ -87,9 +87,9 @@ def plans(body: Block, turn: str | None, state: Arrays) -> dict[str, Plan]:
             continue
         if array not in read:
             found[array] = Plan.NOT_READ
-        elif turn is not None and owned_by_turn(body, array, turn):
+        elif turn is not None and array not in common and owned_by_turn(body, array, turn):
             found[array] = Plan.OWN
-        elif turn is not None and written_before_read(body, array, turn):
+        elif turn is not None and array not in common and written_before_read(body, array, turn):
             found[array] = Plan.FINAL
         elif refilled(body, array):
             found[array] = Plan.REFILLED

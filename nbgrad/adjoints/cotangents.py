@@ -64,6 +64,10 @@ class Values:
         self.depth = 0
         self.logs: dict[str, int] = {}
         self.head: list[Statement] = []
+        self.loops: dict[str, Block] = {}
+        """The body of the loop whose turns each tape is for."""
+        self.doubtful: dict[str, str] = {}
+        """Old elements that cannot be put back, because threads have added to them meanwhile, and their arrays."""
         self.partials = Partials(lambda dtype: self.new("g", dtype))
 
     # ----- Names -----

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..compiler.cache import cpu_features, cpu_name, digest, load, numba_version, store
 from ..config import interpret
+from ..extend.numba_source import helpers_of
 from ..process.once import computed_once
 from .array_values import View
 from .cotangents import bar
@@ -108,10 +109,14 @@ class Derived:
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def helpers(self) -> list[tuple[str, str]]:
+        """The names and texts of the functions that it calls."""
+        return [(name, text) for name, text in HELPERS.items() if f"{name}(" in self.text] + helpers_of(self.text)
+
+    @property
     def source(self) -> str:
         """The text with the helpers that it calls."""
-        used = [text for name, text in HELPERS.items() if f"{name}(" in self.text]
-        parts = [f"@njit\n{text}" for text in used] + [f'@njit(error_model="numpy")\n{self.text}']
+        parts = [f"@njit\n{text}" for _, text in self.helpers] + [f'@njit(error_model="numpy")\n{self.text}']
         return "\n\n".join(parts)
 
     @computed_once
@@ -121,10 +126,9 @@ class Derived:
 
         plain = interpret()
         namespace: dict[str, Any] = {"np": np, "math": math, "prange": range if plain else numba.prange, **self.objects}
-        for name, text in HELPERS.items():
-            if f"{name}(" in self.text:
-                exec(text, namespace)
-                namespace[name] = namespace[name] if plain else numba.njit(namespace[name])
+        for name, text in self.helpers:
+            exec(text, namespace)
+            namespace[name] = namespace[name] if plain else numba.njit(namespace[name])
         place = f"<derived {self.name} {hashlib.sha256(self.text.encode()).hexdigest()[:12]}>"
         linecache.cache[place] = (len(self.text), None, self.text.splitlines(True), place)
         exec(compile(self.text, place, "exec"), namespace)

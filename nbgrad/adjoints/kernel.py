@@ -25,6 +25,9 @@ from ..transforms.arguments import kind_of
 from .kernel_rules import DerivedPrimitive
 from .scalar_form import name_of
 from .specializations import Specialization
+from .threads.launch_sizes import launch_for, with_configuration
+from .threads.launched_kernels import LaunchedKernel, ThreadText
+from .threads.thread_names import is_cuda_function
 from .ufunc_kernels import UfuncKernel
 
 _CHECKS = ("first", "always", "never")
@@ -46,8 +49,10 @@ class KernelFunction:
         constant: tuple[str, ...],
         shape: Callable[..., Any] | None,
         check: str,
+        launch: Any = None,
     ) -> None:
         self.function = function
+        self.launch = launch
         self.inout, self.constant, self.shape, self.check = inout, constant, shape, check
         python = python_function(function)
         assert python is not None
@@ -79,6 +84,11 @@ class KernelFunction:
         given = self._bound(args, kwargs)
         left_out = self._left_out(given)
         primitive, inputs = self._primitive(given, left_out)
+        if isinstance(primitive.spec, LaunchedKernel):
+            described = {name: _described(one) for name, one in given.items()}
+            described.update({name: Described(shape, dtype) for name, (shape, dtype) in left_out.items()})
+            sizes = launch_for(self.launch, self.__name__, [described[name] for name in self.signature.parameters])
+            primitive = primitive.spec.with_launch(sizes).primitive
         spec = self._last = primitive.spec
         found = primitive.call_by(self._shape_rule(spec, given, left_out), inputs, {})
         return self._returned(spec, found)
@@ -131,7 +141,8 @@ class KernelFunction:
             examples = {name: _example(value) for name, value in given.items()}
             examples.update({name: np.zeros((1,) * len(shape), dtype) for name, (shape, dtype) in left_out.items()})
             ordered = {name: examples[name] for name in self.signature.parameters}
-            spec = Specialization(self.function, ordered, list(left_out), self.constant, self.check)
+            kind = LaunchedKernel if is_cuda_function(self.function) else Specialization
+            spec = kind(self.function, ordered, list(left_out), self.constant, self.check)
             self._check_written(spec)
             found = self._known[tuple(key)] = DerivedPrimitive(spec)
         return found, inputs
@@ -199,7 +210,7 @@ class KernelFunction:
         if self._last is None:
             message = f"Call {self.__name__}() once, so that the dtypes of its arguments are known."
             raise ArgumentError(message)
-        return RuleText(self._last)
+        return ThreadText(self._last) if isinstance(self._last, LaunchedKernel) else RuleText(self._last)
 
 
 def _is_static(value: Any) -> bool:
@@ -248,14 +259,15 @@ def kernel(
     constant: str | Sequence[str] = (),
     shape: Callable[..., Any] | None = None,
     check: str = "first",
+    launch: Any = None,
 ) -> Any:
     """A Numba kernel as a function with derivatives, which follow from the kernel's own, unchanged text.
 
     Parameters
     ----------
     function : callable
-        A function compiled by `numba.njit`, `numba.guvectorize` or `numba.vectorize`, or a plain one that Numba can
-        compile. Without it, the result is a decorator.
+        A function compiled by `numba.njit`, `numba.guvectorize`, `numba.vectorize` or `numba.cuda.jit`, or a plain one
+        that Numba can compile. Without it, the result is a decorator.
     inout : str or sequence of str
         Arguments that the kernel both reads and writes, for readers of your code: that they are written is checked.
     constant : str or sequence of str
@@ -267,6 +279,10 @@ def kernel(
     check : str
         When the derived gradient is compared with differences of the kernel: at the "first" gradient for each set of
         dtypes (about ten calls of the kernel), "always" or "never".
+    launch : tuple or callable, optional
+        For kernels of `cuda.jit`: the blocks and the threads in a block, as in `kernel[blocks, threads]`, or a function
+        of all arguments that gives them; arrays are described as for `shape`. Derivatives are launched like the
+        kernel. `nb.kernel(f[blocks, threads])` says the same.
 
     Returns
     -------
@@ -305,7 +321,8 @@ def kernel(
     array([ 1.75  ,  0.8105, -0.4161])
     """
     if function is None:
-        return lambda given: kernel(given, inout=inout, constant=constant, shape=shape, check=check)
+        return lambda given: kernel(given, inout=inout, constant=constant, shape=shape, check=check, launch=launch)
+    function, launch = with_configuration(function, launch)
     is_ufunc = hasattr(function, "gufunc_builder") or hasattr(function, "_dispatcher")
     if not is_ufunc and python_function(function) is None:
         message = f"nb.kernel takes a function that Numba compiles, but got a {full_name(function)}."
@@ -323,4 +340,4 @@ def kernel(
         import numba
 
         function = numba.njit(function)
-    return KernelFunction(function, names[0], names[1], shape, check)
+    return KernelFunction(function, names[0], names[1], shape, check, launch)

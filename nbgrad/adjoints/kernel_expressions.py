@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..extend.scalar_code import python_function
-from .array_functions import NOT_KNOWN, ArrayFunctions
+from .array_functions import NOT_KNOWN
 from .array_values import Elementwise, Object, Unclear, Value, View
 from .kernel_form import dtype_name, literal_dtype
 from .kernel_statements import Atom, Expression, Op
 from .known_functions import OPERATORS, Known, known_functions
+from .threads.thread_calls import ThreadCalls
+from .threads.thread_names import CudaName
 
 _INTEGER_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
     ast.Lt: operator.lt,
@@ -31,7 +33,7 @@ _INTEGER_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
 _FLOATS = ("float32", "float64")
 
 
-class Expressions(ArrayFunctions):
+class Expressions(ThreadCalls):
     """The part of a reader that knows expressions."""
 
     def object(self, node: ast.expr) -> Any:
@@ -160,6 +162,8 @@ class Expressions(ArrayFunctions):
         if isinstance(call.func, ast.Attribute):
             return self.method(call, self.value(call.func.value), call.func.attr, name)
         function = self.object(call.func)
+        if isinstance(function, CudaName):
+            return self.thread_call(call, function.name, name)
         known = self.known(function)
         if known is not None:
             if call.keywords:

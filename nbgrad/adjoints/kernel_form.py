@@ -49,6 +49,14 @@ class ScalarForm:
     lengths: dict[str, str] = field(default_factory=dict)
     """Names of lengths of axes; equal ones have the same value."""
     count: int = 0
+    shared: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """The shapes of arrays that the threads of a block share."""
+    added: set[str] = field(default_factory=set)
+    """The arrays that threads add to by atomic operations."""
+    common: set[str] = field(default_factory=set)
+    """The arrays of which several threads may use the same element."""
+    refilled: set[tuple[int, str]] = field(default_factory=set)
+    """Bodies of loops, by their identity, and shared arrays that each turn writes as a whole before it reads them."""
 
     def dtype_of(self, value: Value) -> str:
         """The dtype of a result."""

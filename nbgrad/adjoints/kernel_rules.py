@@ -25,7 +25,7 @@ class _OfKernel(Primitive):
     """A kernel or a derivative of one: `run` gets inputs, whose first are the kernel's, and writes into the rest."""
 
     def __init__(self, spec: Specialization, title: str, run: Callable[..., None]) -> None:
-        super().__init__(Kernel(title, run, None, False), None)
+        super().__init__(Kernel(title, run, spec.launcher(run), False), None)
         self.spec = spec
         self.count = len(spec.inputs)
 
@@ -60,7 +60,7 @@ class _OfKernel(Primitive):
         """The arguments of the kernel by name; those that calls leave out are zeros, of the shapes of some arrays."""
         given = self.spec.present(arrays[: self.count])
         for name in self.spec.left_out:
-            given[name] = np.zeros(like[name].shape, self.spec.form.dtypes[name])
+            given[name] = self.spec.zeros(like[name].shape, self.spec.form.dtypes[name])
         return given
 
     def cotangents(self, at: Applied, seeds: Sequence[Node], asked: Sequence[bool], why: str) -> list[Node | None]:

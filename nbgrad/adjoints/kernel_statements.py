@@ -16,7 +16,10 @@ from dataclasses import dataclass
 
 Atom = str
 UNKNOWN = "?"
-RESERVED = frozenset("abs bool float int kept len math max min np pow prange range room round True False".split())
+RESERVED = frozenset(
+    "abs bool cuda float int kept len math max min np pow prange range room round sum_block sum_half sum_parts "
+    "sum_place this_thread zero_k True False".split()
+)
 """Names that the text of derivatives uses for functions."""
 
 
@@ -139,7 +142,12 @@ class Room:
     keeps: bool
 
 
-Statement = Set | Store | If | For | While | Break | New | Copy | Alias | Room
+@dataclass(frozen=True)
+class Sync:
+    """A barrier: no thread of a block goes on before all have come here."""
+
+
+Statement = Set | Store | If | For | While | Break | New | Copy | Alias | Room | Sync
 Block = tuple[Statement, ...]
 
 
@@ -284,7 +292,7 @@ def renamed(block: Block, number: Callable[[str], str], array: Callable[[str], s
                 return Alias(array(target), array(source))
             case Room(target, length, keeps):
                 return Room(array(target), atom(length), keeps)
-            case Break():
+            case Break() | Sync():
                 return statement
 
     def all_of(many: Block) -> Block:

@@ -27,6 +27,7 @@ from .kernel_statements import (
     Set,
     Statement,
     Store,
+    Sync,
     While,
     assigned,
     atoms_of,
@@ -44,7 +45,7 @@ _LONGEST = 100
 
 def function_text(name: str, parameters: Sequence[str], body: Block, results: Sequence[str]) -> str:
     """The text of a function."""
-    writer = _Writer(body, results)
+    writer = Writer(body, results)
     lines = writer.block(body, 1)
     returned = [f"    return {', '.join(results)}" + ("," if len(results) == 1 else "")] if results else []
     head = f"def {name}({', '.join(parameters)}):"
@@ -52,7 +53,7 @@ def function_text(name: str, parameters: Sequence[str], body: Block, results: Se
     return ast.unparse(ast.parse(text)) + "\n"
 
 
-class _Writer:
+class Writer:
     def __init__(self, body: Block, results: Iterable[str]) -> None:
         self.times = Counter(name for statement in walk(body) if (name := defined(statement)) is not None)
         self.uses: Counter[Atom] = Counter(atom for statement in walk(body) for atom in atoms_of(statement))
@@ -77,6 +78,8 @@ class _Writer:
             inner = [name for block in blocks_in(statement) for one in walk(block) for name in atoms_of(one)]
             again = isinstance(statement, While)
             settle([name for name in pending if name in inner or (again and name in atoms_of(statement))])
+            if any(isinstance(one, Sync) for one in walk([statement])):
+                settle([name for name, (_, _, arrays) in pending.items() if arrays])
             changed = {defined(statement)} | (assigned([statement]) if inner or blocks_in(statement) else set())
             written = stored([statement]) | {
                 one.array for one in walk([statement]) if isinstance(one, New | Copy | Alias | Room)
@@ -168,6 +171,8 @@ class _Writer:
                 if fill in ("0", "0.0"):
                     return [f"{pad}{array} = np.zeros({extents}, {kind})"]
                 return [f"{pad}{array} = np.full({extents}, {self.atom(fill)}, {kind})"]
+            case Sync():
+                return [f"{pad}cuda.syncthreads()"]
             case Copy(array, source):
                 return [f"{pad}{array} = {source}.copy()"]
             case Alias(array, source):

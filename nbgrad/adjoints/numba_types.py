@@ -8,13 +8,15 @@ in the same way where they are not compiled yet: to ask Numba for the type of a 
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
-from ..extend.scalar_code import scalar_code
+from ..extend.scalar_code import python_function, scalar_code
 from .jumps import RESULT
 from .plain_form import PlainFunction, UnsupportedKernelError
+from .threads.thread_names import CudaName, is_cuda_function, stand_in
 
 
 def inferred_types(
@@ -49,11 +51,6 @@ def inferred_types(
             for passes in self.define_pipelines():
                 passes.run(self.state)
 
-    name = f"plain_{function.name.strip('<>')}"
-    namespace = {one: _typed_only(value, within | {function.code.function}) for one, value in function.objects.items()}
-    returns = any(isinstance(node, ast.Name) and node.id == RESULT for one in function.body for node in ast.walk(one))
-    text = function.text(name) + (f"    return {RESULT}\n" if returns else "")
-    exec(compile(text, f"<plain form of {function.name}>", "exec"), namespace)
     context: Any = cpu_target.typing_context
     target: Any = cpu_target.target_context
     context.refresh()
@@ -62,7 +59,7 @@ def inferred_types(
     flags.nrt = True
     pipeline = Inference(context, target, None, tuple(arguments), None, flags, {})
     try:
-        pipeline.compile_extra(namespace[name])
+        pipeline.compile_extra(_as_function(function, within))
     except NumbaError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip() and "Failed in" not in line]
         shown = ", ".join(map(str, arguments))
@@ -72,11 +69,22 @@ def inferred_types(
     for variable, kind in pipeline.state.typemap.items():
         if not variable.startswith("$"):
             found.setdefault(variable.removeprefix("arg.").split(".")[0], []).append(types.unliteral(kind))
-    joined: dict[str, Any] = {} if returns else {RESULT: types.none}
+    joined: dict[str, Any] = {RESULT: types.none}
     for variable, kinds in found.items():
         whole = context.unify_types(*kinds)
         joined[variable] = whole if whole is not None else kinds[0]
     return joined
+
+
+def _as_function(function: PlainFunction, within: frozenset[FunctionType]) -> Any:
+    """The plain function, made of its text."""
+    name = f"plain_{function.name.strip('<>')}"
+    inside = within | {function.code.function}
+    namespace = {given: _typed_only(found, inside) for given, found in function.objects.items()}
+    returns = any(isinstance(node, ast.Name) and node.id == RESULT for one in function.body for node in ast.walk(one))
+    text = function.text(name) + (f"    return {RESULT}\n" if returns else "")
+    exec(compile(text, f"<plain form of {function.name}>", "exec"), namespace)
+    return namespace[name]
 
 
 class _TypedOnly:
@@ -86,32 +94,45 @@ class _TypedOnly:
         self._numba_type_ = kind
 
 
-def _typed_only(value: Any, within: frozenset[FunctionType]) -> Any:
-    """What stands for a function of `numba.njit` while types are inferred; other objects stand for themselves."""
+def _typed_only(found: Any, within: frozenset[FunctionType]) -> Any:
+    """What stands for a compiled function while types are inferred; most objects stand for themselves.
+
+    Numba's CPU target knows no types of CUDA's functions, and those of others only when it has compiled them.
+    """
+    import numba
     from numba.core import types
     from numba.core.dispatcher import Dispatcher
     from numba.core.typing.templates import AbstractTemplate, signature
 
-    if not isinstance(value, Dispatcher) or value.py_func in within:
-        return value
-
-    dispatcher: Any = value
+    if isinstance(found, CudaName):
+        return stand_in(found)
+    python = python_function(found)
+    if not (isinstance(found, Dispatcher) or is_cuda_function(found)) or python is None or python in within:
+        return found
+    function: Any = found
 
     class Call(AbstractTemplate):
         """The type of a call."""
 
-        key = dispatcher
+        key = function
 
         def generic(self, args: Any, kws: Any) -> Any:
             """The signature for arguments of some types."""
-            _, given = dispatcher._compiler.fold_argument_types(args, kws)
-            known = dispatcher.overloads.get(tuple(given))
+            bound = inspect.signature(python).bind(*args, **kws)
+            for name, one in bound.signature.parameters.items():
+                if name not in bound.arguments:
+                    bound.arguments[name] = numba.typeof(one.default)
+            given = [bound.arguments[name] for name in bound.signature.parameters]
+            known = function.overloads.get(tuple(given)) if isinstance(found, Dispatcher) else None
             if known is not None:
                 return known.signature
             try:
-                return signature(inferred_types(PlainFunction(scalar_code(dispatcher)), given, within)[RESULT], *given)
+                kinds = inferred_types(PlainFunction(scalar_code(function)), given, within)
             except UnsupportedKernelError:
-                template, _, given, named = dispatcher.get_call_template(args, kws)
+                if not isinstance(found, Dispatcher):
+                    raise
+                template, _, given, named = function.get_call_template(args, kws)
                 return template(self.context).apply(given, named)
+            return signature(kinds[RESULT], *given)
 
     return _TypedOnly(types.Function(Call))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..extend.scalar_code import MISSING, ScalarCode
 from .jumps import without_jumps
+from .threads.thread_names import NUMBERS, CudaName, attribute, cuda_name, is_known, known_name
 
 Statements = list[ast.stmt]
 
@@ -212,6 +214,13 @@ class PlainFunction:
 
     def operation(self, call: ast.Call, out: Statements) -> ast.Call:
         """A call whose operands are atoms."""
+        found = self.object_of(call.func)
+        if isinstance(found, CudaName) and found.name in ("grid", "gridsize"):
+            match [self.value(one, out) for one in call.args]:
+                case [ast.Constant(1 | 2 | 3 as axes)]:
+                    return ast.Call(self.object_name(cuda_name(f"{found.name}({axes})")), [], [])
+                case _:
+                    self.refuse(call, f"calls cuda.{found.name}() with something else than the number 1, 2 or 3.")
         if isinstance(call.func, ast.Attribute) and self.object_of(call.func) is MISSING:
             function: ast.expr = ast.Attribute(self.atom(call.func.value, out), call.func.attr, ast.Load())
         else:
@@ -244,7 +253,7 @@ class PlainFunction:
             case ast.UnaryOp(op, operand):
                 return ast.UnaryOp(op, self.atom(operand, out))
             case ast.BinOp(left, op, right):
-                return ast.BinOp(self.atom(left, out), op, self.atom(right, out))
+                return _folded(ast.BinOp(self.atom(left, out), op, self.atom(right, out)))
             case ast.Compare(left, [op], [right]):
                 return ast.Compare(self.atom(left, out), [op], [self.atom(right, out)])
             case ast.Compare(left, ops, rights):
@@ -323,10 +332,10 @@ class PlainFunction:
             found = self.objects[expression.id] if expression.id in self.objects else self.code.lookup(expression.id)
             if found is MISSING:
                 self.refuse(expression, f"uses the name {expression.id!r}, which has no value.")
-            return found
+            return known_name(found)
         if isinstance(expression, ast.Attribute):
             owner = self.object_of(expression.value)
-            return MISSING if owner is MISSING else getattr(owner, expression.attr, MISSING)
+            return MISSING if owner is MISSING else attribute(owner, expression.attr, MISSING)
         return MISSING
 
     def reference(self, expression: ast.expr) -> ast.expr:
@@ -334,6 +343,8 @@ class PlainFunction:
         found = self.object_of(expression)
         if found is MISSING:
             return expression
+        if isinstance(found, CudaName):
+            return self.of_threads(expression, found)
         if isinstance(found, bool | int | float | str | None):
             number = found
         elif isinstance(found, np.bool_ | np.integer | np.floating) and found.dtype != np.float32:
@@ -343,6 +354,23 @@ class PlainFunction:
         if isinstance(number, float) and not math.isfinite(number):
             return self.object_name(number)
         return ast.Constant(number)
+
+    def of_threads(self, expression: ast.expr, found: CudaName) -> ast.expr:
+        """A name of the CUDA module: a call for what is a number."""
+        if found.name.startswith("atomic.") and not is_known(found):
+            self.refuse(
+                expression,
+                f"uses cuda.{found.name}(): which thread has won is not known afterwards. Use cuda.atomic.add(), or "
+                "give nb.primitive a rule.",
+            )
+        if not is_known(found):
+            self.refuse(
+                expression,
+                f"uses cuda.{found.name}, of which no derivative is known here. Give nb.primitive a rule, or write it "
+                "with shared arrays.",
+            )
+        name = self.object_name(found)
+        return ast.Call(name, [], []) if found.name in NUMBERS else name
 
     def _means_another(self, name: str, found: Any) -> bool:
         """Whether the function itself uses a name for another object."""
@@ -363,6 +391,18 @@ class PlainFunction:
             self._names[id(found)] = name
             self.objects[name] = found
         return ast.Name(self._names[id(found)], ast.Load())
+
+
+_FOLDED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv}
+
+
+def _folded(expression: ast.BinOp) -> ast.expr:
+    """The number that an operation on two literal integers gives; other operations as they are."""
+    pair = [one.value for one in (expression.left, expression.right) if isinstance(one, ast.Constant)]
+    function = _FOLDED.get(type(expression.op))
+    if function is None or len(pair) < 2 or not all(type(one) is int for one in pair) or pair[1] == 0:
+        return expression
+    return ast.Constant(function(*pair))
 
 
 def _is_sequence(call: ast.Call) -> bool:

@@ -25,6 +25,7 @@ from .kernel_statements import (
     Set,
     Statement,
     Store,
+    Sync,
     While,
     atoms_of,
     is_name,
@@ -67,8 +68,13 @@ def without_unused(block: Block, roots: Iterable[str]) -> Block:
     """The statements on which the values of some names depend."""
     reasons: dict[str, list[_Uses]] = {}
 
-    def visit(body: Block, controls: _Uses, loop: str) -> None:
+    def visit(body: Block, controls: _Uses, loop: str, own: _Uses = ()) -> None:
+        """`own` are those of the controls that stand in the same loop."""
         for statement in body:
+            if any(isinstance(one, Sync) for one in walk([statement])):
+                # A loop that needs nothing else is one barrier: where there is a barrier does not depend on its turns.
+                inside = _reads(statement) if isinstance(statement, If) else ()
+                reasons.setdefault(f"barrier of {loop}", []).append((*own, *inside))
             name = f"break of {loop}" if isinstance(statement, Break) else _gives(statement)
             if name is not None:
                 uses = (*_reads(statement), *controls)
@@ -77,18 +83,19 @@ def without_unused(block: Block, roots: Iterable[str]) -> Block:
                     reasons.setdefault(_shape(name), []).append(uses)
             match statement:
                 case If(_, then, orelse):
-                    inner = (*controls, *_reads(statement))
-                    visit(then, inner, loop)
-                    visit(orelse, inner, loop)
+                    more = _reads(statement)
+                    visit(then, (*controls, *more), loop, (*own, *more))
+                    visit(orelse, (*controls, *more), loop, (*own, *more))
                 case For(_, _, inside) | While(inside):
-                    own = str(id(statement))
-                    visit(inside, (*controls, *_reads(statement), f"break of {own}"), own)
+                    turns = str(id(statement))
+                    with_loop = (*_reads(statement), f"break of {turns}", f"barrier of {turns}")
+                    visit(inside, (*controls, *with_loop), turns)
                 case _:
                     pass
 
     visit(block, (), "")
     live: set[str] = set()
-    work = list(roots)
+    work = [*roots, "barrier of "]
     while work:
         name = work.pop()
         if name not in live:
@@ -106,29 +113,38 @@ def without_unused(block: Block, roots: Iterable[str]) -> Block:
                         found.append(If(test, *sides))
                 case For(turn, count, inside, parallel, backwards):
                     rest = kept(inside, str(id(statement)))
-                    if not _only_breaks(rest) or turn in live:
+                    if _is_idle(rest) and turn not in live:
+                        found += _barrier(rest)
+                    else:
                         found.append(For(turn, count, rest, parallel, backwards))
                 case While(inside, test):
                     rest = kept(inside, str(id(statement)))
-                    if not _only_breaks(rest):
-                        found.append(While(rest, test))
+                    found += _barrier(rest) if _is_idle(rest) else (While(rest, test),)
                 case Break():
                     if f"break of {loop}" in live:
                         found.append(statement)
+                case Sync():
+                    found.append(statement)
                 case _:
                     makes = isinstance(statement, New | Copy | Alias | Room)
                     if _gives(statement) in live or (makes and _shape(statement.array) in live):
                         found.append(statement)
-        return tuple(found)
+        return tuple([one for k, one in enumerate(found) if k == 0 or not one == found[k - 1] == Sync()])
 
     return kept(block, "")
 
 
-def _only_breaks(body: Block) -> bool:
+def _is_idle(body: Block) -> bool:
+    """Whether a block does nothing but leave the loop around it, and wait."""
     return all(
-        isinstance(one, Break) or (isinstance(one, If) and _only_breaks(one.then) and _only_breaks(one.orelse))
+        isinstance(one, Break | Sync) or (isinstance(one, If) and _is_idle(one.then) and _is_idle(one.orelse))
         for one in body
     )
+
+
+def _barrier(body: Block) -> Block:
+    """One barrier, if there is any in a block."""
+    return (Sync(),) if any(isinstance(one, Sync) for one in walk(body)) else ()
 
 
 def with_plain_copies(block: Block) -> Block:

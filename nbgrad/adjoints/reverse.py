@@ -39,6 +39,7 @@ from .kernel_statements import (
     Set,
     Statement,
     Store,
+    Sync,
     While,
     assigned,
     copied,
@@ -69,6 +70,8 @@ class Adjoint:
         The atoms of the cotangents of `numbers`.
     numbers : list of str
         The wanted arguments that are numbers.
+    loops : dict of str to Block
+        The body of the loop whose turns each tape is for.
     """
 
     body: Block
@@ -78,6 +81,7 @@ class Adjoint:
     results: list[Atom]
     numbers: list[str]
     dtypes: dict[str, str]
+    loops: dict[str, Block]
 
 
 def reverse(form: ScalarForm, wanted: list[str]) -> Adjoint:
@@ -124,12 +128,19 @@ class _Reverse(Values):
         roots = [bar(name) for name in wanted_arrays] + [one for one in results if is_name(one)]
         body = without_unused((*self.head, *forward, *out), roots)
         body = with_plain_copies(body)
+        doubtful = sorted({self.doubtful[n] for n in assigned(body) if n in self.doubtful})
+        if doubtful:
+            message = (
+                f"{form.name}() adds to `{doubtful[0]}` by atomic operations in a loop, and its derivative needs the "
+                "values in between. Add to an array that is not read in the loop."
+            )
+            raise UnsupportedKernelError(message)
         bars = [name for name in arrays if name in self.active]
         parameters = [*form.parameters, *map(bar, bars), *seeds.values()]
         # Numbers that a loop of no turns leaves without a value, which a later loop carries on.
         unset = live_at_start(body, frozenset(results)) - {*parameters, *results}
         body = (*[Set(name, copied(zero_of(self.dtypes[name]))) for name in sorted(unset)], *body)
-        return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes)
+        return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes, self.loops)
 
     def seed_array(self, result: View, seed: str, out: list[Statement]) -> None:
         """Add the cotangent of an array that the kernel returns to that of the array itself."""
@@ -200,6 +211,9 @@ class _Reverse(Values):
                 return None
             case Break():
                 return None
+            case Sync():
+                out.append(statement)
+                return lambda out: out.append(statement)
             case _:
                 raise AssertionError(statement)
 
@@ -280,6 +294,8 @@ class _Reverse(Values):
         if array not in state.skipped and array in state.later:
             if array in state.kept or array in state.seen:
                 old = self.new("old", self.form.dtypes[array])
+                if array in self.form.added:
+                    self.doubtful[old] = array
                 out.append(Set(old, Load(name, index)))
             out.append(Store(name, index, value, add))
 

@@ -26,6 +26,7 @@ from .kernel_statements import (
     Set,
     Statement,
     Store,
+    Sync,
     While,
     assigned,
     breaks,
@@ -60,7 +61,10 @@ class ReverseLoop:
         names = assigned(body) - ({turn} if turn else set())
         header = live_in_turns(body, frozenset())
         self.carried = sorted(name for name in names if name in ver or name in header)
-        self.plans = plans(body, turn, state)
+        self.plans = plans(body, turn, state, outer.form.common)
+        for array, plan in self.plans.items():
+            if plan in (Plan.KEPT, Plan.LOGGED) and (id(body), array) in outer.form.refilled:
+                self.plans[array] = Plan.REFILLED
         self.inner = Arrays(names=dict(state.names), skipped=set(state.skipped))
         self.logged: list[str] = []
         self.undone: list[str] = []
@@ -163,6 +167,7 @@ class ReverseLoop:
         """Make room for one number a turn."""
         self.outer.dtypes[tape] = dtype
         self.outer.ranks[tape] = 1
+        self.outer.loops[tape] = self.body
         if self.nested or self.counted:
             self.outer.head.append(New(tape, ("0",), dtype))
             if not self.counted:
@@ -224,6 +229,8 @@ class ReverseLoop:
                     tape = self.tape_of_site.get(id(statement))
                     if tape is not None:
                         old = self.outer.new("old", self.outer.form.dtypes[target])
+                        if target in self.outer.form.added:
+                            self.outer.doubtful[old] = target
                         found += [Set(old, Load(where, place)), Store(tape, (here[self.turn or ""],), old)]
                     found.append(Store(where, place, atom(value), add))
                 case If(test, then, orelse):
@@ -235,7 +242,7 @@ class ReverseLoop:
                     found.append(While(self.mutable(inner)))
                 case New(made_array, shape, dtype, fill):
                     found.append(New(made_array, tuple(map(atom, shape)), dtype, atom(fill) if fill else fill))
-                case Break():
+                case Break() | Sync():
                     found.append(statement)
                 case _:
                     raise AssertionError(statement)
@@ -265,6 +272,8 @@ class ReverseLoop:
         top = f"top_{array}"
         more = outer.new("more", "int64")
         old = outer.new("old", outer.dtypes[f"log_{array}"])
+        if any(array == self.state_names.get(one, one) for one in outer.form.added):
+            outer.doubtful[old] = array
         lines: list[Statement] = [Set(more, Op("", (top, "1"), "{0} + {1}"))]
         lines += [] if roomy else self.rooms(array, more)
         lines += [Set(old, Load(array, index)), Store(f"log_{array}", (top,), old)]
@@ -351,6 +360,10 @@ class ReverseLoop:
             lines.append(Set(ver[name], Load(self.tapes[name], (self.place,))))
         if self.turn is not None:
             ver[self.turn] = self.place
+        waits = any(isinstance(one, Sync) for one in walk(self.body))
+        if waits:
+            # Elements are put back between barriers: other threads have read them before, and read them afterwards.
+            lines.append(Sync())
         for array in self.logged:
             if array not in self.undone:
                 self.undo(array, self.marks[array], self.place, lines)
@@ -359,6 +372,8 @@ class ReverseLoop:
                 old = outer.new("old", outer.form.dtypes[array])
                 index = tuple([self.position(form, lines) for form in forms])
                 lines += [Set(old, Load(tape, (self.place,))), Store(self.state_names.get(array, array), index, old)]
+        if waits:
+            lines.append(Sync())
         state = Arrays(
             dict(self.inner.names), set(self.inner.skipped), set(self.inner.kept), set(self.inner.seen), set()
         )

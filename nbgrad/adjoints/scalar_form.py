@@ -458,7 +458,9 @@ class _Reader(Expressions):
             width = int(step)
             if width == 0:
                 self.refuse(over, "has a range with a step of 0.")
-            if (start, width) == ("0", 1):
+            if not is_name(start) and not is_name(stop):
+                count = str(len(range(int(start), int(stop), width)))
+            elif (start, width) == ("0", 1):
                 count = stop
             elif width == 1:
                 count = self.integer("{0} - {1}", stop, start)

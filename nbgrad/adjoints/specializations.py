@@ -8,7 +8,7 @@ kernels for the arguments that are asked for, tangent kernels for those that mov
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -117,6 +117,14 @@ class Specialization:
         return {k: tuple([max(0, int(next(lengths))) for _ in self.form.results[k].extents]) for k in views}
 
     # ----- Running the kernel -----
+
+    def launcher(self, run: Callable[..., None]) -> Callable[..., None] | None:
+        """The function that does the same as another one with arrays on a device, if there is one."""
+        return None
+
+    def zeros(self, shape: Sequence[int], dtype: Any) -> Any:
+        """An array of zeros where the kernel's arrays are."""
+        return np.zeros(shape, dtype)
 
     def arguments(self, given: dict[str, Any]) -> list[Any]:
         """The arguments of the kernel, in its order, given those that are numbers and arrays."""

@@ -165,17 +165,17 @@ def printed(name: str, arguments: Sequence[tuple[str, Node]], outputs: Sequence[
     lines += [f"    {line}" for line in statements]
     lines.append(f"    return {', '.join(results)}")
     body = "\n".join(lines) + "\n"
-    return Printed(name, body, tuple(_helpers(body)))
+    return Printed(name, body, tuple(helpers_of(body)))
 
 
-def _helpers(text: str) -> list[tuple[str, str]]:
+def helpers_of(text: str) -> list[tuple[str, str]]:
     """The helpers that a text calls, and those that they call, which come first."""
     found: dict[str, str] = {}
     for name in dict.fromkeys(_HELPER.findall(text)):
         source = inspect.getsource(getattr(printed_helpers, name))
         source = re.sub(r"^def (\w+)\((.*)\) -> float:", _without_types, source)
         own = source.split("\n", 1)[1]
-        found.update({inner: code for inner, code in _helpers(own) if inner not in found})
+        found.update({inner: code for inner, code in helpers_of(own) if inner not in found})
         found.setdefault(name, source)
     return list(found.items())
 

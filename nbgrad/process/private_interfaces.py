@@ -105,7 +105,7 @@ INTERFACES = (
     ),
     Interface(
         "Numba's type inference",
-        r"define_untyped_pipeline|_compile_core|fold_argument_types|CompileResult\._rebuild|data\._reduce|made\._cache",
+        r"define_untyped_pipeline|_compile_core|CompileResult\._rebuild|data\._reduce|made\._cache",
         "adjoints/numba_types.py adjoints/derived.py",
         "the types of a kernel's names, and the form in which compiled functions are stored",
         "tests/test_adjoints.py; a stored function that cannot be loaded is compiled anew",
