@@ -87,9 +87,9 @@ _moved.install()
 
 if _TYPE_CHECKING:
     from . import cuda as cuda
+    from .adjoints.device_function import device_function as device_function
     from .adjoints.kernel import kernel as kernel
     from .extend.custom_kernels import primitive as primitive
-    from .extend.device_function import device_function as device_function
     from .extend.elementwise_functions import elementwise as elementwise
     from .nn.checkpoint import load_checkpoint as load_checkpoint
     from .nn.checkpoint import load_param_into_net as load_param_into_net
@@ -111,8 +111,8 @@ if _TYPE_CHECKING:
 _LATER = {
     "transforms.check": "check_grads",
     "adjoints.kernel": "kernel",
+    "adjoints.device_function": "device_function",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
-    "extend.device_function": "device_function",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
     "tensors.generator": "Generator get_seed set_seed",
     "extend.custom_kernels": "primitive",

@@ -71,7 +71,7 @@ MOVED = {
     "device.transposes": "device.kernels.transposes",
     "device.variants": "device.kernels.variants",
     "device.window_recipes": "device.kernels.window_recipes",
-    "device_functions": "extend.device_function",
+    "device_functions": "adjoints.device_function",
     "device_paths": "compiled.device_calls compiled.device_doors",
     "devices": "record.placement tensors.devices",
     "explain": "compiled.explain",

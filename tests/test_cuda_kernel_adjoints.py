@@ -22,7 +22,7 @@ from numba import cuda as numba_cuda
 from numba import float64
 
 import nbgrad as nb
-from nbgrad.adjoints.scalar_form import scalar_form
+from nbgrad.adjoints.reading.scalar_form import scalar_form
 from nbgrad.adjoints.threads.launch_sizes import Launch, launch_for
 from nbgrad.adjoints.threads.thread_arrays import origin
 from nbgrad.adjoints.threads.thread_kernels import (

@@ -18,9 +18,9 @@ import pytest
 import scipy.special
 
 import nbgrad as nb
+from nbgrad.adjoints.device_function import DeviceFunction
 from nbgrad.errors import ArgumentError, DtypeError, NbgradError, TracedValueError
 from nbgrad.extend import numba_helpers as printed_helpers
-from nbgrad.extend.device_function import DeviceFunction
 from nbgrad.extend.numba_source import printed
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant, elementwise, placeholder
@@ -380,3 +380,62 @@ def test_the_value_beside_the_gradient() -> None:
         assert nb.device_function(gradient, value=True)(2.0, 3.0) == (12.0, 12.0, 4.0)
     with pytest.raises(ArgumentError, match="value=True is for what grad"):
         nb.device_function(f, value=True)
+
+
+# ----- Pullbacks -----
+
+
+def polar(x: Any, y: Any) -> Any:
+    return math.hypot(x, y), math.atan2(y, x)
+
+
+@numba.njit
+def root_and_more(a: Any, turns: Any) -> Any:
+    x = 1.0
+    for _ in range(turns):
+        x = 0.5 * (x + a / x)
+    if x > 2.0:
+        return x * x, x
+    return x, a
+
+
+def test_pullbacks_have_the_derivatives_of_formulas() -> None:
+    pullback = nb.device_function(polar, vjp=True)
+    for x, y, radius, angle in [(3.0, 4.0, 1.0, 0.0), (3.0, 4.0, 0.0, 1.0), (-1.0, 0.5, 2.0, -3.0)]:
+        r = math.hypot(x, y)
+        expected = radius * x / r - angle * y / r**2, radius * y / r + angle * x / r**2
+        np.testing.assert_allclose(pullback(x, y, radius, angle), expected, rtol=1e-15)
+    single = nb.device_function(polar, vjp=True, dtype=np.float32, name="polar_back")
+    assert single.__name__ == "polar_back" and "nbgrad" not in single.source
+    np.testing.assert_allclose(single(3.0, 4.0, 1.0, 0.0), (0.6, 0.8), rtol=1e-6)
+
+
+def test_pullbacks_keep_loops_and_branches_inside_of_kernels() -> None:
+    pullback = nb.device_function(root_and_more, vjp=True, dtype=(np.float64, np.int64))
+    assert "for " in pullback.source and "    if " in pullback.source
+
+    @numba.njit
+    def kernel(a: Any, out: Any) -> None:
+        for i in range(a.shape[0]):
+            out[i] = pullback(a[i], 30, 1.0, 0.5)
+
+    a = np.array([2.0, 3.0, 9.0])
+    out = np.empty(3)
+    kernel(a, out)
+    np.testing.assert_allclose(out, [0.5 / math.sqrt(2) + 0.5, 0.5 / math.sqrt(3) + 0.5, 1.0 + 0.25 / 3.0], rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "kind", "message"),
+    [
+        (3, {}, DtypeError, "takes a function of numbers, but got a int"),
+        (lambda x: np.zeros(3) * x, {}, DtypeError, r"returns an array.*nb\.kernel"),
+        (polar, {"value": True}, ArgumentError, "value=True is for what grad"),
+        (polar, {"name": "not a name"}, ArgumentError, "must be a name in Python"),
+        (lambda n: 1.0 * n, {"dtype": np.int64}, ArgumentError, "has no argument of floats"),
+        (lambda x: x > 0, {}, ArgumentError, "has no result of floats"),
+    ],
+)
+def test_pullbacks_of_what_has_none(function: Any, options: dict[str, Any], kind: Any, message: str) -> None:
+    with pytest.raises(kind, match=message):
+        nb.device_function(function, vjp=True, **options)

@@ -46,7 +46,7 @@ LAYERS = """
     numpy
     source
     extend
-    adjoints adjoints.threads
+    adjoints adjoints.reading adjoints.threads
     sparse
     ops
     nn

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from .array_plans import Arrays
 from .dataflow import active_names, is_float
-from .kernel_form import ScalarForm
 from .kernel_statements import Atom, Block, Op, Set, Statement, copied, is_name
 from .partials import Partials
+from .reading.kernel_form import ScalarForm
 
 
 @dataclass

@@ -20,12 +20,12 @@ from ..compiler.cache import cpu_features, cpu_name, digest, load, numba_version
 from ..config import interpret
 from ..extend.numba_source import helpers_of
 from ..process.once import computed_once
-from .array_values import View
 from .cotangents import bar
 from .dataflow import is_float
-from .kernel_form import ScalarForm
 from .kernel_statements import Block, is_name, loaded
 from .kernel_text import function_text
+from .reading.array_values import View
+from .reading.kernel_form import ScalarForm
 from .removal import without_unused
 from .reverse import Adjoint, reverse
 from .tangent import dot, tangent

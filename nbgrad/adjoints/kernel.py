@@ -23,7 +23,7 @@ from ..record.foreign_arrays import full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import kind_of
 from .kernel_rules import DerivedPrimitive
-from .scalar_form import name_of
+from .reading.scalar_form import name_of
 from .specializations import Specialization
 from .threads.launch_sizes import launch_for, with_configuration
 from .threads.launched_kernels import LaunchedKernel, ThreadText

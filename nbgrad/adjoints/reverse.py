@@ -18,10 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .array_plans import Arrays
-from .array_values import View
 from .cotangents import Backward, Names, Scope, Values, bar, zero_of
 from .dataflow import is_float, live_at_start
-from .kernel_form import ScalarForm
 from .kernel_statements import (
     UNKNOWN,
     Alias,
@@ -47,7 +45,9 @@ from .kernel_statements import (
     loaded,
     stored,
 )
-from .plain_form import UnsupportedKernelError
+from .reading.array_values import View
+from .reading.kernel_form import ScalarForm
+from .reading.plain_form import UnsupportedKernelError
 from .removal import with_plain_copies, without_unused
 from .reverse_loops import ReverseLoop
 

@@ -18,13 +18,13 @@ from ..errors import ArgumentError
 from ..extend.scalar_code import python_function
 from ..process.once import computed_once
 from .agreement import Agreement
-from .array_values import View
 from .cotangents import bar
 from .dataflow import is_float
 from .derived import Derived, Forward, extents_kernel, forward_kernel, reverse_kernel, second_kernel
-from .kernel_form import ScalarForm
+from .reading.array_values import View
+from .reading.kernel_form import ScalarForm
+from .reading.scalar_form import scalar_form
 from .reverse import Adjoint
-from .scalar_form import scalar_form
 
 Arrays = Sequence[np.ndarray]
 

@@ -30,7 +30,7 @@ from .kernel_statements import (
     copied,
 )
 from .partials import Partials
-from .plain_form import UnsupportedKernelError
+from .reading.plain_form import UnsupportedKernelError
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ INTERFACES = (
     Interface(
         "Numba's compiled functions",
         r"inspect_llvm|fndesc|numba\.core",
-        "adjoints/derived.py adjoints/kernel_form.py adjoints/numba_types.py compiler/lowering.py "
+        "adjoints/derived.py adjoints/reading/kernel_form.py adjoints/reading/numba_types.py compiler/lowering.py "
         "extend/scalar_calls.py runtime/words.py",
         "the IR and the calling convention of what Numba has compiled, and the class of its functions",
         "tests/test_text_passes.py; shipped IR needs no Numba",
@@ -106,7 +106,7 @@ INTERFACES = (
     Interface(
         "Numba's type inference",
         r"define_untyped_pipeline|_compile_core|CompileResult\._rebuild|data\._reduce|made\._cache",
-        "adjoints/numba_types.py adjoints/derived.py",
+        "adjoints/reading/numba_types.py adjoints/derived.py",
         "the types of a kernel's names, and the form in which compiled functions are stored",
         "tests/test_adjoints.py; a stored function that cannot be loaded is compiled anew",
     ),

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..dataflow import is_float
-from ..kernel_form import ScalarForm
 from ..kernel_statements import (
     Alias,
     Atom,
@@ -35,7 +34,8 @@ from ..kernel_statements import (
     stored,
     walk,
 )
-from ..plain_form import UnsupportedKernelError
+from ..reading.kernel_form import ScalarForm
+from ..reading.plain_form import UnsupportedKernelError
 
 THREAD = "this_thread"
 """The number of a thread among all threads of a launch."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ..array_functions import ArrayFunctions
-from ..array_values import Along, Object, Value, View
 from ..kernel_statements import Expression, Load, Op, Sync
+from ..reading.array_functions import ArrayFunctions
+from ..reading.array_values import Along, Object, Value, View
 from .thread_names import NUMBERS
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from ...process.once import computed_once
 from ..derived import Derived
-from ..kernel_form import ScalarForm
 from ..kernel_statements import (
     Atom,
     Block,
@@ -33,7 +32,8 @@ from ..kernel_statements import (
     walk,
 )
 from ..kernel_text import function_text
-from ..plain_form import UnsupportedKernelError
+from ..reading.kernel_form import ScalarForm
+from ..reading.plain_form import UnsupportedKernelError
 from ..removal import without_unused
 from .thread_arrays import origin
 

@@ -23,9 +23,9 @@ from ...extend.numba_source import helpers_of
 from ...process.once import computed_once
 from ..cotangents import bar
 from ..dataflow import is_float
-from ..kernel_form import ScalarForm
 from ..kernel_statements import Alias, Block, Store, is_name, stored, walk
-from ..plain_form import UnsupportedKernelError
+from ..reading.kernel_form import ScalarForm
+from ..reading.plain_form import UnsupportedKernelError
 from ..removal import without_unused
 from ..reverse import Adjoint, reverse
 from ..tangent import dot, tangent

@@ -14,8 +14,8 @@ import re
 from collections.abc import Sequence
 
 from ..dataflow import Affine, accesses, affine, definitions
-from ..kernel_form import ScalarForm
 from ..kernel_statements import Block, For, If, Op, Store, Sync, While, assigned, is_name, loaded, walk
+from ..reading.kernel_form import ScalarForm
 from .launch_sizes import Launch
 
 _NUMBER = re.compile(r"cuda\.(threadIdx|blockIdx|blockDim|gridDim)\.([xyz])$")

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
-from ..extend.scalar_code import MISSING, ScalarCode
+from ...errors import ArgumentError
+from ...extend.scalar_code import MISSING, ScalarCode
+from ..threads.thread_names import NUMBERS, CudaName, attribute, cuda_name, is_known, known_name
 from .jumps import without_jumps
-from .threads.thread_names import NUMBERS, CudaName, attribute, cuda_name, is_known, known_name
 
 Statements = list[ast.stmt]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from .kernel_statements import Atom, Expression, Load
+from ..kernel_statements import Atom, Expression, Load
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .kernel_statements import UNKNOWN
+from ..kernel_statements import UNKNOWN
 
 
 class Known(NamedTuple):

@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .array_values import Along, Array, Elementwise, Object, Value, View, arrays_of, load
-from .kernel_form import DeadBranch, FormWriter
-from .kernel_statements import (
+from ..kernel_statements import (
     RESERVED,
     Atom,
     Block,
@@ -29,6 +27,8 @@ from .kernel_statements import (
     Store,
     copied,
 )
+from .array_values import Along, Array, Elementwise, Object, Value, View, arrays_of, load
+from .kernel_form import DeadBranch, FormWriter
 from .known_functions import OPERATORS, Known
 
 

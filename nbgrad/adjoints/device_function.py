@@ -1,8 +1,9 @@
 """Functions of numbers, and their gradients, for use inside users' own kernels: `device_function`.
 
-In: a Python function of numbers, or its `grad` or `value_and_grad`. Out: a function of the same numbers as Python text
-without nbgrad in it, which Numba compiles for CPUs and GPUs. Called by users. The function is recorded as `elementwise`
-records it, simplified, and written down by extend/numba_source.py.
+In: a Python function of numbers, or its `grad` or `value_and_grad`. Out: a function of numbers as Python text without
+nbgrad in it, which Numba compiles for CPUs and GPUs. Called by users. The function is recorded as `elementwise`
+records it, simplified, and written down by extend/numba_source.py; its pullback is derived from its own text as that of
+a kernel is (pullbacks.py).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import inspect
 import keyword
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,10 @@ import numpy as np
 
 from ..compiled.jit import Jitted
 from ..errors import ArgumentError, DtypeError
+from ..extend.elementwise_functions import Elementwise, elementwise
+from ..extend.if_conversion import record
+from ..extend.numba_source import Printed, printed
+from ..extend.scalar_code import python_function
 from ..graph.ir import placeholder
 from ..graph.simplify import simplify
 from ..graph.trace import recording
@@ -27,10 +32,7 @@ from ..process.once import computed_once
 from ..record.foreign_arrays import full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import flatten, kind_of, node_of
-from .elementwise_functions import Elementwise, elementwise
-from .if_conversion import record
-from .numba_source import Printed, printed
-from .scalar_code import python_function
+from .pullbacks import pullback
 
 _KINDS = "biuf"
 
@@ -44,11 +46,14 @@ class DeviceFunction:
         The text: imports, helper functions, and the function.
     """
 
-    def __init__(self, text: Printed, dtypes: Sequence[np.dtype[Any]]) -> None:
+    def __init__(
+        self, text: Printed, dtypes: Sequence[np.dtype[Any]], objects: Mapping[str, np.ndarray] | None = None
+    ) -> None:
         self.__name__ = text.name
         self.source = text.source
         self._text = text
         self._dtypes = tuple(dtypes)
+        self._objects = dict(objects or {})
         self._njit: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
@@ -74,7 +79,7 @@ class DeviceFunction:
 
     def _made(self, module: Any, decorate: Callable[[Any], Any]) -> Any:
         """The function in a namespace of its own; its helpers are decorated like itself."""
-        namespace: dict[str, Any] = {"math": module, "np": np, "__name__": f"nbgrad.{self.__name__}"}
+        namespace: dict[str, Any] = {"math": module, "np": np, "__name__": f"nbgrad.{self.__name__}", **self._objects}
         for name, text in (*self._text.helpers, (self.__name__, self._text.body)):
             exec(compile(text, f"<device function {self.__name__}>", "exec"), namespace)
             if name != self.__name__:
@@ -169,7 +174,13 @@ def _special(name: str, x: Any) -> Any:
 
 
 def device_function(
-    function: Callable[..., Any], /, *, dtype: Any = np.float64, name: str | None = None, value: bool = False
+    function: Callable[..., Any],
+    /,
+    *,
+    dtype: Any = np.float64,
+    name: str | None = None,
+    value: bool = False,
+    vjp: bool = False,
 ) -> Any:
     """A function of numbers, or its gradient, as Python text that can be called inside of your own kernels.
 
@@ -185,6 +196,11 @@ def device_function(
         The name of the new function; by default made of that of `function`.
     value : bool
         Whether `grad(f)` gives the value of f too, first, as `value_and_grad(f)` does.
+    vjp : bool
+        Whether to give the pullback of `function`, which may have several results, loops of any kind and calls of other
+        compiled functions: `pullback(*arguments, *cotangents)` with a cotangent for each result of floats gives those
+        of the arguments of floats. Branches stay branches. Loops whose numbers are needed backwards store them in
+        arrays, which functions for GPUs cannot make.
 
     Returns
     -------
@@ -229,15 +245,27 @@ def device_function(
         t2 = x * t1
         return t2
     <BLANKLINE>
+    >>> def polar(x, y):
+    ...     return math.hypot(x, y), math.atan2(y, x)
+    >>> pullback = nb.device_function(polar, vjp=True)
+    >>> x_cotangent, y_cotangent = pullback(3.0, 4.0, 1.0, 0.0)
+    >>> print(f"{x_cotangent:.1f} {y_cotangent:.1f}")
+    0.6 0.8
     """
     if not callable(function):
         message = f"device_function takes a function of numbers, but got a {full_name(function)}."
         raise DtypeError(message)
+    if vjp:
+        if value:
+            message = "value=True is for what grad() gives, not for vjp=True. Call the function itself, too."
+            raise ArgumentError(message)
+        dtypes = _dtypes(dtype, len(_argument_names(function, dtype)))
+        return DeviceFunction(*pullback(function, dtypes, None if name is None else _identifier(name)))
     if _gives_arrays(function):
         message = (
             "device_function takes a function of numbers, or grad, value_and_grad or jit of one, but not what jacrev, "
             "jacfwd, hessian, vmap or the sparse ones give, which are arrays. nb.grad(f, (0, 1)) has the derivatives "
-            "by two arguments, nb.grad(nb.grad(f)) the second one."
+            "by two arguments, nb.grad(nb.grad(f)) the second one; device_function(f, vjp=True) takes several results."
         )
         raise DtypeError(message)
     if value:
@@ -245,10 +273,7 @@ def device_function(
     names = _argument_names(function, dtype)
     dtypes = _dtypes(dtype, len(names))
     about, default = _title(function)
-    name = default if name is None else name
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        message = f"name must be a name in Python, but is {name!r}."
-        raise ArgumentError(message)
+    name = default if name is None else _identifier(name)
     nodes = [placeholder((), one) for one in dtypes]
     with recording(nodes):
         result = _of_numbers(function)(*[Tensor._of(node) for node in nodes])
@@ -260,6 +285,14 @@ def device_function(
     outputs = simplify([node_of(leaf) for leaf in leaves])
     text = f"{about}({', '.join(names)}), written by nbgrad."
     return DeviceFunction(printed(name, list(zip(names, nodes, strict=True)), outputs, text), dtypes)
+
+
+def _identifier(name: Any) -> str:
+    """A name that a user gives."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        message = f"name must be a name in Python, but is {name!r}."
+        raise ArgumentError(message)
+    return name
 
 
 def _gives_arrays(function: Any) -> bool:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..process.once import computed_once
+from ...process.once import computed_once
+from ..kernel_statements import RESERVED, Atom, Block, Expression, Op, Set, Statement, stored
 from .array_values import Value, View
-from .kernel_statements import RESERVED, Atom, Block, Expression, Op, Set, Statement, stored
 from .known_functions import Known
 from .plain_form import PlainFunction
 

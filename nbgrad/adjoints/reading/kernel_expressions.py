@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..extend.scalar_code import python_function
+from ...extend.scalar_code import python_function
+from ..kernel_statements import Atom, Expression, Op
+from ..threads.thread_calls import ThreadCalls
+from ..threads.thread_names import CudaName
 from .array_functions import NOT_KNOWN
 from .array_values import Elementwise, Object, Unclear, Value, View
 from .kernel_form import dtype_name, literal_dtype
-from .kernel_statements import Atom, Expression, Op
 from .known_functions import OPERATORS, Known, known_functions
-from .threads.thread_calls import ThreadCalls
-from .threads.thread_names import CudaName
 
 _INTEGER_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
     ast.Lt: operator.lt,

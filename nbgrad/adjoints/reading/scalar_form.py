@@ -18,12 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..extend.scalar_code import python_function, scalar_code
-from .array_values import Elementwise, Object, Unclear, Value, View
-from .jumps import RESULT
-from .kernel_expressions import Expressions
-from .kernel_form import DeadBranch, Frame, ScalarForm, dtype_name, literal_dtype, numba_type
-from .kernel_statements import (
+from ...extend.scalar_code import python_function, scalar_code
+from ..kernel_statements import (
     RESERVED,
     Atom,
     Block,
@@ -40,6 +36,10 @@ from .kernel_statements import (
     copied,
     is_name,
 )
+from .array_values import Elementwise, Object, Unclear, Value, View
+from .jumps import RESULT
+from .kernel_expressions import Expressions
+from .kernel_form import DeadBranch, Frame, ScalarForm, dtype_name, literal_dtype, numba_type
 from .numba_types import inferred_types
 from .plain_form import PlainFunction, UnsupportedKernelError
 

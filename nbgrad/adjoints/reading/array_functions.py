@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..kernel_statements import Atom, Expression, If, Load, Op, Set, Store, copied
 from .array_parts import ArrayParts
 from .array_values import Array, Elementwise, Object, Value, View, load
-from .kernel_statements import Atom, Expression, If, Load, Op, Set, Store, copied
 from .known_functions import Known, known_functions
 
 NOT_KNOWN = object()

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
-from ..extend.scalar_code import python_function, scalar_code
+from ...extend.scalar_code import python_function, scalar_code
+from ..threads.thread_names import CudaName, is_cuda_function, stand_in
 from .jumps import RESULT
 from .plain_form import PlainFunction, UnsupportedKernelError
-from .threads.thread_names import CudaName, is_cuda_function, stand_in
 
 
 def inferred_types(
