@@ -46,7 +46,7 @@ LAYERS = """
     numpy
     source
     extend
-    adjoints adjoints.threads
+    adjoints adjoints.threads adjoints.turns
     sparse
     ops
     nn
