@@ -53,4 +53,4 @@ def pullback(
     if len(wanted) == 1:
         text = text.replace(f"return ({adjoint.results[0]},)", f"return {adjoint.results[0]}")
     seeds = [np.dtype(form.dtype_of(form.results[k])) for k in adjoint.seeds]
-    return Printed(name, text, tuple(derived.helpers)), [*dtypes, *seeds], form.objects
+    return Printed(name, text, (*derived.helpers, *derived.parts.items())), [*dtypes, *seeds], form.objects
