@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -50,19 +51,6 @@ def native_code(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", autouse=True)
-def optimisation(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Modules with `pytestmark = pytest.mark.unoptimized` compile in a tenth of the time, without --optimize."""
-    if request.node.get_closest_marker("unoptimized") is None or request.config.getoption("--optimize"):
-        yield
-        return
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NBGRAD_OPTIMIZE", "0")
-        yield
-    # Tests of other modules compile their own programs.
-    evaluate._programs.clear()
-
-
 @pytest.fixture(params=[pytest.param("gpu", marks=pytest.mark.gpu), "simulator"])
 def place(request: pytest.FixtureRequest) -> Iterator[Any]:
     """The GPU, and the simulator in its place: a test with it runs in both (gpu.py)."""
@@ -89,9 +77,42 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.filterwarnings("ignore:Grid size", "ignore:Host array used"))
 
 
+_unoptimized: list[pytest.MonkeyPatch] = []
+"""Holds NBGRAD_OPTIMIZE=0 while tests without LLVM's optimisations run."""
+
+
+def _optimises(item: pytest.Item) -> bool:
+    """Whether LLVM optimises what a test compiles: one in `but` does in modules marked `unoptimized(but=...)`."""
+    marker = item.get_closest_marker("unoptimized")
+    if marker is None or item.config.getoption("--optimize"):
+        return True
+    but = marker.kwargs.get("but")
+    return but is not None and crc32(item.nodeid.encode()) % but == 0
+
+
+def _set_level(optimise: bool) -> None:
+    """Compile so from now on. Programs that un-jitted computations keep are of the other kind, and are dropped."""
+    if optimise == bool(_unoptimized):
+        evaluate._programs.clear()
+        if optimise:
+            _unoptimized.pop().undo()
+        else:
+            _unoptimized.append(pytest.MonkeyPatch())
+            _unoptimized[0].setenv("NBGRAD_OPTIMIZE", "0")
+
+
+def pytest_unconfigure() -> None:
+    """The environment is as it was."""
+    _set_level(True)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what this machine cannot run. All say it from here, which makes one line in the report of each reason."""
+    """Skip what this machine cannot run, and set the level at which the test compiles.
+
+    All skips say it from here, which makes one line in the report of each reason.
+    """
+    _set_level(_optimises(item))
     for marker, reason in REASONS.items():
         if item.get_closest_marker(marker) and reason():
             pytest.skip(reason())

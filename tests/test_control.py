@@ -11,6 +11,8 @@ import pytest
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized(but=8)
+
 # ----- while_loop -----
 
 

@@ -15,6 +15,8 @@ from nbgrad.errors import NbgradError
 
 from . import flowing_programs as code
 
+pytestmark = pytest.mark.unoptimized(but=8)
+
 SOLVER = code.Solver(1e-12)
 PROGRAMS: list[tuple[Callable[[Any], Any], str, int, tuple[float, ...]]] = [
     (code.newton, "complex step", 2, (2.0, 3.0, 50.0, 5.0)),

@@ -6,6 +6,8 @@ import pytest
 import nbgrad as nb
 from nbgrad.graph.ir import topological
 
+pytestmark = pytest.mark.unoptimized(but=8)
+
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((4, 3))
 A = RNG.standard_normal((5, 4))

@@ -14,6 +14,8 @@ import nbgrad as nb
 
 from .operation import interpreted, richardson
 
+pytestmark = pytest.mark.unoptimized(but=8)
+
 SHAPE = (2, 3)
 Step = Callable[..., Any]
 

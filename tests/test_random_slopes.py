@@ -22,6 +22,8 @@ from nbgrad.graph.show import show
 
 from .test_simplify_patterns import Chain, Shape
 
+pytestmark = pytest.mark.unoptimized(but=8)
+
 FLOAT = np.dtype(float)
 EXTREMA = frozenset(["maximum", "minimum", "fmax", "fmin", "max", "min"])
 POSITIVE = [0.5, 1.0, 2.0, 3.0]

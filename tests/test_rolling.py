@@ -30,6 +30,8 @@ from nbgrad.transforms.rolled import joint_guards, nodes_in, roll_up
 
 from .rolled_programs import BY_VALUE, CARRIED, PROGRAMS, P, U
 
+pytestmark = pytest.mark.unoptimized(but=8)
+
 
 def recorded(program: Any, rolls: Any = None) -> tuple[list[Node], list[Node]]:
     """The arguments and the outputs of a program, rolled if `rolls` says how."""
@@ -222,6 +224,7 @@ def test_what_a_side_does_only_where_it_is_taken_needs_no_values_of_other_turns(
         roll_up(trace, outputs, arguments)
     assert sum(node.primitive is LOOP for node in by_serial(outputs)) == 1
     monkeypatch.setenv("NBGRAD_ROLL", "0")
+    monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
     for name, one in derived.items():
         for value, other in zip(optree.tree_leaves(found[name]), optree.tree_leaves(one()), strict=True):
             np.testing.assert_allclose(value, other, rtol=1e-11)
@@ -469,6 +472,7 @@ def test_what_stands_for_values_of_recordings_inside_is_no_part_of_a_loop(
         patch.setattr(window, "FIRST", 300)
         found = nb.grad(total)(U), nb.jvp(total, (U,), (P,))[1]
     monkeypatch.setenv("NBGRAD_ROLL", "0")
+    monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
     expected = nb.grad(total)(U), nb.jvp(total, (U,), (P,))[1]
     for value, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(value, other, rtol=1e-9, atol=1e-14)

@@ -13,6 +13,8 @@ import pytest
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized(but=8)
+
 RNG = np.random.default_rng(7)
 X, W = RNG.normal(size=3), RNG.normal(size=(3, 3)) / 2
 DATA = RNG.normal(size=(6, 3))

@@ -17,6 +17,8 @@ import scipy.sparse.linalg
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized(but=8)
+
 # SciPy's annotations do not know what its functions take and return.
 optimize: Any = scipy.optimize
 integrate: Any = scipy.integrate

@@ -12,6 +12,8 @@ import scipy.sparse
 import nbgrad as nb
 from nbgrad.errors import DtypeError, NbgradError, ShapeError, TracedValueError
 
+pytestmark = pytest.mark.unoptimized(but=8)
+
 FORMATS = ["csr", "csc", "coo", "dia", "lil", "dok", "bsr"]
 KINDS = [f"{form}_{kind}" for form in FORMATS for kind in ("array", "matrix")]
 DENSE = np.array(
