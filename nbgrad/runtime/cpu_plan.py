@@ -75,6 +75,7 @@ class Plan:
     lifetimes: dict[Node, tuple[int, int]] = field(default_factory=dict)
     unshared_bytes: int = 0
     elements: int = 0
+    """About as many elements of light kernels take the same time."""
     reasons: dict[Node, str] = field(default_factory=dict)
 
     @property
@@ -90,6 +91,16 @@ class Plan:
     def where(self, node: Node) -> str:
         """The place of an array, in words."""
         return in_words(node, self.places[node], self.bases, "arena")
+
+
+def _elements(step: Step) -> int:
+    """A step's part of `Plan.elements`."""
+    if step.turns is not None:
+        return step.turns.elements
+    if isinstance(step.kernel, Loop):
+        return math.prod(step.kernel.shape)
+    node = step.kernel.node
+    return node.size * (node.inputs[0].shape[-1] if node.name == "matmul" else 8)
 
 
 def plan(
@@ -255,9 +266,7 @@ class _Planner:
             times.end(position)
             if block is not None:
                 self.arena.give(*block)
-        loops = [step.kernel for group in self.groups for step in group.steps if isinstance(step.kernel, Loop)]
-        elements = sum(math.prod(loop.shape) for loop in loops)
-        elements += sum(step.turns.elements for group in self.groups for step in group.steps if step.turns is not None)
+        elements = sum(_elements(step) for group in self.groups for step in group.steps)
         lifetimes = {n: (first, times.last[n]) for n, first in times.first.items() if self.places[n].base == 0}
         return Plan(
             self.groups,

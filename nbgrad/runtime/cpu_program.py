@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.fuse import Special
 from ..errors import OutOfMemoryError
 from ..graph.ir import Node, plain_dtype
 from ..graph.loops.segments import Key, Schedule, scheduled
@@ -214,7 +213,7 @@ class Program:
         state[native.BASES] = words.ctypes.data
         state[native.BASE_COUNT] = len(template)
         state[native.SCRATCH] = scratch
-        state[native.RELEASE] = int(self._work() >= RELEASE_ELEMENTS)
+        state[native.RELEASE] = int(self.plan.elements >= RELEASE_ELEMENTS)
         state[native.STRUCTURE] = self._array(list(structure)).ctypes.data
         state[native.STRUCTURE_LENGTH] = len(structure)
         state[native.RESULTS] = results
@@ -247,12 +246,6 @@ class Program:
                 f"{_size(nbytes(largest))}."
             )
         return OutOfMemoryError(message)
-
-    def _work(self) -> int:
-        """A rough count of the elements that the program works on."""
-        special = [step.kernel.node for step in self.plan.steps if isinstance(step.kernel, Special)]
-        products = sum(n.size * (n.inputs[0].shape[-1] if n.name == "matmul" else 8) for n in special)
-        return self.plan.elements + products
 
     @property
     def call_into(self) -> Callable[..., Any]:

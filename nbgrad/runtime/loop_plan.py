@@ -59,7 +59,7 @@ class TurnPlan:
 
     @property
     def elements(self) -> int:
-        """The elements that all turns together work on."""
+        """All turns together, as in `Plan.elements`."""
         return turns_of(self.kernel.node) * self.plan.elements
 
     @property
