@@ -98,10 +98,9 @@ def scalar_nodes(dtypes: list[str]) -> Iterator[Node]:
     ("cpu_name", "dtypes"),
     [
         ("generic", "float64"),
-        ("generic", "float32"),
         ("generic", "bool int8 uint64"),
-        ("neoverse-v1", "float64"),
-        pytest.param("generic", "float16 int16 int32 int64 uint8 uint16 uint32", marks=pytest.mark.slow),
+        ("neoverse-v1", "float32"),
+        pytest.param("generic", "float32 float16 int16 int32 int64 uint8 uint16 uint32", marks=pytest.mark.slow),
         pytest.param("neoverse-v1", " ".join(DTYPES), marks=pytest.mark.slow),
         pytest.param("apple-m1", " ".join(DTYPES), marks=pytest.mark.slow),
     ],
@@ -114,7 +113,7 @@ def test_scalar_kernels(cpu_name: str, dtypes: str) -> None:
     assert len(names) > (60 if "float" in dtypes else 15), sorted(names)
 
 
-@pytest.mark.parametrize("cpu_name", ["generic", "neoverse-v1"])
+@pytest.mark.parametrize("cpu_name", ["generic", pytest.param("neoverse-v1", marks=pytest.mark.slow)])
 def test_conversions_and_reductions(cpu_name: str) -> None:
     """Half precision has instructions on aarch64: none of the conversions that other machines call."""
     count = 0

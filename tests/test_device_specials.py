@@ -97,6 +97,16 @@ def random(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
 
 DTYPES = "bool int8 int32 int64 uint64 float32 float64".split()
 WIDE = "int8 int64 uint64 float32 float64".split()
+NOT_SHIPPED = frozenset("bool int8 uint64".split())
+"""Dtypes whose kernels do not come with the package: Numba takes seconds for each."""
+
+
+def dtypes(names: list[str], numba: str = "") -> list[Any]:
+    """Dtypes of a test; of those that Numba compiles, only some, and the others with `-m slow`."""
+    slow = NOT_SHIPPED.difference(numba.split())
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in slow)) for name in names]
+
+
 ROWS = [(1,), (5,), (16,), (17,), (31,), (33,), (3, 100), (70, 9), (2, 1000), (2, 2048), (2, 2049), (1, 68_000)]
 
 
@@ -112,7 +122,7 @@ def close(got: np.ndarray, expected: np.ndarray, size: float = 1.0, note: str = 
         np.testing.assert_array_equal(got, expected, err_msg=note)
 
 
-@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("dtype", dtypes(WIDE, "int8"))
 @pytest.mark.parametrize("reverse", [False, True])
 def test_running_sums(dtype: str, reverse: bool) -> None:
     for shape in ROWS:
@@ -146,7 +156,7 @@ def recurrence_in_numpy(a: np.ndarray, b: np.ndarray, reverse: bool) -> np.ndarr
     return out[..., ::step]
 
 
-@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("dtype", dtypes(WIDE))
 @pytest.mark.parametrize("reverse", [False, True])
 def test_recurrences(dtype: str, reverse: bool) -> None:
     for shape in [*ROWS[:-1], (2, 5000)]:
@@ -182,7 +192,8 @@ def test_running_products_whose_parts_are_out_of_range(dtype: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [("maximum", "bool"), ("maximum", "uint64"), ("minimum", "int8")]
+    [pytest.param("maximum", dtype, marks=pytest.mark.slow) for dtype in ("bool", "uint64")]
+    + [("minimum", "int8")]
     + [(name, dtype) for name in ("maximum", "minimum") for dtype in ("int64", "float32", "float64")],
 )
 def test_running_extremes(name: str, dtype: str) -> None:
@@ -251,7 +262,7 @@ def test_the_last_update_of_each_position() -> None:
         np.testing.assert_array_equal(result_of("scatter_last", [index], (size,)), expected)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", dtypes(DTYPES, "uint64"))
 def test_sorting(dtype: str) -> None:
     for shape in [(1,), (2,), (33,), (5, 3), (700, 7), (3, 1000), (1024,), (2, 1025), (5000,), (2, 9000)]:
         x = random(shape, dtype)

@@ -157,9 +157,8 @@ ANY_SCHEDULE = st.builds(
 )
 
 
-@given(st.lists(loops, min_size=1, max_size=2), ANY_SCHEDULE)
-@settings(max_examples=40, deadline=None)
-def test_schedules_of_random_loops(parts, schedule):
+def check_schedule(parts, schedule):
+    """A schedule changes no number of a program of random loops, nor of its gradient."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (repetition, alignment, rolling):
             patch.setattr(module, "LEAST_NODES", 24)
@@ -174,6 +173,19 @@ def test_schedules_of_random_loops(parts, schedule):
     rewritten = scheduled(graph, {tape.key: schedule for tape in tapes(graph)})
     for a, b in zip(interpret(rewritten, at), interpret(graph, at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+@given(st.lists(loops, min_size=1, max_size=2), ANY_SCHEDULE)
+@settings(max_examples=12, deadline=None)
+def test_schedules_of_random_loops(parts, schedule):
+    check_schedule(parts, schedule)
+
+
+@pytest.mark.slow
+@given(st.lists(loops, min_size=1, max_size=2), ANY_SCHEDULE)
+@settings(max_examples=100, deadline=None)
+def test_a_hundred_schedules_of_random_loops(parts, schedule):
+    check_schedule(parts, schedule)
 
 
 def needed(compiled):

@@ -129,7 +129,7 @@ kepts = st.sampled_from([256, 1 << 24])
 
 
 @given(st.lists(loops, min_size=1, max_size=3), news, kepts)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_random_loops_have_the_same_bits(parts: list[dict[str, Any]], new: int, kept: int) -> None:
     check_values(parts, new, kept)
 
