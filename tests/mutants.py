@@ -50,6 +50,9 @@ TESTS: dict[str, str] = {
     "graph/differentiate": "masks conventions quotients pieces custom_rules complex transforms structural_primitives "
     "random_slopes",
     "graph/simplify": "simplify_patterns simplify fuse products quotients masks structural_primitives random_graphs",
+    "graph/loops/repetition": "random_loops rolling",
+    "graph/loops/rolling": "random_loops rolling",
+    "graph/loops/segments": "memory_budget",
     "compiler/fuse": "fuse simplify pieces components rows matmul_pieces own_kernels structural_primitives "
     "random_graphs arbitrary_fusion",
     "compiler/movements": "fuse simplify pieces components rows matmul_pieces products structural_primitives "

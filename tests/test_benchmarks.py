@@ -54,6 +54,7 @@ class Plain(Library):
 
 
 LONG = {"ode": pytest.mark.slow}  # a thousand steps are compiled as one program
+BY_HAND = {"stencil": pytest.mark.slow}  # Numba compiles it for ten seconds
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in TASKS])
@@ -86,7 +87,7 @@ def test_results_of_tasks_are_those_of_differences(name: str) -> None:
     np.testing.assert_allclose(along, want, rtol=max(10 * task.tolerance, 1e-5))
 
 
-@pytest.mark.parametrize("name", by_hand.FUNCTIONS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=BY_HAND.get(name, ())) for name in by_hand.FUNCTIONS])
 def test_gradients_by_hand_agree(name: str) -> None:
     (call, outputs), (other, others) = NbGrad().prepare(name), by_hand.ByHand().prepare(name)
     for mine, theirs in zip(outputs(call()), others(other()), strict=True):
@@ -214,6 +215,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBGRAD_OPTIMIZE", "0")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_the_command_for_gpus_in_the_simulator(tmp_path: Path) -> None:
     readme, measured = tmp_path / "README.md", tmp_path / "measured.json"
