@@ -11,7 +11,7 @@ import pytest
 
 import nbgrad as nb
 
-pytestmark = pytest.mark.unoptimized(but=8)
+pytestmark = pytest.mark.unoptimized(but=16)
 
 # ----- while_loop -----
 

@@ -15,7 +15,7 @@ from nbgrad.errors import NbgradError
 
 from . import flowing_programs as code
 
-pytestmark = pytest.mark.unoptimized(but=8)
+pytestmark = pytest.mark.unoptimized(but=16)
 
 SOLVER = code.Solver(1e-12)
 PROGRAMS: list[tuple[Callable[[Any], Any], str, int, tuple[float, ...]]] = [

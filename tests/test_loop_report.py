@@ -21,7 +21,7 @@ from nbgrad.graph.loops import noted, window
 from nbgrad.graph.loops.noted import noting
 from nbgrad.graph.show import show
 
-pytestmark = pytest.mark.unoptimized(but=8)
+pytestmark = pytest.mark.unoptimized(but=16)
 
 X, LARGE = np.array([0.3, -0.8]), np.linspace(0.0, 1.0, 5000)
 Program = Callable[..., Any]

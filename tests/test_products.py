@@ -6,7 +6,7 @@ import pytest
 import nbgrad as nb
 from nbgrad.graph.ir import topological
 
-pytestmark = pytest.mark.unoptimized(but=8)
+pytestmark = pytest.mark.unoptimized(but=16)
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((4, 3))

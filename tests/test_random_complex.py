@@ -14,7 +14,7 @@ import nbgrad as nb
 
 from .operation import interpreted, richardson
 
-pytestmark = pytest.mark.unoptimized(but=8)
+pytestmark = pytest.mark.unoptimized(but=16)
 
 SHAPE = (2, 3)
 Step = Callable[..., Any]

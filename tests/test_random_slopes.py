@@ -22,7 +22,7 @@ from nbgrad.graph.show import show
 
 from .test_simplify_patterns import Chain, Shape
 
-pytestmark = pytest.mark.unoptimized(but=8)
+pytestmark = pytest.mark.unoptimized(but=16)
 
 FLOAT = np.dtype(float)
 EXTREMA = frozenset(["maximum", "minimum", "fmax", "fmin", "max", "min"])

@@ -30,7 +30,7 @@ from nbgrad.transforms.rolled import joint_guards, nodes_in, roll_up
 
 from .rolled_programs import BY_VALUE, CARRIED, PROGRAMS, P, U
 
-pytestmark = pytest.mark.unoptimized(but=8)
+pytestmark = pytest.mark.unoptimized(but=16)
 
 
 def recorded(program: Any, rolls: Any = None) -> tuple[list[Node], list[Node]]:

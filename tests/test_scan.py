@@ -13,7 +13,7 @@ import pytest
 
 import nbgrad as nb
 
-pytestmark = pytest.mark.unoptimized(but=8)
+pytestmark = pytest.mark.unoptimized(but=16)
 
 RNG = np.random.default_rng(7)
 X, W = RNG.normal(size=3), RNG.normal(size=(3, 3)) / 2

@@ -17,7 +17,7 @@ import scipy.sparse.linalg
 
 import nbgrad as nb
 
-pytestmark = pytest.mark.unoptimized(but=8)
+pytestmark = pytest.mark.unoptimized(but=16)
 
 # SciPy's annotations do not know what its functions take and return.
 optimize: Any = scipy.optimize

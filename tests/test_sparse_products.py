@@ -12,7 +12,7 @@ import scipy.sparse
 import nbgrad as nb
 from nbgrad.errors import DtypeError, NbgradError, ShapeError, TracedValueError
 
-pytestmark = pytest.mark.unoptimized(but=8)
+pytestmark = pytest.mark.unoptimized(but=16)
 
 FORMATS = ["csr", "csc", "coo", "dia", "lil", "dok", "bsr"]
 KINDS = [f"{form}_{kind}" for form in FORMATS for kind in ("array", "matrix")]

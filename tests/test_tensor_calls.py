@@ -26,7 +26,7 @@ from nbgrad.runtime import native_tensors as tensors
 
 from .native_python import PythonCall
 
-pytestmark = pytest.mark.unoptimized(but=8)
+pytestmark = pytest.mark.unoptimized(but=16)
 
 X = np.array([0.5, -1.0, 2.0])
 W = np.array([3.0, 0.25, -2.0])
