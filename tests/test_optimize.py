@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
+from nbgrad import config
 from nbgrad.compiler import cache, cpu
 from nbgrad.compiler.emit import emit
 from nbgrad.compiler.fuse import fuse
@@ -72,3 +73,15 @@ def test_native_code_is_optimised_always(monkeypatch: pytest.MonkeyPatch) -> Non
     cpu.function_code("answer of the test of options", "answer", lambda: ir, finished=True)
     cpu.function_code("answer of the test of options, anew", "answer", lambda: ir)
     assert asked == [(True, False), (False, True)]
+
+
+LEVELS = [
+    pytest.param(True, marks=pytest.mark.unoptimized, id="unoptimized"),
+    pytest.param(False, marks=pytest.mark.unoptimized(but=1), id="all left out"),
+]
+
+
+@pytest.mark.parametrize("quick", LEVELS)
+def test_marks_say_how_tests_compile(quick: bool, request: pytest.FixtureRequest) -> None:
+    quick = quick and not request.config.getoption("--optimize")
+    assert config.optimize() is not quick
