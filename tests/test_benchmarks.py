@@ -24,8 +24,17 @@ sys.path.insert(0, str(FOLDER))
 try:
     import by_hand
     import devices
+    import kernel_peers
     import peers
-    from benchmarks import cells, device_agreement, device_costs, device_libraries, device_tasks, spellings
+    from benchmarks import (
+        cells,
+        device_agreement,
+        device_costs,
+        device_libraries,
+        device_tasks,
+        kernel_programs,
+        spellings,
+    )
     from benchmarks import devices as device_benchmarks
     from benchmarks.libraries import Library, NbGrad
     from benchmarks.tasks import TASKS
@@ -152,6 +161,59 @@ def test_the_readme_has_the_markers() -> None:
     text = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
     for group in peers.GROUPS:
         assert text.count(f"<!-- {group} -->") == text.count(f"<!-- /{group} -->") == 1
+
+
+# ----- Whole kernels -----
+
+
+@pytest.mark.parametrize("name", kernel_programs.KERNELS)
+def test_gradients_of_kernels_are_those_of_differences(name: str) -> None:
+    """Along a random direction, of the kernel itself: Numba's results, nothing of nbgrad's."""
+    row = kernel_programs.program(name)
+    _, gradient = kernel_programs.prepare(row)
+    found = gradient()
+    found = found if isinstance(found, tuple) else (found,)
+    rng = np.random.default_rng(1)
+    ways = [rng.standard_normal(g.shape) for g in found]
+    written = {"push": 0, "dynamic": 3, "tridiagonal": 3}.get(name, -1)
+
+    def moved(step: float) -> Any:
+        there = [x.copy() if isinstance(x, np.ndarray) else x for x in row.arguments]
+        for k, way in zip(row.wrt, ways, strict=True):
+            there[k] += step * way
+        returned = row.kernel(*there)
+        result = there[written] if returned is None else np.asarray(returned)
+        return np.sum(kernel_programs.weights(result.shape) * result)
+
+    want = (moved(1e-6) - moved(-1e-6)) / 2e-6
+    np.testing.assert_allclose(sum(np.vdot(g, w) for g, w in zip(found, ways, strict=True)), want, rtol=1e-5)
+
+
+def test_peers_compute_what_the_kernels_compute() -> None:
+    """Their formulas, with NumPy."""
+    for name in kernel_peers.PROGRAMS["jax"]:
+        row = kernel_programs.program(name)
+        given = [x.copy() if isinstance(x, np.ndarray) else x for x in row.arguments]
+        found = row.kernel(*given)
+        if name == "lennard-jones":
+            want = kernel_peers.lennard_jones(np, given[0], *np.triu_indices(len(given[0]), 1))
+        elif name == "spline":
+            found, want = given[-1], kernel_peers.spline(np, *given[:-1])
+        else:
+            number, omega, *layers, found = given
+            state = kernel_peers.start(np, number, *layers[1:])
+            for m in range(len(layers[0]) - 2, -1, -1):
+                state = kernel_peers.layer(np, state, [x[m] for x in layers], number, omega)
+            want = state[0]
+        np.testing.assert_allclose(found, want, rtol=1e-9)
+
+
+def test_the_command_for_kernels() -> None:
+    command = [sys.executable, str(FOLDER / "kernels_beside.py"), "--kernels", "lennard-jones", "--budget", "0.01"]
+    done = subprocess.run([*command, "--libraries", "nbgrad"], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| Lennard-Jones")]
+    assert [len(row) for row in rows] == [5, 6] and rows[1][1] == "nbgrad (Numba kernel)"
 
 
 # ----- GPUs -----
