@@ -1,0 +1,33 @@
+"""The pages on Numba kernels: `docs/kernels-elsewhere.md` runs, and `docs/real-kernels.md` counts what it lists."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+ELSEWHERE = DOCS / "kernels-elsewhere.md"
+
+
+def test_the_page_on_kernels_elsewhere() -> None:
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    found = doctest.testfile(str(ELSEWHERE), module_relative=False, optionflags=options)
+    assert found.attempted >= 15 and not found.failed
+
+
+def test_the_layer_for_pytorch(tmp_path: Path) -> None:
+    """Where PyTorch is not installed, its text compiles."""
+    blocks = re.findall(r"```python\n(.*?)```", ELSEWHERE.read_text(encoding="utf-8"), re.DOTALL)
+    (script,) = [block for block in blocks if ">>>" not in block]
+    compile(script, "layer.py", "exec")
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+    (tmp_path / "layer.py").write_text(script)
+    done = subprocess.run([sys.executable, str(tmp_path / "layer.py")], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr[-3000:]
