@@ -11,6 +11,7 @@ from .array_plans import Arrays, Plan, overwritten, plans
 from .cotangents import Names, Scope, Values, bar, zero_of
 from .dataflow import Affine, live_in_turns
 from .kernel_statements import (
+    Alias,
     Atom,
     Block,
     Break,
@@ -70,6 +71,8 @@ class ReverseLoop:
         self.undone: list[str] = []
         """Arrays that must be as before the loop when it has run backwards, and are no more touched by it."""
         self.copies: dict[str, str] = {}
+        self.aliases: dict[str, str] = {}
+        """Names in the forward run of shared arrays: turns that run backwards do not depend on what it writes."""
         self.saved: dict[str, list[tuple[str, Store, tuple[Affine, ...]]]] = {}
         """For arrays whose overwritten elements are kept turn by turn: where, the statement, and the index."""
         own = made(body)
@@ -100,6 +103,8 @@ class ReverseLoop:
                     if must_keep:
                         self.logged.append(array)
                         self.undone.append(array)
+                    elif array in outer.form.shared:
+                        self.aliases[array] = f"{array}_s{self.serial}"
                 case Plan.LOGGED:
                     self.logged.append(array)
                     self.inner.kept.add(array)
@@ -109,7 +114,10 @@ class ReverseLoop:
         for array, copy in self.copies.items():
             outer.ranks[copy], outer.dtypes[copy] = outer.ranks[array], outer.form.dtypes[array]
             out.append(Copy(copy, state.name(array)))
-        state.names.update(self.copies)
+        for array, alias in self.aliases.items():
+            outer.ranks[alias], outer.dtypes[alias] = outer.ranks[array], outer.form.dtypes[array]
+            out.append(Alias(alias, state.name(array)))
+        state.names.update(self.copies | self.aliases)
         self.state_names = dict(state.names)
         self.after = {name: self.name(name) for name in sorted(names | ({turn} if turn else set()))}
         self.total = self.run_forward(ver, out)

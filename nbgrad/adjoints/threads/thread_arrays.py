@@ -104,10 +104,11 @@ class _Arrays:
         self.local = {one.array: one.shape for one in walk(body) if isinstance(one, New)}
         self.result.private |= {*self.local}
         self.result.body = self.block(self.with_sums(body), True)
+        aliases = {one.array for one in walk(self.result.body) if isinstance(one, Alias)}
         for statement in walk(self.result.body):
             for name in _arrays_of(statement):
                 base = origin(name, self.form.shared)
-                if base is not None and name not in self.result.shared:
+                if base is not None and name not in self.result.shared and name not in aliases:
                     self.result.shared[name] = self.form.dtypes[base], self.form.shared[base]
         return self.result
 
