@@ -17,6 +17,7 @@ import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError
 
 from .adjoint_kernels import ROWS, Row
+from .threaded_kernels import THREADED
 
 pytestmark = pytest.mark.unoptimized
 STEP = 1e-5
@@ -89,7 +90,7 @@ def gradient(function: Any, point: list[Any]) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", {**ROWS, **THREADED})
 def test_first_and_second_derivatives_are_those_of_the_kernel(name: str, plain: None) -> None:
     row = ROWS[name]
     point = [row.arguments[k] for k in floats(row.arguments)]

@@ -46,7 +46,7 @@ LAYERS = """
     numpy
     source
     extend
-    adjoints adjoints.reading adjoints.threads
+    adjoints adjoints.reading adjoints.threads adjoints.turns
     sparse
     ops
     nn

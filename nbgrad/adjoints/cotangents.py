@@ -63,6 +63,8 @@ class Values:
         self.count = 0
         self.depth = 0
         self.logs: dict[str, int] = {}
+        self.sums: set[str] = set()
+        """The cotangents that are sums."""
         self.head: list[Statement] = []
         self.loops: dict[str, Block] = {}
         """The body of the loop whose turns each tape is for."""
@@ -111,6 +113,7 @@ class Values:
                 out.append(Set(name, copied(g)))
                 return
             scope.demanded[value] = None
+        self.sums.add(name)
         out.append(Set(name, Op("add", (name, g), "{0} + {1}")))
 
     def require(self, values: dict[str, None], scope: Scope, out: list[Statement]) -> None:

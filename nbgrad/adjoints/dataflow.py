@@ -24,6 +24,7 @@ from .kernel_statements import (
     While,
     assigned,
     atoms_of,
+    blocks_in,
     defined,
     is_name,
     walk,
@@ -62,6 +63,65 @@ def live_in_turns(body: Block, after: frozenset[str], at_break: frozenset[str] |
         if found == header:
             return header
         header = found
+
+
+def carried_by_turns(body: Block) -> frozenset[str]:
+    """The numbers whose value at the start of a turn of a loop may be read in it.
+
+    A number that is set once, in a branch, and read later in branches of the same test only, is not among them.
+    """
+    return _without_guarded(body, live_in_turns(body, frozenset()))
+
+
+def unset_at_start(body: Block, after: frozenset[str]) -> frozenset[str]:
+    """The numbers that a block may read before it sets them; `after` are read after it."""
+    return _without_guarded(body, live_at_start(body, after))
+
+
+def _without_guarded(body: Block, found: frozenset[str]) -> frozenset[str]:
+    """The numbers without those that are read only where they are set, by the same tests."""
+    sites: dict[str, list[tuple[_Path, bool]]] = {name: [] for name in found}
+    tests: Counter[str] = Counter()
+    _note_sites(body, (), sites, tests)
+    return frozenset([name for name in found if not _is_set_where_read(sites[name], tests)])
+
+
+_Path = tuple[tuple[int, str, int], ...]
+"""Positions in blocks, each with the test of the branch that is entered there, and its side; "?" for loops."""
+
+
+def _note_sites(body: Block, here: _Path, sites: dict[str, list[tuple[_Path, bool]]], tests: Counter[str]) -> None:
+    for position, statement in enumerate(body):
+        for atom in atoms_of(statement):
+            if atom in sites:
+                sites[atom].append(((*here, (position, "", 0)), False))
+        name = defined(statement)
+        if name is not None:
+            tests[name] += 1
+            if name in sites:
+                sites[name].append(((*here, (position, "", 0)), True))
+        for side, inner in enumerate(blocks_in(statement)):
+            test = statement.test if isinstance(statement, If) else "?"
+            _note_sites(inner, (*here, (position, test, side)), sites, tests)
+
+
+def _is_set_where_read(sites: list[tuple[_Path, bool]], tests: Counter[str]) -> bool:
+    """Whether all reads come after the one place at which a number is set, under the same tests."""
+    places = [path for path, sets in sites if sets]
+    if len(places) != 1:
+        return False
+    (place,) = places
+    for path, sets in sites:
+        if sets:
+            continue
+        depth = next((k for k, (one, other) in enumerate(zip(place, path, strict=False)) if one != other), None)
+        if depth is None or place[depth][0] >= path[depth][0]:
+            return False
+        asked = {(test, side) for _, test, side in path[depth:]}
+        needed = {(test, side) for _, test, side in place[depth:] if test}
+        if not needed <= asked or any(test == "?" or tests[test] > 1 for test, _ in needed):
+            return False
+    return True
 
 
 def is_float(dtype: str | None) -> bool:
@@ -103,7 +163,7 @@ Affine = dict[Atom, int]
 
 def definitions(body: Block) -> dict[str, Op]:
     """The operations that give numbers their values, of those that a block sets once, before it reads them."""
-    carried = live_in_turns(body, frozenset())
+    carried = carried_by_turns(body)
     times = Counter(name for statement in walk(body) if (name := defined(statement)) is not None)
     return {
         statement.target: statement.value

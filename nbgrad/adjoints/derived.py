@@ -10,7 +10,7 @@ import hashlib
 import linecache
 import math
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,9 @@ from .reading.kernel_form import ScalarForm
 from .removal import without_unused
 from .reverse import Adjoint, reverse
 from .tangent import dot, tangent
+from .turns.gathers import with_gathers
+from .turns.loop_order import with_free_sums, with_loops_forward
+from .turns.thread_parts import with_threads
 
 HELPERS = {
     "room": """def room(array, length):
@@ -40,8 +43,24 @@ HELPERS = {
         longer[k] = array[k]
     return longer
 """,
+    "plus": """def plus(x, y):
+    return x + y
+""",
+    "add_parts": """def add_parts(whole, parts):
+    for k in range(parts.shape[0]):
+        whole += parts[k]
+""",
 }
-"""What the text of derivatives calls: a longer array, and one that keeps what the array has."""
+"""What the text of derivatives calls: a longer array, one that keeps what the array has, sums in any order, and the sum
+of the copies of an array, in order."""
+_OPTIONS: dict[str, dict[str, Any]] = {"plus": {"fastmath": {"reassoc"}}}
+_FAST: dict[str, Any] = {"error_model": "numpy"}
+_PARALLEL: dict[str, Any] = {**_FAST, "parallel": True}
+
+
+def _decorator(options: dict[str, Any]) -> str:
+    given = ", ".join(f"{key}={value!r}".replace("'", '"') for key, value in options.items())
+    return f"@njit({given})" if given else "@njit"
 
 
 class _StoredCode:
@@ -100,24 +119,34 @@ class Derived:
         Global arrays that it reads, by name.
     options : dict
         Options of `numba.njit`.
+    parts : dict of str to str
+        The texts of the functions that run parts of its loops, by name.
     """
 
     name: str
     text: str
     parameters: list[str]
     objects: dict[str, Any]
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any]
+    parts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> str:
+        """The text with those of its parts."""
+        return "\n\n".join([*self.parts.values(), self.text])
 
     @property
     def helpers(self) -> list[tuple[str, str]]:
         """The names and texts of the functions that it calls."""
-        return [(name, text) for name, text in HELPERS.items() if f"{name}(" in self.text] + helpers_of(self.text)
+        used = [(name, text) for name, text in HELPERS.items() if f"{name}(" in self.whole]
+        return used + helpers_of(self.whole)
 
     @property
     def source(self) -> str:
         """The text with the helpers that it calls."""
-        parts = [f"@njit\n{text}" for _, text in self.helpers] + [f'@njit(error_model="numpy")\n{self.text}']
-        return "\n\n".join(parts)
+        texts = [f"{_decorator(_OPTIONS.get(name, {}))}\n{text}" for name, text in self.helpers]
+        texts += [f"{_decorator(_FAST)}\n{text}" for text in self.parts.values()]
+        return "\n\n".join([*texts, f"{_decorator(self.options)}\n{self.text}"])
 
     @computed_once
     def function(self) -> Callable[..., Any]:
@@ -125,20 +154,28 @@ class Derived:
         import numba
 
         plain = interpret()
-        namespace: dict[str, Any] = {"np": np, "math": math, "prange": range if plain else numba.prange, **self.objects}
+        # Numba imports the module of this name where it loads compiled code.
+        namespace: dict[str, Any] = {"__name__": __name__, "np": np, "math": math, **self.objects}
+        namespace["prange"] = range if plain else numba.prange
+
+        def add(name: str, text: str, options: dict[str, Any]) -> Any:
+            place = f"<derived {name} {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
+            linecache.cache[place] = (len(text), None, text.splitlines(True), place)
+            exec(compile(text, place, "exec"), namespace)
+            if not plain:
+                namespace[name] = numba.njit(**options)(namespace[name])
+            return namespace[name]
+
         for name, text in self.helpers:
-            exec(text, namespace)
-            namespace[name] = namespace[name] if plain else numba.njit(namespace[name])
-        place = f"<derived {self.name} {hashlib.sha256(self.text.encode()).hexdigest()[:12]}>"
-        linecache.cache[place] = (len(self.text), None, self.text.splitlines(True), place)
-        exec(compile(self.text, place, "exec"), namespace)
-        if plain:
-            return namespace[self.name]
-        made: Any = numba.njit(error_model="numpy", **self.options)(namespace[self.name])
-        contents = "".join(
-            f"{name}:{value.dtype}{value.shape}{value.tobytes().hex()}" for name, value in self.objects.items()
-        )
-        made._cache = _StoredCode(f"{self.text}\n{sorted(self.options.items())}\n{contents}")
+            add(name, text, _OPTIONS.get(name, {}))
+        for name, text in self.parts.items():
+            add(name, text, _FAST)
+        made = add(self.name, self.text, self.options)
+        if not plain:
+            contents = "".join(
+                f"{name}:{value.dtype}{value.shape}{value.tobytes().hex()}" for name, value in self.objects.items()
+            )
+            made._cache = _StoredCode(f"{self.whole}\n{sorted(self.options)}\n{contents}")
         return made
 
 
@@ -150,16 +187,30 @@ class Forward:
     moving: list[str]
 
 
-def _title(form: ScalarForm, kind: str) -> str:
-    return f"{form.name.strip('_<>')}_{kind}"
+def _derived(
+    form: ScalarForm,
+    kind: str,
+    parameters: list[str],
+    body: Block,
+    results: Sequence[str],
+    dtypes: Mapping[str, str],
+    sums: Iterable[str],
+) -> Derived:
+    """A derivative whose statements are given; `sums` are its cotangents that are sums."""
+    name = f"{form.name.strip('_<>')}_{kind}"
+    after = [one for one in results if is_name(one)]
+    body = with_loops_forward(with_gathers(body, after), after)
+    body = with_free_sums(body, frozenset(sums))
+    body, turns = with_threads(body, after, dtypes, name)
+    parts = {one.name: function_text(one.name, one.parameters, one.body, ()) for one in turns}
+    text = function_text(name, parameters, body, results)
+    return Derived(name, text, parameters, form.objects, _PARALLEL if parts else _FAST, parts)
 
 
 def reverse_kernel(form: ScalarForm, wanted: Sequence[str]) -> tuple[Derived, Adjoint]:
     """The reverse kernel: the kernel's arguments, cotangents of arrays and results; gives those of numbers."""
-    found = reverse(form, list(wanted))
-    name = _title(form, "vjp")
-    text = function_text(name, found.parameters, found.body, found.results)
-    return Derived(name, text, found.parameters, form.objects), found
+    found = reverse(form, list(wanted), short=True)
+    return _derived(form, "vjp", found.parameters, found.body, found.results, found.dtypes, found.sums), found
 
 
 def forward_kernel(form: ScalarForm, moved: Sequence[str]) -> Forward:
@@ -169,12 +220,15 @@ def forward_kernel(form: ScalarForm, moved: Sequence[str]) -> Forward:
         for k, one in enumerate(form.results)
         if k not in form.same and isinstance(one, str | View) and is_float(form.dtype_of(one))
     ]
-    return _with_tangents(form, "jvp", form.body, form.parameters, moved, results, form.dtypes)
+    return _with_tangents(form, "jvp", form.body, form.parameters, moved, results, form.dtypes, ())
 
 
 def second_kernel(form: ScalarForm, adjoint: Adjoint, moved: Sequence[str]) -> Forward:
     """The tangent of a reverse kernel: `moved` are arguments of it; gives the tangents of what it returns."""
-    return _with_tangents(form, "vjp_jvp", adjoint.body, adjoint.parameters, moved, adjoint.results, adjoint.dtypes)
+    sums = [*adjoint.sums, *map(dot, adjoint.sums)]
+    return _with_tangents(
+        form, "vjp_jvp", adjoint.body, adjoint.parameters, moved, adjoint.results, adjoint.dtypes, sums
+    )
 
 
 def _with_tangents(
@@ -184,7 +238,8 @@ def _with_tangents(
     parameters: Sequence[str],
     moved: Sequence[str],
     results: Sequence[str],
-    dtypes: dict[str, str],
+    dtypes: Mapping[str, str],
+    sums: Iterable[str],
 ) -> Forward:
     known = {**dtypes, **{bar(one): "float64" for one in form.parameters}}
     found = tangent(form.name, body, moved, known)
@@ -193,13 +248,10 @@ def _with_tangents(
     roots = [dot(one) for one in moving] + [one for one in given if is_name(one)]
     kept = without_unused(found.body, roots)
     names = [*parameters, *map(dot, moving)]
-    name = _title(form, kind)
-    return Forward(Derived(name, function_text(name, names, kept, given), names, form.objects), moving)
+    return Forward(_derived(form, kind, names, kept, given, found.dtypes, sums), moving)
 
 
 def extents_kernel(form: ScalarForm, atoms: Sequence[str]) -> tuple[Derived, set[str]]:
     """The function that computes numbers of a kernel, such as the lengths of results, and the arrays that it reads."""
     kept = without_unused(form.body, [one for one in atoms if is_name(one)])
-    name = _title(form, "shape")
-    text = function_text(name, form.parameters, kept, list(atoms))
-    return Derived(name, text, form.parameters, form.objects), loaded(kept)
+    return _derived(form, "shape", form.parameters, kept, list(atoms), form.dtypes, ()), loaded(kept)

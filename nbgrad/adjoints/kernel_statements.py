@@ -17,8 +17,8 @@ from dataclasses import dataclass
 Atom = str
 UNKNOWN = "?"
 RESERVED = frozenset(
-    "abs bool cuda float int kept len math max min np pow prange range room round sum_block sum_half sum_parts "
-    "sum_place this_thread zero_k True False".split()
+    "abs add_parts bool cuda float int kept len math max min np plus pow prange range room round sum_block sum_half "
+    "sum_parts sum_place this_thread zero_k True False".split()
 )
 """Names that the text of derivatives uses for functions."""
 
@@ -147,7 +147,26 @@ class Sync:
     """A barrier: no thread of a block goes on before all have come here."""
 
 
-Statement = Set | Store | If | For | While | Break | New | Copy | Alias | Room | Sync
+@dataclass(frozen=True)
+class Part:
+    """An array is one part of an array of `count` parts; if there is only one, it is the whole array itself."""
+
+    array: str
+    parts: str
+    part: Atom
+    count: Atom
+    whole: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function with numbers and arrays, which writes to some of the arrays."""
+
+    function: str
+    arguments: tuple[str, ...]
+
+
+Statement = Set | Store | If | For | While | Break | New | Copy | Alias | Room | Sync | Part | Call
 Block = tuple[Statement, ...]
 
 
@@ -170,6 +189,19 @@ def blocks_in(statement: Statement) -> tuple[Block, ...]:
             return (body,)
         case _:
             return ()
+
+
+def with_blocks(statement: Statement, block: Callable[[Block], Block]) -> Statement:
+    """A statement with other blocks inside."""
+    match statement:
+        case If(test, then, orelse):
+            return If(test, block(then), block(orelse))
+        case For(turn, count, body, parallel, backwards):
+            return For(turn, count, block(body), parallel, backwards)
+        case While(body, test):
+            return While(block(body), test)
+        case _:
+            return statement
 
 
 def walk(block: Iterable[Statement]) -> Iterator[Statement]:
@@ -199,6 +231,10 @@ def atoms_of(statement: Statement) -> tuple[Atom, ...]:
             return (*shape, fill) if fill else shape
         case Room(_, length):
             return (length,)
+        case Part(_, _, part, count):
+            return part, count
+        case Call(_, arguments):
+            return arguments
         case _:
             return ()
 
@@ -230,6 +266,10 @@ def loaded(block: Iterable[Statement]) -> set[str]:
                 found.update(arrays)
             case Copy(_, source) | Alias(_, source):
                 found.add(source)
+            case Part(_, parts, _, _, whole):
+                found.update((parts, whole))
+            case Call(_, arguments):
+                found.update(arguments)
             case _:
                 pass
     return found
@@ -237,12 +277,13 @@ def loaded(block: Iterable[Statement]) -> set[str]:
 
 def stored(block: Iterable[Statement]) -> set[str]:
     """The arrays of which a block writes elements."""
-    return {statement.array for statement in walk(block) if isinstance(statement, Store)}
+    found = {statement.array for statement in walk(block) if isinstance(statement, Store)}
+    return found.union(*[statement.arguments for statement in walk(block) if isinstance(statement, Call)])
 
 
 def made(block: Iterable[Statement]) -> set[str]:
     """The arrays that a block makes."""
-    return {statement.array for statement in walk(block) if isinstance(statement, New | Copy | Alias)}
+    return {statement.array for statement in walk(block) if isinstance(statement, New | Copy | Alias | Part)}
 
 
 def breaks(block: Iterable[Statement]) -> bool:
@@ -292,7 +333,7 @@ def renamed(block: Block, number: Callable[[str], str], array: Callable[[str], s
                 return Alias(array(target), array(source))
             case Room(target, length, keeps):
                 return Room(array(target), atom(length), keeps)
-            case Break() | Sync():
+            case Break() | Sync() | Part() | Call():
                 return statement
 
     def all_of(many: Block) -> Block:

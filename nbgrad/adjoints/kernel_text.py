@@ -16,6 +16,7 @@ from .kernel_statements import (
     Atom,
     Block,
     Break,
+    Call,
     Copy,
     Extent,
     For,
@@ -23,6 +24,7 @@ from .kernel_statements import (
     Load,
     New,
     Op,
+    Part,
     Room,
     Set,
     Statement,
@@ -142,7 +144,7 @@ class Writer:
     def lines(self, statement: Statement, pad: str, depth: int) -> list[str]:
         """The lines of a statement."""
         match statement:
-            case Set(target, Op("add", (first, other))) if first == target and first not in self.texts:
+            case Set(target, Op("add", (first, other), "{0} + {1}")) if first == target and first not in self.texts:
                 return [f"{pad}{target} += {self.atom(other)}"]
             case Set(target):
                 return [f"{pad}{target} = {self.value(statement)}"]
@@ -165,7 +167,7 @@ class Writer:
                 return [f"{pad}break"]
             case New(array, shape, dtype, fill):
                 extents = f"({', '.join(map(self.atom, shape))}{',' if len(shape) == 1 else ''})"
-                kind = f"np.{dtype}" if dtype != "bool" else "np.bool_"
+                kind = dtype if "." in dtype else f"np.{dtype}" if dtype != "bool" else "np.bool_"
                 if not fill:
                     return [f"{pad}{array} = np.empty({extents}, {kind})"]
                 if fill in ("0", "0.0"):
@@ -177,6 +179,10 @@ class Writer:
                 return [f"{pad}{array} = {source}.copy()"]
             case Alias(array, source):
                 return [f"{pad}{array} = {source}"]
+            case Part(array, parts, part, count, whole):
+                return [f"{pad}{array} = {parts}[{self.atom(part)}] if {self.atom(count)} > 1 else {whole}"]
+            case Call(function, arguments):
+                return [f"{pad}{function}({', '.join(map(self.atom, arguments))})"]
             case Room(array, length, keeps):
                 grow = "kept" if keeps else "room"
                 return [

@@ -30,6 +30,7 @@ from .kernel_statements import (
     atoms_of,
     is_name,
     walk,
+    with_blocks,
 )
 
 _Uses = tuple[str, ...]
@@ -176,17 +177,11 @@ def _written(block: Block) -> set[str]:
 
 
 def _aliased(block: Block, copies: dict[str, Atom]) -> Block:
-    found: list[Statement] = []
-    for statement in block:
-        match statement:
-            case Copy(array, source) if array in copies:
-                found.append(Alias(array, source))
-            case If(test, then, orelse):
-                found.append(If(test, _aliased(then, copies), _aliased(orelse, copies)))
-            case For(turn, count, body, parallel, backwards):
-                found.append(For(turn, count, _aliased(body, copies), parallel, backwards))
-            case While(body, test):
-                found.append(While(_aliased(body, copies), test))
-            case _:
-                found.append(statement)
-    return tuple(found)
+    return tuple(
+        [
+            Alias(one.array, one.source)
+            if isinstance(one, Copy) and one.array in copies
+            else with_blocks(one, lambda inner: _aliased(inner, copies))
+            for one in block
+        ]
+    )

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from .array_plans import Arrays
 from .cotangents import Backward, Names, Scope, Values, bar, zero_of
-from .dataflow import is_float, live_at_start
+from .dataflow import is_float, unset_at_start
 from .kernel_statements import (
     UNKNOWN,
     Alias,
@@ -50,6 +50,7 @@ from .reading.kernel_form import ScalarForm
 from .reading.plain_form import UnsupportedKernelError
 from .removal import with_plain_copies, without_unused
 from .reverse_loops import ReverseLoop
+from .turns.shortening import shortened
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,10 @@ class Adjoint:
         The wanted arguments that are numbers.
     loops : dict of str to Block
         The body of the loop whose turns each tape is for.
+    sums : frozenset of str
+        The cotangents that are sums.
+    changed : frozenset of str
+        Those of `arrays` whose cotangents it writes to; the others it only reads.
     """
 
     body: Block
@@ -82,11 +87,13 @@ class Adjoint:
     numbers: list[str]
     dtypes: dict[str, str]
     loops: dict[str, Block]
+    sums: frozenset[str]
+    changed: frozenset[str]
 
 
-def reverse(form: ScalarForm, wanted: list[str]) -> Adjoint:
-    """The reverse kernel for some of the arguments."""
-    return _Reverse(form, wanted).adjoint()
+def reverse(form: ScalarForm, wanted: list[str], short: bool = False) -> Adjoint:
+    """The reverse kernel for some of the arguments; `short`: without needless copies and zeros."""
+    return _Reverse(form, wanted).adjoint(short)
 
 
 class _Reverse(Values):
@@ -94,7 +101,7 @@ class _Reverse(Values):
 
     # ----- The whole kernel -----
 
-    def adjoint(self) -> Adjoint:
+    def adjoint(self, short: bool) -> Adjoint:
         form = self.form
         arrays = [name for name in form.parameters if name in form.ranks]
         written = stored(form.body)
@@ -128,6 +135,8 @@ class _Reverse(Values):
         roots = [bar(name) for name in wanted_arrays] + [one for one in results if is_name(one)]
         body = without_unused((*self.head, *forward, *out), roots)
         body = with_plain_copies(body)
+        if short:
+            body = shortened(body, roots)
         doubtful = sorted({self.doubtful[n] for n in assigned(body) if n in self.doubtful})
         if doubtful:
             message = (
@@ -138,9 +147,12 @@ class _Reverse(Values):
         bars = [name for name in arrays if name in self.active]
         parameters = [*form.parameters, *map(bar, bars), *seeds.values()]
         # Numbers that a loop of no turns leaves without a value, which a later loop carries on.
-        unset = live_at_start(body, frozenset(results)) - {*parameters, *results}
+        unset = unset_at_start(body, frozenset(results)) - {*parameters, *results}
         body = (*[Set(name, copied(zero_of(self.dtypes[name]))) for name in sorted(unset)], *body)
-        return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes, self.loops)
+        written = stored(body)
+        changed = frozenset([name for name in bars if bar(name) in written])
+        sums = frozenset(self.sums)
+        return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes, self.loops, sums, changed)
 
     def seed_array(self, result: View, seed: str, out: list[Statement]) -> None:
         """Add the cotangent of an array that the kernel returns to that of the array itself."""
@@ -197,8 +209,8 @@ class _Reverse(Values):
                 return self.store(statement, ver, state, scope, out)
             case If():
                 return self.branch(statement, ver, state, scope, out)
-            case For(turn, count, body):
-                return ReverseLoop(self, turn, self.now(count, ver), body, ver, state, scope, out).backward
+            case For(turn, count, body, parallel):
+                return ReverseLoop(self, turn, self.now(count, ver), body, ver, state, scope, out, parallel).backward
             case While(body):
                 return ReverseLoop(self, None, None, body, ver, state, scope, out).backward
             case New(array, shape, dtype, fill):

@@ -50,8 +50,10 @@ class ReverseLoop:
         state: Arrays,
         scope: Scope,
         out: list[Statement],
+        parallel: bool = False,
     ) -> None:
         self.outer = outer
+        self.parallel = parallel
         outer.count += 1
         self.serial = outer.count
         self.turn, self.count, self.body, self.scope = turn, count, body, scope
@@ -158,7 +160,7 @@ class ReverseLoop:
         body = (*first, *self.mutable(self.body))
         if self.turn is not None:
             assert self.count is not None
-            out.append(For(self.after[self.turn], self.count, body))
+            out.append(For(self.after[self.turn], self.count, body, self.parallel))
         else:
             out.append(While(body))
         return done
@@ -235,9 +237,9 @@ class ReverseLoop:
                     found.append(Store(where, place, atom(value), add))
                 case If(test, then, orelse):
                     found.append(If(atom(test), self.mutable(then, roomy), self.mutable(orelse, roomy)))
-                case For(turn, count, inner):
+                case For(turn, count, inner, parallel):
                     ahead = roomy or self.make_room(inner, atom(count), found)
-                    found.append(For(here[turn], atom(count), self.mutable(inner, ahead)))
+                    found.append(For(here[turn], atom(count), self.mutable(inner, ahead), parallel))
                 case While(inner):
                     found.append(While(self.mutable(inner)))
                 case New(made_array, shape, dtype, fill):
@@ -333,7 +335,7 @@ class ReverseLoop:
             out += [Set(check, Op("", (self.total, "0"), "{0} > {1}")), If(check, tuple(inside), ())]
         self.require_running(running, out)
         outer.require(inner.demanded, self.scope, out)
-        out.append(For(self.place, self.total, tuple(lines), backwards=True))
+        out.append(For(self.place, self.total, tuple(lines), self.parallel, backwards=True))
         for name in sorted(running):
             if name in self.before and self.after[name] in self.scope.open:
                 outer.add(self.before[name], bar(self.after[name]), self.scope, out)
@@ -348,9 +350,15 @@ class ReverseLoop:
                 out.append(Set(bar(value), copied("0.0")))
 
     def turn_backward(self, running: set[str], inner: Scope) -> tuple[list[Statement], set[str]]:
-        """The backward run of one turn, and the carried numbers that it sends cotangents to."""
+        """The backward run of one turn, and the carried numbers that it sends cotangents to.
+
+        A turn that may run on a thread of its own makes the tapes and logs of loops in it itself.
+        """
         outer = self.outer
         lines: list[Statement] = []
+        head, logs = outer.head, dict(outer.logs)
+        if self.parallel:
+            outer.head = []
         self.place = outer.new(f"back_{self.serial}", "int64")
         ver = {name: value for name, value in self.before.items() if name not in self.after}
         starts: dict[str, str] = {}
@@ -390,4 +398,7 @@ class ReverseLoop:
             start = starts.get(name)
             again = bar(start) if start is not None and start in inner.open else "0.0"
             back.append(Set(bar(self.after[name]), copied(again)))
+        if self.parallel:
+            lines = [*outer.head, *lines]
+            outer.head, outer.logs = head, logs
         return [*lines, *back], fed

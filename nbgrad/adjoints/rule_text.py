@@ -67,5 +67,5 @@ class RuleText:
         else:
             lines.append(f"    {call}")
         head = f'"""The reverse kernel of {form.name}(), written by nbgrad."""'
-        imports = "import math\n\nimport numpy as np\nfrom numba import njit"
+        imports = f"import math\n\nimport numpy as np\nfrom numba import njit{', prange' if derived.parts else ''}"
         return f"{head}\n\n{imports}\n\n\n{derived.source}\n\n" + "\n".join(lines) + "\n"

@@ -217,6 +217,9 @@ class Specialization:
         found: list[np.ndarray] = []
         for name in adjoint.arrays:
             target = gradients.get(name)
+            if target is None and name in cotangents and name not in adjoint.changed:
+                found.append(cotangents[name])
+                continue
             if target is None:
                 target = np.empty(given[name].shape, given[name].dtype)
             target[...] = cotangents.get(name, 0)

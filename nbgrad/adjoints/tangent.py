@@ -87,6 +87,13 @@ class _Forward:
     def statement(self, statement: Statement, out: list[Statement]) -> None:
         """Add a statement with its tangent."""
         match statement:
+            case Set(target, Op("add", (first, other), "{0} + {1}")) if (
+                target == first != other and target in self.active
+            ):
+                # A sum stays a sum, so that loops that carry it may run in parts.
+                if (t := self.moving(other)) is not None:
+                    out.append(Set(dot(target), Op("add", (dot(target), t), "{0} + {1}")))
+                out.append(statement)
             case Set(target, Op() as op) if target in self.active:
                 self.operation(target, op, out)
             case Set(target, Load(array, index)) if target in self.active:

@@ -98,8 +98,10 @@ class DeadBranch(Exception):  # noqa: N818 - no error: a way through a kernel th
 class Frame:
     """One call of one function while it is taken apart."""
 
-    def __init__(self, plain: PlainFunction, types: dict[str, Any], prefix: str) -> None:
+    def __init__(self, plain: PlainFunction, types: dict[str, Any], prefix: str, parallel: bool) -> None:
         self.plain = plain
+        self.parallel = parallel
+        """Whether Numba runs its loops over `prange` on several threads."""
         self.types = types
         self.prefix = prefix
         self.env: dict[str, Value] = {}

@@ -104,6 +104,12 @@ def name_of(function: Any) -> str:
     return getattr(function, "__name__", None) or getattr(python_function(function), "__name__", "kernel")
 
 
+def _is_parallel(function: Any) -> bool:
+    """Whether Numba runs loops over `prange` of a function on several threads."""
+    asked = getattr(function, "targetoptions", {}).get("parallel", False)
+    return asked.get("prange", True) if isinstance(asked, dict) else bool(asked)
+
+
 class _Reader(Expressions):
     """Takes functions apart."""
 
@@ -145,7 +151,8 @@ class _Reader(Expressions):
                 node, f"calls {code.name}(), which calls itself: recursion has no derivative here. Write a loop."
             )
         plain = PlainFunction(code)
-        frame = Frame(plain, inferred_types(plain, kinds), "" if not self.stack else f"{code.name.strip('_<>')}_")
+        prefix = f"{code.name.strip('_<>')}_" if self.stack else ""
+        frame = Frame(plain, inferred_types(plain, kinds), prefix, _is_parallel(function))
         outer = getattr(self, "frame", None)
         self.stack.append(code.function)
         before, self.out, self.frame = self.out, out, frame
@@ -368,7 +375,7 @@ class _Reader(Expressions):
         """Take a `for` loop apart."""
         over, target, body = statement.iter, statement.target, statement.body
         function = self.object(over.func) if isinstance(over, ast.Call) else None
-        parallel = function is not None and getattr(function, "__name__", "") == "prange"
+        parallel = self.frame.parallel and getattr(function, "__name__", "") == "prange"
         count, item = self.sequence(over)
         made: list[str] = []
 
