@@ -63,13 +63,16 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", THREADED)
 def test_loops_run_in_the_way_of_the_table(name: str, plain: None) -> None:
     row = THREADED[name]
-    derived = Reverse(ROWS[name].kernel, name).derived
+    reverse = Reverse(ROWS[name].kernel, name)
+    spec, derived = reverse.spec, reverse.derived
     lines = [line.strip() for line in derived.text.splitlines()]
     copied = {line.split("_part =")[0] for line in lines if "_part = " in line}
     assert copied == row.copies
     assert ("prange(" in derived.text) == (not row.serial)
     assert ("if not (" in derived.whole) == row.gathers
     assert any(derived.text.count(f"{part}(") == 2 for part in derived.parts) == row.edges
+    for tangent in (spec.forward(reverse.asked), spec.second(reverse.asked, reverse.asked)):
+        assert ("prange(" in tangent.derived.text) == (not row.serial)
     assert "prange" not in serial(name).derived.whole
 
 

@@ -127,7 +127,7 @@ class Derived:
     text: str
     parameters: list[str]
     objects: dict[str, Any]
-    options: dict[str, Any]
+    options: dict[str, Any] = field(default_factory=lambda: dict(_FAST))
     parts: dict[str, str] = field(default_factory=dict)
 
     @property
