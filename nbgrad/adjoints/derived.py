@@ -31,7 +31,7 @@ from .reverse import Adjoint, reverse
 from .tangent import dot, tangent
 from .turns.gathers import with_gathers
 from .turns.loop_order import with_free_sums, with_loops_forward
-from .turns.thread_parts import with_threads
+from .turns.thread_parts import on_one_thread, with_threads
 
 HELPERS = {
     "room": """def room(array, length):
@@ -207,10 +207,11 @@ def _derived(
     return Derived(name, text, parameters, form.objects, _PARALLEL if parts else _FAST, parts)
 
 
-def reverse_kernel(form: ScalarForm, wanted: Sequence[str]) -> tuple[Derived, Adjoint]:
+def reverse_kernel(form: ScalarForm, wanted: Sequence[str], threads: bool = True) -> tuple[Derived, Adjoint]:
     """The reverse kernel: the kernel's arguments, cotangents of arrays and results; gives those of numbers."""
     found = reverse(form, list(wanted), short=True)
-    return _derived(form, "vjp", found.parameters, found.body, found.results, found.dtypes, found.sums), found
+    body = found.body if threads else on_one_thread(found.body)
+    return _derived(form, "vjp", found.parameters, body, found.results, found.dtypes, found.sums), found
 
 
 def forward_kernel(form: ScalarForm, moved: Sequence[str]) -> Forward:

@@ -47,10 +47,10 @@ def pullback(
     if not wanted or not any(is_float(form.dtype_of(one)) for one in form.results):
         message = f"{shown}() has no {'result' if wanted else 'argument'} of floats, so that it has no derivative."
         raise ArgumentError(message)
-    derived, adjoint = reverse_kernel(form, wanted)
+    derived, adjoint = reverse_kernel(form, wanted, threads=False)
     name = name or derived.name
     text = derived.text.replace(f"def {derived.name}(", f"def {name}(", 1)
     if len(wanted) == 1:
         text = text.replace(f"return ({adjoint.results[0]},)", f"return {adjoint.results[0]}")
     seeds = [np.dtype(form.dtype_of(form.results[k])) for k in adjoint.seeds]
-    return Printed(name, text, (*derived.helpers, *derived.parts.items())), [*dtypes, *seeds], form.objects
+    return Printed(name, text, tuple(derived.helpers)), [*dtypes, *seeds], form.objects

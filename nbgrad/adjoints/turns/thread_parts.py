@@ -80,6 +80,11 @@ def with_threads(
     return found, writer.functions
 
 
+def on_one_thread(block: Block) -> Block:
+    """A block whose loops are not parallel."""
+    return tuple([_on_one_thread(one) for one in block])
+
+
 class _Writer:
     def __init__(self, block: Block, dtypes: Mapping[str, str], title: str) -> None:
         self.dtypes = dtypes
