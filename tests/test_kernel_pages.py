@@ -31,3 +31,14 @@ def test_the_layer_for_pytorch(tmp_path: Path) -> None:
     (tmp_path / "layer.py").write_text(script)
     done = subprocess.run([sys.executable, str(tmp_path / "layer.py")], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_the_list_of_real_kernels_is_counted() -> None:
+    text = (DOCS / "real-kernels.md").read_text(encoding="utf-8")
+    taken, refused = text.split("\n## Refused")
+    rows = [line.strip("| ").split(" | ") for line in taken.splitlines() if line.startswith("| ")][1:]
+    kernels, repositories = len(rows), len({row[0] for row in rows})
+    assert f"on {kernels} kernels of {repositories} public repositories" in text
+    assert all(len(row) == 7 for row in rows) and len({tuple(row[:3]) + (row[4], row[3]) for row in rows}) == kernels
+    assert all(row[6] == "exact" or float(row[6]) < 1e-7 for row in rows)
+    assert all(line.count(" | ") == 3 for line in refused.splitlines() if line.startswith("| "))
