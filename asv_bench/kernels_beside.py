@@ -27,7 +27,7 @@ def measured(library, name, budget, folder):
     """In one process: the times of the kernel and of its gradient, and to compile them; a peer's arguments and results
     are in the folder."""
     place = Path(folder)
-    from benchmarks.timing import least
+    from benchmarks.measured import least
 
     if library == "nbgrad":
         from benchmarks import kernels
