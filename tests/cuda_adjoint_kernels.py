@@ -111,6 +111,35 @@ def newton(x, out, most):
         out[i] = r
 
 
+@row((1, 3), (0, 1), values(3), values(3), np.zeros(3), 4, np.array([True, False, True]))
+@cuda.jit
+def loops_in_loops(x, y, out, n, mask):
+    i = cuda.grid(1)
+    if not mask[i]:
+        out[i] = y[i]
+        return
+    a = x[i]
+    for j in range(n):
+        b = a
+        for k in range(j + 1):
+            b = math.sin(b * y[k % 3]) + a * 0.1
+            if b < 0.35:
+                break
+        a = a + b * 0.3
+    out[i] = a * a
+
+
+@row((2, 4), (0, 1), values(6), values(4), np.zeros(3), np.array([0, 2, 3, 6]), np.array([0, 1, 2, 3, 1, 0]))
+@cuda.jit
+def sparse_rows(value, x, out, start, column):
+    r = cuda.grid(1)
+    if r < out.size:
+        total = 1.0
+        for k in range(start[r], start[r + 1]):
+            total = total * value[k] + x[column[k]]
+        out[r] = total
+
+
 @cuda.jit(device=True)
 def spring(a, b, stiffness):
     stretch = abs(a - b) - 1.0

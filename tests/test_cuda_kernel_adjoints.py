@@ -207,7 +207,7 @@ TEXTS = [
     # A reduction is linear: nothing of it is computed again.
     ("block_sums", ["atomic.add(parts_b, "], [" parts = cuda.shared"]),
     # Each turn fills its tiles: nothing is logged.
-    ("tiled_product", ["rows_b", "cuda.syncthreads()"], ["log"]),
+    ("tiled_product", ["rows_b", "cuda.syncthreads()"], ["log", "for k"]),
     ("steps_in_a_tile", ["log_tile"], []),
 ]
 
@@ -303,6 +303,24 @@ def counted_while_running(x, out, count):
     out[i] = v
 
 
+@cuda.jit
+def until_small(x, out):
+    i = cuda.grid(1)
+    v = x[i]
+    while v > 0.3:
+        v = v * v
+    out[i] = v
+
+
+@cuda.jit
+def of_rounded_length(x, out):
+    i = cuda.grid(1)
+    v = x[i]
+    for _ in range(int(v * 3.0)):
+        v = v * v
+    out[i] = v
+
+
 ONE = {"x": np.ones(4), "out": np.ones(4)}
 REFUSED = [
     (largest, ONE, "largest\\(\\) \\(.*py:\\d+\\) uses cuda.atomic.max\\(\\): which thread has won"),
@@ -314,6 +332,8 @@ REFUSED = [
     (of_any_length, {**ONE, "n": 1}, "whose shape is not made of numbers known beforehand"),
     (large, ONE, "needs 80032 bytes of shared memory in a block, of which there are 49152"),
     (added_in_between, ONE, "adds to `total` by atomic operations in a loop, and its derivative needs"),
+    (until_small, ONE, "and floats decide how often it runs, which a device may round otherwise"),
+    (of_rounded_length, ONE, "and floats decide how often it runs"),
     (counted_while_running, {**ONE, "count": np.zeros(4, int)}, "depends on `count`, which the kernel itself writes"),
 ]
 

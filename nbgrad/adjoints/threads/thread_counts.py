@@ -7,16 +7,19 @@ on the CPU, for all threads one after the other. Called by thread_kernels.py.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...process.once import computed_once
+from ..dataflow import is_float
 from ..derived import Derived
 from ..kernel_statements import (
     Atom,
     Block,
+    Break,
     For,
     If,
     Op,
@@ -25,6 +28,7 @@ from ..kernel_statements import (
     Store,
     Sync,
     While,
+    assigned,
     atoms_of,
     copied,
     loaded,
@@ -53,8 +57,6 @@ class Counts:
         self.columns = list(columns)
         self.tapes = {name: id(loops[name]) for name in map(_plain, columns) if name in loops}
         self.loops = {loop: name for name, loop in self.tapes.items()}
-        self.read: set[str] = set()
-        """The arrays whose elements it reads, known with `derived`."""
         self.known: dict[Any, Any] = {}
         self.arrays = sorted({base for name in columns if (base := self.logged(name)) is not None})
 
@@ -64,13 +66,19 @@ class Counts:
         return origin(found[1], self.form.ranks) if found is not None else None
 
     @computed_once
-    def derived(self) -> Derived:
-        """The function that counts."""
-        peaks = [*[f"turns_of_{name}" for name in self.loops.values()], *[f"most_{name}" for name in self.arrays]]
+    def peaks(self) -> list[str]:
+        """The numbers that are counted."""
+        return [*[f"turns_of_{name}" for name in self.loops.values()], *[f"most_{name}" for name in self.arrays]]
+
+    @computed_once
+    def body(self) -> Block:
+        """The statements that count for one thread."""
         body = [Set(f"now_{name}", copied("0")) for name in self.arrays]
         body += self.counted(self.form.body)
         body += [Set(f"most_{n}", Op("", (f"most_{n}", f"now_{n}"), "max({0}, {1})")) for n in self.arrays]
-        kept = without_unused(tuple(body), peaks)
+        kept = without_unused(tuple(body), self.peaks)
+        if not self.rounded.isdisjoint(atom for one in walk(kept) for atom in atoms_of(one)):
+            self.refuse_floats()
         written = loaded(kept) & (stored(self.form.body) | {*self.form.shared})
         if written:
             message = (
@@ -78,6 +86,17 @@ class Counts:
                 f"`{min(written)}`, which the kernel itself writes. Let it depend on arguments only."
             )
             raise UnsupportedKernelError(message)
+        return kept
+
+    @computed_once
+    def read(self) -> set[str]:
+        """The arrays whose elements are read."""
+        return loaded(self.body)
+
+    @computed_once
+    def derived(self) -> Derived:
+        """The function that counts."""
+        kept, peaks = self.body, self.peaks
         names = {atom for one in walk(kept) for atom in atoms_of(one)}
         for place in [one for one in _PLACES[::-1] if one in names]:
             size = f"gridDim{place[-2:]}" if place.startswith("block") else f"blockDim{place[-2:]}"
@@ -85,7 +104,6 @@ class Counts:
         whole = (*[Set(name, copied("0")) for name in peaks], *kept)
         title = f"{self.form.name.strip('_<>')}_turns"
         parameters = [*self.form.parameters, *_SIZES]
-        self.read = loaded(kept)
         return Derived(title, function_text(title, parameters, whole, peaks), parameters, self.form.objects)
 
     @computed_once
@@ -113,13 +131,52 @@ class Counts:
             lengths[column] = by_name[name] * (1 if array is None else depth)
         return lengths
 
+    @computed_once
+    def rounded(self) -> set[str]:
+        """The numbers that depend on floats: a device may round otherwise, so that they are not known here."""
+        form = self.form
+        found = {name for name, dtype in form.dtypes.items() if is_float(dtype) and name not in form.ranks}
+        while True:
+            before = len(found)
+            for statement in walk(form.body):
+                match statement:
+                    case Set(target) if not found.isdisjoint(atoms_of(statement)):
+                        found.add(target)
+                    case If(test, then, orelse) if test in found:
+                        found |= assigned(then) | assigned(orelse)
+                    case For(_, _, body) | While(body) if self.leaves(body, found):
+                        # What a loop of fewer turns leaves behind is something else.
+                        inside = Counter(atom for one in walk(body) for atom in atoms_of(one))
+                        everywhere = Counter(atom for one in walk(form.body) for atom in atoms_of(one))
+                        found |= {name for name in assigned(body) if everywhere[name] > inside[name]}
+                    case _:
+                        pass
+            if len(found) == before:
+                return found
+
+    def leaves(self, body: Block, rounded: set[str], inside: bool = False) -> bool:
+        """Whether floats decide when the loop with a body ends."""
+        return any(
+            (isinstance(one, Break) and inside)
+            or (
+                isinstance(one, If)
+                and any(self.leaves(side, rounded, inside or one.test in rounded) for side in (one.then, one.orelse))
+            )
+            for one in body
+        )
+
     def counted(self, body: Block) -> list[Statement]:
-        """A block that counts, in which the numbers of a thread are variables."""
+        """A block that counts, in which the numbers of a thread are variables.
+
+        Where floats decide, both branches run, and loops of known length run to their end: the counts are large enough.
+        """
         found: list[Statement] = []
         for statement in body:
             match statement:
                 case Set(target, Op(_, _, text)) if text.startswith("cuda."):
                     found.append(Set(target, _thread_number(text)))
+                case If(test, then, orelse) if test in self.rounded:
+                    found += _without_breaks(self.counted((*then, *orelse)))
                 case If(test, then, orelse):
                     found.append(If(test, tuple(self.counted(then)), tuple(self.counted(orelse))))
                 case For(_, _, inside) | While(inside):
@@ -134,14 +191,42 @@ class Counts:
 
     def loop(self, statement: For | While, inside: Block) -> list[Statement]:
         """A loop that counts its turns."""
-        body: list[Statement] = self.counted(inside)
-        name = self.loops.get(id(inside))
-        if name is not None:
-            now, most = f"turn_of_{name}", f"turns_of_{name}"
-            step = [Set(now, Op("", (now, "1"), "{0} + {1}")), Set(most, Op("", (most, now), "max({0}, {1})"))]
-            body = [*step, *body]
-        made = While(tuple(body)) if isinstance(statement, While) else For(statement.turn, statement.count, tuple(body))
-        return [made] if name is None else [Set(f"turn_of_{name}", copied("0")), made]
+        name = self.loops.get(id(inside), "")
+        now, most = f"turn_of_{name}", f"turns_of_{name}"
+        if isinstance(statement, For):
+            peak = [Set(most, Op("", (most, statement.count), "max({0}, {1})"))] if name else []
+            return [*peak, For(statement.turn, statement.count, tuple(self.counted(inside)))]
+        if self.leaves(inside, self.rounded):
+            if name or any(id(one.body) in self.loops for one in walk(inside) if isinstance(one, For | While)):
+                self.refuse_floats()
+            if stored(inside) & {*self.arrays}:
+                self.refuse_floats()
+            return []
+        body = self.counted(inside)
+        if not name:
+            return [While(tuple(body))]
+        step = [Set(now, Op("", (now, "1"), "{0} + {1}")), Set(most, Op("", (most, now), "max({0}, {1})"))]
+        return [Set(now, copied("0")), While((*step, *body))]
+
+    def refuse_floats(self) -> None:
+        """Raise the error for counts that depend on floats."""
+        message = (
+            f"{self.form.name}() has a loop that carries numbers, and floats decide how often it runs, which a device "
+            "may round otherwise. Write `for _ in range(limit)` with a `break`."
+        )
+        raise UnsupportedKernelError(message)
+
+
+def _without_breaks(body: Sequence[Statement]) -> list[Statement]:
+    """A block that does not end the loop around it."""
+    found: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, If):
+            sides = [tuple(_without_breaks(side)) for side in (statement.then, statement.orelse)]
+            statement = If(statement.test, *sides)
+        if not isinstance(statement, Break):
+            found.append(statement)
+    return found
 
 
 def _plain(column: str) -> str:
