@@ -140,6 +140,74 @@ def test_a_wrong_gradient_is_seen_at_its_first_use() -> None:
     )
 
 
+def test_arrays_of_a_device_stay_there() -> None:
+    """The way of real devices, with Numba's arrays of its simulator over the memory of nbgrad's."""
+    simulated(
+        """
+        import ctypes
+        import numpy as np, nbgrad as nb
+        from numba import cuda
+        from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
+        from nbgrad.device.memory import custom_launches
+        from tests.cuda_adjoint_kernels import ROWS
+
+        copied = []
+
+        class Stream(int):
+            def synchronize(self):
+                copied.append(self)
+
+        class Array(FakeCUDAArray):
+            def ravel(self):
+                return Array(self._ary.reshape(-1))
+
+            def __getitem__(self, index):
+                found = self._ary[index]
+                return Array(found) if isinstance(found, np.ndarray) else found
+
+            def setitem(self, index, value, stream):
+                assert isinstance(stream, Stream)
+                self._ary[index] = value
+
+        def as_cuda_array(one, sync):
+            assert isinstance(one, custom_launches.KernelArray)
+            memory = (ctypes.c_char * one.nbytes).from_address(one.address)
+            return Array(np.ndarray(one.shape, one.dtype, memory))
+
+        cuda.external_stream, cuda.as_cuda_array = Stream, as_cuda_array
+        cuda.device_array = lambda shape, dtype, stream: Array(np.empty(shape, dtype))
+        custom_launches.kernel_array = lambda driver, at, layout: custom_launches.KernelArray(at, *layout)
+
+        # Simulated device functions want blocks of one thread.
+        for name, one in (("push", (8, 1)), ("carried_in_strides", (3, 1)), ("scattered", (8, 1))):
+            kernel, _, moving, arguments = ROWS[name]
+            function = nb.kernel(kernel, launch=one)
+
+            def total(*given):
+                own = list(arguments)
+                for k, value in zip(moving, given):
+                    own[k] = value
+                found = function(*own)
+                return sum(np.sum(np.sin(part)) for part in (found if isinstance(found, tuple) else (found,)))
+
+            point = [np.asarray(arguments[k]) for k in moving]
+            expected = nb.grad(total, tuple(range(len(point))))(*point)
+            _, tangent = nb.jvp(total, tuple(point), tuple(point))
+            with nb.cuda.simulator():
+                given = [nb.Tensor(x, device="cuda") for x in point]
+                arguments = [
+                    nb.Tensor(x, device="cuda") if isinstance(x, np.ndarray) else x for x in arguments
+                ]
+                found = nb.grad(total, tuple(range(len(point))))(*given)
+                for one, other in zip(found, expected):
+                    np.testing.assert_allclose(one.cpu().asnumpy(), other, rtol=1e-13)
+                _, moved = nb.jvp(total, tuple(given), tuple(given))
+                np.testing.assert_allclose(moved.cpu().asnumpy(), tangent, rtol=1e-13)
+        assert copied
+        """
+    )
+
+
 # ----- Text -----
 
 

@@ -8,6 +8,7 @@ where they are, and all work is put on their stream.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -43,12 +44,13 @@ class HostMemory:
     def launch(self, kernel: Any, grid: Any, block: Any, given: Sequence[Any], read: Collection[int] = ()) -> None:
         """Launch a kernel; arguments at the positions in `read` are not written to."""
         cuda = numba_cuda()
-        kernel[grid, block](
-            *[
-                cuda.In(one) if k in read and isinstance(one, np.ndarray) and one.ndim else one
-                for k, one in enumerate(given)
-            ]
-        )
+        arrays = {k: one for k, one in enumerate(given) if isinstance(one, np.ndarray)}
+        copies = {k: cuda.to_device(one) for k, one in arrays.items()}
+        with _quiet():
+            kernel[grid, block](*[copies.get(k, one) for k, one in enumerate(given)])
+        for k, found in copies.items():
+            if k not in read:
+                found.copy_to_host(arrays[k])
 
 
 class DeviceMemory(HostMemory):
@@ -60,8 +62,11 @@ class DeviceMemory(HostMemory):
 
     def array(self, value: Any) -> Any:
         """An array as Numba has it, flat."""
-        flat = KernelArray(value.address, (value.size,), value.dtype) if isinstance(value, KernelArray) else value
-        return self.cuda.as_cuda_array(flat).ravel()
+        return (self.shaped(value) if isinstance(value, KernelArray) else value).ravel()
+
+    def shaped(self, value: KernelArray) -> Any:
+        """An array of a launcher as Numba has it."""
+        return self.cuda.as_cuda_array(value, sync=False)
 
     def empty(self, shape: Sequence[int], dtype: Any) -> Any:
         return self.cuda.device_array(tuple(shape), dtype, stream=self.stream)
@@ -69,10 +74,10 @@ class DeviceMemory(HostMemory):
     def fill(self, target: Any, value: Any) -> None:
         if not target.size:
             return
-        if hasattr(value, "__cuda_array_interface__"):
-            self.array(target).copy_to_device(self.array(value), stream=self.stream)
-        else:
+        if isinstance(value, int | float):
             self.array(target).setitem(slice(None), np.asarray(value, target.dtype), stream=self.stream)
+        else:
+            self.array(target).copy_to_device(self.array(value), stream=self.stream)
 
     def element(self, value: Any, dtype: Any) -> Any:
         if isinstance(value, KernelArray):
@@ -83,14 +88,27 @@ class DeviceMemory(HostMemory):
         return self.array(array)[position : position + 1]
 
     def host(self, value: Any) -> Any:
-        if not hasattr(value, "__cuda_array_interface__"):
+        if isinstance(value, int | float | np.generic):
             return value
         found = self.array(value).copy_to_host(stream=self.stream)
         self.stream.synchronize()
         return found.reshape(value.shape)[()]
 
     def launch(self, kernel: Any, grid: Any, block: Any, given: Sequence[Any], read: Collection[int] = ()) -> None:
-        kernel[grid, block, self.stream](*given)
+        with _quiet():
+            kernel[grid, block, self.stream](
+                *[self.shaped(one) if isinstance(one, KernelArray) else one for one in given]
+            )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """A context without Numba's warnings of small launches."""
+    from numba.core.errors import NumbaPerformanceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaPerformanceWarning)
+        yield
 
 
 _HOST = HostMemory()

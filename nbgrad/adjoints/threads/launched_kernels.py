@@ -29,6 +29,7 @@ from .launch_sizes import Launch
 from .thread_kernels import ThreadKernel, compiled, for_launches, forward_threads, reverse_threads, second_threads
 
 _MOST_BYTES = 1 << 32
+_MOST_LAUNCHES = 1000
 _TOTAL = """def total(parts, result):
     sums = cuda.shared.array(32, np.float64)
     k = cuda.threadIdx.x
@@ -75,6 +76,8 @@ class LaunchedKernel(Specialization):
             found.check = _DeviceAgreement(found, self.check.when)
             found.check.done = self.check.done
             found.rules = {}
+            if len(self.launches) >= _MOST_LAUNCHES:
+                self.launches.clear()
             self.launches[launch] = found
         return self.launches[launch]
 
