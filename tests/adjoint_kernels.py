@@ -513,3 +513,24 @@ def loops_with_else(x, bound):
         else:
             total = total * bound
     return total
+
+
+@row(values(5))
+@njit
+def sides_that_are_not_taken(x):
+    return np.sum(np.where(x > 1.0, np.sqrt(np.maximum(x - 1.0, 0.0)), x * x))
+
+
+ROOT = np.sqrt(2.0)
+
+
+@row(values(3), values(3))
+@njit
+def names_like_derivatives(x, y):
+    x_b = np.zeros(3)
+    y_t = 0.0
+    for i in range(3):
+        x_b[i] = x[i] * x[i] * ROOT
+        y_t += x_b[i] * y[i]
+        x_b[i] *= y_t
+    return y_t * x_b[1]

@@ -279,9 +279,23 @@ def _of_complex(x):
     return abs(x[0])
 
 
+@njit
+def _two_arrays(x):
+    if x[0] == 0.0:
+        return 0.0, np.zeros(3)
+    return 1.0, 2.0 * x
+
+
+@njit
+def _named_like_a_cotangent(x, x_b):
+    return np.sum(x * x_b)
+
+
 @pytest.mark.parametrize(
     ("kernel", "arguments", "message"),
     [
+        (_two_arrays, (np.ones(3),), r"_two_arrays\(\) returns an array, but .* not the same in both branches"),
+        (_named_like_a_cotangent, (np.ones(3), np.ones(3)), "`x_b`, the name of a derivative of `x`"),
         (_recursive, (2.0,), "recursion has no derivative"),
         (_drawn, (2.0,), r"calls .*rand.*\(\), of which no derivative is known"),
         (_swapped, (np.ones(2), np.ones(2), 2), "`a` stands for another array from turn to turn"),
@@ -313,6 +327,17 @@ def test_a_wrong_derivative_is_found(plain: None, monkeypatch: pytest.MonkeyPatc
     spec.reverses[tuple(spec.differentiable_inputs)] = derived, adjoint
     with pytest.raises(ArgumentError, match="differs from finite differences"):
         nb.grad(lambda *x: function(*x)[0], (0, 1, 2))(*arguments)
+
+
+def test_built_in_functions_that_cannot_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jupyter has an input() of its own."""
+    monkeypatch.setattr("builtins.input", lambda *args: "")
+
+    @njit
+    def doubled(x):
+        return 2.0625 * np.sum(x)
+
+    assert nb.grad(nb.kernel(doubled))(np.ones(2)).tolist() == [2.0625, 2.0625]
 
 
 def test_a_kink_is_no_disagreement(plain: None) -> None:

@@ -6,6 +6,7 @@ specializations.py. Compiled code is kept in nbgrad's cache on disk, by the text
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import linecache
 import math
@@ -90,8 +91,13 @@ class _StoredCode:
         """Keep the compiled code for a signature."""
         from numba.core.serialize import dumps
 
-        if not data.lifted and not data.objectmode:
-            store("kernel", self.key(signature), dumps(data._reduce()))
+        if data.lifted or data.objectmode:
+            return
+        try:
+            found = dumps(data._reduce())
+        except (pickle.PicklingError, TypeError, AttributeError):
+            return  # It is compiled again in the next process.
+        store("kernel", self.key(signature), found)
 
     def enable(self) -> None:
         """Numba asks for it; there is nothing to do."""
@@ -154,8 +160,10 @@ class Derived:
         import numba
 
         plain = interpret()
-        # Numba imports the module of this name where it loads compiled code.
-        namespace: dict[str, Any] = {"__name__": __name__, "np": np, "math": math, **self.objects}
+        # Numba imports the module of this name where it loads compiled code; of modules it keeps the names only, but of
+        # a dict of built-in functions all of them, and Jupyter's input() cannot be stored.
+        namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__, "np": np, "math": math}
+        namespace.update(self.objects)
         namespace["prange"] = range if plain else numba.prange
 
         def add(name: str, text: str, options: dict[str, Any]) -> Any:

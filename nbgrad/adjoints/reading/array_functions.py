@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernel_statements import Atom, Expression, If, Load, Op, Set, Store, copied
+from ..kernel_statements import Atom, Block, Expression, If, Load, Op, Set, Store, copied
 from .array_parts import ArrayParts
 from .array_values import Array, Elementwise, Object, Value, View, load
 from .known_functions import Known, known_functions
@@ -222,7 +222,7 @@ class ArrayFunctions(ArrayParts):
         return made
 
     def where(self, call: ast.Call) -> Value | Expression:
-        """np.where of three numbers or arrays."""
+        """np.where of three numbers or arrays: of arrays, the elements of one side are computed, as in a branch."""
         operands = [self.value(one) for one in call.args]
 
         select = Known("select", "({1} if {0} else {2})")
@@ -235,7 +235,21 @@ class ArrayFunctions(ArrayParts):
             ).startswith("float")
             for one in operands[1:]
         )
-        return Elementwise(found.extents, "float64" if floats else "int64", found.element, found.arrays)
+        dtype = "float64" if floats else "int64"
+
+        def element(at: Sequence[Atom]) -> Atom:
+            test = self.item(operands[0], at, found.extents, "bool")
+            chosen = self.fresh("chosen", dtype)
+            sides: list[Block] = []
+            for operand in operands[1:]:
+                before, self.out = self.out, []
+                self.out.append(Set(chosen, copied(self.item(operand, at, found.extents, dtype))))
+                sides.append(tuple(self.out))
+                self.out = before
+            self.out.append(If(test, *sides))
+            return chosen
+
+        return Elementwise(found.extents, dtype, element, found.arrays)
 
     def arange(self, call: ast.Call) -> Elementwise:
         """np.arange of integers."""

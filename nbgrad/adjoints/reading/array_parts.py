@@ -28,7 +28,7 @@ from ..kernel_statements import (
     copied,
 )
 from .array_values import Along, Array, Elementwise, Object, Value, View, arrays_of, load
-from .kernel_form import DeadBranch, FormWriter
+from .kernel_form import DeadBranch, FormWriter, unlike_derivatives
 from .known_functions import OPERATORS, Known
 
 
@@ -297,7 +297,7 @@ class ArrayParts(FormWriter):
 
     def local(self, name: str, shape: Sequence[Atom], dtype: str, fill: Atom) -> View:
         """A new local array."""
-        array = name
+        array = name = unlike_derivatives(name)
         while array in self.form.dtypes or array in self.form.objects or array in RESERVED:
             self.form.count += 1
             array = f"{name}_{self.form.count}"

@@ -121,6 +121,11 @@ def literal_dtype(atom: Atom) -> str:
     return "bool" if atom in ("True", "False") else "int64" if atom.lstrip("-").isdigit() else "float64"
 
 
+def unlike_derivatives(name: str) -> str:
+    """A name that is none of a cotangent, a tangent or a copy, which end in such letters."""
+    return f"{name}_" if name.endswith(("_b", "_t", "_w")) else name
+
+
 class FormWriter:
     """Adds statements to a form; the parts of a reader of kernels are its subclasses."""
 
@@ -130,7 +135,7 @@ class FormWriter:
 
     def fresh(self, base: str, dtype: str) -> str:
         """A new name of a number."""
-        name = base
+        name = base = unlike_derivatives(base)
         while name in self.form.dtypes or name in self.form.objects or name in RESERVED:
             self.form.count += 1
             name = f"{base}_{self.form.count}"

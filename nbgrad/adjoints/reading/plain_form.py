@@ -345,10 +345,10 @@ class PlainFunction:
             return expression
         if isinstance(found, CudaName):
             return self.of_threads(expression, found)
-        if isinstance(found, bool | int | float | str | None):
-            number = found
-        elif isinstance(found, np.bool_ | np.integer | np.floating) and found.dtype != np.float32:
+        if isinstance(found, np.bool_ | np.integer | np.floating) and found.dtype != np.float32:
             number = found.item()
+        elif isinstance(found, bool | int | float | str | None):
+            number = found
         else:
             return self.object_name(found)
         if isinstance(number, float) and not math.isfinite(number):

@@ -69,6 +69,9 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
     values: list[Value] = []
     kinds: list[Any] = []
     for name, value in arguments.items():
+        if any(f"{other}{letter}" == name for other in arguments for letter in ("_b", "_t", "_w")):
+            message = f"{form.name}() has an argument `{name}`, the name of a derivative of `{name[:-2]}`. Rename it."
+            raise UnsupportedKernelError(message)
         if name in RESERVED:
             message = (
                 f"{form.name}() has an argument `{name}`, the name of a function that derivatives call. Rename it."
@@ -94,6 +97,10 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
         raise UnsupportedKernelError(message) from None
     if returned is not None:
         parts = returned if isinstance(returned, list) else [returned]
+        for one in parts:
+            if isinstance(one, Unclear):
+                message = f"{form.name}() returns an array, but {one.why}. Write to one array, and return that."
+                raise UnsupportedKernelError(message)
         form.results = [reader.result(one) for one in parts]
     form.body = tuple(reader.out)
     return form
