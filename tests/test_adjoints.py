@@ -110,6 +110,10 @@ def test_first_and_second_derivatives_are_those_of_the_kernel(name: str, plain: 
     numeric = [slope(lambda *x, k=k: gradient(total, list(x))[k], point, along) for k in range(len(point))]
     for one, other in zip(second, numeric, strict=True):
         assert np.allclose(one, other, rtol=1e-6, atol=1e-6)
+    across = [0.1 * random.standard_normal(np.shape(one)) for one in point]
+    _, twice = nb.jvp(lambda *x: nb.jvp(total, x, tuple(across))[1], tuple(point), tuple(along))
+    mixed = sum(np.sum(one * v) for one, v in zip(second, across, strict=True))
+    assert float(twice) == pytest.approx(float(mixed), rel=1e-9, abs=1e-10)
     weighted = gradient(
         lambda *x: sum(np.sum(g * v) for g, v in zip(gradient(total, list(x)), along, strict=True)), point
     )
@@ -327,6 +331,13 @@ def test_a_wrong_derivative_is_found(plain: None, monkeypatch: pytest.MonkeyPatc
     spec.reverses[tuple(spec.differentiable_inputs)] = derived, adjoint
     with pytest.raises(ArgumentError, match="differs from finite differences"):
         nb.grad(lambda *x: function(*x)[0], (0, 1, 2))(*arguments)
+
+
+def test_a_third_derivative_is_refused(plain: None) -> None:
+    function = nb.kernel(ROWS["branches"].kernel)
+    arguments = ROWS["branches"].arguments
+    with pytest.raises(ArgumentError, match="first and second derivatives, but a third one is asked for"):
+        nb.grad(nb.grad(nb.grad(lambda scale: function(*arguments[:2], scale)[1])))(0.5)
 
 
 def test_built_in_functions_that_cannot_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:

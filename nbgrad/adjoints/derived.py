@@ -29,7 +29,7 @@ from .reading.array_values import View
 from .reading.kernel_form import ScalarForm
 from .removal import without_unused
 from .reverse import Adjoint, reverse
-from .tangent import dot, tangent
+from .tangent import dot, dot_again, tangent
 from .turns.gathers import with_gathers
 from .turns.loop_order import with_free_sums, with_loops_forward
 from .turns.thread_parts import on_one_thread, with_threads
@@ -189,10 +189,13 @@ class Derived:
 
 @dataclass(frozen=True)
 class Forward:
-    """A kernel, or its reverse kernel, with tangents: `moving` are the arguments that have one."""
+    """A kernel, or a derivative of it, with tangents: `moving` are the arguments that have one."""
 
     derived: Derived
     moving: list[str]
+    body: Block
+    results: list[str]
+    dtypes: Mapping[str, str]
 
 
 def _derived(
@@ -240,6 +243,14 @@ def second_kernel(form: ScalarForm, adjoint: Adjoint, moved: Sequence[str]) -> F
     )
 
 
+def forward_again_kernel(form: ScalarForm, first: Forward, moved: Sequence[str]) -> Forward:
+    """The tangent of a tangent kernel: `moved` are arguments of it; gives the tangents of what it returns."""
+    parameters = first.derived.parameters
+    return _with_tangents(
+        form, "jvp_jvp", first.body, parameters, moved, first.results, first.dtypes, (), named=dot_again
+    )
+
+
 def _with_tangents(
     form: ScalarForm,
     kind: str,
@@ -249,15 +260,16 @@ def _with_tangents(
     results: Sequence[str],
     dtypes: Mapping[str, str],
     sums: Iterable[str],
+    named: Callable[[str], str] = dot,
 ) -> Forward:
     known = {**dtypes, **{bar(one): "float64" for one in form.parameters}}
-    found = tangent(form.name, body, moved, known)
+    found = tangent(form.name, body, moved, known, named)
     moving = [one for one in parameters if one in found.active]
-    given = [dot(one) if is_name(one) and one in found.active else "0.0" for one in results]
-    roots = [dot(one) for one in moving] + [one for one in given if is_name(one)]
+    given = [named(one) if is_name(one) and one in found.active else "0.0" for one in results]
+    roots = [named(one) for one in moving] + [one for one in given if is_name(one)]
     kept = without_unused(found.body, roots)
-    names = [*parameters, *map(dot, moving)]
-    return Forward(_derived(form, kind, names, kept, given, found.dtypes, sums), moving)
+    names = [*parameters, *map(named, moving)]
+    return Forward(_derived(form, kind, names, kept, given, found.dtypes, sums), moving, kept, given, found.dtypes)
 
 
 def extents_kernel(form: ScalarForm, atoms: Sequence[str]) -> tuple[Derived, set[str]]:

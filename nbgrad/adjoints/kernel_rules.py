@@ -165,6 +165,32 @@ class _Forward(_OfKernel):
         moves = self.rule(_Reverse, self.moved).apply(primals, seeds) if any(asked[count:]) else {}
         return [*[found.get(name) for name in spec.inputs], *[moves.get(name) for name in self.moved]]
 
+    def tangents(self, at: Applied, moves: Sequence[Node | None], why: str) -> list[Node]:
+        count, again, layouts = self.count, self.moving(moves), float_layouts(at.outputs)
+        backs = {name: t for name, t in zip(self.moved, moves[count:], strict=True) if t is not None}
+        if not again and not backs:
+            return [zeros(shape, dtype) for shape, dtype in layouts]
+        rule = self.rule(_ForwardAgain, self.moved, list(again), list(backs))
+        return rule.applied([*at.inputs, *again.values(), *backs.values()], layouts)
+
+
+class _ForwardAgain(_OfKernel):
+    """Inputs, tangents, tangents of some inputs and of some tangents; gives the tangents of the tangents of results."""
+
+    def __init__(self, spec: Specialization, moved: Sequence[str], again: Sequence[str], backs: Sequence[str]) -> None:
+        super().__init__(spec, f"the second derivative of {spec.form.name}", self.run)
+        self.moved, self.again, self.backs = list(moved), list(again), list(backs)
+
+    def run(self, *arrays: np.ndarray) -> None:
+        """Write the tangents of the tangents."""
+        rest = list(arrays[self.count :])
+        tangents, again, of_tangents = [
+            {name: rest.pop(0) for name in names} for names in (self.moved, self.again, self.backs)
+        ]
+        results = dict(zip(self.spec.float_outputs, rest, strict=True))
+        given = self.given(arrays, results)
+        self.spec.run_forward_again(self.moved, given, tangents, again, of_tangents, results)
+
 
 class _Second(_OfKernel):
     """Inputs, cotangents, tangents of some inputs and of some cotangents; gives the tangents of the gradients."""

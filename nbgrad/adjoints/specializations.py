@@ -20,11 +20,20 @@ from ..process.once import computed_once
 from .agreement import Agreement
 from .cotangents import bar
 from .dataflow import is_float
-from .derived import Derived, Forward, extents_kernel, forward_kernel, reverse_kernel, second_kernel
+from .derived import (
+    Derived,
+    Forward,
+    extents_kernel,
+    forward_again_kernel,
+    forward_kernel,
+    reverse_kernel,
+    second_kernel,
+)
 from .reading.array_values import View
 from .reading.kernel_form import ScalarForm
 from .reading.scalar_form import scalar_form
 from .reverse import Adjoint
+from .tangent import dot
 
 Arrays = Sequence[np.ndarray]
 
@@ -61,7 +70,7 @@ class Specialization:
         self.rules: dict[Any, Any] = {}
         self.reverses: dict[tuple[str, ...], tuple[Derived, Adjoint]] = {}
         self.forwards: dict[tuple[str, ...], Forward] = {}
-        self.seconds: dict[tuple[tuple[str, ...], tuple[str, ...]], Forward] = {}
+        self.seconds: dict[tuple[Any, ...], Forward] = {}
 
     # ----- Shapes and dtypes -----
 
@@ -174,6 +183,13 @@ class Specialization:
             self.seconds[key] = second_kernel(self.form, self.reverse(asked)[1], moved)
         return self.seconds[key]
 
+    def forward_again(self, moved: Sequence[str], again: Sequence[str]) -> Forward:
+        """The tangent of a tangent kernel."""
+        key = ("again", tuple(moved), tuple(again))
+        if key not in self.seconds:
+            self.seconds[key] = forward_again_kernel(self.form, self.forward(moved), again)
+        return self.seconds[key]
+
     def run_reverse(
         self, asked: Sequence[str], given: dict[str, Any], cotangents: dict[str | int, Any], gradients: dict[str, Any]
     ) -> None:
@@ -264,6 +280,35 @@ class Specialization:
         found = second.derived.function(*[values[name] for name in adjoint.parameters], *given_moves) or ()
         for name, value in zip(adjoint.numbers, found, strict=True):
             gradients[name][...] = value
+
+    def run_forward_again(
+        self,
+        moved: Sequence[str],
+        given: dict[str, Any],
+        tangents: dict[str, Any],
+        again: dict[str, Any],
+        of_tangents: dict[str, Any],
+        results: dict[str | int, Any],
+    ) -> None:
+        """Write the tangents of the tangents of the results, given tangents of inputs and of their tangents."""
+        form, first = self.form, self.forward(moved)
+        moves = {**again, **{dot(name): t for name, t in of_tangents.items() if name in first.moving}}
+        second = self.forward_again(moved, list(moves))
+        values: dict[str, Any] = {
+            name: given[name].copy() if name in form.written else given[name] for name in form.parameters
+        }
+        for name in first.moving:
+            zero = np.zeros(np.shape(given[name]), form.dtypes[name])
+            values[dot(name)] = plain(np.array(tangents.get(name, zero)))
+        arguments: list[Any] = []
+        for name in second.moving:
+            zero = np.zeros(np.shape(values[name]), np.asarray(values[name]).dtype)
+            arguments.append(plain(np.array(moves.get(name, zero))))
+        found = second.derived.function(*[values[name] for name in first.derived.parameters], *arguments) or ()
+        written = dict(zip(second.moving, arguments, strict=True))
+        numbers = iter(found)
+        for output, result in results.items():
+            result[...] = next(numbers) if isinstance(output, int) else written.get(dot(output), 0)
 
 
 def plain(value: Any) -> Any:

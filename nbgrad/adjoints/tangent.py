@@ -7,7 +7,7 @@ like any others, so that their tangents are second derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from .dataflow import active_names, is_float
@@ -47,21 +47,33 @@ def dot(name: str) -> str:
     return f"{name}_t"
 
 
-def tangent(name: str, body: Block, moved: Iterable[str], dtypes: Mapping[str, str]) -> Tangent:
+def dot_again(name: str) -> str:
+    """The name of a tangent where there are tangents already."""
+    return f"{name}_u"
+
+
+def tangent(
+    name: str,
+    body: Block,
+    moved: Iterable[str],
+    dtypes: Mapping[str, str],
+    named: Callable[[str], str] = dot,
+) -> Tangent:
     """The statements of a kernel of some name, with the tangents of what depends on the moved arguments."""
-    made = _Forward(name, active_names(body, moved, dtypes), dict(dtypes))
+    made = _Forward(name, active_names(body, moved, dtypes), dict(dtypes), named)
     found = made.block(body)
     return Tangent(found, frozenset(made.active), made.dtypes)
 
 
 class _Forward:
-    def __init__(self, name: str, active: set[str], dtypes: dict[str, str]) -> None:
+    def __init__(self, name: str, active: set[str], dtypes: dict[str, str], named: Callable[[str], str]) -> None:
         self.name = name
+        self.dot = named
         self.active = active
         self.dtypes = dtypes
         self.count = 0
         for one in active:
-            self.dtypes[dot(one)] = dtypes[one] if not is_float(dtypes[one]) else "float64"
+            self.dtypes[self.dot(one)] = dtypes[one] if not is_float(dtypes[one]) else "float64"
         self.partials = Partials(self.new)
 
     def new(self, dtype: str) -> str:
@@ -75,7 +87,7 @@ class _Forward:
 
     def moving(self, atom: Atom) -> Atom | None:
         """The tangent of an atom; None if it has none."""
-        return dot(atom) if atom in self.active else None
+        return self.dot(atom) if atom in self.active else None
 
     def block(self, body: Block) -> Block:
         """A block with its tangents."""
@@ -92,31 +104,31 @@ class _Forward:
             ):
                 # A sum stays a sum, so that loops that carry it may run in parts.
                 if (t := self.moving(other)) is not None:
-                    out.append(Set(dot(target), Op("add", (dot(target), t), "{0} + {1}")))
+                    out.append(Set(self.dot(target), Op("add", (self.dot(target), t), "{0} + {1}")))
                 out.append(statement)
             case Set(target, Op() as op) if target in self.active:
                 self.operation(target, op, out)
             case Set(target, Load(array, index)) if target in self.active:
                 if array in self.active:
-                    out.append(Set(dot(target), Load(dot(array), index)))
+                    out.append(Set(self.dot(target), Load(self.dot(array), index)))
                 else:
-                    out.append(Set(dot(target), copied("0.0")))
+                    out.append(Set(self.dot(target), copied("0.0")))
                 out.append(statement)
             case Set(target) if target in self.active:
-                out += [Set(dot(target), copied("0.0")), statement]
+                out += [Set(self.dot(target), copied("0.0")), statement]
             case Store(array, index, value, add) if array in self.active:
                 t = self.moving(value)
                 if t is not None or not add:
-                    out.append(Store(dot(array), index, t or "0.0", add))
+                    out.append(Store(self.dot(array), index, t or "0.0", add))
                 out.append(statement)
             case New(array, shape, dtype) if array in self.active:
-                out += [statement, New(dot(array), shape, "float64" if is_float(dtype) else dtype, "0.0")]
+                out += [statement, New(self.dot(array), shape, "float64" if is_float(dtype) else dtype, "0.0")]
             case Copy(array, source) if array in self.active:
-                out += [statement, Copy(dot(array), dot(source))]
+                out += [statement, Copy(self.dot(array), self.dot(source))]
             case Alias(array, source) if array in self.active:
-                out += [statement, Alias(dot(array), dot(source))]
+                out += [statement, Alias(self.dot(array), self.dot(source))]
             case Room(array, length, keeps) if array in self.active:
-                out += [Room(dot(array), length, keeps), statement]
+                out += [Room(self.dot(array), length, keeps), statement]
             case If(test, then, orelse):
                 out.append(If(test, self.block(then), self.block(orelse)))
             case For(turn, count, body, parallel, backwards):
@@ -130,7 +142,7 @@ class _Forward:
         """Add an operation on numbers with its tangent."""
         tangents = [self.moving(one) for one in op.args]
         if not op.name or all(one is None for one in tangents):
-            out += [Set(dot(target), copied("0.0")), Set(target, op)]
+            out += [Set(self.dot(target), copied("0.0")), Set(target, op)]
             return
         if op.name == UNKNOWN:
             message = f"{self.name}() calls {op.text.split('(')[0]}(), of which no derivative is known here."
@@ -142,6 +154,6 @@ class _Forward:
         total = parts[0] if parts else "0.0"
         for one in parts[1:]:
             total = self.partials.named(Op("add", (total, one), "{0} + {1}"), out)
-        out.append(Set(dot(target), copied(total)))
+        out.append(Set(self.dot(target), copied(total)))
         if again:
             out.append(Set(target, copied(result)))

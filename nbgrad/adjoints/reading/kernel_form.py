@@ -123,7 +123,7 @@ def literal_dtype(atom: Atom) -> str:
 
 def unlike_derivatives(name: str) -> str:
     """A name that is none of a cotangent, a tangent or a copy, which end in such letters."""
-    return f"{name}_" if name.endswith(("_b", "_t", "_w")) else name
+    return f"{name}_" if name.endswith(("_b", "_t", "_u", "_w")) else name
 
 
 class FormWriter:

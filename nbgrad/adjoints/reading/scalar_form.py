@@ -69,7 +69,7 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
     values: list[Value] = []
     kinds: list[Any] = []
     for name, value in arguments.items():
-        if any(f"{other}{letter}" == name for other in arguments for letter in ("_b", "_t", "_w")):
+        if any(f"{other}{letter}" == name for other in arguments for letter in ("_b", "_t", "_u", "_w")):
             message = f"{form.name}() has an argument `{name}`, the name of a derivative of `{name[:-2]}`. Rename it."
             raise UnsupportedKernelError(message)
         if name in RESERVED:

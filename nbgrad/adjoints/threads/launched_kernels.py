@@ -220,6 +220,13 @@ class LaunchedKernel(Specialization):
                 values[dot(name)] = self.zeros(values[name].shape, values[name].dtype)
         self.run_threads(kernel, values, gradients)
 
+    def run_forward_again(self, *args: Any, **kwargs: Any) -> None:
+        message = (
+            f"{self.form.name}() is a kernel of cuda.jit, of which forward mode over forward mode is not made. Take "
+            "nb.jvp of nb.grad, nb.hessian or nb.hvp."
+        )
+        raise ArgumentError(message)
+
     def run_threads(self, kernel: ThreadKernel, values: dict[str, Any], gradients: Mapping[str, Any]) -> None:
         """Launch a derivative; the sums of numbers go into their gradients."""
         self.refuse_atomics(kernel.added)
