@@ -179,7 +179,7 @@ def _without_overwritten_zeros(block: Block, aliased: frozenset[str]) -> Block:
 
 
 def _without_dead_zeros(block: Block, kept: frozenset[str]) -> Block:
-    """A block without the zeros in arrays that nobody asks for, of which every element is read once at most."""
+    """A block without the zeros in arrays that are not asked for, of which every element is read once at most."""
     zeros = {
         one.array for _, one in _places(block) if isinstance(one, Store) and one.value == "0.0" and not one.add
     } - kept
