@@ -227,14 +227,11 @@ def accesses(block: Iterable[Statement], array: str) -> list[tuple[Atom, ...]] |
     return found
 
 
-def owned_by_turn(body: Block, array: str, turn: str) -> bool:
-    """Whether each turn of a loop touches elements of an array that no other turn touches.
-
-    So it is if every access has the same index along one axis, and that index is another one in each turn.
-    """
+def own_index(body: Block, array: str, turn: str) -> Affine | None:
+    """The index, along one axis, by which each turn of a loop has elements of an array that no other turn has."""
     indices = accesses(body, array)
     if not indices:
-        return False
+        return None
     known = definitions(body)
     inside = assigned(body) | {turn}
     for axis in range(len(indices[0])):
@@ -242,5 +239,10 @@ def owned_by_turn(body: Block, array: str, turn: str) -> bool:
         first = forms[0]
         others = set(first) - {"1", turn}
         if all(form == first for form in forms) and first.get(turn, 0) and others.isdisjoint(inside):
-            return True
-    return False
+            return first
+    return None
+
+
+def owned_by_turn(body: Block, array: str, turn: str) -> bool:
+    """Whether each turn of a loop touches elements of an array that no other turn touches."""
+    return own_index(body, array, turn) is not None

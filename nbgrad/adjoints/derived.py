@@ -7,8 +7,6 @@ specializations.py. Compiled code is kept in nbgrad's cache on disk, by the text
 from __future__ import annotations
 
 import builtins
-import hashlib
-import linecache
 import math
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +22,7 @@ from ..process.once import computed_once
 from .cotangents import bar
 from .dataflow import is_float
 from .kernel_statements import Block, is_name, loaded
-from .kernel_text import function_text
+from .kernel_text import function_of, function_text
 from .reading.array_values import View
 from .reading.kernel_form import ScalarForm
 from .removal import without_unused
@@ -167,11 +165,9 @@ class Derived:
         namespace["prange"] = range if plain else numba.prange
 
         def add(name: str, text: str, options: dict[str, Any]) -> Any:
-            place = f"<derived {name} {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
-            linecache.cache[place] = (len(text), None, text.splitlines(True), place)
-            exec(compile(text, place, "exec"), namespace)
+            function = function_of(name, text, namespace)
             if not plain:
-                namespace[name] = numba.njit(**options)(namespace[name])
+                namespace[name] = numba.njit(**options)(function)
             return namespace[name]
 
         for name, text in self.helpers:

@@ -6,7 +6,6 @@ kernel.py. The kernel that is derived is a loop over calls of the ufunc's own fu
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..errors import ArgumentError, BroadcastError, DtypeError
 from ..record.foreign_arrays import full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import kind_of
+from .kernel_text import function_of
 
 Core = tuple[str, ...]
 
@@ -62,11 +62,7 @@ class UfuncKernel:
             call = f"each({', '.join(given)})"
         name = f"{self.__name__}_for_each"
         text = f"def {name}({', '.join(names)}):\n    for i in range({names[-1]}.shape[0]):\n        {call}\n"
-        place = f"<{name} {id(ufunc):x}>"
-        linecache.cache[place] = (len(text), None, text.splitlines(True), place)
-        namespace: dict[str, Any] = {"each": numba.njit(function)}
-        exec(compile(text, place, "exec"), namespace)
-        self.kernel = derived(numba.njit(namespace[name]))
+        self.kernel = derived(numba.njit(function_of(name, text, {"each": numba.njit(function)})))
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}>"

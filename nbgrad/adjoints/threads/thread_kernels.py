@@ -9,8 +9,6 @@ arrays; the cotangents of numbers are summed in each block.
 
 from __future__ import annotations
 
-import hashlib
-import linecache
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +22,7 @@ from ...process.once import computed_once
 from ..cotangents import bar
 from ..dataflow import is_float
 from ..kernel_statements import Alias, Block, Store, is_name, stored, walk
+from ..kernel_text import function_of
 from ..reading.kernel_form import ScalarForm
 from ..reading.plain_form import UnsupportedKernelError
 from ..removal import without_unused
@@ -92,10 +91,7 @@ def compiled(name: str, text: str, objects: Mapping[str, Any], jit: Any = None) 
     for helper, own in helpers_of(text):
         exec(own, helpers)
         namespace[helper] = helpers[helper] = cuda.jit(device=True)(helpers[helper])
-    place = f"<derived {name} {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
-    linecache.cache[place] = (len(text), None, text.splitlines(True), place)
-    exec(compile(text, place, "exec"), namespace)
-    return (jit or cuda.jit)(namespace[name])
+    return (jit or cuda.jit)(function_of(name, text, namespace))
 
 
 def for_launches(form: ScalarForm, launch: Launch) -> ScalarForm:

@@ -32,15 +32,11 @@ from ..kernel_statements import (
     Store,
     assigned,
     atoms_of,
-    defined,
     is_name,
     loaded,
-    made,
     renamed,
-    stored,
-    walk,
 )
-from .independence import aliased_arrays, independence, is_positive, with_loops
+from .independence import NewNames, aliased_arrays, independence, is_positive, with_loops
 
 _DEARER = 1.5
 """How much more a gather may compute than the loop it replaces; it needs no order of turns, and writes less."""
@@ -75,20 +71,10 @@ class _Nest:
         return {one.target: one for level in self.levels for one in level}
 
 
-class _Writer:
+class _Writer(NewNames):
     def __init__(self, block: Block) -> None:
+        super().__init__(block)
         self.aliased = aliased_arrays(block)
-        self.used = {name for one in walk(block) for name in (*atoms_of(one), defined(one) or "")}
-        self.used |= loaded(block) | stored(block) | made(block)
-
-    def new(self, base: str) -> str:
-        """A new name."""
-        name, count = base, 0
-        while name in self.used:
-            count += 1
-            name = f"{base}_{count}"
-        self.used.add(name)
-        return name
 
     def replace(self, loop: For, after: frozenset[str]) -> tuple[Statement, ...] | None:
         """The statements that stand for a nest of loops; None where it stays."""

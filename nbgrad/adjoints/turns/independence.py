@@ -9,10 +9,10 @@ Sums are rounded differently in another order; everything else stays the same bi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ..dataflow import Affine, accesses, affine, carried_by_turns, definitions, live_at_start, live_in_turns
+from ..dataflow import Affine, carried_by_turns, live_at_start, live_in_turns, own_index
 from ..kernel_statements import (
     Alias,
     Atom,
@@ -110,22 +110,6 @@ def is_sum(body: Block, name: str) -> bool:
     return True
 
 
-def own_index(body: Block, array: str, turn: str) -> Affine | None:
-    """The index, along one axis, by which each turn of a loop has elements of an array that no other turn has."""
-    indices = accesses(body, array)
-    if not indices:
-        return None
-    known = definitions(body)
-    inside = assigned(body) | {turn}
-    for axis in range(len(indices[0])):
-        forms = [affine(index[axis], known) for index in indices]
-        first = forms[0]
-        others = set(first) - {"1", turn}
-        if all(form == first for form in forms) and first.get(turn, 0) and others.isdisjoint(inside):
-            return first
-    return None
-
-
 def is_positive(form: Mapping[Atom, int], turn: str) -> bool:
     """Whether an index is certainly not counted from the end of its axis."""
     return set(form) <= {turn, "1"} and form.get(turn, 0) >= 0 and form.get("1", 0) >= 0
@@ -134,6 +118,23 @@ def is_positive(form: Mapping[Atom, int], turn: str) -> bool:
 def aliased_arrays(block: Block) -> frozenset[str]:
     """The arrays of a block that have several names."""
     return frozenset(name for one in walk(block) if isinstance(one, Alias) for name in (one.array, one.source))
+
+
+class NewNames:
+    """Names that a block does not use yet, nor others that are given."""
+
+    def __init__(self, block: Block, others: Iterable[str] = ()) -> None:
+        self.used = {name for one in walk(block) for name in (*atoms_of(one), defined(one) or "")}
+        self.used |= loaded(block) | stored(block) | made(block) | set(others)
+
+    def new(self, base: str) -> str:
+        """A new name."""
+        name, count = base, 0
+        while name in self.used:
+            count += 1
+            name = f"{base}_{count}"
+        self.used.add(name)
+        return name
 
 
 Replace = Callable[[For, frozenset[str]], "tuple[Statement, ...] | None"]

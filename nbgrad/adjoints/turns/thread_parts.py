@@ -36,7 +36,6 @@ from ..kernel_statements import (
     assigned,
     atoms_of,
     copied,
-    defined,
     is_name,
     loaded,
     made,
@@ -44,7 +43,7 @@ from ..kernel_statements import (
     walk,
     with_blocks,
 )
-from .independence import Independence, aliased_arrays, independence, is_positive, with_loops
+from .independence import Independence, NewNames, aliased_arrays, independence, is_positive, with_loops
 
 _MANY = 64
 """The parts of a loop whose turns share numbers only."""
@@ -85,23 +84,13 @@ def on_one_thread(block: Block) -> Block:
     return tuple([_on_one_thread(one) for one in block])
 
 
-class _Writer:
+class _Writer(NewNames):
     def __init__(self, block: Block, dtypes: Mapping[str, str], title: str) -> None:
         self.dtypes = dtypes
         self.title = title
+        super().__init__(block, dtypes)
         self.aliased = aliased_arrays(block)
-        self.used = {name for one in walk(block) for name in (*atoms_of(one), defined(one) or "")}
-        self.used |= loaded(block) | stored(block) | made(block) | set(dtypes)
         self.functions: list[Turns] = []
-
-    def new(self, base: str) -> str:
-        """A new name."""
-        name, count = base, 0
-        while name in self.used:
-            count += 1
-            name = f"{base}_{count}"
-        self.used.add(name)
-        return name
 
     def replace(self, loop: For, after: frozenset[str]) -> tuple[Statement, ...] | None:
         """The parts of a loop; None for loops on one thread."""
