@@ -72,7 +72,13 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Numba warns of small kernels, and of kernels that are given the host's arrays: tests have both."""
+    """What is not in the sample of its test is slow.
+
+    Numba warns of small kernels, and of kernels that are given the host's arrays: tests for GPUs have both.
+    """
+    sampled = item.get_closest_marker("sampled")
+    if sampled and crc32(item.nodeid.encode()) % sampled.kwargs["of"]:
+        item.add_marker(pytest.mark.slow)
     if item.get_closest_marker("gpu"):
         item.add_marker(pytest.mark.filterwarnings("ignore:Grid size", "ignore:Host array used"))
 
@@ -82,10 +88,13 @@ _unoptimized: list[pytest.MonkeyPatch] = []
 
 
 def _optimises(item: pytest.Item) -> bool:
-    """Whether LLVM optimises what a test compiles: one in `but` does in modules marked `unoptimized(but=...)`."""
-    marker = item.get_closest_marker("unoptimized")
-    if marker is None or item.config.getoption("--optimize"):
+    """Whether LLVM optimises what a test compiles: not in doctests, nor in modules marked `unoptimized`, where with
+    `unoptimized(but=n)` it does in one test of n."""
+    if item.config.getoption("--optimize"):
         return True
+    marker = item.get_closest_marker("unoptimized")
+    if marker is None:
+        return not isinstance(item, pytest.DoctestItem)
     but = marker.kwargs.get("but")
     return but is not None and crc32(item.nodeid.encode()) % but == 0
 
