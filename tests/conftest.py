@@ -10,6 +10,7 @@ import gc
 import os
 from collections.abc import Iterator
 from functools import cache
+from itertools import count
 from typing import Any
 from zlib import crc32
 
@@ -66,9 +67,25 @@ def pytest_collection() -> Iterator[None]:
     try:
         return (yield)
     finally:
-        gc.collect()
-        gc.freeze()
+        _leave_out()
         gc.enable()
+
+
+def _leave_out() -> None:
+    """What is in use now is left out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+_finished = count(1)
+"""The number of tests that have run."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logfinish() -> None:
+    """What tests and what they import leave behind, millions of objects in the end, is left out as well."""
+    if next(_finished) % 64 == 0:
+        _leave_out()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
