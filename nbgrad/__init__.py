@@ -120,7 +120,7 @@ _LATER = {
     "source.rebinding": "differentiable_source",
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
-"""What is imported when it is first used: module -> names."""
+"""Names that are imported when they are first used: module -> names."""
 _MODULES = frozenset(["common", "config", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops"])
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}

@@ -107,7 +107,7 @@ def concrete(node: Node, reason: str) -> np.ndarray:
 
 
 def known(node: Node) -> Any:
-    """As `concrete` for "array", but where the value lives: an ndarray, or a `DeviceArray`."""
+    """The value of a node where it lives: an ndarray, or a `DeviceArray`."""
     return computed(node) if node.device is not None and current_trace() is None else concrete(node, "array")
 
 
