@@ -34,6 +34,28 @@ class Scope:
         return name in self.open or (name not in self.mine and self.parent is not None and self.parent.is_open(name))
 
 
+@dataclass(frozen=True)
+class Stored:
+    """The content of an array from which a backward run gets values again.
+
+    Attributes
+    ----------
+    of : str
+        The number or array of the kernel.
+    why : str
+        The values of it that are stored.
+    line : str
+        The place of the user's loop.
+    loop : Block, optional
+        The body of the loop, if it is a tape: one number for each turn.
+    """
+
+    of: str
+    why: str
+    line: str = ""
+    loop: Block | None = None
+
+
 Names = dict[str, Atom]
 """The present value of each number."""
 Backward = Callable[[list[Statement]], None]
@@ -66,8 +88,10 @@ class Values:
         self.sums: set[str] = set()
         """The cotangents that are sums."""
         self.head: list[Statement] = []
-        self.loops: dict[str, Block] = {}
-        """The body of the loop whose turns each tape is for."""
+        self.stored: dict[str, Stored] = {}
+        """The arrays that have values for the backward run."""
+        self.plans: dict[tuple[str, str], str] = {}
+        """How the array of a user's loop is had again, by the loop's place and the array."""
         self.doubtful: dict[str, str] = {}
         """Old elements that cannot be put back, because threads have added to them meanwhile, and their arrays."""
         self.partials = Partials(lambda dtype: self.new("g", dtype))

@@ -21,7 +21,21 @@ from ..extend.numba_source import helpers_of
 from ..process.once import computed_once
 from .cotangents import bar
 from .dataflow import is_float
-from .kernel_statements import Block, is_name, loaded
+from .kernel_statements import (
+    Block,
+    Copy,
+    Load,
+    New,
+    Op,
+    Room,
+    Set,
+    Statement,
+    Store,
+    is_name,
+    loaded,
+    made,
+    with_blocks,
+)
 from .kernel_text import function_of, function_text
 from .reading.array_values import View
 from .reading.kernel_form import ScalarForm
@@ -29,6 +43,7 @@ from .removal import without_unused
 from .reverse import Adjoint, reverse
 from .tangent import dot, dot_again, tangent
 from .turns.gathers import with_gathers
+from .turns.independence import NewNames
 from .turns.loop_order import with_free_sums, with_loops_forward
 from .turns.thread_parts import on_one_thread, with_threads
 
@@ -219,6 +234,32 @@ def reverse_kernel(form: ScalarForm, wanted: Sequence[str], threads: bool = True
     found = reverse(form, list(wanted), short=True)
     body = found.body if threads else on_one_thread(found.body)
     return _derived(form, "vjp", found.parameters, body, found.results, found.dtypes, found.sums), found
+
+
+def measuring_kernel(form: ScalarForm, adjoint: Adjoint) -> tuple[Derived, list[str]]:
+    """The reverse kernel on one thread, which writes the bytes of the arrays that it makes to a last argument."""
+    body = on_one_thread(adjoint.body)
+    held = NewNames(body, adjoint.parameters).new("held")
+    arrays = sorted(made(body))
+    dtypes = dict(adjoint.dtypes)
+
+    def measured(block: Block) -> Block:
+        found: list[Statement] = []
+        for statement in block:
+            found.append(with_blocks(statement, measured))
+            if isinstance(statement, New | Copy | Room):
+                place = (str(arrays.index(statement.array)),)
+                now, most, before = f"{held}_now", f"{held}_most", f"{held}_before"
+                found += [
+                    Set(now, Op("", (), "{0}.nbytes", (statement.array,))),
+                    Set(before, Load(held, place)),
+                    Set(most, Op("", (now, before), "max({0}, {1})")),
+                    Store(held, place, most),
+                ]
+        return tuple(found)
+
+    parameters = [*adjoint.parameters, held]
+    return _derived(form, "vjp_bytes", parameters, measured(body), adjoint.results, dtypes, ()), arrays
 
 
 def forward_kernel(form: ScalarForm, moved: Sequence[str]) -> Forward:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .array_plans import Arrays
-from .cotangents import Backward, Names, Scope, Values, bar, zero_of
+from .cotangents import Backward, Names, Scope, Stored, Values, bar, zero_of
 from .dataflow import is_float, unset_at_start
 from .kernel_statements import (
     UNKNOWN,
@@ -71,8 +71,10 @@ class Adjoint:
         The atoms of the cotangents of `numbers`.
     numbers : list of str
         The wanted arguments that are numbers.
-    loops : dict of str to Block
-        The body of the loop whose turns each tape is for.
+    stored : dict of str to Stored
+        The arrays that have values for the backward run; some may not be made in the end.
+    plans : dict
+        How the arrays that loops overwrite are had again, by the user's line and the array.
     sums : frozenset of str
         The cotangents that are sums.
     changed : frozenset of str
@@ -86,9 +88,15 @@ class Adjoint:
     results: list[Atom]
     numbers: list[str]
     dtypes: dict[str, str]
-    loops: dict[str, Block]
+    stored: dict[str, Stored]
+    plans: dict[tuple[str, str], str]
     sums: frozenset[str]
     changed: frozenset[str]
+
+    @property
+    def loops(self) -> dict[str, Block]:
+        """The body of the loop whose turns each tape is for."""
+        return {name: one.loop for name, one in self.stored.items() if one.loop is not None}
 
 
 def reverse(form: ScalarForm, wanted: list[str], short: bool = False) -> Adjoint:
@@ -112,6 +120,7 @@ class _Reverse(Values):
                 self.ranks[f"{name}_w"] = form.ranks[name]
                 self.dtypes[f"{name}_w"] = form.dtypes[name]
                 self.head.append(Copy(f"{name}_w", name))
+                self.stored[f"{name}_w"] = Stored(name, "a copy that the forward run writes to")
         scope = Scope(mine=set(form.parameters))
         forward: list[Statement] = []
         ver: Names = {name: name for name in form.parameters if name not in form.ranks}
@@ -152,7 +161,9 @@ class _Reverse(Values):
         written = stored(body)
         changed = frozenset([name for name in bars if bar(name) in written])
         sums = frozenset(self.sums)
-        return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes, self.loops, sums, changed)
+        return Adjoint(
+            body, parameters, bars, seeds, results, numbers, self.dtypes, self.stored, self.plans, sums, changed
+        )
 
     def seed_array(self, result: View, seed: str, out: list[Statement]) -> None:
         """Add the cotangent of an array that the kernel returns to that of the array itself."""
@@ -209,10 +220,8 @@ class _Reverse(Values):
                 return self.store(statement, ver, state, scope, out)
             case If():
                 return self.branch(statement, ver, state, scope, out)
-            case For(turn, count, body, parallel):
-                return ReverseLoop(self, turn, self.now(count, ver), body, ver, state, scope, out, parallel).backward
-            case While(body):
-                return ReverseLoop(self, None, None, body, ver, state, scope, out).backward
+            case For() | While():
+                return ReverseLoop(self, statement, ver, state, scope, out).backward
             case New(array, shape, dtype, fill):
                 shape = tuple([self.now(one, ver) for one in shape])
                 fill = self.now(fill, ver) if fill else fill

@@ -7,8 +7,10 @@ reverse.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .array_plans import Arrays, Plan, overwritten, plans
-from .cotangents import Names, Scope, Values, bar, zero_of
+from .cotangents import Names, Scope, Stored, Values, bar, zero_of
 from .dataflow import Affine, live_in_turns
 from .kernel_statements import (
     Alias,
@@ -37,6 +39,12 @@ from .kernel_statements import (
     walk,
 )
 
+_CARRIED = "its value at the start of each turn"
+_OVERWRITTEN = "an element that each turn overwrites"
+_LOGGED = "the elements that are overwritten"
+_INDICES = "their indices"
+_MARKS = "how much of the log belongs to each turn"
+
 
 class ReverseLoop:
     """A loop: its forward run is written when this is made, `backward` writes the other one."""
@@ -44,20 +52,19 @@ class ReverseLoop:
     def __init__(
         self,
         outer: Values,
-        turn: str | None,
-        count: Atom | None,
-        body: Block,
+        loop: For | While,
         ver: Names,
         state: Arrays,
         scope: Scope,
         out: list[Statement],
-        parallel: bool = False,
     ) -> None:
-        self.outer = outer
-        self.parallel = parallel
+        self.outer, self.scope = outer, scope
         outer.count += 1
         self.serial = outer.count
-        self.turn, self.count, self.body, self.scope = turn, count, body, scope
+        self.body, self.line = body, line = loop.body, loop.line
+        self.turn = turn = loop.turn if isinstance(loop, For) else None
+        self.count = ver.get(loop.count, loop.count) if isinstance(loop, For) else None
+        self.parallel = isinstance(loop, For) and loop.parallel
         self.before = dict(ver)
         self.nested = outer.depth > 0
         self.counted = turn is None or breaks(body)
@@ -68,6 +75,7 @@ class ReverseLoop:
         for array, plan in self.plans.items():
             if plan in (Plan.KEPT, Plan.LOGGED) and (id(body), array) in outer.form.refilled:
                 self.plans[array] = Plan.REFILLED
+        outer.plans.update({(line, array): plan.value for array, plan in self.plans.items()})
         self.inner = Arrays(names=dict(state.names), skipped=set(state.skipped))
         self.logged: list[str] = []
         self.undone: list[str] = []
@@ -115,6 +123,7 @@ class ReverseLoop:
         } | (state.skipped - own)
         for array, copy in self.copies.items():
             outer.ranks[copy], outer.dtypes[copy] = outer.ranks[array], outer.form.dtypes[array]
+            outer.stored[copy] = Stored(array, "a copy of the whole array", line)
             out.append(Copy(copy, state.name(array)))
         for array, alias in self.aliases.items():
             outer.ranks[alias], outer.dtypes[alias] = outer.ranks[array], outer.form.dtypes[array]
@@ -153,31 +162,37 @@ class ReverseLoop:
             first += [Set(place, copied(done)), Set(done, Op("", (done, "1"), "{0} + {1}"))]
         else:
             done, place = self.count or "0", self.after[self.turn or ""]
-        kept = [(tape, outer.form.dtypes[name], self.after[name]) for name, tape in self.tapes.items()]
-        kept += [(mark, "int64", f"top_{self.state_names.get(a, a)}") for a, mark in self.marks.items()]
+        kept = [
+            (tape, outer.form.dtypes[name], self.after[name], Stored(name, _CARRIED, self.line, self.body))
+            for name, tape in self.tapes.items()
+        ]
+        kept += [
+            (mark, "int64", f"top_{self.state_names.get(a, a)}", Stored(a, _MARKS, self.line, self.body))
+            for a, mark in self.marks.items()
+        ]
         self.tape_of_site: dict[int, str] = {}
         for array, sites in self.saved.items():
             for tape, site, _ in sites:
-                self.allocate(tape, outer.form.dtypes[array], out)
+                self.allocate(tape, outer.form.dtypes[array], Stored(array, _OVERWRITTEN, self.line, self.body), out)
                 self.tape_of_site[id(site)] = tape
-        for tape, dtype, value in kept:
-            self.allocate(tape, dtype, out)
+        for tape, dtype, value, stored in kept:
+            self.allocate(tape, dtype, stored, out)
             if self.counted:
                 first.append(Room(tape, done, True))
             first.append(Store(tape, (place,), value))
         body = (*first, *self.mutable(self.body))
         if self.turn is not None:
             assert self.count is not None
-            out.append(For(self.after[self.turn], self.count, body, self.parallel))
+            out.append(For(self.after[self.turn], self.count, body, self.parallel, line=self.line))
         else:
-            out.append(While(body))
+            out.append(While(body, line=self.line))
         return done
 
-    def allocate(self, tape: str, dtype: str, out: list[Statement]) -> None:
+    def allocate(self, tape: str, dtype: str, stored: Stored, out: list[Statement]) -> None:
         """Make room for one number a turn."""
         self.outer.dtypes[tape] = dtype
         self.outer.ranks[tape] = 1
-        self.outer.loops[tape] = self.body
+        self.outer.stored[tape] = stored
         if self.nested or self.counted:
             self.outer.head.append(New(tape, ("0",), dtype))
             if not self.counted:
@@ -199,9 +214,11 @@ class ReverseLoop:
         outer.dtypes[f"log_{name}"] = outer.form.dtypes[array]
         outer.head.append(Set(f"top_{name}", copied("0")))
         outer.head.append(New(f"log_{name}", ("0",), outer.form.dtypes[array]))
+        outer.stored[f"log_{name}"] = Stored(array, _LOGGED, self.line)
         for axis in range(rank):
             outer.dtypes[f"log{axis}_{name}"] = "int64"
             outer.head.append(New(f"log{axis}_{name}", ("0",), "int64"))
+            outer.stored[f"log{axis}_{name}"] = Stored(array, _INDICES, self.line)
 
     def mutable(self, body: Block, roomy: bool = False) -> Block:
         """The statements of the forward run, on variables; overwritten elements are logged.
@@ -245,11 +262,12 @@ class ReverseLoop:
                     found.append(Store(where, place, atom(value), add))
                 case If(test, then, orelse):
                     found.append(If(atom(test), self.mutable(then, roomy), self.mutable(orelse, roomy)))
-                case For(turn, count, inner, parallel):
+                case For(turn, count, inner):
                     ahead = roomy or self.make_room(inner, atom(count), found)
-                    found.append(For(here[turn], atom(count), self.mutable(inner, ahead), parallel))
+                    again = self.mutable(inner, ahead)
+                    found.append(replace(statement, turn=here[turn], count=atom(count), body=again))
                 case While(inner):
-                    found.append(While(self.mutable(inner)))
+                    found.append(replace(statement, body=self.mutable(inner)))
                 case New(made_array, shape, dtype, fill):
                     found.append(New(made_array, tuple(map(atom, shape)), dtype, atom(fill) if fill else fill))
                 case Break() | Sync():
@@ -343,7 +361,7 @@ class ReverseLoop:
             out += [Set(check, Op("", (self.total, "0"), "{0} > {1}")), If(check, tuple(inside), ())]
         self.require_running(running, out)
         outer.require(inner.demanded, self.scope, out)
-        out.append(For(self.place, self.total, tuple(lines), self.parallel, backwards=True))
+        out.append(For(self.place, self.total, tuple(lines), self.parallel, True, self.line))
         for name in sorted(running):
             if name in self.before and self.after[name] in self.scope.open:
                 outer.add(self.before[name], bar(self.after[name]), self.scope, out)
