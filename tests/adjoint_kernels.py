@@ -230,6 +230,26 @@ def vectors(p, q, grid, at):
     return np.linalg.norm(normal - p) * turned[0, 1] + turned[1, 0] + grid[k % 7], np.sqrt(p**2 + q**2)
 
 
+@row(values(4))
+@njit
+def powers(x):
+    s = 0.0
+    for v in x:
+        s += v**6 + v**0.5 + v**1.5 + v**-2 + v**-0.5 + v**2.3
+    return s
+
+
+@row(values(5, 6), np.zeros((5, 6)))
+@njit
+def relaxed(u, new):
+    error = 0.0
+    for i in range(1, u.shape[0] - 1):
+        for j in range(1, u.shape[1] - 1):
+            new[i, j] = 0.25 * (u[i, j + 1] + u[i, j - 1] + u[i - 1, j] + u[i + 1, j])
+            error = max(error, abs(new[i, j] - u[i, j]))
+    return error
+
+
 @row(values(6))
 @njit
 def overwritten(u):

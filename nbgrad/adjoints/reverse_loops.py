@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .array_plans import Arrays, Plan, overwritten, plans
+from .array_plans import Arrays, Plan, overwritten, plans, refilled
 from .cotangents import Names, Scope, Stored, Values, bar, zero_of
 from .dataflow import Affine, live_in_turns
 from .kernel_statements import (
@@ -95,7 +95,8 @@ class ReverseLoop:
                         self.logged.append(array)
                         self.undone.append(array)
                 case Plan.OWN:
-                    self.copies[array] = f"{array}_s{self.serial}"
+                    if must_keep or not refilled(body, array):
+                        self.copies[array] = f"{array}_s{self.serial}"
                     if must_keep:
                         self.inner.kept.add(array)
                 case Plan.FINAL:
