@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from .array_plans import Arrays
 from .dataflow import active_names, is_float
 from .kernel_statements import Atom, Block, Op, Set, Statement, copied, is_name
+from .lasting import Known
 from .partials import Partials
 from .reading.kernel_form import ScalarForm
 
@@ -80,6 +81,7 @@ class Values:
         self.dtypes = dict(form.dtypes)
         self.ranks = dict(form.ranks)
         self.active = active_names(form.body, wanted, form.dtypes)
+        self.known = Known(form.body)
         self.values: dict[str, str] = {}
         """The number of the kernel that each new name is a value of."""
         self.count = 0

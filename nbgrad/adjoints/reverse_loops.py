@@ -71,7 +71,7 @@ class ReverseLoop:
         names = assigned(body) - ({turn} if turn else set())
         header = live_in_turns(body, frozenset())
         self.carried = sorted(name for name in names if name in ver or name in header)
-        self.plans = plans(body, turn, state, outer.form.common)
+        self.plans = plans(loop, state, outer.known, outer.form.common)
         for array, plan in self.plans.items():
             if plan in (Plan.KEPT, Plan.LOGGED) and (id(body), array) in outer.form.refilled:
                 self.plans[array] = Plan.REFILLED
