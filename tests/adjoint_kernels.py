@@ -279,6 +279,45 @@ def dynamic_programming(cost, total):
             total[i, j] = cost[i, j] * 1.1 + best * best
 
 
+@row(values(4), values(4))
+@njit
+def index_from_the_end(a, b):
+    for i in range(len(a)):
+        a[i] = math.sin(a[i - 1]) * b[i]
+
+
+@row(values(3, 4), values(3, 3), values(3, 4))
+@njit
+def linear_model(x, a, v):
+    for t in range(x.shape[1] - 1):
+        for i in range(x.shape[0]):
+            x[i, t + 1] = v[i, t]
+            for j in range(x.shape[0]):
+                x[i, t + 1] += a[i, j] * x[j, t]
+
+
+@row(values(4, 4), np.zeros(4))
+@njit
+def elimination(a, out):
+    n = a.shape[0]
+    for k in range(n - 1):
+        scale = np.sum(a[k, k + 1 : n])
+        if scale <= 0:
+            n = k + 1
+            break
+        for i in range(k + 1, n):
+            a[i, k] /= scale
+            for j in range(k + 1, n):
+                a[i, j] += a[i, k] * a[k, j]
+    out[n - 1] = 1
+    norm = 1.0
+    for k in range(n - 2, -1, -1):
+        for i in range(k + 1, n):
+            out[k] += out[i] * a[i, k]
+        norm += out[k]
+    out /= norm
+
+
 @row(values(6, 7), 3)
 @njit
 def gauss_seidel(u, sweeps):

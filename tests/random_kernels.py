@@ -1,7 +1,7 @@
 """Random kernels that overwrite arrays in nested loops: text for test_random_kernels.py.
 
-In: a seed. Out: a function, and its arguments. Indices are affine, reversed, indirect or negative; values are overwritten,
-added to, read before and after, under branches on values, and carried from turn to turn by numbers and arrays.
+In: a seed. Out: a function, and its arguments. Indices are affine, reversed, indirect or negative; values are
+overwritten, added to, read before and after, under branches on values, and carried by numbers and arrays.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The storage of a kernel's derivative, as text: `nb.explain` of a kernel.
 
-In: a specialization, and values of its arguments. Out: a text: the values that the reverse kernel stores, the loops that
-it runs again, the way to the elements that loops overwrite, and its bytes and time. Called by kernel.py.
+In: a specialization, and values of its arguments. Out: a text: the values that the reverse kernel stores, the loops
+that it runs again, the way to the elements that loops overwrite, and its bytes and time. Called by kernel.py.
 """
 
 from __future__ import annotations
