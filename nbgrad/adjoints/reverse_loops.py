@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .array_plans import Arrays, Plan, overwritten, plans, refilled
-from .cotangents import Names, Scope, Stored, Values, bar, zero_of
-from .dataflow import Affine, live_in_turns
+from .backward_loops import BackwardLoop
+from .cotangents import Names, Scope, Stored, Values, zero_of
+from .dataflow import Affine
 from .kernel_statements import (
     Alias,
     Atom,
@@ -31,8 +32,6 @@ from .kernel_statements import (
     Store,
     Sync,
     While,
-    assigned,
-    breaks,
     copied,
     is_name,
     made,
@@ -46,8 +45,8 @@ _INDICES = "their indices"
 _MARKS = "how much of the log belongs to each turn"
 
 
-class ReverseLoop:
-    """A loop: its forward run is written when this is made, `backward` writes the other one."""
+class ReverseLoop(BackwardLoop):
+    """A loop whose turns run forward again, from their start, before they run backwards."""
 
     def __init__(
         self,
@@ -58,19 +57,9 @@ class ReverseLoop:
         scope: Scope,
         out: list[Statement],
     ) -> None:
-        self.outer, self.scope = outer, scope
-        outer.count += 1
-        self.serial = outer.count
-        self.body, self.line = body, line = loop.body, loop.line
-        self.turn = turn = loop.turn if isinstance(loop, For) else None
-        self.count = ver.get(loop.count, loop.count) if isinstance(loop, For) else None
-        self.parallel = isinstance(loop, For) and loop.parallel
-        self.before = dict(ver)
+        super().__init__(outer, loop, ver, scope)
+        body, turn, line = self.body, self.turn, self.line
         self.nested = outer.depth > 0
-        self.counted = turn is None or breaks(body)
-        names = assigned(body) - ({turn} if turn else set())
-        header = live_in_turns(body, frozenset())
-        self.carried = sorted(name for name in names if name in ver or name in header)
         self.plans = plans(loop, state, outer.known, outer.form.common)
         for array, plan in self.plans.items():
             if plan in (Plan.KEPT, Plan.LOGGED) and (id(body), array) in outer.form.refilled:
@@ -131,15 +120,9 @@ class ReverseLoop:
             out.append(Alias(alias, state.name(array)))
         state.names.update(self.copies | self.aliases)
         self.state_names = dict(state.names)
-        self.after = {name: self.name(name) for name in sorted(names | ({turn} if turn else set()))}
+        self.after = {name: outer.value_of(name) for name in self.names}
         self.total = self.run_forward(ver, out)
-        for name, value in self.after.items():
-            ver[name] = value
-            scope.mine.add(value)
-
-    def name(self, number: str) -> str:
-        """The name in the forward run of a number."""
-        return self.outer.value_of(number)
+        self.leave(ver)
 
     # ----- Forward -----
 
@@ -342,90 +325,32 @@ class ReverseLoop:
         out.append(Set(found, Op("", tuple(names), " + ".join(texts) or "0")))
         return found
 
-    def backward(self, out: list[Statement]) -> None:
-        """Write the backward run."""
-        outer = self.outer
-        running = {name for name, value in self.after.items() if value in self.scope.open}
-        while True:
-            before = outer.snapshot()
-            inner = Scope(self.scope)
-            lines, fed = self.turn_backward(running, inner)
-            if fed <= running:
-                break
-            running |= fed
-            outer.count, outer.dtypes, outer.active, outer.head, outer.logs = before
+    def before_turns(self, out: list[Statement]) -> None:
         for array in self.undone:
-            mark = self.marks[array]
-            check = outer.new("any", "bool")
+            check = self.outer.new("any", "bool")
             inside: list[Statement] = []
-            self.undo(array, mark, "0", inside)
+            self.undo(array, self.marks[array], "0", inside)
             out += [Set(check, Op("", (self.total, "0"), "{0} > {1}")), If(check, tuple(inside), ())]
-        self.require_running(running, out)
-        outer.require(inner.demanded, self.scope, out)
-        out.append(For(self.place, self.total, tuple(lines), self.parallel, True, self.line))
-        for name in sorted(running):
-            if name in self.before and self.after[name] in self.scope.open:
-                outer.add(self.before[name], bar(self.after[name]), self.scope, out)
 
-    def require_running(self, running: set[str], out: list[Statement]) -> None:
-        """Give the sums that run from turn to turn their first value."""
-        for name in sorted(running):
-            value = self.after[name]
-            if value not in self.scope.open:
-                self.scope.open.add(value)
-                self.outer.dtypes[bar(value)] = "float64"
-                out.append(Set(bar(value), copied("0.0")))
+    def start_turn(self, out: list[Statement]) -> Atom:
+        return self.place
 
-    def turn_backward(self, running: set[str], inner: Scope) -> tuple[list[Statement], set[str]]:
-        """The backward run of one turn, and the carried numbers that it sends cotangents to.
-
-        A turn that may run on a thread of its own makes the tapes and logs of loops in it itself.
-        """
-        outer = self.outer
-        lines: list[Statement] = []
-        head, logs = outer.head, dict(outer.logs)
-        if self.parallel:
-            outer.head = []
-        self.place = outer.new(f"back_{self.serial}", "int64")
-        ver = {name: value for name, value in self.before.items() if name not in self.after}
-        starts: dict[str, str] = {}
-        for name in self.carried:
-            starts[name] = ver[name] = outer.value_of(name)
-            inner.mine.add(ver[name])
-            lines.append(Set(ver[name], Load(self.tapes[name], (self.place,))))
-        if self.turn is not None:
-            ver[self.turn] = self.place
+    def restore(self, out: list[Statement]) -> None:
         waits = any(isinstance(one, Sync) for one in walk(self.body))
         if waits:
             # Elements are put back between barriers: other threads have read them before, and read them afterwards.
-            lines.append(Sync())
+            out.append(Sync())
         for array in self.logged:
             if array not in self.undone:
-                self.undo(array, self.marks[array], self.place, lines)
+                self.undo(array, self.marks[array], self.place, out)
         for array, sites in self.saved.items():
             for tape, _, forms in reversed(sites):
-                old = outer.new("old", outer.form.dtypes[array])
-                index = tuple([self.position(form, lines) for form in forms])
-                lines += [Set(old, Load(tape, (self.place,))), Store(self.state_names.get(array, array), index, old)]
+                old = self.outer.new("old", self.outer.form.dtypes[array])
+                index = tuple([self.position(form, out) for form in forms])
+                out += [Set(old, Load(tape, (self.place,))), Store(self.state_names.get(array, array), index, old)]
         if waits:
-            lines.append(Sync())
-        state = Arrays(
-            dict(self.inner.names), set(self.inner.skipped), set(self.inner.kept), set(self.inner.seen), set()
-        )
-        outer.depth += 1
-        step = outer.block(self.body, ver, state, inner, lines)
-        back: list[Statement] = []
-        for name in sorted(running):
-            if name in ver:
-                outer.add(ver[name], bar(self.after[name]), inner, back)
-        step(back)
-        outer.depth -= 1
-        fed = {name for name, value in starts.items() if value in inner.open and outer.is_active(value)}
-        for name in sorted(running):
-            start = starts.get(name)
-            again = bar(start) if start is not None and start in inner.open else "0.0"
-            back.append(Set(bar(self.after[name]), copied(again)))
-        if self.parallel:
-            lines = [*outer.head, *lines]
-            outer.head, outer.logs = head, logs
-        return [*lines, *back], fed
+            out.append(Sync())
+
+    def state(self) -> Arrays:
+        inner = self.inner
+        return Arrays(dict(inner.names), set(inner.skipped), set(inner.kept), set(inner.seen), set())
