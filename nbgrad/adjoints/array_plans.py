@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from .dataflow import Affine, accesses, affine, definitions, owned_by_turn
 from .kernel_statements import (
@@ -66,6 +67,8 @@ class Arrays:
         Arrays that loops before this point read.
     later : set
         Arrays that something after this point reads.
+    turn : Turn, optional
+        The turn of a nest of loops whose values are on tapes (taped_loops.py).
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -73,6 +76,7 @@ class Arrays:
     kept: set[str] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
+    turn: Any = None
 
     def name(self, array: str) -> str:
         """The name in use of an array."""

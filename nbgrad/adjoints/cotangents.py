@@ -10,8 +10,8 @@ if only blocks inside add to it, set to zero before these.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 
 from .array_plans import Arrays
 from .dataflow import active_names, is_float
@@ -49,12 +49,18 @@ class Stored:
         The place of the user's loop.
     loop : Block, optional
         The body of the loop, if it is a tape: one number for each turn.
+    nest : int
+        The identity of the outermost loop around it.
+    is_log : bool
+        Whether it grows with what is overwritten.
     """
 
     of: str
     why: str
     line: str = ""
     loop: Block | None = None
+    nest: int = 0
+    is_log: bool = False
 
 
 Names = dict[str, Atom]
@@ -75,12 +81,16 @@ def zero_of(dtype: str) -> Atom:
 class Values:
     """The names and cotangents of all values of a kernel."""
 
-    def __init__(self, form: ScalarForm, wanted: list[str]) -> None:
+    def __init__(self, form: ScalarForm, wanted: list[str], taped: Collection[int] = frozenset()) -> None:
         self.form = form
         self.wanted = wanted
         self.dtypes = dict(form.dtypes)
         self.ranks = dict(form.ranks)
         self.active = active_names(form.body, wanted, form.dtypes)
+        self.taped = taped
+        """The nests of loops, by identity, that store values on tapes."""
+        self.outermost = 0
+        """The identity of the outermost loop at hand."""
         self.known = Known(form.body)
         self.values: dict[str, str] = {}
         """The number of the kernel that each new name is a value of."""
@@ -120,6 +130,10 @@ class Values:
     def is_active(self, atom: Atom) -> bool:
         """Whether a value carries a derivative."""
         return atom in self.active and is_float(self.dtypes.get(atom))
+
+    def store_as(self, array: str, stored: Stored) -> None:
+        """Note what an array stores."""
+        self.stored[array] = replace(stored, nest=self.outermost)
 
     def snapshot(self) -> tuple[int, dict[str, str], set[str], list[Statement], dict[str, int]]:
         """All that writing statements changes."""

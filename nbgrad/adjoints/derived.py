@@ -231,7 +231,7 @@ def _derived(
 
 def reverse_kernel(form: ScalarForm, wanted: Sequence[str], threads: bool = True) -> tuple[Derived, Adjoint]:
     """The reverse kernel: the kernel's arguments, cotangents of arrays and results; gives those of numbers."""
-    found = reverse(form, list(wanted), short=True)
+    found = reverse(form, list(wanted), short=True, nests=True)
     body = found.body if threads else on_one_thread(found.body)
     return _derived(form, "vjp", found.parameters, body, found.results, found.dtypes, found.sums), found
 

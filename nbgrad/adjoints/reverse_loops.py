@@ -113,7 +113,7 @@ class ReverseLoop(BackwardLoop):
         } | (state.skipped - own)
         for array, copy in self.copies.items():
             outer.ranks[copy], outer.dtypes[copy] = outer.ranks[array], outer.form.dtypes[array]
-            outer.stored[copy] = Stored(array, "a copy of the whole array", line)
+            outer.store_as(copy, Stored(array, "a copy of the whole array", line))
             out.append(Copy(copy, state.name(array)))
         for array, alias in self.aliases.items():
             outer.ranks[alias], outer.dtypes[alias] = outer.ranks[array], outer.form.dtypes[array]
@@ -176,7 +176,7 @@ class ReverseLoop(BackwardLoop):
         """Make room for one number a turn."""
         self.outer.dtypes[tape] = dtype
         self.outer.ranks[tape] = 1
-        self.outer.stored[tape] = stored
+        self.outer.store_as(tape, stored)
         if self.nested or self.counted:
             self.outer.head.append(New(tape, ("0",), dtype))
             if not self.counted:
@@ -198,11 +198,11 @@ class ReverseLoop(BackwardLoop):
         outer.dtypes[f"log_{name}"] = outer.form.dtypes[array]
         outer.head.append(Set(f"top_{name}", copied("0")))
         outer.head.append(New(f"log_{name}", ("0",), outer.form.dtypes[array]))
-        outer.stored[f"log_{name}"] = Stored(array, _LOGGED, self.line)
+        outer.store_as(f"log_{name}", Stored(array, _LOGGED, self.line, is_log=True))
         for axis in range(rank):
             outer.dtypes[f"log{axis}_{name}"] = "int64"
             outer.head.append(New(f"log{axis}_{name}", ("0",), "int64"))
-            outer.stored[f"log{axis}_{name}"] = Stored(array, _INDICES, self.line)
+            outer.store_as(f"log{axis}_{name}", Stored(array, _INDICES, self.line, is_log=True))
 
     def mutable(self, body: Block, roomy: bool = False) -> Block:
         """The statements of the forward run, on variables; overwritten elements are logged.
