@@ -7,6 +7,7 @@ specializations.py. Compiled code is kept in nbgrad's cache on disk, by the text
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -69,7 +70,18 @@ HELPERS = {
 of the copies of an array, in order."""
 _OPTIONS: dict[str, dict[str, Any]] = {"plus": {"fastmath": {"reassoc"}}}
 _FAST: dict[str, Any] = {"error_model": "numpy"}
+_INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of functions that only derivatives call."""
 _PARALLEL: dict[str, Any] = {**_FAST, "parallel": True}
+
+
+@functools.lru_cache(maxsize=None)
+def _helper(name: str, plain: bool) -> Any:
+    """A function of `HELPERS`, which is compiled once for all derivatives."""
+    import numba
+
+    function = function_of(name, HELPERS[name], {"np": np})
+    return function if plain else numba.njit(**_OPTIONS.get(name, {}), **_INNER)(function)
 
 
 def _decorator(options: dict[str, Any]) -> str:
@@ -182,13 +194,16 @@ class Derived:
         def add(name: str, text: str, options: dict[str, Any]) -> Any:
             function = function_of(name, text, namespace)
             if not plain:
-                namespace[name] = numba.njit(**options)(function)
+                namespace[name] = numba.njit(**options, no_cfunc_wrapper=True)(function) if "no_cfunc_wrapper" not in options else numba.njit(**options)(function)
             return namespace[name]
 
         for name, text in self.helpers:
-            add(name, text, _OPTIONS.get(name, {}))
+            if name in HELPERS:
+                namespace[name] = _helper(name, plain)
+            else:
+                add(name, text, _INNER)
         for name, text in self.parts.items():
-            add(name, text, _FAST)
+            add(name, text, {**_FAST, **_INNER})
         made = add(self.name, self.text, self.options)
         if not plain:
             contents = "".join(
