@@ -75,7 +75,7 @@ _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _PARALLEL: dict[str, Any] = {**_FAST, "parallel": True}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _helper(name: str, plain: bool) -> Any:
     """A function of `HELPERS`, which is compiled once for all derivatives."""
     import numba
@@ -194,7 +194,7 @@ class Derived:
         def add(name: str, text: str, options: dict[str, Any]) -> Any:
             function = function_of(name, text, namespace)
             if not plain:
-                namespace[name] = numba.njit(**options, no_cfunc_wrapper=True)(function) if "no_cfunc_wrapper" not in options else numba.njit(**options)(function)
+                namespace[name] = numba.njit(**options)(function)
             return namespace[name]
 
         for name, text in self.helpers:
@@ -204,7 +204,7 @@ class Derived:
                 add(name, text, _INNER)
         for name, text in self.parts.items():
             add(name, text, {**_FAST, **_INNER})
-        made = add(self.name, self.text, self.options)
+        made = add(self.name, self.text, {**self.options, "no_cfunc_wrapper": True})
         if not plain:
             contents = "".join(
                 f"{name}:{value.dtype}{value.shape}{value.tobytes().hex()}" for name, value in self.objects.items()

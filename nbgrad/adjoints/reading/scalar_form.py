@@ -482,6 +482,8 @@ class _Reader(Expressions):
                 count = stop
             elif width == 1:
                 count = self.integer("{0} - {1}", stop, start)
+            elif width == -1:
+                count = self.integer("{0} - {1}", start, stop)
             elif width > 0:
                 count = self.integer(f"({{0}} - {{1}} + {width - 1}) // {width}", stop, start)
             else:
