@@ -62,6 +62,13 @@ def test_gradients_are_those_of_the_kernels(seed: int, monkeypatch: pytest.Monke
     check(seed)
 
 
+@pytest.mark.parametrize("seed", range(12, 18))
+def test_logs_give_the_same_as_tapes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
+    monkeypatch.setattr("nbgrad.adjoints.reverse.is_no_longer", lambda *_: False)
+    check(seed)
+
+
 @pytest.mark.fuzz
 def test_gradients_of_many_kernels(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
