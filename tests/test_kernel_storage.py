@@ -52,6 +52,30 @@ def filtered(u: Any, c: Any) -> None:
         u[i] = math.sin(u[i - 1]) * c[i]
 
 
+@njit
+def sweeps(u: Any, times: int) -> None:
+    for _ in range(times):
+        for i in range(1, len(u) - 1):
+            u[i] = 0.5 * u[i - 1] * u[i + 1] + math.sin(u[i])
+
+
+@njit
+def least(table: Any, cost: Any, back: Any) -> None:
+    for i in range(1, len(table)):
+        for k in range(len(back)):
+            reached = table[i - back[k]] + cost[i]
+            if reached < table[i]:
+                table[i] = reached
+
+
+@njit
+def many_reads(u: Any, times: int) -> None:
+    for _ in range(times):
+        for i in range(3, len(u) - 3):
+            a, b, c = u[i - 3] * u[i + 3], u[i - 2] * u[i + 2], u[i - 1] * u[i + 1]
+            u[i] = math.sin(a + b + c) * math.cos(a * b * c)
+
+
 X = np.linspace(0.1, 0.9, 11)
 
 
@@ -67,6 +91,10 @@ X = np.linspace(0.1, 0.9, 11)
         (two_carried, (X, 5), 5 * 8 + (11 + 5) * 8),
         # u is an argument, which must stay as it is: a copy of it has the results, which are read backwards.
         (filtered, (X, X), 11 * 8),
+        # A copy, and the three elements that each of 4 * 9 turns reads, which later turns overwrite.
+        (sweeps, (X, 4), 11 * 8 + 3 * 4 * 9 * 8),
+        # A copy, and one byte for the branch of each of 10 * 2 turns.
+        (least, (X, X, np.array([1, 1])), 11 * 8 + 10 * 2),
     ],
 )
 def test_bytes_are_those_of_the_scheme(kernel: Any, arguments: tuple[Any, ...], expected: int) -> None:
@@ -89,6 +117,15 @@ def test_the_users_lines_are_named() -> None:
     assert f"s, its value at the start of each turn ({inner})" in said
     assert "bytes" not in said
     assert "us, derivative" not in said
+
+
+def test_tapes_are_not_much_longer_than_logs() -> None:
+    # Six of the elements that a turn reads are overwritten later, but only one element is, in each of 20 * 5 turns.
+    function = nb.kernel(many_reads)
+    function(X, 20)
+    said = nb.explain(function)
+    assert "the elements that are overwritten" in said
+    assert "elements that are overwritten after they were read" not in said
 
 
 def test_errors() -> None:

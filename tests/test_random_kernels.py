@@ -56,13 +56,13 @@ def stores(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()[:2] in ("u[", "m[")]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_gradients_are_those_of_the_kernels(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
     check(seed)
 
 
-@pytest.mark.parametrize("seed", range(12, 18))
+@pytest.mark.parametrize("seed", range(8, 12))
 def test_logs_give_the_same_as_tapes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
     monkeypatch.setattr("nbgrad.adjoints.reverse.is_no_longer", lambda *_: False)
@@ -72,6 +72,6 @@ def test_logs_give_the_same_as_tapes(seed: int, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.fuzz
 def test_gradients_of_many_kernels(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
-    start = pytestconfig.getoption("--seed") * 1_000_003
-    for seed in range(start, start + pytestconfig.getoption("--count")):
+    start, count = int(pytestconfig.getoption("seed")) * 1_000_003, int(pytestconfig.getoption("count")) // 15
+    for seed in range(start, start + count):
         check(seed)

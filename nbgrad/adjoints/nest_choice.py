@@ -38,18 +38,27 @@ def is_no_longer(taped: Block, logged: Block, tapes: Mapping[str, Stored], logs:
     return one[deepest] <= _MOST * other[deepest]
 
 
-def _bytes(body: Block, counts: Callable[[str], bool]) -> Counter[int]:
-    """The bytes that are stored a turn, by the number of loops around; a copy of an array is a loop of its own."""
+def _bytes(body: Block, counts: Callable[[str], bool], depth: int = 0) -> Counter[int]:
+    """The bytes that are stored a turn, by the number of loops around; a copy of an array is a loop of its own.
+
+    A backward run comes after the forward run, and uses the same memory for what its turns store.
+    """
     found: Counter[int] = Counter()
-    for statement, depth in _with_depths(body):
+    later: Counter[int] = Counter()
+    for statement in body:
         match statement:
             case Store(array) if counts(array):
                 found[depth] += 1 if array.startswith("tape_test_") else 8
             case Copy(array) if counts(array) and depth:
                 found[depth + 1] += 8
             case _:
-                pass
-    return found
+                for inner in blocks_in(statement):
+                    own = _bytes(inner, counts, depth + isinstance(statement, For | While))
+                    if isinstance(statement, For) and statement.backwards:
+                        later |= own
+                    else:
+                        found += own
+    return found | later
 
 
 def _with_depths(body: Block, depth: int = 0) -> Iterator[tuple[Statement, int]]:
