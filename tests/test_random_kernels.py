@@ -70,8 +70,8 @@ def test_logs_give_the_same_as_tapes(seed: int, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.fuzz
-def test_gradients_of_many_kernels(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_of_many_kernels(pytestconfig: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
-    start, count = int(pytestconfig.getoption("seed")) * 1_000_003, int(pytestconfig.getoption("count")) // 15
+    start, count = pytestconfig.getoption("seed") * 1_000_003, pytestconfig.getoption("count") // 15
     for seed in range(start, start + count):
         check(seed)
