@@ -35,6 +35,7 @@ from ..kernel_statements import (
     While,
     copied,
     is_name,
+    on_line,
 )
 from .array_values import Elementwise, Object, Unclear, Value, View
 from .jumps import RESULT
@@ -232,7 +233,10 @@ class _Reader(Expressions):
     def block(self, body: Sequence[ast.stmt]) -> None:
         """Take statements apart."""
         for statement in body:
+            before, out = len(self.out), self.out
             self.statement(statement)
+            line = self.frame.plain.code.line(statement)
+            out[before:] = [on_line(one, line) for one in out[before:]]
 
     def inner(self, body: Sequence[ast.stmt]) -> Block:
         """The statements of a block inside another one."""
@@ -478,6 +482,8 @@ class _Reader(Expressions):
                 count = stop
             elif width == 1:
                 count = self.integer("{0} - {1}", stop, start)
+            elif width == -1:
+                count = self.integer("{0} - {1}", start, stop)
             elif width > 0:
                 count = self.integer(f"({{0}} - {{1}} + {width - 1}) // {width}", stop, start)
             else:
