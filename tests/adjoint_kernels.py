@@ -534,3 +534,111 @@ def names_like_derivatives(x, y):
         y_t += x_b[i] * y[i]
         x_b[i] *= y_t
     return y_t * x_b[1]
+
+
+# ----- Arrays that change places, and variables that hold one of several arrays -----
+
+
+@row(values(6), np.zeros(6), 5)
+@njit
+def leapfrog(u, v, steps):
+    for _ in range(steps):
+        for i in range(1, len(u) - 1):
+            v[i] = u[i] + 0.1 * (u[i - 1] * u[i] - u[i + 1])
+        v[0] = u[0] * v[1]
+        v[-1] = u[-1]
+        u, v = v, u
+    return u
+
+
+@row(values(5), values(5), values(5), 7)
+@njit
+def three_levels(a, b, c, steps):
+    for k in range(steps):
+        for i in range(len(a)):
+            c[i] = a[i] * b[i - 1] + 0.1 * k
+        a, b, c = b, c, a
+    return np.sum(a * b) + c[0]
+
+
+@row(values(6), 0.02)
+@njit
+def relaxed(start, tolerance):
+    u = start.copy()
+    w = np.zeros(len(u))
+    for _ in range(20):
+        change = 0.0
+        for i in range(len(u)):
+            w[i] = 0.25 * u[i - 1] + 0.5 * math.sin(u[i])
+            change = max(change, abs(w[i] - u[i]))
+        if change < tolerance:
+            break
+        u, w = w, u
+    return u, w
+
+
+@row(values(4), 3)
+@njit
+def relaxed_by_while(u, turns):
+    w = np.zeros(len(u))
+    k = 0
+    while k < turns:
+        for i in range(len(u)):
+            w[i] = u[i] * u[i - 1]
+        u, w = w, u
+        k += 1
+    return u
+
+
+@row(values(3), values(3, 3), 4)
+@njit
+def made_in_each_turn(x, a, turns):
+    step = x * 0.1
+    for _ in range(turns):
+        before = x
+        x = np.sin(a @ x) + step
+        step = 0.5 * step + 0.1 * (x - before)
+        if np.sum(x) > 100.0:
+            x = x / 2.0
+            break
+    return x * step
+
+
+@row(values(5), values(5), 0.9)
+@njit
+def one_of_two(x, y, limit):
+    source = x if x[0] > limit else y
+    total = 0.0
+    for i in range(len(source)):
+        total += source[i] ** 2
+        source[i] = total * y[i]
+    part = source[1:]
+    if total > 2.0:
+        part = x[:2]
+    part *= 2.0
+    return total * np.sum(part[::-1])
+
+
+@row(values(5), 1)
+@njit
+def returned_by_branch(x, order):
+    if order == 0:
+        return 0.5, np.zeros(2)
+    for i in range(len(x)):
+        if i == order + 1:
+            return x[i], x[i:]
+    grown = np.empty(len(x) + 1)
+    grown[:-1] = x
+    grown[-1] = x[0] * x[1]
+    return x[0], grown
+
+
+@row(values(4, 3))
+@njit
+def row_of_the_largest(a):
+    best = a[0]
+    for i in range(len(a)):
+        if a[i, 0] > best[0]:
+            best = a[i]
+            break
+    return best[0] * best[1]

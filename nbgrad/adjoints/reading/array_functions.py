@@ -15,7 +15,7 @@ import numpy as np
 
 from ..kernel_statements import Atom, Block, Expression, If, Load, Op, Set, Store, copied
 from .array_parts import ArrayParts
-from .array_values import Array, Elementwise, Object, Value, View, load
+from .array_values import Array, Elementwise, Object, Stored, Value, View
 from .known_functions import Known, known_functions
 
 NOT_KNOWN = object()
@@ -103,12 +103,12 @@ class ArrayFunctions(ArrayParts):
             return self.refuse(call, f"calls {function.__name__}() with a dtype. Write to an array of that dtype.")
         if isinstance(value, list):
             return self.gathered(call, value)
-        if not isinstance(value, View | Elementwise):
+        if not isinstance(value, Array):
             return self.refuse(call, f"calls {function.__name__}() with something that is no array.")
         is_same = function is np.asarray or (
             function is np.ascontiguousarray and getattr(self.kind(call.args[0]), "layout", "") == "C"
         )
-        return value if is_same and isinstance(value, View) else self.materialized(value, self.frame.prefix + name)
+        return value if is_same and isinstance(value, Stored) else self.materialized(value, self.frame.prefix + name)
 
     def named(self, value: Any) -> Value:
         """A value with a name for an operation on numbers."""
@@ -122,7 +122,7 @@ class ArrayFunctions(ArrayParts):
         given |= {renamed.get(str(one.arg), str(one.arg)): one.value for one in call.keywords}
         first = self.value(given["shape"])
         if function.__name__.endswith("_like"):
-            if not isinstance(first, View | Elementwise):
+            if not isinstance(first, Array):
                 return self.refuse(call, "makes an array like something that is no array.")
             shape, dtype = list(first.extents), first.dtype
         else:
@@ -158,7 +158,7 @@ class ArrayFunctions(ArrayParts):
         """The sum, or another reduction, of all elements."""
         if isinstance(call, ast.Call) and (len(call.args) > 1 or call.keywords):
             return self.refuse(call, f"takes the {kind} along an axis. Write the loop.")
-        if not isinstance(value, View | Elementwise):
+        if not isinstance(value, Array):
             return self.refuse(call, f"takes the {kind} of something that is no array.")
         first = {"sum": "0.0", "mean": "0.0", "prod": "1.0", "max": "-math.inf", "min": "math.inf"}[kind]
         integers = value.dtype.startswith(("int", "uint"))
@@ -188,7 +188,7 @@ class ArrayFunctions(ArrayParts):
 
     def product(self, node: ast.AST, a: Value, b: Value, name: str) -> Value | Expression:
         """The product of vectors and matrices."""
-        if not (isinstance(a, View | Elementwise) and isinstance(b, View | Elementwise)):
+        if not (isinstance(a, Array) and isinstance(b, Array)):
             return self.refuse(node, "multiplies something that is no array with @ or np.dot.")
         if isinstance(a, Elementwise):
             a = self.materialized(a, "left")
@@ -199,8 +199,8 @@ class ArrayFunctions(ArrayParts):
 
         def total(rows: list[Atom], columns: list[Atom], target: str) -> None:
             def body(at: list[Atom]) -> None:
-                x = self.put(load(a, [*rows, at[0]], self.integer), a.dtype, "x")
-                y = self.put(load(b, [at[0], *columns], self.integer), b.dtype, "y")
+                x = self.number_at(a, [*rows, at[0]])
+                y = self.number_at(b, [at[0], *columns])
                 xy = self.put(Op("multiply", (x, y), "{0} * {1}"), "float64", "xy")
                 self.out.append(Set(target, Op("add", (target, xy), "{0} + {1}")))
 
@@ -230,9 +230,7 @@ class ArrayFunctions(ArrayParts):
             return Op("select", tuple(map(str, operands)), select.text)
         found = self.elementwise(call, select, operands)
         floats = any(
-            (
-                one.dtype if isinstance(one, View | Elementwise) else self.form.dtypes.get(str(one), "float64")
-            ).startswith("float")
+            (one.dtype if isinstance(one, Array) else self.form.dtypes.get(str(one), "float64")).startswith("float")
             for one in operands[1:]
         )
         dtype = "float64" if floats else "int64"
@@ -274,8 +272,10 @@ class ArrayFunctions(ArrayParts):
                 value = self.materialized(value, "given")
             if isinstance(value, str):
                 atoms.append(value)
-            elif isinstance(value, View):
-                arrays.append(value.array if value.whole else self.materialized(value, "given").array)
+            elif isinstance(value, Stored):
+                arrays.append(
+                    value.array if isinstance(value, View) and value.whole else self.materialized(value, "given").array
+                )
             else:
                 return self.refuse(call, f"calls {text}() with something that is neither a number nor an array.")
         options = ""
@@ -292,7 +292,7 @@ class ArrayFunctions(ArrayParts):
     ) -> Any:
         """A method of an array, with the arguments of the call or others."""
         given = call.args if given is None else given
-        if isinstance(owner, View | Elementwise) and not call.keywords:
+        if isinstance(owner, Array) and not call.keywords:
             reductions = {"sum", "mean", "prod", "max", "min"}
             if method in reductions and not given:
                 return self.reduced(None, owner, method)
@@ -303,19 +303,16 @@ class ArrayFunctions(ArrayParts):
             if method == "dot":
                 return self.product(call, owner, self.value(given[0]), name)
             if method == "transpose" and not given:
-                return (
-                    self.materialized(owner, "t").transposed() if isinstance(owner, Elementwise) else owner.transposed()
-                )
+                return self.transposed(owner)
             if method == "fill":
-                assert isinstance(owner, View)
-                number = self.number(given[0])
-                self.each(
-                    owner.extents, lambda at: self.out.append(Store(owner.array, owner.index(at, self.integer), number))
-                )
+                assert isinstance(owner, Stored)
+                self.store_into(call, owner, self.number(given[0]), "")
                 return None
         return self.refuse(call, f"calls the method {method}(), of which no derivative is known here. Write the loop.")
 
-    def in_another_shape(self, call: ast.Call, owner: Array, method: str, name: str, given: Sequence[ast.expr]) -> View:
+    def in_another_shape(
+        self, call: ast.Call, owner: Array, method: str, name: str, given: Sequence[ast.expr]
+    ) -> Stored:
         """reshape(), ravel() and flatten(): views of contiguous arrays, where NumPy gives views, else copies."""
         array = call.func.value if isinstance(call.func, ast.Attribute) and method == call.func.attr else call.args[0]
         contiguous = isinstance(owner, Elementwise) or getattr(self.kind(array), "layout", "C") == "C"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,13 +26,15 @@ from ..kernel_statements import (
     Set,
     Store,
     copied,
+    walk,
 )
-from .array_values import Along, Array, Elementwise, Object, Value, View, arrays_of, load
-from .kernel_form import DeadBranch, FormWriter, unlike_derivatives
+from .array_choices import Choices
+from .array_values import Along, Array, Either, Elementwise, Object, Stored, Value, View, arrays_of, load
+from .kernel_form import DeadBranch, unlike_derivatives
 from .known_functions import OPERATORS, Known
 
 
-class ArrayParts(FormWriter):
+class ArrayParts(Choices):
     """The part of a reader that knows parts of arrays, expressions of arrays, and writing."""
 
     # ----- Parts -----
@@ -47,15 +49,31 @@ class ArrayParts(FormWriter):
     def element_of(self, value: Array, at: Sequence[Atom]) -> Value | Expression:
         """An item along the first axes: an element, or a smaller view."""
         if len(at) == value.ndim:
-            return load(value, at, self.integer) if isinstance(value, View) else value.element(at)
-        if isinstance(value, View):
+            return self.element(value, at)
+        if isinstance(value, Stored):
             return self.part(value, list(at))
         return Elementwise(
             value.extents[len(at) :], value.dtype, lambda rest: value.element([*at, *rest]), value.arrays
         )
 
-    def part(self, view: View, parts: Sequence[Any], node: ast.AST | None = None) -> View | Load:
+    def element(self, value: Array, at: Sequence[Atom]) -> Expression | Atom:
+        """An element of an array."""
+        match value:
+            case View():
+                return load(value, at, self.integer)
+            case Elementwise():
+                return value.element(at)
+            case Either():
+                return str(self.chosen(None, value.test, [self.thunk(self.element, one, at) for one in value.sides]))
+
+    def thunk(self, function: Callable[..., Any], *operands: Any) -> Callable[[], Any]:
+        """A call that is made later."""
+        return lambda: function(*operands)
+
+    def part(self, view: Stored, parts: Sequence[Any], node: ast.AST | None = None) -> Value | Load:
         """A view of a view: `parts` are atoms, slices (start, stop, step) of atoms, or None for a new axis."""
+        if isinstance(view, Either):
+            return self.chosen(node, view.test, [self.thunk(self.part, one, parts, node) for one in view.sides])
         missing = view.ndim - sum(one is not None for one in parts)
         if missing < 0:
             raise DeadBranch  # Numba has compiled the kernel, so that this is never reached.
@@ -94,8 +112,11 @@ class ArrayParts(FormWriter):
         found = replace(view, places=tuple(places), extents=tuple(extents))
         return found if extents else load(found, [], self.integer)
 
-    def reshaped(self, view: View, shape: list[Atom]) -> View:
+    def reshaped(self, view: Stored, shape: list[Atom]) -> Stored:
         """A contiguous view in another shape; -1 stands for the length that follows."""
+        if isinstance(view, Either):
+            sides = [self.thunk(self.reshaped, one, list(shape)) for one in view.sides]
+            return cast("Stored", self.chosen(None, view.test, sides))
         if "-1" in shape:
             known = "1"
             for one in shape:
@@ -181,13 +202,13 @@ class ArrayParts(FormWriter):
             return self.refuse(node, "takes an element of a tuple by a number that is no literal. Use an array.")
         if isinstance(base, Elementwise):
             base = self.materialized(base, "part")
-        if not isinstance(base, View):
+        if not isinstance(base, Stored):
             return self.refuse(node, "takes a part of something that is no array.")
         return self.part(base, self.parts_of(node, base.ndim), node)
 
     def attribute(self, node: ast.AST, value: Value, name: str) -> Value | Expression:
         """An attribute of an array."""
-        if isinstance(value, View | Elementwise):
+        if isinstance(value, Array):
             if name == "shape":
                 return list(value.extents)
             if name == "size":
@@ -195,14 +216,23 @@ class ArrayParts(FormWriter):
             if name == "ndim":
                 return str(value.ndim)
             if name == "T":
-                return (
-                    self.materialized(value, "t").transposed() if isinstance(value, Elementwise) else value.transposed()
-                )
+                return self.transposed(value)
             if name == "dtype":
                 return Object(np.dtype(value.dtype))
             if name == "real":
                 return value
         return self.refuse(node, f"reads the attribute `{name}`, of which no derivative is known here.")
+
+    def transposed(self, value: Array) -> Stored:
+        """The array with its axes reversed."""
+        match value:
+            case View():
+                return value.transposed()
+            case Elementwise():
+                return self.materialized(value, "t").transposed()
+            case Either(test, sides):
+                one, other = [self.transposed(side) for side in sides]
+                return Either(test, (one, other), value.extents[::-1])
 
     def size(self, value: Array) -> Atom:
         """The number of elements."""
@@ -213,7 +243,7 @@ class ArrayParts(FormWriter):
 
     def length(self, node: ast.AST, value: Value) -> Value | Expression:
         """len()."""
-        if isinstance(value, View | Elementwise):
+        if isinstance(value, Array):
             return value.extents[0]
         return str(len(value)) if isinstance(value, list) else self.refuse(node, "takes len() of a number.")
 
@@ -221,7 +251,7 @@ class ArrayParts(FormWriter):
 
     def elementwise(self, node: ast.AST, known: Known, operands: Sequence[Value]) -> Elementwise:
         """A function of numbers, for each element of arrays."""
-        arrays = [one for one in operands if isinstance(one, View | Elementwise)]
+        arrays = [one for one in operands if isinstance(one, Array)]
         if any(isinstance(one, Object | list) for one in operands):
             return self.refuse(node, "computes with an array and something that is no number.")
         extents = self.common(arrays)
@@ -254,7 +284,7 @@ class ArrayParts(FormWriter):
 
     def number_at(self, value: Array, at: Sequence[Atom]) -> Atom:
         """The atom of an element."""
-        found = load(value, at, self.integer) if isinstance(value, View) else value.element(at)
+        found = self.element(value, at)
         return found if isinstance(found, str) else self.put(found, value.dtype, "x")
 
     def same_length(self, one: Atom, other: Atom) -> bool:
@@ -322,28 +352,39 @@ class ArrayParts(FormWriter):
     def store(self, target: ast.Subscript, value: Value, op: str) -> None:
         """Write to an element or a part of an array; `op` is that of an assignment such as `+=`."""
         base = self.value(target.value)
-        if not isinstance(base, View):
+        if not isinstance(base, Stored):
             self.refuse(target, "writes to something that is no array.")
             return
-        place = self.part(base, self.parts_of(target, base.ndim), target)
+        self.store_at(target, base, self.parts_of(target, base.ndim), value, op)
+
+    def store_at(self, target: ast.Subscript, base: Stored, parts: Sequence[Any], value: Value, op: str) -> None:
+        """Write to a part of an array."""
+        if isinstance(base, Either):
+            self.each_side(base, lambda side: self.store_at(target, side, parts, value, op))
+            return
+        place = self.part(base, parts, target)
         if isinstance(place, Load):
             if not isinstance(value, str):
                 self.refuse(target, "writes an array to one element.")
             self.write(target, place, str(value), op)
             return
+        assert isinstance(place, View)
         self.store_into(target, place, value, op)
 
-    def store_into(self, target: ast.AST, place: View, value: Value, op: str) -> None:
+    def store_into(self, target: ast.AST, place: Stored, value: Value, op: str) -> None:
         """Write to all elements of a part of an array."""
+        if isinstance(place, Either):
+            self.each_side(place, lambda side: self.store_into(target, side, value, op))
+            return
         if isinstance(value, list):
             value = self.gathered(target, value)
         if isinstance(value, Object):
             self.refuse(target, "writes something that is no number.")
-        if isinstance(value, View | Elementwise) and not op and place.array in arrays_of(value) and value != place:
+        if isinstance(value, Array) and not op and place.array in arrays_of(value) and value != place:
             # NumPy reads everything before it writes anything.
-            if isinstance(value, View) or self.reads_elsewhere(value, place):
+            if isinstance(value, Stored) or self.reads_elsewhere(value, place):
                 value = self.materialized(value, "before")
-        elif isinstance(value, View | Elementwise) and op and place.array in arrays_of(value):
+        elif isinstance(value, Array) and op and place.array in arrays_of(value):
             value = self.materialized(value, "before")
         extents = place.extents
 
@@ -360,9 +401,9 @@ class ArrayParts(FormWriter):
         before, self.out = self.out, []
         self.form.dtypes.update(dict.fromkeys(probe, "int64"))
         self.item(value, probe, place.extents, place.dtype)
-        found = [s.value for s in self.out if isinstance(s, Set) and isinstance(s.value, Load)]
+        found = [s.value for s in walk(self.out) if isinstance(s, Set) and isinstance(s.value, Load)]
         own = load(place, probe, self.integer)
-        texts = {s.target: s.value for s in self.out if isinstance(s, Set)}
+        texts = {s.target: s.value for s in walk(self.out) if isinstance(s, Set)}
         self.out = before
         for name in probe:
             self.form.dtypes.pop(name)
@@ -398,6 +439,8 @@ class ArrayParts(FormWriter):
 
     def write(self, node: ast.AST, place: Load, value: Atom, op: str) -> None:
         """Write to one element."""
+        if place.array in self.frozen:
+            self.refuse(node, "writes to an array that a loop has made anew in each turn. Write to a copy of it.")
         if op in ("", "Add"):
             self.out.append(Store(place.array, place.index, value, bool(op)))
         elif op == "Sub":

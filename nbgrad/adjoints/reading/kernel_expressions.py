@@ -18,7 +18,7 @@ from ..kernel_statements import Atom, Expression, Op
 from ..threads.thread_calls import ThreadCalls
 from ..threads.thread_names import CudaName
 from .array_functions import NOT_KNOWN
-from .array_values import Elementwise, Object, Unclear, Value, View
+from .array_values import Array, Object, Unclear, Value
 from .kernel_form import dtype_name, literal_dtype
 from .known_functions import OPERATORS, Known, known_functions
 
@@ -76,11 +76,7 @@ class Expressions(ThreadCalls):
                 )
             case _:
                 found = self.operation(node, "t")
-                return (
-                    found
-                    if isinstance(found, str | View | Elementwise | Object | list | Unclear)
-                    else self.put(found, "float64")
-                )
+                return found if isinstance(found, str | Array | Object | list | Unclear) else self.put(found, "float64")
 
     def constant(self, name: str, found: Any) -> Value:
         """A global object as a value."""
@@ -146,7 +142,7 @@ class Expressions(ThreadCalls):
         """A function of numbers, applied to numbers or to each element of arrays."""
         if f"{{{len(operands) - 1}}}" not in known.text or f"{{{len(operands)}}}" in known.text:
             return self.refuse(node, f"calls a function with {len(operands)} arguments, which has no derivative here.")
-        if any(isinstance(one, View | Elementwise) for one in operands):
+        if any(isinstance(one, Array) for one in operands):
             return self.elementwise(node, known, operands)
         if any(isinstance(one, list) for one in operands):
             sides = [one for one in operands if isinstance(one, list)]

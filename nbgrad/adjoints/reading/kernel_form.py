@@ -132,6 +132,8 @@ class FormWriter:
     form: ScalarForm
     frame: Frame
     out: list[Statement]
+    frozen: set[str]
+    """Arrays that stand for several ones of the kernel, so that nothing may be written to them."""
 
     def fresh(self, base: str, dtype: str) -> str:
         """A new name of a number."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,6 +67,8 @@ class PlainFunction:
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                     self._locals.add(node.id)
         self.body = self.block(structured)
+        self.set_once = {name for name, times in Counter(_assigned(self.body)).items() if times == 1}
+        """The variables to which one statement gives a value."""
 
     def refuse(self, node: ast.AST, what: str) -> Any:
         """Raise the error that names the place of a piece of the text."""
@@ -403,6 +406,11 @@ def _folded(expression: ast.BinOp) -> ast.expr:
     if function is None or len(pair) < 2 or not all(type(one) is int for one in pair) or pair[1] == 0:
         return expression
     return ast.Constant(function(*pair))
+
+
+def _assigned(body: Statements) -> list[str]:
+    """The variables that statements give values, as often as they do."""
+    return [n.id for one in body for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
 def _is_sequence(call: ast.Call) -> bool:

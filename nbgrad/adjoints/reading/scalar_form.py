@@ -22,29 +22,24 @@ from ...extend.scalar_code import python_function, scalar_code
 from ..kernel_statements import (
     RESERVED,
     Atom,
-    Block,
-    Break,
     Expression,
     Extent,
     For,
-    If,
     Load,
     Op,
     Set,
     Statement,
-    While,
     copied,
     is_name,
 )
-from .array_values import Elementwise, Object, Unclear, Value, View
+from .array_values import Array, Elementwise, Object, Stored, Unclear, Value, View
 from .jumps import RESULT
-from .kernel_expressions import Expressions
 from .kernel_form import DeadBranch, Frame, ScalarForm, dtype_name, literal_dtype, numba_type
 from .numba_types import inferred_types
 from .plain_form import PlainFunction, UnsupportedKernelError
+from .rebound_arrays import ReboundArrays
 
 _MISSING = object()
-_OTHER = "`{}` stands for another array from turn to turn of a loop"
 
 
 def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
@@ -85,6 +80,7 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
         elif isinstance(value, bool | int | float | np.generic):
             form.parameters.append(name)
             form.dtypes[name] = dtype_name(numba.typeof(value))
+            form.lengths[name] = name
             values.append(name)
             kinds.append(numba.typeof(value))
         else:
@@ -117,13 +113,15 @@ def _is_parallel(function: Any) -> bool:
     return asked.get("prange", True) if isinstance(asked, dict) else bool(asked)
 
 
-class _Reader(Expressions):
+class _Reader(ReboundArrays):
     """Takes functions apart."""
 
     def __init__(self, form: ScalarForm) -> None:
         self.form = form
         self.out: list[Statement] = []
         self.stack: list[FunctionType] = []
+        self.exits = []
+        self.frozen = set()
         self.frame: Frame
 
     # ----- Names -----
@@ -131,7 +129,7 @@ class _Reader(Expressions):
     def result(self, value: Value) -> Value:
         """A value that the kernel returns: a number, or a whole array."""
         whole = isinstance(value, View) and value.whole
-        return self.materialized(value, "result") if isinstance(value, View | Elementwise) and not whole else value
+        return self.materialized(value, "result") if isinstance(value, Array) and not whole else value
 
     def parameter(self, name: str, kind: Any) -> View:
         """The view of a whole array that is an argument."""
@@ -234,13 +232,6 @@ class _Reader(Expressions):
         for statement in body:
             self.statement(statement)
 
-    def inner(self, body: Sequence[ast.stmt]) -> Block:
-        """The statements of a block inside another one."""
-        before, self.out = self.out, []
-        self.block(body)
-        found, self.out = tuple(self.out), before
-        return found
-
     def statement(self, statement: ast.stmt) -> None:
         """Take one statement apart."""
         match statement:
@@ -258,7 +249,7 @@ class _Reader(Expressions):
                 self.store(target, self.value(value), type(op).__name__)
             case ast.AugAssign(ast.Name(name) as target, op, value):
                 held = self.value(ast.copy_location(ast.Name(name, ast.Load()), target))
-                if isinstance(held, View):
+                if isinstance(held, Stored):
                     self.store_into(target, held, self.value(value), type(op).__name__)
                 else:
                     whole = ast.copy_location(ast.BinOp(ast.Name(name, ast.Load()), op, value), statement)
@@ -268,9 +259,9 @@ class _Reader(Expressions):
             case ast.For():
                 self.loop(statement)
             case ast.While(_, body):
-                self.out.append(While(self.turns(body, lambda: self.inner(body))))
+                self.while_loop(body)
             case ast.Break():
-                self.out.append(Break())
+                self.leave()
             case _:
                 self.refuse(statement, "has a statement that has no derivative.")
 
@@ -287,7 +278,7 @@ class _Reader(Expressions):
             frame.env[name] = self.set_variable(name, value, frame.types.get(name), node)
         elif isinstance(value, list):
             frame.env[name] = self.tuple_of(name, value, frame.types.get(name), node)
-        elif isinstance(value, Elementwise) and name not in frame.plain.temporaries:
+        elif isinstance(value, Elementwise) and (name not in frame.plain.temporaries or name.startswith("choice_")):
             frame.env[name] = self.materialized(value, frame.prefix + name)
         else:
             frame.env[name] = value
@@ -303,6 +294,10 @@ class _Reader(Expressions):
         if name not in numbers:
             numbers[name] = self.fresh(self.frame.prefix + name.replace(".", "_"), dtype)
         self.out.append(Set(numbers[name], value))
+        lengths = self.form.lengths
+        if isinstance(value, Op) and value.args[:1] and value.args[0] in lengths and value.text == "{0}":
+            if name.split(".")[0] in self.frame.plain.set_once:
+                lengths[numbers[name]] = lengths[value.args[0]]
         return numbers[name]
 
     def tuple_of(self, name: str, parts: Sequence[Value], kind: Any, node: ast.AST) -> list[Value]:
@@ -324,60 +319,6 @@ class _Reader(Expressions):
                 found.append(part)
         return found
 
-    def branch(self, test: ast.expr, then: list[ast.stmt], orelse: list[ast.stmt]) -> None:
-        """Take an `if` apart."""
-        decided = self.value(test)
-        if isinstance(decided, Object) or decided in ("True", "False", "0", "1"):
-            truth = bool(decided.value) if isinstance(decided, Object) else decided in ("True", "1")
-            self.block(then if truth else orelse)
-            return
-        if not isinstance(decided, str):
-            decided = str(self.refuse(test, "asks for the truth of something that is no number."))
-        env = self.frame.env
-        sides: list[tuple[Block, dict[str, Value]]] = []
-        for body in (then, orelse):
-            self.frame.env, before = dict(env), self.out
-            try:
-                sides.append((self.inner(body), self.frame.env))
-            except DeadBranch:
-                self.out = before
-        if len(sides) < 2:
-            # Numba has seen that one side is never taken.
-            if not sides:
-                raise DeadBranch
-            self.out += sides[0][0]
-            self.frame.env = sides[0][1]
-            return
-        (first, one), (second, two) = sides
-        self.frame.env = {
-            name: _joined(name, one.get(name, two.get(name)), two.get(name, one.get(name))) for name in {**one, **two}
-        }
-        self.out.append(If(decided, first, second))
-
-    def turns(self, body: Sequence[ast.stmt], taken: Callable[[], Block]) -> Block:
-        """The block of a loop that `taken` gives.
-
-        A variable that holds an array must hold the same one at the start of each turn. Whether it does, is seen at
-        the end of the first turn; if not, its value is not known at the start, nor after the loop.
-        """
-        frame, form = self.frame, self.form
-        env, numbers = dict(frame.env), dict(frame.numbers)
-        known = dict(form.dtypes), dict(form.ranks), dict(form.objects), form.count
-        rebound = {name for one in body for name in _rebound(one) if _holds_array(env.get(name))}
-        found = taken()
-        changed = [name for name in sorted(rebound) if frame.env.get(name) != env[name]]
-        if changed:
-            frame.env, frame.numbers = env, numbers
-            form.dtypes, form.ranks, form.objects, form.count = known
-            for name in changed:
-                frame.env[name] = Unclear(_OTHER.format(name))
-            found = taken()
-        for one in body:
-            for name in _rebound(one):
-                if _holds_array(frame.env.get(name)) and (name in changed or name not in env):
-                    frame.env[name] = Unclear(_OTHER.format(name))
-        return found
-
     def loop(self, statement: ast.For) -> None:
         """Take a `for` loop apart."""
         over, target, body = statement.iter, statement.target, statement.body
@@ -386,12 +327,11 @@ class _Reader(Expressions):
         count, item = self.sequence(over)
         made: list[str] = []
 
-        def taken() -> Block:
+        def taken(given: Atom | None) -> None:
             name = target.id if isinstance(target, ast.Name) else "item"
-            turn = self.fresh(f"{self.frame.prefix}{name}_turn", "int64")
-            before, self.out = self.out, []
+            turn = given or self.fresh(f"{self.frame.prefix}{name}_turn", "int64")
             value = item(turn)
-            if isinstance(target, ast.Name) and value == turn and not self.is_assigned(body, name):
+            if given is None and isinstance(target, ast.Name) and value == turn and not self.is_assigned(body, name):
                 self.form.dtypes.pop(turn)
                 numbers = self.frame.numbers
                 if name not in numbers:
@@ -400,12 +340,14 @@ class _Reader(Expressions):
             else:
                 self.assign_item(target, value)
             self.block(body)
-            found, self.out = tuple(self.out), before
             made[:] = [turn]
-            return found
 
-        found = self.turns([ast.Assign([target], over), *body], taken)
-        self.out.append(For(made[0], count, found, parallel))
+        self.looped(
+            [ast.Assign([target], over), *body],
+            count,
+            taken,
+            lambda block, count: For(made[0], str(count), block, parallel),
+        )
 
     def is_assigned(self, body: Sequence[ast.stmt], name: str) -> bool:
         """Whether statements give a variable another value."""
@@ -445,17 +387,13 @@ class _Reader(Expressions):
             value = self.result_of(over)
         else:
             value = self.value(over)
-        if isinstance(value, View | Elementwise) and value.ndim:
+        if isinstance(value, Array) and value.ndim:
             return value.extents[0], lambda turn: self.element_of(value, [turn])
         return self.refuse(over, "loops over something that is neither a range nor an array.")
 
     def settled(self, value: Any) -> Value:
         """A value, with a name for an operation."""
-        return (
-            value
-            if isinstance(value, str | View | Elementwise | Object | list)
-            else self.put(value, self.load_dtype(value))
-        )
+        return value if isinstance(value, str | Array | Object | list) else self.put(value, self.load_dtype(value))
 
     def load_dtype(self, value: Expression) -> str:
         """The dtype of an element."""
@@ -490,29 +428,5 @@ class _Reader(Expressions):
         return count, lambda turn: Op("", (start, turn, step), "{0} + {1} * {2}")
 
 
-def _rebound(statement: ast.stmt) -> set[str]:
-    """The variables to which a statement gives another value; `x += y` leaves an array the same."""
-    found = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _is_store(n)}
-    augmented = [n.target for n in ast.walk(statement) if isinstance(n, ast.AugAssign)]
-    plain = [n.target for n in ast.walk(statement) if isinstance(n, ast.For)]
-    plain += [target for n in ast.walk(statement) if isinstance(n, ast.Assign) for target in n.targets]
-    kept = {n.id for target in plain for n in ast.walk(target) if isinstance(n, ast.Name)}
-    return found - {one.id for one in augmented if isinstance(one, ast.Name) and one.id not in kept}
-
-
-def _holds_array(value: Value | None) -> bool:
-    """Whether a variable's value is an array, or has one in it."""
-    return isinstance(value, View | Elementwise) or (isinstance(value, list) and any(map(_holds_array, value)))
-
-
 def _is_store(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
-
-
-def _joined(name: str, one: Value | None, other: Value | None) -> Value:
-    """The value of a variable after two branches."""
-    if one == other and one is not None:
-        return one
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return [_joined(name, a, b) for a, b in zip(one, other, strict=True)]
-    return Unclear(f"`{name}` is not the same in both branches of an `if`")
