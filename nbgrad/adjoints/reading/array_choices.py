@@ -74,6 +74,9 @@ class Choices(FormWriter):
             first.append(Set(found, copied(one)))
             second.append(Set(found, copied(other)))
             return found
+        for value in (one, other):
+            if isinstance(value, Unclear):
+                return value
         return Unclear(f"`{name}` is not the same in both branches of an `if`")
 
     def joined_length(self, one: Atom, other: Atom, first: list[Statement], second: list[Statement]) -> Atom:

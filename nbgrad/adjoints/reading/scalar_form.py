@@ -294,10 +294,9 @@ class _Reader(ReboundArrays):
         if name not in numbers:
             numbers[name] = self.fresh(self.frame.prefix + name.replace(".", "_"), dtype)
         self.out.append(Set(numbers[name], value))
-        lengths = self.form.lengths
-        if isinstance(value, Op) and value.args[:1] and value.args[0] in lengths and value.text == "{0}":
-            if name.split(".")[0] in self.frame.plain.set_once:
-                lengths[numbers[name]] = lengths[value.args[0]]
+        lengths, set_once = self.form.lengths, name.split(".")[0] in self.frame.plain.set_once
+        if set_once and isinstance(value, Op) and value.text == "{0}" and value.args[0] in lengths:
+            lengths[numbers[name]] = lengths[value.args[0]]
         return numbers[name]
 
     def tuple_of(self, name: str, parts: Sequence[Value], kind: Any, node: ast.AST) -> list[Value]:
