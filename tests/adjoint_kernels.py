@@ -642,3 +642,74 @@ def row_of_the_largest(a):
             best = a[i]
             break
     return best[0] * best[1]
+
+
+# ----- Functions of arrays, masks, lists -----
+
+
+@row(values(6), 0.3)
+@njit
+def lists_of_a_loop(x, scale):
+    half = len(x) / 2
+    weights = np.array([1.0 / (1.0 + np.exp(-scale * (i - half))) for i in range(len(x))])
+    large = [a * b for a, b in zip(x, weights) if a > 0.9]  # noqa: B905 - Numba's zip has no strict
+    ends = [a**2 for a in (x[0], x[-1])]
+    return weights, sum(large) * len(large) + max(ends) * ends[0]
+
+
+@row(values(7) * np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0]), values(7), np.array([3, 0, -1]))
+@njit
+def masks_and_positions(x, y, places):
+    taken = x[x > 0.0]
+    y[y > 1.0] = 0.5 * x[y > 1.0]
+    y[places] = y[places] * taken[0]
+    x[x < 0.0] *= x[1]
+    return np.sum(taken**2) + np.mean(x[places] * y[:3]) + len(taken)
+
+
+@row(values(5))
+@njit
+def in_order(x):
+    return np.sort(x) * x, np.median(x) * np.ptp(x)
+
+
+@row(values(3), values(2, 3))
+@njit
+def joined_arrays(x, a):
+    b = np.concatenate((np.deg2rad(x), a[0]))
+    c = np.append(np.roll(x, 2), np.rad2deg(x[0]))
+    d = np.vstack((a[0], a[1] * x)) * np.hstack((x[:1], x[1:]))
+    if np.array_equal(x, x[::-1]):
+        return b * 2.0, 0.0
+    return b, c[0] * c[3] * np.sum(d)
+
+
+@row(values(3), values(2, 3))
+@njit
+def along_axes(x, a):
+    f = np.array([x[0], 2.0 * x[1]], dtype=np.float64).astype(np.float64)
+    g = np.diag(np.diag(a[:, :2]))
+    last = np.sum(a, axis=0)[1] + np.sum(a, 1)[0] + np.sum(np.convolve(x, f) ** 2)
+    return last * type(last)(2) * g[1, 1] * np.flip(x)[0]
+
+
+@row(values(4))
+@njit
+def without_nan(given):
+    x = given.copy()
+    x[1] = np.nan
+    rest = np.array([1.0, 2.0, 1.5])
+    y = x[~np.isnan(x)]
+    total = np.nansum(x) * np.nanmean(x) + np.nanvar(x) * np.nanstd(x) + np.nanmax(x) * np.nanmin(x) + np.nanprod(x)
+    return total + np.sum(y * rest)
+
+
+@row(1.3, 0.4, values(4))
+@njit
+def dtype_of_a_number(a, b, x):
+    dtype = np.asarray(a + b).dtype
+    state = np.zeros(len(x) + 1, dtype=dtype)
+    state[0] = a.real
+    for i in range(len(x)):
+        state[i + 1] = state[i] * b + x[i] + a.imag
+    return state[:-1], -state[1:]

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..kernel_statements import Atom, Block, Expression, If, Load, Op, Set, Store, copied
-from .array_parts import ArrayParts
+from .array_gathers import ArrayGathers
 from .array_values import Array, Elementwise, Object, Stored, Value, View
 from .known_functions import Known, known_functions
 
@@ -52,7 +52,10 @@ _INTEGERS = {
 """Functions of arrays whose results are integers."""
 
 
-class ArrayFunctions(ArrayParts):
+_JOINED = (np.concatenate, np.append, np.hstack, np.vstack)
+
+
+class ArrayFunctions(ArrayGathers):
     """The part of a reader that knows functions of arrays."""
 
     @abstractmethod
@@ -68,7 +71,7 @@ class ArrayFunctions(ArrayParts):
         if function in _MAKERS:
             return self.maker(call, function, name)
         if function in _REDUCTIONS:
-            return self.reduced(call, self.value(call.args[0]), _REDUCTIONS[function])
+            return self.reduction(call, self.value(call.args[0]), _REDUCTIONS[function], call.args[1:])
         if function in _INTEGERS:
             return self.opaque(call, _INTEGERS[function])
         if function in (np.dot, np.vdot):
@@ -88,6 +91,8 @@ class ArrayFunctions(ArrayParts):
             return self.attribute(call, self.value(call.args[0]), function.__name__)
         if function in (np.reshape, np.ravel, np.transpose):
             return self.method(call, self.value(call.args[0]), function.__name__, name, call.args[1:])
+        if function in _JOINED:
+            return self.joined_arrays(call, function, name)
         from .array_kernels import ARRAY_KERNELS
 
         if call.keywords or not any(function is one for one, _ in ARRAY_KERNELS):
@@ -99,16 +104,45 @@ class ArrayFunctions(ArrayParts):
     def copy(self, call: ast.Call, function: Any, name: str) -> Value:
         """np.array and its like, of which some give the array itself."""
         value = self.value(call.args[0])
-        if call.keywords or len(call.args) > 1:
-            return self.refuse(call, f"calls {function.__name__}() with a dtype. Write to an array of that dtype.")
+        given = [*call.args[1:], *[one.value for one in call.keywords if one.arg == "dtype"]]
+        if len(given) > 1 or any(one.arg != "dtype" for one in call.keywords):
+            return self.refuse(call, f"calls {function.__name__}() with options other than dtype.")
+        dtype = self.dtype(call, self.value(given[0])) if given else ""
         if isinstance(value, list):
-            return self.gathered(call, value)
+            made = self.gathered(call, value)
+            return self.materialized(self.cast(made, dtype), name) if dtype not in ("", made.dtype) else made
+        if isinstance(value, str) and not dtype:
+            return value
         if not isinstance(value, Array):
             return self.refuse(call, f"calls {function.__name__}() with something that is no array.")
+        if dtype not in ("", value.dtype):
+            return self.materialized(self.cast(value, dtype), self.frame.prefix + name)
         is_same = function is np.asarray or (
             function is np.ascontiguousarray and getattr(self.kind(call.args[0]), "layout", "") == "C"
         )
         return value if is_same and isinstance(value, Stored) else self.materialized(value, self.frame.prefix + name)
+
+    def joined_arrays(self, call: ast.Call, function: Any, name: str) -> Value:
+        """np.concatenate and its like."""
+        parts = self.value(call.args[0]) if function is not np.append else [self.value(one) for one in call.args]
+        options = dict(zip(("axis", "out"), call.args[1:], strict=False))
+        options |= {str(one.arg): one.value for one in call.keywords}
+        axis = str(self.value(options["axis"])) if options and function is not np.append else "0"
+        if not isinstance(parts, list) or options.keys() - {"axis"} or not axis.lstrip("-").isdigit():
+            return self.refuse(call, f"calls {function.__name__}() otherwise than with a tuple of arrays and an axis.")
+        if function is np.append:
+            parts = [self.gathered(call, [one]) if isinstance(one, str) else one for one in parts]
+            if any(isinstance(one, Array) and one.ndim != 1 for one in parts):
+                return self.refuse(call, "appends to an array of several axes. Use np.concatenate.")
+        if function is np.hstack:
+            axis = "1" if isinstance(parts[0], Array) and parts[0].ndim > 1 else "0"
+        if function is np.vstack:
+            parts = [self.as_row(one) if isinstance(one, Array) and one.ndim == 1 else one for one in parts]
+        return self.concatenated(call, parts, int(axis), self.frame.prefix + name)
+
+    def as_row(self, value: Array) -> View:
+        """A vector as a matrix of one row."""
+        return cast("View", self.part(self.materialized(value, "row"), [None]))
 
     def named(self, value: Any) -> Value:
         """A value with a name for an operation on numbers."""
@@ -129,8 +163,7 @@ class ArrayFunctions(ArrayParts):
             shape = [str(one) for one in first] if isinstance(first, list) else [str(first)]
             dtype = "float64"
         if "dtype" in given:
-            found = self.value(given["dtype"])
-            dtype = self.dtype(call, found.value if isinstance(found, Object) else found)
+            dtype = self.dtype(call, self.value(given["dtype"]))
         fill = _MAKERS[function]
         if fill == "?":
             fill = self.number(given["fill"])
@@ -144,6 +177,7 @@ class ArrayFunctions(ArrayParts):
 
     def dtype(self, node: ast.AST, found: Any) -> str:
         """The name of a dtype that a kernel gives."""
+        found = found.value if isinstance(found, Object) else found
         try:
             dtype = np.dtype(found if isinstance(found, str | type | np.dtype) else str(found))
         except TypeError:
@@ -154,10 +188,29 @@ class ArrayFunctions(ArrayParts):
             )
         return str(dtype)
 
+    def reduction(self, call: ast.Call, value: Value, kind: str, given: Sequence[ast.expr]) -> Value | Expression:
+        """A reduction of all elements, or sums along an axis."""
+        options = dict(zip(("axis", "dtype"), given, strict=False)) | {str(one.arg): one.value for one in call.keywords}
+        if not options:
+            return self.reduced(call, value, kind)
+        axis = self.value(options["axis"]) if options.keys() == {"axis"} else ""
+        if kind != "sum" or not isinstance(value, Array) or not str(axis).lstrip("-").isdigit():
+            return self.refuse(call, f"takes the {kind} along an axis, or with options. Write the loop.")
+        if value.ndim == 1:
+            return self.reduced(call, value, kind)
+        from .array_kernels import ARRAY_KERNELS
+
+        if (np.sum, (value.ndim, 0)) not in ARRAY_KERNELS:
+            return self.refuse(call, f"takes the sum of an array of {value.ndim} axes along one. Write the loop.")
+        array = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
+        k = ast.Constant(int(str(axis)) % value.ndim)
+        along = ast.copy_location(ast.Call(call.func, [array, k], []), call)
+        found = self.called(along, ARRAY_KERNELS[np.sum, (value.ndim, 0)])
+        assert found is not None
+        return found
+
     def reduced(self, call: ast.AST | None, value: Value, kind: str) -> Value | Expression:
         """The sum, or another reduction, of all elements."""
-        if isinstance(call, ast.Call) and (len(call.args) > 1 or call.keywords):
-            return self.refuse(call, f"takes the {kind} along an axis. Write the loop.")
         if not isinstance(value, Array):
             return self.refuse(call, f"takes the {kind} of something that is no array.")
         first = {"sum": "0.0", "mean": "0.0", "prod": "1.0", "max": "-math.inf", "min": "math.inf"}[kind]
@@ -292,10 +345,13 @@ class ArrayFunctions(ArrayParts):
     ) -> Any:
         """A method of an array, with the arguments of the call or others."""
         given = call.args if given is None else given
-        if isinstance(owner, Array) and not call.keywords:
-            reductions = {"sum", "mean", "prod", "max", "min"}
-            if method in reductions and not given:
-                return self.reduced(None, owner, method)
+        reductions = {"sum", "mean", "prod", "max", "min"}
+        if isinstance(owner, Array) and (not call.keywords or method in reductions):
+            if method in reductions:
+                return self.reduction(call, owner, method, given)
+            if method == "astype":
+                found = self.cast(owner, self.dtype(call, self.value(given[0])))
+                return self.materialized(found, self.frame.prefix + name)
             if method in ("reshape", "ravel", "flatten"):
                 return self.in_another_shape(call, owner, method, name, given)
             if method == "copy":

@@ -7,6 +7,7 @@ by array_functions.py, whose class stands upon this one.
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -30,12 +31,27 @@ from ..kernel_statements import (
 )
 from .array_choices import Choices
 from .array_values import Along, Array, Either, Elementwise, Object, Stored, Value, View, arrays_of, load
-from .kernel_form import DeadBranch, unlike_derivatives
+from .kernel_form import DeadBranch, literal_dtype, unlike_derivatives
 from .known_functions import OPERATORS, Known
+
+_QUESTIONS = ("np.is", "math.is", "np.signbit", "np.logical", "not ")
+_OF_TRUTHS = ("not {0}", "{0} & {1}", "{0} | {1}", "{0} ^ {1}")
+
+
+_QUESTIONS = ("np.is", "math.is", "np.signbit", "np.logical", "not ")
+_OF_TRUTHS = ("not {0}", "{0} & {1}", "{0} | {1}", "{0} ^ {1}")
 
 
 class ArrayParts(Choices):
     """The part of a reader that knows parts of arrays, expressions of arrays, and writing."""
+
+    @abstractmethod
+    def picked(self, node: ast.AST, base: Stored, index: Array) -> Value:
+        """The elements of an array by a mask or an index array."""
+
+    @abstractmethod
+    def store_picked(self, node: ast.AST, base: Stored, index: Array, value: Value, op: str) -> None:
+        """Write to the elements of an array by a mask or an index array."""
 
     # ----- Parts -----
 
@@ -184,8 +200,10 @@ class ArrayParts(Choices):
                 found.append(value)
             elif isinstance(value, list):
                 found += value
+            elif isinstance(value, Array) and len(given) == 1:
+                return [value]
             else:
-                self.refuse(node, "takes elements by an array of indices or truth values. Write the loop.")
+                self.refuse(node, "takes elements by an array of indices or truth values among others. Write the loop.")
         return found
 
     def _bound(self, node: ast.expr) -> Atom:
@@ -204,7 +222,10 @@ class ArrayParts(Choices):
             base = self.materialized(base, "part")
         if not isinstance(base, Stored):
             return self.refuse(node, "takes a part of something that is no array.")
-        return self.part(base, self.parts_of(node, base.ndim), node)
+        parts = self.parts_of(node, base.ndim)
+        if parts and isinstance(parts[0], Array):
+            return self.picked(node, base, parts[0])
+        return self.part(base, parts, node)
 
     def attribute(self, node: ast.AST, value: Value, name: str) -> Value | Expression:
         """An attribute of an array."""
@@ -221,6 +242,14 @@ class ArrayParts(Choices):
                 return Object(np.dtype(value.dtype))
             if name == "real":
                 return value
+        if isinstance(value, str):
+            found = {"real": value, "imag": "0.0", "ndim": "0", "size": "1"}
+            if name in found:
+                return found[name]
+            if name == "shape":
+                return []
+            if name == "dtype":
+                return Object(np.dtype(self.form.dtypes.get(value) or literal_dtype(value)))
         return self.refuse(node, f"reads the attribute `{name}`, of which no derivative is known here.")
 
     def transposed(self, value: Array) -> Stored:
@@ -263,7 +292,9 @@ class ArrayParts(Choices):
         wide = "float32" if "float32" in dtypes and "float64" not in [one.dtype for one in arrays] else "float64"
         floats = known.text == "{0} / {1}" or "math." in known.text or any(d.startswith("float") for d in dtypes)
         compares = any(f" {sign} " in known.text for sign in ("<", ">", "<=", ">=", "==", "!="))
-        dtype = "bool" if compares else wide if floats else "int64"
+        asks = compares or known.text.startswith(_QUESTIONS)
+        of_truths = known.text in _OF_TRUTHS and all(d == "bool" for d in dtypes)
+        dtype = "bool" if asks or of_truths else wide if floats else "int64"
 
         def element(at: Sequence[Atom]) -> Expression:
             return Op(known.primitive, tuple([self.item(one, at, extents, dtype) for one in operands]), known.text)
@@ -340,8 +371,7 @@ class ArrayParts(Choices):
         )
         for one, extent in zip(shape, extents, strict=True):
             # A variable may change; the length of another array does not.
-            if one in self.form.lengths:
-                self.form.lengths[extent] = self.form.lengths[one]
+            self.form.lengths[extent] = self.form.lengths.get(one, extent)
         if fill and dtype.startswith(("int", "uint", "bool")):
             fill = {"0.0": "0", "1.0": "1"}.get(fill, fill)
         self.out.append(New(array, extents, dtype, fill))
@@ -355,9 +385,13 @@ class ArrayParts(Choices):
         if not isinstance(base, Stored):
             self.refuse(target, "writes to something that is no array.")
             return
-        self.store_at(target, base, self.parts_of(target, base.ndim), value, op)
+        parts = self.parts_of(target, base.ndim)
+        if parts and isinstance(parts[0], Array):
+            self.store_picked(target, base, parts[0], value, op)
+            return
+        self.store_at(target, base, parts, value, op)
 
-    def store_at(self, target: ast.Subscript, base: Stored, parts: Sequence[Any], value: Value, op: str) -> None:
+    def store_at(self, target: ast.AST, base: Stored, parts: Sequence[Any], value: Value, op: str) -> None:
         """Write to a part of an array."""
         if isinstance(base, Either):
             self.each_side(base, lambda side: self.store_at(target, side, parts, value, op))

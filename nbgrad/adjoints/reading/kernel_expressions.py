@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -112,7 +112,10 @@ class Expressions(ThreadCalls):
             case ast.BinOp(left, op, right):
                 return self.applied(node, OPERATORS[type(op).__name__], [self.value(left), self.value(right)])
             case ast.UnaryOp(op, operand):
-                return self.applied(node, OPERATORS[type(op).__name__], [self.value(operand)])
+                value = self.value(operand)
+                dtype = value.dtype if isinstance(value, Array) else self.form.dtypes.get(str(value))
+                kind = "Not" if isinstance(op, ast.Invert) and dtype == "bool" else type(op).__name__
+                return self.applied(node, OPERATORS[kind], [value])
             case ast.Compare(left, [op], [right]):
                 pair = [self.value(left), self.value(right)]
                 if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and any(isinstance(x, Object) for x in pair):
@@ -158,6 +161,14 @@ class Expressions(ThreadCalls):
         if isinstance(call.func, ast.Attribute):
             return self.method(call, self.value(call.func.value), call.func.attr, name)
         function = self.object(call.func)
+        held = self.frame.env.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        if isinstance(held, Object):
+            function = cast("Any", held.value)
+        if function is type and len(call.args) == 1:
+            operand = self.value(call.args[0])
+            if isinstance(operand, str):
+                return Object(np.dtype(self.form.dtypes.get(operand) or literal_dtype(operand)).type)
+            return self.refuse(call, "asks for the type of something that is no number. Use its dtype.")
         if isinstance(function, CudaName):
             return self.thread_call(call, function.name, name)
         known = self.known(function)

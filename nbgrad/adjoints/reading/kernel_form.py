@@ -82,10 +82,12 @@ class ScalarForm:
 
 
 def dtype_name(kind: Any) -> str:
-    """The dtype of a number of one of Numba's types; empty if it is no number that has one here."""
+    """The dtype of a number, or an array of no axes, of one of Numba's types; empty if it has none here."""
     from numba.core import types
 
     kind = types.unliteral(kind)
+    if isinstance(kind, types.Array) and kind.ndim == 0:
+        kind = kind.dtype
     if isinstance(kind, types.Boolean):
         return "bool"
     return str(kind) if isinstance(kind, types.Integer | types.Float) else ""
@@ -107,6 +109,8 @@ class Frame:
         self.env: dict[str, Value] = {}
         self.numbers: dict[str, str] = {}
         """The number that stands for each variable, or part of one, that holds numbers."""
+        self.lists: dict[str, tuple[View, Atom]] = {}
+        """The arrays of lists that a loop makes, and the position of the next element."""
 
 
 def numba_type(dtype: str) -> Any:

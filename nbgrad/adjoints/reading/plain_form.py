@@ -10,6 +10,7 @@ Global numbers become literals. Other global objects get names of their own: `Pl
 from __future__ import annotations
 
 import ast
+import copy
 import math
 import operator
 from collections import Counter
@@ -53,6 +54,8 @@ class PlainFunction:
         self.objects: dict[str, Any] = {}
         self.temporaries: set[str] = set()
         """The names that are no variables of the function."""
+        self.comprehensions: dict[int, tuple[str, bool, ast.expr]] = {}
+        """Lists that loops, by their identity, append to, whether not each turn does, and the atom that is appended."""
         self._names: dict[int, str] = {}
         self._used = {node.id for node in ast.walk(code.definition) if isinstance(node, ast.Name)}
         self._count = 0
@@ -227,7 +230,7 @@ class PlainFunction:
         if isinstance(call.func, ast.Attribute) and self.object_of(call.func) is MISSING:
             function: ast.expr = ast.Attribute(self.atom(call.func.value, out), call.func.attr, ast.Load())
         else:
-            function = self.reference(call.func)
+            function = self.atom(call.func, out) if isinstance(call.func, ast.Call) else self.reference(call.func)
         if any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords):
             self.refuse(call, "calls a function with `*` or `**`. Write the arguments out.")
         arguments: list[ast.expr] = [self.argument(one, out) for one in call.args]
@@ -287,12 +290,48 @@ class PlainFunction:
                 return ast.Tuple([self.atom(one, out) for one in elements], ast.Load())
             case ast.List(elements):
                 return ast.List([self.atom(one, out) for one in elements], ast.Load())
+            case ast.ListComp(element, [ast.comprehension(target, sequence, tests)]):
+                return self.comprehension(expression, element, target, sequence, tests, out)
             case ast.NamedExpr(target, value):
                 self.assign(target, self.value(value, out), out)
                 return ast.Name(target.id, ast.Load())
             case _:
                 kind = type(expression).__name__
                 return self.refuse(expression, f"has an expression, {kind}, that has no derivative. Write a loop.")
+
+    def comprehension(
+        self,
+        node: ast.expr,
+        element: ast.expr,
+        target: ast.expr,
+        sequence: ast.expr,
+        tests: list[ast.expr],
+        out: Statements,
+    ) -> ast.expr:
+        """A list of one element for each item of a sequence: a loop that appends to it."""
+        own = {one.id: self.fresh(one.id) for one in ast.walk(target) if isinstance(one, ast.Name)}
+        target, element, *tests = [_with_names(one, own) for one in (target, element, *tests)]
+        if isinstance(sequence, ast.Tuple | ast.List) and not tests:
+            found: list[ast.expr] = []
+            for one in sequence.elts:
+                self.assign(target, self.value(one, out), out)
+                found.append(self.copied(self.atom(element, out), out))
+            return ast.List(found, ast.Load())
+        name = self.fresh("list")
+        add: ast.stmt = ast.Expr(
+            ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load()), [element], [])
+        )
+        for test in reversed(tests):
+            add = ast.If(test, [add], [])
+        loop = ast.For(target, sequence, [add], [])
+        for one in ast.walk(loop):
+            ast.copy_location(one, node)
+        out.append(ast.Assign([ast.Name(name, ast.Store())], ast.List([], ast.Load())))
+        self.loop(loop, target, sequence, loop.body, out)
+        calls = [one for one in ast.walk(out[-1]) if isinstance(one, ast.Call)]
+        appended = next(one.args[0] for one in calls if ast.unparse(one.func) == f"{name}.append")
+        self.comprehensions[id(out[-1])] = (name, bool(tests), appended)
+        return ast.Name(name, ast.Load())
 
     def either(self, op: ast.boolop, values: list[ast.expr], out: Statements) -> ast.expr:
         """`and` or `or`: the later operands are computed only where they are asked for."""
@@ -406,6 +445,15 @@ def _folded(expression: ast.BinOp) -> ast.expr:
     if function is None or len(pair) < 2 or not all(type(one) is int for one in pair) or pair[1] == 0:
         return expression
     return ast.Constant(function(*pair))
+
+
+def _with_names(expression: ast.expr, names: dict[str, str]) -> ast.expr:
+    """An expression with other names."""
+    found = copy.deepcopy(expression)
+    for one in ast.walk(found):
+        if isinstance(one, ast.Name):
+            one.id = names.get(one.id, one.id)
+    return found
 
 
 def _assigned(body: Statements) -> list[str]:

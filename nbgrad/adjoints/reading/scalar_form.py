@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -237,8 +238,15 @@ class _Reader(ReboundArrays):
         match statement:
             case ast.Pass():
                 pass
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), "append"), [element])) if name in self.frame.lists:
+                made, position = self.frame.lists[name]
+                self.store_element(made, [position], self.number(element))
+                if position in self.form.dtypes and position.startswith("length"):
+                    self.out.append(Set(position, Op("", (position,), "{0} + 1")))
             case ast.Expr(ast.Call() as call):
                 self.result_of(call)
+            case ast.Assign([ast.Name(name)], ast.List([])):
+                pass
             case ast.Assign([ast.Name(name)], value):
                 if name not in self.frame.types:
                     raise DeadBranch
@@ -325,6 +333,13 @@ class _Reader(ReboundArrays):
         parallel = self.frame.parallel and getattr(function, "__name__", "") == "prange"
         count, item = self.sequence(over)
         made: list[str] = []
+        listed, has_tests, element = self.frame.plain.comprehensions.get(id(statement), ("", False, target))
+        if listed:
+            dtype = dtype_name(self.kind(element))
+            if not dtype:
+                self.refuse(over, "makes a list of something else than numbers. Write to an array.")
+            room = self.local(self.frame.prefix + listed, [count], dtype, "")
+            self.frame.lists[listed] = (room, self.put(copied("0"), "int64", "length") if has_tests else "")
 
         def taken(given: Atom | None) -> None:
             name = target.id if isinstance(target, ast.Name) else "item"
@@ -338,6 +353,8 @@ class _Reader(ReboundArrays):
                 self.frame.env[name] = turn = numbers[name]
             else:
                 self.assign_item(target, value)
+            if listed and not has_tests:
+                self.frame.lists[listed] = (self.frame.lists[listed][0], turn)
             self.block(body)
             made[:] = [turn]
 
@@ -347,6 +364,10 @@ class _Reader(ReboundArrays):
             taken,
             lambda block, count: For(made[0], str(count), block, parallel),
         )
+        if listed:
+            room, length = self.frame.lists.pop(listed)
+            extents = (self.put(copied(length), "int64", "n"),) if has_tests else room.extents
+            self.frame.env[listed] = replace(room, extents=extents)
 
     def is_assigned(self, body: Sequence[ast.stmt], name: str) -> bool:
         """Whether statements give a variable another value."""
