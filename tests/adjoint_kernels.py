@@ -5,6 +5,7 @@ Each row is a kernel as Numba users have it. Values are between 0.5 and 1.5, so 
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -713,3 +714,35 @@ def dtype_of_a_number(a, b, x):
     for i in range(len(x)):
         state[i + 1] = state[i] * b + x[i] + a.imag
     return state[:-1], -state[1:]
+
+
+# ----- Complex numbers and tuples -----
+
+
+@row(values(4), values(4), 0.7)
+@njit
+def complex_locals(x, y, scale):
+    z = np.zeros(len(x), np.complex128)
+    total = 0.0
+    for i in range(len(x)):
+        z[i] = complex(x[i], y[i]) * np.exp(1j * scale) / (1.0 + 2j * x[i])
+        total += abs(z[i]) + (z[i] ** 2).real * (z[i] ** 1.5).imag
+    w = np.conj(z) * np.sqrt(z) + z.real
+    w *= 2.0 - 1j
+    w[1:] += z[:-1] - scale
+    part = w[0] if x[0] > y[0] else 2.0 * w[1]
+    return total + np.sum(w * z).real + np.angle(part) + np.vdot(z, w).imag + np.mean(np.abs(w))
+
+
+@row(values(3), 0.6)
+@njit
+def complex_functions(x, y):
+    z = complex(y, 0.3)
+    for k in range(len(x)):
+        if k == 1:
+            z = x[k] * 1.0
+        z = np.sin(z) * np.cosh(z) + np.log(z) - cmath.sqrt(x[k] - 2.0) / z
+        z = z.conjugate() * np.tan(z.real + 1j) - 3
+    u, v = z, (z * 1j) ** (0.5 + 1j)
+    u, v = v, u + 1 / v
+    return (u * v).real, np.array([u, v, 1.0]).imag

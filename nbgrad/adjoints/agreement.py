@@ -132,8 +132,7 @@ class Agreement:
         given = {name: _moved(value, step, along[name]) if name in wanted else value for name, value in point.items()}
         for name in spec.form.written:
             given[name] = np.array(given[name])
-        found = spec.function(*spec.arguments(given))
-        parts = found if isinstance(found, tuple) else (found,)
+        parts = spec.returned(spec.function(*spec.arguments(given)))
         return {o: given[o] if isinstance(o, str) else parts[o] for o in spec.float_outputs}
 
 

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ..kernel_statements import Atom, Extent, If, Load, Op, Set, Statement, copied
-from .array_values import Array, Either, Unclear, Value, View
+from .array_values import Array, Complex, Either, Unclear, Value, View
 from .kernel_form import FormWriter, literal_dtype
 
 
@@ -68,6 +68,16 @@ class Choices(FormWriter):
                     self.joined_length(a, b, first, second) for a, b in zip(one.extents, other.extents, strict=True)
                 ]
                 return Either(test, (one, other), tuple(extents))
+        elif isinstance(one, Complex) or isinstance(other, Complex):
+            sides = [Complex(x, "0.0") if isinstance(x, str) else x for x in (one, other)]
+            if isinstance(sides[0], Complex) and isinstance(sides[1], Complex):
+                real, imag = [
+                    self.joined(name, test, a, b, first, second)
+                    for a, b in ((sides[0].real, sides[1].real), (sides[0].imag, sides[1].imag))
+                ]
+                assert isinstance(real, str)
+                assert isinstance(imag, str)
+                return Complex(real, imag)
         elif isinstance(one, str) and isinstance(other, str):
             kinds = [self.form.dtypes.get(x) or literal_dtype(x) for x in (one, other)]
             found = self.fresh("chosen", kinds[0] if kinds[0] == kinds[1] else "float64")

@@ -13,10 +13,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..kernel_statements import Atom, Block, Expression, If, Load, Op, Set, Store, copied
+from ..kernel_statements import Atom, Expression, If, Load, Op, Set, copied
 from .array_gathers import ArrayGathers
-from .array_values import Array, Elementwise, Object, Stored, Value, View
-from .known_functions import Known, known_functions
+from .array_values import Array, Complex, Elementwise, Object, Scalar, Stored, Value, View, arrays_of
+from .complex_parts import PARTS
+from .known_functions import OPERATORS, Known, known_functions
 
 NOT_KNOWN = object()
 """The value of a call of a function that is none of those here."""
@@ -75,7 +76,10 @@ class ArrayFunctions(ArrayGathers):
         if function in _INTEGERS:
             return self.opaque(call, _INTEGERS[function])
         if function in (np.dot, np.vdot):
-            return self.product(call, self.value(call.args[0]), self.value(call.args[1]), name)
+            first = self.value(call.args[0])
+            if function is np.vdot and isinstance(first, Array) and first.dtype in PARTS:
+                first = self.complex_elementwise(call, "conjugate", [first], first.extents)
+            return self.product(call, first, self.value(call.args[1]), name)
         if function is np.where and len(call.args) == 3:
             return self.where(call)
         if function is np.clip and len(call.args) == 3:
@@ -93,11 +97,13 @@ class ArrayFunctions(ArrayGathers):
             return self.method(call, self.value(call.args[0]), function.__name__, name, call.args[1:])
         if function in _JOINED:
             return self.joined_arrays(call, function, name)
-        from .array_kernels import ARRAY_KERNELS
+        from .array_kernels import ARRAY_KERNELS, OF_COMPLEX
 
         if call.keywords or not any(function is one for one, _ in ARRAY_KERNELS):
             return NOT_KNOWN
         values = [self.value(one) for one in call.args]
+        if any(getattr(one, "dtype", "") in PARTS for one in values) and function not in OF_COMPLEX:
+            return self.refuse(call, f"calls {function.__name__}() with complex numbers. Write the loop.")
         kernel = ARRAY_KERNELS.get((function, tuple([getattr(one, "ndim", 0) for one in values])))
         return NOT_KNOWN if kernel is None else self.called(call, kernel)
 
@@ -166,12 +172,17 @@ class ArrayFunctions(ArrayGathers):
             dtype = self.dtype(call, self.value(given["dtype"]))
         fill = _MAKERS[function]
         if fill == "?":
+            number = self.value(given["fill"])
+            if isinstance(number, Complex):
+                made = self.local(self.frame.prefix + name, shape, "complex128", "")
+                self.each(made.extents, lambda at: self.fill_in(made, at, number))
+                return made
             fill = self.number(given["fill"])
             if "dtype" not in given and not function.__name__.endswith("_like"):
                 dtype = self.form.dtypes.get(fill, "int64" if fill.lstrip("-").isdigit() else "float64")
             if fill.isidentifier() and fill in self.form.dtypes:
                 made = self.local(self.frame.prefix + name, shape, dtype, "")
-                self.each(made.extents, lambda at: self.out.append(Store(made.array, tuple(at), fill)))
+                self.each(made.extents, lambda at: self.fill_in(made, at, fill))
                 return made
         return self.local(self.frame.prefix + name, shape, dtype, fill)
 
@@ -182,9 +193,9 @@ class ArrayFunctions(ArrayGathers):
             dtype = np.dtype(found if isinstance(found, str | type | np.dtype) else str(found))
         except TypeError:
             return self.refuse(node, f"makes an array of {found}, of which no derivative is made.")
-        if dtype.kind not in "biuf":
+        if dtype.kind not in "biufc":
             return self.refuse(
-                node, f"makes an array of {dtype}, of which no derivative is made. Use two arrays of floats."
+                node, f"makes an array of {dtype}, of which no derivative is made. Use arrays of numbers."
             )
         return str(dtype)
 
@@ -217,27 +228,41 @@ class ArrayFunctions(ArrayGathers):
         integers = value.dtype.startswith(("int", "uint"))
         if integers and kind in ("sum", "prod"):
             first = first[0]
-        dtype = value.dtype if integers else "float64"
-        total = self.put(copied(first), dtype, kind)
+        total = self.running(first, value.dtype if integers or value.dtype in PARTS else "float64", kind)
+        if isinstance(total, Complex) and kind in ("max", "min"):
+            return self.refuse(call, f"takes the {kind} of complex numbers.")
 
         def body(at: list[Atom]) -> None:
             one = self.number_at(value, at)
             if kind in ("max", "min"):
+                assert isinstance(one, str)
+                assert isinstance(total, str)
                 sign = ">" if kind == "max" else "<"
                 test = self.put(Op("", (one, total), f"{{0}} {sign} {{1}}"), "bool", "better")
                 self.out.append(If(test, (Set(total, copied(one)),), ()))
             else:
-                op = (
-                    Op("multiply", (total, one), "{0} * {1}")
-                    if kind == "prod"
-                    else Op("add", (total, one), "{0} + {1}")
-                )
-                self.out.append(Set(total, op))
+                self.update(total, "Mult" if kind == "prod" else "Add", one)
 
         self.each(value.extents, body)
         if kind == "mean":
-            return Op("divide", (total, self.size(value)), "{0} / {1}")
+            return self.applied(call or ast.Pass(), OPERATORS["Div"], [total, self.size(value)])
         return total
+
+    def running(self, start: Atom, dtype: str, name: str) -> Scalar:
+        """A number that a loop changes; complex for a complex dtype."""
+        if dtype not in PARTS:
+            return self.put(copied(start), dtype, name)
+        return Complex(*[self.put(copied(one), "float64", name) for one in (start, "0.0")])
+
+    def update(self, total: Scalar, op: str, value: Scalar) -> None:
+        """Give a number that a loop changes its next value."""
+        known = OPERATORS[op]
+        if isinstance(total, str):
+            self.out.append(Set(total, Op(known.primitive, (total, str(value)), known.text)))
+            return
+        found = self.of_complex(ast.Pass(), known, [total, value])
+        assert isinstance(found, Complex)
+        self.set_to(total, found)
 
     def product(self, node: ast.AST, a: Value, b: Value, name: str) -> Value | Expression:
         """The product of vectors and matrices."""
@@ -250,28 +275,29 @@ class ArrayFunctions(ArrayGathers):
         if max(a.ndim, b.ndim) > 2 or min(a.ndim, b.ndim) < 1:
             return self.refuse(node, "multiplies arrays of more than two axes. Write the loop.")
 
-        def total(rows: list[Atom], columns: list[Atom], target: str) -> None:
+        is_complex = [one for one in (a.dtype, b.dtype) if one in PARTS]
+        dtype = is_complex[0] if is_complex else "float64"
+
+        def total(rows: list[Atom], columns: list[Atom]) -> Scalar:
+            found = self.running("0.0", dtype, "dot")
+
             def body(at: list[Atom]) -> None:
                 x = self.number_at(a, [*rows, at[0]])
                 y = self.number_at(b, [at[0], *columns])
-                xy = self.put(Op("multiply", (x, y), "{0} * {1}"), "float64", "xy")
-                self.out.append(Set(target, Op("add", (target, xy), "{0} + {1}")))
+                if isinstance(x, str) and isinstance(y, str):
+                    xy: Scalar = self.put(Op("multiply", (x, y), "{0} * {1}"), "float64", "xy")
+                else:
+                    xy = self.product_of(self.as_complex(x), self.as_complex(y))
+                self.update(found, "Add", xy)
 
             self.each([a.extents[-1]], body)
+            return found
 
         if a.ndim == b.ndim == 1:
-            target = self.put(copied("0.0"), "float64", "dot")
-            total([], [], target)
-            return target
+            return total([], [])
         shape = [*a.extents[:-1], *b.extents[1:]]
-        made = self.local(self.frame.prefix + name, shape, "float64", "")
-
-        def each(at: list[Atom]) -> None:
-            target = self.put(copied("0.0"), "float64", "dot")
-            total(at[: a.ndim - 1], at[a.ndim - 1 :], target)
-            self.out.append(Store(made.array, tuple(at), target))
-
-        self.each(made.extents, each)
+        made = self.local(self.frame.prefix + name, shape, dtype, "")
+        self.each(made.extents, lambda at: self.fill_in(made, at, total(at[: a.ndim - 1], at[a.ndim - 1 :])))
         return made
 
     def where(self, call: ast.Call) -> Value | Expression:
@@ -281,23 +307,24 @@ class ArrayFunctions(ArrayGathers):
         select = Known("select", "({1} if {0} else {2})")
         if all(isinstance(one, str) for one in operands):
             return Op("select", tuple(map(str, operands)), select.text)
-        found = self.elementwise(call, select, operands)
+        if not any(isinstance(one, Array) for one in operands):
+            return self.chosen(call, str(operands[0]), [self.thunk(lambda one: one, one) for one in operands[1:]])
+        arrays = [one for one in operands if isinstance(one, Array)]
+        if any(isinstance(one, Object | list) for one in operands):
+            return self.refuse(call, "computes with an array and something that is no number.")
+        found = Elementwise(self.common(arrays), "", lambda at: "", frozenset().union(*map(arrays_of, arrays)))
         floats = any(
             (one.dtype if isinstance(one, Array) else self.form.dtypes.get(str(one), "float64")).startswith("float")
             for one in operands[1:]
         )
-        dtype = "float64" if floats else "int64"
+        is_complex = any(isinstance(one, Complex) or getattr(one, "dtype", "") in PARTS for one in operands[1:])
+        dtype = "complex128" if is_complex else "float64" if floats else "int64"
 
-        def element(at: Sequence[Atom]) -> Atom:
-            test = self.item(operands[0], at, found.extents, "bool")
-            chosen = self.fresh("chosen", dtype)
-            sides: list[Block] = []
-            for operand in operands[1:]:
-                before, self.out = self.out, []
-                self.out.append(Set(chosen, copied(self.item(operand, at, found.extents, dtype))))
-                sides.append(tuple(self.out))
-                self.out = before
-            self.out.append(If(test, *sides))
+        def element(at: Sequence[Atom]) -> Scalar:
+            test = str(self.item(operands[0], at, found.extents))
+            sides = [self.thunk(self.item, one, at, found.extents) for one in operands[1:]]
+            chosen = self.chosen(call, test, sides)
+            assert isinstance(chosen, str | Complex)
             return chosen
 
         return Elementwise(found.extents, dtype, element, found.arrays)
@@ -345,6 +372,8 @@ class ArrayFunctions(ArrayGathers):
     ) -> Any:
         """A method of an array, with the arguments of the call or others."""
         given = call.args if given is None else given
+        if isinstance(owner, Complex | str) and method in ("conjugate", "conj"):
+            return self.of_complex(call, "conjugate", [owner])
         reductions = {"sum", "mean", "prod", "max", "min"}
         if isinstance(owner, Array) and (not call.keywords or method in reductions):
             if method in reductions:
@@ -354,6 +383,8 @@ class ArrayFunctions(ArrayGathers):
                 return self.materialized(found, self.frame.prefix + name)
             if method in ("reshape", "ravel", "flatten"):
                 return self.in_another_shape(call, owner, method, name, given)
+            if method in ("conjugate", "conj"):
+                return self.complex_elementwise(call, "conjugate", [owner], owner.extents)
             if method == "copy":
                 return self.materialized(owner, self.frame.prefix + name)
             if method == "dot":

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 from ..kernel_statements import Atom, Expression, If, Op, Set, copied
 from .array_parts import ArrayParts
-from .array_values import Array, Elementwise, Stored, Value, View, arrays_of
+from .array_values import Array, Complex, Elementwise, Scalar, Stored, Value, View, arrays_of
+from .complex_parts import PARTS
 
 
 class ArrayGathers(ArrayParts):
@@ -27,8 +28,8 @@ class ArrayGathers(ArrayParts):
             return self.refuse(node, f"takes elements by an array of {index.dtype}.")
         index = self.materialized(index, "places") if isinstance(index, Elementwise) else index
 
-        def element(at: Sequence[Atom]) -> Expression | Atom:
-            k = self.number_at(index, at[: index.ndim])
+        def element(at: Sequence[Atom]) -> Expression | Scalar:
+            k = str(self.number_at(index, at[: index.ndim]))
             position = self.integer("{0} if {0} >= 0 else {0} + {1}", k, base.extents[0])
             return self.element(base, [position, *at[index.ndim :]])
 
@@ -61,9 +62,9 @@ class ArrayGathers(ArrayParts):
             self.refuse(node, "writes to elements by an array of positions, otherwise than by `=`. Write a loop.")
 
         def each(at: list[Atom]) -> None:
-            k = self.number_at(index, at)
+            k = str(self.number_at(index, at))
             position = self.integer("{0} if {0} >= 0 else {0} + {1}", k, base.extents[0])
-            given = self.item(value, at, index.extents, base.dtype)
+            given = self.item(value, at, index.extents)
             self.store_at(node, base, [position], given, op)
 
         self.each(index.extents, each)
@@ -75,7 +76,7 @@ class ArrayGathers(ArrayParts):
         count = self.put(copied("0"), "int64", "picked")
 
         def body(at: list[Atom]) -> None:
-            test = self.number_at(mask, at)
+            test = str(self.number_at(mask, at))
             inner, _ = self.in_block(lambda: action(at, count) or [])
             self.out.append(If(test, (*inner, Set(count, Op("", (count,), "{0} + 1"))), ()))
 
@@ -89,8 +90,10 @@ class ArrayGathers(ArrayParts):
         floats = dtype.startswith("float") and value.dtype.startswith("float")
         shown = "np.bool_" if dtype == "bool" else f"np.{dtype}"
 
-        def element(at: Sequence[Atom]) -> Expression:
+        def element(at: Sequence[Atom]) -> Expression | Complex:
             one = self.number_at(value, at)
+            if dtype in PARTS or isinstance(one, Complex):
+                return self.as_complex(one)
             return copied(one) if dtype == value.dtype else Op("alias" if floats else "", (one,), f"{shown}({{0}})")
 
         return Elementwise(value.extents, dtype, element, arrays_of(value))
@@ -105,7 +108,7 @@ class ArrayGathers(ArrayParts):
         for one in arrays[1:]:
             total = self.integer("{0} + {1}", total, one.extents[axis])
         shape = [total if k == axis else extent for k, extent in enumerate(arrays[0].extents)]
-        floats = sorted(one.dtype for one in arrays if one.dtype.startswith("float"))
+        floats = sorted([one.dtype for one in arrays if one.dtype.startswith(("float", "complex"))], key=_by_width)
         made = self.local(name, shape, floats[-1] if floats else arrays[0].dtype, "")
         start = "0"
         for one in arrays:
@@ -116,6 +119,11 @@ class ArrayGathers(ArrayParts):
             start = stop
         return made
 
-    def store_element(self, made: View, at: Sequence[Atom], value: Atom, op: str = "") -> None:
+    def store_element(self, made: View, at: Sequence[Atom], value: Scalar, op: str = "") -> None:
         """Write to an element of a local array."""
         self.store_at(self.frame.plain.code.definition, made, list(at), value, op)
+
+
+def _by_width(dtype: str) -> tuple[bool, str]:
+    """A key by which dtypes are sorted: complex ones come last."""
+    return dtype in PARTS, dtype

@@ -441,6 +441,8 @@ def _convolved(a, b):
     return found
 
 
+OF_COMPLEX = (np.linalg.solve, np.linalg.inv, np.linalg.det, np.trace, np.cumsum, np.diff, np.roll, np.flip, np.diag)
+"""The functions whose kernels hold for complex numbers too."""
 ARRAY_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
     (np.linalg.solve, (2, 1)): _solved_vector,
     (np.linalg.solve, (2, 2)): _solved_matrix,

@@ -30,6 +30,7 @@ class Along:
 class View:
     """A part of an array: for each axis of the array, a fixed index or the axis of the view along it.
 
+    A view of complex numbers has their dtype; its array has one more axis, that of their parts, which the view has not.
     A view of an array in another shape has `reshaped`, which tells that shape and the array's own; `places` are then
     those in the other shape.
     """
@@ -89,7 +90,7 @@ class Elementwise:
 
     extents: tuple[Atom, ...]
     dtype: str
-    element: Callable[[Sequence[Atom]], Expression | Atom]
+    element: Callable[[Sequence[Atom]], Expression | Atom | Complex]
     arrays: frozenset[str]
 
     @property
@@ -123,6 +124,14 @@ class Either:
 
 
 @dataclass(frozen=True)
+class Complex:
+    """A complex number: its real and its imaginary part."""
+
+    real: Atom
+    imag: Atom
+
+
+@dataclass(frozen=True)
 class Object:
     """A Python object: a function, a dtype, a text or None."""
 
@@ -139,7 +148,8 @@ class Unclear:
 Array = View | Elementwise | Either
 Stored = View | Either
 """Arrays that have a place in memory."""
-Value = Atom | View | Elementwise | Either | Object | Unclear | list["Value"]
+Scalar = Atom | Complex
+Value = Atom | Complex | View | Elementwise | Either | Object | Unclear | list["Value"]
 
 
 def load(view: View, at: Sequence[Atom], integer: Callable[..., Atom]) -> Load:

@@ -18,7 +18,8 @@ from ..kernel_statements import Atom, Expression, Op
 from ..threads.thread_calls import ThreadCalls
 from ..threads.thread_names import CudaName
 from .array_functions import NOT_KNOWN
-from .array_values import Array, Object, Unclear, Value
+from .array_values import Array, Complex, Object, Unclear, Value
+from .complex_parts import PARTS, complex_function
 from .kernel_form import dtype_name, literal_dtype
 from .known_functions import OPERATORS, Known, known_functions
 
@@ -31,6 +32,7 @@ _INTEGER_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
     ast.NotEq: operator.ne,
 }
 _FLOATS = ("float32", "float64")
+_BOTH = ("real", "imag")
 
 
 class Expressions(ThreadCalls):
@@ -49,6 +51,8 @@ class Expressions(ThreadCalls):
         match node:
             case ast.Constant(value) if isinstance(value, bool | int | float):
                 return repr(value)
+            case ast.Constant(value) if isinstance(value, complex):
+                return Complex(repr(value.real), repr(value.imag))
             case ast.Constant(value):
                 return Object(value)
             case ast.Tuple(elements) | ast.List(elements):
@@ -64,19 +68,27 @@ class Expressions(ThreadCalls):
                 if name in self.frame.plain.objects:
                     return self.constant(name, self.frame.plain.objects[name])
                 dtype = dtype_name(self.frame.types.get(name)) if name in self.frame.types else ""
+                if dtype in PARTS:
+                    self.frame.env[name] = Complex(*[self.variable(f"{name}.{part}", dtype) for part in _BOTH])
+                    return self.frame.env[name]
                 if dtype:
                     # A later statement sets it, in an earlier turn of a loop.
-                    numbers = self.frame.numbers
-                    if name not in numbers:
-                        numbers[name] = self.fresh(self.frame.prefix + name, dtype)
-                    self.frame.env[name] = numbers[name]
-                    return numbers[name]
+                    self.frame.env[name] = self.variable(name, dtype)
+                    return self.frame.env[name]
                 return self.refuse(
                     node, f"reads `{name}`, which is not set on every way that leads here. Set it before."
                 )
             case _:
                 found = self.operation(node, "t")
-                return found if isinstance(found, str | Array | Object | list | Unclear) else self.put(found, "float64")
+                is_value = isinstance(found, str | Complex | Array | Object | list | Unclear)
+                return found if is_value else self.put(found, "float64")
+
+    def variable(self, name: str, dtype: str) -> Atom:
+        """The number that stands for a variable, or a part of one."""
+        numbers = self.frame.numbers
+        if name not in numbers:
+            numbers[name] = self.fresh(self.frame.prefix + name.replace(".", "_"), PARTS.get(dtype, dtype))
+        return numbers[name]
 
     def constant(self, name: str, found: Any) -> Value:
         """A global object as a value."""
@@ -152,6 +164,8 @@ class Expressions(ThreadCalls):
             if known.text == "{0} + {1}" and len(sides) == 2:
                 return [*sides[0], *sides[1]]
             return self.refuse(node, "computes with a tuple. Take its parts.")
+        if any(isinstance(one, Complex) for one in operands):
+            return self.of_complex(node, known, operands)
         if not all(isinstance(one, str) for one in operands):
             return self.refuse(node, "computes with something that is no number.")
         return Op(known.primitive, tuple(map(str, operands)), known.text)
@@ -169,6 +183,9 @@ class Expressions(ThreadCalls):
             if isinstance(operand, str):
                 return Object(np.dtype(self.form.dtypes.get(operand) or literal_dtype(operand)).type)
             return self.refuse(call, "asks for the type of something that is no number. Use its dtype.")
+        of_complex = complex_function(function)
+        if of_complex and not call.keywords:
+            return self.of_parts(call, of_complex)
         if isinstance(function, CudaName):
             return self.thread_call(call, function.name, name)
         known = self.known(function)
@@ -197,6 +214,16 @@ class Expressions(ThreadCalls):
         return self.refuse(
             call, f"calls {shown}(), of which no derivative is known here. Give nb.primitive a rule, or write it out."
         )
+
+    def of_parts(self, call: ast.Call, name: str) -> Value | Expression:
+        """A function that is known of complex numbers alone, of numbers or for each element of arrays."""
+        operands = [self.value(one) for one in call.args]
+        arrays = [one for one in operands if isinstance(one, Array)]
+        if not arrays:
+            return self.of_complex(call, name, operands)
+        if name in _BOTH:
+            return self.attribute(call, operands[0], name)
+        return self.complex_elementwise(call, name, operands, self.common(arrays))
 
     def known(self, function: Any) -> Any:
         """The primitive of a function of numbers, if it is one."""

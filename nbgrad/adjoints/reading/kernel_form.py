@@ -55,6 +55,8 @@ class ScalarForm:
     """The arrays that threads add to by atomic operations."""
     common: set[str] = field(default_factory=set)
     """The arrays of which several threads may use the same element."""
+    complex: dict[str | int, str] = field(default_factory=dict)
+    """The dtypes of complex arguments, and of complex results by their positions; all of them are arrays of parts."""
     refilled: set[tuple[int, str]] = field(default_factory=set)
     """Bodies of loops, by their identity, and shared arrays that each turn writes as a whole before it reads them."""
 
@@ -82,7 +84,7 @@ class ScalarForm:
 
 
 def dtype_name(kind: Any) -> str:
-    """The dtype of a number, or an array of no axes, of one of Numba's types; empty if it has none here."""
+    """The dtype of a number, or an array of no axes, of one of Numba's types; empty if it is none of these."""
     from numba.core import types
 
     kind = types.unliteral(kind)
@@ -90,7 +92,7 @@ def dtype_name(kind: Any) -> str:
         kind = kind.dtype
     if isinstance(kind, types.Boolean):
         return "bool"
-    return str(kind) if isinstance(kind, types.Integer | types.Float) else ""
+    return str(kind) if isinstance(kind, types.Integer | types.Float | types.Complex) else ""
 
 
 class DeadBranch(Exception):  # noqa: N818 - no error: a way through a kernel that is never taken

@@ -135,7 +135,7 @@ def _kernel_template(found: Any) -> Any:
     from numba.core import types
     from numba.core.typing.templates import AbstractTemplate, signature
 
-    from .array_kernels import ARRAY_KERNELS
+    from .array_kernels import ARRAY_KERNELS, OF_COMPLEX
 
     class KernelCall(AbstractTemplate):
         """The type of a call."""
@@ -149,6 +149,8 @@ def _kernel_template(found: Any) -> Any:
             if joined is not None:
                 return signature(joined, *given)
             kernel = ARRAY_KERNELS.get((found, tuple([getattr(one, "ndim", 0) for one in given])))
+            if found not in OF_COMPLEX and any(isinstance(getattr(one, "dtype", one), types.Complex) for one in given):
+                kernel = None
             if kernel is None:
                 return self.context.resolve_function_type(self.context.resolve_value_type(found), args, kws)
             kinds = inferred_types(PlainFunction(scalar_code(kernel)), [types.unliteral(one) for one in given])

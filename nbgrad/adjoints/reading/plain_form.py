@@ -387,9 +387,9 @@ class PlainFunction:
             return expression
         if isinstance(found, CudaName):
             return self.of_threads(expression, found)
-        if isinstance(found, np.bool_ | np.integer | np.floating) and found.dtype != np.float32:
+        if isinstance(found, np.bool_ | np.number) and found.dtype not in (np.float32, np.complex64):
             number = found.item()
-        elif isinstance(found, bool | int | float | str | None):
+        elif isinstance(found, bool | int | float | complex | str | None):
             number = found
         else:
             return self.object_name(found)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..kernel_statements import Atom, Block, Break, For, If, Op, Set, Statement, Store, While, breaks, copied, made
+from ..kernel_statements import Atom, Block, Break, For, If, Op, Set, Statement, While, breaks, copied, made
 from .array_choices import holds_array
 from .array_values import Array, Object, Unclear, Value, View, arrays_of
 from .kernel_expressions import Expressions
@@ -362,10 +362,10 @@ class ReboundArrays(Expressions):
         """Copy an array into another one; what stays has no numbers where the lengths are not the same."""
 
         def copy(at: list[Atom]) -> None:
-            self.out.append(Store(room.array, tuple(at), self.number_at(value, at)))
+            self.fill_in(room, at, self.number_at(value, at))
 
         def spoil(at: list[Atom]) -> None:
-            self.out.append(Store(room.array, tuple(at), "math.nan"))
+            self.fill_in(room, at, "math.nan")
 
         if not tests:
             self.each(room.extents, copy)

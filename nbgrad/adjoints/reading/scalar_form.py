@@ -33,10 +33,12 @@ from ..kernel_statements import (
     copied,
     is_name,
 )
-from .array_values import Array, Elementwise, Object, Stored, Unclear, Value, View
+from .array_values import Along, Array, Complex, Elementwise, Object, Scalar, Stored, Unclear, Value, View
+from .complex_parts import PARTS
 from .jumps import RESULT
 from .kernel_form import DeadBranch, Frame, ScalarForm, dtype_name, literal_dtype, numba_type
 from .numba_types import inferred_types
+from .packed_arguments import is_packed, leaves_of, part_names
 from .plain_form import PlainFunction, UnsupportedKernelError
 from .rebound_arrays import ReboundArrays
 
@@ -58,14 +60,17 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
     UnsupportedKernelError
         If a part of the kernel has no derivative here; the error names its line.
     """
-    import numba
 
     form = ScalarForm(name_of(function), [])
     reader = _Reader(form)
     values: list[Value] = []
     kinds: list[Any] = []
-    for name, value in arguments.items():
-        if any(f"{other}{letter}" == name for other in arguments for letter in ("_b", "_t", "_u", "_w")):
+    leaves = [name for argument, value in arguments.items() for name, _ in leaves_of(argument, value)]
+    for name in leaves:
+        if leaves.count(name) > 1:
+            message = f"{form.name}() has an argument `{name}` and a tuple with a part of that name. Rename it."
+            raise UnsupportedKernelError(message)
+        if any(f"{other}{letter}" == name for other in leaves for letter in ("_b", "_t", "_u", "_w")):
             message = f"{form.name}() has an argument `{name}`, the name of a derivative of `{name[:-2]}`. Rename it."
             raise UnsupportedKernelError(message)
         if name in RESERVED:
@@ -73,20 +78,9 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
                 f"{form.name}() has an argument `{name}`, the name of a function that derivatives call. Rename it."
             )
             raise UnsupportedKernelError(message)
-        if isinstance(value, np.ndarray):
-            form.parameters.append(name)
-            kind = numba.types.Array(numba.from_dtype(value.dtype), value.ndim, "C")
-            values.append(reader.parameter(name, kind))
-            kinds.append(kind)
-        elif isinstance(value, bool | int | float | np.generic):
-            form.parameters.append(name)
-            form.dtypes[name] = dtype_name(numba.typeof(value))
-            form.lengths[name] = name
-            values.append(name)
-            kinds.append(numba.typeof(value))
-        else:
-            values.append(Object(value))
-            kinds.append(numba.typeof(value))
+    for name, value in arguments.items():
+        values.append(reader.argument(name, value))
+        kinds.append(reader.kind_of(value))
     try:
         returned = reader.function(function, values, kinds, reader.out, None)
     except DeadBranch:
@@ -98,7 +92,7 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
             if isinstance(one, Unclear):
                 message = f"{form.name}() returns an array, but {one.why}. Write to one array, and return that."
                 raise UnsupportedKernelError(message)
-        form.results = [reader.result(one) for one in parts]
+        form.results = [reader.result(one, k) for k, one in enumerate(parts)]
     form.body = tuple(reader.out)
     return form
 
@@ -127,23 +121,62 @@ class _Reader(ReboundArrays):
 
     # ----- Names -----
 
-    def result(self, value: Value) -> Value:
-        """A value that the kernel returns: a number, or a whole array."""
-        whole = isinstance(value, View) and value.whole
-        return self.materialized(value, "result") if isinstance(value, Array) and not whole else value
+    def result(self, value: Value, position: int) -> Value:
+        """A value that the kernel returns: a number, or a whole array; complex ones as arrays of parts."""
+        if isinstance(value, Complex):
+            made = self.local("result", [], "complex128", "")
+            self.fill_in(made, [], value)
+            value = made
+        if not isinstance(value, Array):
+            return value
+        view = value if isinstance(value, View) and value.whole else self.materialized(value, "result")
+        if view.dtype not in PARTS:
+            return view
+        self.form.complex[position] = view.dtype
+        places = (*view.places, Along(view.ndim))
+        return View(view.array, places, (*view.extents, "2"), PARTS[view.dtype])
 
-    def parameter(self, name: str, kind: Any) -> View:
+    def kind_of(self, value: Any) -> Any:
+        """Numba's type of an argument, where arrays are contiguous."""
+        import numba
+
+        if is_packed(value):
+            kinds = [self.kind_of(one) for one in value]
+            if hasattr(value, "_fields"):
+                return numba.types.BaseNamedTuple.from_types(kinds, type(value))
+            return numba.types.Tuple(kinds)
+        if isinstance(value, np.ndarray):
+            return numba.types.Array(numba.from_dtype(value.dtype), value.ndim, "C")
+        return numba.typeof(value)
+
+    def argument(self, name: str, value: Any) -> Value:
+        """An argument of the kernel, which has an example."""
+        form = self.form
+        if is_packed(value):
+            return [self.argument(inner, one) for inner, one in zip(part_names(name, value), value, strict=True)]
+        if not isinstance(value, np.ndarray | bool | int | float | complex | np.generic):
+            return Object(value)
+        form.parameters.append(name)
+        dtype = dtype_name(self.kind_of(np.asarray(value)[()].dtype.type(0)))
+        if dtype in PARTS:
+            form.complex[name] = dtype
+        if isinstance(value, np.ndarray):
+            return self.parameter(name, dtype, value.ndim)
+        if dtype in PARTS:
+            view = self.parameter(name, dtype, 0)
+            found = self.element(view, [])
+            assert isinstance(found, Complex)
+            return found
+        form.dtypes[name] = dtype
+        form.lengths[name] = name
+        return name
+
+    def parameter(self, name: str, dtype: str, ndim: int) -> View:
         """The view of a whole array that is an argument."""
-        dtype = dtype_name(kind.dtype)
-        if not dtype:
-            message = (
-                f"{self.form.name}() gets the array `{name}` of {kind.dtype}, of which no derivative is made. Pass "
-                "real and imaginary parts, or the fields of records, as arrays of floats."
-            )
-            raise UnsupportedKernelError(message)
-        self.form.dtypes[name] = dtype
-        self.form.ranks[name] = kind.ndim
-        return self.whole(name)
+        self.form.dtypes[name] = PARTS.get(dtype, dtype)
+        self.form.ranks[name] = ndim + (dtype in PARTS)
+        found = self.whole(name)
+        return found if dtype not in PARTS else View(name, found.places[:-1], found.extents[:-1], dtype)
 
     # ----- Functions -----
 
@@ -164,9 +197,12 @@ class _Reader(ReboundArrays):
         before, self.out, self.frame = self.out, out, frame
         stored = {n.id for one in plain.body for n in ast.walk(one) if isinstance(n, ast.Name) and _is_store(n)}
         for name, value in zip(plain.parameters, values, strict=True):
-            if name in stored and isinstance(value, str):
-                dtype = dtype_name(frame.types.get(name)) or "float64"
+            dtype = dtype_name(frame.types.get(name)) or "float64"
+            if name in stored and isinstance(value, str) and dtype not in PARTS:
                 value = frame.numbers[name] = self.put(copied(value), dtype, f"{frame.prefix}{name}_now")
+            if name in stored and dtype_name(frame.types.get(name)) in PARTS:
+                assert isinstance(value, str | Complex)
+                value = self.set_complex(name, value, frame.types[name])
             frame.env[name] = value
         self.block(plain.body)
         result = frame.env.get(RESULT)
@@ -193,7 +229,10 @@ class _Reader(ReboundArrays):
                 value, kind = self.static(parameter.default)
             else:
                 value, kind = self.value(given), self.kind(given)
-            if isinstance(value, str) and is_name(value):
+            if isinstance(value, Complex):
+                given = [self.put(copied(one), "float64", "argument") for one in (value.real, value.imag)]
+                value = Complex(*given)
+            elif isinstance(value, str) and is_name(value):
                 value = self.put(copied(value), self.form.dtypes[value], "argument")
             elif isinstance(value, Elementwise):
                 value = self.materialized(value, "argument")
@@ -240,7 +279,9 @@ class _Reader(ReboundArrays):
                 pass
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), "append"), [element])) if name in self.frame.lists:
                 made, position = self.frame.lists[name]
-                self.store_element(made, [position], self.number(element))
+                given = self.value(element)
+                assert isinstance(given, str | Complex)
+                self.store_element(made, [position], given)
                 if position in self.form.dtypes and position.startswith("length"):
                     self.out.append(Set(position, Op("", (position,), "{0} + 1")))
             case ast.Expr(ast.Call() as call):
@@ -280,6 +321,10 @@ class _Reader(ReboundArrays):
             # A name that is set once, such as that of `x.ndim`: branches that it decides are known.
             frame.env[name] = value
             return
+        if dtype_name(frame.types.get(name)) in PARTS and not isinstance(value, Array | Object | list | Unclear):
+            given = value if isinstance(value, str | Complex) else self.put(value, "float64")
+            frame.env[name] = self.set_complex(name, given, frame.types[name])
+            return
         if isinstance(value, str):
             value = copied(value)
         if isinstance(value, Op | Load | Extent):
@@ -298,14 +343,18 @@ class _Reader(ReboundArrays):
         dtype = dtype_name(kind)
         if not dtype:
             self.refuse(node, f"computes a {kind}, of which no derivative is made here.")
-        numbers = self.frame.numbers
-        if name not in numbers:
-            numbers[name] = self.fresh(self.frame.prefix + name.replace(".", "_"), dtype)
-        self.out.append(Set(numbers[name], value))
+        target = self.variable(name, dtype)
+        self.out.append(Set(target, value))
         lengths, set_once = self.form.lengths, name.split(".")[0] in self.frame.plain.set_once
         if set_once and isinstance(value, Op) and value.text == "{0}" and value.args[0] in lengths:
-            lengths[numbers[name]] = lengths[value.args[0]]
-        return numbers[name]
+            lengths[target] = lengths[value.args[0]]
+        return target
+
+    def set_complex(self, name: str, value: Scalar, kind: Any) -> Complex:
+        """Give the two numbers that stand for a complex variable values."""
+        target = Complex(*[self.variable(f"{name}.{part}", dtype_name(kind)) for part in ("real", "imag")])
+        self.set_to(target, value)
+        return target
 
     def tuple_of(self, name: str, parts: Sequence[Value], kind: Any, node: ast.AST) -> list[Value]:
         """The parts of a tuple that a variable holds: variables for those that are numbers."""
@@ -317,6 +366,9 @@ class _Reader(ReboundArrays):
                 found.append(self.tuple_of(inner, part, own, node))
             elif isinstance(part, Elementwise):
                 found.append(self.materialized(part, self.frame.prefix + inner.replace(".", "_")))
+            elif isinstance(part, Complex) or dtype_name(own) in PARTS:
+                assert isinstance(part, str | Complex)
+                found.append(self.set_complex(inner, part, own))
             elif isinstance(part, str):
                 known = self.form.dtypes.get(part) or literal_dtype(part)
                 if own is None or not dtype_name(own):
@@ -413,7 +465,11 @@ class _Reader(ReboundArrays):
 
     def settled(self, value: Any) -> Value:
         """A value, with a name for an operation."""
-        return value if isinstance(value, str | Array | Object | list) else self.put(value, self.load_dtype(value))
+        return (
+            value
+            if isinstance(value, str | Complex | Array | Object | list)
+            else self.put(value, self.load_dtype(value))
+        )
 
     def load_dtype(self, value: Expression) -> str:
         """The dtype of an element."""
