@@ -2,7 +2,7 @@
 
 In: a number that tells the branch, and the values of both. Out: `Either` for arrays, one number for numbers; an access
 of an element of an `Either` is a branch itself, so that elements are read and written where they are. Called by
-array_parts.py, whose class stands upon this one, and by rebound_arrays.py.
+complex_pairs.py, whose class stands upon this one, and by rebound_arrays.py.
 """
 
 from __future__ import annotations

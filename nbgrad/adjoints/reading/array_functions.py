@@ -16,7 +16,7 @@ import numpy as np
 from ..kernel_statements import Atom, Expression, If, Load, Op, Set, copied
 from .array_gathers import ArrayGathers
 from .array_values import Array, Complex, Elementwise, Object, Scalar, Stored, Value, View, arrays_of
-from .complex_parts import PARTS
+from .complex_pairs import PARTS
 from .known_functions import OPERATORS, Known, known_functions
 
 NOT_KNOWN = object()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from ..kernel_statements import Atom, Expression, If, Op, Set, copied
 from .array_parts import ArrayParts
 from .array_values import Array, Complex, Elementwise, Scalar, Stored, Value, View, arrays_of
-from .complex_parts import PARTS
+from .complex_pairs import PARTS
 
 
 class ArrayGathers(ArrayParts):

@@ -1,7 +1,7 @@
 """Parts of arrays, expressions of arrays, and writing to them, as loops over elements.
 
 In: pieces of a kernel's text and the arrays in it. Out: statements on elements, and values of array_values.py. Called
-by array_functions.py, whose class stands upon this one.
+by array_gathers.py, whose class stands upon this one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .array_values import (
     arrays_of,
     load,
 )
-from .complex_parts import PARTS, REAL_VALUED, ComplexParts
+from .complex_pairs import PARTS, REAL_VALUED, ComplexParts
 from .kernel_form import DeadBranch, literal_dtype, unlike_derivatives
 from .known_functions import OPERATORS, Known
 

@@ -1,7 +1,7 @@
 """Expressions of kernels: atoms, operations on numbers, calls.
 
 In: plain operations of a kernel's text. Out: operations of kernel_statements.py, or values of array_values.py. Called
-by scalar_form.py, whose class stands upon this one.
+by rebound_arrays.py, whose class stands upon this one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..threads.thread_calls import ThreadCalls
 from ..threads.thread_names import CudaName
 from .array_functions import NOT_KNOWN
 from .array_values import Array, Complex, Object, Unclear, Value
-from .complex_parts import PARTS, complex_function
+from .complex_pairs import PARTS, complex_function
 from .kernel_form import dtype_name, literal_dtype
 from .known_functions import OPERATORS, Known, known_functions
 

@@ -464,4 +464,4 @@ def _assigned(body: Statements) -> list[str]:
 def _is_sequence(call: ast.Call) -> bool:
     """Whether a call by its name makes a sequence to loop over."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name in ("range", "prange", "zip", "enumerate")
+    return name in ("range", "prange", "zip", "enumerate", "ndindex")

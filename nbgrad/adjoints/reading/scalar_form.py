@@ -34,7 +34,7 @@ from ..kernel_statements import (
     is_name,
 )
 from .array_values import Along, Array, Complex, Elementwise, Object, Scalar, Stored, Unclear, Value, View
-from .complex_parts import PARTS
+from .complex_pairs import PARTS
 from .jumps import RESULT
 from .kernel_form import DeadBranch, Frame, ScalarForm, dtype_name, literal_dtype, numba_type
 from .numba_types import inferred_types
@@ -442,6 +442,8 @@ class _Reader(ReboundArrays):
             name = getattr(function, "__name__", "")
             if function is range or name == "prange":
                 return self.range(over)
+            if function is np.ndindex:
+                return self.positions(over)
             if function in (zip, enumerate):
                 parts = [self.sequence(one) for one in over.args[: None if function is zip else 1]]
                 if function is enumerate:
@@ -462,6 +464,24 @@ class _Reader(ReboundArrays):
         if isinstance(value, Array) and value.ndim:
             return value.extents[0], lambda turn: self.element_of(value, [turn])
         return self.refuse(over, "loops over something that is neither a range nor an array.")
+
+    def positions(self, over: ast.Call) -> tuple[Atom, Callable[[Atom], Any]]:
+        """The number of positions in an array of a shape, np.ndindex, and the position of a turn."""
+        given = [self.value(one) for one in over.args]
+        lengths = given[0] if isinstance(given[0], list) else given
+        extents = [str(one) for one in lengths]
+        count = extents[0]
+        for other in extents[1:]:
+            count = self.integer("{0} * {1}", count, other)
+
+        def position(turn: Atom) -> list[Atom]:
+            found: list[Atom] = []
+            for extent in reversed(extents[1:]):
+                found.insert(0, self.integer("{0} % {1}", turn, extent))
+                turn = self.integer("{0} // {1}", turn, extent)
+            return [turn, *found]
+
+        return count, position
 
     def settled(self, value: Any) -> Value:
         """A value, with a name for an operation."""
