@@ -8,6 +8,7 @@ complex_pairs.py, whose class stands upon this one, and by rebound_arrays.py.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 
 from ..kernel_statements import Atom, Extent, If, Load, Op, Set, Statement, copied
@@ -95,7 +96,10 @@ class Choices(FormWriter):
         if one == other:
             return one
         if one in lengths and lengths[one] == lengths.get(other):
-            return lengths[one]
+            known = lengths[one]
+            names = sorted({name for name in re.findall(r"[A-Za-z_]\w*", known) if name in self.form.dtypes})
+            text = re.sub(r"[A-Za-z_]\w*", lambda m: f"{{{names.index(m[0])}}}" if m[0] in names else m[0], known)
+            return known if known in names else self.integer(text, *names)
         found = self.fresh("n", "int64")
         first.append(Set(found, copied(one)))
         second.append(Set(found, copied(other)))

@@ -47,7 +47,7 @@ class ScalarForm:
     ranks: dict[str, int] = field(default_factory=dict)
     objects: dict[str, Any] = field(default_factory=dict)
     lengths: dict[str, str] = field(default_factory=dict)
-    """Names of lengths of axes; equal ones have the same value."""
+    """What integers are of the lengths of axes: a name, or a text. Integers with the same one are equal."""
     count: int = 0
     shared: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The shapes of arrays that the threads of a block share."""
@@ -154,7 +154,17 @@ class FormWriter:
         """The name of a number that is computed now."""
         name = self.fresh(base, dtype)
         self.out.append(Set(name, value))
+        self.note_length(name, value)
         return name
+
+    def note_length(self, name: str, value: Expression) -> None:
+        """Note what an integer is of the lengths of axes, if it is set once and follows from them."""
+        lengths, dtypes = self.form.lengths, self.form.dtypes
+        if not isinstance(value, Op) or value.arrays or not dtypes[name].startswith("int"):
+            return
+        if all(one in lengths or one.lstrip("-").isdigit() for one in value.args) and value.args:
+            found = value.text.format(*[lengths.get(one, one) for one in value.args])
+            lengths[name] = found if value.text == "{0}" else f"({found})"
 
     def integer(self, text: str, *atoms: Atom) -> Atom:
         """The name of an integer."""

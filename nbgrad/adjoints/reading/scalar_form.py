@@ -345,9 +345,8 @@ class _Reader(ReboundArrays):
             self.refuse(node, f"computes a {kind}, of which no derivative is made here.")
         target = self.variable(name, dtype)
         self.out.append(Set(target, value))
-        lengths, set_once = self.form.lengths, name.split(".")[0] in self.frame.plain.set_once
-        if set_once and isinstance(value, Op) and value.text == "{0}" and value.args[0] in lengths:
-            lengths[target] = lengths[value.args[0]]
+        if name.split(".")[0] in self.frame.plain.set_once:
+            self.note_length(target, value)
         return target
 
     def set_complex(self, name: str, value: Scalar, kind: Any) -> Complex:
