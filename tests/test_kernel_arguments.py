@@ -124,9 +124,9 @@ def test_tuples_and_named_tuples() -> None:
     # out[i, j] = 2 a[i] b[j] + 1/4, and then b[i] = out[i, 0]: b[0] = 1.25 before the second row.
     assert np.allclose(out, [[1.25, 2.25, 0.0], [4.0, 6.25, 0.0]], rtol=1e-15)
     assert np.allclose(place, [1.25, 4.0, 3.0], rtol=1e-15)
-    by_scale, by_mass = nb.grad(
-        lambda scale, mass: function((a, scale), Body(b, mass, 2), (2, 3))[1][1, 0], (0, 1)
-    )(2.0, 0.25)
+    by_scale, by_mass = nb.grad(lambda scale, mass: function((a, scale), Body(b, mass, 2), (2, 3))[1][1, 0], (0, 1))(
+        2.0, 0.25
+    )
     # out[1, 0] = s a1 (s a0 b0 + m) + m.
     assert by_scale == pytest.approx(1.5 * (2 * 0.5 * 2.0 + 0.25), rel=1e-14)
     assert by_mass == pytest.approx(2.0 * 1.5 + 1.0, rel=1e-14)

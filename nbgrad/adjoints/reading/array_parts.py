@@ -235,10 +235,15 @@ class ArrayParts(ComplexParts):
     def subscript(self, node: ast.Subscript) -> Value | Expression:
         """An element or a part of an array, or a part of a tuple."""
         base = self.value(node.value)
-        if isinstance(base, list):
+        if isinstance(base, list) and isinstance(node.slice, ast.Slice):
+            bounds = [None if one is None else self.number(one) for one in (node.slice.lower, node.slice.upper)]
+            if node.slice.step is None and all(one is None or one.lstrip("-").isdigit() for one in bounds):
+                return base[slice(*[None if one is None else int(one) for one in bounds])]
+        if isinstance(base, list) and not isinstance(node.slice, ast.Slice):
             index = self.value(node.slice)
             if isinstance(index, str) and index.lstrip("-").isdigit():
                 return base[int(index)]
+        if isinstance(base, list):
             return self.refuse(node, "takes an element of a tuple by a number that is no literal. Use an array.")
         if isinstance(base, Elementwise):
             base = self.materialized(base, "part")

@@ -22,6 +22,8 @@ from .array_values import Array, Complex, Object, Unclear, Value
 from .complex_pairs import PARTS, complex_function
 from .kernel_form import dtype_name, literal_dtype
 from .known_functions import OPERATORS, Known, known_functions
+from .numba_types import dtype_given
+from .stencil_kernels import is_stencil, stencil_kernel
 
 _INTEGER_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
     ast.Lt: operator.lt,
@@ -208,6 +210,8 @@ class Expressions(ThreadCalls):
         handled = self.array_call(call, function, name)
         if handled is not NOT_KNOWN:
             return handled
+        if is_stencil(function):
+            return self.stencil(call, function)
         if python_function(function) is not None:
             return self.called(call, function)
         shown = getattr(function, "__name__", str(function))
@@ -224,6 +228,16 @@ class Expressions(ThreadCalls):
         if name in _BOTH:
             return self.attribute(call, operands[0], name)
         return self.complex_elementwise(call, name, operands, self.common(arrays))
+
+    def stencil(self, call: ast.Call, function: Any) -> Value:
+        """A call of a function of `numba.stencil`: of the kernel with its loops."""
+        if any(one.arg != "out" for one in call.keywords):
+            return self.refuse(call, "calls a stencil with keywords other than out.")
+        given = [*call.args, *[one.value for one in call.keywords]]
+        kernel = stencil_kernel(function, [self.kind(one) for one in call.args], bool(call.keywords), dtype_given)
+        found = self.called(ast.copy_location(ast.Call(call.func, given, []), call), kernel)
+        assert found is not None
+        return found
 
     def known(self, function: Any) -> Any:
         """The primitive of a function of numbers, if it is one."""

@@ -19,6 +19,7 @@ from ...extend.scalar_code import python_function, scalar_code
 from ..threads.thread_names import CudaName, is_cuda_function, stand_in
 from .jumps import RESULT
 from .plain_form import PlainFunction, UnsupportedKernelError
+from .stencil_kernels import is_stencil, stencil_kernel
 
 _KNOWN: dict[tuple[Any, ...], dict[str, Any]] = {}
 """The types of the kernels of array_kernels.py, by these and the types of their arguments."""
@@ -127,6 +128,29 @@ def _joined_type(found: Any, given: Sequence[Any], context: Any) -> Any:
     return types.Array(dtype, max(2, ndim) if found is np.vstack else ndim, "C")
 
 
+def dtype_given(function: Any, kinds: Sequence[Any]) -> str:
+    """The dtype of what a function of numbers gives."""
+    return str(inferred_types(PlainFunction(scalar_code(function)), kinds)[RESULT])
+
+
+def _stencil_template(found: Any) -> Any:
+    """The types of calls of a stencil."""
+    from numba.core.typing.templates import AbstractTemplate, signature
+
+    class StencilCall(AbstractTemplate):
+        """The type of a call."""
+
+        key = found
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """The signature for arguments of some types."""
+            given = (*args, *kws.values())
+            kernel = stencil_kernel(found, args, bool(kws), dtype_given)
+            return signature(inferred_types(PlainFunction(scalar_code(kernel)), given)[RESULT], *given)
+
+    return StencilCall
+
+
 def _kernel_template(found: Any) -> Any:
     """The types of calls of a function of NumPy that is taken apart as a kernel of array_kernels.py.
 
@@ -175,6 +199,8 @@ def _typed_only(found: Any, within: frozenset[FunctionType]) -> Any:
         return stand_in(found)
     if any(found is one for one in (*_JOINED, *[function for function, _ in ARRAY_KERNELS])):
         return _TypedOnly(types.Function(_kernel_template(found)))
+    if is_stencil(found):
+        return _TypedOnly(types.Function(_stencil_template(found)))
     python = python_function(found)
     if not (isinstance(found, Dispatcher) or is_cuda_function(found)) or python is None or python in within:
         return found
