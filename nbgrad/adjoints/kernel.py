@@ -23,6 +23,7 @@ from ..record.foreign_arrays import full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import kind_of
 from .kernel_rules import DerivedPrimitive
+from .reading.packed_arguments import is_packed, joined, leaves_of, taken_apart
 from .reading.scalar_form import name_of
 from .specializations import Specialization
 from .threads.launch_sizes import launch_for, with_configuration
@@ -31,6 +32,7 @@ from .threads.thread_names import is_cuda_function
 from .ufunc_kernels import UfuncKernel
 
 _CHECKS = ("first", "always", "never")
+_DTYPES = [np.dtype(one) for one in ("float32", "float64", "complex64", "complex128")]
 
 
 class KernelFunction:
@@ -90,7 +92,7 @@ class KernelFunction:
             sizes = launch_for(self.launch, self.__name__, [described[name] for name in self.signature.parameters])
             primitive = primitive.spec.with_launch(sizes).primitive
         spec = self._last = primitive.spec
-        found = primitive.call_by(self._shape_rule(spec, given, left_out), inputs, {})
+        found = primitive.call_by(self._shape_rule(spec, inputs, left_out), inputs, {})
         return self._returned(spec, found)
 
     def _bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -118,23 +120,16 @@ class KernelFunction:
         """The primitive for some arguments, and those of them that are arrays and numbers."""
         key: list[Any] = []
         inputs: list[Any] = []
-        for name, value in given.items():
-            if _is_static(value):
-                key.append((name, type(value), value if _hashable(value) else repr(value)))
-                continue
-            if kind_of(value) == "other":
-                message = f"{self.__name__}() got a {full_name(value)} as `{name}`. Pass arrays and numbers."
-                raise DtypeError(message)
-            array = as_node(value) if isinstance(value, Tensor) else np.asarray(value)
-            dtype = array.dtype
-            if dtype.kind not in "biuf" or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):
-                way = "Pass float32, float64, integers or booleans; complex numbers as two arrays."
-                if dtype.names:
-                    way = f"Let it take the fields as arrays of their own: {name}[{dtype.names[0]!r}]."
-                message = f"{self.__name__}() got `{name}` of {dtype}, of which no derivative is made. {way}"
-                raise DtypeError(message)
-            inputs.append(value)
-            key.append((name, dtype.str, array.ndim))
+        for argument, packed in given.items():
+            if is_packed(packed):
+                key.append((argument, type(packed), len(packed)))
+            for name, value in leaves_of(argument, packed):
+                if _is_static(value):
+                    key.append((name, type(value), value if _hashable(value) else repr(value)))
+                    continue
+                array = self._checked(name, value)
+                inputs.append(taken_apart(value) if array.dtype.kind == "c" else value)
+                key.append((name, array.dtype.str, array.ndim))
         key += [(name, dtype.str, len(shape), "left out") for name, (shape, dtype) in left_out.items()]
         found = self._known.get(tuple(key))
         if found is None:
@@ -146,6 +141,24 @@ class KernelFunction:
             self._check_written(spec)
             found = self._known[tuple(key)] = DerivedPrimitive(spec)
         return found, inputs
+
+    def _checked(self, name: str, value: Any) -> Any:
+        """An argument as an array or a node, if it has a dtype that kernels have."""
+        if kind_of(value) == "other":
+            message = f"{self.__name__}() got a {full_name(value)} as `{name}`. Pass arrays and numbers."
+            raise DtypeError(message)
+        array = as_node(value) if isinstance(value, Tensor) else np.asarray(value)
+        dtype = array.dtype
+        if dtype.kind == "c" and is_cuda_function(self.function):
+            message = f"{self.__name__}() got `{name}` of {dtype}. Pass the real and imaginary parts as two arrays."
+            raise DtypeError(message)
+        if dtype not in _DTYPES and dtype.kind not in "biu":
+            way = "Pass float32, float64, complex64, complex128, integers or booleans."
+            if dtype.names:
+                way = f"Let it take the fields as arrays of their own: {name}[{dtype.names[0]!r}]."
+            message = f"{self.__name__}() got `{name}` of {dtype}, of which no derivative is made. {way}"
+            raise DtypeError(message)
+        return array
 
     def _check_written(self, spec: Specialization) -> None:
         written = spec.form.written
@@ -175,14 +188,19 @@ class KernelFunction:
         return dict(zip(names, layouts, strict=True))
 
     def _shape_rule(
-        self, spec: Specialization, given: dict[str, Any], left_out: dict[str, Layout]
+        self, spec: Specialization, inputs: Sequence[Any], left_out: dict[str, Layout]
     ) -> Callable[..., Any]:
         """The shapes and dtypes of the results, for the graph."""
-        values = {name: found for name, value in given.items() if (found := _known_value(value)) is not None}
+        values = {
+            name: found
+            for name, value in zip(spec.inputs, inputs, strict=True)
+            if (found := _known_value(value)) is not None
+        }
 
         def rule(*inputs: Any) -> Any:
             shapes = {name: tuple(one.shape) for name, one in zip(spec.inputs, inputs, strict=True)}
-            shapes.update({name: shape for name, (shape, _) in left_out.items()})
+            for name, (shape, _) in left_out.items():
+                shapes[name] = (*shape, 2) if name in spec.form.complex else shape
             by_result = spec.result_shapes(values, shapes)
             found = []
             for output in spec.outputs:
@@ -196,8 +214,9 @@ class KernelFunction:
         """The results in the form in which callers get them."""
         if not spec.outputs:
             return None
-        same = spec.form.same
+        same, complex_ones = spec.form.same, spec.form.complex
         values = dict(zip(spec.outputs, found, strict=True))
+        values = {output: joined(one)[()] if output in complex_ones else one for output, one in values.items()}
         returned = [values[same.get(k, k)] for k in range(len(spec.form.results))]
         parts = [values[o] for o in spec.outputs if isinstance(o, str) and o not in same.values()] + returned
         return parts[0] if len(parts) == 1 else tuple(parts)
@@ -239,7 +258,7 @@ class KernelFunction:
 
 
 def _is_static(value: Any) -> bool:
-    return value is None or isinstance(value, str | type | np.dtype | tuple)
+    return value is None or (isinstance(value, str | type | np.dtype | tuple) and not is_packed(value))
 
 
 def _described(value: Any) -> Any:
@@ -252,6 +271,9 @@ def _described(value: Any) -> Any:
 
 def _example(value: Any) -> Any:
     """A small value of the dtype and rank of an argument."""
+    if is_packed(value):
+        parts = [_example(one) for one in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if _is_static(value):
         return value
     array = as_node(value) if isinstance(value, Tensor) else np.asarray(value)

@@ -40,6 +40,9 @@ def pullback(
     given = {one: dtype.type(0) for one, dtype in zip(inspect.signature(python).parameters, dtypes, strict=False)}
     form = scalar_form(function, given)
     shown = name_of(function)
+    if form.complex:
+        message = f"{shown}() computes with complex arguments or results, but a device function has real ones."
+        raise DtypeError(message)
     if not all(isinstance(one, str) for one in form.results):
         message = f"{shown}() returns an array, but a device function must return numbers. Use nb.kernel."
         raise DtypeError(message)

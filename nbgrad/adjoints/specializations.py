@@ -31,6 +31,7 @@ from .derived import (
 )
 from .reading.array_values import View
 from .reading.kernel_form import ScalarForm
+from .reading.packed_arguments import leaves_of, rebuilt, taken_apart
 from .reading.scalar_form import scalar_form
 from .reverse import Adjoint
 from .tangent import dot
@@ -58,10 +59,9 @@ class Specialization:
     ) -> None:
         self.function: Any = python_function(function) if interpret() else function
         self.form: ScalarForm = scalar_form(function, examples)
-        self.statics = {name: value for name, value in examples.items() if name not in self.form.parameters}
-        self.order = list(examples)
+        self.examples, self.order = examples, list(examples)
         self.left_out = list(left_out)
-        self.constant = frozenset(constant)
+        self.constant = frozenset([leaf for name in constant for leaf, _ in leaves_of(name, examples[name])])
         self.inputs = [name for name in self.form.parameters if name not in self.left_out]
         form = self.form
         returned = [k for k, result in enumerate(form.results) if k not in form.same and isinstance(result, str | View)]
@@ -137,7 +137,12 @@ class Specialization:
 
     def arguments(self, given: dict[str, Any]) -> list[Any]:
         """The arguments of the kernel, in its order, given those that are numbers and arrays."""
-        return [given[name] if name in given else self.statics[name] for name in self.order]
+        return [rebuilt(name, example, given) for name, example in self.examples.items()]
+
+    def returned(self, found: Any) -> list[Any]:
+        """What the kernel has returned, as real arrays and numbers."""
+        parts = found if isinstance(found, tuple) else (found,)
+        return [taken_apart(one) if k in self.form.complex else one for k, one in enumerate(parts)]
 
     def present(self, inputs: Arrays) -> dict[str, Any]:
         """Arguments by name: numbers for those that the kernel has as numbers."""
@@ -154,8 +159,7 @@ class Specialization:
             if isinstance(output, str):
                 result[...] = given.get(output, 0)
                 given[output] = result
-        found = self.function(*self.arguments(given))
-        parts = found if isinstance(found, tuple) else (found,)
+        parts = self.returned(self.function(*self.arguments(given)))
         for output, result in zip(self.outputs, results, strict=True):
             if isinstance(output, int):
                 result[...] = parts[output]
@@ -163,8 +167,7 @@ class Specialization:
     def values(self, given: dict[str, Any]) -> dict[str | int, Any]:
         """The results of floats; the arguments stay as they are."""
         own = {**given, **{name: np.array(given[name]) for name in self.form.written}}
-        found = self.function(*self.arguments(own))
-        parts = found if isinstance(found, tuple) else (found,)
+        parts = self.returned(self.function(*self.arguments(own)))
         return {o: own[o] if isinstance(o, str) else parts[o] for o in self.float_outputs}
 
     # ----- Derivatives -----

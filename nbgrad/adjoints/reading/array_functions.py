@@ -9,14 +9,15 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ..kernel_statements import Atom, Block, Expression, If, Load, Op, Set, Store, copied
-from .array_parts import ArrayParts
-from .array_values import Array, Elementwise, Object, Value, View, load
-from .known_functions import Known, known_functions
+from ..kernel_statements import Atom, Expression, If, Load, Op, Set, copied
+from .array_gathers import ArrayGathers
+from .array_values import Array, Complex, Elementwise, Object, Scalar, Stored, Value, View, arrays_of
+from .complex_pairs import PARTS
+from .known_functions import OPERATORS, Known, known_functions
 
 NOT_KNOWN = object()
 """The value of a call of a function that is none of those here."""
@@ -52,7 +53,10 @@ _INTEGERS = {
 """Functions of arrays whose results are integers."""
 
 
-class ArrayFunctions(ArrayParts):
+_JOINED = (np.concatenate, np.append, np.hstack, np.vstack)
+
+
+class ArrayFunctions(ArrayGathers):
     """The part of a reader that knows functions of arrays."""
 
     @abstractmethod
@@ -68,11 +72,14 @@ class ArrayFunctions(ArrayParts):
         if function in _MAKERS:
             return self.maker(call, function, name)
         if function in _REDUCTIONS:
-            return self.reduced(call, self.value(call.args[0]), _REDUCTIONS[function])
+            return self.reduction(call, self.value(call.args[0]), _REDUCTIONS[function], call.args[1:])
         if function in _INTEGERS:
             return self.opaque(call, _INTEGERS[function])
         if function in (np.dot, np.vdot):
-            return self.product(call, self.value(call.args[0]), self.value(call.args[1]), name)
+            first = self.value(call.args[0])
+            if function is np.vdot and isinstance(first, Array) and first.dtype in PARTS:
+                first = self.complex_elementwise(call, "conjugate", [first], first.extents)
+            return self.product(call, first, self.value(call.args[1]), name)
         if function is np.where and len(call.args) == 3:
             return self.where(call)
         if function is np.clip and len(call.args) == 3:
@@ -88,27 +95,60 @@ class ArrayFunctions(ArrayParts):
             return self.attribute(call, self.value(call.args[0]), function.__name__)
         if function in (np.reshape, np.ravel, np.transpose):
             return self.method(call, self.value(call.args[0]), function.__name__, name, call.args[1:])
-        from .array_kernels import ARRAY_KERNELS
+        if function in _JOINED:
+            return self.joined_arrays(call, function, name)
+        from .array_kernels import ARRAY_KERNELS, OF_COMPLEX
 
         if call.keywords or not any(function is one for one, _ in ARRAY_KERNELS):
             return NOT_KNOWN
         values = [self.value(one) for one in call.args]
+        if any(getattr(one, "dtype", "") in PARTS for one in values) and function not in OF_COMPLEX:
+            return self.refuse(call, f"calls {function.__name__}() with complex numbers. Write the loop.")
         kernel = ARRAY_KERNELS.get((function, tuple([getattr(one, "ndim", 0) for one in values])))
         return NOT_KNOWN if kernel is None else self.called(call, kernel)
 
     def copy(self, call: ast.Call, function: Any, name: str) -> Value:
         """np.array and its like, of which some give the array itself."""
         value = self.value(call.args[0])
-        if call.keywords or len(call.args) > 1:
-            return self.refuse(call, f"calls {function.__name__}() with a dtype. Write to an array of that dtype.")
+        given = [*call.args[1:], *[one.value for one in call.keywords if one.arg == "dtype"]]
+        if len(given) > 1 or any(one.arg != "dtype" for one in call.keywords):
+            return self.refuse(call, f"calls {function.__name__}() with options other than dtype.")
+        dtype = self.dtype(call, self.value(given[0])) if given else ""
         if isinstance(value, list):
-            return self.gathered(call, value)
-        if not isinstance(value, View | Elementwise):
+            made = self.gathered(call, value)
+            return self.materialized(self.cast(made, dtype), name) if dtype not in ("", made.dtype) else made
+        if isinstance(value, str) and not dtype:
+            return value
+        if not isinstance(value, Array):
             return self.refuse(call, f"calls {function.__name__}() with something that is no array.")
+        if dtype not in ("", value.dtype):
+            return self.materialized(self.cast(value, dtype), self.frame.prefix + name)
         is_same = function is np.asarray or (
             function is np.ascontiguousarray and getattr(self.kind(call.args[0]), "layout", "") == "C"
         )
-        return value if is_same and isinstance(value, View) else self.materialized(value, self.frame.prefix + name)
+        return value if is_same and isinstance(value, Stored) else self.materialized(value, self.frame.prefix + name)
+
+    def joined_arrays(self, call: ast.Call, function: Any, name: str) -> Value:
+        """np.concatenate and its like."""
+        parts = self.value(call.args[0]) if function is not np.append else [self.value(one) for one in call.args]
+        options = dict(zip(("axis", "out"), call.args[1:], strict=False))
+        options |= {str(one.arg): one.value for one in call.keywords}
+        axis = str(self.value(options["axis"])) if options and function is not np.append else "0"
+        if not isinstance(parts, list) or options.keys() - {"axis"} or not axis.lstrip("-").isdigit():
+            return self.refuse(call, f"calls {function.__name__}() otherwise than with a tuple of arrays and an axis.")
+        if function is np.append:
+            parts = [self.gathered(call, [one]) if isinstance(one, str) else one for one in parts]
+            if any(isinstance(one, Array) and one.ndim != 1 for one in parts):
+                return self.refuse(call, "appends to an array of several axes. Use np.concatenate.")
+        if function is np.hstack:
+            axis = "1" if isinstance(parts[0], Array) and parts[0].ndim > 1 else "0"
+        if function is np.vstack:
+            parts = [self.as_row(one) if isinstance(one, Array) and one.ndim == 1 else one for one in parts]
+        return self.concatenated(call, parts, int(axis), self.frame.prefix + name)
+
+    def as_row(self, value: Array) -> View:
+        """A vector as a matrix of one row."""
+        return cast("View", self.part(self.materialized(value, "row"), [None]))
 
     def named(self, value: Any) -> Value:
         """A value with a name for an operation on numbers."""
@@ -122,73 +162,111 @@ class ArrayFunctions(ArrayParts):
         given |= {renamed.get(str(one.arg), str(one.arg)): one.value for one in call.keywords}
         first = self.value(given["shape"])
         if function.__name__.endswith("_like"):
-            if not isinstance(first, View | Elementwise):
+            if not isinstance(first, Array):
                 return self.refuse(call, "makes an array like something that is no array.")
             shape, dtype = list(first.extents), first.dtype
         else:
             shape = [str(one) for one in first] if isinstance(first, list) else [str(first)]
             dtype = "float64"
         if "dtype" in given:
-            found = self.value(given["dtype"])
-            dtype = self.dtype(call, found.value if isinstance(found, Object) else found)
+            dtype = self.dtype(call, self.value(given["dtype"]))
         fill = _MAKERS[function]
         if fill == "?":
+            number = self.value(given["fill"])
+            if isinstance(number, Complex):
+                made = self.local(self.frame.prefix + name, shape, "complex128", "")
+                self.each(made.extents, lambda at: self.fill_in(made, at, number))
+                return made
             fill = self.number(given["fill"])
             if "dtype" not in given and not function.__name__.endswith("_like"):
                 dtype = self.form.dtypes.get(fill, "int64" if fill.lstrip("-").isdigit() else "float64")
             if fill.isidentifier() and fill in self.form.dtypes:
                 made = self.local(self.frame.prefix + name, shape, dtype, "")
-                self.each(made.extents, lambda at: self.out.append(Store(made.array, tuple(at), fill)))
+                self.each(made.extents, lambda at: self.fill_in(made, at, fill))
                 return made
         return self.local(self.frame.prefix + name, shape, dtype, fill)
 
     def dtype(self, node: ast.AST, found: Any) -> str:
         """The name of a dtype that a kernel gives."""
+        found = found.value if isinstance(found, Object) else found
         try:
             dtype = np.dtype(found if isinstance(found, str | type | np.dtype) else str(found))
         except TypeError:
             return self.refuse(node, f"makes an array of {found}, of which no derivative is made.")
-        if dtype.kind not in "biuf":
+        if dtype.kind not in "biufc":
             return self.refuse(
-                node, f"makes an array of {dtype}, of which no derivative is made. Use two arrays of floats."
+                node, f"makes an array of {dtype}, of which no derivative is made. Use arrays of numbers."
             )
         return str(dtype)
 
+    def reduction(self, call: ast.Call, value: Value, kind: str, given: Sequence[ast.expr]) -> Value | Expression:
+        """A reduction of all elements, or sums along an axis."""
+        options = dict(zip(("axis", "dtype"), given, strict=False)) | {str(one.arg): one.value for one in call.keywords}
+        if not options:
+            return self.reduced(call, value, kind)
+        axis = self.value(options["axis"]) if options.keys() == {"axis"} else ""
+        if kind != "sum" or not isinstance(value, Array) or not str(axis).lstrip("-").isdigit():
+            return self.refuse(call, f"takes the {kind} along an axis, or with options. Write the loop.")
+        if value.ndim == 1:
+            return self.reduced(call, value, kind)
+        from .array_kernels import ARRAY_KERNELS
+
+        if (np.sum, (value.ndim, 0)) not in ARRAY_KERNELS:
+            return self.refuse(call, f"takes the sum of an array of {value.ndim} axes along one. Write the loop.")
+        array = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
+        k = ast.Constant(int(str(axis)) % value.ndim)
+        along = ast.copy_location(ast.Call(call.func, [array, k], []), call)
+        found = self.called(along, ARRAY_KERNELS[np.sum, (value.ndim, 0)])
+        assert found is not None
+        return found
+
     def reduced(self, call: ast.AST | None, value: Value, kind: str) -> Value | Expression:
         """The sum, or another reduction, of all elements."""
-        if isinstance(call, ast.Call) and (len(call.args) > 1 or call.keywords):
-            return self.refuse(call, f"takes the {kind} along an axis. Write the loop.")
-        if not isinstance(value, View | Elementwise):
+        if not isinstance(value, Array):
             return self.refuse(call, f"takes the {kind} of something that is no array.")
         first = {"sum": "0.0", "mean": "0.0", "prod": "1.0", "max": "-math.inf", "min": "math.inf"}[kind]
         integers = value.dtype.startswith(("int", "uint"))
         if integers and kind in ("sum", "prod"):
             first = first[0]
-        dtype = value.dtype if integers else "float64"
-        total = self.put(copied(first), dtype, kind)
+        total = self.running(first, value.dtype if integers or value.dtype in PARTS else "float64", kind)
+        if isinstance(total, Complex) and kind in ("max", "min"):
+            return self.refuse(call, f"takes the {kind} of complex numbers.")
 
         def body(at: list[Atom]) -> None:
             one = self.number_at(value, at)
             if kind in ("max", "min"):
+                assert isinstance(one, str)
+                assert isinstance(total, str)
                 sign = ">" if kind == "max" else "<"
                 test = self.put(Op("", (one, total), f"{{0}} {sign} {{1}}"), "bool", "better")
                 self.out.append(If(test, (Set(total, copied(one)),), ()))
             else:
-                op = (
-                    Op("multiply", (total, one), "{0} * {1}")
-                    if kind == "prod"
-                    else Op("add", (total, one), "{0} + {1}")
-                )
-                self.out.append(Set(total, op))
+                self.update(total, "Mult" if kind == "prod" else "Add", one)
 
         self.each(value.extents, body)
         if kind == "mean":
-            return Op("divide", (total, self.size(value)), "{0} / {1}")
+            return self.applied(call or ast.Pass(), OPERATORS["Div"], [total, self.size(value)])
         return total
+
+    def running(self, start: Atom, dtype: str, name: str) -> Scalar:
+        """A number that a loop changes; complex for a complex dtype."""
+        if dtype not in PARTS:
+            return self.put(copied(start), dtype, name)
+        return Complex(*[self.put(copied(one), "float64", name) for one in (start, "0.0")])
+
+    def update(self, total: Scalar, op: str, value: Scalar) -> None:
+        """Give a number that a loop changes its next value."""
+        known = OPERATORS[op]
+        if isinstance(total, str):
+            self.out.append(Set(total, Op(known.primitive, (total, str(value)), known.text)))
+            return
+        found = self.of_complex(ast.Pass(), known, [total, value])
+        assert isinstance(found, Complex)
+        self.set_to(total, found)
 
     def product(self, node: ast.AST, a: Value, b: Value, name: str) -> Value | Expression:
         """The product of vectors and matrices."""
-        if not (isinstance(a, View | Elementwise) and isinstance(b, View | Elementwise)):
+        if not (isinstance(a, Array) and isinstance(b, Array)):
             return self.refuse(node, "multiplies something that is no array with @ or np.dot.")
         if isinstance(a, Elementwise):
             a = self.materialized(a, "left")
@@ -197,28 +275,29 @@ class ArrayFunctions(ArrayParts):
         if max(a.ndim, b.ndim) > 2 or min(a.ndim, b.ndim) < 1:
             return self.refuse(node, "multiplies arrays of more than two axes. Write the loop.")
 
-        def total(rows: list[Atom], columns: list[Atom], target: str) -> None:
+        is_complex = [one for one in (a.dtype, b.dtype) if one in PARTS]
+        dtype = is_complex[0] if is_complex else "float64"
+
+        def total(rows: list[Atom], columns: list[Atom]) -> Scalar:
+            found = self.running("0.0", dtype, "dot")
+
             def body(at: list[Atom]) -> None:
-                x = self.put(load(a, [*rows, at[0]], self.integer), a.dtype, "x")
-                y = self.put(load(b, [at[0], *columns], self.integer), b.dtype, "y")
-                xy = self.put(Op("multiply", (x, y), "{0} * {1}"), "float64", "xy")
-                self.out.append(Set(target, Op("add", (target, xy), "{0} + {1}")))
+                x = self.number_at(a, [*rows, at[0]])
+                y = self.number_at(b, [at[0], *columns])
+                if isinstance(x, str) and isinstance(y, str):
+                    xy: Scalar = self.put(Op("multiply", (x, y), "{0} * {1}"), "float64", "xy")
+                else:
+                    xy = self.product_of(self.as_complex(x), self.as_complex(y))
+                self.update(found, "Add", xy)
 
             self.each([a.extents[-1]], body)
+            return found
 
         if a.ndim == b.ndim == 1:
-            target = self.put(copied("0.0"), "float64", "dot")
-            total([], [], target)
-            return target
+            return total([], [])
         shape = [*a.extents[:-1], *b.extents[1:]]
-        made = self.local(self.frame.prefix + name, shape, "float64", "")
-
-        def each(at: list[Atom]) -> None:
-            target = self.put(copied("0.0"), "float64", "dot")
-            total(at[: a.ndim - 1], at[a.ndim - 1 :], target)
-            self.out.append(Store(made.array, tuple(at), target))
-
-        self.each(made.extents, each)
+        made = self.local(self.frame.prefix + name, shape, dtype, "")
+        self.each(made.extents, lambda at: self.fill_in(made, at, total(at[: a.ndim - 1], at[a.ndim - 1 :])))
         return made
 
     def where(self, call: ast.Call) -> Value | Expression:
@@ -228,25 +307,24 @@ class ArrayFunctions(ArrayParts):
         select = Known("select", "({1} if {0} else {2})")
         if all(isinstance(one, str) for one in operands):
             return Op("select", tuple(map(str, operands)), select.text)
-        found = self.elementwise(call, select, operands)
+        if not any(isinstance(one, Array) for one in operands):
+            return self.chosen(call, str(operands[0]), [self.thunk(lambda one: one, one) for one in operands[1:]])
+        arrays = [one for one in operands if isinstance(one, Array)]
+        if any(isinstance(one, Object | list) for one in operands):
+            return self.refuse(call, "computes with an array and something that is no number.")
+        found = Elementwise(self.common(arrays), "", lambda at: "", frozenset().union(*map(arrays_of, arrays)))
         floats = any(
-            (
-                one.dtype if isinstance(one, View | Elementwise) else self.form.dtypes.get(str(one), "float64")
-            ).startswith("float")
+            (one.dtype if isinstance(one, Array) else self.form.dtypes.get(str(one), "float64")).startswith("float")
             for one in operands[1:]
         )
-        dtype = "float64" if floats else "int64"
+        is_complex = any(isinstance(one, Complex) or getattr(one, "dtype", "") in PARTS for one in operands[1:])
+        dtype = "complex128" if is_complex else "float64" if floats else "int64"
 
-        def element(at: Sequence[Atom]) -> Atom:
-            test = self.item(operands[0], at, found.extents, "bool")
-            chosen = self.fresh("chosen", dtype)
-            sides: list[Block] = []
-            for operand in operands[1:]:
-                before, self.out = self.out, []
-                self.out.append(Set(chosen, copied(self.item(operand, at, found.extents, dtype))))
-                sides.append(tuple(self.out))
-                self.out = before
-            self.out.append(If(test, *sides))
+        def element(at: Sequence[Atom]) -> Scalar:
+            test = str(self.item(operands[0], at, found.extents))
+            sides = [self.thunk(self.item, one, at, found.extents) for one in operands[1:]]
+            chosen = self.chosen(call, test, sides)
+            assert isinstance(chosen, str | Complex)
             return chosen
 
         return Elementwise(found.extents, dtype, element, found.arrays)
@@ -274,8 +352,10 @@ class ArrayFunctions(ArrayParts):
                 value = self.materialized(value, "given")
             if isinstance(value, str):
                 atoms.append(value)
-            elif isinstance(value, View):
-                arrays.append(value.array if value.whole else self.materialized(value, "given").array)
+            elif isinstance(value, Stored):
+                arrays.append(
+                    value.array if isinstance(value, View) and value.whole else self.materialized(value, "given").array
+                )
             else:
                 return self.refuse(call, f"calls {text}() with something that is neither a number nor an array.")
         options = ""
@@ -292,30 +372,34 @@ class ArrayFunctions(ArrayParts):
     ) -> Any:
         """A method of an array, with the arguments of the call or others."""
         given = call.args if given is None else given
-        if isinstance(owner, View | Elementwise) and not call.keywords:
-            reductions = {"sum", "mean", "prod", "max", "min"}
-            if method in reductions and not given:
-                return self.reduced(None, owner, method)
+        if isinstance(owner, Complex | str) and method in ("conjugate", "conj"):
+            return self.of_complex(call, "conjugate", [owner])
+        reductions = {"sum", "mean", "prod", "max", "min"}
+        if isinstance(owner, Array) and (not call.keywords or method in reductions):
+            if method in reductions:
+                return self.reduction(call, owner, method, given)
+            if method == "astype":
+                found = self.cast(owner, self.dtype(call, self.value(given[0])))
+                return self.materialized(found, self.frame.prefix + name)
             if method in ("reshape", "ravel", "flatten"):
                 return self.in_another_shape(call, owner, method, name, given)
+            if method in ("conjugate", "conj"):
+                return self.complex_elementwise(call, "conjugate", [owner], owner.extents)
             if method == "copy":
                 return self.materialized(owner, self.frame.prefix + name)
             if method == "dot":
                 return self.product(call, owner, self.value(given[0]), name)
             if method == "transpose" and not given:
-                return (
-                    self.materialized(owner, "t").transposed() if isinstance(owner, Elementwise) else owner.transposed()
-                )
+                return self.transposed(owner)
             if method == "fill":
-                assert isinstance(owner, View)
-                number = self.number(given[0])
-                self.each(
-                    owner.extents, lambda at: self.out.append(Store(owner.array, owner.index(at, self.integer), number))
-                )
+                assert isinstance(owner, Stored)
+                self.store_into(call, owner, self.number(given[0]), "")
                 return None
         return self.refuse(call, f"calls the method {method}(), of which no derivative is known here. Write the loop.")
 
-    def in_another_shape(self, call: ast.Call, owner: Array, method: str, name: str, given: Sequence[ast.expr]) -> View:
+    def in_another_shape(
+        self, call: ast.Call, owner: Array, method: str, name: str, given: Sequence[ast.expr]
+    ) -> Stored:
         """reshape(), ravel() and flatten(): views of contiguous arrays, where NumPy gives views, else copies."""
         array = call.func.value if isinstance(call.func, ast.Attribute) and method == call.func.attr else call.args[0]
         contiguous = isinstance(owner, Elementwise) or getattr(self.kind(array), "layout", "C") == "C"

@@ -229,6 +229,220 @@ def _deviation(a):
     return math.sqrt(_variance(a))
 
 
+@njit
+def _sum_of_numbers(a):
+    total = 0.0
+    for x in a.ravel():
+        if not math.isnan(x):
+            total = total + x
+    return total
+
+
+@njit
+def _sums_of_matrix(a, axis):
+    if axis == 0:
+        found = np.zeros(a.shape[1], a.dtype)
+    else:
+        found = np.zeros(a.shape[0], a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            found[j if axis == 0 else i] += a[i, j]
+    return found
+
+
+@njit
+def _sums_of_three_axes(a, axis):
+    if axis == 0:
+        found = np.zeros((a.shape[1], a.shape[2]), a.dtype)
+    elif axis == 1:
+        found = np.zeros((a.shape[0], a.shape[2]), a.dtype)
+    else:
+        found = np.zeros((a.shape[0], a.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            for k in range(a.shape[2]):
+                found[j if axis == 0 else i, j if axis == 2 else k] += a[i, j, k]
+    return found
+
+
+@njit
+def _product_of_numbers(a):
+    total = 1.0
+    for x in a.ravel():
+        if not math.isnan(x):
+            total = total * x
+    return total
+
+
+@njit
+def _count_of_numbers(a):
+    count = 0
+    for x in a.ravel():
+        if not math.isnan(x):
+            count += 1
+    return count
+
+
+@njit
+def _mean_of_numbers(a):
+    return _sum_of_numbers(a) / _count_of_numbers(a)
+
+
+@njit
+def _variance_of_numbers(a):
+    mean = _mean_of_numbers(a)
+    total = 0.0
+    for x in a.ravel():
+        if not math.isnan(x):
+            total = total + (x - mean) * (x - mean)
+    return total / _count_of_numbers(a)
+
+
+@njit
+def _deviation_of_numbers(a):
+    return math.sqrt(_variance_of_numbers(a))
+
+
+@njit
+def _largest_number(a):
+    found = math.nan
+    for x in a.ravel():
+        if not found >= x and not math.isnan(x):
+            found = x
+    return found
+
+
+@njit
+def _smallest_number(a):
+    found = math.nan
+    for x in a.ravel():
+        if not found <= x and not math.isnan(x):
+            found = x
+    return found
+
+
+@njit
+def _order(a):
+    """The positions of the elements from the smallest to the largest, by merging runs; NaN comes last."""
+    n = a.shape[0]
+    order = np.empty(n, np.int64)
+    merged = np.empty(n, np.int64)
+    for i in range(n):
+        order[i] = i
+    width = 1
+    while width < n:
+        for start in range(0, n, 2 * width):
+            middle = min(start + width, n)
+            stop = min(start + 2 * width, n)
+            i = start
+            j = middle
+            for k in range(start, stop):
+                if i < middle and (j >= stop or a[order[i]] <= a[order[j]] or math.isnan(a[order[j]])):
+                    merged[k] = order[i]
+                    i += 1
+                else:
+                    merged[k] = order[j]
+                    j += 1
+        for k in range(n):
+            order[k] = merged[k]
+        width *= 2
+    return order
+
+
+@njit
+def _sorted(a):
+    order = _order(a)
+    found = np.empty(a.shape[0], a.dtype)
+    for k in range(a.shape[0]):
+        found[k] = a[order[k]]
+    return found
+
+
+@njit
+def _median(a):
+    flat = a.ravel()
+    order = _order(flat)
+    n = flat.shape[0]
+    return 0.5 * (flat[order[(n - 1) // 2]] + flat[order[n // 2]])
+
+
+@njit
+def _range(a):
+    flat = a.ravel()
+    smallest = flat[0]
+    largest = flat[0]
+    for x in flat:
+        smallest = min(smallest, x)
+        largest = max(largest, x)
+    return largest - smallest
+
+
+@njit
+def _equal_vectors(a, b):
+    if a.shape[0] != b.shape[0]:
+        return False
+    for i in range(a.shape[0]):  # noqa: SIM110 - Numba takes no generators
+        if a[i] != b[i]:
+            return False
+    return True
+
+
+@njit
+def _equal_matrices(a, b):
+    if a.shape[0] != b.shape[0] or a.shape[1] != b.shape[1]:
+        return False
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] != b[i, j]:
+                return False
+    return True
+
+
+@njit
+def _rolled(a, shift):
+    n = a.shape[0]
+    found = np.empty(n, a.dtype)
+    for i in range(n):
+        found[(i + shift) % n] = a[i]
+    return found
+
+
+@njit
+def _flipped(a):
+    return a[::-1]
+
+
+@njit
+def _diagonal(a):
+    n = min(a.shape[0], a.shape[1])
+    found = np.empty(n, a.dtype)
+    for i in range(n):
+        found[i] = a[i, i]
+    return found
+
+
+@njit
+def _diagonal_matrix(a):
+    n = a.shape[0]
+    found = np.zeros((n, n), a.dtype)
+    for i in range(n):
+        found[i, i] = a[i]
+    return found
+
+
+@njit
+def _convolved(a, b):
+    n = a.shape[0]
+    m = b.shape[0]
+    found = np.zeros(n + m - 1)
+    for i in range(n):
+        for j in range(m):
+            found[i + j] += a[i] * b[j]
+    return found
+
+
+OF_COMPLEX = (np.linalg.solve, np.linalg.inv, np.linalg.det, np.trace, np.cumsum, np.diff, np.roll, np.flip, np.diag)
+"""The functions whose kernels hold for complex numbers too."""
 ARRAY_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
     (np.linalg.solve, (2, 1)): _solved_vector,
     (np.linalg.solve, (2, 2)): _solved_matrix,
@@ -247,6 +461,31 @@ ARRAY_KERNELS: dict[tuple[Any, tuple[int, ...]], Any] = {
     (np.linspace, (0, 0, 0)): _evenly_spaced,
     (np.interp, (0, 1, 1)): _interpolated,
     (np.interp, (1, 1, 1)): _interpolated_each,
+    **{
+        (function, (ndim,)): kernel
+        for function, kernel in {
+            np.nansum: _sum_of_numbers,
+            np.nanprod: _product_of_numbers,
+            np.nanmean: _mean_of_numbers,
+            np.nanvar: _variance_of_numbers,
+            np.nanstd: _deviation_of_numbers,
+            np.nanmax: _largest_number,
+            np.nanmin: _smallest_number,
+            np.median: _median,
+            np.ptp: _range,
+        }.items()
+        for ndim in (1, 2, 3)
+    },
+    (np.sum, (2, 0)): _sums_of_matrix,
+    (np.sum, (3, 0)): _sums_of_three_axes,
+    (np.sort, (1,)): _sorted,
+    (np.array_equal, (1, 1)): _equal_vectors,
+    (np.array_equal, (2, 2)): _equal_matrices,
+    (np.roll, (1, 0)): _rolled,
+    (np.flip, (1,)): _flipped,
+    (np.diag, (1,)): _diagonal_matrix,
+    (np.diag, (2,)): _diagonal,
+    (np.convolve, (1, 1)): _convolved,
     **{(np.var, (ndim,)): _variance for ndim in (1, 2, 3)},
     **{(np.std, (ndim,)): _deviation for ndim in (1, 2, 3)},
 }

@@ -1,15 +1,16 @@
 """Parts of arrays, expressions of arrays, and writing to them, as loops over elements.
 
 In: pieces of a kernel's text and the arrays in it. Out: statements on elements, and values of array_values.py. Called
-by array_functions.py, whose class stands upon this one.
+by array_gathers.py, whose class stands upon this one.
 """
 
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,14 +27,44 @@ from ..kernel_statements import (
     Set,
     Store,
     copied,
+    walk,
 )
-from .array_values import Along, Array, Elementwise, Object, Value, View, arrays_of, load
-from .kernel_form import DeadBranch, FormWriter, unlike_derivatives
+from .array_values import (
+    Along,
+    Array,
+    Complex,
+    Either,
+    Elementwise,
+    Object,
+    Scalar,
+    Stored,
+    Value,
+    View,
+    arrays_of,
+    load,
+)
+from .complex_pairs import PARTS, REAL_VALUED, ComplexParts
+from .kernel_form import DeadBranch, literal_dtype, unlike_derivatives
 from .known_functions import OPERATORS, Known
 
+_QUESTIONS = ("np.is", "math.is", "np.signbit", "np.logical", "not ")
+_OF_TRUTHS = ("not {0}", "{0} & {1}", "{0} | {1}", "{0} ^ {1}")
 
-class ArrayParts(FormWriter):
+
+_QUESTIONS = ("np.is", "math.is", "np.signbit", "np.logical", "not ")
+_OF_TRUTHS = ("not {0}", "{0} & {1}", "{0} | {1}", "{0} ^ {1}")
+
+
+class ArrayParts(ComplexParts):
     """The part of a reader that knows parts of arrays, expressions of arrays, and writing."""
+
+    @abstractmethod
+    def picked(self, node: ast.AST, base: Stored, index: Array) -> Value:
+        """The elements of an array by a mask or an index array."""
+
+    @abstractmethod
+    def store_picked(self, node: ast.AST, base: Stored, index: Array, value: Value, op: str) -> None:
+        """Write to the elements of an array by a mask or an index array."""
 
     # ----- Parts -----
 
@@ -47,14 +78,40 @@ class ArrayParts(FormWriter):
     def element_of(self, value: Array, at: Sequence[Atom]) -> Value | Expression:
         """An item along the first axes: an element, or a smaller view."""
         if len(at) == value.ndim:
-            return load(value, at, self.integer) if isinstance(value, View) else value.element(at)
-        if isinstance(value, View):
+            return self.element(value, at)
+        if isinstance(value, Stored):
             return self.part(value, list(at))
         return Elementwise(
             value.extents[len(at) :], value.dtype, lambda rest: value.element([*at, *rest]), value.arrays
         )
 
-    def part(self, view: View, parts: Sequence[Any], node: ast.AST | None = None) -> View | Load:
+    def element(self, value: Array, at: Sequence[Atom]) -> Expression | Scalar:
+        """An element of an array."""
+        match value:
+            case View():
+                found = load(value, at, self.integer)
+                if value.dtype not in PARTS:
+                    return found
+                parts = [Load(found.array, (*found.index, k)) for k in "01"]
+                return Complex(*[self.put(one, PARTS[value.dtype], "x") for one in parts])
+            case Elementwise():
+                return value.element(at)
+            case Either():
+                sides = [self.thunk(self.element, one, at) for one in value.sides]
+                return cast("Scalar", self.chosen(None, value.test, sides))
+
+    def thunk(self, function: Callable[..., Any], *operands: Any) -> Callable[[], Any]:
+        """A call that is made later."""
+        return lambda: function(*operands)
+
+    def part(self, view: Stored, parts: Sequence[Any], node: ast.AST | None = None) -> Value | Expression:
+        """A view of a view, or an element of one."""
+        if isinstance(view, Either):
+            return self.chosen(node, view.test, [self.thunk(self.part, one, parts, node) for one in view.sides])
+        found = self.place(view, parts)
+        return found if found.extents else self.element(found, [])
+
+    def place(self, view: View, parts: Sequence[Any]) -> View:
         """A view of a view: `parts` are atoms, slices (start, stop, step) of atoms, or None for a new axis."""
         missing = view.ndim - sum(one is not None for one in parts)
         if missing < 0:
@@ -91,11 +148,13 @@ class ArrayParts(FormWriter):
                 if place.start != "0":
                     start = place.start if start == "0" else self.integer("{0} + {1}", place.start, start)
                 places.append(Along(new.axis, start, new.step * place.step, new.whole and place.whole))
-        found = replace(view, places=tuple(places), extents=tuple(extents))
-        return found if extents else load(found, [], self.integer)
+        return replace(view, places=tuple(places), extents=tuple(extents))
 
-    def reshaped(self, view: View, shape: list[Atom]) -> View:
+    def reshaped(self, view: Stored, shape: list[Atom]) -> Stored:
         """A contiguous view in another shape; -1 stands for the length that follows."""
+        if isinstance(view, Either):
+            sides = [self.thunk(self.reshaped, one, list(shape)) for one in view.sides]
+            return cast("Stored", self.chosen(None, view.test, sides))
         if "-1" in shape:
             known = "1"
             for one in shape:
@@ -163,8 +222,10 @@ class ArrayParts(FormWriter):
                 found.append(value)
             elif isinstance(value, list):
                 found += value
+            elif isinstance(value, Array) and len(given) == 1:
+                return [value]
             else:
-                self.refuse(node, "takes elements by an array of indices or truth values. Write the loop.")
+                self.refuse(node, "takes elements by an array of indices or truth values among others. Write the loop.")
         return found
 
     def _bound(self, node: ast.expr) -> Atom:
@@ -174,20 +235,28 @@ class ArrayParts(FormWriter):
     def subscript(self, node: ast.Subscript) -> Value | Expression:
         """An element or a part of an array, or a part of a tuple."""
         base = self.value(node.value)
-        if isinstance(base, list):
+        if isinstance(base, list) and isinstance(node.slice, ast.Slice):
+            bounds = [None if one is None else self.number(one) for one in (node.slice.lower, node.slice.upper)]
+            if node.slice.step is None and all(one is None or one.lstrip("-").isdigit() for one in bounds):
+                return base[slice(*[None if one is None else int(one) for one in bounds])]
+        if isinstance(base, list) and not isinstance(node.slice, ast.Slice):
             index = self.value(node.slice)
             if isinstance(index, str) and index.lstrip("-").isdigit():
                 return base[int(index)]
+        if isinstance(base, list):
             return self.refuse(node, "takes an element of a tuple by a number that is no literal. Use an array.")
         if isinstance(base, Elementwise):
             base = self.materialized(base, "part")
-        if not isinstance(base, View):
+        if not isinstance(base, Stored):
             return self.refuse(node, "takes a part of something that is no array.")
-        return self.part(base, self.parts_of(node, base.ndim), node)
+        parts = self.parts_of(node, base.ndim)
+        if parts and isinstance(parts[0], Array):
+            return self.picked(node, base, parts[0])
+        return self.part(base, parts, node)
 
     def attribute(self, node: ast.AST, value: Value, name: str) -> Value | Expression:
         """An attribute of an array."""
-        if isinstance(value, View | Elementwise):
+        if isinstance(value, Array):
             if name == "shape":
                 return list(value.extents)
             if name == "size":
@@ -195,14 +264,59 @@ class ArrayParts(FormWriter):
             if name == "ndim":
                 return str(value.ndim)
             if name == "T":
-                return (
-                    self.materialized(value, "t").transposed() if isinstance(value, Elementwise) else value.transposed()
-                )
+                return self.transposed(value)
             if name == "dtype":
                 return Object(np.dtype(value.dtype))
-            if name == "real":
-                return value
+            if name in ("real", "imag"):
+                return self.part_of_each(node, value, name)
+        if isinstance(value, Complex):
+            if name in ("real", "imag"):
+                return value.real if name == "real" else value.imag
+            if name == "dtype":
+                return Object(np.dtype(np.complex128))
+        if isinstance(value, str):
+            found = {"real": value, "imag": "0.0", "ndim": "0", "size": "1"}
+            if name in found:
+                return found[name]
+            if name == "shape":
+                return []
+            if name == "dtype":
+                return Object(np.dtype(self.form.dtypes.get(value) or literal_dtype(value)))
+        fields = getattr(self.kind(node.value), "fields", ()) if isinstance(node, ast.Attribute) else ()
+        if isinstance(value, list) and name in fields:
+            return value[fields.index(name)]
         return self.refuse(node, f"reads the attribute `{name}`, of which no derivative is known here.")
+
+    def part_of_each(self, node: ast.AST, value: Array, name: str) -> Array:
+        """The real or imaginary parts of the elements of an array: a view where it has a place in memory."""
+        if value.dtype not in PARTS:
+            return value if name == "real" else self.refuse(node, "takes imaginary parts of real numbers.")
+        match value:
+            case View(array, places, extents, dtype, None):
+                return View(array, (*places, "0" if name == "real" else "1"), extents, PARTS[dtype])
+            case Either(test, sides, extents):
+                one, other = [self.part_of_each(node, side, name) for side in sides]
+                assert isinstance(one, Stored)
+                assert isinstance(other, Stored)
+                return Either(test, (one, other), extents)
+            case _:
+                return Elementwise(
+                    value.extents,
+                    PARTS[value.dtype],
+                    lambda at: str(getattr(self.as_complex(self.number_at(value, at)), name)),
+                    arrays_of(value),
+                )
+
+    def transposed(self, value: Array) -> Stored:
+        """The array with its axes reversed."""
+        match value:
+            case View():
+                return value.transposed()
+            case Elementwise():
+                return self.materialized(value, "t").transposed()
+            case Either(test, sides):
+                one, other = [self.transposed(side) for side in sides]
+                return Either(test, (one, other), value.extents[::-1])
 
     def size(self, value: Array) -> Atom:
         """The number of elements."""
@@ -213,7 +327,7 @@ class ArrayParts(FormWriter):
 
     def length(self, node: ast.AST, value: Value) -> Value | Expression:
         """len()."""
-        if isinstance(value, View | Elementwise):
+        if isinstance(value, Array):
             return value.extents[0]
         return str(len(value)) if isinstance(value, list) else self.refuse(node, "takes len() of a number.")
 
@@ -221,7 +335,7 @@ class ArrayParts(FormWriter):
 
     def elementwise(self, node: ast.AST, known: Known, operands: Sequence[Value]) -> Elementwise:
         """A function of numbers, for each element of arrays."""
-        arrays = [one for one in operands if isinstance(one, View | Elementwise)]
+        arrays = [one for one in operands if isinstance(one, Array)]
         if any(isinstance(one, Object | list) for one in operands):
             return self.refuse(node, "computes with an array and something that is no number.")
         extents = self.common(arrays)
@@ -230,19 +344,40 @@ class ArrayParts(FormWriter):
             for one in operands
             if isinstance(one, str)
         ]
+        if any(dtype in PARTS for dtype in dtypes) or any(isinstance(one, Complex) for one in operands):
+            return self.complex_elementwise(node, known, operands, extents)
         wide = "float32" if "float32" in dtypes and "float64" not in [one.dtype for one in arrays] else "float64"
         floats = known.text == "{0} / {1}" or "math." in known.text or any(d.startswith("float") for d in dtypes)
         compares = any(f" {sign} " in known.text for sign in ("<", ">", "<=", ">=", "==", "!="))
-        dtype = "bool" if compares else wide if floats else "int64"
+        asks = compares or known.text.startswith(_QUESTIONS)
+        of_truths = known.text in _OF_TRUTHS and all(d == "bool" for d in dtypes)
+        dtype = "bool" if asks or of_truths else wide if floats else "int64"
 
         def element(at: Sequence[Atom]) -> Expression:
-            return Op(known.primitive, tuple([self.item(one, at, extents, dtype) for one in operands]), known.text)
+            items = [str(self.item(one, at, extents)) for one in operands]
+            return Op(known.primitive, tuple(items), known.text)
 
         return Elementwise(extents, dtype, element, frozenset().union(*map(arrays_of, arrays)))
 
-    def item(self, operand: Any, at: Sequence[Atom], extents: Sequence[Atom], dtype: str) -> Atom:
-        """The atom of an operand's element, where axes of length one are repeated."""
-        if isinstance(operand, str):
+    def complex_elementwise(
+        self, node: ast.AST, known: Known | str, operands: Sequence[Value], extents: tuple[Atom, ...]
+    ) -> Elementwise:
+        """A function of complex numbers, for each element of arrays."""
+        name = known if isinstance(known, str) else known.primitive or known.text
+        asks = name.startswith(("{0} == ", "{0} != ", "np.is"))
+
+        def element(at: Sequence[Atom]) -> Scalar:
+            return cast("Scalar", self.of_complex(node, known, [self.item(one, at, extents) for one in operands]))
+
+        arrays = [one for one in operands if isinstance(one, Array)]
+        narrow = len(arrays) == len(operands) and all(one.dtype in ("float32", "complex64") for one in arrays)
+        dtype = "complex64" if narrow else "complex128"
+        dtype = "bool" if asks else PARTS[dtype] if name in REAL_VALUED else dtype
+        return Elementwise(extents, dtype, element, frozenset().union(*map(arrays_of, arrays)))
+
+    def item(self, operand: Any, at: Sequence[Atom], extents: Sequence[Atom]) -> Scalar:
+        """The number of an operand's element, where axes of length one are repeated."""
+        if isinstance(operand, str | Complex):
             return operand
         own = list(at[len(at) - operand.ndim :])
         for axis, (extent, common) in enumerate(zip(operand.extents, extents[len(at) - operand.ndim :], strict=True)):
@@ -252,10 +387,10 @@ class ArrayParts(FormWriter):
                 own[axis] = self.integer("{0} if {1} > 1 else 0", own[axis], extent)
         return self.number_at(operand, own)
 
-    def number_at(self, value: Array, at: Sequence[Atom]) -> Atom:
-        """The atom of an element."""
-        found = load(value, at, self.integer) if isinstance(value, View) else value.element(at)
-        return found if isinstance(found, str) else self.put(found, value.dtype, "x")
+    def number_at(self, value: Array, at: Sequence[Atom]) -> Scalar:
+        """The number that is an element."""
+        found = self.element(value, at)
+        return found if isinstance(found, str | Complex) else self.put(found, value.dtype, "x")
 
     def same_length(self, one: Atom, other: Atom) -> bool:
         """Whether two lengths of axes are known to be equal."""
@@ -290,10 +425,19 @@ class ArrayParts(FormWriter):
         made = self.local(name, value.extents, value.dtype, "")
 
         def body(at: list[Atom]) -> None:
-            self.out.append(Store(made.array, tuple(at), self.number_at(value, at)))
+            self.fill_in(made, at, self.number_at(value, at))
 
         self.each(value.extents, body)
         return made
+
+    def fill_in(self, made: View, at: Sequence[Atom], value: Scalar) -> None:
+        """Write to an element of an array of the reader's own."""
+        if made.dtype not in PARTS:
+            assert isinstance(value, str)
+            self.out.append(Store(made.array, tuple(at), value))
+            return
+        pair = self.as_complex(value)
+        self.out += [Store(made.array, (*at, "0"), pair.real), Store(made.array, (*at, "1"), pair.imag)]
 
     def local(self, name: str, shape: Sequence[Atom], dtype: str, fill: Atom) -> View:
         """A new local array."""
@@ -301,7 +445,8 @@ class ArrayParts(FormWriter):
         while array in self.form.dtypes or array in self.form.objects or array in RESERVED:
             self.form.count += 1
             array = f"{name}_{self.form.count}"
-        self.form.dtypes[array], self.form.ranks[array] = dtype, len(shape)
+        self.form.dtypes[array] = PARTS.get(dtype, dtype)
+        self.form.ranks[array] = len(shape) + (dtype in PARTS)
         extents = tuple(
             [
                 self.put(copied(one), "int64", f"n{k}_{array}") if not one.isdigit() else one
@@ -310,47 +455,64 @@ class ArrayParts(FormWriter):
         )
         for one, extent in zip(shape, extents, strict=True):
             # A variable may change; the length of another array does not.
-            if one in self.form.lengths:
-                self.form.lengths[extent] = self.form.lengths[one]
+            self.form.lengths[extent] = self.form.lengths.get(one, extent)
         if fill and dtype.startswith(("int", "uint", "bool")):
             fill = {"0.0": "0", "1.0": "1"}.get(fill, fill)
-        self.out.append(New(array, extents, dtype, fill))
-        return View(array, tuple([Along(k) for k in range(len(shape))]), extents, dtype)
+        made = View(array, tuple([Along(k) for k in range(len(shape))]), extents, dtype)
+        if dtype not in PARTS:
+            self.out.append(New(array, extents, dtype, fill))
+            return made
+        self.out.append(New(array, (*extents, "2"), PARTS[dtype], "0.0" if fill else ""))
+        if fill not in ("", "0.0"):
+            self.each(extents, lambda at: self.fill_in(made, at, fill))
+        return made
 
     # ----- Writing -----
 
     def store(self, target: ast.Subscript, value: Value, op: str) -> None:
         """Write to an element or a part of an array; `op` is that of an assignment such as `+=`."""
         base = self.value(target.value)
-        if not isinstance(base, View):
+        if not isinstance(base, Stored):
             self.refuse(target, "writes to something that is no array.")
             return
-        place = self.part(base, self.parts_of(target, base.ndim), target)
-        if isinstance(place, Load):
-            if not isinstance(value, str):
-                self.refuse(target, "writes an array to one element.")
-            self.write(target, place, str(value), op)
+        parts = self.parts_of(target, base.ndim)
+        if parts and isinstance(parts[0], Array):
+            self.store_picked(target, base, parts[0], value, op)
             return
-        self.store_into(target, place, value, op)
+        self.store_at(target, base, parts, value, op)
 
-    def store_into(self, target: ast.AST, place: View, value: Value, op: str) -> None:
+    def store_at(self, target: ast.AST, base: Stored, parts: Sequence[Any], value: Value, op: str) -> None:
+        """Write to a part of an array."""
+        if isinstance(base, Either):
+            self.each_side(base, lambda side: self.store_at(target, side, parts, value, op))
+            return
+        place = self.place(base, parts)
+        if place.extents:
+            self.store_into(target, place, value, op)
+        elif isinstance(value, str | Complex):
+            self.write(target, place, [], value, op)
+        else:
+            self.refuse(target, "writes an array to one element.")
+
+    def store_into(self, target: ast.AST, place: Stored, value: Value, op: str) -> None:
         """Write to all elements of a part of an array."""
+        if isinstance(place, Either):
+            self.each_side(place, lambda side: self.store_into(target, side, value, op))
+            return
         if isinstance(value, list):
             value = self.gathered(target, value)
         if isinstance(value, Object):
             self.refuse(target, "writes something that is no number.")
-        if isinstance(value, View | Elementwise) and not op and place.array in arrays_of(value) and value != place:
+        if isinstance(value, Array) and not op and place.array in arrays_of(value) and value != place:
             # NumPy reads everything before it writes anything.
-            if isinstance(value, View) or self.reads_elsewhere(value, place):
+            if isinstance(value, Stored) or self.reads_elsewhere(value, place):
                 value = self.materialized(value, "before")
-        elif isinstance(value, View | Elementwise) and op and place.array in arrays_of(value):
+        elif isinstance(value, Array) and op and place.array in arrays_of(value):
             value = self.materialized(value, "before")
         extents = place.extents
 
         def body(at: list[Atom]) -> None:
-            atom = self.item(value, at, extents, place.dtype)
-            found = load(place, at, self.integer)
-            self.write(target, found, atom, op)
+            self.write(target, place, at, self.item(value, at, extents), op)
 
         self.each(extents, body)
 
@@ -359,16 +521,16 @@ class ArrayParts(FormWriter):
         probe = [f"probe_{k}" for k in range(len(place.extents))]
         before, self.out = self.out, []
         self.form.dtypes.update(dict.fromkeys(probe, "int64"))
-        self.item(value, probe, place.extents, place.dtype)
-        found = [s.value for s in self.out if isinstance(s, Set) and isinstance(s.value, Load)]
+        self.item(value, probe, place.extents)
+        found = [s.value for s in walk(self.out) if isinstance(s, Set) and isinstance(s.value, Load)]
         own = load(place, probe, self.integer)
-        texts = {s.target: s.value for s in self.out if isinstance(s, Set)}
+        texts = {s.target: s.value for s in walk(self.out) if isinstance(s, Set)}
         self.out = before
         for name in probe:
             self.form.dtypes.pop(name)
 
         def written(index: tuple[Atom, ...]) -> list[Any]:
-            return [texts.get(one, one) for one in index]
+            return [texts.get(one, one) for one in index[: len(own.index)]]
 
         return any(one.array == place.array and written(one.index) != written(own.index) for one in found)
 
@@ -378,34 +540,61 @@ class ArrayParts(FormWriter):
             rows = [self.gathered(node, one) for one in values if isinstance(one, list)]
             if len({row.extents for row in rows}) > 1:
                 return self.refuse(node, "makes an array of rows of several lengths.")
-            wide = "float64" if any(row.dtype == "float64" for row in rows) else "int64"
+            wide = _widest([row.dtype for row in rows])
             made = self.local("given", [str(len(rows)), *rows[0].extents], wide, "")
             for k, row in enumerate(rows):
                 place = self.part(made, [str(k)])
                 assert isinstance(place, View)
                 self.store_into(node, place, row, "")
             return made
-        if not all(isinstance(one, str) for one in values):
+        if not all(isinstance(one, str | Complex) for one in values):
             return self.refuse(node, "makes an array of things that are no numbers.")
         dtypes = [
-            self.form.dtypes.get(str(one), "float64" if not str(one).lstrip("-").isdigit() else "int64")
+            "complex128" if isinstance(one, Complex) else self.form.dtypes.get(str(one)) or literal_dtype(str(one))
             for one in values
         ]
-        made = self.local("given", [str(len(values))], "float64" if any("float" in d for d in dtypes) else "int64", "")
+        made = self.local("given", [str(len(values))], _widest(dtypes), "")
         for k, one in enumerate(values):
-            self.out.append(Store(made.array, (str(k),), str(one)))
+            assert isinstance(one, str | Complex)
+            self.fill_in(made, [str(k)], one)
         return made
 
-    def write(self, node: ast.AST, place: Load, value: Atom, op: str) -> None:
-        """Write to one element."""
+    def write(self, node: ast.AST, place: View, at: Sequence[Atom], value: Scalar, op: str) -> None:
+        """Write to one element of a view."""
+        if place.array in self.frozen:
+            self.refuse(node, "writes to an array that a loop has made anew in each turn. Write to a copy of it.")
+        index = load(place, at, self.integer).index
+        if place.dtype in PARTS:
+            self.write_complex(node, place, index, self.as_complex(value), op)
+            return
+        if not isinstance(value, str):
+            self.refuse(node, "writes a complex number to an array of real ones. Take its real part.")
+            return
+        dtype = self.form.dtypes[place.array]
         if op in ("", "Add"):
-            self.out.append(Store(place.array, place.index, value, bool(op)))
+            self.out.append(Store(place.array, index, value, bool(op)))
         elif op == "Sub":
-            dtype = self.form.dtypes[place.array]
-            self.out.append(Store(place.array, place.index, self.put(Op("negative", (value,), "-{0}"), dtype), True))
+            self.out.append(Store(place.array, index, self.put(Op("negative", (value,), "-{0}"), dtype), True))
         else:
-            dtype = self.form.dtypes[place.array]
-            old = self.put(place, dtype)
+            old = self.put(Load(place.array, index), dtype)
             found = self.applied(node, OPERATORS[op], [old, value])
             assert isinstance(found, Op)
-            self.out.append(Store(place.array, place.index, self.put(found, dtype)))
+            self.out.append(Store(place.array, index, self.put(found, dtype)))
+
+    def write_complex(self, node: ast.AST, place: View, index: tuple[Atom, ...], value: Complex, op: str) -> None:
+        """Write to one element of a complex array."""
+        adds = op in ("Add", "Sub")
+        if op and not adds:
+            old = [self.put(Load(place.array, (*index, k)), PARTS[place.dtype]) for k in "01"]
+            value = self.as_complex(self.of_complex(node, OPERATORS[op], [Complex(*old), value]))
+        for k, part in (("0", value.real), ("1", value.imag)):
+            given = self.opposite(part) if op == "Sub" else part
+            if not adds or given != "0.0":
+                self.out.append(Store(place.array, (*index, k), given, adds))
+
+
+def _widest(dtypes: Sequence[str]) -> str:
+    """The dtype of an array of numbers of some dtypes."""
+    if any(one in PARTS for one in dtypes):
+        return "complex128"
+    return "float64" if any("float" in one for one in dtypes) else "int64"

@@ -1,8 +1,8 @@
 """Arrays inside kernels while they are taken apart: parts of arrays, and expressions of arrays.
 
 In: names of arrays, and atoms. Out: `View`, the elements of a part of an array, and `Elementwise`, the elements of an
-expression; both give an element as an atom for atoms of indices. Called by scalar_form.py and array_parts.py, which
-turn everything that a kernel does with arrays into loops over elements.
+expression, give an element as an atom for atoms of indices; `Either` is one of two arrays. Called by scalar_form.py and
+array_parts.py, which turn everything that a kernel does with arrays into loops over elements.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Along:
 class View:
     """A part of an array: for each axis of the array, a fixed index or the axis of the view along it.
 
+    A view of complex numbers has their dtype; its array has one more axis, that of their parts, which the view has not.
     A view of an array in another shape has `reshaped`, which tells that shape and the array's own; `places` are then
     those in the other shape.
     """
@@ -89,13 +90,45 @@ class Elementwise:
 
     extents: tuple[Atom, ...]
     dtype: str
-    element: Callable[[Sequence[Atom]], Expression | Atom]
+    element: Callable[[Sequence[Atom]], Expression | Atom | Complex]
     arrays: frozenset[str]
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.extents)
+
+
+@dataclass(frozen=True)
+class Either:
+    """One of two arrays of the same rank and dtype: the first where the number `test` is true."""
+
+    test: Atom
+    sides: tuple[View | Either, View | Either]
+    extents: tuple[Atom, ...]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.extents)
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the elements."""
+        return self.sides[0].dtype
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is known to be one array itself, which it is not."""
+        return False
+
+
+@dataclass(frozen=True)
+class Complex:
+    """A complex number: its real and its imaginary part."""
+
+    real: Atom
+    imag: Atom
 
 
 @dataclass(frozen=True)
@@ -112,8 +145,11 @@ class Unclear:
     why: str
 
 
-Array = View | Elementwise
-Value = Atom | View | Elementwise | Object | Unclear | list["Value"]
+Array = View | Elementwise | Either
+Stored = View | Either
+"""Arrays that have a place in memory."""
+Scalar = Atom | Complex
+Value = Atom | Complex | View | Elementwise | Either | Object | Unclear | list["Value"]
 
 
 def load(view: View, at: Sequence[Atom], integer: Callable[..., Atom]) -> Load:
@@ -123,4 +159,10 @@ def load(view: View, at: Sequence[Atom], integer: Callable[..., Atom]) -> Load:
 
 def arrays_of(value: Array) -> frozenset[str]:
     """The arrays that an array reads."""
-    return frozenset([value.array]) if isinstance(value, View) else value.arrays
+    match value:
+        case View():
+            return frozenset([value.array])
+        case Either():
+            return arrays_of(value.sides[0]) | arrays_of(value.sides[1])
+        case Elementwise():
+            return value.arrays

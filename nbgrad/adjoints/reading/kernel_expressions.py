@@ -1,7 +1,7 @@
 """Expressions of kernels: atoms, operations on numbers, calls.
 
 In: plain operations of a kernel's text. Out: operations of kernel_statements.py, or values of array_values.py. Called
-by scalar_form.py, whose class stands upon this one.
+by rebound_arrays.py, whose class stands upon this one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,9 +18,12 @@ from ..kernel_statements import Atom, Expression, Op
 from ..threads.thread_calls import ThreadCalls
 from ..threads.thread_names import CudaName
 from .array_functions import NOT_KNOWN
-from .array_values import Elementwise, Object, Unclear, Value, View
+from .array_values import Array, Complex, Object, Unclear, Value
+from .complex_pairs import PARTS, complex_function
 from .kernel_form import dtype_name, literal_dtype
 from .known_functions import OPERATORS, Known, known_functions
+from .numba_types import dtype_given
+from .stencil_kernels import is_stencil, stencil_kernel
 
 _INTEGER_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
     ast.Lt: operator.lt,
@@ -31,6 +34,7 @@ _INTEGER_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
     ast.NotEq: operator.ne,
 }
 _FLOATS = ("float32", "float64")
+_BOTH = ("real", "imag")
 
 
 class Expressions(ThreadCalls):
@@ -49,6 +53,8 @@ class Expressions(ThreadCalls):
         match node:
             case ast.Constant(value) if isinstance(value, bool | int | float):
                 return repr(value)
+            case ast.Constant(value) if isinstance(value, complex):
+                return Complex(repr(value.real), repr(value.imag))
             case ast.Constant(value):
                 return Object(value)
             case ast.Tuple(elements) | ast.List(elements):
@@ -64,23 +70,27 @@ class Expressions(ThreadCalls):
                 if name in self.frame.plain.objects:
                     return self.constant(name, self.frame.plain.objects[name])
                 dtype = dtype_name(self.frame.types.get(name)) if name in self.frame.types else ""
+                if dtype in PARTS:
+                    self.frame.env[name] = Complex(*[self.variable(f"{name}.{part}", dtype) for part in _BOTH])
+                    return self.frame.env[name]
                 if dtype:
                     # A later statement sets it, in an earlier turn of a loop.
-                    numbers = self.frame.numbers
-                    if name not in numbers:
-                        numbers[name] = self.fresh(self.frame.prefix + name, dtype)
-                    self.frame.env[name] = numbers[name]
-                    return numbers[name]
+                    self.frame.env[name] = self.variable(name, dtype)
+                    return self.frame.env[name]
                 return self.refuse(
                     node, f"reads `{name}`, which is not set on every way that leads here. Set it before."
                 )
             case _:
                 found = self.operation(node, "t")
-                return (
-                    found
-                    if isinstance(found, str | View | Elementwise | Object | list | Unclear)
-                    else self.put(found, "float64")
-                )
+                is_value = isinstance(found, str | Complex | Array | Object | list | Unclear)
+                return found if is_value else self.put(found, "float64")
+
+    def variable(self, name: str, dtype: str) -> Atom:
+        """The number that stands for a variable, or a part of one."""
+        numbers = self.frame.numbers
+        if name not in numbers:
+            numbers[name] = self.fresh(self.frame.prefix + name.replace(".", "_"), PARTS.get(dtype, dtype))
+        return numbers[name]
 
     def constant(self, name: str, found: Any) -> Value:
         """A global object as a value."""
@@ -116,7 +126,10 @@ class Expressions(ThreadCalls):
             case ast.BinOp(left, op, right):
                 return self.applied(node, OPERATORS[type(op).__name__], [self.value(left), self.value(right)])
             case ast.UnaryOp(op, operand):
-                return self.applied(node, OPERATORS[type(op).__name__], [self.value(operand)])
+                value = self.value(operand)
+                dtype = value.dtype if isinstance(value, Array) else self.form.dtypes.get(str(value))
+                kind = "Not" if isinstance(op, ast.Invert) and dtype == "bool" else type(op).__name__
+                return self.applied(node, OPERATORS[kind], [value])
             case ast.Compare(left, [op], [right]):
                 pair = [self.value(left), self.value(right)]
                 if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and any(isinstance(x, Object) for x in pair):
@@ -146,13 +159,15 @@ class Expressions(ThreadCalls):
         """A function of numbers, applied to numbers or to each element of arrays."""
         if f"{{{len(operands) - 1}}}" not in known.text or f"{{{len(operands)}}}" in known.text:
             return self.refuse(node, f"calls a function with {len(operands)} arguments, which has no derivative here.")
-        if any(isinstance(one, View | Elementwise) for one in operands):
+        if any(isinstance(one, Array) for one in operands):
             return self.elementwise(node, known, operands)
         if any(isinstance(one, list) for one in operands):
             sides = [one for one in operands if isinstance(one, list)]
             if known.text == "{0} + {1}" and len(sides) == 2:
                 return [*sides[0], *sides[1]]
             return self.refuse(node, "computes with a tuple. Take its parts.")
+        if any(isinstance(one, Complex) for one in operands):
+            return self.of_complex(node, known, operands)
         if not all(isinstance(one, str) for one in operands):
             return self.refuse(node, "computes with something that is no number.")
         return Op(known.primitive, tuple(map(str, operands)), known.text)
@@ -162,6 +177,17 @@ class Expressions(ThreadCalls):
         if isinstance(call.func, ast.Attribute):
             return self.method(call, self.value(call.func.value), call.func.attr, name)
         function = self.object(call.func)
+        held = self.frame.env.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        if isinstance(held, Object):
+            function = cast("Any", held.value)
+        if function is type and len(call.args) == 1:
+            operand = self.value(call.args[0])
+            if isinstance(operand, str):
+                return Object(np.dtype(self.form.dtypes.get(operand) or literal_dtype(operand)).type)
+            return self.refuse(call, "asks for the type of something that is no number. Use its dtype.")
+        of_complex = complex_function(function)
+        if of_complex and not call.keywords:
+            return self.of_parts(call, of_complex)
         if isinstance(function, CudaName):
             return self.thread_call(call, function.name, name)
         known = self.known(function)
@@ -184,12 +210,34 @@ class Expressions(ThreadCalls):
         handled = self.array_call(call, function, name)
         if handled is not NOT_KNOWN:
             return handled
+        if is_stencil(function):
+            return self.stencil(call, function)
         if python_function(function) is not None:
             return self.called(call, function)
         shown = getattr(function, "__name__", str(function))
         return self.refuse(
             call, f"calls {shown}(), of which no derivative is known here. Give nb.primitive a rule, or write it out."
         )
+
+    def of_parts(self, call: ast.Call, name: str) -> Value | Expression:
+        """A function that is known of complex numbers alone, of numbers or for each element of arrays."""
+        operands = [self.value(one) for one in call.args]
+        arrays = [one for one in operands if isinstance(one, Array)]
+        if not arrays:
+            return self.of_complex(call, name, operands)
+        if name in _BOTH:
+            return self.attribute(call, operands[0], name)
+        return self.complex_elementwise(call, name, operands, self.common(arrays))
+
+    def stencil(self, call: ast.Call, function: Any) -> Value:
+        """A call of a function of `numba.stencil`: of the kernel with its loops."""
+        if any(one.arg != "out" for one in call.keywords):
+            return self.refuse(call, "calls a stencil with keywords other than out.")
+        given = [*call.args, *[one.value for one in call.keywords]]
+        kernel = stencil_kernel(function, [self.kind(one) for one in call.args], bool(call.keywords), dtype_given)
+        found = self.called(ast.copy_location(ast.Call(call.func, given, []), call), kernel)
+        assert found is not None
+        return found
 
     def known(self, function: Any) -> Any:
         """The primitive of a function of numbers, if it is one."""

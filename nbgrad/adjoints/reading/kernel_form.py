@@ -47,7 +47,7 @@ class ScalarForm:
     ranks: dict[str, int] = field(default_factory=dict)
     objects: dict[str, Any] = field(default_factory=dict)
     lengths: dict[str, str] = field(default_factory=dict)
-    """Names of lengths of axes; equal ones have the same value."""
+    """What integers are of the lengths of axes: a name, or a text. Integers with the same one are equal."""
     count: int = 0
     shared: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The shapes of arrays that the threads of a block share."""
@@ -55,6 +55,8 @@ class ScalarForm:
     """The arrays that threads add to by atomic operations."""
     common: set[str] = field(default_factory=set)
     """The arrays of which several threads may use the same element."""
+    complex: dict[str | int, str] = field(default_factory=dict)
+    """The dtypes of complex arguments, and of complex results by their positions; all of them are arrays of parts."""
     refilled: set[tuple[int, str]] = field(default_factory=set)
     """Bodies of loops, by their identity, and shared arrays that each turn writes as a whole before it reads them."""
 
@@ -82,13 +84,15 @@ class ScalarForm:
 
 
 def dtype_name(kind: Any) -> str:
-    """The dtype of a number of one of Numba's types; empty if it is no number that has one here."""
+    """The dtype of a number, or an array of no axes, of one of Numba's types; empty if it is none of these."""
     from numba.core import types
 
     kind = types.unliteral(kind)
+    if isinstance(kind, types.Array) and kind.ndim == 0:
+        kind = kind.dtype
     if isinstance(kind, types.Boolean):
         return "bool"
-    return str(kind) if isinstance(kind, types.Integer | types.Float) else ""
+    return str(kind) if isinstance(kind, types.Integer | types.Float | types.Complex) else ""
 
 
 class DeadBranch(Exception):  # noqa: N818 - no error: a way through a kernel that is never taken
@@ -107,6 +111,8 @@ class Frame:
         self.env: dict[str, Value] = {}
         self.numbers: dict[str, str] = {}
         """The number that stands for each variable, or part of one, that holds numbers."""
+        self.lists: dict[str, tuple[View, Atom]] = {}
+        """The arrays of lists that a loop makes, and the position of the next element."""
 
 
 def numba_type(dtype: str) -> Any:
@@ -132,6 +138,8 @@ class FormWriter:
     form: ScalarForm
     frame: Frame
     out: list[Statement]
+    frozen: set[str]
+    """Arrays that stand for several ones of the kernel, so that nothing may be written to them."""
 
     def fresh(self, base: str, dtype: str) -> str:
         """A new name of a number."""
@@ -146,7 +154,17 @@ class FormWriter:
         """The name of a number that is computed now."""
         name = self.fresh(base, dtype)
         self.out.append(Set(name, value))
+        self.note_length(name, value)
         return name
+
+    def note_length(self, name: str, value: Expression) -> None:
+        """Note what an integer is of the lengths of axes, if it is set once and follows from them."""
+        lengths, dtypes = self.form.lengths, self.form.dtypes
+        if not isinstance(value, Op) or value.arrays or not dtypes[name].startswith("int"):
+            return
+        if all(one in lengths or one.lstrip("-").isdigit() for one in value.args) and value.args:
+            found = value.text.format(*[lengths.get(one, one) for one in value.args])
+            lengths[name] = found if value.text == "{0}" else f"({found})"
 
     def integer(self, text: str, *atoms: Atom) -> Atom:
         """The name of an integer."""

@@ -39,9 +39,19 @@ _PRIMITIVES = {
 _NUMPY = (
     "sin cos tan sinh cosh tanh exp exp2 expm1 log log2 log10 log1p sqrt cbrt hypot copysign power arctan2 arcsin "
     "arccos arctan arcsinh arccosh arctanh absolute fabs add subtract multiply divide true_divide negative maximum "
-    "minimum fmax fmin remainder mod fmod floor_divide square reciprocal logaddexp logaddexp2"
+    "minimum fmax fmin remainder mod fmod floor_divide square reciprocal logaddexp logaddexp2 deg2rad rad2deg radians "
+    "degrees"
 )
+_ALSO = {
+    "true_divide": "divide",
+    "mod": "remainder",
+    "fabs": "absolute",
+    "deg2rad": "radians",
+    "rad2deg": "degrees",
+}
 _SYMBOLS = {
+    "radians": "math.radians({0})",
+    "degrees": "math.degrees({0})",
     "add": "{0} + {1}",
     "subtract": "{0} - {1}",
     "multiply": "{0} * {1}",
@@ -70,7 +80,7 @@ def known_functions() -> dict[Any, Known]:
         found[getattr(math, name)] = Known(_PRIMITIVES.get(name, name), text)
     for name in _NUMPY.split():
         function = getattr(np, name)
-        primitive = {"true_divide": "divide", "mod": "remainder", "fabs": "absolute"}.get(name, name)
+        primitive = _ALSO.get(name, name)
         operands = ", ".join(f"{{{k}}}" for k in range(function.nin))
         found[function] = Known(primitive, _SYMBOLS.get(primitive, f"np.{name}({operands})"))
     for name in _FLAT.split():

@@ -13,10 +13,16 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from ...extend.scalar_code import python_function, scalar_code
 from ..threads.thread_names import CudaName, is_cuda_function, stand_in
 from .jumps import RESULT
 from .plain_form import PlainFunction, UnsupportedKernelError
+from .stencil_kernels import is_stencil, stencil_kernel
+
+_KNOWN: dict[tuple[Any, ...], dict[str, Any]] = {}
+"""The types of the kernels of array_kernels.py, by these and the types of their arguments."""
 
 
 def inferred_types(
@@ -31,6 +37,16 @@ def inferred_types(
     UnsupportedKernelError
         If Numba cannot infer the types.
     """
+    python = function.code.function
+    if python.__module__ != f"{__package__}.array_kernels":
+        return _inferred(function, arguments, within)
+    key = (python, *arguments)
+    if key not in _KNOWN:
+        _KNOWN[key] = _inferred(function, arguments, within)
+    return _KNOWN[key]
+
+
+def _inferred(function: PlainFunction, arguments: Sequence[Any], within: frozenset[FunctionType]) -> dict[str, Any]:
     from numba.core import types
     from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
     from numba.core.compiler_machinery import PassManager
@@ -95,6 +111,79 @@ class _TypedOnly:
         self._numba_type_ = kind
 
 
+_JOINED = [np.concatenate, np.append, np.hstack, np.vstack, np.where]
+
+
+def _joined_type(found: Any, given: Sequence[Any], context: Any) -> Any:
+    """The type of several arrays as one; None for other functions, and where it depends on their memory order."""
+    from numba.core import types
+
+    if not any(found is one for one in _JOINED):
+        return None
+    parts = list(getattr(given[0], "types", ())) if found not in (np.append, np.where) else list(given[-2:])
+    arrays = [one for one in parts if isinstance(one, types.Array)]
+    if not arrays or len(given) > 3 or any(one.layout != "C" for one in arrays if one.ndim > 1):
+        return None
+    dtype = context.unify_types(*[getattr(one, "dtype", types.unliteral(one)) for one in parts])
+    ndim = max(one.ndim for one in arrays)
+    return types.Array(dtype, max(2, ndim) if found is np.vstack else ndim, "C")
+
+
+def dtype_given(function: Any, kinds: Sequence[Any]) -> str:
+    """The dtype of what a function of numbers gives."""
+    return str(inferred_types(PlainFunction(scalar_code(function)), kinds)[RESULT])
+
+
+def _stencil_template(found: Any) -> Any:
+    """The types of calls of a stencil."""
+    from numba.core.typing.templates import AbstractTemplate, signature
+
+    class StencilCall(AbstractTemplate):
+        """The type of a call."""
+
+        key = found
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """The signature for arguments of some types."""
+            given = (*args, *kws.values())
+            kernel = stencil_kernel(found, args, bool(kws), dtype_given)
+            return signature(inferred_types(PlainFunction(scalar_code(kernel)), given)[RESULT], *given)
+
+    return StencilCall
+
+
+def _kernel_template(found: Any) -> Any:
+    """The types of calls of a function of NumPy that is taken apart as a kernel of array_kernels.py.
+
+    Numba's own types of such a call take the compilation of its implementation.
+    """
+    from numba.core import types
+    from numba.core.typing.templates import AbstractTemplate, signature
+
+    from .array_kernels import ARRAY_KERNELS, OF_COMPLEX
+
+    class KernelCall(AbstractTemplate):
+        """The type of a call."""
+
+        key = found
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """The signature for arguments of some types."""
+            given = (*args, *kws.values())
+            joined = _joined_type(found, given, self.context)
+            if joined is not None:
+                return signature(joined, *given)
+            kernel = ARRAY_KERNELS.get((found, tuple([getattr(one, "ndim", 0) for one in given])))
+            if found not in OF_COMPLEX and any(isinstance(getattr(one, "dtype", one), types.Complex) for one in given):
+                kernel = None
+            if kernel is None:
+                return self.context.resolve_function_type(self.context.resolve_value_type(found), args, kws)
+            kinds = inferred_types(PlainFunction(scalar_code(kernel)), [types.unliteral(one) for one in given])
+            return signature(kinds[RESULT], *given)
+
+    return KernelCall
+
+
 def _typed_only(found: Any, within: frozenset[FunctionType]) -> Any:
     """What stands for a compiled function while types are inferred; most objects stand for themselves.
 
@@ -105,8 +194,14 @@ def _typed_only(found: Any, within: frozenset[FunctionType]) -> Any:
     from numba.core.dispatcher import Dispatcher
     from numba.core.typing.templates import AbstractTemplate, signature
 
+    from .array_kernels import ARRAY_KERNELS
+
     if isinstance(found, CudaName):
         return stand_in(found)
+    if any(found is one for one in (*_JOINED, *[function for function, _ in ARRAY_KERNELS])):
+        return _TypedOnly(types.Function(_kernel_template(found)))
+    if is_stencil(found):
+        return _TypedOnly(types.Function(_stencil_template(found)))
     python = python_function(found)
     if not (isinstance(found, Dispatcher) or is_cuda_function(found)) or python is None or python in within:
         return found

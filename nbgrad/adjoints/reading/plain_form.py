@@ -10,8 +10,10 @@ Global numbers become literals. Other global objects get names of their own: `Pl
 from __future__ import annotations
 
 import ast
+import copy
 import math
 import operator
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,6 +54,8 @@ class PlainFunction:
         self.objects: dict[str, Any] = {}
         self.temporaries: set[str] = set()
         """The names that are no variables of the function."""
+        self.comprehensions: dict[int, tuple[str, bool, ast.expr]] = {}
+        """Lists that loops, by their identity, append to, whether not each turn does, and the atom that is appended."""
         self._names: dict[int, str] = {}
         self._used = {node.id for node in ast.walk(code.definition) if isinstance(node, ast.Name)}
         self._count = 0
@@ -66,6 +70,8 @@ class PlainFunction:
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                     self._locals.add(node.id)
         self.body = self.block(structured)
+        self.set_once = {name for name, times in Counter(_assigned(self.body)).items() if times == 1}
+        """The variables to which one statement gives a value."""
 
     def refuse(self, node: ast.AST, what: str) -> Any:
         """Raise the error that names the place of a piece of the text."""
@@ -224,7 +230,7 @@ class PlainFunction:
         if isinstance(call.func, ast.Attribute) and self.object_of(call.func) is MISSING:
             function: ast.expr = ast.Attribute(self.atom(call.func.value, out), call.func.attr, ast.Load())
         else:
-            function = self.reference(call.func)
+            function = self.atom(call.func, out) if isinstance(call.func, ast.Call) else self.reference(call.func)
         if any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords):
             self.refuse(call, "calls a function with `*` or `**`. Write the arguments out.")
         arguments: list[ast.expr] = [self.argument(one, out) for one in call.args]
@@ -284,12 +290,48 @@ class PlainFunction:
                 return ast.Tuple([self.atom(one, out) for one in elements], ast.Load())
             case ast.List(elements):
                 return ast.List([self.atom(one, out) for one in elements], ast.Load())
+            case ast.ListComp(element, [ast.comprehension(target, sequence, tests)]):
+                return self.comprehension(expression, element, target, sequence, tests, out)
             case ast.NamedExpr(target, value):
                 self.assign(target, self.value(value, out), out)
                 return ast.Name(target.id, ast.Load())
             case _:
                 kind = type(expression).__name__
                 return self.refuse(expression, f"has an expression, {kind}, that has no derivative. Write a loop.")
+
+    def comprehension(
+        self,
+        node: ast.expr,
+        element: ast.expr,
+        target: ast.expr,
+        sequence: ast.expr,
+        tests: list[ast.expr],
+        out: Statements,
+    ) -> ast.expr:
+        """A list of one element for each item of a sequence: a loop that appends to it."""
+        own = {one.id: self.fresh(one.id) for one in ast.walk(target) if isinstance(one, ast.Name)}
+        target, element, *tests = [_with_names(one, own) for one in (target, element, *tests)]
+        if isinstance(sequence, ast.Tuple | ast.List) and not tests:
+            found: list[ast.expr] = []
+            for one in sequence.elts:
+                self.assign(target, self.value(one, out), out)
+                found.append(self.copied(self.atom(element, out), out))
+            return ast.List(found, ast.Load())
+        name = self.fresh("list")
+        add: ast.stmt = ast.Expr(
+            ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load()), [element], [])
+        )
+        for test in reversed(tests):
+            add = ast.If(test, [add], [])
+        loop = ast.For(target, sequence, [add], [])
+        for one in ast.walk(loop):
+            ast.copy_location(one, node)
+        out.append(ast.Assign([ast.Name(name, ast.Store())], ast.List([], ast.Load())))
+        self.loop(loop, target, sequence, loop.body, out)
+        calls = [one for one in ast.walk(out[-1]) if isinstance(one, ast.Call)]
+        appended = next(one.args[0] for one in calls if ast.unparse(one.func) == f"{name}.append")
+        self.comprehensions[id(out[-1])] = (name, bool(tests), appended)
+        return ast.Name(name, ast.Load())
 
     def either(self, op: ast.boolop, values: list[ast.expr], out: Statements) -> ast.expr:
         """`and` or `or`: the later operands are computed only where they are asked for."""
@@ -345,9 +387,9 @@ class PlainFunction:
             return expression
         if isinstance(found, CudaName):
             return self.of_threads(expression, found)
-        if isinstance(found, np.bool_ | np.integer | np.floating) and found.dtype != np.float32:
+        if isinstance(found, np.bool_ | np.number) and found.dtype not in (np.float32, np.complex64):
             number = found.item()
-        elif isinstance(found, bool | int | float | str | None):
+        elif isinstance(found, bool | int | float | complex | str | None):
             number = found
         else:
             return self.object_name(found)
@@ -405,7 +447,21 @@ def _folded(expression: ast.BinOp) -> ast.expr:
     return ast.Constant(function(*pair))
 
 
+def _with_names(expression: ast.expr, names: dict[str, str]) -> ast.expr:
+    """An expression with other names."""
+    found = copy.deepcopy(expression)
+    for one in ast.walk(found):
+        if isinstance(one, ast.Name):
+            one.id = names.get(one.id, one.id)
+    return found
+
+
+def _assigned(body: Statements) -> list[str]:
+    """The variables that statements give values, as often as they do."""
+    return [n.id for one in body for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+
 def _is_sequence(call: ast.Call) -> bool:
     """Whether a call by its name makes a sequence to loop over."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name in ("range", "prange", "zip", "enumerate")
+    return name in ("range", "prange", "zip", "enumerate", "ndindex")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -22,30 +23,27 @@ from ...extend.scalar_code import python_function, scalar_code
 from ..kernel_statements import (
     RESERVED,
     Atom,
-    Block,
-    Break,
     Expression,
     Extent,
     For,
-    If,
     Load,
     Op,
     Set,
     Statement,
-    While,
     copied,
     is_name,
     on_line,
 )
-from .array_values import Elementwise, Object, Unclear, Value, View
+from .array_values import Along, Array, Complex, Elementwise, Object, Scalar, Stored, Unclear, Value, View
+from .complex_pairs import PARTS
 from .jumps import RESULT
-from .kernel_expressions import Expressions
 from .kernel_form import DeadBranch, Frame, ScalarForm, dtype_name, literal_dtype, numba_type
 from .numba_types import inferred_types
+from .packed_arguments import is_packed, leaves_of, part_names
 from .plain_form import PlainFunction, UnsupportedKernelError
+from .rebound_arrays import ReboundArrays
 
 _MISSING = object()
-_OTHER = "`{}` stands for another array from turn to turn of a loop"
 
 
 def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
@@ -63,14 +61,17 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
     UnsupportedKernelError
         If a part of the kernel has no derivative here; the error names its line.
     """
-    import numba
 
     form = ScalarForm(name_of(function), [])
     reader = _Reader(form)
     values: list[Value] = []
     kinds: list[Any] = []
-    for name, value in arguments.items():
-        if any(f"{other}{letter}" == name for other in arguments for letter in ("_b", "_t", "_u", "_w")):
+    leaves = [name for argument, value in arguments.items() for name, _ in leaves_of(argument, value)]
+    for name in leaves:
+        if leaves.count(name) > 1:
+            message = f"{form.name}() has an argument `{name}` and a tuple with a part of that name. Rename it."
+            raise UnsupportedKernelError(message)
+        if any(f"{other}{letter}" == name for other in leaves for letter in ("_b", "_t", "_u", "_w")):
             message = f"{form.name}() has an argument `{name}`, the name of a derivative of `{name[:-2]}`. Rename it."
             raise UnsupportedKernelError(message)
         if name in RESERVED:
@@ -78,19 +79,9 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
                 f"{form.name}() has an argument `{name}`, the name of a function that derivatives call. Rename it."
             )
             raise UnsupportedKernelError(message)
-        if isinstance(value, np.ndarray):
-            form.parameters.append(name)
-            kind = numba.types.Array(numba.from_dtype(value.dtype), value.ndim, "C")
-            values.append(reader.parameter(name, kind))
-            kinds.append(kind)
-        elif isinstance(value, bool | int | float | np.generic):
-            form.parameters.append(name)
-            form.dtypes[name] = dtype_name(numba.typeof(value))
-            values.append(name)
-            kinds.append(numba.typeof(value))
-        else:
-            values.append(Object(value))
-            kinds.append(numba.typeof(value))
+    for name, value in arguments.items():
+        values.append(reader.argument(name, value))
+        kinds.append(reader.kind_of(value))
     try:
         returned = reader.function(function, values, kinds, reader.out, None)
     except DeadBranch:
@@ -102,7 +93,7 @@ def scalar_form(function: Any, arguments: dict[str, Any]) -> ScalarForm:
             if isinstance(one, Unclear):
                 message = f"{form.name}() returns an array, but {one.why}. Write to one array, and return that."
                 raise UnsupportedKernelError(message)
-        form.results = [reader.result(one) for one in parts]
+        form.results = [reader.result(one, k) for k, one in enumerate(parts)]
     form.body = tuple(reader.out)
     return form
 
@@ -118,34 +109,75 @@ def _is_parallel(function: Any) -> bool:
     return asked.get("prange", True) if isinstance(asked, dict) else bool(asked)
 
 
-class _Reader(Expressions):
+class _Reader(ReboundArrays):
     """Takes functions apart."""
 
     def __init__(self, form: ScalarForm) -> None:
         self.form = form
         self.out: list[Statement] = []
         self.stack: list[FunctionType] = []
+        self.exits = []
+        self.frozen = set()
         self.frame: Frame
 
     # ----- Names -----
 
-    def result(self, value: Value) -> Value:
-        """A value that the kernel returns: a number, or a whole array."""
-        whole = isinstance(value, View) and value.whole
-        return self.materialized(value, "result") if isinstance(value, View | Elementwise) and not whole else value
+    def result(self, value: Value, position: int) -> Value:
+        """A value that the kernel returns: a number, or a whole array; complex ones as arrays of parts."""
+        if isinstance(value, Complex):
+            made = self.local("result", [], "complex128", "")
+            self.fill_in(made, [], value)
+            value = made
+        if not isinstance(value, Array):
+            return value
+        view = value if isinstance(value, View) and value.whole else self.materialized(value, "result")
+        if view.dtype not in PARTS:
+            return view
+        self.form.complex[position] = view.dtype
+        places = (*view.places, Along(view.ndim))
+        return View(view.array, places, (*view.extents, "2"), PARTS[view.dtype])
 
-    def parameter(self, name: str, kind: Any) -> View:
+    def kind_of(self, value: Any) -> Any:
+        """Numba's type of an argument, where arrays are contiguous."""
+        import numba
+
+        if is_packed(value):
+            kinds = [self.kind_of(one) for one in value]
+            if hasattr(value, "_fields"):
+                return numba.types.BaseNamedTuple.from_types(kinds, type(value))
+            return numba.types.Tuple(kinds)
+        if isinstance(value, np.ndarray):
+            return numba.types.Array(numba.from_dtype(value.dtype), value.ndim, "C")
+        return numba.typeof(value)
+
+    def argument(self, name: str, value: Any) -> Value:
+        """An argument of the kernel, which has an example."""
+        form = self.form
+        if is_packed(value):
+            return [self.argument(inner, one) for inner, one in zip(part_names(name, value), value, strict=True)]
+        if not isinstance(value, np.ndarray | bool | int | float | complex | np.generic):
+            return Object(value)
+        form.parameters.append(name)
+        dtype = dtype_name(self.kind_of(np.asarray(value)[()].dtype.type(0)))
+        if dtype in PARTS:
+            form.complex[name] = dtype
+        if isinstance(value, np.ndarray):
+            return self.parameter(name, dtype, value.ndim)
+        if dtype in PARTS:
+            view = self.parameter(name, dtype, 0)
+            found = self.element(view, [])
+            assert isinstance(found, Complex)
+            return found
+        form.dtypes[name] = dtype
+        form.lengths[name] = name
+        return name
+
+    def parameter(self, name: str, dtype: str, ndim: int) -> View:
         """The view of a whole array that is an argument."""
-        dtype = dtype_name(kind.dtype)
-        if not dtype:
-            message = (
-                f"{self.form.name}() gets the array `{name}` of {kind.dtype}, of which no derivative is made. Pass "
-                "real and imaginary parts, or the fields of records, as arrays of floats."
-            )
-            raise UnsupportedKernelError(message)
-        self.form.dtypes[name] = dtype
-        self.form.ranks[name] = kind.ndim
-        return self.whole(name)
+        self.form.dtypes[name] = PARTS.get(dtype, dtype)
+        self.form.ranks[name] = ndim + (dtype in PARTS)
+        found = self.whole(name)
+        return found if dtype not in PARTS else View(name, found.places[:-1], found.extents[:-1], dtype)
 
     # ----- Functions -----
 
@@ -166,9 +198,12 @@ class _Reader(Expressions):
         before, self.out, self.frame = self.out, out, frame
         stored = {n.id for one in plain.body for n in ast.walk(one) if isinstance(n, ast.Name) and _is_store(n)}
         for name, value in zip(plain.parameters, values, strict=True):
-            if name in stored and isinstance(value, str):
-                dtype = dtype_name(frame.types.get(name)) or "float64"
+            dtype = dtype_name(frame.types.get(name)) or "float64"
+            if name in stored and isinstance(value, str) and dtype not in PARTS:
                 value = frame.numbers[name] = self.put(copied(value), dtype, f"{frame.prefix}{name}_now")
+            if name in stored and dtype_name(frame.types.get(name)) in PARTS:
+                assert isinstance(value, str | Complex)
+                value = self.set_complex(name, value, frame.types[name])
             frame.env[name] = value
         self.block(plain.body)
         result = frame.env.get(RESULT)
@@ -195,7 +230,10 @@ class _Reader(Expressions):
                 value, kind = self.static(parameter.default)
             else:
                 value, kind = self.value(given), self.kind(given)
-            if isinstance(value, str) and is_name(value):
+            if isinstance(value, Complex):
+                given = [self.put(copied(one), "float64", "argument") for one in (value.real, value.imag)]
+                value = Complex(*given)
+            elif isinstance(value, str) and is_name(value):
                 value = self.put(copied(value), self.form.dtypes[value], "argument")
             elif isinstance(value, Elementwise):
                 value = self.materialized(value, "argument")
@@ -238,20 +276,22 @@ class _Reader(Expressions):
             line = self.frame.plain.code.line(statement)
             out[before:] = [on_line(one, line) for one in out[before:]]
 
-    def inner(self, body: Sequence[ast.stmt]) -> Block:
-        """The statements of a block inside another one."""
-        before, self.out = self.out, []
-        self.block(body)
-        found, self.out = tuple(self.out), before
-        return found
-
     def statement(self, statement: ast.stmt) -> None:
         """Take one statement apart."""
         match statement:
             case ast.Pass():
                 pass
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), "append"), [element])) if name in self.frame.lists:
+                made, position = self.frame.lists[name]
+                given = self.value(element)
+                assert isinstance(given, str | Complex)
+                self.store_element(made, [position], given)
+                if position in self.form.dtypes and position.startswith("length"):
+                    self.out.append(Set(position, Op("", (position,), "{0} + 1")))
             case ast.Expr(ast.Call() as call):
                 self.result_of(call)
+            case ast.Assign([ast.Name(name)], ast.List([])):
+                pass
             case ast.Assign([ast.Name(name)], value):
                 if name not in self.frame.types:
                     raise DeadBranch
@@ -262,7 +302,7 @@ class _Reader(Expressions):
                 self.store(target, self.value(value), type(op).__name__)
             case ast.AugAssign(ast.Name(name) as target, op, value):
                 held = self.value(ast.copy_location(ast.Name(name, ast.Load()), target))
-                if isinstance(held, View):
+                if isinstance(held, Stored):
                     self.store_into(target, held, self.value(value), type(op).__name__)
                 else:
                     whole = ast.copy_location(ast.BinOp(ast.Name(name, ast.Load()), op, value), statement)
@@ -272,9 +312,9 @@ class _Reader(Expressions):
             case ast.For():
                 self.loop(statement)
             case ast.While(_, body):
-                self.out.append(While(self.turns(body, lambda: self.inner(body))))
+                self.while_loop(body)
             case ast.Break():
-                self.out.append(Break())
+                self.leave()
             case _:
                 self.refuse(statement, "has a statement that has no derivative.")
 
@@ -285,13 +325,17 @@ class _Reader(Expressions):
             # A name that is set once, such as that of `x.ndim`: branches that it decides are known.
             frame.env[name] = value
             return
+        if dtype_name(frame.types.get(name)) in PARTS and not isinstance(value, Array | Object | list | Unclear):
+            given = value if isinstance(value, str | Complex) else self.put(value, "float64")
+            frame.env[name] = self.set_complex(name, given, frame.types[name])
+            return
         if isinstance(value, str):
             value = copied(value)
         if isinstance(value, Op | Load | Extent):
             frame.env[name] = self.set_variable(name, value, frame.types.get(name), node)
         elif isinstance(value, list):
             frame.env[name] = self.tuple_of(name, value, frame.types.get(name), node)
-        elif isinstance(value, Elementwise) and name not in frame.plain.temporaries:
+        elif isinstance(value, Elementwise) and (name not in frame.plain.temporaries or name.startswith("choice_")):
             frame.env[name] = self.materialized(value, frame.prefix + name)
         else:
             frame.env[name] = value
@@ -303,11 +347,17 @@ class _Reader(Expressions):
         dtype = dtype_name(kind)
         if not dtype:
             self.refuse(node, f"computes a {kind}, of which no derivative is made here.")
-        numbers = self.frame.numbers
-        if name not in numbers:
-            numbers[name] = self.fresh(self.frame.prefix + name.replace(".", "_"), dtype)
-        self.out.append(Set(numbers[name], value))
-        return numbers[name]
+        target = self.variable(name, dtype)
+        self.out.append(Set(target, value))
+        if name.split(".")[0] in self.frame.plain.set_once:
+            self.note_length(target, value)
+        return target
+
+    def set_complex(self, name: str, value: Scalar, kind: Any) -> Complex:
+        """Give the two numbers that stand for a complex variable values."""
+        target = Complex(*[self.variable(f"{name}.{part}", dtype_name(kind)) for part in ("real", "imag")])
+        self.set_to(target, value)
+        return target
 
     def tuple_of(self, name: str, parts: Sequence[Value], kind: Any, node: ast.AST) -> list[Value]:
         """The parts of a tuple that a variable holds: variables for those that are numbers."""
@@ -319,6 +369,9 @@ class _Reader(Expressions):
                 found.append(self.tuple_of(inner, part, own, node))
             elif isinstance(part, Elementwise):
                 found.append(self.materialized(part, self.frame.prefix + inner.replace(".", "_")))
+            elif isinstance(part, Complex) or dtype_name(own) in PARTS:
+                assert isinstance(part, str | Complex)
+                found.append(self.set_complex(inner, part, own))
             elif isinstance(part, str):
                 known = self.form.dtypes.get(part) or literal_dtype(part)
                 if own is None or not dtype_name(own):
@@ -328,60 +381,6 @@ class _Reader(Expressions):
                 found.append(part)
         return found
 
-    def branch(self, test: ast.expr, then: list[ast.stmt], orelse: list[ast.stmt]) -> None:
-        """Take an `if` apart."""
-        decided = self.value(test)
-        if isinstance(decided, Object) or decided in ("True", "False", "0", "1"):
-            truth = bool(decided.value) if isinstance(decided, Object) else decided in ("True", "1")
-            self.block(then if truth else orelse)
-            return
-        if not isinstance(decided, str):
-            decided = str(self.refuse(test, "asks for the truth of something that is no number."))
-        env = self.frame.env
-        sides: list[tuple[Block, dict[str, Value]]] = []
-        for body in (then, orelse):
-            self.frame.env, before = dict(env), self.out
-            try:
-                sides.append((self.inner(body), self.frame.env))
-            except DeadBranch:
-                self.out = before
-        if len(sides) < 2:
-            # Numba has seen that one side is never taken.
-            if not sides:
-                raise DeadBranch
-            self.out += sides[0][0]
-            self.frame.env = sides[0][1]
-            return
-        (first, one), (second, two) = sides
-        self.frame.env = {
-            name: _joined(name, one.get(name, two.get(name)), two.get(name, one.get(name))) for name in {**one, **two}
-        }
-        self.out.append(If(decided, first, second))
-
-    def turns(self, body: Sequence[ast.stmt], taken: Callable[[], Block]) -> Block:
-        """The block of a loop that `taken` gives.
-
-        A variable that holds an array must hold the same one at the start of each turn. Whether it does, is seen at
-        the end of the first turn; if not, its value is not known at the start, nor after the loop.
-        """
-        frame, form = self.frame, self.form
-        env, numbers = dict(frame.env), dict(frame.numbers)
-        known = dict(form.dtypes), dict(form.ranks), dict(form.objects), form.count
-        rebound = {name for one in body for name in _rebound(one) if _holds_array(env.get(name))}
-        found = taken()
-        changed = [name for name in sorted(rebound) if frame.env.get(name) != env[name]]
-        if changed:
-            frame.env, frame.numbers = env, numbers
-            form.dtypes, form.ranks, form.objects, form.count = known
-            for name in changed:
-                frame.env[name] = Unclear(_OTHER.format(name))
-            found = taken()
-        for one in body:
-            for name in _rebound(one):
-                if _holds_array(frame.env.get(name)) and (name in changed or name not in env):
-                    frame.env[name] = Unclear(_OTHER.format(name))
-        return found
-
     def loop(self, statement: ast.For) -> None:
         """Take a `for` loop apart."""
         over, target, body = statement.iter, statement.target, statement.body
@@ -389,13 +388,19 @@ class _Reader(Expressions):
         parallel = self.frame.parallel and getattr(function, "__name__", "") == "prange"
         count, item = self.sequence(over)
         made: list[str] = []
+        listed, has_tests, element = self.frame.plain.comprehensions.get(id(statement), ("", False, target))
+        if listed:
+            dtype = dtype_name(self.kind(element))
+            if not dtype:
+                self.refuse(over, "makes a list of something else than numbers. Write to an array.")
+            room = self.local(self.frame.prefix + listed, [count], dtype, "")
+            self.frame.lists[listed] = (room, self.put(copied("0"), "int64", "length") if has_tests else "")
 
-        def taken() -> Block:
+        def taken(given: Atom | None) -> None:
             name = target.id if isinstance(target, ast.Name) else "item"
-            turn = self.fresh(f"{self.frame.prefix}{name}_turn", "int64")
-            before, self.out = self.out, []
+            turn = given or self.fresh(f"{self.frame.prefix}{name}_turn", "int64")
             value = item(turn)
-            if isinstance(target, ast.Name) and value == turn and not self.is_assigned(body, name):
+            if given is None and isinstance(target, ast.Name) and value == turn and not self.is_assigned(body, name):
                 self.form.dtypes.pop(turn)
                 numbers = self.frame.numbers
                 if name not in numbers:
@@ -403,13 +408,21 @@ class _Reader(Expressions):
                 self.frame.env[name] = turn = numbers[name]
             else:
                 self.assign_item(target, value)
+            if listed and not has_tests:
+                self.frame.lists[listed] = (self.frame.lists[listed][0], turn)
             self.block(body)
-            found, self.out = tuple(self.out), before
             made[:] = [turn]
-            return found
 
-        found = self.turns([ast.Assign([target], over), *body], taken)
-        self.out.append(For(made[0], count, found, parallel))
+        self.looped(
+            [ast.Assign([target], over), *body],
+            count,
+            taken,
+            lambda block, count: For(made[0], str(count), block, parallel),
+        )
+        if listed:
+            room, length = self.frame.lists.pop(listed)
+            extents = (self.put(copied(length), "int64", "n"),) if has_tests else room.extents
+            self.frame.env[listed] = replace(room, extents=extents)
 
     def is_assigned(self, body: Sequence[ast.stmt], name: str) -> bool:
         """Whether statements give a variable another value."""
@@ -432,6 +445,8 @@ class _Reader(Expressions):
             name = getattr(function, "__name__", "")
             if function is range or name == "prange":
                 return self.range(over)
+            if function is np.ndindex:
+                return self.positions(over)
             if function in (zip, enumerate):
                 parts = [self.sequence(one) for one in over.args[: None if function is zip else 1]]
                 if function is enumerate:
@@ -449,15 +464,33 @@ class _Reader(Expressions):
             value = self.result_of(over)
         else:
             value = self.value(over)
-        if isinstance(value, View | Elementwise) and value.ndim:
+        if isinstance(value, Array) and value.ndim:
             return value.extents[0], lambda turn: self.element_of(value, [turn])
         return self.refuse(over, "loops over something that is neither a range nor an array.")
+
+    def positions(self, over: ast.Call) -> tuple[Atom, Callable[[Atom], Any]]:
+        """The number of positions in an array of a shape, np.ndindex, and the position of a turn."""
+        given = [self.value(one) for one in over.args]
+        lengths = given[0] if isinstance(given[0], list) else given
+        extents = [str(one) for one in lengths]
+        count = extents[0]
+        for other in extents[1:]:
+            count = self.integer("{0} * {1}", count, other)
+
+        def position(turn: Atom) -> list[Atom]:
+            found: list[Atom] = []
+            for extent in reversed(extents[1:]):
+                found.insert(0, self.integer("{0} % {1}", turn, extent))
+                turn = self.integer("{0} // {1}", turn, extent)
+            return [turn, *found]
+
+        return count, position
 
     def settled(self, value: Any) -> Value:
         """A value, with a name for an operation."""
         return (
             value
-            if isinstance(value, str | View | Elementwise | Object | list)
+            if isinstance(value, str | Complex | Array | Object | list)
             else self.put(value, self.load_dtype(value))
         )
 
@@ -496,29 +529,5 @@ class _Reader(Expressions):
         return count, lambda turn: Op("", (start, turn, step), "{0} + {1} * {2}")
 
 
-def _rebound(statement: ast.stmt) -> set[str]:
-    """The variables to which a statement gives another value; `x += y` leaves an array the same."""
-    found = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _is_store(n)}
-    augmented = [n.target for n in ast.walk(statement) if isinstance(n, ast.AugAssign)]
-    plain = [n.target for n in ast.walk(statement) if isinstance(n, ast.For)]
-    plain += [target for n in ast.walk(statement) if isinstance(n, ast.Assign) for target in n.targets]
-    kept = {n.id for target in plain for n in ast.walk(target) if isinstance(n, ast.Name)}
-    return found - {one.id for one in augmented if isinstance(one, ast.Name) and one.id not in kept}
-
-
-def _holds_array(value: Value | None) -> bool:
-    """Whether a variable's value is an array, or has one in it."""
-    return isinstance(value, View | Elementwise) or (isinstance(value, list) and any(map(_holds_array, value)))
-
-
 def _is_store(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
-
-
-def _joined(name: str, one: Value | None, other: Value | None) -> Value:
-    """The value of a variable after two branches."""
-    if one == other and one is not None:
-        return one
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return [_joined(name, a, b) for a, b in zip(one, other, strict=True)]
-    return Unclear(f"`{name}` is not the same in both branches of an `if`")

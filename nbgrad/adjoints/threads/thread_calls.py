@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ..kernel_statements import Expression, Load, Op, Sync
+from ..kernel_statements import Expression, Op, Sync
 from ..reading.array_functions import ArrayFunctions
 from ..reading.array_values import Along, Object, Value, View
 from .thread_names import NUMBERS
@@ -51,12 +51,12 @@ class ThreadCalls(ArrayFunctions):
             self.refuse(call, f"calls cuda.{name}() otherwise than with an array, an index and a number.")
             return
         index = self.value(call.args[1])
-        place = self.part(base, index if isinstance(index, list) else [index], call)
-        if not isinstance(place, Load):
+        place = self.place(base, index if isinstance(index, list) else [index])
+        if place.extents:
             self.refuse(call, f"calls cuda.{name}() with fewer indices than the array has axes.")
             return
         self.form.added.add(place.array)
-        self.write(call, place, self.number(call.args[2]), "Add" if name == "atomic.add" else "Sub")
+        self.write(call, place, [], self.number(call.args[2]), "Add" if name == "atomic.add" else "Sub")
 
     def of_block(self, call: ast.Call, name: str, target: str) -> View:
         """A shared or a local array."""

@@ -1,0 +1,177 @@
+"""Arguments and results of `nb.kernel` that are complex, tuples, or named tuples.
+
+Facts are central differences of the kernels themselves, by real and imaginary parts, and NumPy's results.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numba import njit
+
+import nbgrad as nb
+from nbgrad.errors import ArgumentError, DtypeError
+
+pytestmark = pytest.mark.unoptimized(but=16)
+STEP = 1e-6
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels and their derivatives run as Python."""
+    monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
+
+
+@njit
+def waves(z, w, scale):
+    total = 0.0 * scale
+    for i in range(len(z)):
+        z[i] = z[i] * np.exp(1j * scale) + w * z[i - 1].conjugate()
+        total += abs(z[i]) ** 2
+    return total, z[0] / w, z[1:] * w
+
+
+def by_differences(function: Any, z: np.ndarray) -> np.ndarray:
+    """dL/dx + i dL/dy by central differences, for each element."""
+    found = np.zeros(z.shape, complex)
+    for at in np.ndindex(z.shape):
+        for unit in (1.0, 1j):
+            step = np.zeros(z.shape, complex)
+            step[at] = STEP * unit
+            found[at] += unit * (function(z + step) - function(z - step)) / (2 * STEP)
+    return found
+
+
+Z = np.array([0.3 + 0.4j, -1.2 + 0.1j, 0.7 - 0.9j])
+
+
+def weighted(parts: Any) -> Any:
+    """A real number that depends on all results of `waves`."""
+    after, total, ratio, rest = parts
+    return np.sum(abs(after) ** 2) + total + (ratio * (1 + 2j)).real + np.sum(rest.imag * np.arange(1.0, 3.0))
+
+
+def by_python(z: np.ndarray, w: complex, scale: float) -> Any:
+    """The results of the kernel itself."""
+    after = z.copy()
+    return after, *waves.py_func(after, w, scale)
+
+
+def test_complex_values_are_those_of_the_kernel() -> None:
+    for dtype in (np.complex128, np.complex64):
+        z = Z.astype(dtype)
+        found = nb.kernel(waves)(z, 0.5 - 0.2j, 0.7)
+        for one, other in zip(found, by_python(z, 0.5 - 0.2j, 0.7), strict=True):
+            assert np.allclose(one, other, rtol=1e-6)
+        assert found[0].dtype == dtype
+        assert np.array_equal(z, Z.astype(dtype)), "an argument has changed"
+
+
+def test_complex_gradients_are_those_of_the_parts() -> None:
+    function = nb.kernel(waves)
+    w, scale = 0.5 - 0.2j, 0.7
+    by_z, by_w, by_scale = nb.grad(lambda z, w, s: weighted(function(z, w, s)), (0, 1, 2))(Z, w, scale)
+    assert np.allclose(by_z, by_differences(lambda z: weighted(by_python(z, w, scale)), Z), rtol=1e-7)
+    expected = by_differences(lambda one: weighted(by_python(Z, complex(one[0]), scale)), np.array([w]))
+    assert np.allclose(by_w, expected[0], rtol=1e-7)
+    ends = [weighted(by_python(Z, w, scale + step)) for step in (STEP, -STEP)]
+    assert by_scale == pytest.approx((ends[0] - ends[1]) / (2 * STEP), rel=1e-7)
+
+
+def test_complex_arguments_in_all_modes() -> None:
+    function = nb.kernel(waves)
+
+    def loss(z: Any) -> Any:
+        return weighted(function(z, 0.5 - 0.2j, 0.7))
+
+    gradient = nb.grad(loss)(Z)
+    along = np.array([0.1 + 0.2j, -0.3j, 0.4])
+    slope = np.sum((np.conj(gradient) * along).real)
+    assert nb.jvp(loss, (Z,), (along,))[1] == pytest.approx(slope, rel=1e-12)
+    assert np.allclose(nb.jit(nb.grad(loss))(Z), gradient, rtol=1e-12)
+    both = np.stack([Z, 2.0 * Z])
+    assert np.allclose(nb.vmap(nb.grad(loss))(both)[0], gradient, rtol=1e-12)
+    _, turned = nb.jvp(nb.grad(loss), (Z,), (along,))
+    ends = [nb.grad(loss)(Z + step * along) for step in (STEP, -STEP)]
+    assert np.allclose(turned, (ends[0] - ends[1]) / (2 * STEP), rtol=1e-6)
+
+
+class Body(NamedTuple):
+    """A body of a simulation."""
+
+    place: Any
+    mass: Any
+    neighbours: int
+
+
+@njit
+def gathered(pair, body, shape):
+    out = np.zeros(shape)
+    place, scale = pair
+    for i in range(shape[0]):
+        for j in range(body.neighbours):
+            out[i, j] = place[i] * body.place[j] * scale + body.mass
+        body.place[i] = out[i, 0]
+    return out
+
+
+def test_tuples_and_named_tuples() -> None:
+    function = nb.kernel(gathered)
+    a, b = np.array([0.5, 1.5]), np.array([1.0, 2.0, 3.0])
+    place, out = function((a, 2.0), Body(b, 0.25, 2), (2, 3))
+    # out[i, j] = 2 a[i] b[j] + 1/4, and then b[i] = out[i, 0]: b[0] = 1.25 before the second row.
+    assert np.allclose(out, [[1.25, 2.25, 0.0], [4.0, 6.25, 0.0]], rtol=1e-15)
+    assert np.allclose(place, [1.25, 4.0, 3.0], rtol=1e-15)
+    by_scale, by_mass = nb.grad(lambda scale, mass: function((a, scale), Body(b, mass, 2), (2, 3))[1][1, 0], (0, 1))(
+        2.0, 0.25
+    )
+    # out[1, 0] = s a1 (s a0 b0 + m) + m.
+    assert by_scale == pytest.approx(1.5 * (2 * 0.5 * 2.0 + 0.25), rel=1e-14)
+    assert by_mass == pytest.approx(2.0 * 1.5 + 1.0, rel=1e-14)
+
+
+def test_complex_results_from_real_arguments() -> None:
+    @njit
+    def turned(angle, out):
+        for k in range(len(out)):
+            out[k] = np.exp(1j * k * angle)
+        return out[1] * 2.0
+
+    function = nb.kernel(turned, shape=lambda angle: ((3,), np.complex128))
+    out, double = function(0.5)
+    assert np.allclose(out, np.exp(0.5j * np.arange(3)), rtol=1e-15)
+    assert isinstance(double, complex)
+    # d Im exp(2 i a) / da = 2 cos(2 a)
+    assert nb.grad(lambda a: function(a)[0][2].imag)(0.5) == pytest.approx(2 * np.cos(1.0), rel=1e-13)
+
+
+@njit
+def _sorted_complex(z):
+    return np.sort(z)[0]
+
+
+@njit
+def _arcsine(z):
+    return np.arcsin(z[0]) * z[0]
+
+
+@njit
+def _named_alike(p, p_0):
+    return p[0] * p_0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "message"),
+    [
+        (_sorted_complex, (Z,), r"calls sort\(\) with complex numbers"),
+        (_arcsine, (Z,), "computes arcsin of complex numbers"),
+        (_named_alike, ((1.0, 2.0), 3.0), "an argument `p_0` and a tuple with a part of that name"),
+        (gathered, ((Z, object()), 1.0, 2), "got a object as `pair_1`"),
+        (waves, (Z.astype(np.clongdouble), 1j, 0.5), "Pass float32, float64, complex64"),
+    ],
+)
+def test_sentences(kernel: Any, arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises((ArgumentError, DtypeError), match=message):
+        nb.kernel(kernel)(*arguments)
