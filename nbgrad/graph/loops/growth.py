@@ -20,6 +20,7 @@ import numpy as np
 
 from ..ir import Node, make, with_inputs, zeros
 from .fills import fill
+from .follower import finish
 from .in_place import Settle, become, put_before, references, settled
 from .known_turn import KnownTurn
 from .loop_body import ITEM, Body, LoopNodes, item, real_parts
@@ -54,6 +55,8 @@ class Growing:
         Operations of a turn.
     kept : list of references to nodes
         The recorded nodes that are now parts of what the loops give.
+    left : int
+        Turns that were recorded after those of the loops, and are left out as yet.
     """
 
     def __init__(self, graph: TurnGraph, settle: Settle) -> None:
@@ -66,6 +69,7 @@ class Growing:
         turn = nodes[stretch.start : stretch.start + period]
         self.turn = KnownTurn(graph, turn)
         self._back = self.turn.back
+        self.left = 1
         self._slices = {
             origin.place: with_inputs(turn[origin.place], turn[origin.place].inputs)
             for origin, _ in graph.origins
@@ -114,7 +118,9 @@ class Growing:
 
     # ----- More turns -----
 
-    def extend(self, operations: Sequence[Node], known: Collection[Node], settle: Settle, all_turns: bool) -> int:
+    def extend(
+        self, operations: Sequence[Node], known: Collection[Node], settle: Settle, all_turns: bool, same: int = 0
+    ) -> int:
         """Let operations that do the same again become turns.
 
         Parameters
@@ -126,7 +132,9 @@ class Growing:
         settle : callable
             See `Settle`.
         all_turns : bool
-            Whether the last turn is taken as well, although more of its values may be in use now than later.
+            Whether the last turns are taken as well, although more of their values may be in use now than later.
+        same : int
+            How many of the operations are known to be the same.
 
         Returns
         -------
@@ -134,8 +142,8 @@ class Growing:
             How many operations there were.
         """
         recent = [[one and one() for one in turn] for turn in self._recent]
-        turns, varying = self.turn.matching(operations, recent)
-        count = len(turns) - (not all_turns)
+        turns, varying = self.turn.matching(operations, recent, same)
+        count = len(turns) - (0 if all_turns else max(1, self._back))
         if count < 1:
             return 0
         asked = self._asked(turns[:count], known)
@@ -153,12 +161,15 @@ class Growing:
         inputs = (*starts, *rest[0], *real_parts(arrays), *rest[1])
         made = self._made.another(make("loop", inputs, (body, count, False)))
         nodes = [turns[turn][place] for turn, place in asked]
+        for node in nodes:
+            finish(node)
         self._settle(nodes, asked, varying[:count], settle)
         new = self._graph.values(made, asked, count, every)
         put_before([made.node, *new], turns[0][0].serial)
         become(nodes, new)
         self._remember(turns[max(0, count - self._back) : count])
         self._add(made.node, pieces, asked, nodes)
+        self.left = len(turns) - count
         notes = current_notes()
         if notes is not None:
             notes.grow(self, turns[count - 1][-1], count)

@@ -175,9 +175,9 @@ class KnownTurn:
         return True
 
     def steady_inputs(self, at: int) -> list[int] | None:
-        """Where the operands of an operation are, counted from it: 0 for a constant. None if it is not alike in all turns.
+        """Where the operands of an operation are, counted from it: 0 for a constant.
 
-        That is one with an operand that varies, or that starts elsewhere in each turn.
+        None for one that is not the same in all turns: with an operand that varies, or a part that starts elsewhere.
         """
         place = at % self.period
         kinds = self._kinds[self._first_slot[place] : self._first_slot[place + 1]]
@@ -185,6 +185,5 @@ class KnownTurn:
         if place in self._moving or VARYING in kinds:
             return None
         return [
-            where - place - kind * self.period if kind >= SAME else 0
-            for kind, where in zip(kinds, places, strict=True)
+            where - place - kind * self.period if kind >= SAME else 0 for kind, where in zip(kinds, places, strict=True)
         ]

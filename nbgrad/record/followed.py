@@ -1,0 +1,147 @@
+"""Calls of a recorded function, while a loop of it is followed: those that are expected make their nodes at once.
+
+In: a call with its operands, and the function that records it otherwise. Out: its result. Called by Tensor's operators
+and protocols, as long as `ir.due` says that something is to be done between two operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..graph.ir import RECORDED, Node, due, next_serial
+from ..graph.loops.follower import Followed, Follower
+from ..graph.trace import current_trace, roll_if_full
+from ..runtime.evaluate import questions
+from .tensor import Tensor
+
+_new = object.__new__
+_recorded = RECORDED.get
+PLAIN = frozenset([float, int, bool, str, type(None)])
+"""Classes of arguments that are compared by value."""
+
+
+class Operands:
+    """The arguments of a function: the nodes among them, and all else in their order, which is compared by value."""
+
+    __slots__ = ("apply", "args", "frame", "kwargs", "nodes")
+
+    def __init__(self, apply: Callable[..., Any], args: Any, kwargs: Any, nodes: list[Node], frame: list[Any]) -> None:
+        self.apply, self.args, self.kwargs, self.nodes, self.frame = apply, args, kwargs, nodes, frame
+
+
+def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Operands | None:
+    """The arguments of a function that are Tensors, numbers and names, or lists of them; None if there are others."""
+    nodes: list[Node] = []
+    frame: list[Any] = [apply, *kwargs]
+    waiting = [*args, *kwargs.values()]
+    for value in waiting:
+        kind = value.__class__
+        frame.append(kind)
+        if kind is Tensor:
+            nodes.append(value._node)
+        elif kind is list or kind is tuple:
+            frame.append(len(value))
+            waiting += value
+        elif kind in PLAIN and (value or kind is not float):
+            frame.append(value)
+        else:
+            return None
+    return Operands(apply, args, kwargs, nodes, frame) if nodes else None
+
+
+def look() -> None:
+    """Look for loops between two operations, if it is time."""
+    while due and due[-1] is None:
+        roll_if_full()
+
+
+def followed_function(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a function that stands for one of NumPy's, `apply(*args, **kwargs)`."""
+    look()
+    operands = _operands(apply, args, kwargs) if due else None
+    return apply(*args, **kwargs) if operands is None else followed(_function, None, operands)
+
+
+def _function(_: None, operands: Operands) -> Any:
+    return operands.apply(*operands.args, **operands.kwargs)
+
+
+def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = None) -> Any:
+    """The result of a call.
+
+    Parameters
+    ----------
+    call : callable
+        Records the call; the same object in all turns.
+    one : Tensor, or None for a function
+    other : Tensor, number, Operands, None or anything else
+        Calls of anything else are recorded as ever.
+    """
+    while due:
+        follower: Follower | None = due[-1]
+        if follower is None:
+            roll_if_full()
+            continue
+        nodes = follower.nodes
+        if _recorded() is not nodes:
+            break
+        if follower.at == len(nodes) and follower.steps:
+            node: Any = None if one is None else one._node
+            expected, way, source, kind, second_way, second, made = follower.steps[follower.k]
+            if expected is call and node is (nodes[way] if way else source):
+                if kind is Node:
+                    same = other.__class__ is Tensor and other._node is (nodes[second_way] if second_way else second)
+                elif kind is tuple:
+                    frame, places = second
+                    same = other.frame == frame and other.nodes == [nodes[at] if at else c for at, c in places]
+                else:
+                    same = other.__class__ is kind and other == second
+                if same:
+                    for pattern, count, way, source, second_way, second, sources in made:
+                        node = _new(Followed)
+                        if count == 1:
+                            node.inputs = (nodes[way] if way else source,)
+                        elif count == 2:
+                            node.inputs = nodes[way] if way else source, nodes[second_way] if second_way else second
+                        else:
+                            node.inputs = tuple([nodes[at] if at else constant for at, constant in sources])
+                        node.depth, node.serial = pattern, next_serial()
+                        nodes.append(node)
+                    follower.at += len(made)
+                    follower.k += 1
+                    tensor = _new(Tensor)
+                    tensor._node = node
+                    return tensor
+            if other.__class__ is int and (call, node, other) in follower.fixed:
+                return Tensor._of(follower.fixed[call, node, other])
+            if follower.ends_turn():
+                continue
+            break
+        if not follower.catch_up():
+            break
+        if not follower.steps:
+            return _noted(follower, call, one, other)
+    return call(one, other)
+
+
+def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | None, other: Any) -> Any:
+    """The result of a call that the follower takes note of."""
+    begin, before = follower.at, _noted_so_far()
+    result = call(one, other)
+    steady = result.__class__ is Tensor and not hasattr(result, "_base") and _noted_so_far() == before
+    if other.__class__ is Tensor:
+        other = other._node
+    elif other.__class__ is Operands:
+        other = other.frame, other.nodes
+    elif other.__class__ not in PLAIN:
+        steady = False
+    follower.note(call, None if one is None else one._node, other, result._node if steady else None, begin)
+    return result
+
+
+def _noted_so_far() -> tuple[int, ...]:
+    """How much a recording has noted beside its nodes, and how often a value was asked for."""
+    trace = current_trace()
+    assert trace is not None
+    return len(trace.guards or ()), len(trace.checks), len(trace.orders), len(trace.outside), questions.count
