@@ -49,7 +49,7 @@ def held(nodes: Mapping[Node, int], others: int = 0) -> list[Node]:
     """
     own = _OWN[0] + others
     recorded = RECORDED.get()
-    since = recorded[0].serial if recorded else float("inf")
+    since = next((node.serial for node in recorded or () if node is not None), float("inf"))
     return [n for n, readers in nodes.items() if getrefcount(n) > readers + own + (n.serial >= since)]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..graph.ir import RECORDED, Node, due, next_serial
-from ..graph.loops.follower import Followed, Follower
+from ..graph.loops.follower import Followed, Follower, hold
 from ..graph.trace import current_trace, roll_if_full
 from ..runtime.evaluate import questions
 from .tensor import Tensor
@@ -88,27 +88,29 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
             break
         if follower.at == len(nodes) and follower.steps:
             node: Any = None if one is None else one._node
-            expected, way, source, kind, second_way, second, made = follower.steps[follower.k]
+            expected, (way, source), kind, second, pattern, sources, hidden = follower.steps[follower.k]
             if expected is call and node is (nodes[way] if way else source):
                 if kind is Node:
-                    same = other.__class__ is Tensor and other._node is (nodes[second_way] if second_way else second)
+                    way, source = second
+                    same = other.__class__ is Tensor and other._node is (nodes[way] if way else source)
                 elif kind is tuple:
                     frame, places = second
                     same = other.frame == frame and other.nodes == [nodes[at] if at else c for at, c in places]
                 else:
                     same = other.__class__ is kind and other == second
                 if same:
-                    for pattern, count, way, source, second_way, second, sources in made:
-                        node = _new(Followed)
-                        if count == 1:
-                            node.inputs = (nodes[way] if way else source,)
-                        elif count == 2:
-                            node.inputs = nodes[way] if way else source, nodes[second_way] if second_way else second
-                        else:
-                            node.inputs = tuple([nodes[at] if at else constant for at, constant in sources])
-                        node.depth, node.serial = pattern, next_serial()
-                        nodes.append(node)
-                    follower.at += len(made)
+                    node = _new(Followed)
+                    if hidden:
+                        hold(node, tuple([nodes[at] if at else constant for at, constant in sources]))
+                        nodes += hidden
+                    elif len(sources) == 2:
+                        (way, source), (second_way, second) = sources
+                        node.inputs = nodes[way] if way else source, nodes[second_way] if second_way else second
+                    else:
+                        node.inputs = tuple([nodes[at] if at else constant for at, constant in sources])
+                    node.depth, node.serial = pattern, next_serial()
+                    nodes.append(node)
+                    follower.at = len(nodes)
                     follower.k += 1
                     tensor = _new(Tensor)
                     tensor._node = node

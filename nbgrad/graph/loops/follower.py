@@ -5,7 +5,7 @@ In: the recorded nodes of a loop that grows, and what the recorded function call
 two operations, and by window.py, which keeps it.
 
 A call that is the expected one, of the same operands, makes the same nodes as in the turn before, because they follow
-from that alone. So it makes `Followed` nodes: they have inputs, and learn the rest when something asks. All other
+from that alone. So only its result is made, a `Followed` node, which learns the rest when something asks. All other
 calls are recorded as ever, and their nodes are looked at one by one (`catch_up`); where these are not as expected, the
 window finds out what the function does now.
 """
@@ -13,6 +13,7 @@ window finds out what the function does now.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 from ..ir import CPU_PLACES, DERIVED, Node, due
@@ -27,27 +28,35 @@ OFTEN = 1024
 """Operations between two looks at the recording."""
 Source = tuple[int, Node | None]
 """An operand: its place, counted from the end of what is recorded, or 0 and a constant."""
-Made = tuple["Pattern", int, int, Node | None, int, Node | None, Sequence[Source]]
-"""A node that is made: the number of its inputs, the first, the second, and all of them."""
-Step = tuple[Any, int, Any, Any, int, Any, tuple[Made, ...]]
-"""What is expected: a call, its first operand, the class of the second, the second, and the nodes that are made.
+Step = tuple[Any, Source, Any, Any, "Pattern", Sequence[Source], Sequence[None]]
+"""What is expected: a call, its first operand, the class of the second, the second, and the node that it gives, of
+sources, after others that nothing else reads.
 
-A number stands for itself."""
-NOT_EXPECTED: Step = (None, 0, None, None, 0, None, ())
+The second operand is a source, a number, or for a function the description of its arguments and their sources.
+"""
+NO_STEP: Step = (None, (0, None), None, None, None, (), ())  # type: ignore[assignment]
 """Calls that are recorded as ever, and the end of a turn."""
 
 
 class Pattern(int):
-    """What nodes of the same place have in common; as a number it is 0, the depth of recorded nodes."""
+    """What the results of a call have in common in all turns; as a number it is 0, the depth of recorded nodes.
 
-    facts: tuple[Any, ...]
+    `facts` has the fixed part of all nodes that the call makes, the result last, and for each which of the sources or,
+    by negative numbers, of these nodes are its inputs.
+    """
+
+    facts: list[tuple[Any, ...]]
+    inputs: list[tuple[int, ...]]
 
     @staticmethod
-    def of(node: Node) -> Pattern:
-        """The pattern of a node."""
+    def of(nodes: Sequence[Node], inputs: list[tuple[int, ...]]) -> Pattern:
+        """The pattern of the nodes of a call."""
         made = Pattern()
-        layout = None if node.layout is None else DERIVED
-        made.facts = (*_steady(node)[:-1], node.primitive, node.params, layout)
+        made.inputs = inputs
+        made.facts = [
+            (*_steady(node)[:-1], node.primitive, node.params, None if node.layout is None else DERIVED)
+            for node in nodes
+        ]
         return made
 
 
@@ -56,10 +65,17 @@ def _steady(node: Node) -> tuple[Any, ...]:
     return node.shape, node.dtype, node.weak, node.traced, node.tensor, node.place, node.layout is None
 
 
-class Followed(Node):
-    """A node of an expected call: it has inputs, a serial number, and the pattern in the place of its depth.
+_params: Any = Node.__dict__["params"]
+hold = _params.__set__
+"""Let a `Followed` node know the sources of its call."""
+_lock = Lock()
 
-    It becomes a `Node` when something asks for more.
+
+class Followed(Node):
+    """The result of an expected call: it has a serial number and the pattern, in the place of its depth.
+
+    It has its inputs, too, if the call makes no other nodes; otherwise the sources of the call, in the place of its
+    parameters. It becomes a `Node` when something asks for more.
     """
 
     __slots__ = ()
@@ -68,16 +84,58 @@ class Followed(Node):
         finish(self)
         return getattr(self, name)
 
+    @property
+    def params(self) -> Any:
+        """The parameters, once the node knows itself."""
+        finish(self)
+        return self.params
+
 
 def finish(node: Node) -> None:
     """Let a node know all of itself."""
-    pattern: Any = node.depth
-    if pattern.__class__ is Pattern:
-        node.value = node.owner = None
-        node.shape, node.dtype, node.weak, node.traced, node.tensor, node.place = pattern.facts[:6]
-        node.primitive, node.params, node.layout = pattern.facts[6:]
-        node.depth = 0
-        node.__class__ = Node
+    with _lock:
+        if node.__class__ is Followed:
+            pattern: Any = node.depth
+            count = len(pattern.facts)
+            if count > 1:
+                sources = _params.__get__(node)
+                made: list[Node] = []
+                for number, inputs in enumerate(pattern.inputs):
+                    one = object.__new__(Node) if number < count - 1 else node
+                    one.inputs = tuple([sources[k] if k >= 0 else made[count + k] for k in inputs])
+                    one.serial = node.serial - 1 + (number + 1) / count
+                    made.append(one)
+            else:
+                made = [node]
+            for one, facts in zip(made, pattern.facts, strict=True):
+                one.value = one.owner = None
+                one.shape, one.dtype, one.weak, one.traced, one.tensor, one.place = facts[:6]
+                one.primitive, one.layout = facts[6], facts[8]
+                one.depth = pattern if one is node else 0
+                hold(one, facts[7])
+            node.__class__ = Node
+
+
+def finished(nodes: Sequence[Node | None]) -> list[Node]:
+    """Recorded nodes, with those that calls have left out."""
+    found: list[Node] = []
+    missing = 0
+    for node in nodes:
+        if node is None:
+            missing += 1
+            continue
+        if missing:
+            finish(node)
+            pattern: Any = node.depth
+            made = {-1: node}
+            for number in range(-1, -missing - 1, -1):
+                for k, source in zip(pattern.inputs[number], made[number].inputs, strict=True):
+                    if k < 0:
+                        made[k] = source
+            found += [made[k] for k in range(-missing - 1, -1)]
+            missing = 0
+        found.append(node)
+    return found
 
 
 class Follower:
@@ -190,12 +248,12 @@ class Follower:
         for key, one, other, result, first, end in self._log:
             if first > at:
                 self._step_at[at - begin] = len(steps)
-                steps.append(NOT_EXPECTED)
+                steps.append(NO_STEP)
             at = end
             if end > first:
                 step = self._step(key, one, other, result, first, end, places)
                 self._step_at[first - begin] = len(steps)
-                steps.append(step or NOT_EXPECTED)
+                steps.append(step or NO_STEP)
                 expected += (end - first) * (step is not None)
             elif (
                 result is not None and one is not None and other.__class__ is int and not {one, result} & places.keys()
@@ -207,36 +265,46 @@ class Follower:
             return
         if at < begin + cycle:
             self._step_at[at - begin] = len(steps)
-            steps.append(NOT_EXPECTED)
-        self.steps = [*steps, NOT_EXPECTED]
+            steps.append(NO_STEP)
+        self.steps = [*steps, NO_STEP]
         self.catch_up()
 
     def _step(
         self, key: Any, one: Node | None, other: Any, result: Node | None, first: int, end: int, places: dict[Node, int]
     ) -> Step | None:
         """What to expect where a call has made some nodes; None if that does not follow from the call."""
-        nodes = self.nodes
-        if result is not nodes[end - 1]:
+        nodes, made = self.nodes[first:end], end - first
+        if result is not nodes[-1] or (other.__class__ is float and (not other or other != other)):
             return None
-        made: list[Made] = []
-        for at in range(first, end):
-            inputs = self._turn.steady_inputs(at)
-            if inputs is None:
-                return None
-            sources = [(way, None if way else node) for way, node in zip(inputs, nodes[at].inputs, strict=True)]
-            one_of, two_of = [*sources, (0, None), (0, None)][:2]
-            made.append((Pattern.of(nodes[at]), len(sources), *one_of, *two_of, sources))
 
-        def place(node: Node) -> Source:
-            at = places.get(node, first)
+        def source(node: Node | None) -> Source:
+            at = first if node is None else places.get(node, first)
             return (at - first, None) if at < first else (0, node)
 
-        first_of = (0, None) if one is None else place(one)
-        if isinstance(other, Node):
-            return (key, *first_of, Node, *place(other), tuple(made))
-        if other.__class__ is tuple:
-            frame, operands = other
-            return (key, *first_of, tuple, 0, (frame, [place(node) for node in operands]), tuple(made))
-        if other.__class__ is float and (not other or other != other):
+        sources: list[Source] = []
+        inputs: list[tuple[int, ...]] = []
+        inner: list[int] = []
+        for at, node in enumerate(nodes, first):
+            ways = self._turn.steady_inputs(at)
+            if ways is None:
+                return None
+            numbers: list[int] = []
+            for way, operand in zip(ways, node.inputs, strict=True):
+                if way and at + way >= first:
+                    numbers.append(at + way - end)
+                    inner.append(at + way - end)
+                else:
+                    numbers.append(len(sources))
+                    sources.append((way and at + way - first, None if way else operand))
+            inputs.append(tuple(numbers))
+        # Some nodes are read by other calls, too.
+        if any(inner.count(k) != self._turn.readers[(end + k) % self._turn.period] for k in range(-made, -1)):
             return None
-        return (key, *first_of, other.__class__, 0, other, tuple(made))
+        self._turn.hidden.update([at % self._turn.period for at in range(first, end - 1)])
+        second = other
+        if isinstance(other, Node):
+            second = source(other)
+        elif other.__class__ is tuple:
+            second = other[0], [source(node) for node in other[1]]
+        kind = Node if isinstance(other, Node) else other.__class__
+        return key, source(one), kind, second, Pattern.of(nodes, inputs), sources, [None] * (made - 1)

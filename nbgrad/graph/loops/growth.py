@@ -20,7 +20,7 @@ import numpy as np
 
 from ..ir import Node, make, with_inputs, zeros
 from .fills import fill
-from .follower import finish
+from .follower import finish, finished
 from .in_place import Settle, become, put_before, references, settled
 from .known_turn import KnownTurn
 from .loop_body import ITEM, Body, LoopNodes, item, real_parts
@@ -119,7 +119,7 @@ class Growing:
     # ----- More turns -----
 
     def extend(
-        self, operations: Sequence[Node], known: Collection[Node], settle: Settle, all_turns: bool, same: int = 0
+        self, operations: list[Node], known: Collection[Node], settle: Settle, all_turns: bool, same: int = 0
     ) -> int:
         """Let operations that do the same again become turns.
 
@@ -134,13 +134,15 @@ class Growing:
         all_turns : bool
             Whether the last turns are taken as well, although more of their values may be in use now than later.
         same : int
-            How many of the operations are known to be the same.
+            How many of the operations are known to be the same; some of these may be left out, None in their place.
 
         Returns
         -------
         int
             How many operations there were.
         """
+        begun = same - same % self.period
+        operations[begun:] = finished(operations[begun:])
         recent = [[one and one() for one in turn] for turn in self._recent]
         turns, varying = self.turn.matching(operations, recent, same)
         count = len(turns) - (0 if all_turns else max(1, self._back))
@@ -165,7 +167,7 @@ class Growing:
             finish(node)
         self._settle(nodes, asked, varying[:count], settle)
         new = self._graph.values(made, asked, count, every)
-        put_before([made.node, *new], turns[0][0].serial)
+        put_before([made.node, *new], next(node for node in turns[0] if node is not None).serial)
         become(nodes, new)
         self._remember(turns[max(0, count - self._back) : count])
         self._add(made.node, pieces, asked, nodes)
@@ -190,13 +192,18 @@ class Growing:
     def _asked(self, turns: Sequence[Sequence[Node]], known: Collection[Node]) -> Asked:
         """The values that something else refers to: the function that is recorded, or what follows."""
         usual = [1 + readers for readers in self.turn.readers]
+        places = [place for place in range(self.period) if place not in self.turn.hidden]
+        usual_shown = [1 + usual[place] for place in places]
         found: Asked = []
         for number, turn in enumerate(turns):
-            counts = references(turn)
-            if counts != usual:
-                for place, (count, own) in enumerate(zip(counts, usual, strict=True)):
-                    if count > own and count > own + 2 * (turn[place] in known):
-                        found.append((number, place))
+            if turn.count(None) == len(self.turn.hidden):  # type: ignore[arg-type]
+                if references([turn[place] for place in places]) == usual_shown:
+                    continue
+            elif references(turn) == usual:
+                continue
+            for place, (node, count) in enumerate(zip(turn, references(turn), strict=True)):
+                if node is not None and count > (own := usual[place]) and count > own + 2 * (node in known):
+                    found.append((number, place))
         return found
 
     def _carried_out(self, turns: int) -> Asked:

@@ -33,6 +33,8 @@ class KnownTurn:
         How often operations of turns read that of each place.
     number_of : dict
         The number of each operand that varies, among those.
+    hidden : set of int
+        Places that are None in turns of which only the results of calls were made (follower.py).
     """
 
     def __init__(self, graph: TurnGraph, turn: Sequence[Node]) -> None:
@@ -51,6 +53,7 @@ class KnownTurn:
         self._varying: dict[int, tuple[int, Any, Any]] = {}
         self._varying_at: list[tuple[int, int]] = []
         self.readers = [0] * period
+        self.hidden: set[int] = set()
         where: list[tuple[int, int]] = []
         columns: dict[bytes, int] = {}
         for slot, (kind, target) in enumerate(zip(stretch.kinds, stretch.places, strict=True)):
@@ -79,7 +82,7 @@ class KnownTurn:
     # ----- Whole turns -----
 
     def matching(
-        self, operations: Sequence[Node], recent: Sequence[Sequence[Node | None]], known: int = 0
+        self, operations: list[Node], recent: Sequence[Sequence[Node | None]], known: int = 0
     ) -> tuple[list[list[Node]], list[list[Node]]]:
         """The turns that are the same, and their varying operands.
 
@@ -90,7 +93,7 @@ class KnownTurn:
         recent : list of lists of nodes
             The turns before, as many as turns may read of.
         known : int
-            How many of the operations are known to be the same.
+            How many of the operations are known to be the same: in these turns, some are left out.
         """
         period = self.period
         turns = [list(operations[k : k + period]) for k in range(0, known - period + 1, period)]

@@ -18,7 +18,7 @@ from operator import attrgetter
 from ..ir import CPU_PLACES, RECORDED, Earlier, Node, by_serial, next_serial
 from ..known_values import KnownValues
 from .alignment import Stretch
-from .follower import Follower
+from .follower import Follower, finished
 from .growth import Growing
 from .in_place import Settle, references
 from .mixed_turns import Mixture
@@ -92,9 +92,10 @@ class Window:
         if self.follower is not None:
             self.follower.stop()
             self.follower = None
-        if growing is not None and growing.left >= max(1, growing.turn.back) and type(self.nodes) is list:
-            if not self._strange:
-                self.follower = Follower(growing.turn, self.nodes, growing.left)
+            self.nodes[:] = finished(self.nodes)
+        steady = growing is not None and growing.left >= max(1, growing.turn.back) and not self._strange
+        if growing is not None and steady and type(self.nodes) is list:
+            self.follower = Follower(growing.turn, self.nodes, growing.left)
 
     def is_long(self) -> bool:
         """Whether so much was recorded that there may be a loop."""
@@ -133,7 +134,7 @@ class Window:
             return 0
         new[:0] = self.nodes[:same]
         if 0 < same < len(new) and new[same].serial < new[same - 1].serial:
-            new.sort(key=_serial)
+            new = sorted(finished(new), key=_serial)
             same = 0
         self.nodes.clear()
         self.waits = False
@@ -153,6 +154,7 @@ class Window:
                     break
                 goes_on = False
                 self.follow(None)
+                new[:] = finished(new)
                 if growing is None and self.before:
                     new[:0] = self.before
                     self.before = []
