@@ -221,8 +221,9 @@ def roll_if_full() -> None:
         trace.owned.clear()
         trace.varying.clear()
     trace.watch.look(trace.window)
-    if trace.window.follower is not None:
-        due.append(trace.window.follower)
+    follower = trace.window.follower
+    if follower is not None and follower.goes_on:
+        due.append(follower)
 
 
 def depends_on_recording(node: Node) -> bool:

@@ -149,13 +149,15 @@ class Follower:
         How many of these are known to be turns of the loop.
     steps, k : list of steps, int
         What is expected in a turn, and which of it is next; no steps while calls are noted.
+    goes_on : bool
+        Whether anything can be expected.
     fixed : dict
         Elements of constants, which make no nodes.
     """
 
-    __slots__ = ("_begin", "_cycle", "_log", "_next_look", "_step_at", "_turn", "at", "fixed", "k", "nodes", "steps")
+    __slots__ = ("_begin", "_cycle", "_log", "_next_look", "_step_at", "_turn", "at", "fixed", "goes_on", "k", "nodes", "steps")
 
-    def __init__(self, turn: KnownTurn, nodes: list[Node], turns: int) -> None:
+    def __init__(self, turn: KnownTurn, nodes: list[Node]) -> None:
         self.nodes, self._turn = nodes, turn
         self._cycle = turn.period * -(-SHORT // turn.period)
         self.steps: list[Step] = []
@@ -164,12 +166,14 @@ class Follower:
         self._step_at: dict[int, int] = {}
         self.k = 0
         self._begin = self._next_look = len(nodes)
-        self.at = turns * turn.period
+        self.at = turn.period
+        self.goes_on = True
         if not self._fits():
             self.stop()
 
     def stop(self) -> None:
         """Follow no longer; what is known stays known."""
+        self.goes_on = False
         self.steps = []
         self._log = []
         while self in due:

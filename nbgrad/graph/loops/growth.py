@@ -55,8 +55,6 @@ class Growing:
         Operations of a turn.
     kept : list of references to nodes
         The recorded nodes that are now parts of what the loops give.
-    left : int
-        Turns that were recorded after those of the loops, and are left out as yet.
     """
 
     def __init__(self, graph: TurnGraph, settle: Settle) -> None:
@@ -69,7 +67,6 @@ class Growing:
         turn = nodes[stretch.start : stretch.start + period]
         self.turn = KnownTurn(graph, turn)
         self._back = self.turn.back
-        self.left = 1
         self._slices = {
             origin.place: with_inputs(turn[origin.place], turn[origin.place].inputs)
             for origin, _ in graph.origins
@@ -132,7 +129,7 @@ class Growing:
         settle : callable
             See `Settle`.
         all_turns : bool
-            Whether the last turns are taken as well, although more of their values may be in use now than later.
+            Whether the last turn is taken as well, although more of its values may be in use now than later.
         same : int
             How many of the operations are known to be the same; some of these may be left out, None in their place.
 
@@ -145,7 +142,7 @@ class Growing:
         operations[begun:] = finished(operations[begun:])
         recent = [[one and one() for one in turn] for turn in self._recent]
         turns, varying = self.turn.matching(operations, recent, same)
-        count = len(turns) - (0 if all_turns else max(1, self._back))
+        count = len(turns) - (not all_turns)
         if count < 1:
             return 0
         asked = self._asked(turns[:count], known)
@@ -171,7 +168,6 @@ class Growing:
         become(nodes, new)
         self._remember(turns[max(0, count - self._back) : count])
         self._add(made.node, pieces, asked, nodes)
-        self.left = len(turns) - count
         notes = current_notes()
         if notes is not None:
             notes.grow(self, turns[count - 1][-1], count)

@@ -93,9 +93,9 @@ class Window:
             self.follower.stop()
             self.follower = None
             self.nodes[:] = finished(self.nodes)
-        steady = growing is not None and growing.left >= max(1, growing.turn.back) and not self._strange
-        if growing is not None and steady and type(self.nodes) is list:
-            self.follower = Follower(growing.turn, self.nodes, growing.left)
+        # The last turn was left out, and what follows it is to read of no turn before that one.
+        if growing is not None and growing.turn.back < 2 and not self._strange and type(self.nodes) is list:
+            self.follower = Follower(growing.turn, self.nodes)
 
     def is_long(self) -> bool:
         """Whether so much was recorded that there may be a loop."""
@@ -126,7 +126,9 @@ class Window:
         """Look for loops; if the one that is followed goes on, how many operations it has taken, otherwise 0."""
         follower = self.follower
         same = 0 if follower is None else follower.at
-        goes_on = 0 < same == len(self.nodes)
+        if follower is not None and (at_end or not follower.steps):
+            follower.stop()  # its notes refer to nodes
+        goes_on = follower is not None and follower.goes_on and same == len(self.nodes)
         new = [node for node in self._computed(same) if node.primitive is not BROADCAST or not is_source(node)]
         new.sort(key=_serial)
         if not {node.place for node in new} <= CPU_PLACES:
@@ -152,7 +154,7 @@ class Window:
                     continue
                 if goes_on and progress:
                     break
-                goes_on = False
+                goes_on, same = False, 0
                 self.follow(None)
                 new[:] = finished(new)
                 if growing is None and self.before:
