@@ -269,7 +269,7 @@ def test_facts_of_a_result_are_known_at_once() -> None:
 
     def run(u: Any) -> Any:
         for _ in range(200):
-            v = np.stack([u[0], u[1]])
+            v: Any = np.stack([u[0], u[1]])
             kinds.add(type(v._node))
             shapes.add((v.shape, v.dtype.name, v.ndim, v._node.name, type(v._node)))
             u = step(u)
@@ -286,7 +286,7 @@ def test_a_wrong_operand_is_refused_in_its_turn() -> None:
         for k in range(300):
             u = step(u) + n**2
             if k == 200:
-                n**-1
+                return n**-1
         return u
 
     with pytest.raises(ArgumentError, match="negative"):

@@ -284,6 +284,10 @@ class Node:
         return Node(PRIMITIVES["negative"], (self,), (), self.shape, self.dtype)
 
 
+LEFT_OUT: Node = object.__new__(Node)
+"""In `RECORDED`, in the place of nodes that only the next one reads, which are made when something asks for them."""
+
+
 def _refuse_places(inputs: Sequence[Node]) -> None:
     """Raise for operands in different places."""
     first = next(node for node in inputs if node.place is not None)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-from ..ir import CPU_PLACES, DERIVED, Node, due
+from ..ir import CPU_PLACES, DERIVED, LEFT_OUT, Node, due
 from .known_turn import KnownTurn
 from .repetition import BROADCAST, INPUT, is_source
 
@@ -28,13 +28,13 @@ OFTEN = 1024
 """Operations between two looks at the recording."""
 Source = tuple[int, Node | None]
 """An operand: its place, counted from the end of what is recorded, or 0 and a constant."""
-Step = tuple[Any, Source, Any, Any, "Pattern", Sequence[Source], Sequence[None]]
+Step = tuple[Any, Source, Any, Any, "Pattern", Sequence[Source], list[Node]]
 """What is expected: a call, its first operand, the class of the second, the second, and the node that it gives, of
 sources, after others that nothing else reads.
 
 The second operand is a source, a number, or for a function the description of its arguments and their sources.
 """
-NO_STEP: Step = (None, (0, None), None, None, None, (), ())  # type: ignore[assignment]
+NO_STEP: Step = (None, (0, None), None, None, None, (), [])  # type: ignore[assignment]
 """Calls that are recorded as ever, and the end of a turn."""
 
 
@@ -116,12 +116,12 @@ def finish(node: Node) -> None:
             node.__class__ = Node
 
 
-def finished(nodes: Sequence[Node | None]) -> list[Node]:
+def finished(nodes: Sequence[Node]) -> list[Node]:
     """Recorded nodes, with those that calls have left out."""
     found: list[Node] = []
     missing = 0
     for node in nodes:
-        if node is None:
+        if node is LEFT_OUT:
             missing += 1
             continue
         if missing:
@@ -154,8 +154,6 @@ class Follower:
     fixed : dict
         Elements of constants, which make no nodes.
     """
-
-    __slots__ = ("_begin", "_cycle", "_log", "_next_look", "_step_at", "_turn", "at", "fixed", "goes_on", "k", "nodes", "steps")
 
     def __init__(self, turn: KnownTurn, nodes: list[Node]) -> None:
         self.nodes, self._turn = nodes, turn
@@ -311,4 +309,4 @@ class Follower:
         elif other.__class__ is tuple:
             second = other[0], [source(node) for node in other[1]]
         kind = Node if isinstance(other, Node) else other.__class__
-        return key, source(one), kind, second, Pattern.of(nodes, inputs), sources, [None] * (made - 1)
+        return key, source(one), kind, second, Pattern.of(nodes, inputs), sources, [LEFT_OUT] * (made - 1)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Node, make, with_inputs, zeros
+from ..ir import LEFT_OUT, Node, make, with_inputs, zeros
 from .fills import fill
 from .follower import finish, finished
 from .in_place import Settle, become, put_before, references, settled
@@ -131,7 +131,7 @@ class Growing:
         all_turns : bool
             Whether the last turn is taken as well, although more of its values may be in use now than later.
         same : int
-            How many of the operations are known to be the same; some of these may be left out, None in their place.
+            How many of the operations are known to be the same; some of these may be `LEFT_OUT`.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class Growing:
             finish(node)
         self._settle(nodes, asked, varying[:count], settle)
         new = self._graph.values(made, asked, count, every)
-        put_before([made.node, *new], next(node for node in turns[0] if node is not None).serial)
+        put_before([made.node, *new], next(node for node in turns[0] if node is not LEFT_OUT).serial)
         become(nodes, new)
         self._remember(turns[max(0, count - self._back) : count])
         self._add(made.node, pieces, asked, nodes)
@@ -192,13 +192,13 @@ class Growing:
         usual_shown = [1 + usual[place] for place in places]
         found: Asked = []
         for number, turn in enumerate(turns):
-            if turn.count(None) == len(self.turn.hidden):  # type: ignore[arg-type]
+            if turn.count(LEFT_OUT) == len(self.turn.hidden):
                 if references([turn[place] for place in places]) == usual_shown:
                     continue
             elif references(turn) == usual:
                 continue
             for place, (node, count) in enumerate(zip(turn, references(turn), strict=True)):
-                if node is not None and count > (own := usual[place]) and count > own + 2 * (node in known):
+                if node is not LEFT_OUT and count > (own := usual[place]) and count > own + 2 * (node in known):
                     found.append((number, place))
         return found
 

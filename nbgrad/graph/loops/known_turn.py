@@ -34,7 +34,7 @@ class KnownTurn:
     number_of : dict
         The number of each operand that varies, among those.
     hidden : set of int
-        Places that are None in turns of which only the results of calls were made (follower.py).
+        Places that are `LEFT_OUT` in turns of which only the results of calls were made (follower.py).
     """
 
     def __init__(self, graph: TurnGraph, turn: Sequence[Node]) -> None:
