@@ -88,11 +88,10 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
             break
         if follower.at == len(nodes) and follower.steps:
             node: Any = None if one is None else one._node
-            expected, (way, source), kind, second, pattern, sources, hidden = follower.steps[follower.k]
+            expected, way, source, kind, other_way, second, pattern, sources, hidden = follower.steps[follower.k]
             if expected is call and node is (nodes[way] if way else source):
                 if kind is Node:
-                    way, source = second
-                    same = other.__class__ is Tensor and other._node is (nodes[way] if way else source)
+                    same = other.__class__ is Tensor and other._node is (nodes[other_way] if other_way else second)
                 elif kind is tuple:
                     frame, places = second
                     same = other.frame == frame and other.nodes == [nodes[at] if at else c for at, c in places]
@@ -100,14 +99,20 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
                     same = other.__class__ is kind and other == second
                 if same:
                     node = _new(Followed)
-                    if hidden:
-                        hold(node, tuple([nodes[at] if at else constant for at, constant in sources]))
-                        nodes += hidden
-                    elif len(sources) == 2:
-                        (way, source), (second_way, second) = sources
-                        node.inputs = nodes[way] if way else source, nodes[second_way] if second_way else second
+                    count = len(sources)
+                    if count == 2:
+                        (way, source), (other_way, second) = sources
+                        inputs: Any = nodes[way] if way else source, nodes[other_way] if other_way else second
+                    elif count == 1:
+                        ((way, source),) = sources
+                        inputs = (nodes[way] if way else source,)
                     else:
-                        node.inputs = tuple([nodes[at] if at else constant for at, constant in sources])
+                        inputs = tuple([nodes[at] if at else constant for at, constant in sources])
+                    if hidden:
+                        hold(node, inputs)
+                        nodes += hidden
+                    else:
+                        node.inputs = inputs
                     node.depth, node.serial = pattern, next_serial()
                     nodes.append(node)
                     follower.at = len(nodes)

@@ -99,14 +99,15 @@ def _part(self: Any, key: Any) -> Tensor:
 
 
 @cache
-def _call_of(ufunc: np.ufunc, count: int) -> Callable[..., Any]:
-    """The call of a ufunc of one or two operands by NumPy's protocol."""
+def _call_of(ufunc: np.ufunc) -> Callable[..., Any]:
+    """The call of a ufunc by NumPy's protocol."""
 
-    def protocol(*inputs: Any) -> Any:
-        found = quick(ufunc, *inputs[:count])
+    def protocol(*operands: Any) -> Any:
+        inputs = operands[: ufunc.nin]
+        found = quick(ufunc, *inputs)
         if found is not None:
             return found
-        return NotImplemented if computes_itself(*inputs) else array_ufunc(ufunc, "__call__", inputs[:count], {})
+        return NotImplemented if computes_itself(*inputs) else array_ufunc(ufunc, "__call__", inputs, {})
 
     return protocol
 
@@ -161,8 +162,8 @@ class Operators(Tensor):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if due:
-            if method == "__call__" and not kwargs and inputs[0].__class__ is Tensor and len(inputs) < 3:
-                return followed(_call_of(ufunc, len(inputs)), *inputs)
+            if method == "__call__" and not kwargs and inputs[0].__class__ is Tensor and ufunc.nin < 3:
+                return followed(_call_of(ufunc), *inputs)
             look()
         if method == "__call__" and not kwargs:
             count = len(inputs)

@@ -28,13 +28,14 @@ OFTEN = 1024
 """Operations between two looks at the recording."""
 Source = tuple[int, Node | None]
 """An operand: its place, counted from the end of what is recorded, or 0 and a constant."""
-Step = tuple[Any, Source, Any, Any, "Pattern", Sequence[Source], list[Node]]
-"""What is expected: a call, its first operand, the class of the second, the second, and the node that it gives, of
-sources, after others that nothing else reads.
+Step = tuple[Any, int, Node | None, Any, int, Any, "Pattern", Sequence[Source], list[Node]]
+"""What is expected: a call, the source that is its first operand, the class of the second, the second, and the node
+that it gives, of sources, after others that nothing else reads.
 
-The second operand is a source, a number, or for a function the description of its arguments and their sources.
+The second operand is a source; or 0 and a number; or, for a function, the description of its arguments with their
+sources.
 """
-NO_STEP: Step = (None, (0, None), None, None, None, (), [])  # type: ignore[assignment]
+NO_STEP: Step = (None, 0, None, None, 0, None, None, (), [])  # type: ignore[assignment]
 """Calls that are recorded as ever, and the end of a turn."""
 
 
@@ -303,10 +304,10 @@ class Follower:
         if any(inner.count(k) != self._turn.readers[(end + k) % self._turn.period] for k in range(-made, -1)):
             return None
         self._turn.hidden.update([at % self._turn.period for at in range(first, end - 1)])
-        second = other
+        second = 0, other
         if isinstance(other, Node):
             second = source(other)
         elif other.__class__ is tuple:
-            second = other[0], [source(node) for node in other[1]]
+            second = 0, (other[0], [source(node) for node in other[1]])
         kind = Node if isinstance(other, Node) else other.__class__
-        return key, source(one), kind, second, Pattern.of(nodes, inputs), sources, [LEFT_OUT] * (made - 1)
+        return key, *source(one), kind, *second, Pattern.of(nodes, inputs), sources, [LEFT_OUT] * (made - 1)
