@@ -358,3 +358,37 @@ def test_turns_are_followed_several_at_a_time(short: int, monkeypatch: pytest.Mo
         return [u]
 
     np.testing.assert_array_equal(interpret(recorded(run))[0], run(X)[0])
+
+
+def test_views_of_expected_calls_share_memory() -> None:
+    """A write to a part, or to the array that it is a part of, is seen in the other one, as in NumPy."""
+
+    def run(u: Any) -> list[Any]:
+        kept: list[Any] = []
+        for k in range(300):
+            a = np.sin(u) * 0.9
+            b = a[1:]
+            c = b[None, ::-1]
+            u = np.concatenate([c[0], a[:1]]) + 0.1 * u
+            if k == 200:
+                c[0, 0] = 0.125
+                kept += [a, b]
+            if k == 210:
+                a[2] = 0.5
+                kept += [b, c]
+        return [*kept, u]
+
+    for value, expected in zip(interpret(recorded(run)), run(X), strict=True):
+        np.testing.assert_array_equal(value, expected)
+
+
+@pytest.mark.parametrize("position", [1, 2])
+def test_a_key_may_be_another_in_some_turn(position: int) -> None:
+    def run(u: Any) -> list[Any]:
+        for k in range(300):
+            end = 2 if k == 200 else 3
+            v = np.sin(u[position - 1 : end]) * 0.7
+            u = 0.3 * u * u[position if k != 220 else 0] + 0.3 * np.sum(v) + np.cos(u)
+        return [u]
+
+    np.testing.assert_array_equal(interpret(recorded(run))[0], run(X)[0])

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..graph.ir import RECORDED, Node, due, next_serial
-from ..graph.loops.follower import Followed, Follower, hold
+from ..graph.loops.follower import Arguments, Followed, Follower, hold
 from ..graph.trace import current_trace, roll_if_full
 from ..runtime.evaluate import questions
+from .shared_memory import note_view
 from .tensor import Tensor
 
 _new = object.__new__
@@ -21,13 +22,14 @@ PLAIN = frozenset([float, int, bool, str, type(None)])
 """Classes of arguments that are compared by value."""
 
 
-class Operands:
-    """The arguments of a function: the nodes among them, and all else in their order, which is compared by value."""
+class Operands(Arguments):
+    """A function and its arguments."""
 
-    __slots__ = ("apply", "args", "frame", "kwargs", "nodes")
+    __slots__ = ("apply", "args", "kwargs")
 
-    def __init__(self, apply: Callable[..., Any], args: Any, kwargs: Any, nodes: list[Node], frame: list[Any]) -> None:
-        self.apply, self.args, self.kwargs, self.nodes, self.frame = apply, args, kwargs, nodes, frame
+    def __init__(self, frame: list[Any], nodes: list[Node], apply: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        super().__init__(frame, nodes)
+        self.apply, self.args, self.kwargs = apply, args, kwargs
 
 
 def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Operands | None:
@@ -47,7 +49,7 @@ def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
             frame.append(value)
         else:
             return None
-    return Operands(apply, args, kwargs, nodes, frame) if nodes else None
+    return Operands(frame, nodes, apply, args, kwargs) if nodes else None
 
 
 def look() -> None:
@@ -88,15 +90,17 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
             break
         if follower.at == len(nodes) and follower.steps:
             node: Any = None if one is None else one._node
-            expected, way, source, kind, other_way, second, pattern, sources, hidden = follower.steps[follower.k]
+            expected, way, source, kind, other_way, second, pattern, sources, hidden, is_view = follower.steps[
+                follower.k
+            ]
             if expected is call and node is (nodes[way] if way else source):
                 if kind is Node:
                     same = other.__class__ is Tensor and other._node is (nodes[other_way] if other_way else second)
-                elif kind is tuple:
+                elif kind is Arguments:
                     frame, places = second
                     same = other.frame == frame and other.nodes == [nodes[at] if at else c for at, c in places]
                 else:
-                    same = other.__class__ is kind and other == second
+                    same = other.__class__ is kind and (not is_view or _is_plain(other)) and other == second
                 if same:
                     node = _new(Followed)
                     count = len(sources)
@@ -119,7 +123,7 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
                     follower.k += 1
                     tensor = _new(Tensor)
                     tensor._node = node
-                    return tensor
+                    return note_view(one, other, tensor) if is_view and one is not None else tensor
             if other.__class__ is int and (call, node, other) in follower.fixed:
                 return Tensor._of(follower.fixed[call, node, other])
             if follower.ends_turn():
@@ -136,15 +140,24 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
     """The result of a call that the follower takes note of."""
     begin, before = follower.at, _noted_so_far()
     result = call(one, other)
-    steady = result.__class__ is Tensor and not hasattr(result, "_base") and _noted_so_far() == before
+    base, key = getattr(result, "_base", (None, None))
+    is_view = base is not None and base is one and key is other and _is_plain(key)
+    steady = result.__class__ is Tensor and (base is None or is_view) and _noted_so_far() == before
     if other.__class__ is Tensor:
         other = other._node
-    elif other.__class__ is Operands:
-        other = other.frame, other.nodes
-    elif other.__class__ not in PLAIN:
+    elif not (isinstance(other, Operands) or other.__class__ in PLAIN or is_view):
         steady = False
-    follower.note(call, None if one is None else one._node, other, result._node if steady else None, begin)
+    follower.note(call, None if one is None else one._node, other, result._node if steady else None, begin, is_view)
     return result
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether a key is made of integers, slices, None and Ellipsis, so that it can be compared."""
+    for part in key if key.__class__ is tuple else (key,):
+        parts = (part.start, part.stop, part.step) if part.__class__ is slice else (part,)
+        if not all(one is None or one is Ellipsis or one.__class__ is int for one in parts):
+            return False
+    return True
 
 
 def _noted_so_far() -> tuple[int, ...]:

@@ -28,15 +28,24 @@ OFTEN = 1024
 """Operations between two looks at the recording."""
 Source = tuple[int, Node | None]
 """An operand: its place, counted from the end of what is recorded, or 0 and a constant."""
-Step = tuple[Any, int, Node | None, Any, int, Any, "Pattern", Sequence[Source], list[Node]]
+Step = tuple[Any, int, Node | None, Any, int, Any, "Pattern", Sequence[Source], list[Node], bool]
 """What is expected: a call, the source that is its first operand, the class of the second, the second, and the node
-that it gives, of sources, after others that nothing else reads.
+that it gives, of sources, after others that nothing else reads, and whether the result is a view of the first operand.
 
-The second operand is a source; or 0 and a number; or, for a function, the description of its arguments with their
-sources.
+The second operand is a source; or 0 and a number or a key; or, for a function, the description of its arguments with
+their sources.
 """
-NO_STEP: Step = (None, 0, None, None, 0, None, None, (), [])  # type: ignore[assignment]
+NO_STEP: Step = (None, 0, None, None, 0, None, None, (), [], False)  # type: ignore[assignment]
 """Calls that are recorded as ever, and the end of a turn."""
+
+
+class Arguments:
+    """What a function is called with: the nodes among it, and all else, in `frame`, which is compared by value."""
+
+    __slots__ = ("frame", "nodes")
+
+    def __init__(self, frame: list[Any], nodes: list[Node]) -> None:
+        self.frame, self.nodes = frame, nodes
 
 
 class Pattern(int):
@@ -224,15 +233,17 @@ class Follower:
 
     # ----- Learning -----
 
-    def note(self, key: Any, one: Node | None, other: Any, result: Node | None, begin: int) -> None:
+    def note(
+        self, key: Any, one: Node | None, other: Any, result: Node | None, begin: int, is_view: bool = False
+    ) -> None:
         """Take note of a call and of the nodes that it has made; without a result, of one that must not be expected.
 
-        `other` is a node, all arguments of a function (a description, and the nodes), or what stands for itself.
+        `other` is a node, the `Arguments` of a function, or what stands for itself.
         """
         if not self.catch_up():
             return
         end = self.at
-        self._log.append((key, one, other, result, begin, end))
+        self._log.append((key, one, other, result, is_view, begin, end))
         count = end - self._begin
         if count > self._cycle:
             self.stop()
@@ -248,13 +259,13 @@ class Follower:
         places = {node: k for k, node in enumerate(nodes)}
         steps: list[Step] = []
         at, expected = begin, 0
-        for key, one, other, result, first, end in self._log:
+        for key, one, other, result, is_view, first, end in self._log:
             if first > at:
                 self._step_at[at - begin] = len(steps)
                 steps.append(NO_STEP)
             at = end
             if end > first:
-                step = self._step(key, one, other, result, first, end, places)
+                step = self._step(key, one, other, result, is_view, first, end, places)
                 self._step_at[first - begin] = len(steps)
                 steps.append(step or NO_STEP)
                 expected += (end - first) * (step is not None)
@@ -273,7 +284,15 @@ class Follower:
         self.catch_up()
 
     def _step(
-        self, key: Any, one: Node | None, other: Any, result: Node | None, first: int, end: int, places: dict[Node, int]
+        self,
+        key: Any,
+        one: Node | None,
+        other: Any,
+        result: Node | None,
+        is_view: bool,
+        first: int,
+        end: int,
+        places: dict[Node, int],
     ) -> Step | None:
         """What to expect where a call has made some nodes; None if that does not follow from the call."""
         nodes, made = self.nodes[first:end], end - first
@@ -304,10 +323,13 @@ class Follower:
         if any(inner.count(k) != self._turn.readers[(end + k) % self._turn.period] for k in range(-made, -1)):
             return None
         self._turn.hidden.update([at % self._turn.period for at in range(first, end - 1)])
-        second = 0, other
+        kind: Any = other.__class__
+        way, second = 0, other
         if isinstance(other, Node):
-            second = source(other)
-        elif other.__class__ is tuple:
-            second = 0, (other[0], [source(node) for node in other[1]])
-        kind = Node if isinstance(other, Node) else other.__class__
-        return key, *source(one), kind, *second, Pattern.of(nodes, inputs), sources, [LEFT_OUT] * (made - 1)
+            kind = Node
+            way, second = source(other)
+        elif isinstance(other, Arguments):
+            kind = Arguments
+            second = other.frame, [source(node) for node in other.nodes]
+        left_out = [LEFT_OUT] * (made - 1)
+        return key, *source(one), kind, way, second, Pattern.of(nodes, inputs), sources, left_out, is_view
