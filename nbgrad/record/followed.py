@@ -138,7 +138,7 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
 
 def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | None, other: Any) -> Any:
     """The result of a call that the follower takes note of."""
-    begin, before = follower.at, _noted_so_far()
+    begin, since, before = follower.at, len(follower.log), _noted_so_far()
     result = call(one, other)
     base, key = getattr(result, "_base", (None, None))
     is_view = base is not None and base is one and key is other and _is_plain(key)
@@ -147,7 +147,8 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
         other = other._node
     elif not (isinstance(other, Operands) or other.__class__ in PLAIN or is_view):
         steady = False
-    follower.note(call, None if one is None else one._node, other, result._node if steady else None, begin, is_view)
+    if steady:
+        follower.note(call, None if one is None else one._node, other, result._node, is_view, begin, since)
     return result
 
 

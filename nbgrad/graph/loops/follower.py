@@ -161,6 +161,8 @@ class Follower:
         What is expected in a turn, and which of it is next; no steps while calls are noted.
     goes_on : bool
         Whether anything can be expected.
+    log : list
+        The calls that were noted.
     fixed : dict
         Elements of constants, which make no nodes.
     """
@@ -170,7 +172,7 @@ class Follower:
         self._cycle = turn.period * -(-SHORT // turn.period)
         self.steps: list[Step] = []
         self.fixed: dict[tuple[Any, Node, int], Node] = {}
-        self._log: list[tuple[Any, ...]] = []
+        self.log: list[tuple[Any, ...]] = []
         self._step_at: dict[int, int] = {}
         self.k = 0
         self._begin = self._next_look = len(nodes)
@@ -183,7 +185,7 @@ class Follower:
         """Follow no longer; what is known stays known."""
         self.goes_on = False
         self.steps = []
-        self._log = []
+        self.log = []
         while self in due:
             due.remove(self)
 
@@ -214,7 +216,12 @@ class Follower:
             self.stop()
             return False
         if not self.steps:
-            return True
+            count = self.at - self._begin
+            if count < self._cycle:
+                return True
+            if count > self._cycle or not self._learn():
+                self.stop()
+                return False
         while self.at - self._begin >= self._cycle:
             self._begin += self._cycle
         k = self._step_at.get(self.at - self._begin)
@@ -233,62 +240,51 @@ class Follower:
 
     # ----- Learning -----
 
-    def note(
-        self, key: Any, one: Node | None, other: Any, result: Node | None, begin: int, is_view: bool = False
-    ) -> None:
-        """Take note of a call and of the nodes that it has made; without a result, of one that must not be expected.
+    def note(self, key: Any, one: Node | None, other: Any, result: Node, is_view: bool, begin: int, since: int) -> None:
+        """Take note of a call that may be expected, in place of those that were noted `since` and are parts of it.
 
         `other` is a node, the `Arguments` of a function, or what stands for itself.
         """
-        if not self.catch_up():
-            return
-        end = self.at
-        self._log.append((key, one, other, result, is_view, begin, end))
-        count = end - self._begin
-        if count > self._cycle:
-            self.stop()
-        elif count == self._cycle:
-            self._learn()
+        if self.goes_on and not self.steps and self._fits():
+            del self.log[since:]
+            self.log.append((key, one, other, result, is_view, begin, self.at))
 
-    def _learn(self) -> None:
+    def _learn(self) -> bool:
+        """Know what to expect in a turn; False if that is too little."""
         nodes, period, cycle = self.nodes, self._turn.period, self._cycle
         begin = self._begin
         if any(_steady(nodes[k]) != _steady(nodes[k - period]) for k in range(begin, begin + cycle)):
-            self.stop()
-            return
+            return False
         places = {node: k for k, node in enumerate(nodes)}
         steps: list[Step] = []
         at, expected = begin, 0
-        for key, one, other, result, is_view, first, end in self._log:
+        for key, one, other, result, is_view, first, end in self.log:
             if first > at:
                 self._step_at[at - begin] = len(steps)
                 steps.append(NO_STEP)
-            at = end
             if end > first:
+                at = end
                 step = self._step(key, one, other, result, is_view, first, end, places)
                 self._step_at[first - begin] = len(steps)
                 steps.append(step or NO_STEP)
                 expected += (end - first) * (step is not None)
-            elif (
-                result is not None and one is not None and other.__class__ is int and not {one, result} & places.keys()
-            ):
+            elif one is not None and other.__class__ is int and not {one, result} & places.keys():
                 self.fixed[key, one, other] = result
-        self._log = []
+        self.log = []
         if expected < FEW * cycle:
-            self.stop()
-            return
+            return False
         if at < begin + cycle:
             self._step_at[at - begin] = len(steps)
             steps.append(NO_STEP)
         self.steps = [*steps, NO_STEP]
-        self.catch_up()
+        return True
 
     def _step(
         self,
         key: Any,
         one: Node | None,
         other: Any,
-        result: Node | None,
+        result: Node,
         is_view: bool,
         first: int,
         end: int,
