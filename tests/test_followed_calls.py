@@ -169,6 +169,16 @@ def written_in_some_turns(u: Any) -> list[Any]:
 
 
 @program
+def results_that_are_written_into_an_array(u: Any) -> list[Any]:
+    a, b = u * 0.5, u * 0.25
+    for _ in range(200):
+        np.stack([u[2], u[1], u[0]], 0, a)
+        np.concatenate([u[1:], u[:1]], out=b)
+        u = 0.5 * np.sin(a * 2.0) + np.cos(b) * 0.3
+    return [u, a, b]
+
+
+@program
 def a_smaller_array_from_some_turn_on(u: Any) -> list[Any]:
     for k in range(300):
         u = np.sin(u) * 0.9 + 0.2 * u

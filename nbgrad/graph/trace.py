@@ -222,7 +222,7 @@ def roll_if_full() -> None:
         trace.varying.clear()
     trace.watch.look(trace.window)
     follower = trace.window.follower
-    if follower is not None and follower.goes_on:
+    if follower is not None and follower.goes_on and follower not in due:
         due.append(follower)
 
 

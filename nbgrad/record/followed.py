@@ -54,7 +54,7 @@ def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
 
 def look() -> None:
     """Look for loops between two operations, if it is time."""
-    while due and due[-1] is None:
+    if due[-1:] == [None]:
         roll_if_full()
 
 
@@ -81,7 +81,10 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
         Calls of anything else are recorded as ever.
     """
     while due:
-        follower: Follower | None = due[-1]
+        try:
+            follower: Follower | None = due[-1]
+        except IndexError:  # another thread has seen to it
+            break
         if follower is None:
             roll_if_full()
             continue
@@ -145,7 +148,10 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
     steady = result.__class__ is Tensor and (base is None or is_view) and _noted_so_far() == before
     if other.__class__ is Tensor:
         other = other._node
-    elif not (isinstance(other, Operands) or other.__class__ in PLAIN or is_view):
+    elif isinstance(other, Operands):
+        after = _operands(other.apply, other.args, other.kwargs)
+        steady = steady and after is not None and after.nodes == other.nodes  # nothing was written to
+    elif not (other.__class__ in PLAIN or is_view):
         steady = False
     if steady:
         follower.note(call, None if one is None else one._node, other, result._node, is_view, begin, since)

@@ -209,7 +209,7 @@ class Operators(Tensor):
         return bool((self == value).any())
 
     def __getitem__(self, key: Any) -> Tensor:
-        if due and due[-1] is not None and self.__class__ is Tensor:
+        if due and self.__class__ is Tensor:
             return followed(_part, self, key)
         return _part(self, key)
 

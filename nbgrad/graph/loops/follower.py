@@ -13,6 +13,7 @@ window finds out what the function does now.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -186,7 +187,7 @@ class Follower:
         self.goes_on = False
         self.steps = []
         self.log = []
-        while self in due:
+        with suppress(ValueError):
             due.remove(self)
 
     def go_on(self, taken: int) -> None:
