@@ -92,15 +92,15 @@ _early_serials = itertools.count(-(2**62))
 
 RECORDED: ContextVar[list[Node] | None] = ContextVar("nbgrad_recorded", default=None)
 """Where new nodes are noted, in the order of their making, while a recording looks for loops in them."""
-due: list[None] = []
-"""Not empty after every so many noted nodes: the next operation asks whether there are loops among them."""
+due: list[Any] = []
+"""Not empty if the next operation has more to see to: None after every so many noted nodes, when it asks whether there
+are loops among them, or the followers of known loops (loops/follower.py)."""
 OFTEN = 1023
 _recorded = RECORDED.get
 
 
-def next_serial() -> int:
-    """A number above those of all nodes made so far, and below those of all later ones."""
-    return next(_serials)
+next_serial: Callable[[], int] = _serials.__next__
+"""A number above those of all nodes made so far, and below those of all later ones."""
 
 
 class _Host:
@@ -282,6 +282,10 @@ class Node:
         if self.dtype.kind == "c":
             return make("negative", (self,))
         return Node(PRIMITIVES["negative"], (self,), (), self.shape, self.dtype)
+
+
+LEFT_OUT: Node = object.__new__(Node)
+"""In `RECORDED`, in the place of nodes that only the next one reads, which are made when something asks for them."""
 
 
 def _refuse_places(inputs: Sequence[Node]) -> None:

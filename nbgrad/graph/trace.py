@@ -221,6 +221,9 @@ def roll_if_full() -> None:
         trace.owned.clear()
         trace.varying.clear()
     trace.watch.look(trace.window)
+    follower = trace.window.follower
+    if follower is not None and follower.goes_on and follower not in due:
+        due.append(follower)
 
 
 def depends_on_recording(node: Node) -> bool:
@@ -297,6 +300,8 @@ class recording:  # noqa: N801 - used like a function
         window = self.trace.window
         self.collection.__exit__(kind, error, traceback)
         _current.reset(self.token)
+        if window is not None:
+            window.follow(None)
         if self.own_watch is not None:
             self.own_watch.end()
         if self.noted is not None:

@@ -288,6 +288,12 @@ def _noted(base: Tensor, result: Tensor) -> Tensor:
     return result
 
 
+def note_view(base: Tensor, key: Any, result: Tensor) -> Tensor:
+    """A Tensor that is `base[key]`, as its view."""
+    result._base = (base, key)
+    return _noted(base, result)
+
+
 def is_own_view(base: Tensor, key: Any, value: Any) -> bool:
     """Whether `base[key] = value` changes nothing, because value is that view: the second half of `x[i] += y`."""
     source = getattr(value, "_base", None)

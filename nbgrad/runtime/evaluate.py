@@ -75,6 +75,16 @@ LONGEST_CHAIN = 500
 """Untraced lazy chains are computed when they get deeper than this."""
 
 
+class _Questions:
+    """How often a value was asked for: a function that has asked may do something else for another value."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+questions = _Questions()
+
+
 def concrete(node: Node, reason: str) -> np.ndarray:
     """The value of a node.
 
@@ -117,6 +127,7 @@ def computed(node: Node) -> Any:
     Only what has no known value yet is computed. Values that may be needed again are kept: while a function is
     recorded, by the recording; otherwise by their nodes.
     """
+    questions.count += 1
     if node.value is None:
         trace = current_trace()
         known = None if trace is None else trace.known

@@ -265,7 +265,7 @@ def _operand(value: Any) -> Node:
             if known.name == "literal" and (value or kind is int) and len(_NUMBERS) < MOST_NUMBERS:
                 _NUMBERS[kind, value] = shared(known)
         return known
-    return value if kind is Node else as_node(value)
+    return value if isinstance(value, Node) else as_node(value)
 
 
 def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str = "same_kind") -> Results:
@@ -483,7 +483,7 @@ def operate_in_general(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     if ufunc.signature is not None:
         return product(ufunc, (left, right))
     results = apply_ufunc(ufunc, left, right)
-    return wrap(results) if results.__class__ is Node else tuple([wrap(result) for result in results])  # type: ignore
+    return tuple([wrap(result) for result in results]) if isinstance(results, tuple) else wrap(results)
 
 
 def operate_in_place(ufunc: np.ufunc, target: Tensor, other: Any) -> Any:
