@@ -16,6 +16,7 @@ from . import config
 
 __all__ = [
     "ArgumentError",
+    "AutogradError",
     "AxisError",
     "BroadcastError",
     "CellError",
@@ -170,6 +171,10 @@ class TracedValueError(NbgradError, TypeError):
 
 class GradientError(NbgradError, AssertionError):
     """A derivative disagrees with finite differences."""
+
+
+class AutogradError(NbgradError, RuntimeError):
+    """Values cannot be differentiated as asked: they do not remember how they were made, or not any more."""
 
 
 class CellError(NbgradError, AttributeError):

@@ -39,6 +39,7 @@ LAYERS = """
     functions.elementwise
     functions
     cuda
+    remembered
     tensors
     transforms
     control

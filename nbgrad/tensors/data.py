@@ -20,6 +20,7 @@ from ..record.numbers import supported
 from ..record.placement import moved
 from ..record.promotion import promote
 from ..record.tensor import Tensor, part_of_tensor
+from ..remembered.leaves import become_leaf
 from .initial_values import initializer
 
 FLOAT32 = np.dtype(np.float32)
@@ -61,8 +62,13 @@ class Construction(Tensor):
         return _from_array, (self.asnumpy(), *where)
 
 
-def tensor(input_data: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
-    """A Tensor of data, as `Tensor(input_data, dtype, device=device)`.
+def tensor(input_data: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A Tensor of data, as `Tensor(input_data, dtype, device=device)`; a differentiable leaf if it `requires_grad`.
+
+    Raises
+    ------
+    AutogradError
+        If integers or booleans are to be differentiable.
 
     Examples
     --------
@@ -70,7 +76,10 @@ def tensor(input_data: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     >>> print(nb.tensor([1, 2], nb.float32))
     [1. 2.]
     """
-    return Tensor(input_data, dtype, device=device)
+    made = Tensor(input_data, dtype, device=device)
+    if requires_grad:
+        become_leaf(made)
+    return made
 
 
 from_numpy = Tensor.from_numpy

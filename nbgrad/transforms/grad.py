@@ -21,6 +21,7 @@ from ..graph.builders import cast
 from ..graph.differentiate import vjp as node_vjp
 from ..graph.ir import Node, broadcast, literal, make, topological, zeros
 from ..graph.trace import recording
+from ..process.modes import TRACED
 from ..process.once import computed_once
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
@@ -74,7 +75,7 @@ def weight_nodes(weights: Any) -> list[Node]:
             continue
         if weight._node.name != "alias":
             fresh = make("alias", (weight._node,))
-            fresh.traced = True
+            fresh.traced |= TRACED
             weight._node = fresh
         nodes.append(weight._node)
     return nodes

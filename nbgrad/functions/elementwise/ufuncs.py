@@ -32,6 +32,7 @@ from ...graph.ir import (
 )
 from ...graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY
 from ...graph.shapes import joint_shape
+from ...process.modes import attentive
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import write
 from ...record.foreign_arrays import computes_itself, on_cuda
@@ -413,7 +414,7 @@ def quick_binary(ufunc: np.ufunc, left: Any, right: Any) -> Tensor | None:
     if not plain:
         return wrap(rule(*inputs))  # type: ignore
     node = Node(rule, inputs, (), shape, BOOL if rule.boolean else dtype)  # type: ignore
-    if node.depth > LONGEST_CHAIN:
+    if attentive or node.depth > LONGEST_CHAIN:
         return wrap(node)
     tensor = _new(Tensor)
     tensor._node = node
@@ -435,7 +436,7 @@ def quick_unary(ufunc: np.ufunc, value: Any) -> Tensor | None:
     if rule.__class__ is not Primitive:
         return wrap(rule(node))  # type: ignore
     node = Node(rule, (node,), (), node.shape, BOOL if rule.boolean else dtype)  # type: ignore
-    if node.depth > LONGEST_CHAIN:
+    if attentive or node.depth > LONGEST_CHAIN:
         return wrap(node)
     tensor = _new(Tensor)
     tensor._node = node

@@ -1,0 +1,248 @@
+"""Gradients of values that were computed before: what `backward`, `autograd.grad` and the tape do.
+
+In: outputs, their cotangents, and the values to differentiate with respect to (by default all leaves). Out: gradients,
+accumulated in the leaves or given back. The program is found by the structure of the remembered graph, as un-jitted
+`grad` finds it. Called by Tensor.backward and by both doors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..errors import AutogradError, DtypeError, ShapeError
+from ..graph.builders import beside, cast
+from ..graph.differentiate import vjp
+from ..graph.ir import Node, broadcast, by_serial, literal
+from ..graph.rows import Linear
+from ..graph.trace import current_trace
+from ..process.modes import RELEASED, REMEMBERS, mode, within
+from ..record.as_node import as_node, wrap
+from ..record.tensor import Tensor
+from ..runtime.evaluate import compute_remembered, take_value
+from .hooks import seen_by, with_rules
+from .leaves import NOTED, Memory, is_leaf, memory_of, remembers
+
+SECOND_TIME = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+UNUSED = (
+    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
+    "the desired behavior."
+)
+
+# ----- What is given -----
+
+
+def outputs_of(tensors: Any) -> list[Tensor]:
+    """One Tensor or a sequence of them, as a list.
+
+    Raises
+    ------
+    DtypeError
+        If anything else is among them.
+    """
+    found = [tensors] if isinstance(tensors, Tensor) else list(tensors) if isinstance(tensors, list | tuple) else None
+    if found is None or not all(isinstance(one, Tensor) for one in found):
+        message = f"Expected a Tensor, or a tuple or list of Tensors, but got {type(tensors).__name__}."
+        raise DtypeError(message)
+    return found
+
+
+def check_outputs(outputs: Sequence[Tensor]) -> None:
+    """Refuse values that do not remember.
+
+    Raises
+    ------
+    AutogradError
+        In PyTorch's words.
+    """
+    for position, output in enumerate(outputs):
+        if not remembers(output._node):
+            message = f"element {position} of tensors does not require grad and does not have a grad_fn"
+            raise AutogradError(message)
+
+
+def seeds_of(outputs: Sequence[Tensor], given: Any, name: str = "grad_outputs") -> list[Node | None]:
+    """The cotangents of outputs: None for those of a single element whose cotangent is 1.
+
+    Raises
+    ------
+    AutogradError, DtypeError, ShapeError
+        If there are too few or too many, for None beside an output of several elements, and for one that does not fit.
+    """
+    if given is None:
+        given = [None] * len(outputs)
+    elif isinstance(given, Tensor) or not isinstance(given, list | tuple):
+        given = [given]
+    if len(given) != len(outputs):
+        message = f"got {len(outputs)} tensors and {len(given)} gradients: {name} must have one for each output"
+        raise AutogradError(message)
+    seeds: list[Node | None] = []
+    for position, (output, seed) in enumerate(zip(outputs, given, strict=True)):
+        if seed is None:
+            if output.size != 1:
+                message = (
+                    "grad can be implicitly created only for scalar outputs: give the cotangent of an output of shape "
+                    f"{output.shape}, or take its sum()"
+                )
+                raise AutogradError(message)
+            seeds.append(None)
+            continue
+        if isinstance(seed, bool | str | bytes) or not (hasattr(seed, "shape") or isinstance(seed, int | float)):
+            message = f"gradients can be either Tensors or None, but got {type(seed).__name__}"
+            raise DtypeError(message)
+        node = as_node(seed)
+        if node.shape != output.shape:
+            message = (
+                f"Mismatch in shape: grad_output[{position}] has a shape of {node.shape} and output[{position}] has a "
+                f"shape of {output.shape}."
+            )
+            raise ShapeError(message)
+        if node.dtype.kind == "c" and output._node.dtype.kind != "c":
+            message = (
+                f"For complex Tensors, both grad_output and output are required to have the same dtype: "
+                f"grad_output[{position}] is {node.dtype}, output[{position}] is {output.dtype}."
+            )
+            raise AutogradError(message)
+        seeds.append(cast(node, output._node.dtype))
+    return seeds
+
+
+# ----- Gradients -----
+
+
+def _ones(node: Node) -> Node:
+    return broadcast(literal(1, node.dtype), node.shape)
+
+
+def _vjp(outputs: Sequence[Node], seeds: Sequence[Node | None], wanted: Sequence[Node]) -> list[Node | None]:
+    """The nodes of gradients; None where an output does not depend on one."""
+    whole = [_ones(node) if seed is None else seed for node, seed in zip(outputs, seeds, strict=True)]
+    found = vjp(outputs, whole, wanted)
+    return [None if g is None else beside(cast(g, n.dtype), n) for g, n in zip(found, wanted, strict=True)]
+
+
+def gradients(
+    outputs: Sequence[Node],
+    seeds: Sequence[Node | None],
+    wanted: Sequence[Node] | None = None,
+    lazily: bool = False,
+) -> tuple[list[Tensor | None], Sequence[Node]]:
+    """The gradients of `wanted`, by default of all leaves, which are given too.
+
+    Parameters
+    ----------
+    outputs : sequence of Node
+    seeds : sequence of Node or None
+        Their cotangents; None stands for ones.
+    wanted : sequence of Node, optional
+    lazily : bool
+        Whether gradients are values that remember, instead of computed ones.
+
+    Returns
+    -------
+    list of Tensor or None
+        None where no output depends on one.
+    sequence of Node
+        `wanted`.
+    """
+    if any(node.traced & RELEASED for node in outputs):
+        raise AutogradError(SECOND_TIME)
+    noted = [node for node in by_serial(outputs) if node in NOTED] if len(NOTED) else []
+    hooks = {node: NOTED[node][0].hooks.values() for node in noted if NOTED[node][0].hooks}
+    lazily = lazily or current_trace() is not None
+    if wanted is None and (hooks or lazily):
+        wanted = leaves_of(outputs)
+    places = wanted
+    with within(remembers=lazily and mode().remembers):
+        if hooks and wanted is not None:
+            outputs, behind = with_rules(outputs, hooks)
+            places = [behind.get(node, node) for node in wanted]
+        if lazily and places is not None:
+            found = _vjp(outputs, seeds, places)
+            return [None if node is None else wrap(node) for node in found], wanted or ()
+        asked = [node for node in outputs if node.value is None]
+        given = [seed for seed in seeds if seed is not None]
+        values, leaves = compute_remembered(
+            asked, [*outputs, *given], lambda nodes: _vjp(outputs, seeds, nodes), places
+        )
+    for node, value in zip(asked, values, strict=False):
+        take_value(node, value, False)
+    found = [None if value is None else Tensor._holding(value) for value in values[len(asked) :]]
+    return found, leaves if wanted is None else wanted
+
+
+def leaves_of(outputs: Iterable[Node]) -> list[Node]:
+    """The leaves that outputs depend on."""
+    return [node for node in by_serial(outputs) if is_leaf(node)]
+
+
+def release(outputs: Iterable[Node]) -> None:
+    """Let a backward pass be the last one of a graph: what it would need again counts as freed."""
+    for node in by_serial(outputs):
+        if node.traced & REMEMBERS and node.inputs and node.owner is None:
+            linear = isinstance(node.primitive.derivative, Linear)
+            if not linear or any(source.traced & RELEASED for source in node.inputs):
+                node.traced |= RELEASED
+
+
+# ----- Accumulation -----
+
+
+def accumulate(tensor: Tensor, gradient: Tensor, lazily: bool) -> None:
+    """Add a gradient to that of a leaf, in place unless it remembers."""
+    memory = memory_of(tensor)
+    gradient = seen_by(memory.hooks.values(), gradient)
+    _add(memory, gradient, lazily)
+    for hook in list(memory.after.values()):
+        if hook(tensor) is not None:
+            message = "a post accumulate grad hook should return None"
+            raise AutogradError(message)
+
+
+def _add(memory: Memory, gradient: Tensor, lazily: bool) -> None:
+    if memory.grad is None:
+        memory.grad = gradient
+    elif lazily:
+        memory.grad = memory.grad + gradient
+    else:
+        with within(remembers=False):
+            memory.grad += gradient
+
+
+def backward(
+    outputs: Sequence[Tensor],
+    seeds: Sequence[Node | None],
+    retain_graph: bool | None,
+    create_graph: bool,
+    inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """Accumulate gradients in leaves (or in `inputs`), and in values that retain theirs."""
+    nodes = [output._node for output in outputs]
+    noted = [node for node in by_serial(nodes) if node in NOTED] if len(NOTED) else []
+    retaining = [node for node in noted if NOTED[node][0].retains]
+    wanted: list[Node] | None = None
+    holders: dict[Node, Tensor] = {}
+    if inputs is not None:
+        holders = {one._node: one for one in inputs}
+        wanted = list(holders)
+    if retaining:
+        wanted = leaves_of(nodes) if wanted is None else wanted
+        wanted = list(dict.fromkeys([*wanted, *retaining]))
+    found, leaves = gradients(nodes, seeds, wanted, create_graph)
+    if not (create_graph if retain_graph is None else retain_graph):
+        release(nodes)
+    for node, gradient in zip(leaves, found, strict=True):
+        if gradient is None:
+            continue
+        tensor = holders.get(node)
+        if tensor is None and node in NOTED:
+            _add(NOTED[node][0], gradient, create_graph)
+            continue
+        tensor = node.owner() if tensor is None and node.owner is not None else tensor
+        if tensor is not None:
+            accumulate(tensor, gradient, create_graph)
