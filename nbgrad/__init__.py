@@ -86,9 +86,15 @@ _object_layout.check()
 _moved.install()
 
 if _TYPE_CHECKING:
+    from . import autograd as autograd
     from . import cuda as cuda
     from .adjoints.device_function import device_function as device_function
     from .adjoints.kernel import kernel as kernel
+    from .autograd.grad_modes import enable_grad as enable_grad
+    from .autograd.grad_modes import inference_mode as inference_mode
+    from .autograd.grad_modes import is_grad_enabled as is_grad_enabled
+    from .autograd.grad_modes import no_grad as no_grad
+    from .autograd.grad_modes import set_grad_enabled as set_grad_enabled
     from .extend.custom_kernels import primitive as primitive
     from .extend.elementwise_functions import elementwise as elementwise
     from .nn.checkpoint import load_checkpoint as load_checkpoint
@@ -112,6 +118,7 @@ _LATER = {
     "transforms.check": "check_grads",
     "adjoints.kernel": "kernel",
     "adjoints.device_function": "device_function",
+    "autograd.grad_modes": "enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
     "tensors.generator": "Generator get_seed set_seed",
@@ -121,7 +128,7 @@ _LATER = {
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
 """What is imported when it is first used: module -> names."""
-_MODULES = frozenset(["common", "config", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops"])
+_MODULES = frozenset(["autograd", "common", "config", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops"])
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 

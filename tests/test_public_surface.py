@@ -13,10 +13,14 @@ import nbgrad as nb
 from .imports import ROOT, SOURCES
 
 PUBLIC = (
-    "nbgrad nbgrad.common nbgrad.common.initializer nbgrad.config nbgrad.context nbgrad.cuda nbgrad.dtype "
+    "nbgrad nbgrad.autograd nbgrad.autograd.forward_ad nbgrad.autograd.functional "
+    "nbgrad.common nbgrad.common.initializer nbgrad.config nbgrad.context nbgrad.cuda nbgrad.dtype "
     "nbgrad.errors nbgrad.nn nbgrad.numpy nbgrad.numpy.fft nbgrad.numpy.linalg nbgrad.numpy.random nbgrad.ops"
 ).split()
-SUBMODULES = {"common", "config", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops"}
+SUBMODULES = {"autograd", "common", "config", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops"} | {
+    "forward_ad",
+    "functional",
+}
 
 
 @pytest.mark.parametrize("module", PUBLIC)

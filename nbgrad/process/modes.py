@@ -7,7 +7,7 @@ recorder, by evaluate.py, and by the doors for PyTorch's and TensorFlow's ways o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -15,9 +15,13 @@ from typing import Any
 TRACED = 1
 """The value depends on an argument of a transform that is being recorded."""
 REMEMBERS = 2
-"""The value depends on a differentiable leaf, and keeps how it was made when it is computed."""
+"""The value depends on a differentiable leaf."""
 RELEASED = 4
-"""A backward pass has gone through here and was not to be repeated: the value may forget how it was made."""
+"""A backward pass that was not to be repeated has gone through here."""
+WATCHED = 8
+"""The value depends on one that a tape, or a level of forward mode, watches."""
+KEEPS = REMEMBERS | WATCHED
+"""The value keeps how it was made when it is computed."""
 
 leaves_made: list[None] = []
 """Not empty as soon as some value remembers."""
@@ -26,19 +30,34 @@ attentive: list[None] = []
 
 
 class Mode:
-    """How values are remembered: `remembers` at all, also uses of trainable Parameters as leaves (`parameters`), and
-    what is done with each finished operation (`noticed`)."""
+    """The way in which values are remembered.
 
-    __slots__ = ("inference", "noticed", "parameters", "remembers")
+    Parameters
+    ----------
+    remembers : bool
+        Whether they are at all.
+    parameters : bool
+        Whether trainable Parameters are leaves wherever they are used.
+    anomaly : bool
+        Whether the user's line is noted for each operation.
+    inference : bool
+        Whether PyTorch's inference mode was asked for.
+    tapes : tuple
+        The tapes that are recording, innermost last.
+    """
+
+    __slots__ = ("anomaly", "inference", "parameters", "remembers", "tapes")
 
     def __init__(
         self,
         remembers: bool = True,
         parameters: bool = False,
-        noticed: tuple[Callable[[Any], None], ...] = (),
+        anomaly: bool = False,
         inference: bool = False,
+        tapes: tuple[Any, ...] = (),
     ) -> None:
-        self.remembers, self.parameters, self.noticed, self.inference = remembers, parameters, noticed, inference
+        self.remembers, self.parameters, self.tapes = remembers, parameters, tapes
+        self.anomaly, self.inference = anomaly, inference
 
     def but(self, **changes: Any) -> Mode:
         """This mode with other settings."""
@@ -70,7 +89,7 @@ def enter(new: Mode) -> Mode:
 @contextmanager
 def within(**changes: Any) -> Iterator[None]:
     """A block in a mode with other settings."""
-    before = enter(_mode.get().but(**changes))
+    before = enter(mode().but(**changes))
     try:
         yield
     finally:

@@ -11,16 +11,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import AutogradError, DtypeError, ShapeError
+from ..graph.batch import batch
 from ..graph.builders import beside, cast
-from ..graph.differentiate import vjp
-from ..graph.ir import Node, broadcast, by_serial, literal
+from ..graph.differentiate import active_nodes, vjp
+from ..graph.ir import Node, broadcast, by_serial, literal, placeholder
+from ..graph.primitives import PRIMITIVES
 from ..graph.rows import Linear
 from ..graph.trace import current_trace
 from ..process.modes import RELEASED, REMEMBERS, mode, within
-from ..record.as_node import as_node, wrap
+from ..record.as_node import as_node
 from ..record.tensor import Tensor
-from ..runtime.evaluate import compute_remembered, take_value
-from .hooks import seen_by, with_rules
+from ..runtime.evaluate import LINES, compute_remembered, take_value
+from .anomalies import check_anomalies
+from .hooks import hooked, replaced, seen_by
 from .leaves import NOTED, Memory, is_leaf, memory_of, remembers
 
 SECOND_TIME = (
@@ -33,6 +36,9 @@ UNUSED = (
     "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
     "the desired behavior."
 )
+
+LINEAR = frozenset(one for one in PRIMITIVES.values() if isinstance(one.derivative, Linear))
+"""Primitives whose derivatives need no values, so that a pass leaves them as they are."""
 
 # ----- What is given -----
 
@@ -120,10 +126,20 @@ def _ones(node: Node) -> Node:
 
 
 def _vjp(outputs: Sequence[Node], seeds: Sequence[Node | None], wanted: Sequence[Node]) -> list[Node | None]:
-    """The nodes of gradients; None where an output does not depend on one."""
+    """The nodes of gradients; None where no output depends on one."""
     whole = [_ones(node) if seed is None else seed for node, seed in zip(outputs, seeds, strict=True)]
     found = vjp(outputs, whole, wanted)
     return [None if g is None else beside(cast(g, n.dtype), n) for g, n in zip(found, wanted, strict=True)]
+
+
+def _batched_vjp(outputs: Sequence[Node], seeds: Sequence[Node | None], wanted: Sequence[Node]) -> list[Node | None]:
+    """As `_vjp`, for seeds that are many along a leading axis, as the gradients then are."""
+    stand_ins = [placeholder(node.shape, node.dtype) for node in outputs]
+    found = vjp(outputs, stand_ins, wanted)
+    mapping = {one: seed for one, seed in zip(stand_ins, seeds, strict=True) if seed is not None}
+    size = next(iter(mapping.values())).shape[0]
+    made = iter(batch([g for g in found if g is not None], mapping, size))
+    return [None if g is None else cast(next(made), node.dtype) for g, node in zip(found, wanted, strict=True)]
 
 
 def gradients(
@@ -131,6 +147,7 @@ def gradients(
     seeds: Sequence[Node | None],
     wanted: Sequence[Node] | None = None,
     lazily: bool = False,
+    batched: bool = False,
 ) -> tuple[list[Tensor | None], Sequence[Node]]:
     """The gradients of `wanted`, by default of all leaves, which are given too.
 
@@ -142,6 +159,8 @@ def gradients(
     wanted : sequence of Node, optional
     lazily : bool
         Whether gradients are values that remember, instead of computed ones.
+    batched : bool
+        Whether seeds are many along a leading axis.
 
     Returns
     -------
@@ -149,27 +168,42 @@ def gradients(
         None where no output depends on one.
     sequence of Node
         `wanted`.
+
+    Raises
+    ------
+    AutogradError
+        If a pass has released the graph, and in anomaly mode for NaN.
     """
-    if any(node.traced & RELEASED for node in outputs):
-        raise AutogradError(SECOND_TIME)
-    noted = [node for node in by_serial(outputs) if node in NOTED] if len(NOTED) else []
-    hooks = {node: NOTED[node][0].hooks.values() for node in noted if NOTED[node][0].hooks}
+    for node in outputs:
+        if node.traced & RELEASED:
+            raise AutogradError(SECOND_TIME)
+    now = mode()
     lazily = lazily or current_trace() is not None
-    if wanted is None and (hooks or lazily):
-        wanted = leaves_of(outputs)
+    if len(NOTED) or lazily or now.anomaly:
+        order = by_serial(outputs)
+        wanted = [node for node in order if is_leaf(node)] if wanted is None else wanted
+        if now.anomaly:
+            check_anomalies(outputs, seeds, [node for node in order if node in LINES], wanted)
+        hooks = {n: hooked(NOTED[n][0].hooks.values()) for n in order if n in NOTED and NOTED[n][0].hooks}
+    else:
+        hooks = {}
     places = wanted
-    with within(remembers=lazily and mode().remembers):
-        if hooks and wanted is not None:
-            outputs, behind = with_rules(outputs, hooks)
-            places = [behind.get(node, node) for node in wanted]
-        if lazily and places is not None:
-            found = _vjp(outputs, seeds, places)
-            return [None if node is None else wrap(node) for node in found], wanted or ()
-        asked = [node for node in outputs if node.value is None]
-        given = [seed for seed in seeds if seed is not None]
-        values, leaves = compute_remembered(
-            asked, [*outputs, *given], lambda nodes: _vjp(outputs, seeds, nodes), places
-        )
+    if hooks and wanted is not None:
+        outputs, before = replaced(outputs, hooks)
+        places = [before.get(node, node) for node in wanted]
+    rule = _batched_vjp if batched else _vjp
+
+    def derive(nodes: Sequence[Node]) -> list[Node | None]:
+        with within(remembers=lazily and now.remembers):
+            return rule(outputs, seeds, nodes)
+
+    if lazily:
+        assert places is not None
+        found = [None if node is None else Tensor._of(node) for node in derive(places)]
+        return found, wanted or ()
+    asked = [node for node in outputs if node.value is None]
+    given = [seed for seed in seeds if seed is not None]
+    values, leaves = compute_remembered(asked, [*outputs, *given], derive, places, batched)
     for node, value in zip(asked, values, strict=False):
         take_value(node, value, False)
     found = [None if value is None else Tensor._holding(value) for value in values[len(asked) :]]
@@ -181,13 +215,17 @@ def leaves_of(outputs: Iterable[Node]) -> list[Node]:
     return [node for node in by_serial(outputs) if is_leaf(node)]
 
 
-def release(outputs: Iterable[Node]) -> None:
-    """Let a backward pass be the last one of a graph: what it would need again counts as freed."""
-    for node in by_serial(outputs):
-        if node.traced & REMEMBERS and node.inputs and node.owner is None:
-            linear = isinstance(node.primitive.derivative, Linear)
-            if not linear or any(source.traced & RELEASED for source in node.inputs):
+def release(order: Iterable[Node]) -> None:
+    """Let a backward pass be the last one of nodes, each after its inputs: what it would need again counts as freed."""
+    for node in order:
+        if node.traced & REMEMBERS and node.owner is None:
+            if node.primitive not in LINEAR:
                 node.traced |= RELEASED
+                continue
+            for source in node.inputs:
+                if source.traced & RELEASED:
+                    node.traced |= RELEASED
+                    break
 
 
 # ----- Accumulation -----
@@ -223,8 +261,7 @@ def backward(
 ) -> None:
     """Accumulate gradients in leaves (or in `inputs`), and in values that retain theirs."""
     nodes = [output._node for output in outputs]
-    noted = [node for node in by_serial(nodes) if node in NOTED] if len(NOTED) else []
-    retaining = [node for node in noted if NOTED[node][0].retains]
+    retaining = [node for node in by_serial(nodes) if node in NOTED and NOTED[node][0].retains] if len(NOTED) else []
     wanted: list[Node] | None = None
     holders: dict[Node, Tensor] = {}
     if inputs is not None:
@@ -235,7 +272,7 @@ def backward(
         wanted = list(dict.fromkeys([*wanted, *retaining]))
     found, leaves = gradients(nodes, seeds, wanted, create_graph)
     if not (create_graph if retain_graph is None else retain_graph):
-        release(nodes)
+        release(by_serial(nodes) if wanted is None else active_nodes(nodes, wanted))
     for node, gradient in zip(leaves, found, strict=True):
         if gradient is None:
             continue

@@ -1,7 +1,8 @@
-"""Hooks on values: functions that see a gradient where it passes, and may put another in its place.
+"""Changes of a remembered graph: hooks, functions that see a gradient where it passes and may give another, and stops.
 
-In: outputs, and the nodes in their graph that have hooks. Out: the same outputs over a graph in which each of these
-nodes carries its hooks as a rule, so that one walk of `vjp` calls them. Called by backward.py.
+In: outputs, and the nodes in their graph that have hooks, or through which nothing shall pass. Out: the same outputs
+over a graph in which each of these nodes carries its hooks as a rule, or is stopped, so that one walk of `vjp` is
+enough. Called by backward.py and by the tape.
 """
 
 from __future__ import annotations
@@ -55,17 +56,30 @@ class _HookRule:
         return [seen_by(self.hooks, wrap(g))._node]
 
 
-def with_rules(nodes: Sequence[Node], hooks: Mapping[Node, Iterable[Hook]]) -> tuple[list[Node], dict[Node, Node]]:
-    """The nodes over a graph whose hooked nodes carry rules; and, for every node that changed, the one whose gradient
-    is that after its hooks."""
-    carrying: dict[Node, Node] = {}
-    behind: dict[Node, Node] = {}
+def hooked(hooks: Iterable[Hook]) -> Callable[[Node], Node]:
+    """The function from a node to the node of the same value that carries hooks."""
+    rule = _HookRule(hooks)
+    return lambda node: make("custom", (node, node), (rule, 0))
+
+
+def stopped(node: Node) -> Node:
+    """The node of the same value through which no gradient passes."""
+    return make("stop_gradient", (node,))
+
+
+def replaced(
+    nodes: Sequence[Node], changes: Mapping[Node, Callable[[Node], Node]]
+) -> tuple[list[Node], dict[Node, Node]]:
+    """The nodes over a graph in which others stand for some; and, for every node that is another one there, the node
+    before its own change: its gradient is that after the hooks of a hooked one."""
+    new: dict[Node, Node] = {}
+    before: dict[Node, Node] = {}
     for node in topological(nodes):
-        inputs = tuple([carrying.get(source, source) for source in node.inputs])
+        inputs = tuple([new.get(source, source) for source in node.inputs])
         own = node
-        if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
-            own = carrying[node] = behind[node] = with_inputs(node, inputs)
-        if node in hooks:
-            behind[node] = own
-            carrying[node] = make("custom", (own, own), (_HookRule(hooks[node]), 0))
-    return [carrying.get(node, node) for node in nodes], behind
+        if any(one is not source for one, source in zip(inputs, node.inputs, strict=True)):
+            own = new[node] = before[node] = with_inputs(node, inputs)
+        if node in changes:
+            before[node] = own
+            new[node] = changes[node](own)
+    return [new.get(node, node) for node in nodes], before

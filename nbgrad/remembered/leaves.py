@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import AutogradError
 from ..graph.ir import PRIMITIVES, Node, make
 from ..graph.trace import current_trace, depends_on_recording
-from ..process.modes import REMEMBERS, TRACED, leaves_made, mode
+from ..process.modes import KEEPS, REMEMBERS, TRACED, WATCHED, leaves_made, mode
 from ..record.tensor import Tensor, node_slot
 from ..runtime.evaluate import computed, finish_pending
 
@@ -85,7 +85,7 @@ def become_leaf(tensor: Tensor) -> None:
 
 def detached(node: Node) -> Node:
     """The value of a node, which does not remember."""
-    if node.dtype.kind not in "fc" or not node.traced & REMEMBERS:
+    if node.dtype.kind not in "fc" or not node.traced & KEEPS:
         return node
     if node.value is not None and not node.traced & TRACED:
         constant = Node(_CONSTANT, (), (), node.shape, node.dtype, node.value)
@@ -96,14 +96,28 @@ def detached(node: Node) -> Node:
     return cut
 
 
+def watched(node: Node) -> Node:
+    """A node of the same value, such that everything made of it keeps how."""
+    leaves_made[:] = [None]
+    alias = make("alias", (node,))
+    alias.traced |= WATCHED
+    alias.weak = node.weak
+    return alias
+
+
 def parameter_leaf(parameter: Any) -> Node:
-    """The leaf in place of a trainable Parameter's value, the same one until it takes another value."""
+    """The leaf in place of a trainable Parameter's value, the same one until it takes another value.
+
+    Tapes that are recording note it.
+    """
     if parameter._node_outside().value is None:
         finish_pending()
     snapshot = parameter._node_outside()
     known = getattr(parameter, "_leaf_outside", None)
     if known is None or known[0] is not snapshot:
         known = parameter._leaf_outside = snapshot, leaf_of(parameter, snapshot)
+    for tape in mode().tapes:
+        tape.note(parameter, known[1])
     return known[1]
 
 

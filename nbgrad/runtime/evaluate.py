@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count, repeat
 from operator import attrgetter
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .. import config
-from ..errors import DeviceError, NbgradError, RangeError, TracedValueError
+from ..errors import DeviceError, NbgradError, RangeError, TracedValueError, user_location
 from ..graph.batch import batch_further
 from ..graph.builders import reduce
 from ..graph.graph_key import INPUT, structure
@@ -28,7 +29,7 @@ from ..graph.loops.loop_body import LOOP
 from ..graph.trace import Trace, current_trace
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
-from ..process.modes import REMEMBERS, TRACED, USUAL, attentive, mode
+from ..process.modes import KEEPS, REMEMBERS, TRACED, USUAL, attentive, mode
 from .budget import Budget
 from .cpu_program import Output, Program
 from .memory_order import strides_of
@@ -68,6 +69,8 @@ class _Pending(threading.local):
 
 pending = _Pending()
 
+LINES: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
+"""The user's lines that nodes come from, noted while anomalies are looked for."""
 INTERPRETED_SIZE = 20_000
 """Single values of at most so many elements, asked for in passing, are computed by the interpreter."""
 CHECKED_AT_ONCE = 16
@@ -162,7 +165,7 @@ def take_value(node: Node, value: Any, forget: bool) -> None:
         value = np.array(value, order="C")
         value.flags.writeable = False
     node.value = value
-    if node.traced & REMEMBERS and node.dtype.kind in "fc":
+    if node.traced & KEEPS and node.dtype.kind in "fc":
         node.depth = 0
         return
     if forget and node.inputs:
@@ -274,11 +277,12 @@ def compute_remembered(
     sources: Sequence[Node],
     derive: Callable[[Sequence[Node]], list[Node | None]],
     wanted: Sequence[Node] | None = None,
+    way: Any = None,
 ) -> tuple[list[Any], Sequence[Node]]:
     """The values of `nodes`, then of what `derive` makes of `wanted`; and `wanted`, by default all leaves of `sources`.
 
     As `compute_derived`, but one walk over the graph finds the differentiable leaves and the program, and `derive` may
-    give None, which follows from the structure too.
+    give None, which follows from the structure too. Several such functions for one structure differ by their `way`.
     """
     custom: list[Node] = []
     everything = [*nodes, *sources, *(wanted or ())]
@@ -289,7 +293,7 @@ def compute_remembered(
         wanted = [leaves[k] for k in places]
     simple = not (custom or pending.parameters or config.interpret())
     if simple and CPU_PLACES.issuperset(map(_place, everything)):
-        return _found((len(nodes), places, key), leaves, lambda: [*nodes, *derive(wanted)]), wanted
+        return _found((len(nodes), places, way, key, None), leaves, lambda: [*nodes, *derive(wanted)]), wanted
     made = derive(wanted)
     return _with_gaps(compute([*nodes, *filter(None, made)]), [*nodes, *made]), wanted
 
@@ -421,8 +425,8 @@ def _finished(node: Node) -> Node:
             node = make("stop_gradient", (node,))
         node.traced &= TRACED
         return node
-    for notice in now.noticed:
-        notice(node)
+    if now.anomaly:
+        LINES[node] = user_location()
     return node
 
 

@@ -109,7 +109,8 @@ class Parameter(Tensor):
     def _is_remembered(self) -> bool:
         """Whether uses of it are remembered now, as those of a differentiable leaf."""
         now = mode()
-        return now.remembers and (now.parameters or hasattr(self, "_remembers"))
+        chosen = now.parameters or hasattr(self, "_remembers") or any(tape.takes(self) for tape in now.tapes)
+        return now.remembers and chosen
 
     def requires_grad_(self, requires_grad: bool = True) -> Parameter:
         """Set `requires_grad`, and make it a differentiable leaf outside of recordings too, with a `grad`."""

@@ -20,7 +20,7 @@ from ..errors import ArgumentError, DtypeError
 from ..graph.builders import beside, users_constant
 from ..graph.ir import PRIMITIVES, Node, constant, on_host, zeros
 from ..graph.trace import current_trace, depends_on_recording
-from ..process.modes import REMEMBERS, TRACED, leaves_made, mode
+from ..process.modes import KEEPS, TRACED, leaves_made, mode
 from ..record.as_node import as_node
 from ..record.foreign_arrays import (
     advice,
@@ -400,7 +400,7 @@ class Results:
         """Whether results that are Tensors remember: they depend on a differentiable leaf."""
         if not leaves_made or not mode().remembers:
             return False
-        return any(node is not None and node.traced & REMEMBERS for node in (*self.sources, *self.nodes))
+        return any(node is not None and node.traced & KEEPS for node in (*self.sources, *self.nodes))
 
     def _recorded(self, position: int, node: Node) -> Tensor:
         """A result for another function that is being recorded."""
