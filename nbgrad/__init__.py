@@ -88,6 +88,7 @@ _moved.install()
 if _TYPE_CHECKING:
     from . import autograd as autograd
     from . import cuda as cuda
+    from . import tape as tape
     from .adjoints.device_function import device_function as device_function
     from .adjoints.kernel import kernel as kernel
     from .autograd.grad_modes import enable_grad as enable_grad
@@ -103,6 +104,10 @@ if _TYPE_CHECKING:
     from .source.rebinding import differentiable_source as differentiable_source
     from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
     from .sparse.sparse_derivatives import sparse_jacobian as sparse_jacobian
+    from .tape.accumulated_tangents import ForwardAccumulator as ForwardAccumulator
+    from .tape.custom_gradients import custom_gradient as custom_gradient
+    from .tape.gradient_tape import GradientTape as GradientTape
+    from .tape.graph_gradients import gradients as gradients
     from .tensors.generator import Generator as Generator
     from .tensors.generator import get_seed as get_seed
     from .tensors.generator import set_seed as set_seed
@@ -119,6 +124,10 @@ _LATER = {
     "adjoints.kernel": "kernel",
     "adjoints.device_function": "device_function",
     "autograd.grad_modes": "enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled",
+    "tape.accumulated_tangents": "ForwardAccumulator",
+    "tape.custom_gradients": "custom_gradient",
+    "tape.gradient_tape": "GradientTape",
+    "tape.graph_gradients": "gradients",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
     "tensors.generator": "Generator get_seed set_seed",
@@ -128,7 +137,7 @@ _LATER = {
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
 """What is imported when it is first used: module -> names."""
-_MODULES = frozenset(["autograd", "common", "config", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops"])
+_MODULES = frozenset("autograd common config context cuda dtype errors nn numpy ops tape".split())
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 

@@ -49,7 +49,7 @@ LAYERS = """
     extend
     adjoints adjoints.reading adjoints.threads adjoints.turns
     sparse
-    autograd
+    autograd tape
     ops
     nn
     common

@@ -15,9 +15,10 @@ from .imports import ROOT, SOURCES
 PUBLIC = (
     "nbgrad nbgrad.autograd nbgrad.autograd.forward_ad nbgrad.autograd.functional "
     "nbgrad.common nbgrad.common.initializer nbgrad.config nbgrad.context nbgrad.cuda nbgrad.dtype "
-    "nbgrad.errors nbgrad.nn nbgrad.numpy nbgrad.numpy.fft nbgrad.numpy.linalg nbgrad.numpy.random nbgrad.ops"
+    "nbgrad.errors nbgrad.nn nbgrad.numpy nbgrad.numpy.fft nbgrad.numpy.linalg nbgrad.numpy.random nbgrad.ops "
+    "nbgrad.tape"
 ).split()
-SUBMODULES = {"autograd", "common", "config", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops"} | {
+SUBMODULES = {"autograd", "common", "config", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops", "tape"} | {
     "forward_ad",
     "functional",
 }

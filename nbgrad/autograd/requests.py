@@ -15,7 +15,7 @@ from ..record.as_node import as_node
 from ..record.tensor import Tensor
 from ..remembered import backward as passes
 from ..remembered.hooks import seen_by
-from ..remembered.leaves import is_leaf, memory_of, remembers
+from ..remembered.leaves import is_leaf, memory_of, remembers, source_of
 from ..tensors.remembering_methods import check_outside, inputs_of
 
 
@@ -134,11 +134,12 @@ def grad(
     if not wanted:
         message = "grad requires non-empty inputs."
         raise ArgumentError(message)
-    if not all(remembers(one._node) for one in wanted):
+    places = [source_of(one) for one in wanted]
+    if not all(map(remembers, places)):
         message = "One of the differentiated Tensors does not require grad"
         raise AutogradError(message)
     seeds = _batches(values, grad_outputs) if is_grads_batched else passes.seeds_of(values, grad_outputs)
-    nodes, places = [one._node for one in values], [one._node for one in wanted]
+    nodes = [one._node for one in values]
     found, _ = passes.gradients(nodes, seeds, places, create_graph, is_grads_batched)
     if not (create_graph if retain_graph is None else retain_graph):
         passes.release(active_nodes(nodes, places))

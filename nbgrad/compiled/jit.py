@@ -21,10 +21,12 @@ from .. import config
 from ..errors import DtypeError, TracedValueError
 from ..graph.trace import current_trace
 from ..process.locks import ForkSafeLock
+from ..process.modes import KEEPS, leaves_made, mode
+from ..record.tensor import Tensor, node_slot
 from ..runtime.budget import Budget, budget_of
 from ..runtime.cpu_program import MISSED, Program
 from ..transforms.argument_positions import check_function
-from ..transforms.arguments import lent, name_of, results_as
+from ..transforms.arguments import flatten, lent, name_of, results_as
 from .doors import Door, door, make_entry
 from .out_arguments import check_donate, check_donated, donated_leaves
 from .signatures import flatten_in_order, signature
@@ -46,6 +48,8 @@ class Jitted:
         self._own_out = _has_out(fn)
         self._specializations: dict[Any, Specializations] = {}
         self._lock = ForkSafeLock()
+        self._reads_leaves = False
+        """Whether its results depend on differentiable leaves from outside."""
         self._door = Door(self._general)
         self._doors = {True: self._door, False: self._door}
         """Where a `rolled` block is open: with loops, and written out."""
@@ -59,6 +63,8 @@ class Jitted:
                     if out is not None:
                         return self._general_into(out, args, kwargs)
                 return self._general(*args, **kwargs)
+            if leaves_made and self._remembers(args):
+                return self.fn(*args)
             return (self._doors[config.roll()] if config.blocks else self._door).call(*args)
         except MemoryError as error:
             programs = [program for program in self.programs() if isinstance(program, Program)]
@@ -117,6 +123,8 @@ class Jitted:
         return self._find(args, kwargs, out)
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        if leaves_made and out is None and self._remembers((args, kwargs)):
+            return self.fn(*args, **kwargs)
         leaves, treespec = flatten_in_order((args, kwargs))
         leaves = [lent(leaf) for leaf in leaves]
         if self.donate:
@@ -143,8 +151,22 @@ class Jitted:
                 one = specialize(self.fn, leaves, treespec, self.donate, self._general, self.budget)
                 known.insert(0, one)
                 del known[MOST_SPECIALIZATIONS:]
+            if one.reads_leaves:
+                self._reads_leaves = True
+                if out is None and self._remembers(()):
+                    return self.fn(*args, **kwargs)
             self._open(one, args, kwargs, rolls)
             return one.run(inputs, out)
+
+    def _remembers(self, arguments: Any) -> bool:
+        """Whether results have to remember how they were made, so that the function itself is called: an argument, or
+        something that it reads from outside, depends on a differentiable leaf."""
+        now = mode()
+        if not now.remembers or current_trace() is not None:
+            return False
+        if self._reads_leaves or now.parameters or now.tapes:
+            return True
+        return any(isinstance(one, Tensor) and node_slot(one).traced & KEEPS for one in flatten(arguments)[0])
 
     def _known(self, key: Any) -> Specializations:
         """The specializations of a signature, which becomes the one used last."""

@@ -24,7 +24,7 @@ from ..record.tensor import Tensor
 from ..runtime.evaluate import LINES, compute_remembered, take_value
 from .anomalies import check_anomalies
 from .hooks import hooked, replaced, seen_by
-from .leaves import NOTED, Memory, is_leaf, memory_of, remembers
+from .leaves import NOTED, Memory, is_leaf, memory_of, remembers, source_of
 
 SECOND_TIME = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
@@ -265,7 +265,7 @@ def backward(
     wanted: list[Node] | None = None
     holders: dict[Node, Tensor] = {}
     if inputs is not None:
-        holders = {one._node: one for one in inputs}
+        holders = {source_of(one): one for one in inputs}
         wanted = list(holders)
     if retaining:
         wanted = leaves_of(nodes) if wanted is None else wanted

@@ -121,6 +121,14 @@ def parameter_leaf(parameter: Any) -> Node:
     return known[1]
 
 
+def source_of(tensor: Any) -> Node:
+    """The node that gradients with respect to a Tensor are those of; a Parameter's is the leaf of its value now."""
+    known = getattr(tensor, "_leaf_outside", None)
+    if known is not None and current_trace() is None and known[0] is tensor._node_outside():
+        return known[1]
+    return tensor._node
+
+
 def check_write(tensor: Tensor) -> None:
     """Refuse to write to a differentiable leaf, or to a view of one, while values are remembered.
 

@@ -12,10 +12,9 @@ from typing import Any
 
 from ..errors import AutogradError, DtypeError
 from ..graph.trace import current_trace
-from ..process.modes import REMEMBERS
 from ..record.tensor import Tensor, part_of_tensor
 from ..remembered import backward as passes
-from ..remembered.leaves import NOTED, become_leaf, detached, is_leaf, memory_of, remembers
+from ..remembered.leaves import NOTED, become_leaf, detached, is_leaf, memory_of, remembers, source_of
 
 _numbers = itertools.count()
 
@@ -194,7 +193,7 @@ class Remembering(Tensor):
             If the value does not remember.
         """
         _check_hook(self, hook)
-        if not is_leaf(self._node):
+        if not self.is_leaf:
             _note(self)
         return HookHandle(memory_of(self).hooks, hook)
 
@@ -207,7 +206,7 @@ class Remembering(Tensor):
             If this is no differentiable leaf.
         """
         _check_hook(self, hook)
-        if not is_leaf(self._node):
+        if not self.is_leaf:
             message = "post accumulate grad hooks cannot be registered on non-leaf tensors"
             raise AutogradError(message)
         return HookHandle(memory_of(self).after, hook)
@@ -224,7 +223,7 @@ def _note(tensor: Tensor) -> None:
 
 
 def _check_hook(tensor: Tensor, hook: Any) -> None:
-    if not tensor._node.traced & REMEMBERS:
+    if not tensor.requires_grad:  # pyright: ignore[reportAttributeAccessIssue]
         message = "cannot register a hook on a tensor that doesn't require gradient"
         raise AutogradError(message)
     if not callable(hook):
@@ -244,7 +243,7 @@ def inputs_of(inputs: Any) -> list[Tensor]:
     if not found:
         message = "'inputs' argument to backward() cannot be empty."
         raise AutogradError(message)
-    if not all(remembers(one._node) for one in found):
+    if not all(remembers(source_of(one)) for one in found):
         message = "One of the differentiated Tensors does not require grad"
         raise AutogradError(message)
     return found

@@ -451,7 +451,7 @@ def _used_parameters(fn: Any, outputs: Sequence[Node]) -> tuple[Parameter, ...]:
     used: dict[Parameter, None] = {}
     for node in topological(outputs):
         parameter = node.owner() if node.owner is not None else None
-        if parameter is not None and parameter._leaf is node and node.dtype.kind in "fc":
+        if getattr(parameter, "_leaf", None) is node and node.dtype.kind in "fc":
             parameter._noted()
             if parameter.requires_grad:
                 used[parameter] = None
