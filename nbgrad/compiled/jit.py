@@ -17,14 +17,17 @@ from contextlib import nullcontext
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from .. import config
 from ..errors import DtypeError, TracedValueError
 from ..graph.trace import current_trace
 from ..process.locks import ForkSafeLock
-from ..process.modes import KEEPS, leaves_made, mode
+from ..process.modes import KEEPS, attentive, leaves_made, mode
 from ..record.tensor import Tensor, node_slot
 from ..runtime.budget import Budget, budget_of
 from ..runtime.cpu_program import MISSED, Program
+from ..tensors.parameter import Parameter
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import flatten, lent, name_of, results_as
 from .doors import Door, door, make_entry
@@ -158,15 +161,24 @@ class Jitted:
             self._open(one, args, kwargs, rolls)
             return one.run(inputs, out)
 
-    def _remembers(self, arguments: Any) -> bool:
+    def _remembers(self, arguments: tuple[Any, ...]) -> bool:
         """Whether results have to remember how they were made, so that the function itself is called: an argument, or
         something that it reads from outside, depends on a differentiable leaf."""
-        now = mode()
-        if not now.remembers or current_trace() is not None:
-            return False
-        if self._reads_leaves or now.parameters or now.tapes:
-            return True
-        return any(isinstance(one, Tensor) and node_slot(one).traced & KEEPS for one in flatten(arguments)[0])
+        if attentive:
+            now = mode()
+            if not now.remembers:
+                return False
+            if now.parameters or now.tapes:
+                return current_trace() is None
+        if self._reads_leaves:
+            return current_trace() is None
+        for argument in arguments:
+            if argument.__class__ is Tensor:
+                if node_slot(argument).traced & KEEPS:
+                    return current_trace() is None
+            elif argument.__class__ is not np.ndarray and argument.__class__ is not float and _holds_kept(argument):
+                return current_trace() is None
+        return False
 
     def _known(self, key: Any) -> Specializations:
         """The specializations of a signature, which becomes the one used last."""
@@ -195,6 +207,16 @@ class Jitted:
             self._doors[rolls] = found
             if not config.blocks:
                 self._door = found
+
+
+def _holds_kept(argument: Any) -> bool:
+    """Whether an argument has a Tensor or Parameter in it that depends on a differentiable leaf."""
+    for one in flatten(argument)[0]:
+        if isinstance(one, Tensor):
+            kept = one._is_remembered() if isinstance(one, Parameter) else node_slot(one).traced & KEEPS
+            if kept:
+                return True
+    return False
 
 
 def _has_out(fn: Callable[..., Any]) -> bool:

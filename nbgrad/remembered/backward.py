@@ -7,8 +7,10 @@ accumulated in the leaves or given back. The program is found by the structure o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..errors import AutogradError, DtypeError, ShapeError
 from ..graph.batch import batch
@@ -148,6 +150,7 @@ def gradients(
     wanted: Sequence[Node] | None = None,
     lazily: bool = False,
     batched: bool = False,
+    order: Sequence[Node] | None = None,
 ) -> tuple[list[Tensor | None], Sequence[Node]]:
     """The gradients of `wanted`, by default of all leaves, which are given too.
 
@@ -161,6 +164,8 @@ def gradients(
         Whether gradients are values that remember, instead of computed ones.
     batched : bool
         Whether seeds are many along a leading axis.
+    order : sequence of Node, optional
+        All nodes that outputs and seeds need, as `by_serial` gives them, if they are known.
 
     Returns
     -------
@@ -180,7 +185,7 @@ def gradients(
     now = mode()
     lazily = lazily or current_trace() is not None
     if len(NOTED) or lazily or now.anomaly:
-        order = by_serial(outputs)
+        order = by_serial(outputs) if order is None else order
         wanted = [node for node in order if is_leaf(node)] if wanted is None else wanted
         if now.anomaly:
             check_anomalies(outputs, seeds, [node for node in order if node in LINES], wanted)
@@ -203,7 +208,9 @@ def gradients(
         return found, wanted or ()
     asked = [node for node in outputs if node.value is None]
     given = [seed for seed in seeds if seed is not None]
-    values, leaves = compute_remembered(asked, [*outputs, *given], derive, places, batched)
+    values, leaves = compute_remembered(
+        asked, [*outputs, *given], derive, places, batched, order if places is None else None
+    )
     for node, value in zip(asked, values, strict=False):
         take_value(node, value, False)
     found = [None if value is None else Tensor._holding(value) for value in values[len(asked) :]]
@@ -231,25 +238,19 @@ def release(order: Iterable[Node]) -> None:
 # ----- Accumulation -----
 
 
-def accumulate(tensor: Tensor, gradient: Tensor, lazily: bool) -> None:
-    """Add a gradient to that of a leaf, in place unless it remembers."""
-    memory = memory_of(tensor)
-    gradient = seen_by(memory.hooks.values(), gradient)
-    _add(memory, gradient, lazily)
-    for hook in list(memory.after.values()):
-        if hook(tensor) is not None:
-            message = "a post accumulate grad hook should return None"
-            raise AutogradError(message)
-
-
 def _add(memory: Memory, gradient: Tensor, lazily: bool) -> None:
-    if memory.grad is None:
+    before = memory.grad
+    if before is None:
         memory.grad = gradient
     elif lazily:
-        memory.grad = memory.grad + gradient
+        memory.grad = before + gradient
     else:
-        with within(remembers=False):
-            memory.grad += gradient
+        one, other = before._node.value, gradient._node.value
+        alone = before.__class__ is Tensor and not hasattr(before, "_views") and not hasattr(before, "_base")
+        if alone and isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+            before._node = Tensor._holding(np.add(one, other))._node  # the short way, of small arrays above all
+        else:
+            before._replace((before + gradient)._node)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def backward(
@@ -261,25 +262,44 @@ def backward(
 ) -> None:
     """Accumulate gradients in leaves (or in `inputs`), and in values that retain theirs."""
     nodes = [output._node for output in outputs]
-    retaining = [node for node in by_serial(nodes) if node in NOTED and NOTED[node][0].retains] if len(NOTED) else []
+    order = by_serial([*nodes, *[seed for seed in seeds if seed is not None]])
+    retaining = [node for node in order if node in NOTED and NOTED[node][0].retains] if len(NOTED) else []
     wanted: list[Node] | None = None
     holders: dict[Node, Tensor] = {}
     if inputs is not None:
         holders = {source_of(one): one for one in inputs}
         wanted = list(holders)
     if retaining:
-        wanted = leaves_of(nodes) if wanted is None else wanted
+        wanted = leaves_of(order) if wanted is None else wanted
         wanted = list(dict.fromkeys([*wanted, *retaining]))
-    found, leaves = gradients(nodes, seeds, wanted, create_graph)
-    if not (create_graph if retain_graph is None else retain_graph):
-        release(by_serial(nodes) if wanted is None else active_nodes(nodes, wanted))
+    found, leaves = gradients(nodes, seeds, wanted, create_graph, order=order)
+    with within(remembers=create_graph and mode().remembers):
+        # All hooks run before anything changes, so that one that fails leaves all as it was.
+        ready = [
+            (node, memory, tensor, seen_by(memory.hooks.values(), gradient) if is_leaf(node) else gradient)
+            for node, memory, tensor, gradient in _with_holders(leaves, found, holders)
+        ]
+        if not (create_graph if retain_graph is None else retain_graph):
+            release(order if wanted is None else active_nodes(nodes, wanted))
+        for _, memory, tensor, gradient in ready:
+            _add(memory, gradient, create_graph)
+            for hook in list(memory.after.values()):
+                if hook(tensor) is not None:
+                    message = "a post accumulate grad hook should return None"
+                    raise AutogradError(message)
+
+
+def _with_holders(
+    leaves: Sequence[Node], found: Sequence[Tensor | None], holders: dict[Node, Tensor]
+) -> Iterator[tuple[Node, Memory, Tensor | None, Tensor]]:
+    """Nodes with gradients, each with the Memory and the Tensor that get it; without those that are gone."""
     for node, gradient in zip(leaves, found, strict=True):
         if gradient is None:
             continue
         tensor = holders.get(node)
-        if tensor is None and node in NOTED:
-            _add(NOTED[node][0], gradient, create_graph)
-            continue
-        tensor = node.owner() if tensor is None and node.owner is not None else tensor
+        if tensor is None and node.owner is not None:
+            tensor = node.owner()
         if tensor is not None:
-            accumulate(tensor, gradient, create_graph)
+            yield node, memory_of(tensor), tensor, gradient
+        elif node in NOTED:
+            yield node, NOTED[node][0], None, gradient

@@ -278,15 +278,17 @@ def compute_remembered(
     derive: Callable[[Sequence[Node]], list[Node | None]],
     wanted: Sequence[Node] | None = None,
     way: Any = None,
+    order: Sequence[Node] | None = None,
 ) -> tuple[list[Any], Sequence[Node]]:
     """The values of `nodes`, then of what `derive` makes of `wanted`; and `wanted`, by default all leaves of `sources`.
 
     As `compute_derived`, but one walk over the graph finds the differentiable leaves and the program, and `derive` may
     give None, which follows from the structure too. Several such functions for one structure differ by their `way`.
+    `order` has all nodes that take part, if they are known.
     """
     custom: list[Node] = []
     everything = [*nodes, *sources, *(wanted or ())]
-    key, leaves = structure(everything, custom)
+    key, leaves = structure(everything, custom, order)
     places = ()
     if wanted is None:
         places = tuple([k for k, leaf in enumerate(leaves) if leaf.owner is not None and leaf.traced & REMEMBERS])
