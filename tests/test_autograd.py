@@ -316,6 +316,27 @@ def test_no_grad_in_recorded_functions():
     same(nb.jit(nb.grad(f))(np.array([2.0])), [4.0])
 
 
+def test_transforms_in_a_block_without_gradients_still_differentiate():
+    x, w = leaf(2.0), leaf(3.0)
+    with nb.no_grad():
+        for transform in (lambda f: f, nb.jit):
+            slope = transform(nb.grad(lambda x: (x * x * w).sum()))(x)
+            same(slope, [12.0])
+            assert not slope.requires_grad
+    assert w.requires_grad
+
+
+def test_training_steps_in_a_block_with_gradients():
+    net = nb.nn.Dense(2, 1)
+    rows, wanted = nb.Tensor(np.ones((3, 2), np.float32)), nb.Tensor(np.zeros((3, 1), np.float32))
+    losses = []
+    with nb.enable_grad():
+        step = nb.nn.TrainOneStepCell(nb.nn.WithLossCell(net, nb.nn.MSELoss()), nb.nn.SGD(net.trainable_params(), 0.1))
+        for _ in range(2):
+            losses.append(step(rows, wanted))
+    assert losses[1].item() < losses[0].item() and not losses[0].requires_grad
+
+
 def test_each_thread_has_its_own_mode():
     found = []
     with nb.no_grad():

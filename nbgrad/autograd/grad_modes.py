@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DtypeError
+from ..graph.trace import current_trace
 from ..process.modes import Mode, enter, mode
 
 
@@ -60,7 +61,7 @@ class no_grad(_Block):  # noqa: N801 - PyTorch's name
     """
 
     def _mode(self) -> Mode:
-        return mode().but(remembers=False)
+        return mode().but(remembers=False, recording=current_trace())
 
 
 class enable_grad(_Block):  # noqa: N801 - PyTorch's name
@@ -78,11 +79,11 @@ class enable_grad(_Block):  # noqa: N801 - PyTorch's name
     """
 
     def _mode(self) -> Mode:
-        return mode().but(remembers=True, parameters=True)
+        return mode().but(remembers=True, parameters=True, recording=None)
 
 
 class set_grad_enabled(_Block):  # noqa: N801 - PyTorch's name
-    """Let results remember or not: from now on in this thread, or for a `with` block; else as the two above.
+    """Let results remember or not: from now on in this thread, or for a `with` block.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class set_grad_enabled(_Block):  # noqa: N801 - PyTorch's name
         self._before.append(enter(self._mode()))
 
     def _mode(self) -> Mode:
-        return mode().but(remembers=self._wanted, parameters=self._wanted)
+        return mode().but(remembers=self._wanted, recording=None if self._wanted else current_trace())
 
     def __enter__(self) -> None:
         if not self._before:
@@ -134,8 +135,8 @@ class inference_mode(_Block):  # noqa: N801 - PyTorch's name
         self._wanted = _checked(mode, "inference_mode")
 
     def _mode(self) -> Mode:
-        now = mode()
-        return now.but(remembers=False, inference=True) if self._wanted else now.but(remembers=True, inference=False)
+        recording = current_trace() if self._wanted else None
+        return mode().but(remembers=not self._wanted, inference=self._wanted, recording=recording)
 
 
 def is_grad_enabled() -> bool:

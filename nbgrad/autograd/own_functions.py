@@ -13,10 +13,10 @@ from typing import Any
 from ..errors import AutogradError, DtypeError, ShapeError
 from ..graph.builders import beside, cast
 from ..graph.ir import Node, make, zeros
-from ..process.modes import mode, within
+from ..process.modes import mode
 from ..record.as_node import as_node, wrap
 from ..record.tensor import Tensor
-from ..remembered.leaves import detached
+from ..remembered.leaves import detached, forgetting
 
 
 class FunctionCtx:
@@ -207,7 +207,7 @@ class Function:
             isinstance(value, Tensor) and bool(value._node.traced) and value._node.dtype.kind in "fc" and remembering
             for value in args
         )
-        with within(remembers=False):
+        with forgetting():
             if hasattr(cls, "setup_context"):
                 returned = cls.forward(*args)
                 cls.setup_context(ctx, args, returned)  # pyright: ignore[reportAttributeAccessIssue]
@@ -283,7 +283,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def once(ctx: Any, *grads: Any) -> Any:
-        with within(remembers=False):
+        with forgetting():
             found = backward(ctx, *grads)
         if not mode().remembers:
             return found

@@ -44,9 +44,12 @@ class Mode:
         Whether PyTorch's inference mode was asked for.
     tapes : tuple
         The tapes that are recording, innermost last.
+    recording : object
+        Where nothing is remembered: the recording in which that was asked for, or None. Those that began later still
+        differentiate.
     """
 
-    __slots__ = ("anomaly", "inference", "parameters", "remembers", "tapes")
+    __slots__ = ("anomaly", "inference", "parameters", "recording", "remembers", "tapes")
 
     def __init__(
         self,
@@ -55,17 +58,21 @@ class Mode:
         anomaly: bool = False,
         inference: bool = False,
         tapes: tuple[Any, ...] = (),
+        recording: Any = None,
     ) -> None:
         self.remembers, self.parameters, self.tapes = remembers, parameters, tapes
-        self.anomaly, self.inference = anomaly, inference
+        self.anomaly, self.inference, self.recording = anomaly, inference, recording
 
     def but(self, **changes: Any) -> Mode:
         """This mode with other settings."""
-        return Mode(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
+        settings = {name: getattr(self, name) for name in self.__slots__}
+        settings |= changes
+        return USUAL if settings == _USUAL else Mode(**settings)
 
 
 USUAL = Mode()
 """Differentiable leaves are remembered; a Parameter is one only if it was made so."""
+_USUAL = {name: getattr(USUAL, name) for name in Mode.__slots__}
 _mode: ContextVar[Mode] = ContextVar("nbgrad_mode", default=USUAL)
 
 

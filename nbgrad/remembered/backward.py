@@ -8,6 +8,7 @@ accumulated in the leaves or given back. The program is found by the structure o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,13 @@ from ..graph.ir import Node, broadcast, by_serial, literal, placeholder
 from ..graph.primitives import PRIMITIVES
 from ..graph.rows import Linear
 from ..graph.trace import current_trace
-from ..process.modes import RELEASED, REMEMBERS, mode, within
+from ..process.modes import RELEASED, REMEMBERS, mode
 from ..record.as_node import as_node
 from ..record.tensor import Tensor
 from ..runtime.evaluate import LINES, compute_remembered, take_value
 from .anomalies import check_anomalies
 from .hooks import hooked, replaced, seen_by
-from .leaves import NOTED, Memory, is_leaf, memory_of, remembers, source_of
+from .leaves import NOTED, Memory, forgetting, is_leaf, memory_of, remembers, source_of
 
 SECOND_TIME = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
@@ -199,7 +200,7 @@ def gradients(
     rule = _batched_vjp if batched else _vjp
 
     def derive(nodes: Sequence[Node]) -> list[Node | None]:
-        with within(remembers=lazily and now.remembers):
+        with nullcontext() if lazily else forgetting():
             return rule(outputs, seeds, nodes)
 
     if lazily:
@@ -273,7 +274,7 @@ def backward(
         wanted = leaves_of(order) if wanted is None else wanted
         wanted = list(dict.fromkeys([*wanted, *retaining]))
     found, leaves = gradients(nodes, seeds, wanted, create_graph, order=order)
-    with within(remembers=create_graph and mode().remembers):
+    with nullcontext() if create_graph else forgetting():
         # All hooks run before anything changes, so that one that fails leaves all as it was.
         ready = [
             (node, memory, tensor, seen_by(memory.hooks.values(), gradient) if is_leaf(node) else gradient)

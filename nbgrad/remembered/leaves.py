@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ..errors import AutogradError
 from ..graph.ir import PRIMITIVES, Node, make
 from ..graph.trace import current_trace, depends_on_recording
-from ..process.modes import KEEPS, REMEMBERS, TRACED, WATCHED, leaves_made, mode
+from ..process.modes import KEEPS, REMEMBERS, TRACED, WATCHED, leaves_made, mode, within
 from ..record.tensor import Tensor, node_slot
 from ..runtime.evaluate import computed, finish_pending
 
@@ -43,6 +44,11 @@ def memory_of(tensor: Tensor) -> Memory:
     if memory is None:
         memory = tensor._memory = Memory()
     return memory
+
+
+def forgetting() -> AbstractContextManager[None]:
+    """A block in which operations do not remember; functions that are recorded in it are differentiated as ever."""
+    return within(remembers=False, recording=current_trace())
 
 
 def remembers(node: Node) -> bool:
@@ -142,6 +148,8 @@ def check_write(tensor: Tensor) -> None:
     owner, kind = tensor, "leaf"
     while hasattr(owner, "_base"):
         owner, kind = owner._base[0], "view of a leaf"
+    if hasattr(owner, "_held") and not owner._is_leaf(mode()):
+        return  # a Parameter, which tapes watch with all the values that it has
     node = owner._node
     if is_leaf(node) and node.owner is not None and node.owner() is owner:
         message = (

@@ -423,8 +423,10 @@ def _finished(node: Node) -> Node:
     if now is USUAL or not node.traced:
         return node
     if not now.remembers:
-        if node.dtype.kind in "fc":
-            node = make("stop_gradient", (node,))
+        here = now.recording is current_trace()
+        if not here and not node.traced & KEEPS:
+            return node
+        node = make("stop_gradient" if here else "alias", (node,))
         node.traced &= TRACED
         return node
     if now.anomaly:

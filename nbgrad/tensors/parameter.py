@@ -21,8 +21,8 @@ from ..errors import ArgumentError, DtypeError
 from ..graph.builders import cast, placed
 from ..graph.ir import HOST, PRIMITIVES, Node, constant, placeholder, plain
 from ..graph.shapes import Shape
-from ..graph.trace import CELLS, current_trace
-from ..process.modes import leaves_made, mode
+from ..graph.trace import CELLS, Trace, current_trace
+from ..process.modes import Mode, leaves_made, mode
 from ..record.as_node import as_node
 from ..record.placement import moved
 from ..record.tensor import Tensor
@@ -88,10 +88,10 @@ class Parameter(Tensor):
 
     @property
     def _node(self) -> Node:  # pyright: ignore[reportIncompatibleVariableOverride]
-        outside = current_trace() is None
-        if outside and leaves_made and self._requires_grad and self._is_remembered():
+        trace = current_trace()
+        if leaves_made and self._is_remembered(trace):
             return parameter_leaf(self)
-        return self._held[outside]
+        return self._held[trace is None]
 
     @_node.setter
     def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -106,11 +106,20 @@ class Parameter(Tensor):
         """Its node outside of recordings, which does not remember."""
         return self._held[1]
 
-    def _is_remembered(self) -> bool:
-        """Whether uses of it are remembered now, as those of a differentiable leaf."""
+    def _differentiated(self) -> Node:
+        """The node that a recorded function uses, and that its derivatives are taken with respect to."""
+        return parameter_leaf(self) if leaves_made and self._is_remembered(current_trace()) else self._leaf
+
+    def _is_remembered(self, trace: Trace | None = None) -> bool:
+        """Whether uses of it are remembered now, as those of a differentiable leaf: not in compiled functions."""
+        if not self._requires_grad or (trace is not None and (trace.guards is not None or self._leaf.owner is None)):
+            return False
         now = mode()
-        chosen = now.parameters or hasattr(self, "_remembers") or any(tape.takes(self) for tape in now.tapes)
-        return now.remembers and chosen
+        return now.remembers and (self._is_leaf(now) or any(tape.takes(self) for tape in now.tapes))
+
+    def _is_leaf(self, now: Mode) -> bool:
+        """Whether it is a differentiable leaf in a mode, so that operations in place would lose gradients."""
+        return now.parameters or hasattr(self, "_remembers")
 
     def requires_grad_(self, requires_grad: bool = True) -> Parameter:
         """Set `requires_grad`, and make it a differentiable leaf outside of recordings too, with a `grad`."""

@@ -71,7 +71,7 @@ def weight_nodes(weights: Any) -> list[Node]:
             raise DtypeError(message)
         if isinstance(weight, Parameter):
             weight._noted()
-            nodes.append(weight._leaf if weight.requires_grad else make("alias", (weight._leaf,)))
+            nodes.append(weight._differentiated() if weight.requires_grad else make("alias", (weight._leaf,)))
             continue
         if weight._node.name != "alias":
             fresh = make("alias", (weight._node,))
@@ -397,7 +397,7 @@ def _run(
         outputs = output_nodes(fn, differentiated)
         if request.by_list and weights is None:
             weights = _used_parameters(fn, outputs)
-            weight_list = [weight._leaf for weight in weights]
+            weight_list = [weight._differentiated() for weight in weights]
             wrt = [*call.nodes, *weight_list]
         seeds = None if sens is None else _sensitivities(fn, sens, numeric_nodes(fn, differentiated))
         if is_long(trace):
@@ -451,7 +451,7 @@ def _used_parameters(fn: Any, outputs: Sequence[Node]) -> tuple[Parameter, ...]:
     used: dict[Parameter, None] = {}
     for node in topological(outputs):
         parameter = node.owner() if node.owner is not None else None
-        if getattr(parameter, "_leaf", None) is node and node.dtype.kind in "fc":
+        if isinstance(parameter, Parameter) and parameter._differentiated() is node and node.dtype.kind in "fc":
             parameter._noted()
             if parameter.requires_grad:
                 used[parameter] = None
