@@ -87,7 +87,7 @@ def gradcheck(
             analytical = _analytical(output, points[place])
             numerical = _numerical(func, points, place, number, eps)
             if analytical.dtype.kind != "c":
-                numerical = numerical.real
+                numerical = np.real(numerical)
             if np.allclose(analytical, numerical, rtol, atol):
                 continue
             if not raise_exception:

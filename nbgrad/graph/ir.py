@@ -191,7 +191,7 @@ class Node:
         # Nodes are made by the thousand: those of one and two inputs, nearly all, have no loop.
         if len(inputs) == 2:
             one, two = inputs
-            self.traced = one.traced | two.traced
+            self.traced: int = one.traced | two.traced
             self.tensor = one.tensor or two.tensor
             place, other = one.place, two.place
             if other is not place and other is not None:

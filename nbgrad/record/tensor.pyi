@@ -12,6 +12,7 @@ class Tensor:
     __slots__ = ()
     _node: Node
     _base: _tuple[Tensor, Any]
+    _memory: Any
     _views: _dict[_int, Any]
     __hash__: Any
     @staticmethod

@@ -285,7 +285,7 @@ def backward(
         for _, memory, tensor, gradient in ready:
             _add(memory, gradient, create_graph)
             for hook in list(memory.after.values()):
-                if hook(tensor) is not None:
+                if tensor is not None and hook(tensor) is not None:
                     message = "a post accumulate grad hook should return None"
                     raise AutogradError(message)
 

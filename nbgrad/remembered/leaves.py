@@ -148,7 +148,7 @@ def check_write(tensor: Tensor) -> None:
     owner, kind = tensor, "leaf"
     while hasattr(owner, "_base"):
         owner, kind = owner._base[0], "view of a leaf"
-    if hasattr(owner, "_held") and not owner._is_leaf(mode()):
+    if hasattr(owner, "_held") and not owner._is_leaf(mode()):  # pyright: ignore[reportAttributeAccessIssue]
         return  # a Parameter, which tapes watch with all the values that it has
     node = owner._node
     if is_leaf(node) and node.owner is not None and node.owner() is owner:
