@@ -497,7 +497,8 @@ def _split_sens(fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
 
 
 def _sensitivities(fn: Callable[..., Any], sens: Any, outputs: Sequence[Node]) -> list[Node]:
-    """The user's cotangents, one per output, checked; those of integers and booleans have no effect and are left out.
+    """The user's cotangents, one per output, in its dtype; those of integers and booleans have no effect and are left
+    out.
 
     Raises
     ------
@@ -525,8 +526,10 @@ def _sensitivities(fn: Callable[..., Any], sens: Any, outputs: Sequence[Node]) -
         if output.dtype.kind not in "fc":
             continue
         fits = node.dtype.kind in "fc" and (node.dtype.kind == "f" or output.dtype.kind == "c")
-        if not number and (not fits or (kind == "tensor" and node.dtype != output.dtype)):
-            message = f"{what} must have the dtype {output.dtype} of the output, but has dtype {node.dtype}."
+        # As in MindSpore, a Tensor must not lose digits.
+        fits = fits and (kind != "tensor" or np.can_cast(node.dtype, output.dtype))
+        if not number and not fits:
+            message = f"{what} must fit into the dtype {output.dtype} of the output, but has dtype {node.dtype}."
             raise DtypeError(message)
         if node.shape != output.shape:
             message = f"{what} must have the shape {output.shape} of the output, but has shape {node.shape}."
