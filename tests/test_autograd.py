@@ -5,7 +5,9 @@ Expected values are derivatives on paper; the programs are those that PyTorch's 
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import threading
 import weakref
 
@@ -161,6 +163,44 @@ def test_unused_inputs():
     found = autograd.grad(z, [x, y], allow_unused=True, retain_graph=True)
     assert found[1] is None
     same(autograd.grad(z, [x, y], materialize_grads=True)[1], [0.0])
+
+
+def test_methods_in_place():
+    x = leaf(1.0, 2.0)
+    y = (x * 1).add_(x).mul_(nb.Tensor(np.array([3.0, 4.0]))).sub_(1.0).div_(2.0)
+    y.sum().backward()
+    same(x.grad, [3.0, 4.0])
+    with nb.no_grad():
+        x.sub_(0.5 * x.grad)
+    same(x, [-0.5, 0.0])
+    x.grad.copy_(np.array([7.0, 7.0])).fill_(2.0)
+    x.sum().backward()
+    same(x.grad, [3.0, 3.0])
+
+
+def test_copies_of_leaves():
+    x = leaf(1.0, 2.0)
+    (x * x).sum().backward()
+    for other in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert other.requires_grad and other.is_leaf
+        other.grad = None
+        (other * 3).sum().backward()
+        same(other.grad, [3.0, 3.0])
+    same(x.grad, [2.0, 4.0])
+    assert not nb.Tensor(x).is_leaf
+
+
+def test_complex_values_in_between():
+    z = nb.tensor(np.array([1 + 1j, 2.0]), requires_grad=True)
+    y, seen = z * z, []
+    y.retain_grad()
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    abs(y).sum().backward()  # |z|^2
+    same(y.grad, [1j, 1.0])
+    assert len(seen) == 1
+    same(z.grad, [2 + 2j, 4.0])
+    y = z * 2j
+    same(autograd.grad(y.imag.sum(), y)[0], [1j, 1j])
 
 
 def test_complex_leaves():
@@ -635,6 +675,10 @@ def through_a_released_graph(x):
         (lambda x: x.__setitem__(0, 1.0), RuntimeError, "a leaf Variable that requires grad is being used in an in-pl"),
         (lambda x: x.__iadd__(1.0), RuntimeError, "a leaf Variable that requires grad is being used in an in-place"),
         (lambda x: x[:1].fill(0.0), RuntimeError, "a view of a leaf Variable that requires grad"),
+        (lambda x: x.sort(), RuntimeError, "a leaf Variable that requires grad is being used in an in-place operation"),
+        (lambda x: x.resize(3), RuntimeError, "a leaf Variable that requires grad is being used in an in-place"),
+        (lambda x: setattr(x, "shape", (2, 1)), RuntimeError, "a leaf Variable that requires grad is being used in"),
+        (lambda x: x.add_(1.0), RuntimeError, "a leaf Variable that requires grad is being used in an in-place"),
         (lambda x: nb.tensor([1, 2], requires_grad=True), RuntimeError, "only Tensors of floating point and complex"),
         (lambda x: (x * 2).requires_grad_(False), RuntimeError, "you can only change requires_grad flags of leaf"),
         (

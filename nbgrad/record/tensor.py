@@ -110,9 +110,6 @@ class Tensor:
     def __copy__(self) -> Tensor:
         return Tensor._of(self._node)
 
-    def __deepcopy__(self, memo: Any) -> Tensor:
-        return Tensor._of(self._node)
-
 
 node_slot = Tensor.__dict__["_node"].__get__
 """The node of a Tensor, without looking at data that it shares."""

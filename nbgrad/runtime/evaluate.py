@@ -69,6 +69,7 @@ class _Pending(threading.local):
 
 pending = _Pending()
 
+JOIN = PRIMITIVES["complex"]
 LINES: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
 """The user's lines that nodes come from, noted while anomalies are looked for."""
 INTERPRETED_SIZE = 20_000
@@ -420,6 +421,9 @@ def settle(node: Node) -> Node:
 def _finished(node: Node) -> Node:
     """The value of an operation as the mode wants it: one that does not remember, if nothing is to be remembered."""
     now = mode()
+    if node.primitive is JOIN and node.traced & KEEPS:
+        # A complex value is two nodes for most of its uses; it can be differentiated by if it is one.
+        node = make("alias", (node,))
     if now is USUAL or not node.traced:
         return node
     if not now.remembers:

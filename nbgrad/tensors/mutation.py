@@ -47,6 +47,7 @@ class Mutation(Tensor):
         """Become another node, and tell the recording but no view."""
         before = node_slot(self)
         if before.owner is not None:
+            check_write(self)
             node = written(self, node)
         place = before.place
         if place is not None and node.place is not place and (node.place is not None or place is not HOST):

@@ -6,15 +6,18 @@ In: a Tensor. Out: the same Tensor as a leaf, its gradient, or a value that is c
 from __future__ import annotations
 
 import itertools
+import operator
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from ..errors import AutogradError, DtypeError
 from ..graph.trace import current_trace
+from ..record.as_node import as_node
+from ..record.axes_and_dtypes import write
 from ..record.tensor import Tensor, part_of_tensor
 from ..remembered import backward as passes
-from ..remembered.leaves import NOTED, become_leaf, detached, is_leaf, memory_of, remembers, source_of
+from ..remembered.leaves import NOTED, become_leaf, detached, is_leaf, leaf_of, memory_of, remembers, source_of
 
 _numbers = itertools.count()
 
@@ -77,7 +80,8 @@ class Remembering(Tensor):
     @property
     def is_leaf(self) -> bool:
         """Whether the value was not computed from a differentiable leaf; only leaves keep their gradients."""
-        return not remembers(self._node) or is_leaf(self._node)
+        node = self._node
+        return not remembers(node) or (is_leaf(node) and node.owner is not None and node.owner() is self)
 
     @property
     def grad_fn(self) -> str | None:
@@ -211,10 +215,42 @@ class Remembering(Tensor):
             raise AutogradError(message)
         return HookHandle(memory_of(self).after, hook)
 
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        made = Tensor._of(self._node)
+        if is_leaf(self._node):
+            made._node = leaf_of(made, detached(self._node))
+            if self.grad is not None:
+                memory_of(made).grad = Tensor._of(detached(self.grad._node))
+        return made
+
+    def copy_(self, other: Any) -> Tensor:
+        """Write the values of another array to this Tensor."""
+        write(self, as_node(other), "copy_")
+        return self
+
+    def fill_(self, value: Any) -> Tensor:
+        """Write one number to every element."""
+        self.fill(value)  # pyright: ignore[reportAttributeAccessIssue]
+        return self
+
     def zero_(self) -> Tensor:
         """Write zero to every element."""
         self.fill(0)  # pyright: ignore[reportAttributeAccessIssue]
         return self
+
+
+def _in_place(function: Callable[[Any, Any], Any], name: str) -> Callable[[Tensor, Any], Tensor]:
+    def method(self: Tensor, other: Any) -> Tensor:
+        write(self, as_node(function(self, other)), name)
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"Write the result of `{name[:-1]}` to this Tensor."
+    return method
+
+
+for _name in ("add", "sub", "mul", "div"):
+    setattr(Tensor, f"{_name}_", _in_place(getattr(operator, {"div": "truediv"}.get(_name, _name)), f"{_name}_"))
 
 
 def _note(tensor: Tensor) -> None:
