@@ -23,7 +23,7 @@ from .. import config
 from ..errors import DtypeError, TracedValueError
 from ..graph.trace import current_trace
 from ..process.locks import ForkSafeLock
-from ..process.modes import KEEPS, attentive, leaves_made, mode
+from ..process.modes import KEEPS, entered, leaves_made, mode
 from ..record.tensor import Tensor, node_slot
 from ..runtime.budget import Budget, budget_of
 from ..runtime.cpu_program import MISSED, Program
@@ -164,7 +164,7 @@ class Jitted:
     def _remembers(self, arguments: tuple[Any, ...]) -> bool:
         """Whether results have to remember how they were made, so that the function itself is called: an argument, or
         something that it reads from outside, depends on a differentiable leaf."""
-        if attentive:
+        if entered:
             now = mode()
             if not now.remembers:
                 return False

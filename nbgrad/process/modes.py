@@ -25,8 +25,10 @@ KEEPS = REMEMBERS | WATCHED
 
 leaves_made: list[None] = []
 """Not empty as soon as some value remembers."""
+entered: list[None] = []
+"""Not empty while some thread is in a mode other than the usual one."""
 attentive: list[None] = []
-"""Not empty while some thread is in a mode in which a finished operation is looked at."""
+"""Not empty while some thread is in a mode in which finished operations are looked at."""
 
 
 _looking: list[None] = []
@@ -66,6 +68,11 @@ class Mode:
         self.remembers, self.parameters, self.tapes = remembers, parameters, tapes
         self.anomaly, self.inference, self.recording = anomaly, inference, recording
 
+    @property
+    def looks(self) -> bool:
+        """Whether finished operations are looked at."""
+        return self.anomaly or not self.remembers
+
     def but(self, **changes: Any) -> Mode:
         """This mode with other settings."""
         settings = {name: getattr(self, name) for name in self.__slots__}
@@ -81,17 +88,21 @@ _mode: ContextVar[Mode] = ContextVar("nbgrad_mode", default=USUAL)
 
 def mode() -> Mode:
     """The mode of this thread."""
-    return _mode.get() if attentive else USUAL
+    return _mode.get() if entered else USUAL
 
 
 def enter(new: Mode) -> Mode:
     """Change the mode of this thread; the one before is given back."""
     before = _mode.get()
     if new is not USUAL:
-        attentive.append(None)
+        entered.append(None)
         leaves_made[:] = [None]
+    if new.looks:
+        attentive.append(None)
     _mode.set(new)
     if before is not USUAL:
+        entered.pop()
+    if before.looks:
         attentive.pop()
     return before
 

@@ -166,7 +166,7 @@ def gradients(
     batched : bool
         Whether seeds are many along a leading axis.
     order : sequence of Node, optional
-        All nodes that outputs and seeds need, as `by_serial` gives them, if they are known.
+        All nodes that the outputs need, and perhaps seeds, as `by_serial` gives them, if they are known.
 
     Returns
     -------
@@ -209,9 +209,10 @@ def gradients(
         return found, wanted or ()
     asked = [node for node in outputs if node.value is None]
     given = [seed for seed in seeds if seed is not None]
-    values, leaves = compute_remembered(
-        asked, [*outputs, *given], derive, places, batched, order if places is None else None
-    )
+    others = given if places is None else [*given, *places]
+    if hooks or (others and order is not None and not set(order).issuperset(others)):
+        order = None
+    values, leaves = compute_remembered(asked, [*outputs, *given], derive, places, batched, order)
     for node, value in zip(asked, values, strict=False):
         take_value(node, value, False)
     found = [None if value is None else Tensor._holding(value) for value in values[len(asked) :]]

@@ -114,7 +114,7 @@ class ForwardAccumulator:
             if not isinstance(one, Tensor):
                 message = f"jvp takes Tensors, but got {type(one).__name__}."
                 raise ArgumentError(message)
-        nodes = watching.recorded([watching.value_of(one) for one in leaves])
+        nodes, _ = watching.recorded([watching.value_of(one) for one in leaves])
         wanted: list[Node] = []
         tangents: list[Node] = []
         for value, tangent in self._tangents:

@@ -16,7 +16,7 @@ from ..errors import AutogradError, DtypeError, ShapeError
 from ..graph.builders import beside, reshape, transpose
 from ..graph.ir import Node, broadcast, zeros
 from ..graph.products import unit_vectors
-from ..process.modes import mode
+from ..process.modes import Mode, mode
 from ..record.tensor import Tensor
 from ..remembered.backward import gradients, seeds_of
 from ..remembered.leaves import remembers
@@ -329,10 +329,17 @@ class GradientTape:
         wanted = [*dict.fromkeys(node for nodes in places for node in nodes)]
         if not outputs or not wanted:
             return [None] * len(sources)
-        lazily = bool(mode().tapes) or (mode().remembers and any(remembers(node) for node in wanted))
-        made = gradients(watching.recorded(outputs), seeds, wanted, lazily, batched)[0]
+        now = mode()
+        lazily = bool(now.tapes) or (now.remembers and any(_requires_grad(one, now) for one in sources))
+        outputs, order = watching.recorded(outputs)
+        made = gradients(outputs, seeds, wanted, lazily, batched, order)[0]
         known = dict(zip(wanted, made, strict=True))
         return [_total([known[node] for node in nodes]) for nodes in places]
+
+
+def _requires_grad(source: Tensor, now: Mode) -> bool:
+    """Whether a source is a differentiable leaf, or depends on one, without the tape too."""
+    return source._is_leaf(now) if isinstance(source, Parameter) else remembers(source._node)
 
 
 def _total(parts: Sequence[Tensor | None]) -> Tensor | None:

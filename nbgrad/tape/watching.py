@@ -7,6 +7,7 @@ by gradient_tape.py and accumulated_tangents.py, which differentiate with respec
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from ..errors import ArgumentError
@@ -126,17 +127,19 @@ class Watching:
         return [node] if computed else []
 
     def _was_made_here(self, node: Node) -> bool:
-        ends = [*self.ends, float("inf")]
+        ends = [*self.ends, inf]
         return any(begin < node.serial < end for begin, end in zip(self.begins, ends, strict=False))
 
-    def recorded(self, outputs: Sequence[Node]) -> list[Node]:
-        """The outputs, in which nothing made outside of the block passes gradients."""
+    def recorded(self, outputs: Sequence[Node]) -> tuple[Sequence[Node], Sequence[Node] | None]:
+        """The outputs, in which nothing made outside of the block passes gradients; and all nodes that they need, if
+        they are the same."""
         own = set(self.watched_nodes())
-        foreign = [
-            node
-            for node in by_serial(outputs)
-            if node.inputs and node.traced & KEEPS and node not in own and not self._was_made_here(node)
-        ]
+        order = by_serial(outputs)
+        first, last = self.begins[0], inf if self.is_open else self.ends[-1]
+        kept = [node for node in order if node.traced & KEEPS and node.inputs and node not in own]
+        foreign = [node for node in kept if not first < node.serial < last]
+        if len(self.begins) > 1:
+            foreign = [node for node in kept if not self._was_made_here(node)]
         # What comes before the watched values is not theirs to differentiate.
         foreign = [node for node in foreign if not own.isdisjoint(by_serial([node]))]
-        return replaced(outputs, dict.fromkeys(foreign, stopped))[0] if foreign else list(outputs)
+        return (replaced(outputs, dict.fromkeys(foreign, stopped))[0], None) if foreign else (outputs, order)
