@@ -312,6 +312,20 @@ def test_in_compiled_functions():
     same(slope(nb.Tensor(np.array([2.0, 3.0]))), [12.0, 27.0])
 
 
+def test_parameters_in_compiled_functions():
+    w = nb.Parameter(nb.Tensor(np.array([2.0])), name="w")
+
+    @nb.jit
+    def slope(x):
+        with nb.enable_grad():
+            loss = nb.scan(lambda c, _: (c * w * x, None), x, length=2)[0].sum()  # w^2 x^3
+        return autograd.grad(loss, w)[0]
+
+    same(slope(nb.Tensor(np.array([3.0]))), [2 * 2 * 27.0])
+    w.set_data(nb.Tensor(np.array([5.0])))
+    same(slope(nb.Tensor(np.array([3.0]))), [2 * 5 * 27.0])
+
+
 # ----- Modes -----
 
 

@@ -247,6 +247,25 @@ def test_compiled_functions_in_a_tape():
     same(tape.gradient(y, x), [3.0, 12.0])
 
 
+def test_tapes_in_compiled_functions():
+    w = parameter(3.0)
+
+    @nb.jit
+    def gradients(x):
+        with nb.GradientTape() as outer:
+            with nb.GradientTape() as tape:
+                tape.watch(x)
+                y = (x * x * w).sum()
+            by_x, by_w = tape.gradient(y, [x, w])
+        return by_x, by_w, outer.gradient(by_x, w)
+
+    for x, weight in [(1.0, 3.0), (2.0, 3.0), (2.0, 5.0)]:
+        w.set_data(tensor(weight))
+        for found, expected in zip(gradients(tensor(x)), [2 * x * weight, x * x, 2 * x], strict=True):
+            same(found, [expected])
+    assert gradients.compiled_signatures == 1
+
+
 def test_shared_data_stay_shared():
     data = np.array([1.0, 2.0])
     x = nb.from_numpy(data)

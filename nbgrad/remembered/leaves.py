@@ -114,25 +114,34 @@ def watched(node: Node) -> Node:
 def parameter_leaf(parameter: Any) -> Node:
     """The leaf in place of a trainable Parameter's value, the same one until it takes another value.
 
-    Tapes that are recording note it.
+    While a function is compiled, it stands for the value at each call. Tapes that are recording note it.
     """
-    if parameter._node_outside().value is None:
-        finish_pending()
-    snapshot = parameter._node_outside()
-    known = getattr(parameter, "_leaf_outside", None)
-    if known is None or known[0] is not snapshot:
-        known = parameter._leaf_outside = snapshot, leaf_of(parameter, snapshot)
+    trace = current_trace()
+    if trace is not None and trace.guards is not None:
+        base = parameter._leaf
+        known = getattr(parameter, "_leaf_inside", None)
+        if known is None or known[0] is not trace.guards or known[1] is not base:
+            known = parameter._leaf_inside = trace.guards, base, leaf_of(parameter, base)
+    else:
+        if parameter._node_outside().value is None:
+            finish_pending()
+        base = parameter._node_outside()
+        known = getattr(parameter, "_leaf_outside", None)
+        if known is None or known[1] is not base:
+            known = parameter._leaf_outside = None, base, leaf_of(parameter, base)
     for tape in mode().tapes:
-        tape.note(parameter, known[1])
-    return known[1]
+        tape.note(parameter, known[2])
+    return known[2]
 
 
 def source_of(tensor: Any) -> Node:
     """The node that gradients with respect to a Tensor are those of; a Parameter's is the leaf of its value now."""
+    trace = current_trace()
+    if trace is not None and trace.guards is not None:
+        known = getattr(tensor, "_leaf_inside", None)
+        return known[2] if known is not None and known[0] is trace.guards and known[1] is tensor._leaf else tensor._node
     known = getattr(tensor, "_leaf_outside", None)
-    if known is not None and current_trace() is None and known[0] is tensor._node_outside():
-        return known[1]
-    return tensor._node
+    return known[2] if known is not None and known[1] is tensor._node_outside() else tensor._node
 
 
 def check_write(tensor: Tensor) -> None:

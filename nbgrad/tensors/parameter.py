@@ -63,7 +63,7 @@ class Parameter(Tensor):
     Tensor(shape=[2], dtype=Float32, value= [ 1.60000000e+01,  2.50000000e+01])
     """
 
-    __slots__ = ("_held", "_leaf_outside", "_name", "_remembers", "_requires_grad")
+    __slots__ = ("_held", "_leaf_inside", "_leaf_outside", "_name", "_remembers", "_requires_grad")
     _held: tuple[Node, Node]
     """Its nodes inside of recordings, and outside."""
 
@@ -111,8 +111,9 @@ class Parameter(Tensor):
         return parameter_leaf(self) if leaves_made and self._is_remembered(current_trace()) else self._leaf
 
     def _is_remembered(self, trace: Trace | None = None) -> bool:
-        """Whether uses of it are remembered now, as those of a differentiable leaf: not in compiled functions."""
-        if not self._requires_grad or (trace is not None and (trace.guards is not None or self._leaf.owner is None)):
+        """Whether uses of it are remembered now, as those of a differentiable leaf; not if a recorded function wrote to
+        it."""
+        if not self._requires_grad or (trace is not None and self._leaf.owner is None):
             return False
         now = mode()
         return now.remembers and (self._is_leaf(now) or any(tape.takes(self) for tape in now.tapes))
