@@ -24,6 +24,7 @@ __all__ = [
     "DeviceError",
     "DtypeError",
     "GradientError",
+    "GradientShapeError",
     "LibraryError",
     "LongRecordingWarning",
     "NameTakenError",
@@ -175,6 +176,10 @@ class GradientError(NbgradError, AssertionError):
 
 class AutogradError(NbgradError, RuntimeError):
     """Values cannot be differentiated as asked: they do not remember how they were made, or not any more."""
+
+
+class GradientShapeError(AutogradError, ShapeError):
+    """A cotangent does not have the shape of what it belongs to."""
 
 
 class CellError(NbgradError, AttributeError):

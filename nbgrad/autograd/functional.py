@@ -238,12 +238,7 @@ def vhp(
     >>> print(*nb.autograd.functional.vhp(lambda x: (x**3).sum(), nb.Tensor([1.0, 2.0]), nb.Tensor([1.0, 1.0])))
     9.0 [ 6. 12.]
     """
-    leaves, outputs, _ = _called(func, inputs, create_graph, "vhp")
-    _check_one(outputs, "vhp")
-    slopes = _products(outputs, [None], leaves, True, strict)
-    products = _products(slopes, _vectors(leaves, v, "vhp"), leaves, create_graph, strict)
-    value = Tensor._of(outputs[0]._node if create_graph else detached(outputs[0]._node))
-    return value, _as(products, isinstance(inputs, tuple))
+    return _product_with_hessian(func, inputs, v, create_graph, strict, "vhp")
 
 
 def hvp(
@@ -272,10 +267,22 @@ def hvp(
     >>> print(*nb.autograd.functional.hvp(lambda x: (x**3).sum(), nb.Tensor([1.0, 2.0]), nb.Tensor([1.0, 1.0])))
     9.0 [ 6. 12.]
     """
-    return vhp(func, inputs, v, create_graph, strict)
+    return _product_with_hessian(func, inputs, v, create_graph, strict, "hvp")
 
 
 # ----- Common parts -----
+
+
+def _product_with_hessian(
+    func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool, name: str
+) -> tuple[Any, Any]:
+    """The value of a function, and the product of a vector with its Hessian, which is symmetric."""
+    leaves, outputs, _ = _called(func, inputs, create_graph, name)
+    _check_one(outputs, name)
+    slopes = _products(outputs, [None], leaves, True, strict)
+    products = _products(slopes, _vectors(leaves, v, name), leaves, create_graph, strict)
+    value = Tensor._of(outputs[0]._node if create_graph else detached(outputs[0]._node))
+    return value, _as(products, isinstance(inputs, tuple))
 
 
 def leaf_tensor(tensor: Tensor, linked: bool = False) -> Tensor:

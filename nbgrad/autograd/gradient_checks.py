@@ -77,8 +77,7 @@ def gradcheck(
     wanted = [k for k, one in enumerate(points) if isinstance(one, Tensor) and remembers(one._node)]
     if not wanted:
         message = (
-            "gradcheck expects at least one input tensor to require gradient, but none of the them have "
-            "requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
         raise ArgumentError(message)
     outputs = _outputs(func, points)

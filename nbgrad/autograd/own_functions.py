@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import AutogradError, DtypeError, ShapeError
+from ..errors import AutogradError, DtypeError, GradientShapeError
 from ..graph.builders import beside, cast
 from ..graph.ir import Node, make, zeros
 from ..process.modes import mode
@@ -128,7 +128,7 @@ class _OwnRule:
             if position not in of_tensor:
                 if one is not None:
                     message = (
-                        f"function {name} returned a gradient different from None at position {position + 1}, but the "
+                        f"function {name} returned a gradient different than None at position {position + 1}, but the "
                         "corresponding forward input was not a Variable"
                     )
                     raise AutogradError(message)
@@ -143,7 +143,7 @@ class _OwnRule:
                     f"Function {name} returned an invalid gradient at index {position} - got {part.shape} but expected "
                     f"shape compatible with {argument.shape}"
                 )
-                raise ShapeError(message)
+                raise GradientShapeError(message)
             results.append(cast(part, argument.dtype))
         return results
 
@@ -196,7 +196,7 @@ class Function:
 
         Raises
         ------
-        AutogradError, DtypeError, ShapeError
+        AutogradError, DtypeError, GradientShapeError
             When `backward` is called later, for gradients that do not fit.
         """
         places = [k for k, value in enumerate(args) if isinstance(value, Tensor)]

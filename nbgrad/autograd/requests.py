@@ -9,7 +9,6 @@ from typing import Any
 
 from ..errors import ArgumentError, AutogradError
 from ..graph.builders import beside
-from ..graph.differentiate import active_nodes
 from ..graph.ir import Node, zeros
 from ..record.as_node import as_node
 from ..record.tensor import Tensor
@@ -132,8 +131,8 @@ def grad(
     values, wanted = passes.outputs_of(outputs), passes.outputs_of(inputs)
     passes.check_outputs(values)
     if not wanted:
-        message = "grad requires non-empty inputs."
-        raise ArgumentError(message)
+        message = "`inputs` argument to `grad()` cannot be empty."
+        raise AutogradError(message)
     places = [source_of(one) for one in wanted]
     if not all(map(remembers, places)):
         message = "One of the differentiated Tensors does not require grad"
@@ -142,14 +141,18 @@ def grad(
     nodes = [one._node for one in values]
     found, _ = passes.gradients(nodes, seeds, places, create_graph, is_grads_batched)
     if not (create_graph if retain_graph is None else retain_graph):
-        passes.release(active_nodes(nodes, places))
+        passes.release(passes.passed(nodes, places))
     size = next((seed.shape[:1] for seed in seeds if seed is not None), ()) if is_grads_batched else ()
     given: list[Tensor | None] = []
-    for place, gradient in zip(places, found, strict=True):
+    for position, (place, gradient) in enumerate(zip(places, found, strict=True)):
         if gradient is None and materialize_grads:
             gradient = Tensor._of(beside(zeros((*size, *place.shape), place.dtype), place))
         elif gradient is None and not allow_unused:
-            raise AutogradError(passes.UNUSED)
+            message = (
+                "One of the differentiated Tensors appears to not have been used in the graph: that at index "
+                f"{position}. Set allow_unused=True if this is the desired behavior."
+            )
+            raise AutogradError(message)
         given.append(gradient if gradient is None else _hooked(place, gradient))
     return tuple(given)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AutogradError, DtypeError, ShapeError
+from ..errors import AutogradError, DtypeError, GradientShapeError
 from ..graph.batch import batch
 from ..graph.builders import beside, cast
 from ..graph.differentiate import active_nodes, vjp
@@ -35,11 +35,6 @@ SECOND_TIME = (
     "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
     "after calling backward."
 )
-UNUSED = (
-    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
-    "the desired behavior."
-)
-
 LINEAR = frozenset(one for one in PRIMITIVES.values() if isinstance(one.derivative, Linear))
 """Primitives whose derivatives need no values, so that a pass leaves them as they are."""
 
@@ -80,7 +75,7 @@ def seeds_of(outputs: Sequence[Tensor], given: Any, name: str = "grad_outputs") 
 
     Raises
     ------
-    AutogradError, DtypeError, ShapeError
+    AutogradError, DtypeError, GradientShapeError
         If there are too few or too many, for None beside an output of several elements, and for one that does not fit.
     """
     if given is None:
@@ -110,7 +105,7 @@ def seeds_of(outputs: Sequence[Tensor], given: Any, name: str = "grad_outputs") 
                 f"Mismatch in shape: grad_output[{position}] has a shape of {node.shape} and output[{position}] has a "
                 f"shape of {output.shape}."
             )
-            raise ShapeError(message)
+            raise GradientShapeError(message)
         if node.dtype.kind == "c" and output._node.dtype.kind != "c":
             message = (
                 f"For complex Tensors, both grad_output and output are required to have the same dtype: "
@@ -224,6 +219,13 @@ def leaves_of(outputs: Iterable[Node]) -> list[Node]:
     return [node for node in by_serial(outputs) if is_leaf(node)]
 
 
+def passed(outputs: Sequence[Node], wanted: Sequence[Node]) -> list[Node]:
+    """The nodes that a pass from outputs to `wanted` goes through, each after its inputs."""
+    order = active_nodes(outputs, wanted)
+    active, ends = set(order), set(wanted)
+    return [node for node in order if node not in ends or not active.isdisjoint(node.inputs)]
+
+
 def release(order: Iterable[Node]) -> None:
     """Let a backward pass be the last one of nodes, each after its inputs: what it would need again counts as freed."""
     for node in order:
@@ -282,7 +284,7 @@ def backward(
             for node, memory, tensor, gradient in _with_holders(leaves, found, holders)
         ]
         if not (create_graph if retain_graph is None else retain_graph):
-            release(order if wanted is None else active_nodes(nodes, wanted))
+            release(order if wanted is None else passed(nodes, wanted))
         for _, memory, tensor, gradient in ready:
             _add(memory, gradient, create_graph)
             for hook in list(memory.after.values()):

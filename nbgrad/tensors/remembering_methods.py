@@ -100,7 +100,7 @@ class Remembering(Tensor):
             message = "can't assign Variable as its own grad"
             raise AutogradError(message)
         if value is not None and not isinstance(value, Tensor):
-            message = f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__!r}"
+            message = f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
             raise DtypeError(message)
         if value is not None and value.shape != self.shape:
             message = f"assigned grad has data of a different size: {value.shape} instead of {self.shape}"
