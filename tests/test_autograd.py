@@ -28,7 +28,8 @@ def leaf(*values, dtype=np.float64):
 
 
 def same(found, expected):
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12, atol=1e-14)
+    found = found.asnumpy() if isinstance(found, nb.Tensor) else found
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
 # ----- The seed: function differences with torch.autograd -----
@@ -702,6 +703,13 @@ def through_a_released_graph(x):
         (lambda x: x.detach().sum().backward(), RuntimeError, "element 0 of tensors does not require grad"),
         (lambda x: nb.Tensor(1.0).backward(), RuntimeError, "does not have a grad_fn"),
         (lambda x: (x * x).backward(nb.Tensor([1.0])), RuntimeError, "Mismatch in shape: grad_output"),
+        (
+            lambda x: x.numpy(),
+            RuntimeError,
+            r"Can't call numpy\(\) on Tensor that requires grad. Use",
+        ),
+        (lambda x: np.array([x[0] * 2, x[1]]), RuntimeError, r"Can't call numpy\(\) on Tensor that requires grad"),
+        (lambda x: np.from_dlpack(x), RuntimeError, "that requires grad"),
         (lambda x: x.sum().backward("1"), TypeError, "gradients can be either Tensors or None"),
         (lambda x: x.sum().backward(inputs=[]), RuntimeError, "cannot be empty"),
         (lambda x: x.__setitem__(0, 1.0), RuntimeError, "a leaf Variable that requires grad is being used in an in-pl"),

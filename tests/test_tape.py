@@ -26,7 +26,11 @@ def parameter(*values, name="w", trainable=True):
 
 
 def same(found, expected):
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12, atol=1e-14)
+    if isinstance(found, list | tuple):
+        found = [one.asnumpy() for one in found]
+    elif isinstance(found, nb.Tensor):
+        found = found.asnumpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
 # ----- The seed: function differences with tf.gradients -----

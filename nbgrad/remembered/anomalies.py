@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import AutogradError
 from ..graph.differentiate import vjp
-from ..graph.ir import Node, broadcast, constant, literal
+from ..graph.ir import Node, broadcast, constant, literal, on_host
 from ..runtime.evaluate import LINES, compute
 from .hooks import replaced, stopped
 
@@ -57,4 +57,4 @@ def check_anomalies(
 def _values(nodes: Sequence[Node | None]) -> list[np.ndarray | None]:
     """The values of nodes; None for those that are None."""
     values = iter(compute([node for node in nodes if node is not None]))
-    return [None if node is None else np.asarray(next(values)) for node in nodes]
+    return [None if node is None else on_host(next(values)) for node in nodes]

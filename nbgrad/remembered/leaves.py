@@ -61,7 +61,7 @@ def is_leaf(node: Node) -> bool:
     return bool(node.traced & REMEMBERS) and node.owner is not None
 
 
-def leaf_of(tensor: Tensor, node: Node) -> Node:
+def leaf_of(tensor: Tensor, node: Node, bit: int = REMEMBERS) -> Node:
     """A leaf with the value of a node, whose gradient is a Tensor's."""
     leaves_made[:] = [None]
     if current_trace() is not None and depends_on_recording(node):
@@ -69,7 +69,7 @@ def leaf_of(tensor: Tensor, node: Node) -> Node:
     else:
         leaf = Node(_CONSTANT, (), (), node.shape, node.dtype, computed(node))
         leaf.place, leaf.layout, leaf.tensor = node.place, node.layout, node.tensor
-    leaf.traced |= REMEMBERS
+    leaf.traced |= bit
     leaf.owner = weakref.ref(tensor)
     return leaf
 
@@ -116,20 +116,21 @@ def parameter_leaf(parameter: Any) -> Node:
 
     While a function is compiled, it stands for the value at each call. Tapes that are recording note it.
     """
-    trace = current_trace()
+    now, trace = mode(), current_trace()
+    bit = REMEMBERS if parameter._is_leaf(now) else WATCHED
     if trace is not None and trace.guards is not None:
         base = parameter._leaf
         known = getattr(parameter, "_leaf_inside", None)
-        if known is None or known[0] is not trace.guards or known[1] is not base:
-            known = parameter._leaf_inside = trace.guards, base, leaf_of(parameter, base)
+        if known is None or known[0] is not trace.guards or known[1] is not base or not known[2].traced & bit:
+            known = parameter._leaf_inside = trace.guards, base, leaf_of(parameter, base, bit)
     else:
         if parameter._node_outside().value is None:
             finish_pending()
         base = parameter._node_outside()
         known = getattr(parameter, "_leaf_outside", None)
-        if known is None or known[1] is not base:
-            known = parameter._leaf_outside = None, base, leaf_of(parameter, base)
-    for tape in mode().tapes:
+        if known is None or known[1] is not base or not known[2].traced & bit:
+            known = parameter._leaf_outside = None, base, leaf_of(parameter, base, bit)
+    for tape in now.tapes:
         tape.note(parameter, known[2])
     return known[2]
 
