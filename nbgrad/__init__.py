@@ -88,6 +88,7 @@ _moved.install()
 if _TYPE_CHECKING:
     from . import autograd as autograd
     from . import cuda as cuda
+    from . import interop as interop
     from . import tape as tape
     from .adjoints.device_function import device_function as device_function
     from .adjoints.kernel import kernel as kernel
@@ -137,7 +138,7 @@ _LATER = {
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
 """What is imported when it is first used: module -> names."""
-_MODULES = frozenset("autograd common config context cuda dtype errors nn numpy ops tape".split())
+_MODULES = frozenset("autograd common config context cuda dtype errors interop nn numpy ops tape".split())
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 

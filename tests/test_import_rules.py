@@ -49,7 +49,9 @@ LAYERS = """
     extend
     adjoints adjoints.reading adjoints.threads adjoints.turns
     sparse
-    autograd tape
+    autograd
+    tape
+    interop
     ops
     nn
     common
