@@ -17,7 +17,7 @@ from ..graph.ir import placeholder
 from ..graph.trace import recording
 from ..record.tensor import Tensor
 from ..transforms.argument_positions import check_function
-from .pullbacks import pullback
+from .reverse_rules import pullback
 
 
 def jax_function(fn: Callable[..., Any]) -> Callable[..., Any]:

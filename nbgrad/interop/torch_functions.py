@@ -18,7 +18,7 @@ from ..errors import DtypeError
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from ..transforms.vmap import vmap
-from .pullbacks import pullback
+from .reverse_rules import pullback
 
 
 def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
