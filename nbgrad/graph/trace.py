@@ -17,6 +17,7 @@ import numpy as np
 from .. import config
 from ..errors import NbgradError, shorten, users_frame
 from ..process.gc_pause import RareCollection
+from ..process.modes import TRACED
 from .ir import RECORDED, Node, due, next_serial
 from .known_values import KnownValues
 from .loops.in_place import Settle
@@ -247,7 +248,8 @@ def is_being_recorded(node: Node) -> bool:
         if one.name == "stop_gradient":
             continue
         sources = [source for source in one.inputs if source.traced]
-        if not sources and (one.owner is None or depends_on_recording(one)):
+        here = one.traced & TRACED and one.owner is None
+        if not sources and (here or depends_on_recording(one)):
             return True
         waiting += [source for source in sources if source not in found]
         found.update(sources)
