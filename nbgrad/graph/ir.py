@@ -133,9 +133,8 @@ class Node:
     """One array value of a graph.
 
     `value` is the concrete array of a "constant", or the value of any other node once it was computed: an ndarray, or a
-    `DeviceArray` if the node has a device. `traced` tells
-    that the value depends on an argument of a transform, so that it must not leak into plain NumPy code, or on a
-    differentiable leaf: its bits are those of remembering.py.
+    `DeviceArray` if the node has a device. `traced` tells that the value depends on an argument of a transform, so that
+    it must not leak into plain NumPy code, or on a differentiable leaf: its bits are those of process/modes.py.
     `weak` marks Python numbers, which do not widen the dtype of other operands. `depth` is the longest way to a source,
     or to a node that was noted in `RECORDED`.
     `tensor` marks values that come from a Tensor that a user made: they follow MindSpore's rules of promotion (an
