@@ -120,6 +120,16 @@ def test_several_outputs_with_cotangents():
     same(g, [2.0, 40.0])
 
 
+def test_cotangents_of_one_output_or_of_another():
+    x = leaf(3.0)
+    two = nb.Tensor(np.array([2.0]))
+    for seeds, expected in ([two, None], 15.0), ([None, two], 12.0), ([two, two], 18.0), ([None, None], 9.0):
+        same(autograd.grad([x * x, x * 3], x, seeds)[0], [expected])
+        x.grad = None
+        autograd.backward([x * x, x * 3], seeds)
+        same(x.grad, [expected])
+
+
 def test_higher_orders():
     x = leaf(2.0, 3.0)
     (first,) = autograd.grad((x**4).sum(), x, create_graph=True)
