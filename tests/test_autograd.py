@@ -331,6 +331,25 @@ def test_with_transforms():
     same(x.grad, [5.0, 5.0])
 
 
+def test_leaves_that_a_recorded_function_reads_are_constants_for_its_branches():
+    x = leaf(1.0, 2.0)
+
+    def f(v):
+        return (v * x).sum() * (2.0 if float(x.sum()) > 0 else 1.0)
+
+    for transform in (nb.grad, lambda f: nb.jit(nb.grad(f))):
+        same(transform(f)(nb.Tensor(np.ones(2))), [2.0, 4.0])
+
+
+def test_the_layer_of_the_quick_start():
+    w, b = leaf(*np.ones((5, 3))), leaf(0.0, 0.0, 0.0)
+    z = nb.ops.matmul(nb.ops.ones(5, nb.float64), w) + b
+    ones = nb.ops.ones_like(z)
+    nb.ops.binary_cross_entropy_with_logits(z, nb.ops.zeros_like(z), ones, ones).backward()
+    same(b.grad, np.full(3, 1 / (1 + np.exp(-5)) / 3))
+    same(w.grad, np.full((5, 3), 1 / (1 + np.exp(-5)) / 3))
+
+
 def test_in_compiled_functions():
     @nb.jit
     def slope(x):
