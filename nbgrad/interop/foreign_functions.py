@@ -1,8 +1,8 @@
 """Functions of PyTorch and of JAX as differentiable functions of nbgrad's.
 
 In: a function, or a PyTorch module, of the other library's arrays. Out: a function of arrays and Tensors that nbgrad's
-transforms go through: its derivative, of any order, is the one that the other library finds. Whole Jacobians are refused,
-since a derivative needs the values of its cotangents. Called by users.
+transforms go through: its derivative, of any order, is the one that the other library finds. Whole Jacobians are
+refused, since a derivative needs the values of its cotangents. Called by users.
 """
 
 from __future__ import annotations
