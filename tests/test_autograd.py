@@ -232,6 +232,13 @@ def test_complex_values_in_between():
     same(autograd.grad(y.imag.sum(), y)[0], [1j, 1j])
 
 
+def test_a_leaf_by_itself():
+    x = leaf(3.0)
+    x.backward()
+    same(x.grad, [1.0])
+    same(autograd.grad(x, x)[0], [1.0])
+
+
 def test_complex_leaves():
     z = nb.tensor(np.array([1 + 2j]), requires_grad=True)
     (z * z.conj()).real.sum().backward()

@@ -66,7 +66,10 @@ def check_outputs(outputs: Sequence[Tensor]) -> None:
     """
     for position, output in enumerate(outputs):
         if not remembers(output._node):
-            message = f"element {position} of tensors does not require grad and does not have a grad_fn"
+            message = (
+                f"element {position} of tensors does not require grad and does not have a grad_fn. Call "
+                "x.requires_grad_() of what it is computed from, Parameters too, before that."
+            )
             raise AutogradError(message)
 
 
