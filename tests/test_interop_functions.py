@@ -60,7 +60,36 @@ def test_jax_functions():
     np.testing.assert_allclose(total, np.sum(X**3), rtol=1e-6)
 
 
-@pytest.mark.parametrize("make", [nb.interop.torch_function, nb.interop.jax_function])
+def test_functions_of_others():
+    torch = pytest.importorskip("torch")
+    jax = pytest.importorskip("jax")
+    functions = [
+        (nb.interop.from_torch(lambda x, w: torch.sin(x) * w * x), X, W, 1e-12),
+        (nb.interop.from_jax(lambda x, w: jax.numpy.sin(x) * w * x), X.astype("f"), W.astype("f"), 1e-5),
+    ]
+    for function, x, w, rtol in functions:
+        check_beside(function, lambda x, w: np.sin(x) * w * x, x, w, rtol)
+
+
+def check_beside(function, own, x, w, rtol):
+    """First and second derivatives of a function, beside those of one that nbgrad records."""
+    for transform in (lambda f: f, nb.jit):
+        found, expected = (
+            transform(nb.grad(lambda x, w, f=f: np.sum(f(x, w) ** 2), (0, 1)))(x, w) for f in (function, own)
+        )
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=rtol)
+        twice, expected = (
+            transform(nb.grad(lambda x, f=f: np.sum(nb.grad(lambda x: np.sum(f(x, w)))(x) * w)))(x)
+            for f in (function, own)
+        )
+        np.testing.assert_allclose(twice, expected, rtol=rtol, atol=rtol)
+
+
+MAKERS = [nb.interop.torch_function, nb.interop.jax_function, nb.interop.from_torch, nb.interop.from_jax]
+
+
+@pytest.mark.parametrize("make", MAKERS)
 def test_what_is_no_function(make):
     with pytest.raises(TypeError, match=make.__name__):
         make(3)

@@ -157,7 +157,11 @@ class Trace:
     def owns(self, node: Node) -> bool:
         """Whether a node's value depends on the arguments, or for `jit` on Parameters."""
         jit = self.guards is not None
-        return _reaches(node, self.owned, lambda n: n in self.arguments or (jit and n.owner is not None))
+
+        def is_input(n: Node) -> bool:
+            return n in self.arguments or (jit and n.owner is not None and n.name == "input")
+
+        return _reaches(node, self.owned, is_input)
 
     def varies(self, node: Node) -> bool:
         """Whether a value differs between calls of the function that `jit` records."""

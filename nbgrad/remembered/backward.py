@@ -66,7 +66,10 @@ def check_outputs(outputs: Sequence[Tensor]) -> None:
     """
     for position, output in enumerate(outputs):
         if not remembers(output._node):
-            message = f"element {position} of tensors does not require grad and does not have a grad_fn"
+            message = (
+                f"element {position} of tensors does not require grad and does not have a grad_fn. Call "
+                "x.requires_grad_() of what it is computed from, Parameters too, before that."
+            )
             raise AutogradError(message)
 
 
@@ -183,7 +186,7 @@ def gradients(
     if len(NOTED) or lazily or now.anomaly:
         order = by_serial(outputs) if order is None else order
         wanted = [node for node in order if is_leaf(node)] if wanted is None else wanted
-        if now.anomaly:
+        if now.anomaly and not batched:
             check_anomalies(outputs, seeds, [node for node in order if node in LINES], wanted)
         hooks = {n: hooked(NOTED[n][0].hooks.values()) for n in order if n in NOTED and NOTED[n][0].hooks}
     else:
@@ -207,7 +210,8 @@ def gradients(
     others = given if places is None else [*given, *places]
     if hooks or (others and order is not None and not set(order).issuperset(others)):
         order = None
-    values, leaves = compute_remembered(asked, [*outputs, *given], derive, places, batched, order)
+    way = batched, *[seed is None for seed in seeds]
+    values, leaves = compute_remembered(asked, [*outputs, *given], derive, places, way, order)
     for node, value in zip(asked, values, strict=False):
         take_value(node, value, False)
     found = [None if value is None else Tensor._holding(value) for value in values[len(asked) :]]
