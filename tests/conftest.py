@@ -17,6 +17,10 @@ from zlib import crc32
 import pytest
 from hypothesis import settings
 
+# Idle threads of BLAS wait in a loop, which takes as much time as all the rest where several processes test. It is told
+# before NumPy loads it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from nbgrad.info import cuda_devices
 from nbgrad.runtime import evaluate
 
