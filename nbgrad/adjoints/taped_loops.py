@@ -43,10 +43,10 @@ from .kernel_statements import (
     stored,
     walk,
 )
-from .lasting import lasting_loads
+from .lasting import Sites
 
 _READ = "elements that are overwritten after they were read"
-_TEST = "the sides that branches took"
+_TEST = "the sides that were taken"
 _CARRIED = "its value at the start of each turn of the nest"
 _LEFT = "its value after each run of the loop"
 _TURNS = "the number of turns of each run of the loop"
@@ -134,7 +134,7 @@ class Nest:
         self.of_loop: dict[int, list[str]] = {}
         self.here = {name: outer.value_of(name) for name in sorted(assigned((loop,)))}
         self.arrays = (stored(loop.body) | made(loop.body)) - state.skipped
-        self.lasting = {one for found in lasting_loads(loop, outer.known).values() for one in found}
+        self.lasting = {one for found in Sites(loop, outer.known).lasting().values() for one in found}
         self.lasting |= {
             id(one)
             for one in walk(loop.body)
@@ -337,7 +337,7 @@ class Nest:
                         found.append(Store(self.array(target), self.atoms(index), self.atom(value), add))
                 case If(test, then, orelse):
                     if test in self.doubtful:
-                        tape = self.tape((id(statement), ""), "test", "bool", test, _TEST, loop)
+                        tape = self.tape((id(statement), ""), "test", "bool", "branches", _TEST, loop)
                         found.append(Store(tape, (place,), self.atom(test)))
                     sides = self.block(then, loop, place), self.block(orelse, loop, place)
                     found.append(If(self.atom(test), *sides))
