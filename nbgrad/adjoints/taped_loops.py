@@ -90,7 +90,6 @@ class TapedLoop(BackwardLoop):
                 out.append(Set(self.total, Load(self.nest.tapes[id(loop), "turns"], (around.place,))))
         self.loop = loop
         self.tapes = {name: self.nest.tapes[id(loop), name] for name in self.carried}
-        self.skipped = state.skipped | self.nest.arrays
         self.array_names = dict(state.names)
         self.leave(ver)
 
@@ -111,11 +110,11 @@ class TapedLoop(BackwardLoop):
         pass
 
     def state(self) -> Arrays:
-        return Arrays(dict(self.array_names), set(self.skipped), turn=Turn(self.nest, self.position))
+        return Arrays(dict(self.array_names), set(self.nest.arrays), turn=Turn(self.nest, self.position))
 
 
 class Nest:
-    """The forward run of a nest.
+    """The forward run of a nest, which stands in no other loop.
 
     Attributes
     ----------
@@ -133,17 +132,11 @@ class Nest:
         self.tapes: dict[tuple[int, str], str] = {}
         self.of_loop: dict[int, list[str]] = {}
         self.here = {name: outer.value_of(name) for name in sorted(assigned((loop,)))}
-        self.arrays = (stored(loop.body) | made(loop.body)) - state.skipped
+        self.arrays = stored(loop.body) | made(loop.body)
         self.lasting = {one for found in Sites(loop, outer.known).lasting().values() for one in found}
-        self.lasting |= {
-            id(one)
-            for one in walk(loop.body)
-            if isinstance(one, Set) and isinstance(one.value, Load) and one.value.array in state.skipped
-        }
-        self.skipped = set(state.skipped)
-        self.doubtful = self.unknown_later()
-        for array in sorted(stored(loop.body) - made(loop.body) - state.skipped):
-            if array in state.kept or array in state.seen:
+        self.unknown = self.unknown_later()
+        for array in sorted(stored(loop.body) - made(loop.body)):
+            if array in state.seen:
                 copy = f"{array}_s{outer.count}"
                 outer.ranks[copy], outer.dtypes[copy] = outer.ranks[array], outer.form.dtypes[array]
                 outer.store_as(copy, Stored(array, "a copy of the whole array", loop.line))
@@ -233,13 +226,10 @@ class Nest:
         """Make room on the tapes of a loop: at once, if the number of its turns is known, else as it is needed."""
         outer, size = self.outer, self.sizes[id(loop)]
         for tape in self.of_loop.get(id(loop), ()):
-            if size and not outer.depth:
-                self.out.append(New(tape, (size,), outer.dtypes[tape]))
-                continue
-            outer.head.append(New(tape, ("0",), outer.dtypes[tape]))
             if size:
-                self.out.append(Room(tape, size, False))
+                self.out.append(New(tape, (size,), outer.dtypes[tape]))
             else:
+                outer.head.append(New(tape, ("0",), outer.dtypes[tape]))
                 out.append(Room(tape, need, True))
 
     # ----- The forward run -----
@@ -333,10 +323,9 @@ class Nest:
                         tape = self.tape((id(statement), ""), of, outer.form.dtypes[target], of, _READ, loop)
                         found.append(Store(tape, (place,), self.here[target]))
                 case Store(target, index, value, add):
-                    if target not in self.skipped:
-                        found.append(Store(self.array(target), self.atoms(index), self.atom(value), add))
+                    found.append(Store(self.array(target), self.atoms(index), self.atom(value), add))
                 case If(test, then, orelse):
-                    if test in self.doubtful:
+                    if test in self.unknown:
                         tape = self.tape((id(statement), ""), "test", "bool", "branches", _TEST, loop)
                         found.append(Store(tape, (place,), self.atom(test)))
                     sides = self.block(then, loop, place), self.block(orelse, loop, place)
