@@ -239,16 +239,15 @@ class Nest:
         outer = self.outer
         self.sizes[id(loop)] = self.size(loop, around)
         counted = isinstance(loop, While) or breaks(loop.body)
-        simple = around is None and not counted
         first: list[Statement] = []
-        if simple:
-            assert isinstance(loop, For)
-            own = self.here[loop.turn]
+        if isinstance(loop, For) and not counted:
+            at, own = "0", self.here[loop.turn]
+            if around is not None:
+                at, own = self.at(loop), outer.new("place", "int64")
+                first.append(Set(own, Op("", (at, self.here[loop.turn]), "{0} + {1}")))
         else:
-            own = outer.new("place", "int64")
-            at = self.at(loop)
-            turn = "0" if counted else self.here[loop.turn] if isinstance(loop, For) else "0"
-            first.append(Set(own, Op("", (at, turn), "{0} + {1}")))
+            at, own = self.at(loop), outer.new("place", "int64")
+            first.append(Set(own, copied(at)))
         names = assigned(loop.body) - ({loop.turn} if isinstance(loop, For) else set())
         header = live_in_turns(loop.body, frozenset())
         for name in sorted(names):
@@ -257,34 +256,27 @@ class Nest:
                 tape = self.tape((id(loop), name), name, dtype, name, _CARRIED, loop)
                 first.append(Store(tape, (own,), self.here[name]))
         body = self.block(loop.body, loop, own)
-        need = outer.new("need", "int64")
-        if counted:
-            start = outer.new("start", "int64")
-            at = self.at(loop)
+        if isinstance(loop, For) and not counted:
+            count, need = self.atom(loop.count), outer.new("need", "int64")
+            done = Op("", (at, count), "{0} + max({1}, 0)")
+            out.append(Set(need, done))
+            self.make(loop, need, out)
+            out.append(replace(loop, turn=self.here[loop.turn], count=count, body=(*first, *body)))
+            if around is not None:
+                out.append(Set(at, done))
+        else:
+            start, done = outer.new("start", "int64"), outer.new("done", "int64")
             rooms: list[Statement] = [Set(at, Op("", (at, "1"), "{0} + {1}"))]
             self.make(loop, at, rooms)
-            out.append(Set(start, copied(at)))
             turns = (first[0], *rooms, *first[1:], *body)
+            out.append(Set(start, copied(at)))
             if isinstance(loop, For):
                 out.append(replace(loop, turn=self.here[loop.turn], count=self.atom(loop.count), body=turns))
             else:
                 out.append(replace(loop, body=turns))
             if around is not None:
-                done = outer.new("done", "int64")
                 tape = self.tape((id(loop), "turns"), "turns", "int64", "the loop", _TURNS, around)
                 out += [Set(done, Op("", (at, start), "{0} - {1}")), Store(tape, (place,), done)]
-        else:
-            assert isinstance(loop, For)
-            count = self.atom(loop.count)
-            rooms = []
-            more = "{0} + {1}" if around is None else "{0} + max({1}, 0)"
-            at = "0" if simple else self.at(loop)
-            rooms.append(Set(need, Op("", (at, count), more)))
-            self.make(loop, need, rooms)
-            out += rooms
-            out.append(replace(loop, turn=self.here[loop.turn], count=count, body=(*first, *body)))
-            if not simple:
-                out.append(Set(at, Op("", (at, count), "{0} + max({1}, 0)")))
         if around is not None:
             for name in sorted(assigned((loop,))):
                 dtype = outer.form.dtypes[name]
