@@ -88,7 +88,6 @@ class TapedLoop(BackwardLoop):
             if self.counted:
                 self.total = outer.new(f"turns_{self.serial}", "int64")
                 out.append(Set(self.total, Load(self.nest.tapes[id(loop), "turns"], (around.place,))))
-        self.loop = loop
         self.tapes = {name: self.nest.tapes[id(loop), name] for name in self.carried}
         self.array_names = dict(state.names)
         self.leave(ver)
