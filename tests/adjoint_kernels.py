@@ -853,3 +853,10 @@ def steps_with_copies(times, u, m):
                 u[j] += 0.1 * m[i, j] * u[j - 1]
         for i in range(len(u)):
             u[i] *= math.sin(m[t, i] + u[i])
+
+
+@row(values(4), values(4))
+@njit
+def one_turn_more_than_elements(a, b):
+    for i in range(len(a) + 1):
+        a[i - 1] = math.sin(a[i - 1]) * b[i - 1]

@@ -76,6 +76,17 @@ def many_reads(u: Any, times: int) -> None:
             u[i] = math.sin(a + b + c) * math.cos(a * b * c)
 
 
+@njit
+def twice(u: Any, w: Any) -> None:
+    for i in range(1, len(u) - 1):
+        for _ in range(3):
+            w[i] = math.sin(w[i] * u[i])
+            w[0] += 0.1 * w[i] * w[0]
+    for _ in range(2):
+        for i in range(1, len(u) - 1):
+            w[i] = w[i - 1] * w[i + 1] + 0.5 * math.sin(u[i])
+
+
 X = np.linspace(0.1, 0.9, 11)
 
 
@@ -126,6 +137,18 @@ def test_tapes_are_not_much_longer_than_logs() -> None:
     said = nb.explain(function)
     assert "the elements that are overwritten" in said
     assert "elements that are overwritten after they were read" not in said
+
+
+def test_each_nest_has_tapes_of_its_own() -> None:
+    function = nb.kernel(twice)
+    function(X, X)
+    said = nb.explain(function)
+    assert "the elements that are overwritten" not in said
+    first = twice.py_func.__code__.co_firstlineno
+    for line in (first + 3, first + 7):
+        assert (
+            f"w, elements that are overwritten after they were read (the loop at test_kernel_storage.py:{line})" in said
+        )
 
 
 def test_errors() -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from .dataflow import Affine, accesses, affine, definitions, owned_by_turn
+from .dataflow import Affine, accesses, affine, definitions, own_index
 from .kernel_statements import (
     Atom,
     Block,
@@ -37,7 +37,7 @@ from .kernel_statements import (
     stored,
     walk,
 )
-from .lasting import Known, lasting_loads
+from .lasting import Known, Sites
 
 
 class Plan(Enum):
@@ -87,14 +87,15 @@ def plans(loop: For | While, state: Arrays, known: Known, common: Collection[str
     """The plans for the arrays that a loop writes to; elements of `common` ones may change in other threads."""
     body, turn = loop.body, loop.turn if isinstance(loop, For) else None
     read = loaded(body)
-    lasting = lasting_loads(loop, known)
+    sites = Sites(loop, known)
+    lasting = sites.lasting()
     found: dict[str, Plan] = {}
     for array in sorted(stored(body) - made(body)):
         if array in state.skipped:
             continue
         if array not in read:
             found[array] = Plan.NOT_READ
-        elif turn is not None and array not in common and owned_by_turn(body, array, turn):
+        elif turn is not None and array not in common and _owned(body, array, turn, sites):
             found[array] = Plan.OWN
         elif array not in common and all_last(body, array, lasting[array]):
             found[array] = Plan.FINAL
@@ -105,6 +106,12 @@ def plans(loop: For | While, state: Arrays, known: Known, common: Collection[str
         else:
             found[array] = Plan.LOGGED
     return found
+
+
+def _owned(body: Block, array: str, turn: str, sites: Sites) -> bool:
+    """Whether each turn of a loop has elements of its own: no index is another turn's, counted from the end."""
+    form = own_index(body, array, turn)
+    return form is not None and sites.is_natural(form)
 
 
 def all_last(body: Block, array: str, lasting: Collection[int]) -> bool:

@@ -33,7 +33,7 @@ class BackwardLoop:
     total: Atom
 
     def __init__(self, outer: Values, loop: For | While, ver: Names, scope: Scope) -> None:
-        self.outer, self.scope = outer, scope
+        self.outer, self.scope, self.loop = outer, scope, loop
         outer.count += 1
         self.serial = outer.count
         self.body, self.line = loop.body, loop.line
@@ -72,6 +72,8 @@ class BackwardLoop:
     def backward(self, out: list[Statement]) -> None:
         """Write the backward run."""
         outer = self.outer
+        if not outer.depth:
+            outer.outermost = id(self.loop)
         running = {name for name, value in self.after.items() if value in self.scope.open}
         while True:
             before = outer.snapshot()

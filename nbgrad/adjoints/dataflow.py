@@ -241,8 +241,3 @@ def own_index(body: Block, array: str, turn: str) -> Affine | None:
         if all(form == first for form in forms) and first.get(turn, 0) and others.isdisjoint(inside):
             return first
     return None
-
-
-def owned_by_turn(body: Block, array: str, turn: str) -> bool:
-    """Whether each turn of a loop touches elements of an array that no other turn touches."""
-    return own_index(body, array, turn) is not None

@@ -1,7 +1,7 @@
 """Elements of arrays that stay as they were read, until a loop ends.
 
-In: a loop of the kernel. Out: `lasting_loads`: the statements that read an element which no later statement of the loop
-overwrites. Called by array_plans.py and taped_loops.py.
+In: a loop of the kernel. Out: `Sites`, whose `lasting` gives the statements that read an element which no later
+statement of the loop overwrites. Called by array_plans.py and taped_loops.py.
 
 A write comes after a read if, of the loops around both, the outer ones are in the same turn, and the next one is in a
 later turn, or the write stands after the read in the same turn of all. For each of these cases there must be an axis
@@ -68,24 +68,8 @@ class Known:
         }
 
 
-def lasting_loads(loop: For | While, known: Known) -> dict[str, set[int]]:
-    """For each array that a loop writes to, the statements, by identity, that read elements which stay as they are.
-
-    Arrays that are used as a whole have none.
-    """
-    sites = _Sites(loop, known)
-    found: dict[str, set[int]] = {}
-    for array, writes in sites.writes.items():
-        reads = sites.reads.get(array, {})
-        whole = array in sites.whole
-        found[array] = {
-            key for key, read in reads.items() if not whole and all(sites.is_before(read, one) for one in writes)
-        }
-    return found
-
-
-class _Sites:
-    """The reads and writes of a loop."""
+class Sites:
+    """The reads and writes of elements in a loop."""
 
     def __init__(self, loop: For | While, known: Known) -> None:
         self.operations = {**known.operations, **definitions(loop.body)}
@@ -98,6 +82,17 @@ class _Sites:
         self.position = 0
         self.turns = Counter(one.turn for one in walk((loop,)) if isinstance(one, For))
         self.visit((loop,), ())
+
+    def lasting(self) -> dict[str, set[int]]:
+        """For each array that the loop writes to, the statements, by identity, that read elements which last.
+
+        Arrays that are used as a whole have none.
+        """
+        found: dict[str, set[int]] = {}
+        for array, writes in self.writes.items():
+            reads = {} if array in self.whole else self.reads.get(array, {})
+            found[array] = {key for key, read in reads.items() if all(self.is_before(read, one) for one in writes)}
+        return found
 
     def visit(self, block: Iterable[Statement], loops: _Loops) -> None:
         """Note the sites of a block."""
@@ -157,15 +152,18 @@ class _Sites:
 
     def is_natural(self, form: Mapping[Atom, int]) -> bool:
         """Whether a sum is certainly not negative."""
-        now = dict(form)
+        now: Counter[Atom] = Counter()
+        for name, factor in form.items():
+            for part, times in (affine(name, self.operations) if name != "1" else {"1": 1}).items():
+                now[part] += factor * times
         for _ in range(len(self.counts) + 1):
             falling = next((name for name, factor in now.items() if factor < 0 and name in self.counts), None)
             if falling is None:
                 break
             factor = now.pop(falling)
             for name, other in self.counts[falling].items():
-                now[name] = now.get(name, 0) + factor * other
-            now["1"] = now.get("1", 0) - factor
+                now[name] += factor * other
+            now["1"] -= factor
         return all(
             factor == 0 or (factor > 0 and (name == "1" or name in self.turns or name in self.lengths))
             for name, factor in now.items()

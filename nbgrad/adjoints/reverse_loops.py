@@ -151,7 +151,7 @@ class ReverseLoop(BackwardLoop):
             for name, tape in self.tapes.items()
         ]
         kept += [
-            (mark, "int64", f"top_{self.state_names.get(a, a)}", Stored(a, _MARKS, self.line, self.body))
+            (mark, "int64", f"top_{self.state_names.get(a, a)}", Stored(a, _MARKS, self.line, self.body, is_log=True))
             for a, mark in self.marks.items()
         ]
         self.tape_of_site: dict[int, str] = {}

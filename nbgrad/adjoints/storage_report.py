@@ -28,7 +28,9 @@ _MOST = 100
 def storage_report(spec: Specialization, given: dict[str, Any] | None) -> str:
     """The storage and the loops of the reverse kernel by all inputs; with arguments also bytes and times."""
     derived, adjoint = spec.reverse(spec.differentiable_inputs)
-    shown = ", ".join(f"`{name}`" for name in spec.differentiable_inputs) or "nothing"
+    if not spec.differentiable_inputs:
+        return f"{spec.form.name}() has no argument of floats to differentiate by"
+    shown = ", ".join(f"`{name}`" for name in spec.differentiable_inputs)
     lines = [f"{spec.form.name}(): its derivative by {shown}, {len(derived.text.splitlines())} lines of text"]
     sizes = None if given is None else _sizes(spec, adjoint, given)
     lines += ["", *_stored(spec, adjoint, sizes), *_loops(adjoint), *_overwritten(adjoint)]

@@ -43,10 +43,10 @@ from .kernel_statements import (
     stored,
     walk,
 )
-from .lasting import lasting_loads
+from .lasting import Sites
 
 _READ = "elements that are overwritten after they were read"
-_TEST = "the sides that branches took"
+_TEST = "the sides that were taken"
 _CARRIED = "its value at the start of each turn of the nest"
 _LEFT = "its value after each run of the loop"
 _TURNS = "the number of turns of each run of the loop"
@@ -88,9 +88,7 @@ class TapedLoop(BackwardLoop):
             if self.counted:
                 self.total = outer.new(f"turns_{self.serial}", "int64")
                 out.append(Set(self.total, Load(self.nest.tapes[id(loop), "turns"], (around.place,))))
-        self.loop = loop
         self.tapes = {name: self.nest.tapes[id(loop), name] for name in self.carried}
-        self.skipped = state.skipped | self.nest.arrays
         self.array_names = dict(state.names)
         self.leave(ver)
 
@@ -111,11 +109,11 @@ class TapedLoop(BackwardLoop):
         pass
 
     def state(self) -> Arrays:
-        return Arrays(dict(self.array_names), set(self.skipped), turn=Turn(self.nest, self.position))
+        return Arrays(dict(self.array_names), set(self.nest.arrays), turn=Turn(self.nest, self.position))
 
 
 class Nest:
-    """The forward run of a nest.
+    """The forward run of a nest, which stands in no other loop.
 
     Attributes
     ----------
@@ -133,17 +131,11 @@ class Nest:
         self.tapes: dict[tuple[int, str], str] = {}
         self.of_loop: dict[int, list[str]] = {}
         self.here = {name: outer.value_of(name) for name in sorted(assigned((loop,)))}
-        self.arrays = (stored(loop.body) | made(loop.body)) - state.skipped
-        self.lasting = {one for found in lasting_loads(loop, outer.known).values() for one in found}
-        self.lasting |= {
-            id(one)
-            for one in walk(loop.body)
-            if isinstance(one, Set) and isinstance(one.value, Load) and one.value.array in state.skipped
-        }
-        self.skipped = set(state.skipped)
-        self.doubtful = self.unknown_later()
-        for array in sorted(stored(loop.body) - made(loop.body) - state.skipped):
-            if array in state.kept or array in state.seen:
+        self.arrays = stored(loop.body) | made(loop.body)
+        self.lasting = {one for found in Sites(loop, outer.known).lasting().values() for one in found}
+        self.unknown = self.unknown_later()
+        for array in sorted(stored(loop.body) - made(loop.body)):
+            if array in state.seen:
                 copy = f"{array}_s{outer.count}"
                 outer.ranks[copy], outer.dtypes[copy] = outer.ranks[array], outer.form.dtypes[array]
                 outer.store_as(copy, Stored(array, "a copy of the whole array", loop.line))
@@ -233,13 +225,10 @@ class Nest:
         """Make room on the tapes of a loop: at once, if the number of its turns is known, else as it is needed."""
         outer, size = self.outer, self.sizes[id(loop)]
         for tape in self.of_loop.get(id(loop), ()):
-            if size and not outer.depth:
-                self.out.append(New(tape, (size,), outer.dtypes[tape]))
-                continue
-            outer.head.append(New(tape, ("0",), outer.dtypes[tape]))
             if size:
-                self.out.append(Room(tape, size, False))
+                self.out.append(New(tape, (size,), outer.dtypes[tape]))
             else:
+                outer.head.append(New(tape, ("0",), outer.dtypes[tape]))
                 out.append(Room(tape, need, True))
 
     # ----- The forward run -----
@@ -249,16 +238,15 @@ class Nest:
         outer = self.outer
         self.sizes[id(loop)] = self.size(loop, around)
         counted = isinstance(loop, While) or breaks(loop.body)
-        simple = around is None and not counted
         first: list[Statement] = []
-        if simple:
-            assert isinstance(loop, For)
-            own = self.here[loop.turn]
+        if isinstance(loop, For) and not counted:
+            at, own = "0", self.here[loop.turn]
+            if around is not None:
+                at, own = self.at(loop), outer.new("place", "int64")
+                first.append(Set(own, Op("", (at, self.here[loop.turn]), "{0} + {1}")))
         else:
-            own = outer.new("place", "int64")
-            at = self.at(loop)
-            turn = "0" if counted else self.here[loop.turn] if isinstance(loop, For) else "0"
-            first.append(Set(own, Op("", (at, turn), "{0} + {1}")))
+            at, own = self.at(loop), outer.new("place", "int64")
+            first.append(Set(own, copied(at)))
         names = assigned(loop.body) - ({loop.turn} if isinstance(loop, For) else set())
         header = live_in_turns(loop.body, frozenset())
         for name in sorted(names):
@@ -267,34 +255,27 @@ class Nest:
                 tape = self.tape((id(loop), name), name, dtype, name, _CARRIED, loop)
                 first.append(Store(tape, (own,), self.here[name]))
         body = self.block(loop.body, loop, own)
-        need = outer.new("need", "int64")
-        if counted:
-            start = outer.new("start", "int64")
-            at = self.at(loop)
+        if isinstance(loop, For) and not counted:
+            count, need = self.atom(loop.count), outer.new("need", "int64")
+            done = Op("", (at, count), "{0} + max({1}, 0)")
+            out.append(Set(need, done))
+            self.make(loop, need, out)
+            out.append(replace(loop, turn=self.here[loop.turn], count=count, body=(*first, *body)))
+            if around is not None:
+                out.append(Set(at, done))
+        else:
+            start, done = outer.new("start", "int64"), outer.new("done", "int64")
             rooms: list[Statement] = [Set(at, Op("", (at, "1"), "{0} + {1}"))]
             self.make(loop, at, rooms)
-            out.append(Set(start, copied(at)))
             turns = (first[0], *rooms, *first[1:], *body)
+            out.append(Set(start, copied(at)))
             if isinstance(loop, For):
                 out.append(replace(loop, turn=self.here[loop.turn], count=self.atom(loop.count), body=turns))
             else:
                 out.append(replace(loop, body=turns))
             if around is not None:
-                done = outer.new("done", "int64")
                 tape = self.tape((id(loop), "turns"), "turns", "int64", "the loop", _TURNS, around)
                 out += [Set(done, Op("", (at, start), "{0} - {1}")), Store(tape, (place,), done)]
-        else:
-            assert isinstance(loop, For)
-            count = self.atom(loop.count)
-            rooms = []
-            more = "{0} + {1}" if around is None else "{0} + max({1}, 0)"
-            at = "0" if simple else self.at(loop)
-            rooms.append(Set(need, Op("", (at, count), more)))
-            self.make(loop, need, rooms)
-            out += rooms
-            out.append(replace(loop, turn=self.here[loop.turn], count=count, body=(*first, *body)))
-            if not simple:
-                out.append(Set(at, Op("", (at, count), "{0} + max({1}, 0)")))
         if around is not None:
             for name in sorted(assigned((loop,))):
                 dtype = outer.form.dtypes[name]
@@ -333,11 +314,10 @@ class Nest:
                         tape = self.tape((id(statement), ""), of, outer.form.dtypes[target], of, _READ, loop)
                         found.append(Store(tape, (place,), self.here[target]))
                 case Store(target, index, value, add):
-                    if target not in self.skipped:
-                        found.append(Store(self.array(target), self.atoms(index), self.atom(value), add))
+                    found.append(Store(self.array(target), self.atoms(index), self.atom(value), add))
                 case If(test, then, orelse):
-                    if test in self.doubtful:
-                        tape = self.tape((id(statement), ""), "test", "bool", test, _TEST, loop)
+                    if test in self.unknown:
+                        tape = self.tape((id(statement), ""), "test", "bool", "branches", _TEST, loop)
                         found.append(Store(tape, (place,), self.atom(test)))
                     sides = self.block(then, loop, place), self.block(orelse, loop, place)
                     found.append(If(self.atom(test), *sides))
