@@ -93,9 +93,8 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
             break
         if follower.at == len(nodes) and follower.steps:
             node: Any = None if one is None else one._node
-            expected, way, source, kind, other_way, second, pattern, sources, hidden, is_view = follower.steps[
-                follower.k
-            ]
+            step = follower.steps[follower.k]
+            expected, way, source, kind, other_way, second, pattern, sources, hidden, is_view = step
             if expected is call and node is (nodes[way] if way else source):
                 if kind is Node:
                     same = other.__class__ is Tensor and other._node is (nodes[other_way] if other_way else second)

@@ -21,7 +21,7 @@ from ..ir import CPU_PLACES, DERIVED, LEFT_OUT, Node, due
 from .known_turn import KnownTurn
 from .repetition import BROADCAST, INPUT, is_source
 
-FEW = 0.3
+FEW = 0.5
 """The least part of a turn's operations that are to be expected: others cost more when they are followed."""
 SHORT = 64
 """Shorter turns are followed several at a time."""
