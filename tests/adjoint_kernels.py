@@ -746,3 +746,17 @@ def complex_functions(x, y):
     u, v = z, (z * 1j) ** (0.5 + 1j)
     u, v = v, u + 1 / v
     return (u * v).real, np.array([u, v, 1.0]).imag
+
+
+@row(values(6), values(6))
+@njit
+def masks_of_several_lengths(x, y):
+    one = x[x == np.max(x)]
+    rest = y[y > 0.0]
+    pair = (0.0, 0.0)
+    for i in range(len(x)):
+        if i == 3:
+            pair = (x[i], y[i])
+            k = i
+            break
+    return np.sum(one * rest**2) * pair[1] * k

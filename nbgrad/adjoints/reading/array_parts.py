@@ -265,6 +265,10 @@ class ArrayParts(ComplexParts):
                 return str(value.ndim)
             if name == "T":
                 return self.transposed(value)
+            if name == "flat":
+                return self.reshaped(
+                    self.materialized(value, "flat") if isinstance(value, Elementwise) else value, ["-1"]
+                )
             if name == "dtype":
                 return Object(np.dtype(value.dtype))
             if name in ("real", "imag"):

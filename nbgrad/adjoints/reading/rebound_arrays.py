@@ -175,15 +175,14 @@ class ReboundArrays(Expressions):
             turn = self.read(lambda: taken(None), exits)
         self.out.append(written(tuple(turn.block), count))
         frame.env = turn.end
-        ends = [*([] if count is None else [turn.end]), *exits.ends]
         for name in several:
             self.from_exits(name, [None, *exits.ends] if count is None else [turn.end, *exits.ends], exits.number)
         for name in rebound - set(several):
-            held = [end[name] for end in [turn.end, *turn.exits.ends] if holds_array(end.get(name))]
+            held = [end[name] for end in [turn.end, *turn.exits.ends] if name in end]
             same = all(one == held[0] for one in held[1:])
-            if held and name not in env and ends and same and not _made_in(held[0], own):
+            if held and name not in env and same and not _made_in(held[0], own):
                 frame.env[name] = held[0]
-            elif held and (name in changed or name not in env or not same):
+            elif any(map(holds_array, held)) and (name in changed or name not in env or not same):
                 frame.env[name] = Unclear(_OTHER.format(name))
 
     def read(self, action: Callable[[], None], exits: Exits | None = None) -> Turn:
