@@ -605,6 +605,15 @@ def made_in_each_turn(x, a, turns):
     return x * step
 
 
+@row(values(3), 3)
+@njit
+def of_two_earlier_turns(x, turns):
+    before = x
+    for _ in range(turns):
+        before, x = x, x * 0.5 + before**2
+    return x - before
+
+
 @row(values(5), values(5), 0.9)
 @njit
 def one_of_two(x, y, limit):
