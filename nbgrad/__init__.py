@@ -86,9 +86,17 @@ _object_layout.check()
 _moved.install()
 
 if _TYPE_CHECKING:
+    from . import autograd as autograd
     from . import cuda as cuda
+    from . import interop as interop
+    from . import tape as tape
     from .adjoints.device_function import device_function as device_function
     from .adjoints.kernel import kernel as kernel
+    from .autograd.grad_modes import enable_grad as enable_grad
+    from .autograd.grad_modes import inference_mode as inference_mode
+    from .autograd.grad_modes import is_grad_enabled as is_grad_enabled
+    from .autograd.grad_modes import no_grad as no_grad
+    from .autograd.grad_modes import set_grad_enabled as set_grad_enabled
     from .extend.custom_kernels import primitive as primitive
     from .extend.elementwise_functions import elementwise as elementwise
     from .nn.checkpoint import load_checkpoint as load_checkpoint
@@ -97,6 +105,10 @@ if _TYPE_CHECKING:
     from .source.rebinding import differentiable_source as differentiable_source
     from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
     from .sparse.sparse_derivatives import sparse_jacobian as sparse_jacobian
+    from .tape.accumulated_tangents import ForwardAccumulator as ForwardAccumulator
+    from .tape.custom_gradients import custom_gradient as custom_gradient
+    from .tape.gradient_tape import GradientTape as GradientTape
+    from .tape.graph_gradients import gradients as gradients
     from .tensors.generator import Generator as Generator
     from .tensors.generator import get_seed as get_seed
     from .tensors.generator import set_seed as set_seed
@@ -112,6 +124,11 @@ _LATER = {
     "transforms.check": "check_grads",
     "adjoints.kernel": "kernel",
     "adjoints.device_function": "device_function",
+    "autograd.grad_modes": "enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled",
+    "tape.accumulated_tangents": "ForwardAccumulator",
+    "tape.custom_gradients": "custom_gradient",
+    "tape.gradient_tape": "GradientTape",
+    "tape.graph_gradients": "gradients",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
     "tensors.generator": "Generator get_seed set_seed",
@@ -120,8 +137,8 @@ _LATER = {
     "source.rebinding": "differentiable_source",
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
-"""What is imported when it is first used: module -> names."""
-_MODULES = frozenset(["common", "config", "context", "cuda", "dtype", "errors", "nn", "numpy", "ops"])
+"""Names that are imported when they are first used: module -> names."""
+_MODULES = frozenset("autograd common config context cuda dtype errors interop nn numpy ops tape".split())
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 

@@ -16,6 +16,7 @@ from . import config
 
 __all__ = [
     "ArgumentError",
+    "AutogradError",
     "AxisError",
     "BroadcastError",
     "CellError",
@@ -23,6 +24,7 @@ __all__ = [
     "DeviceError",
     "DtypeError",
     "GradientError",
+    "GradientShapeError",
     "LibraryError",
     "LongRecordingWarning",
     "NameTakenError",
@@ -170,6 +172,14 @@ class TracedValueError(NbgradError, TypeError):
 
 class GradientError(NbgradError, AssertionError):
     """A derivative disagrees with finite differences."""
+
+
+class AutogradError(NbgradError, RuntimeError):
+    """Values cannot be differentiated as asked: they do not remember how they were made, or not any more."""
+
+
+class GradientShapeError(AutogradError, ShapeError):
+    """A cotangent does not have the shape of what it belongs to."""
 
 
 class CellError(NbgradError, AttributeError):

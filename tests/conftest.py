@@ -10,11 +10,16 @@ import gc
 import os
 from collections.abc import Iterator
 from functools import cache
+from itertools import count
 from typing import Any
 from zlib import crc32
 
 import pytest
 from hypothesis import settings
+
+# Idle threads of BLAS wait in a loop, which takes as much time as all the rest where several processes test. It is told
+# before NumPy loads it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from nbgrad.info import cuda_devices
 from nbgrad.runtime import evaluate
@@ -66,13 +71,35 @@ def pytest_collection() -> Iterator[None]:
     try:
         return (yield)
     finally:
-        gc.collect()
-        gc.freeze()
+        _leave_out()
         gc.enable()
 
 
+def _leave_out() -> None:
+    """What is in use now is left out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+_finished = count(1)
+"""The number of tests that have run."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logfinish() -> None:
+    """What tests and what they import leave behind, millions of objects in the end, is left out as well."""
+    if next(_finished) % 64 == 0:
+        _leave_out()
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Numba warns of small kernels, and of kernels that are given the host's arrays: tests have both."""
+    """What is not in the sample of its test is slow.
+
+    Numba warns of small kernels, and of kernels that are given the host's arrays: tests for GPUs have both.
+    """
+    sampled = item.get_closest_marker("sampled")
+    if sampled and crc32(item.nodeid.encode()) % sampled.kwargs["of"]:
+        item.add_marker(pytest.mark.slow)
     if item.get_closest_marker("gpu"):
         item.add_marker(pytest.mark.filterwarnings("ignore:Grid size", "ignore:Host array used"))
 
@@ -82,10 +109,13 @@ _unoptimized: list[pytest.MonkeyPatch] = []
 
 
 def _optimises(item: pytest.Item) -> bool:
-    """Whether LLVM optimises what a test compiles: one in `but` does in modules marked `unoptimized(but=...)`."""
-    marker = item.get_closest_marker("unoptimized")
-    if marker is None or item.config.getoption("--optimize"):
+    """Whether LLVM optimises what a test compiles: not in doctests, nor in modules marked `unoptimized`, where with
+    `unoptimized(but=n)` it does in one test of n."""
+    if item.config.getoption("--optimize"):
         return True
+    marker = item.get_closest_marker("unoptimized")
+    if marker is None:
+        return not isinstance(item, pytest.DoctestItem)
     but = marker.kwargs.get("but")
     return but is not None and crc32(item.nodeid.encode()) % but == 0
 

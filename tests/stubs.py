@@ -100,6 +100,7 @@ def tensor_stub() -> str:
         f"{WRITTEN_BY}from builtins import {aliases}\nfrom collections.abc import Callable\n"
         "from typing import Any, TypeVar\n\nimport numpy as np\n\nfrom ..graph.ir import Node\n\n"
         "class Tensor:\n    __slots__ = ()\n    _node: Node\n    _base: _tuple[Tensor, Any]\n"
+        "    _memory: Any\n"
         "    _views: _dict[_int, Any]\n"
         f"    __hash__: Any\n{body}\n\n"
         "node_slot: Callable[[Tensor], Node]\n\n"

@@ -48,6 +48,7 @@ def test_samples_are_as_precise_as_the_page_says(name: str, dtype: str) -> None:
     )
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", UNARY)
 def test_some_float32_are_as_precise_as_the_page_says(name: str) -> None:
     assert every_float32(name, (252, 381, 509, 893)) <= PAGE[name]["float32"] + SLACK

@@ -167,6 +167,7 @@ def test_the_readme_has_the_markers() -> None:
 # ----- Whole kernels -----
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("name", kernel_programs.KERNELS)
 def test_gradients_of_kernels_are_those_of_differences(name: str) -> None:
     """Along a random direction, of the kernel itself: Numba's results, nothing of nbgrad's."""

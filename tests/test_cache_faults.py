@@ -329,7 +329,7 @@ class Faults(RuleBasedStateMachine):
 
 
 TestFaults = Faults.TestCase
-TestFaults.settings = settings(max_examples=50, stateful_step_count=25)
+TestFaults.settings = settings(max_examples=25, stateful_step_count=25)
 
 
 def test_processes_that_write_and_evict_at_once(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ def unknown(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return found | OPEN[name](x, y) if name in OPEN else found
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -57,6 +57,7 @@ def slope(function: Callable[[Any], Any], way: str, x: float) -> float:
     return (function(x + 1e-6) - function(x - 1e-6)) / 2e-6
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize(("function", "way", "recordings", "arguments"), PROGRAMS, ids=NAMES)
 def test_one_program_serves_many_numbers_of_turns(
     function: Callable[[Any], Any], way: str, recordings: int, arguments: tuple[float, ...]
@@ -83,6 +84,7 @@ def test_one_program_serves_many_numbers_of_turns(
     assert nb.counters["compiled"] == before
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize(("function", "way", "recordings", "arguments"), PROGRAMS, ids=NAMES)
 def test_each_mapped_value_has_its_own_number_of_turns(
     function: Callable[[Any], Any], way: str, recordings: int, arguments: tuple[float, ...]

@@ -249,6 +249,7 @@ def nvvm_is_installed() -> bool:
     return True
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.skipif(not nvvm_is_installed(), reason="NVVM is not installed")
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.filterwarnings("ignore")

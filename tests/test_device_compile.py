@@ -172,6 +172,7 @@ def in_turn(name: str, table: Collection[str]) -> Callable[[int], list[tuple[int
     return lambda number: [GENERATIONS[(first + number) % len(GENERATIONS)]]
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_every_template(name: str) -> None:
     """Each of its kernels for one generation, in turn."""
@@ -198,6 +199,7 @@ def check_python_kernel(place: str, generations: Callable[[int], list[tuple[int,
                 assert (report.stack, report.spilled) == (0, 0)
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("place", PYTHON_KERNELS)
 def test_every_kernel_in_python(place: str) -> None:
     """Each of its dtypes for one generation, in turn."""

@@ -181,6 +181,7 @@ def check_text(name: str, dtype: Any, points: Sequence[tuple[Any, ...]], accurac
 ACCURACY = {np.float64: 2e-14, np.float32: 3e-6}
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", [n for n in [*FLOAT_UNARY, *ANY_UNARY, *UNARY_TRUTHS] if n != "invert"])
 def test_unary_primitives_on_floats(name: str, dtype: Any) -> None:
@@ -188,6 +189,7 @@ def test_unary_primitives_on_floats(name: str, dtype: Any) -> None:
     check_text(name, dtype, [(x,) for x in points], ACCURACY[dtype])
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(
     "name", [n for n in [*BINARY, *COMPARISON] if n not in (*NO_TEXT, *ONLY_INTEGERS, *UNARY_TRUTHS)]

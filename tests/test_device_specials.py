@@ -456,6 +456,7 @@ def as_a_gpu_runs(kernel: DeviceKernel, capability: tuple[int, int]) -> None:
         assert report.registers <= 128, kernel.key
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("place", [place for place in PYTHON_KERNELS if not place.startswith("gpu.device_linalg.")])
 def test_code_for_gpus(place: str) -> None:
     pattern, numbers, dtypes = PYTHON_KERNELS[place]

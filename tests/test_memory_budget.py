@@ -133,6 +133,7 @@ def graph_of(function, *args):
     return compiled.programs()[0].graph, known[0].arguments
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("turns", [1, 2, 7, 12, 13])
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 @pytest.mark.parametrize("program", PROGRAMS[:-1], ids=lambda f: f.__name__)
@@ -176,7 +177,7 @@ def check_schedule(parts, schedule):
 
 
 @given(st.lists(loops, min_size=1, max_size=2), ANY_SCHEDULE)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_schedules_of_random_loops(parts, schedule):
     check_schedule(parts, schedule)
 
@@ -194,6 +195,7 @@ def needed(compiled):
     return program.plan.arena_bytes + sum(o.node.size * o.node.dtype.itemsize for o in program.outputs)
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_budgets_are_met_with_the_same_numbers(program):
     turns = 211 if program is one_in_the_other else 509  # primes

@@ -197,6 +197,7 @@ def test_recorded_value(namespace, name, call):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.sampled(of=3)
 @cases("derivative", "zero", "integers")
 def test_compiled_value(namespace, name, call):
     """`nb.jit` gives what NumPy gives, also for other values than those that were recorded."""
@@ -214,6 +215,7 @@ def test_compiled_value(namespace, name, call):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.sampled(of=2)
 @cases("derivative", "zero", "integers")
 def test_batched_value(namespace, name, call):
     """`nb.vmap` gives for each of two samples what NumPy gives."""

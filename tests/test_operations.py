@@ -84,11 +84,13 @@ def test_complex_arguments(name: str) -> None:
 COMPILED = [row.name for row in OPERATIONS.values() if row.compiled and any(a.smooth for a in row.samples[0])]
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", COMPILED)
 def test_batches_and_jacobians(name: str) -> None:
     check_batched(OPERATIONS[name])
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled(name: str) -> None:
     check_compiled(OPERATIONS[name])

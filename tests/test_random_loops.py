@@ -129,7 +129,7 @@ kepts = st.sampled_from([256, 1 << 24])
 
 
 @given(st.lists(loops, min_size=1, max_size=3), news, kepts)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_random_loops_have_the_same_bits(parts: list[dict[str, Any]], new: int, kept: int) -> None:
     check_values(parts, new, kept)
 
@@ -142,7 +142,7 @@ def test_ten_thousand_random_loops(parts: list[dict[str, Any]], new: int, kept: 
 
 
 @given(st.lists(loops, min_size=1, max_size=2))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_gradients_of_random_loops(parts: list[dict[str, Any]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NBGRAD_DISABLE_JIT", "1")

@@ -97,6 +97,7 @@ def flat(result):
     return np.ravel(np.asarray(result))
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_same_numbers_as_without(program, transform):

@@ -84,16 +84,18 @@ def test_tutorial_weights_that_are_not_trained(capsys):
     assert capsys.readouterr().out == "(Tensor(shape=[1], dtype=Float32, value= [ 5.00000000e+00]),)\n"
 
 
-def test_tutorial_scaled_gradient(capsys):
-    class Net(nn.Cell):
-        def __init__(self):
-            super().__init__()
-            self.w = Parameter(Tensor(np.array([6], np.float32)), name="w")
-            self.b = Parameter(Tensor(np.array([1.0], np.float32)), name="b", requires_grad=False)
+class FrozenBias(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(Tensor(np.array([6], np.float32)), name="w")
+        self.b = Parameter(Tensor(np.array([1.0], np.float32)), name="b", requires_grad=False)
 
-        def construct(self, x):
-            return x * self.w + self.b
+    def construct(self, x):
+        return x * self.w + self.b
 
+
+@pytest.mark.parametrize("Net", [FrozenBias, Line])  # that of the section before, and the page's first one, in float64
+def test_tutorial_scaled_gradient(capsys, Net):
     class GradNet(nn.Cell):
         def __init__(self, net):
             super().__init__()

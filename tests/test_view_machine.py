@@ -296,5 +296,5 @@ def weighted(states: list[dict[str, Any]]) -> Any:
 def test_views(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nbgrad.config.interpret", lambda: True)  # compiling each step takes longer than all the rest
     # What fails says its lines, so that they need not be made fewer, which takes minutes.
-    few = settings(max_examples=60, stateful_step_count=20, phases=[Phase.generate])
+    few = settings(max_examples=30, stateful_step_count=20, phases=[Phase.generate])
     run_state_machine_as_test(Views, settings=few)

@@ -129,11 +129,9 @@ class Agreement:
     ) -> dict[str | int, Any]:
         """The results of the kernel at a place along the direction."""
         spec = self.spec
-        given = {name: _moved(value, step, along[name]) if name in wanted else value for name, value in point.items()}
-        for name in spec.form.written:
-            given[name] = np.array(given[name])
-        parts = spec.returned(spec.function(*spec.arguments(given)))
-        return {o: given[o] if isinstance(o, str) else parts[o] for o in spec.float_outputs}
+        return spec.values(
+            {name: _moved(value, step, along[name]) if name in wanted else value for name, value in point.items()}
+        )
 
 
 def _summed(terms: Sequence[Any]) -> tuple[float, float]:

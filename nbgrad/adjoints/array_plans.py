@@ -6,7 +6,7 @@ A turn that runs backwards runs forward once more, from the state of the arrays 
 one of:
 - nowhere: nothing in the loop reads the array, so that its writes are left out;
 - the array before the loop: each turn has elements of its own, and the forward loop writes to a copy;
-- the array after the loop: each element is written once, and read only afterwards, as in dynamic programming;
+- the array after the loop: no element is overwritten after it was read, as in dynamic programming;
 - the turn itself: it writes every element before it reads it;
 - one number a turn for each statement that overwrites an element;
 - a log of overwritten elements, which is read backwards.
@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from .dataflow import Affine, accesses, affine, definitions, owned_by_turn
 from .kernel_statements import (
@@ -36,6 +37,7 @@ from .kernel_statements import (
     stored,
     walk,
 )
+from .lasting import Known, lasting_loads
 
 
 class Plan(Enum):
@@ -43,7 +45,7 @@ class Plan(Enum):
 
     NOT_READ = "nothing in the loop reads it"
     OWN = "each turn has elements of its own"
-    FINAL = "each element is written once, before it is read"
+    FINAL = "no element is overwritten after it was read"
     KEPT = "each turn overwrites elements that are known when it starts"
     REFILLED = "each turn writes before it reads"
     LOGGED = "overwritten elements are logged"
@@ -65,6 +67,8 @@ class Arrays:
         Arrays that loops before this point read.
     later : set
         Arrays that something after this point reads.
+    turn : Turn, optional
+        The turn of a nest of loops whose values are on tapes (taped_loops.py).
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -72,15 +76,18 @@ class Arrays:
     kept: set[str] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
+    turn: Any = None
 
     def name(self, array: str) -> str:
         """The name in use of an array."""
         return self.names.get(array, array)
 
 
-def plans(body: Block, turn: str | None, state: Arrays, common: Collection[str] = frozenset()) -> dict[str, Plan]:
+def plans(loop: For | While, state: Arrays, known: Known, common: Collection[str] = frozenset()) -> dict[str, Plan]:
     """The plans for the arrays that a loop writes to; elements of `common` ones may change in other threads."""
+    body, turn = loop.body, loop.turn if isinstance(loop, For) else None
     read = loaded(body)
+    lasting = lasting_loads(loop, known)
     found: dict[str, Plan] = {}
     for array in sorted(stored(body) - made(body)):
         if array in state.skipped:
@@ -89,7 +96,7 @@ def plans(body: Block, turn: str | None, state: Arrays, common: Collection[str] 
             found[array] = Plan.NOT_READ
         elif turn is not None and array not in common and owned_by_turn(body, array, turn):
             found[array] = Plan.OWN
-        elif turn is not None and array not in common and written_before_read(body, array, turn):
+        elif array not in common and all_last(body, array, lasting[array]):
             found[array] = Plan.FINAL
         elif refilled(body, array):
             found[array] = Plan.REFILLED
@@ -98,6 +105,13 @@ def plans(body: Block, turn: str | None, state: Arrays, common: Collection[str] 
         else:
             found[array] = Plan.LOGGED
     return found
+
+
+def all_last(body: Block, array: str, lasting: Collection[int]) -> bool:
+    """Whether all elements of an array that a loop reads stay as they were read until its end."""
+    reads = [one for one in walk(body) if isinstance(one, Set) and isinstance(one.value, Load)]
+    uses = accesses(body, array)
+    return uses is not None and all(id(one) in lasting for one in reads if loaded([one]) == {array})
 
 
 def refilled(body: Block, array: str) -> bool:
@@ -149,65 +163,6 @@ def refilled(body: Block, array: str) -> bool:
 
 def _fixed(count: Atom, known: Mapping[str, Op]) -> Atom:
     return str(sorted(affine(count, known).items()))
-
-
-def written_before_read(body: Block, array: str, turn: str) -> bool:
-    """Whether loops write each element of an array at most once, and read it in later turns only, or never written.
-
-    The index of the only write must have the number of each loop around it along an axis of its own; a read must be of
-    an element that an earlier turn of the outermost loop, in which it differs, has written.
-    """
-    known = definitions(body)
-    changing = assigned(body) | {turn}
-    sites: list[tuple[tuple[Atom, ...], tuple[str, ...]]] = []
-
-    def find(block: Block, loops: tuple[str, ...]) -> bool:
-        for statement in block:
-            match statement:
-                case Store(name, index) if name == array:
-                    sites.append((index, loops))
-                case For(inner_turn, _, inner):
-                    if not find(inner, (*loops, inner_turn)):
-                        return False
-                case While(inner) if array in stored(inner):
-                    return False
-                case _:
-                    for inner in blocks_in(statement):
-                        if not find(inner, loops):
-                            return False
-        return True
-
-    indices = accesses(body, array)
-    if indices is None or not find(body, (turn,)) or len(sites) != 1:
-        return False
-    index, loops = sites[0]
-    written = [affine(atom, known) for atom in index]
-    axes: list[tuple[int, int]] = []
-    """For each loop around the write, the axis along which its number stands, and its sign."""
-    for loop in loops:
-        places = [axis for axis, form in enumerate(written) if loop in form]
-        if len(places) != 1 or abs(written[places[0]][loop]) != 1:
-            return False
-        axes.append((places[0], written[places[0]][loop]))
-    if len({axis for axis, _ in axes}) != len(axes):
-        return False
-    if any(name in changing and name not in loops for form in written for name in form):
-        return False
-
-    def earlier(read: tuple[Atom, ...]) -> bool:
-        for axis, sign in axes:
-            form = affine(read[axis], known)
-            names = {*form, *written[axis]} - {"1"}
-            if any(form.get(name, 0) != written[axis].get(name, 0) for name in names):
-                return False
-            moved = (form.get("1", 0) - written[axis].get("1", 0)) * sign
-            if moved:
-                return moved < 0
-        return False
-
-    reads = list(indices)
-    reads.remove(index)
-    return all(earlier(read) for read in reads)
 
 
 def overwritten(body: Block, array: str, turn: str) -> list[tuple[Store, tuple[Affine, ...]]] | None:

@@ -10,12 +10,13 @@ if only blocks inside add to it, set to zero before these.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 
 from .array_plans import Arrays
 from .dataflow import active_names, is_float
 from .kernel_statements import Atom, Block, Op, Set, Statement, copied, is_name
+from .lasting import Known
 from .partials import Partials
 from .reading.kernel_form import ScalarForm
 
@@ -32,6 +33,34 @@ class Scope:
     def is_open(self, name: str) -> bool:
         """Whether a value has a cotangent here."""
         return name in self.open or (name not in self.mine and self.parent is not None and self.parent.is_open(name))
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The content of an array from which a backward run gets values again.
+
+    Attributes
+    ----------
+    of : str
+        The number or array of the kernel.
+    why : str
+        The values of it that are stored.
+    line : str
+        The place of the user's loop.
+    loop : Block, optional
+        The body of the loop, if it is a tape: one number for each turn.
+    nest : int
+        The identity of the outermost loop around it.
+    is_log : bool
+        Whether it grows with what is overwritten.
+    """
+
+    of: str
+    why: str
+    line: str = ""
+    loop: Block | None = None
+    nest: int = 0
+    is_log: bool = False
 
 
 Names = dict[str, Atom]
@@ -52,12 +81,17 @@ def zero_of(dtype: str) -> Atom:
 class Values:
     """The names and cotangents of all values of a kernel."""
 
-    def __init__(self, form: ScalarForm, wanted: list[str]) -> None:
+    def __init__(self, form: ScalarForm, wanted: list[str], taped: Collection[int] = frozenset()) -> None:
         self.form = form
         self.wanted = wanted
         self.dtypes = dict(form.dtypes)
         self.ranks = dict(form.ranks)
         self.active = active_names(form.body, wanted, form.dtypes)
+        self.taped = taped
+        """The nests of loops, by identity, that store values on tapes."""
+        self.outermost = 0
+        """The identity of the outermost loop at hand."""
+        self.known = Known(form.body)
         self.values: dict[str, str] = {}
         """The number of the kernel that each new name is a value of."""
         self.count = 0
@@ -66,8 +100,10 @@ class Values:
         self.sums: set[str] = set()
         """The cotangents that are sums."""
         self.head: list[Statement] = []
-        self.loops: dict[str, Block] = {}
-        """The body of the loop whose turns each tape is for."""
+        self.stored: dict[str, Stored] = {}
+        """The arrays that have values for the backward run."""
+        self.plans: dict[tuple[str, str], str] = {}
+        """How the array of a user's loop is had again, by the loop's place and the array."""
         self.doubtful: dict[str, str] = {}
         """Old elements that cannot be put back, because threads have added to them meanwhile, and their arrays."""
         self.partials = Partials(lambda dtype: self.new("g", dtype))
@@ -94,6 +130,10 @@ class Values:
     def is_active(self, atom: Atom) -> bool:
         """Whether a value carries a derivative."""
         return atom in self.active and is_float(self.dtypes.get(atom))
+
+    def store_as(self, array: str, stored: Stored) -> None:
+        """Note what an array stores."""
+        self.stored[array] = replace(stored, nest=self.outermost)
 
     def snapshot(self) -> tuple[int, dict[str, str], set[str], list[Statement], dict[str, int]]:
         """All that writing statements changes."""

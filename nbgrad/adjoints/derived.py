@@ -7,6 +7,7 @@ specializations.py. Compiled code is kept in nbgrad's cache on disk, by the text
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +22,21 @@ from ..extend.numba_source import helpers_of
 from ..process.once import computed_once
 from .cotangents import bar
 from .dataflow import is_float
-from .kernel_statements import Block, is_name, loaded
+from .kernel_statements import (
+    Block,
+    Copy,
+    Load,
+    New,
+    Op,
+    Room,
+    Set,
+    Statement,
+    Store,
+    is_name,
+    loaded,
+    made,
+    with_blocks,
+)
 from .kernel_text import function_of, function_text
 from .reading.array_values import View
 from .reading.kernel_form import ScalarForm
@@ -29,6 +44,7 @@ from .removal import without_unused
 from .reverse import Adjoint, reverse
 from .tangent import dot, dot_again, tangent
 from .turns.gathers import with_gathers
+from .turns.independence import NewNames
 from .turns.loop_order import with_free_sums, with_loops_forward
 from .turns.thread_parts import on_one_thread, with_threads
 
@@ -54,7 +70,18 @@ HELPERS = {
 of the copies of an array, in order."""
 _OPTIONS: dict[str, dict[str, Any]] = {"plus": {"fastmath": {"reassoc"}}}
 _FAST: dict[str, Any] = {"error_model": "numpy"}
+_INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of functions that only derivatives call."""
 _PARALLEL: dict[str, Any] = {**_FAST, "parallel": True}
+
+
+@functools.cache
+def _helper(name: str, plain: bool) -> Any:
+    """A function of `HELPERS`, which is compiled once for all derivatives."""
+    import numba
+
+    function = function_of(name, HELPERS[name], {"np": np})
+    return function if plain else numba.njit(**_OPTIONS.get(name, {}), **_INNER)(function)
 
 
 def _decorator(options: dict[str, Any]) -> str:
@@ -171,10 +198,13 @@ class Derived:
             return namespace[name]
 
         for name, text in self.helpers:
-            add(name, text, _OPTIONS.get(name, {}))
+            if name in HELPERS:
+                namespace[name] = _helper(name, plain)
+            else:
+                add(name, text, _INNER)
         for name, text in self.parts.items():
-            add(name, text, _FAST)
-        made = add(self.name, self.text, self.options)
+            add(name, text, {**_FAST, **_INNER})
+        made = add(self.name, self.text, {**self.options, "no_cfunc_wrapper": True})
         if not plain:
             contents = "".join(
                 f"{name}:{value.dtype}{value.shape}{value.tobytes().hex()}" for name, value in self.objects.items()
@@ -216,9 +246,35 @@ def _derived(
 
 def reverse_kernel(form: ScalarForm, wanted: Sequence[str], threads: bool = True) -> tuple[Derived, Adjoint]:
     """The reverse kernel: the kernel's arguments, cotangents of arrays and results; gives those of numbers."""
-    found = reverse(form, list(wanted), short=True)
+    found = reverse(form, list(wanted), short=True, nests=True)
     body = found.body if threads else on_one_thread(found.body)
     return _derived(form, "vjp", found.parameters, body, found.results, found.dtypes, found.sums), found
+
+
+def measuring_kernel(form: ScalarForm, adjoint: Adjoint) -> tuple[Derived, list[str]]:
+    """The reverse kernel on one thread, which writes the bytes of the arrays that it makes to a last argument."""
+    body = on_one_thread(adjoint.body)
+    held = NewNames(body, adjoint.parameters).new("held")
+    arrays = sorted(made(body))
+    dtypes = dict(adjoint.dtypes)
+
+    def measured(block: Block) -> Block:
+        found: list[Statement] = []
+        for statement in block:
+            found.append(with_blocks(statement, measured))
+            if isinstance(statement, New | Copy | Room):
+                place = (str(arrays.index(statement.array)),)
+                now, most, before = f"{held}_now", f"{held}_most", f"{held}_before"
+                found += [
+                    Set(now, Op("", (), "{0}.nbytes", (statement.array,))),
+                    Set(before, Load(held, place)),
+                    Set(most, Op("", (now, before), "max({0}, {1})")),
+                    Store(held, place, most),
+                ]
+        return tuple(found)
+
+    parameters = [*adjoint.parameters, held]
+    return _derived(form, "vjp_bytes", parameters, measured(body), adjoint.results, dtypes, ()), arrays
 
 
 def forward_kernel(form: ScalarForm, moved: Sequence[str]) -> Forward:

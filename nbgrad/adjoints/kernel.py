@@ -221,15 +221,40 @@ class KernelFunction:
         parts = [values[o] for o in spec.outputs if isinstance(o, str) and o not in same.values()] + returned
         return parts[0] if len(parts) == 1 else tuple(parts)
 
+    def explained(self, *args: Any, **kwargs: Any) -> str:
+        """The text of `nb.explain`: the storage of the derivative for some arguments, or for those of the last call."""
+        from .storage_report import storage_report
+
+        if is_cuda_function(self.function):
+            message = (
+                f"{self.__name__}() is a kernel of cuda.jit: the memory of its derivative comes with the launch. Read "
+                "the arguments of its text: print(kernel.vjp.source)."
+            )
+            raise ArgumentError(message)
+        if not args and not kwargs:
+            return storage_report(self._of_last_call(), None)
+        self(*args, **kwargs)
+        spec, bound = self._of_last_call(), self._bound(args, kwargs)
+        given = {name: np.asarray(value) for name, value in bound.items() if name in spec.form.parameters}
+        for name, (shape, dtype) in self._left_out(bound).items():
+            given[name] = spec.zeros(shape, dtype)
+        return storage_report(
+            spec, {name: given[name] if name in spec.form.ranks else given[name][()] for name in spec.form.parameters}
+        )
+
+    def _of_last_call(self) -> Specialization:
+        if self._last is None:
+            message = f"Call {self.__name__}() once, so that the dtypes of its arguments are known."
+            raise ArgumentError(message)
+        return self._last
+
     @property
     def vjp(self) -> Any:
         """The reverse kernel for the arguments of the last call."""
         from .rule_text import RuleText
 
-        if self._last is None:
-            message = f"Call {self.__name__}() once, so that the dtypes of its arguments are known."
-            raise ArgumentError(message)
-        return ThreadText(self._last) if isinstance(self._last, LaunchedKernel) else RuleText(self._last)
+        spec = self._of_last_call()
+        return ThreadText(spec) if isinstance(spec, LaunchedKernel) else RuleText(spec)
 
 
 def _is_static(value: Any) -> bool:

@@ -12,7 +12,7 @@ stand for the same array throughout.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Atom = str
 UNKNOWN = "?"
@@ -85,13 +85,17 @@ class If:
 
 @dataclass(frozen=True)
 class For:
-    """A block for each number below `count`, from the first to the last, or backwards; `parallel`: in any order."""
+    """A block for each number below `count`, from the first to the last, or backwards; `parallel`: in any order.
+
+    `line` is the place of the user's loop, as a file and a line; empty where it is none.
+    """
 
     turn: str
     count: Atom
     body: Block
     parallel: bool = False
     backwards: bool = False
+    line: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ class While:
 
     body: Block
     test: Atom = "True"
+    line: str = ""
 
 
 @dataclass(frozen=True)
@@ -196,12 +201,18 @@ def with_blocks(statement: Statement, block: Callable[[Block], Block]) -> Statem
     match statement:
         case If(test, then, orelse):
             return If(test, block(then), block(orelse))
-        case For(turn, count, body, parallel, backwards):
-            return For(turn, count, block(body), parallel, backwards)
-        case While(body, test):
-            return While(block(body), test)
+        case For() | While():
+            return replace(statement, body=block(statement.body))
         case _:
             return statement
+
+
+def on_line(statement: Statement, line: str) -> Statement:
+    """A statement whose loops stand on a line of the user's, unless they have one already."""
+    if isinstance(statement, For | While) and statement.line:
+        return statement
+    found = with_blocks(statement, lambda inner: tuple([on_line(one, line) for one in inner]))
+    return replace(found, line=line) if isinstance(found, For | While) else found
 
 
 def walk(block: Iterable[Statement]) -> Iterator[Statement]:
@@ -321,10 +332,10 @@ def renamed(block: Block, number: Callable[[str], str], array: Callable[[str], s
                 return Store(array(target), atoms(index), atom(value), add)
             case If(test, then, orelse):
                 return If(atom(test), all_of(then), all_of(orelse))
-            case For(turn, count, body, parallel, backwards):
-                return For(number(turn), atom(count), all_of(body), parallel, backwards)
+            case For(turn, count, body):
+                return replace(statement, turn=number(turn), count=atom(count), body=all_of(body))
             case While(body, test):
-                return While(all_of(body), atom(test))
+                return replace(statement, body=all_of(body), test=atom(test))
             case New(target, shape, dtype, fill):
                 return New(array(target), atoms(shape), dtype, atom(fill) if fill else fill)
             case Copy(target, source):

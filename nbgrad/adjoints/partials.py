@@ -30,6 +30,26 @@ _TRUTHS = frozenset(ANY) - {"select"} | {"isnan", "isinf", "isfinite", "signbit"
 TEXTS = {**FLOATS, **ANY, "power": "{0} ** {1}", "select": "({1} if {0} else {2})", "alias": "{0}"}
 
 
+_ROOTS = {
+    0.5: "math.sqrt({0})",
+    1.5: "{0} * math.sqrt({0})",
+    -0.5: "1.0 / math.sqrt({0} + 0.0)",
+    -1.5: "1.0 / ({0} * math.sqrt({0} + 0.0))",
+}
+"""Powers by roots; `+ 0.0` makes of a negative zero, whose power is infinite, a positive one."""
+_MOST_PRODUCTS = 64
+
+
+def _power(node: Node) -> str:
+    """The text of a power without the general function, which is slow; empty where it takes that."""
+    if node.name != "power" or node.inputs[1].name != "literal":
+        return ""
+    exponent = float(literal_value(node.inputs[1]))
+    if exponent.is_integer() and abs(exponent) <= _MOST_PRODUCTS:
+        return f"{{0}} ** {int(exponent)}"
+    return _ROOTS.get(exponent, "")
+
+
 @functools.lru_cache(maxsize=4096)
 def _rule(name: str, given: tuple[float | None, ...], forward: bool) -> tuple[Any, ...]:
     """The nodes of the operands, the result, the cotangent or the tangents, and of what each operand gives or gets."""
@@ -139,7 +159,7 @@ class Partials:
             elif one.name == "logical_and" and texts[one.inputs[1]] == "False":
                 texts[one] = "False"
             else:
-                text = TEXTS[one.name]
+                text = _power(one) or TEXTS[one.name]
                 for number in ("2.0", "1.0", "0.5", "0.0", "-1.0", "1.5", "0.25"):
                     text = text.replace(f"<{number}>", number)
                 texts[one] = self.named(Op(one.name, tuple([texts[x] for x in one.inputs]), text), out)

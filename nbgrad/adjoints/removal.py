@@ -8,6 +8,7 @@ needed, and leave the choice to this pass.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from .kernel_statements import (
     Alias,
@@ -112,15 +113,15 @@ def without_unused(block: Block, roots: Iterable[str]) -> Block:
                     sides = kept(then, loop), kept(orelse, loop)
                     if sides[0] or sides[1]:
                         found.append(If(test, *sides))
-                case For(turn, count, inside, parallel, backwards):
+                case For(turn, _, inside):
                     rest = kept(inside, str(id(statement)))
                     if _is_idle(rest) and turn not in live:
                         found += _barrier(rest)
                     else:
-                        found.append(For(turn, count, rest, parallel, backwards))
-                case While(inside, test):
+                        found.append(replace(statement, body=rest))
+                case While(inside):
                     rest = kept(inside, str(id(statement)))
-                    found += _barrier(rest) if _is_idle(rest) else (While(rest, test),)
+                    found += _barrier(rest) if _is_idle(rest) else (replace(statement, body=rest),)
                 case Break():
                     if f"break of {loop}" in live:
                         found.append(statement)

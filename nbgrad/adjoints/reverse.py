@@ -18,7 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .array_plans import Arrays
-from .cotangents import Backward, Names, Scope, Values, bar, zero_of
+from .backward_loops import BackwardLoop
+from .cotangents import Backward, Names, Scope, Stored, Values, bar, zero_of
 from .dataflow import is_float, unset_at_start
 from .kernel_statements import (
     UNKNOWN,
@@ -45,11 +46,13 @@ from .kernel_statements import (
     loaded,
     stored,
 )
+from .nest_choice import is_no_longer, nests_that_log
 from .reading.array_values import View
 from .reading.kernel_form import ScalarForm
 from .reading.plain_form import UnsupportedKernelError
 from .removal import with_plain_copies, without_unused
 from .reverse_loops import ReverseLoop
+from .taped_loops import TapedLoop
 from .turns.shortening import shortened
 
 
@@ -71,8 +74,10 @@ class Adjoint:
         The atoms of the cotangents of `numbers`.
     numbers : list of str
         The wanted arguments that are numbers.
-    loops : dict of str to Block
-        The body of the loop whose turns each tape is for.
+    stored : dict of str to Stored
+        The arrays that have values for the backward run; some may not be made in the end.
+    plans : dict
+        How the arrays that loops overwrite are had again, by the user's line and the array.
     sums : frozenset of str
         The cotangents that are sums.
     changed : frozenset of str
@@ -86,14 +91,33 @@ class Adjoint:
     results: list[Atom]
     numbers: list[str]
     dtypes: dict[str, str]
-    loops: dict[str, Block]
+    stored: dict[str, Stored]
+    plans: dict[tuple[str, str], str]
     sums: frozenset[str]
     changed: frozenset[str]
 
+    @property
+    def loops(self) -> dict[str, Block]:
+        """The body of the loop whose turns each tape is for."""
+        return {name: one.loop for name, one in self.stored.items() if one.loop is not None}
 
-def reverse(form: ScalarForm, wanted: list[str], short: bool = False) -> Adjoint:
-    """The reverse kernel for some of the arguments; `short`: without needless copies and zeros."""
-    return _Reverse(form, wanted).adjoint(short)
+
+def reverse(form: ScalarForm, wanted: list[str], short: bool = False, nests: bool = False) -> Adjoint:
+    """The reverse kernel for some of the arguments.
+
+    Parameters
+    ----------
+    short : bool
+        Without needless copies and zeros.
+    nests : bool
+        Nests of loops that would log what they overwrite may store values on tapes instead, if these are not longer.
+    """
+    found = _Reverse(form, wanted).adjoint(short)
+    loops = nests_that_log(found.body, form.body, found.stored) if nests else frozenset()
+    if not loops:
+        return found
+    taped = _Reverse(form, wanted, loops).adjoint(short)
+    return taped if is_no_longer(taped.body, found.body, taped.stored, found.stored) else found
 
 
 class _Reverse(Values):
@@ -112,6 +136,7 @@ class _Reverse(Values):
                 self.ranks[f"{name}_w"] = form.ranks[name]
                 self.dtypes[f"{name}_w"] = form.dtypes[name]
                 self.head.append(Copy(f"{name}_w", name))
+                self.store_as(f"{name}_w", Stored(name, "a copy that the forward run writes to"))
         scope = Scope(mine=set(form.parameters))
         forward: list[Statement] = []
         ver: Names = {name: name for name in form.parameters if name not in form.ranks}
@@ -152,7 +177,9 @@ class _Reverse(Values):
         written = stored(body)
         changed = frozenset([name for name in bars if bar(name) in written])
         sums = frozenset(self.sums)
-        return Adjoint(body, parameters, bars, seeds, results, numbers, self.dtypes, self.loops, sums, changed)
+        return Adjoint(
+            body, parameters, bars, seeds, results, numbers, self.dtypes, self.stored, self.plans, sums, changed
+        )
 
     def seed_array(self, result: View, seed: str, out: list[Statement]) -> None:
         """Add the cotangent of an array that the kernel returns to that of the array itself."""
@@ -203,16 +230,14 @@ class _Reverse(Values):
     ) -> Backward | None:
         """Run one statement forward."""
         match statement:
-            case Set(target, value):
-                return self.number(target, value, ver, state, scope, out)
+            case Set():
+                return self.number(statement, ver, state, scope, out)
             case Store():
                 return self.store(statement, ver, state, scope, out)
             case If():
                 return self.branch(statement, ver, state, scope, out)
-            case For(turn, count, body, parallel):
-                return ReverseLoop(self, turn, self.now(count, ver), body, ver, state, scope, out, parallel).backward
-            case While(body):
-                return ReverseLoop(self, None, None, body, ver, state, scope, out).backward
+            case For() | While():
+                return self.loop(statement, ver, state, scope, out).backward
             case New(array, shape, dtype, fill):
                 shape = tuple([self.now(one, ver) for one in shape])
                 fill = self.now(fill, ver) if fill else fill
@@ -229,6 +254,14 @@ class _Reverse(Values):
             case _:
                 raise AssertionError(statement)
 
+    def loop(self, loop: For | While, ver: Names, state: Arrays, scope: Scope, out: list[Statement]) -> BackwardLoop:
+        """A loop: one of a nest with tapes, or one whose turns run again."""
+        if not self.depth:
+            self.outermost = id(loop)
+        if state.turn is not None or id(loop) in self.taped:
+            return TapedLoop(self, loop, ver, state, scope, out)
+        return ReverseLoop(self, loop, ver, state, scope, out)
+
     def now(self, atom: Atom, ver: Names) -> Atom:
         """The present value of a number."""
         return ver.get(atom, atom) if is_name(atom) else atom
@@ -244,10 +277,9 @@ class _Reverse(Values):
             case Extent(array, axis):
                 return Extent(state.name(array), axis)
 
-    def number(
-        self, target: str, value: Expression, ver: Names, state: Arrays, scope: Scope, out: list[Statement]
-    ) -> Backward | None:
+    def number(self, statement: Set, ver: Names, state: Arrays, scope: Scope, out: list[Statement]) -> Backward | None:
         """A number gets a value."""
+        target, value = statement.target, statement.value
         found = self.expression(value, ver, state)
         if isinstance(found, Op) and found.text == "{0}" and self.same_kind(found.args[0], target):
             ver[target] = found.args[0]
@@ -255,7 +287,7 @@ class _Reverse(Values):
         name = self.value_of(target)
         ver[target] = name
         scope.mine.add(name)
-        out.append(Set(name, found))
+        out.append(Set(name, self.from_tape(statement, state) or found))
         if not self.is_active(name):
             return None
         if isinstance(value, Load):
@@ -289,6 +321,13 @@ class _Reverse(Values):
                         self.add(one, g, scope, out)
 
         return backward
+
+    def from_tape(self, statement: Statement, state: Arrays) -> Load | None:
+        """The value of a statement on a tape of the nest around it; None if it is on none."""
+        if state.turn is None:
+            return None
+        tape = state.turn.nest.tapes.get((id(statement), ""))
+        return None if tape is None else Load(tape, (state.turn.place,))
 
     def same_kind(self, atom: Atom, target: str) -> bool:
         """Whether a copy of a value needs no name of its own."""
@@ -326,6 +365,10 @@ class _Reverse(Values):
     def branch(self, statement: If, ver: Names, state: Arrays, scope: Scope, out: list[Statement]) -> Backward:
         """One of two blocks."""
         test = self.now(statement.test, ver)
+        taped = self.from_tape(statement, state)
+        if taped is not None:
+            test = self.new("side", "bool")
+            out.append(Set(test, taped))
         seen, names = set(state.seen), dict(state.names)
         scopes = (Scope(scope), Scope(scope))
         versions: list[Names] = []

@@ -7,9 +7,12 @@ reverse.py.
 
 from __future__ import annotations
 
-from .array_plans import Arrays, Plan, overwritten, plans
-from .cotangents import Names, Scope, Values, bar, zero_of
-from .dataflow import Affine, live_in_turns
+from dataclasses import replace
+
+from .array_plans import Arrays, Plan, overwritten, plans, refilled
+from .backward_loops import BackwardLoop
+from .cotangents import Names, Scope, Stored, Values, zero_of
+from .dataflow import Affine
 from .kernel_statements import (
     Alias,
     Atom,
@@ -29,45 +32,39 @@ from .kernel_statements import (
     Store,
     Sync,
     While,
-    assigned,
-    breaks,
     copied,
     is_name,
     made,
     walk,
 )
 
+_CARRIED = "its value at the start of each turn"
+_OVERWRITTEN = "an element that each turn overwrites"
+_LOGGED = "the elements that are overwritten"
+_INDICES = "their indices"
+_MARKS = "how much of the log belongs to each turn"
 
-class ReverseLoop:
-    """A loop: its forward run is written when this is made, `backward` writes the other one."""
+
+class ReverseLoop(BackwardLoop):
+    """A loop whose turns run forward again, from their start, before they run backwards."""
 
     def __init__(
         self,
         outer: Values,
-        turn: str | None,
-        count: Atom | None,
-        body: Block,
+        loop: For | While,
         ver: Names,
         state: Arrays,
         scope: Scope,
         out: list[Statement],
-        parallel: bool = False,
     ) -> None:
-        self.outer = outer
-        self.parallel = parallel
-        outer.count += 1
-        self.serial = outer.count
-        self.turn, self.count, self.body, self.scope = turn, count, body, scope
-        self.before = dict(ver)
+        super().__init__(outer, loop, ver, scope)
+        body, turn, line = self.body, self.turn, self.line
         self.nested = outer.depth > 0
-        self.counted = turn is None or breaks(body)
-        names = assigned(body) - ({turn} if turn else set())
-        header = live_in_turns(body, frozenset())
-        self.carried = sorted(name for name in names if name in ver or name in header)
-        self.plans = plans(body, turn, state, outer.form.common)
+        self.plans = plans(loop, state, outer.known, outer.form.common)
         for array, plan in self.plans.items():
             if plan in (Plan.KEPT, Plan.LOGGED) and (id(body), array) in outer.form.refilled:
                 self.plans[array] = Plan.REFILLED
+        outer.plans.update({(line, array): plan.value for array, plan in self.plans.items()})
         self.inner = Arrays(names=dict(state.names), skipped=set(state.skipped))
         self.logged: list[str] = []
         self.undone: list[str] = []
@@ -87,7 +84,8 @@ class ReverseLoop:
                         self.logged.append(array)
                         self.undone.append(array)
                 case Plan.OWN:
-                    self.copies[array] = f"{array}_s{self.serial}"
+                    if must_keep or not refilled(body, array):
+                        self.copies[array] = f"{array}_s{self.serial}"
                     if must_keep:
                         self.inner.kept.add(array)
                 case Plan.FINAL:
@@ -115,21 +113,16 @@ class ReverseLoop:
         } | (state.skipped - own)
         for array, copy in self.copies.items():
             outer.ranks[copy], outer.dtypes[copy] = outer.ranks[array], outer.form.dtypes[array]
+            outer.store_as(copy, Stored(array, "a copy of the whole array", line))
             out.append(Copy(copy, state.name(array)))
         for array, alias in self.aliases.items():
             outer.ranks[alias], outer.dtypes[alias] = outer.ranks[array], outer.form.dtypes[array]
             out.append(Alias(alias, state.name(array)))
         state.names.update(self.copies | self.aliases)
         self.state_names = dict(state.names)
-        self.after = {name: self.name(name) for name in sorted(names | ({turn} if turn else set()))}
+        self.after = {name: outer.value_of(name) for name in self.names}
         self.total = self.run_forward(ver, out)
-        for name, value in self.after.items():
-            ver[name] = value
-            scope.mine.add(value)
-
-    def name(self, number: str) -> str:
-        """The name in the forward run of a number."""
-        return self.outer.value_of(number)
+        self.leave(ver)
 
     # ----- Forward -----
 
@@ -153,31 +146,37 @@ class ReverseLoop:
             first += [Set(place, copied(done)), Set(done, Op("", (done, "1"), "{0} + {1}"))]
         else:
             done, place = self.count or "0", self.after[self.turn or ""]
-        kept = [(tape, outer.form.dtypes[name], self.after[name]) for name, tape in self.tapes.items()]
-        kept += [(mark, "int64", f"top_{self.state_names.get(a, a)}") for a, mark in self.marks.items()]
+        kept = [
+            (tape, outer.form.dtypes[name], self.after[name], Stored(name, _CARRIED, self.line, self.body))
+            for name, tape in self.tapes.items()
+        ]
+        kept += [
+            (mark, "int64", f"top_{self.state_names.get(a, a)}", Stored(a, _MARKS, self.line, self.body))
+            for a, mark in self.marks.items()
+        ]
         self.tape_of_site: dict[int, str] = {}
         for array, sites in self.saved.items():
             for tape, site, _ in sites:
-                self.allocate(tape, outer.form.dtypes[array], out)
+                self.allocate(tape, outer.form.dtypes[array], Stored(array, _OVERWRITTEN, self.line, self.body), out)
                 self.tape_of_site[id(site)] = tape
-        for tape, dtype, value in kept:
-            self.allocate(tape, dtype, out)
+        for tape, dtype, value, stored in kept:
+            self.allocate(tape, dtype, stored, out)
             if self.counted:
                 first.append(Room(tape, done, True))
             first.append(Store(tape, (place,), value))
         body = (*first, *self.mutable(self.body))
         if self.turn is not None:
             assert self.count is not None
-            out.append(For(self.after[self.turn], self.count, body, self.parallel))
+            out.append(For(self.after[self.turn], self.count, body, self.parallel, line=self.line))
         else:
-            out.append(While(body))
+            out.append(While(body, line=self.line))
         return done
 
-    def allocate(self, tape: str, dtype: str, out: list[Statement]) -> None:
+    def allocate(self, tape: str, dtype: str, stored: Stored, out: list[Statement]) -> None:
         """Make room for one number a turn."""
         self.outer.dtypes[tape] = dtype
         self.outer.ranks[tape] = 1
-        self.outer.loops[tape] = self.body
+        self.outer.store_as(tape, stored)
         if self.nested or self.counted:
             self.outer.head.append(New(tape, ("0",), dtype))
             if not self.counted:
@@ -199,9 +198,11 @@ class ReverseLoop:
         outer.dtypes[f"log_{name}"] = outer.form.dtypes[array]
         outer.head.append(Set(f"top_{name}", copied("0")))
         outer.head.append(New(f"log_{name}", ("0",), outer.form.dtypes[array]))
+        outer.store_as(f"log_{name}", Stored(array, _LOGGED, self.line, is_log=True))
         for axis in range(rank):
             outer.dtypes[f"log{axis}_{name}"] = "int64"
             outer.head.append(New(f"log{axis}_{name}", ("0",), "int64"))
+            outer.store_as(f"log{axis}_{name}", Stored(array, _INDICES, self.line, is_log=True))
 
     def mutable(self, body: Block, roomy: bool = False) -> Block:
         """The statements of the forward run, on variables; overwritten elements are logged.
@@ -245,11 +246,12 @@ class ReverseLoop:
                     found.append(Store(where, place, atom(value), add))
                 case If(test, then, orelse):
                     found.append(If(atom(test), self.mutable(then, roomy), self.mutable(orelse, roomy)))
-                case For(turn, count, inner, parallel):
+                case For(turn, count, inner):
                     ahead = roomy or self.make_room(inner, atom(count), found)
-                    found.append(For(here[turn], atom(count), self.mutable(inner, ahead), parallel))
+                    again = self.mutable(inner, ahead)
+                    found.append(replace(statement, turn=here[turn], count=atom(count), body=again))
                 case While(inner):
-                    found.append(While(self.mutable(inner)))
+                    found.append(replace(statement, body=self.mutable(inner)))
                 case New(made_array, shape, dtype, fill):
                     found.append(New(made_array, tuple(map(atom, shape)), dtype, atom(fill) if fill else fill))
                 case Break() | Sync():
@@ -323,90 +325,32 @@ class ReverseLoop:
         out.append(Set(found, Op("", tuple(names), " + ".join(texts) or "0")))
         return found
 
-    def backward(self, out: list[Statement]) -> None:
-        """Write the backward run."""
-        outer = self.outer
-        running = {name for name, value in self.after.items() if value in self.scope.open}
-        while True:
-            before = outer.snapshot()
-            inner = Scope(self.scope)
-            lines, fed = self.turn_backward(running, inner)
-            if fed <= running:
-                break
-            running |= fed
-            outer.count, outer.dtypes, outer.active, outer.head, outer.logs = before
+    def before_turns(self, out: list[Statement]) -> None:
         for array in self.undone:
-            mark = self.marks[array]
-            check = outer.new("any", "bool")
+            check = self.outer.new("any", "bool")
             inside: list[Statement] = []
-            self.undo(array, mark, "0", inside)
+            self.undo(array, self.marks[array], "0", inside)
             out += [Set(check, Op("", (self.total, "0"), "{0} > {1}")), If(check, tuple(inside), ())]
-        self.require_running(running, out)
-        outer.require(inner.demanded, self.scope, out)
-        out.append(For(self.place, self.total, tuple(lines), self.parallel, backwards=True))
-        for name in sorted(running):
-            if name in self.before and self.after[name] in self.scope.open:
-                outer.add(self.before[name], bar(self.after[name]), self.scope, out)
 
-    def require_running(self, running: set[str], out: list[Statement]) -> None:
-        """Give the sums that run from turn to turn their first value."""
-        for name in sorted(running):
-            value = self.after[name]
-            if value not in self.scope.open:
-                self.scope.open.add(value)
-                self.outer.dtypes[bar(value)] = "float64"
-                out.append(Set(bar(value), copied("0.0")))
+    def start_turn(self, out: list[Statement]) -> Atom:
+        return self.place
 
-    def turn_backward(self, running: set[str], inner: Scope) -> tuple[list[Statement], set[str]]:
-        """The backward run of one turn, and the carried numbers that it sends cotangents to.
-
-        A turn that may run on a thread of its own makes the tapes and logs of loops in it itself.
-        """
-        outer = self.outer
-        lines: list[Statement] = []
-        head, logs = outer.head, dict(outer.logs)
-        if self.parallel:
-            outer.head = []
-        self.place = outer.new(f"back_{self.serial}", "int64")
-        ver = {name: value for name, value in self.before.items() if name not in self.after}
-        starts: dict[str, str] = {}
-        for name in self.carried:
-            starts[name] = ver[name] = outer.value_of(name)
-            inner.mine.add(ver[name])
-            lines.append(Set(ver[name], Load(self.tapes[name], (self.place,))))
-        if self.turn is not None:
-            ver[self.turn] = self.place
+    def restore(self, out: list[Statement]) -> None:
         waits = any(isinstance(one, Sync) for one in walk(self.body))
         if waits:
             # Elements are put back between barriers: other threads have read them before, and read them afterwards.
-            lines.append(Sync())
+            out.append(Sync())
         for array in self.logged:
             if array not in self.undone:
-                self.undo(array, self.marks[array], self.place, lines)
+                self.undo(array, self.marks[array], self.place, out)
         for array, sites in self.saved.items():
             for tape, _, forms in reversed(sites):
-                old = outer.new("old", outer.form.dtypes[array])
-                index = tuple([self.position(form, lines) for form in forms])
-                lines += [Set(old, Load(tape, (self.place,))), Store(self.state_names.get(array, array), index, old)]
+                old = self.outer.new("old", self.outer.form.dtypes[array])
+                index = tuple([self.position(form, out) for form in forms])
+                out += [Set(old, Load(tape, (self.place,))), Store(self.state_names.get(array, array), index, old)]
         if waits:
-            lines.append(Sync())
-        state = Arrays(
-            dict(self.inner.names), set(self.inner.skipped), set(self.inner.kept), set(self.inner.seen), set()
-        )
-        outer.depth += 1
-        step = outer.block(self.body, ver, state, inner, lines)
-        back: list[Statement] = []
-        for name in sorted(running):
-            if name in ver:
-                outer.add(ver[name], bar(self.after[name]), inner, back)
-        step(back)
-        outer.depth -= 1
-        fed = {name for name, value in starts.items() if value in inner.open and outer.is_active(value)}
-        for name in sorted(running):
-            start = starts.get(name)
-            again = bar(start) if start is not None and start in inner.open else "0.0"
-            back.append(Set(bar(self.after[name]), copied(again)))
-        if self.parallel:
-            lines = [*outer.head, *lines]
-            outer.head, outer.logs = head, logs
-        return [*lines, *back], fed
+            out.append(Sync())
+
+    def state(self) -> Arrays:
+        inner = self.inner
+        return Arrays(dict(inner.names), set(inner.skipped), set(inner.kept), set(inner.seen), set())

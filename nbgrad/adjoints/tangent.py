@@ -8,7 +8,7 @@ like any others, so that their tangents are second derivatives.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .dataflow import active_names, is_float
 from .kernel_statements import (
@@ -131,10 +131,8 @@ class _Forward:
                 out += [Room(self.dot(array), length, keeps), statement]
             case If(test, then, orelse):
                 out.append(If(test, self.block(then), self.block(orelse)))
-            case For(turn, count, body, parallel, backwards):
-                out.append(For(turn, count, self.block(body), parallel, backwards))
-            case While(body, test):
-                out.append(While(self.block(body), test))
+            case For() | While():
+                out.append(replace(statement, body=self.block(statement.body)))
             case _:
                 out.append(statement)
 

@@ -17,14 +17,19 @@ from contextlib import nullcontext
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from .. import config
 from ..errors import DtypeError, TracedValueError
 from ..graph.trace import current_trace
 from ..process.locks import ForkSafeLock
+from ..process.modes import KEEPS, entered, leaves_made, mode
+from ..record.tensor import Tensor, node_slot
 from ..runtime.budget import Budget, budget_of
 from ..runtime.cpu_program import MISSED, Program
+from ..tensors.parameter import Parameter
 from ..transforms.argument_positions import check_function
-from ..transforms.arguments import lent, name_of, results_as
+from ..transforms.arguments import flatten, lent, name_of, results_as
 from .doors import Door, door, make_entry
 from .out_arguments import check_donate, check_donated, donated_leaves
 from .signatures import flatten_in_order, signature
@@ -46,6 +51,8 @@ class Jitted:
         self._own_out = _has_out(fn)
         self._specializations: dict[Any, Specializations] = {}
         self._lock = ForkSafeLock()
+        self._reads_leaves = False
+        """Whether its results depend on differentiable leaves from outside."""
         self._door = Door(self._general)
         self._doors = {True: self._door, False: self._door}
         """Where a `rolled` block is open: with loops, and written out."""
@@ -59,6 +66,8 @@ class Jitted:
                     if out is not None:
                         return self._general_into(out, args, kwargs)
                 return self._general(*args, **kwargs)
+            if leaves_made and self._remembers(args):
+                return self.fn(*args)
             return (self._doors[config.roll()] if config.blocks else self._door).call(*args)
         except MemoryError as error:
             programs = [program for program in self.programs() if isinstance(program, Program)]
@@ -117,6 +126,8 @@ class Jitted:
         return self._find(args, kwargs, out)
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        if leaves_made and out is None and self._remembers((args, kwargs)):
+            return self.fn(*args, **kwargs)
         leaves, treespec = flatten_in_order((args, kwargs))
         leaves = [lent(leaf) for leaf in leaves]
         if self.donate:
@@ -143,8 +154,31 @@ class Jitted:
                 one = specialize(self.fn, leaves, treespec, self.donate, self._general, self.budget)
                 known.insert(0, one)
                 del known[MOST_SPECIALIZATIONS:]
+            if one.reads_leaves:
+                self._reads_leaves = True
+                if out is None and self._remembers(()):
+                    return self.fn(*args, **kwargs)
             self._open(one, args, kwargs, rolls)
             return one.run(inputs, out)
+
+    def _remembers(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether results have to remember how they were made, so that the function itself is called: an argument, or
+        something that it reads from outside, depends on a differentiable leaf."""
+        if entered:
+            now = mode()
+            if not now.remembers:
+                return False
+            if now.parameters or now.tapes:
+                return current_trace() is None
+        if self._reads_leaves:
+            return current_trace() is None
+        for argument in arguments:
+            if argument.__class__ is Tensor:
+                if node_slot(argument).traced & KEEPS:
+                    return current_trace() is None
+            elif argument.__class__ is not np.ndarray and argument.__class__ is not float and _holds_kept(argument):
+                return current_trace() is None
+        return False
 
     def _known(self, key: Any) -> Specializations:
         """The specializations of a signature, which becomes the one used last."""
@@ -173,6 +207,16 @@ class Jitted:
             self._doors[rolls] = found
             if not config.blocks:
                 self._door = found
+
+
+def _holds_kept(argument: Any) -> bool:
+    """Whether an argument has a Tensor or Parameter in it that depends on a differentiable leaf."""
+    for one in flatten(argument)[0]:
+        if isinstance(one, Tensor):
+            kept = one._is_remembered() if isinstance(one, Parameter) else node_slot(one).traced & KEEPS
+            if kept:
+                return True
+    return False
 
 
 def _has_out(fn: Callable[..., Any]) -> bool:

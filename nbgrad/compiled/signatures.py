@@ -31,7 +31,7 @@ _setting.enter_context(optree.dict_insertion_ordered(True, namespace=_IN_ORDER))
 
 
 def flatten_in_order(tree: Any) -> tuple[list[Any], Any]:
-    """As `lifting.flatten`, but the order of a dict's keys is part of the structure."""
+    """`lifting.flatten`, with the order of a dict's keys as part of the structure."""
     return optree.tree_flatten(tree, none_is_leaf=True, namespace=_IN_ORDER)
 
 

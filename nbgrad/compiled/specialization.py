@@ -96,6 +96,8 @@ class Specialization:
     """Parameters that the function reads, and the node that stood for each."""
     written: list[Any]
     """Parameters that the function writes to."""
+    reads_leaves: bool
+    """Whether results depend on differentiable leaves that the function reads from outside."""
     stores: tuple[int, ...]
     """Positions of the arguments that the function writes to."""
     returned: Returned

@@ -17,6 +17,7 @@ from .. import config
 from ..errors import DtypeError, TracedValueError
 from ..graph.ir import Node, placeholder, topological
 from ..graph.trace import CELLS, Trace, recording
+from ..process.modes import KEEPS, leaves_made
 from ..record.foreign_arrays import computes_itself, described_output, full_name
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
@@ -122,6 +123,7 @@ def specialize(
         outputs=outputs,
         parameters=parameters,
         written=[parameter for parameter, _ in written],
+        reads_leaves=bool(leaves_made) and _reads_leaves(nodes, trace),
         stores=tuple([k for k, _ in stored]),
         returned=Returned(treespec=out_spec, leaves=kept, kinds=kinds, packing=packing),
         conditions=Conditions(
@@ -227,6 +229,11 @@ def _donated(fn: Callable[..., Any], donate: tuple[int, ...], treespec: Any, inp
     return frozenset([k for k, (leaf, value) in enumerate(pairs) if leaf in leaves and isinstance(value, np.ndarray)])
 
 
+def _reads_leaves(nodes: Sequence[Node], trace: Trace) -> bool:
+    """Whether results depend on values that remember and were there before."""
+    return any(node.traced & KEEPS and node.serial < trace.start for node in topological(nodes))
+
+
 def _refuse_lost_writes(fn: Callable[..., Any], trace: Trace) -> None:
     """Raise if the recorded function wrote where the compiled one could not."""
     for tensor, _ in trace.outside.values():
@@ -272,7 +279,7 @@ def _parameters(outputs: Sequence[Node], arguments: Sequence[Node]) -> list[tupl
     found: list[tuple[Any, Node]] = []
     for node in topological(outputs):
         parameter = node.owner() if node.owner is not None else None
-        if parameter is not None and parameter._leaf is node:
+        if getattr(parameter, "_leaf", None) is node:
             found.append((parameter, node))
         elif node.name == "input" and node.value is None and node not in arguments:
             refuse(node, node)

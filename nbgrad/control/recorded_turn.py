@@ -107,7 +107,7 @@ class Turn:
             check_end(End(still, count, end.place, end.room))
 
     def given_back(self, last: Sequence[Node], every: Sequence[Node]) -> tuple[Any, Any]:
-        """What is carried out of the last turn, and the results of every turn, as the caller gets them."""
+        """The values carried out of the last turn, and the results of every turn, as the caller gets them."""
         tensors = results_as([*self.first.leaves, *self.scanned.leaves])
         results = Results()
 

@@ -55,8 +55,11 @@ class ScalarCode:
 
     def place(self, node: ast.AST) -> str:
         """The place of a piece of the text, for messages."""
-        line = self.first_line + getattr(node, "lineno", 1) - 1
-        return f"{self.name}() ({self.function.__code__.co_filename}:{line})"
+        return f"{self.name}() ({self.line(node)})"
+
+    def line(self, node: ast.AST) -> str:
+        """The file and the line of a piece of the text."""
+        return f"{self.function.__code__.co_filename}:{self.first_line + getattr(node, 'lineno', 1) - 1}"
 
 
 def scalar_code(function: Any) -> ScalarCode:

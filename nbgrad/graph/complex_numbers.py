@@ -20,6 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import DtypeError
+from ..process.modes import KEEPS, look_at_results
 from . import ir
 from .builders import argsort, take_last, truth
 from .ir import BOOL, COMPLEX_OF, INT64, PART_OF, Node, Params, elementwise, literal_value, make, zeros
@@ -40,7 +41,10 @@ def pair(re: Node, im: Node) -> Node:
         return re.inputs[0]
     if re.dtype not in COMPLEX_OF:
         re, im = (make("cast", (part,), (np.dtype(np.float32),)) for part in (re, im))
-    return Node(COMPLEX, (re, im), (), re.shape, COMPLEX_OF[re.dtype])
+    joined = Node(COMPLEX, (re, im), (), re.shape, COMPLEX_OF[re.dtype])
+    if joined.traced & KEEPS:
+        look_at_results()
+    return joined
 
 
 def parts(z: Node) -> tuple[Node, Node]:

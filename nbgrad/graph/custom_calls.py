@@ -233,7 +233,7 @@ def invoke(call: Call, function: Callable[..., Any], arrays: Sequence[Any], keyw
         raise kind(message) from error
     if returned is not None and not any(returned is array for array in arrays):
         message = (
-            f"{call} has returned a {type(returned).__name__}, which nobody uses: it is called {call.described()}, and "
+            f"{call} has returned a {type(returned).__name__}, which is not used: it is called {call.described()}, and "
             "must write its results into these. Write `out[...] = result` instead of returning it."
         )
         raise ArgumentError(message)

@@ -223,26 +223,33 @@ def _mask_of_parts(parts: Mapping[Box, Mask], node: Node) -> Mask:
 def vjp(
     outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node], masks: Masks | None = None
 ) -> list[Node | None]:
-    """Reverse mode: the cotangents of `wrt`, given those of the outputs; if they go on, `masks` takes their masks."""
+    """Reverse mode: the cotangents of `wrt`, given those of the outputs; if they go on, `masks` takes their masks.
+
+    Nodes of `wrt` may depend on others of them.
+    """
     assert all(node.primitive is not JOIN for node in wrt), "make an alias of complex nodes to differentiate by"
     with RareCollection():
         order = active_nodes(outputs, wrt)
         active = set(order)
         wanted = set(wrt)
-        last = wanted if masks is None else frozenset()
+        ends = {node for node in wanted if active.isdisjoint(node.inputs)}
+        last = ends if masks is None else frozenset()
         masks = Masks() if masks is None else masks
         total = _Cotangents(masks)
         for node, g in zip(outputs, cotangents, strict=True):
             if node in active and g is not None:
                 total.add(node, g)
+        result: dict[Node, Node | None] = {}
         for node in reversed(order):
-            if node in wanted:
+            if node in ends:
                 continue
             if node.primitive is LOOP:
                 for position, found in backward(node, total.items.pop(node, {}), active, vjp, masks).items():
                     total.add(node.inputs[position], found)
                 continue
             g = total.take(node)
+            if node in wanted:
+                result[node] = g
             if g is None:
                 continue
             if node.primitive is ITEM:
@@ -256,7 +263,8 @@ def vjp(
                         total.add_part(source, box, g)
                     continue
             _send_back(node, g, active, last, total)
-        result = {node: total.take(node) for node in wanted}
+        for node in wanted.difference(result):
+            result[node] = total.take(node)
         return [result[node] for node in wrt]
 
 

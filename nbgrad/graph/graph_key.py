@@ -16,7 +16,7 @@ from .primitives import PRIMITIVES
 CUSTOM, CONSTANT, INPUT, LOOP = (PRIMITIVES[name] for name in ("custom", "constant", "input", "loop"))
 
 
-def structure(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node]]:
+def structure(nodes: Sequence[Node], custom: list[Node], order: Sequence[Node] | None = None) -> tuple[Any, list[Node]]:
     """The identity of a graph apart from the values of its leaves, and those leaves in order.
 
     Parameters
@@ -26,6 +26,8 @@ def structure(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node
     custom : list of Node
         Nodes with a user's rule, which is not part of the identity, are added to it. (Rules that are `pure`, and
         compare equal if they do the same, are part of it.)
+    order : sequence of Node, optional
+        All nodes that the outputs need, as `by_serial` gives them, if they are known.
 
     Returns
     -------
@@ -45,7 +47,7 @@ def structure(nodes: Sequence[Node], custom: list[Node]) -> tuple[Any, list[Node
     leaves: list[Node] = []
     entries: list[Any] = []
     add = entries.append
-    for position, node in enumerate(by_serial(nodes)):
+    for position, node in enumerate(by_serial(nodes) if order is None else order):
         inputs = node.inputs
         number[node] = position
         count = len(inputs)

@@ -92,15 +92,15 @@ _early_serials = itertools.count(-(2**62))
 
 RECORDED: ContextVar[list[Node] | None] = ContextVar("nbgrad_recorded", default=None)
 """Where new nodes are noted, in the order of their making, while a recording looks for loops in them."""
-due: list[None] = []
-"""Not empty after every so many noted nodes: the next operation asks whether there are loops among them."""
+due: list[Any] = []
+"""Not empty if the next operation has more to see to: None after every so many noted nodes, when it asks whether there
+are loops among them, or the followers of known loops (loops/follower.py)."""
 OFTEN = 1023
 _recorded = RECORDED.get
 
 
-def next_serial() -> int:
-    """A number above those of all nodes made so far, and below those of all later ones."""
-    return next(_serials)
+next_serial: Callable[[], int] = _serials.__next__
+"""A number above those of all nodes made so far, and below those of all later ones."""
 
 
 class _Host:
@@ -133,8 +133,8 @@ class Node:
     """One array value of a graph.
 
     `value` is the concrete array of a "constant", or the value of any other node once it was computed: an ndarray, or a
-    `DeviceArray` if the node has a device. `traced` tells
-    that the value depends on an argument of a transform, so that it must not leak into plain NumPy code.
+    `DeviceArray` if the node has a device. `traced` tells that the value depends on an argument of a transform, so that
+    it must not leak into plain NumPy code, or on a differentiable leaf: its bits are those of process/modes.py.
     `weak` marks Python numbers, which do not widen the dtype of other operands. `depth` is the longest way to a source,
     or to a node that was noted in `RECORDED`.
     `tensor` marks values that come from a Tensor that a user made: they follow MindSpore's rules of promotion (an
@@ -142,7 +142,7 @@ class Node:
     `serial` counts nodes in the order of their making, which puts each after its inputs; shared numbers come first, and
     nodes that are put in place of others between two that were there.
     `owner` of an "input" tells whose value it is (a weak reference to a Parameter), so that a compiled program can read
-    the value anew at each call.
+    the value anew at each call; that of a differentiable leaf, which Tensor gets its gradient.
     `place` says where the value belongs: a `Device`; `HOST` for arrays that a user put into the CPU's memory, and
     nodes made of them; None for values that go wherever they are used: numbers, ndarrays, Tensors of one element.
     `layout` says how NumPy's array would lie in memory (the value itself is in C order): None if nothing that it was
@@ -190,7 +190,7 @@ class Node:
         # Nodes are made by the thousand: those of one and two inputs, nearly all, have no loop.
         if len(inputs) == 2:
             one, two = inputs
-            self.traced = one.traced or two.traced
+            self.traced: int = one.traced | two.traced
             self.tensor = one.tensor or two.tensor
             place, other = one.place, two.place
             if other is not place and other is not None:
@@ -214,12 +214,13 @@ class Node:
 
     def _join(self, inputs: tuple[Node, ...]) -> None:
         """Derive `traced`, `tensor`, `depth`, `place` and `layout` from any number of inputs."""
-        traced = tensor = False
+        traced: int = False
+        tensor = False
         depth = 0
         place: Any = None
         layout: Any = None
         for source in inputs:
-            traced = traced or source.traced
+            traced |= source.traced
             tensor = tensor or source.tensor
             layout = layout or (source.layout and DERIVED)
             depth = max(depth, source.depth + 1)
@@ -282,6 +283,10 @@ class Node:
         if self.dtype.kind == "c":
             return make("negative", (self,))
         return Node(PRIMITIVES["negative"], (self,), (), self.shape, self.dtype)
+
+
+LEFT_OUT: Node = object.__new__(Node)
+"""In `RECORDED`, in the place of nodes that only the next one reads, which are made when something asks for them."""
 
 
 def _refuse_places(inputs: Sequence[Node]) -> None:

@@ -16,7 +16,7 @@ from operator import attrgetter
 from sys import getrefcount
 from typing import Any
 
-from .ir import RECORDED, Node, constant, with_inputs
+from .ir import LEFT_OUT, RECORDED, Node, constant, with_inputs
 from .primitives import PRIMITIVES
 
 MOST_BYTES = 1 << 28
@@ -49,7 +49,7 @@ def held(nodes: Mapping[Node, int], others: int = 0) -> list[Node]:
     """
     own = _OWN[0] + others
     recorded = RECORDED.get()
-    since = recorded[0].serial if recorded else float("inf")
+    since = next((node.serial for node in recorded or () if node is not LEFT_OUT), float("inf"))
     return [n for n, readers in nodes.items() if getrefcount(n) > readers + own + (n.serial >= since)]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from .. import config
 from ..errors import NbgradError, shorten, users_frame
 from ..process.gc_pause import RareCollection
+from ..process.modes import TRACED
 from .ir import RECORDED, Node, due, next_serial
 from .known_values import KnownValues
 from .loops.in_place import Settle
@@ -156,7 +157,11 @@ class Trace:
     def owns(self, node: Node) -> bool:
         """Whether a node's value depends on the arguments, or for `jit` on Parameters."""
         jit = self.guards is not None
-        return _reaches(node, self.owned, lambda n: n in self.arguments or (jit and n.owner is not None))
+
+        def is_input(n: Node) -> bool:
+            return n in self.arguments or (jit and n.owner is not None and n.name == "input")
+
+        return _reaches(node, self.owned, is_input)
 
     def varies(self, node: Node) -> bool:
         """Whether a value differs between calls of the function that `jit` records."""
@@ -221,6 +226,9 @@ def roll_if_full() -> None:
         trace.owned.clear()
         trace.varying.clear()
     trace.watch.look(trace.window)
+    follower = trace.window.follower
+    if follower is not None and follower.goes_on and follower not in due:
+        due.append(follower)
 
 
 def depends_on_recording(node: Node) -> bool:
@@ -244,7 +252,8 @@ def is_being_recorded(node: Node) -> bool:
         if one.name == "stop_gradient":
             continue
         sources = [source for source in one.inputs if source.traced]
-        if not sources and (one.owner is None or depends_on_recording(one)):
+        here = one.traced & TRACED and one.owner is None
+        if not sources and (here or depends_on_recording(one)):
             return True
         waiting += [source for source in sources if source not in found]
         found.update(sources)
@@ -297,6 +306,8 @@ class recording:  # noqa: N801 - used like a function
         window = self.trace.window
         self.collection.__exit__(kind, error, traceback)
         _current.reset(self.token)
+        if window is not None:
+            window.follow(None)
         if self.own_watch is not None:
             self.own_watch.end()
         if self.noted is not None:

@@ -18,6 +18,7 @@ import optree
 from ..dtype import DType, dtype_of
 from ..errors import ArgumentError, CellError, DtypeError, NameTakenError
 from ..graph.trace import CELLS, Trace, current_trace
+from ..process.modes import KEEPS
 from ..record.tensor import Tensor
 from ..runtime.evaluate import compute, finish_pending
 from ..tensors.parameter import Parameter, ParameterTuple
@@ -556,9 +557,10 @@ class Cell:
 
 
 def _computed(result: Any) -> Any:
-    """The Tensors that a Cell returned, all computed by one program."""
+    """The Tensors that a Cell returned, all computed by one program; those that remember stay as they are."""
     leaves, treespec = flatten(result)
     lazy = [leaf for leaf in leaves if type(leaf) is Tensor and leaf._node.value is None]
+    lazy = [leaf for leaf in lazy if not leaf._node.traced & KEEPS]
     if not lazy:
         finish_pending()
         return result

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,9 @@ import numpy as np
 from ..compiled.jit import jit
 from ..errors import ArgumentError, CellError, DtypeError, ShapeError
 from ..graph.trace import current_trace
+from ..process.modes import leaves_made
 from ..record.tensor import Tensor
+from ..remembered.leaves import forgetting
 from ..tensors.parameter import Parameter, ParameterTuple
 from .cell import Cell
 
@@ -407,7 +410,8 @@ class Optimizer(Cell):
         checked = tuple(self._checked(gradients))
         if current_trace() is None:
             self._follow()
-            self._compiled(*checked)
+            with forgetting() if leaves_made else nullcontext():
+                self._compiled(*checked)
         else:
             super().__call__(checked)
         return True

@@ -122,7 +122,7 @@ class MaxPool2d(_MaxPool):
 
 
 class MaxPool1d(_MaxPool):
-    """As `MaxPool2d`, on signals (N, C, L) or (C, L)."""
+    """`MaxPool2d` on signals (N, C, L) or (C, L)."""
 
     axes = 1
 
@@ -190,7 +190,7 @@ class AvgPool2d(_Pool):
 
 
 class AvgPool1d(_Pool):
-    """As `AvgPool2d`, on signals (N, C, L) or (C, L)."""
+    """`AvgPool2d` on signals (N, C, L) or (C, L)."""
 
     axes = 1
 
@@ -275,7 +275,7 @@ class AdaptiveMaxPool2d(_Adaptive):
 
 
 class AdaptiveAvgPool1d(_Adaptive):
-    """As `AdaptiveAvgPool2d`, on signals (N, C, L) or (C, L)."""
+    """`AdaptiveAvgPool2d` on signals (N, C, L) or (C, L)."""
 
     axes = 1
 

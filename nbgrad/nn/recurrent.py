@@ -21,6 +21,7 @@ from ..graph.ir import Node, broadcast, constant, elementwise, zeros
 from ..graph.loops.loop_body import like, make_loop
 from ..graph.trace import current_trace
 from ..ops.random_tensors import dropout
+from ..process.modes import KEEPS
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import cut, inexact
 from ..record.promotion import promote
@@ -165,8 +166,8 @@ def _checked_input(x: Any, forms: Sequence[int], size: int, name: str) -> Node:
 
 
 def _settled(results: Sequence[Node]) -> list[Node]:
-    """Results that share nearly all of their work: computed together now, unless something records them."""
-    if current_trace() is not None:
+    """Results that share nearly all of their work: computed together now, unless they are recorded or remember."""
+    if current_trace() is not None or any(node.traced & KEEPS for node in results):
         return list(results)
     return [Tensor._holding(value)._node for value in compute(results)]
 

@@ -6,6 +6,7 @@ the Parameters. Called by users in their training loops. A step is recorded and 
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import optree
@@ -13,7 +14,9 @@ import optree
 from ..compiled.jit import jit
 from ..errors import DtypeError
 from ..graph.trace import current_trace
+from ..process.modes import leaves_made
 from ..record.tensor import Tensor
+from ..remembered.leaves import forgetting
 from ..tensors.parameter import ParameterTuple
 from ..transforms.argument_positions import check_flag
 from ..transforms.arguments import Results
@@ -146,7 +149,8 @@ class TrainOneStepCell(Cell):
         """
         if current_trace() is None:
             self.optimizer._follow()
-            return self._compiled(*inputs, **kwargs)
+            with forgetting() if leaves_made else nullcontext():
+                return self._compiled(*inputs, **kwargs)
         return super().__call__(*inputs, **kwargs)
 
     def construct(self, *inputs: Any, **kwargs: Any) -> Any:

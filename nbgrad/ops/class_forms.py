@@ -151,7 +151,7 @@ def _scan(x: Any, axis: int, exclusive: bool, reverse: bool, running: str, start
 
 
 def _reduction(x: Any, axis: Any = (), *, keep_dims: bool, name: str, skip_mode: bool = False) -> Tensor:
-    """As `ops.{name}` over axes, or over all of them. With `skip_mode`, axes of () reduce nothing."""
+    """`ops.{name}` over axes, or over all of them. With `skip_mode`, axes of () reduce nothing."""
     if skip_mode and isinstance(axis, list | tuple) and not axis:
         return wrap(as_node(x))
     return getattr(reductions, name)(x, axis=axis, keep_dims=keep_dims)

@@ -56,7 +56,7 @@ def _binary(name: str, ufunc: np.ufunc, says: str) -> Callable[[Any, Any], Tenso
 
 
 def _binary_xy(name: str, ufunc: np.ufunc, says: str) -> Callable[[Any, Any], Tensor]:
-    """As `_binary`, for the functions whose operands MindSpore calls x and y."""
+    """`_binary` for the functions whose operands MindSpore calls x and y."""
 
     def function(x: Any, y: Any) -> Tensor:
         return wrap(_single(ufunc, x, y))

@@ -103,7 +103,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
 
 
 def range(start: Any, end: Any, step: Any = 1, maxlen: int = 1000000) -> Tensor:
-    """As `arange`, with at most `maxlen` elements."""
+    """`arange`, with at most `maxlen` elements."""
     result = arange(start, end, step)
     if result.size > maxlen:
         message = f"The range has {result.size} elements, more than maxlen={maxlen}."

@@ -155,7 +155,7 @@ def max_pool1d(
     return_indices: bool = False,
     ceil_mode: bool = False,
 ) -> Any:
-    """As `max_pool2d`, on `(N, C, L)` or `(C, L)`."""
+    """`max_pool2d` on `(N, C, L)` or `(C, L)`."""
     kernel = _line(kernel_size, "kernel_size")
     steps = kernel if stride is None else _line(stride, "stride")
     ends = _ends(padding)
@@ -279,7 +279,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """As `avg_pool2d`, on `(N, C, L)` or `(C, L)`."""
+    """`avg_pool2d` on `(N, C, L)` or `(C, L)`."""
     kernel = _line(kernel_size, "kernel_size")
     steps = kernel if stride is None else _line(stride, "stride")
     return _avg_pool(input_x, 1, kernel, steps, _ends(padding), ceil_mode, count_include_pad, 0, "avg_pool1d")
@@ -336,7 +336,7 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
 
 
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
-    """As `adaptive_avg_pool2d`, on `(N, C, L)` or `(C, L)`."""
+    """`adaptive_avg_pool2d` on `(N, C, L)` or `(C, L)`."""
     x, batched_input = image_node(input, "adaptive_avg_pool1d", 1)
     wanted = output_size if isinstance(output_size, list | tuple) else [output_size]
     size = _adaptive_size([1, *wanted], (1, x.shape[3]), "adaptive_avg_pool1d")

@@ -348,17 +348,17 @@ def _dropout_of_channels(input: Any, p: float, training: bool, kept: int, name: 
 
 @spelled
 def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """As `dropout`, for whole channels of (N, C, L) or (C, L)."""
+    """`dropout` for whole channels of (N, C, L) or (C, L)."""
     return _dropout_of_channels(input, p, training, 1, "dropout1d")
 
 
 @spelled
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """As `dropout`, for whole channels of (N, C, H, W) or (C, H, W)."""
+    """`dropout` for whole channels of (N, C, H, W) or (C, H, W)."""
     return _dropout_of_channels(input, p, training, 2, "dropout2d")
 
 
 @spelled
 def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """As `dropout`, for whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """`dropout` for whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     return _dropout_of_channels(input, p, training, 3, "dropout3d")

@@ -16,6 +16,7 @@ from ..errors import DtypeError, ShapeError
 from ..graph.builders import concatenate, reshape
 from ..graph.ir import Node, constant, snapshot, strong
 from ..graph.shapes import Shape
+from ..process.modes import attentive
 from ..runtime.evaluate import LONGEST_CHAIN, settle
 from .foreign_arrays import conversion_of, device_node, on_cuda, values_of
 from .numbers import number, python_numbers, supported
@@ -73,8 +74,8 @@ def lists_hold(values: Any, kinds: type | tuple[type, ...]) -> bool:
 
 def wrap(node: Node) -> Tensor:
     """The Tensor of a node; long chains that nothing is recording are computed now."""
-    if node.depth > LONGEST_CHAIN:
-        settle(node)
+    if attentive or node.depth > LONGEST_CHAIN:
+        node = settle(node)
     tensor = _new(Tensor)
     tensor._node = node
     return tensor

@@ -288,6 +288,12 @@ def _noted(base: Tensor, result: Tensor) -> Tensor:
     return result
 
 
+def note_view(base: Tensor, key: Any, result: Tensor) -> Tensor:
+    """A Tensor that is `base[key]`, as its view."""
+    result._base = (base, key)
+    return _noted(base, result)
+
+
 def is_own_view(base: Tensor, key: Any, value: Any) -> bool:
     """Whether `base[key] = value` changes nothing, because value is that view: the second half of `x[i] += y`."""
     source = getattr(value, "_base", None)
@@ -360,6 +366,30 @@ class _Shared(Tensor):
 
 _Shared.__name__ = _Shared.__qualname__ = "Tensor"
 _raw = Tensor.__dict__["_node"].__get__
+_set_raw = Tensor.__dict__["_node"].__set__
+
+
+class Original:
+    """The value that a Tensor had before another node stood in for it."""
+
+    __slots__ = ("kind", "node")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.kind, self.node = tensor.__class__, _raw(tensor)
+
+    def restore(self, tensor: Tensor) -> None:
+        """Give the Tensor its value back, shared with other code if it was."""
+        tensor.__class__ = self.kind  # pyright: ignore[reportAttributeAccessIssue]
+        _set_raw(tensor, self.node)
+
+
+def stand_in(tensor: Tensor, node: Node) -> Original:
+    """Let a node stand in for the value of a Tensor, which does not look at data that it shares meanwhile."""
+    original = Original(tensor)
+    if isinstance(tensor, _Shared):
+        tensor.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
+    _set_raw(tensor, node)
+    return original
 
 
 def _shared_data(tensor: Tensor) -> np.ndarray | None:

@@ -40,10 +40,12 @@ class Tensor:
     Tensor(shape=[2], dtype=Float32, value= [ 3.00000000e+00, -4.00000000e+00])
     """
 
-    __slots__ = ("__weakref__", "_base", "_node", "_views")
+    __slots__ = ("__weakref__", "_base", "_memory", "_node", "_views")
     _node: Node
     _base: tuple[Tensor, Any]
     """The Tensor that this one is a view of, and the key; only set for views."""
+    _memory: Any
+    """Its gradient and hooks; only set if there were any."""
     _views: dict[int, Any]
     """Weak references to its views; only set if there were any."""
 
@@ -106,9 +108,6 @@ class Tensor:
     __hash__ = object.__hash__
 
     def __copy__(self) -> Tensor:
-        return Tensor._of(self._node)
-
-    def __deepcopy__(self, memo: Any) -> Tensor:
         return Tensor._of(self._node)
 
 

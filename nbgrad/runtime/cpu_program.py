@@ -106,7 +106,7 @@ class Program:
             made = front([output.node for output in outputs], arguments)
             self.plan: Plan = plan(made.fused, made.arguments, made.constants, threads.available())
             self.schedules: list[Scheduled] = []
-            """What of the tapes of loops is stored, if there is a budget."""
+            """The tapes of loops that are stored, if there is a budget."""
             self.file: TapeFile | None = None
             """The file that some of it goes into."""
             if budget is not None:
@@ -249,7 +249,7 @@ class Program:
 
     @property
     def call_into(self) -> Callable[..., Any]:
-        """As `call`, with an array for each result as further arguments, which get the results.
+        """Run like `call`, with an array for each result as further arguments, which get the results.
 
         They must be as `call` would make them and share no memory with anything else: the caller has checked that.
         Gives `MISSED` if the arguments do not fit.

@@ -210,7 +210,7 @@ class DeviceProgram:
         return tuple(results)
 
     def call_into(self, *values: Any) -> Any:
-        """As `call`, with a DeviceArray for each result after the arguments; gives `MISSED` if something does not fit.
+        """Run like `call`, with a DeviceArray for each result after the arguments; `MISSED` if something does not fit.
 
         From the third call with the same arrays on, a graph of the driver does all of it.
         """

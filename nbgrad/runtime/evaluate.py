@@ -9,31 +9,34 @@ the recorded program could not know.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count, repeat
 from operator import attrgetter
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .. import config
-from ..errors import DeviceError, NbgradError, RangeError, TracedValueError
+from ..errors import DeviceError, NbgradError, RangeError, TracedValueError, user_location
 from ..graph.batch import batch_further
 from ..graph.builders import reduce
 from ..graph.graph_key import INPUT, structure
 from ..graph.interpret import interpret, interpret_order
-from ..graph.ir import CPU_PLACES, HOST, PRIMITIVES, Node, on_host, plain, plain_dtype, topological, with_inputs
+from ..graph.ir import CPU_PLACES, HOST, PRIMITIVES, Node, make, on_host, plain, plain_dtype, topological, with_inputs
 from ..graph.known_values import KnownValues, Piece
 from ..graph.loops.loop_body import LOOP
 from ..graph.trace import Trace, current_trace
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
+from ..process.modes import KEEPS, REMEMBERS, TRACED, USUAL, attentive, mode
 from .budget import Budget
 from .cpu_program import Output, Program
 from .memory_order import strides_of
 
 _programs: dict[Any, list[Any]] = {}
-"""Programs of un-jitted computations by their structure, each with the time of its last use."""
+"""Programs of un-jitted computations by their structure, each with the time of its last use, and None or the places of
+results that are None."""
 _uses = count()
 _lock = ForkSafeLock()
 
@@ -66,6 +69,9 @@ class _Pending(threading.local):
 
 pending = _Pending()
 
+JOIN = PRIMITIVES["complex"]
+LINES: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
+"""The user's lines that nodes come from, noted while anomalies are looked for."""
 INTERPRETED_SIZE = 20_000
 """Single values of at most so many elements, asked for in passing, are computed by the interpreter."""
 CHECKED_AT_ONCE = 16
@@ -73,6 +79,16 @@ CHECKED_AT_ONCE = 16
 checks all of them, or until the function asks for a value."""
 LONGEST_CHAIN = 500
 """Untraced lazy chains are computed when they get deeper than this."""
+
+
+class _Questions:
+    """How often a value was asked for: a function that has asked may do something else for another value."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+questions = _Questions()
 
 
 def concrete(node: Node, reason: str) -> np.ndarray:
@@ -107,7 +123,7 @@ def concrete(node: Node, reason: str) -> np.ndarray:
 
 
 def known(node: Node) -> Any:
-    """As `concrete` for "array", but where the value lives: an ndarray, or a `DeviceArray`."""
+    """The value of a node where it lives: an ndarray, or a `DeviceArray`."""
     return computed(node) if node.device is not None and current_trace() is None else concrete(node, "array")
 
 
@@ -117,6 +133,7 @@ def computed(node: Node) -> Any:
     Only what has no known value yet is computed. Values that may be needed again are kept: while a function is
     recorded, by the recording; otherwise by their nodes.
     """
+    questions.count += 1
     if node.value is None:
         trace = current_trace()
         known = None if trace is None else trace.known
@@ -130,10 +147,10 @@ def computed(node: Node) -> Any:
         value, *values = _piece_values(piece, [node, *kept], known)
         if known is not None:
             known.keep(piece, kept, values)
-        _take_value(node, value, trace is None)
+        take_value(node, value, trace is None)
         if known is None:
             for one, found in zip(kept, values, strict=True):
-                _take_value(one, found, True)
+                take_value(one, found, True)
     return node.value
 
 
@@ -150,8 +167,9 @@ def _piece_values(piece: Piece, nodes: Sequence[Node], known: KnownValues | None
     return compute(piece.over_constants(nodes, values))
 
 
-def _take_value(node: Node, value: Any, forget: bool) -> None:
-    """Let a node have a value; if nothing will differentiate it, it can `forget` how it was made.
+def take_value(node: Node, value: Any, forget: bool) -> None:
+    """Let a node have a value; if nothing will differentiate it, it can `forget` how it was made. If it depends on a
+    differentiable leaf, it remembers.
 
     Sources stay what they are, since literals are shared.
     """
@@ -159,6 +177,9 @@ def _take_value(node: Node, value: Any, forget: bool) -> None:
         value = np.array(value, order="C")
         value.flags.writeable = False
     node.value = value
+    if node.traced & KEEPS and node.dtype.kind in "fc":
+        node.depth = 0
+        return
     if forget and node.inputs:
         if node.layout is not None:
             strides_of(node)
@@ -260,12 +281,58 @@ def _run(
         # A user's rule may do something else each time.
         return _run([*nodes, *derive()], [], list, budget)
     key = (len(nodes), device, budget, key) if sources else (device, budget, key)
+    return _found(key, leaves, lambda: [*nodes, *derive()], device, budget)
+
+
+def compute_remembered(
+    nodes: Sequence[Node],
+    sources: Sequence[Node],
+    derive: Callable[[Sequence[Node]], list[Node | None]],
+    wanted: Sequence[Node] | None = None,
+    way: Any = None,
+    order: Sequence[Node] | None = None,
+) -> tuple[list[Any], Sequence[Node]]:
+    """The values of `nodes`, then of what `derive` makes of `wanted`; and `wanted`, by default all leaves of `sources`.
+
+    As `compute_derived`, but one walk over the graph finds the differentiable leaves and the program, and `derive` may
+    give None, which follows from the structure too. Several such functions for one structure differ by their `way`.
+    `order` has all nodes that take part, if they are known.
+    """
+    custom: list[Node] = []
+    everything = [*nodes, *sources, *(wanted or ())]
+    key, leaves = structure(everything, custom, order)
+    places = ()
+    if wanted is None:
+        places = tuple([k for k, leaf in enumerate(leaves) if leaf.owner is not None and leaf.traced & REMEMBERS])
+        wanted = [leaves[k] for k in places]
+    simple = not (custom or pending.parameters or config.interpret())
+    if simple and CPU_PLACES.issuperset(map(_place, everything)):
+        return _found((len(nodes), places, way, key, None), leaves, lambda: [*nodes, *derive(wanted)]), wanted
+    made = derive(wanted)
+    return _with_gaps(compute([*nodes, *filter(None, made)]), [*nodes, *made]), wanted
+
+
+def _with_gaps(values: Iterable[Any], nodes: Sequence[Any]) -> list[Any]:
+    """The values of nodes, and None for those that are None."""
+    given = iter(values)
+    return [None if node is None else next(given) for node in nodes]
+
+
+def _found(
+    key: Any,
+    leaves: Sequence[Node],
+    nodes: Callable[[], Sequence[Node | None]],
+    device: Any = None,
+    budget: Budget | None = None,
+) -> list[Any]:
+    """The results of the program with a key, for the values of leaves; without one, it is made of the nodes."""
     entry = _programs.get(key)
     if entry is None:
         with RareCollection():
-            outputs, arguments = _without_values([*nodes, *derive()], leaves)
+            made = nodes()
+            outputs, arguments = _without_values([node for node in made if node is not None], leaves)
             program = make_program([Output(node) for node in outputs], arguments, device, budget)
-        entry = [next(_uses), program]
+        entry = [next(_uses), program, None if len(outputs) == len(made) else [node and True for node in made]]
         with _lock.held():
             _programs[key] = entry
             if len(_programs) > config.kept_programs():
@@ -283,6 +350,8 @@ def _run(
             raise
         lacking = program.out_of_memory("The computation")
         raise lacking from None
+    if entry[2] is not None:
+        return _with_gaps(found, entry[2])
     return found if device is None else at_home(found, [output.node for output in program.outputs])
 
 
@@ -352,9 +421,31 @@ def ready(leaf: Node, device: Any = None) -> Any:
 
 
 def settle(node: Node) -> Node:
-    """Compute a node that ends a very long chain which nothing is recording."""
+    """A node as the mode wants it; one that ends a very long chain which nothing is recording is computed."""
+    if attentive:
+        node = _finished(node)
     if node.depth > LONGEST_CHAIN and current_trace() is None:
         computed(node)
+    return node
+
+
+def _finished(node: Node) -> Node:
+    """The value of an operation as the mode wants it: one that does not remember, if nothing is to be remembered."""
+    now = mode()
+    if node.primitive is JOIN and node.traced & KEEPS:
+        # A complex value is two nodes for most of its uses; it can be differentiated by if it is one.
+        node = make("alias", (node,))
+    if now is USUAL or not node.traced:
+        return node
+    if not now.remembers:
+        here = now.recording is current_trace()
+        if not here and not node.traced & KEEPS:
+            return node
+        node = make("stop_gradient" if here else "alias", (node,))
+        node.traced &= TRACED
+        return node
+    if now.anomaly:
+        LINES[node] = user_location()
     return node
 
 

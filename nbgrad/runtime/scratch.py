@@ -1,6 +1,6 @@
 """Scratch memory of devices: one block for each stream, which all programs on that stream share.
 
-In: a device, a stream and a number of bytes. Out: memory that nobody else uses until it is given back. Called by
+In: a device, a stream and a number of bytes. Out: memory that nothing else uses until it is given back. Called by
 device_program.py. Programs on one stream run one after the other, so that one block serves all of them, as long as
 nobody else enqueues work in between: for other threads there is a lock. Within the same thread, a user's launcher may
 run programs while one is being enqueued; these get blocks of their own.

@@ -112,7 +112,7 @@ class TapeFile:
 
 
 def _between_loops(fused: Fused) -> list[Node]:
-    """What loops give for every turn, and nothing but loops reads."""
+    """The results of loops for every turn that nothing but loops reads."""
     given: dict[Node, None] = {}
     elsewhere = set(fused.outputs)
     for step in fused.steps:

@@ -206,7 +206,7 @@ def _returned(
     names: Sequence[str],
     changed: Sequence[str],
 ) -> Any:
-    """What both sides return, and a choice."""
+    """Results of both sides, and a choice."""
     results = [_side(one, _copies(state, names, changed)) for one in (yes, no)]
     if changed and not _unchanged(state, names, changed):
         _cannot("elements of an array are set before a return")

@@ -20,6 +20,7 @@ from ..record.numbers import supported
 from ..record.placement import moved
 from ..record.promotion import promote
 from ..record.tensor import Tensor, part_of_tensor
+from ..remembered.leaves import become_leaf, is_leaf
 from .initial_values import initializer
 
 FLOAT32 = np.dtype(np.float32)
@@ -57,12 +58,19 @@ class Construction(Tensor):
         return shared_memory.from_numpy(array)
 
     def __reduce__(self) -> Any:
-        where = () if self._node.device is None else (repr(self._node.device),)
-        return _from_array, (self.asnumpy(), *where)
+        where = None if self._node.device is None else repr(self._node.device)
+        remembers = is_leaf(self._node)
+        given = (self.asnumpy(), where, True) if remembers else (self.asnumpy(), where) if where else (self.asnumpy(),)
+        return _from_array, given
 
 
-def tensor(input_data: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
-    """A Tensor of data, as `Tensor(input_data, dtype, device=device)`.
+def tensor(input_data: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A Tensor of data, as `Tensor(input_data, dtype, device=device)`; a differentiable leaf if it `requires_grad`.
+
+    Raises
+    ------
+    AutogradError
+        If integers or booleans are to be differentiable.
 
     Examples
     --------
@@ -70,15 +78,18 @@ def tensor(input_data: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     >>> print(nb.tensor([1, 2], nb.float32))
     [1. 2.]
     """
-    return Tensor(input_data, dtype, device=device)
+    made = Tensor(input_data, dtype, device=device)
+    if requires_grad:
+        become_leaf(made)
+    return made
 
 
 from_numpy = Tensor.from_numpy
 
 
-def _from_array(value: np.ndarray, device: str | None = None) -> Tensor:
+def _from_array(value: np.ndarray, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """The Tensor that pickle makes of an array."""
-    return Tensor(value, device=device)
+    return tensor(value, device=device, requires_grad=requires_grad)
 
 
 def _initial(dtype: Any, shape: Any, init: Any) -> Tensor:

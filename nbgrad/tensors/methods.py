@@ -128,7 +128,7 @@ class Methods(Tensor):
         return self.astype(np.bool_)
 
     def view(self, *shape: Any, **of: Any) -> Tensor:
-        """As `reshape`; without arguments, or with its own dtype, this Tensor's memory in another Tensor."""
+        """`reshape`; without arguments, or with its own dtype, this Tensor's memory in another Tensor."""
         return self.reshape(*shape) if shaping.is_shape(self, shape, of) else self[...]
 
     def contiguous(self) -> Tensor:

@@ -19,11 +19,13 @@ from ..graph import builders
 from ..graph.builders import placed
 from ..graph.ir import HOST, Node
 from ..graph.trace import CELLS, current_trace
+from ..process.modes import leaves_made
 from ..record import shared_memory
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import repeated, shape_of
 from ..record.indexing import getitem, setitem
 from ..record.tensor import Tensor, node_slot, part_of_tensor
+from ..remembered.leaves import check_write, written
 from ..runtime.memory_order import kept
 
 
@@ -35,6 +37,8 @@ class Mutation(Tensor):
 
     def _replace(self, node: Node) -> None:
         """Write to the Tensor: it becomes another node of the same shape and dtype."""
+        if leaves_made:
+            check_write(self)
         self._take(wrap(node)._node)
         if hasattr(self, "_base") or hasattr(self, "_views"):
             shared_memory.written(self)
@@ -42,6 +46,9 @@ class Mutation(Tensor):
     def _take(self, node: Node) -> None:
         """Become another node, and tell the recording but no view."""
         before = node_slot(self)
+        if before.owner is not None:
+            check_write(self)
+            node = written(self, node)
         place = before.place
         if place is not None and node.place is not place and (node.place is not None or place is not HOST):
             node = placed(node, place)  # what is written goes where the Tensor is

@@ -7,6 +7,7 @@ for its functions: every operation of a recorded function passes here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,16 @@ from ..functions.elementwise.ufuncs import (
     operate,
     operate_in_general,
     operate_in_place,
+    quick,
     quick_binary,
     quick_unary,
 )
 from ..functions.table import IMPLEMENTATIONS, array_function
 from ..graph.ir import due
-from ..graph.trace import roll_if_full
 from ..process.private_interfaces import NOT_GIVEN
 from ..record import shared_memory
 from ..record.as_node import as_node, wrap
+from ..record.followed import followed, followed_function, look
 from ..record.foreign_arrays import computes_itself
 from ..record.indexing import element, getitem, setitem
 from ..record.tensor import Tensor, part_of_tensor
@@ -35,9 +37,13 @@ from ..record.tensor import Tensor, part_of_tensor
 def binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """The operator `self ufunc other`."""
 
+    def call(self: Any, other: Any) -> Any:
+        found = quick_binary(ufunc, self, other)
+        return operate_in_general(ufunc, self, other) if found is None else found
+
     def operator(self: Any, other: Any) -> Any:
         if due:
-            roll_if_full()
+            return followed(call, self, other)
         found = quick_binary(ufunc, self, other)
         return operate_in_general(ufunc, self, other) if found is None else found
 
@@ -47,7 +53,13 @@ def binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """The operator `other ufunc self`."""
 
+    def call(self: Any, other: Any) -> Any:
+        found = quick_binary(ufunc, other, self)
+        return operate_in_general(ufunc, other, self) if found is None else found
+
     def operator(self: Any, other: Any) -> Any:
+        if due:
+            return followed(call, self, other)
         found = quick_binary(ufunc, other, self)
         return operate_in_general(ufunc, other, self) if found is None else found
 
@@ -62,11 +74,42 @@ def updating(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     """The operator `ufunc self`."""
 
-    def operator(self: Any) -> Any:
+    def apply(self: Any, _: None = None) -> Any:
         found = quick_unary(ufunc, self)
         return call(ufunc, self) if found is None else found
 
+    def operator(self: Any) -> Any:
+        return followed(apply, self) if due else apply(self)
+
     return operator
+
+
+_power = binary(np.power)
+
+
+def _part(self: Any, key: Any) -> Tensor:
+    """`self[key]`."""
+    if key.__class__ is int and self.__class__ is Tensor:
+        node = self._node
+        if len(node.shape) == 1 and not node.tensor and node.dtype.kind != "c":
+            return wrap(element(node, key))
+    if shared_memory.is_basic(key):
+        return shared_memory.view(self, key)
+    return wrap(getitem(self._node, key))
+
+
+@cache
+def _call_of(ufunc: np.ufunc) -> Callable[..., Any]:
+    """The call of a ufunc by NumPy's protocol."""
+
+    def protocol(*operands: Any) -> Any:
+        inputs = operands[: ufunc.nin]
+        found = quick(ufunc, *inputs)
+        if found is not None:
+            return found
+        return NotImplemented if computes_itself(*inputs) else array_ufunc(ufunc, "__call__", inputs, {})
+
+    return protocol
 
 
 @part_of_tensor
@@ -107,7 +150,7 @@ class Operators(Tensor):
         if modulus is not None:
             message = "pow() of a Tensor takes no modulus."
             raise DtypeError(message)
-        return operate(np.power, self, exponent)
+        return _power(self, exponent)
 
     def __round__(self, ndigits: int | None = None) -> Any:
         return int(self.round()) if ndigits is None else self.round(ndigits)
@@ -119,7 +162,9 @@ class Operators(Tensor):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if due:
-            roll_if_full()
+            if method == "__call__" and not kwargs and inputs[0].__class__ is Tensor and ufunc.nin < 3:
+                return followed(_call_of(ufunc), *inputs)
+            look()
         if method == "__call__" and not kwargs:
             count = len(inputs)
             found = None
@@ -134,14 +179,16 @@ class Operators(Tensor):
         return array_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if due:
-            roll_if_full()
         if len(types) == 1 and func in IMPLEMENTATIONS:
             for value in kwargs.values():
                 if value is NOT_GIVEN:
                     break
             else:
+                if due:
+                    return followed_function(IMPLEMENTATIONS[func], args, kwargs)
                 return IMPLEMENTATIONS[func](*args, **kwargs)
+        if due:
+            look()
         return array_function(func, types, args, kwargs)
 
     # ----- Python's protocols -----
@@ -162,13 +209,9 @@ class Operators(Tensor):
         return bool((self == value).any())
 
     def __getitem__(self, key: Any) -> Tensor:
-        if key.__class__ is int and self.__class__ is Tensor:
-            node = self._node
-            if len(node.shape) == 1 and not node.tensor and node.dtype.kind != "c":
-                return wrap(element(node, key))
-        if shared_memory.is_basic(key):
-            return shared_memory.view(self, key)
-        return wrap(getitem(self._node, key))
+        if due and self.__class__ is Tensor:
+            return followed(_part, self, key)
+        return _part(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not shared_memory.is_own_view(self, key, value):

@@ -21,10 +21,12 @@ from ..errors import ArgumentError, DtypeError
 from ..graph.builders import cast, placed
 from ..graph.ir import HOST, PRIMITIVES, Node, constant, placeholder, plain
 from ..graph.shapes import Shape
-from ..graph.trace import CELLS, current_trace
+from ..graph.trace import CELLS, Trace, current_trace
+from ..process.modes import Mode, leaves_made, mode
 from ..record.as_node import as_node
 from ..record.placement import moved
 from ..record.tensor import Tensor
+from ..remembered.leaves import become_leaf, parameter_leaf
 from ..runtime import evaluate
 
 _unnamed = itertools.count()
@@ -61,7 +63,7 @@ class Parameter(Tensor):
     Tensor(shape=[2], dtype=Float32, value= [ 1.60000000e+01,  2.50000000e+01])
     """
 
-    __slots__ = ("_held", "_name", "_requires_grad")
+    __slots__ = ("_held", "_leaf_inside", "_leaf_outside", "_name", "_remembers", "_requires_grad")
     _held: tuple[Node, Node]
     """Its nodes inside of recordings, and outside."""
 
@@ -86,7 +88,10 @@ class Parameter(Tensor):
 
     @property
     def _node(self) -> Node:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._held[current_trace() is None]
+        trace = current_trace()
+        if leaves_made and self._is_remembered(trace):
+            return parameter_leaf(self)
+        return self._held[trace is None]
 
     @_node.setter
     def _node(self, node: Node) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -96,6 +101,34 @@ class Parameter(Tensor):
     def _leaf(self) -> Node:
         """Its node inside of recordings."""
         return self._held[0]
+
+    def _node_outside(self) -> Node:
+        """Its node outside of recordings, which does not remember."""
+        return self._held[1]
+
+    def _differentiated(self) -> Node:
+        """The node that a recorded function uses, and that its derivatives are taken with respect to."""
+        return parameter_leaf(self) if leaves_made and self._is_remembered(current_trace()) else self._leaf
+
+    def _is_remembered(self, trace: Trace | None = None) -> bool:
+        """Whether uses of it are remembered now, as those of a differentiable leaf; not if a recorded function wrote to
+        it."""
+        if not self._requires_grad or (trace is not None and self._leaf.owner is None):
+            return False
+        now = mode()
+        return now.remembers and (self._is_leaf(now) or any(tape.takes(self) for tape in now.tapes))
+
+    def _is_leaf(self, now: Mode) -> bool:
+        """Whether it is a differentiable leaf in a mode, so that operations in place would lose gradients."""
+        return now.parameters or hasattr(self, "_remembers")
+
+    def requires_grad_(self, requires_grad: bool = True) -> Parameter:
+        """Set `requires_grad`, and make it a differentiable leaf outside of recordings too, with a `grad`."""
+        self.requires_grad = requires_grad
+        if requires_grad:
+            become_leaf(Tensor._of(self._held[1]))  # refuses integers
+            self._remembers = True
+        return self
 
     _goes_anywhere = False
     """Whether it has no place of its own and goes with its use to any device, as all Parameters of one element do."""

@@ -50,6 +50,7 @@ class Protocols(Tensor):
 
     def _constant_value(self) -> np.ndarray:
         """The value, which is read-only; an error while it is being differentiated or compiled."""
+        self._refuse_remembered("call numpy()")
         try:
             self._leaving("become, or be stored into, a plain ndarray")
         except TracedValueError:
@@ -143,6 +144,7 @@ class Protocols(Tensor):
     ) -> Any:
         """A DLPack capsule of this Tensor's memory, which it shares with the library that takes it."""
         self._leaving("be exported", "Use nb.stop_gradient(x) first.")
+        self._refuse_remembered("export a DLPack capsule")
         if self._node.device is not None:
             from ..device.memory.dlpack import capsule
 

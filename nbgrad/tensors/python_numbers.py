@@ -25,7 +25,7 @@ def _stays(tensor: Tensor, frame: FrameType) -> bool:
     """Whether a value stays a Tensor: it is recorded, and converted code asks, which has globals of its own kind."""
     node = tensor._node
     recorded = node.traced and node.dtype.kind in "fc" and frame.f_globals.__class__ is not dict
-    return recorded and is_being_recorded(node)
+    return bool(recorded) and is_being_recorded(node)
 
 
 def number(tensor: Tensor) -> Tensor:

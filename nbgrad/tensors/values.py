@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError, TracedValueError
+from ..errors import ArgumentError, AutogradError, DtypeError, TracedValueError
 from ..graph.trace import is_being_recorded, note_refusal
+from ..process.modes import REMEMBERS
 from ..record import shared_memory
 from ..record.leaks import way_out
 from ..record.tensor import Tensor, part_of_tensor
@@ -38,6 +39,18 @@ class Values(Tensor):
             note_refusal(error)
             raise error
 
+    def _refuse_remembered(self, what: str) -> None:
+        """Raise for a value that requires gradients, which a plain copy would cut off.
+
+        Raises
+        ------
+        AutogradError
+            In PyTorch's words.
+        """
+        if self._node.traced & REMEMBERS and self._node.dtype.kind in "fc":
+            message = f"Can't {what} on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            raise AutogradError(message)
+
     def asnumpy(self) -> np.ndarray:
         """The value as an ndarray that shares the Tensor's data and does not carry gradients.
 
@@ -46,7 +59,8 @@ class Values(Tensor):
         return shared_memory.share(self)
 
     def numpy(self) -> np.ndarray:
-        """The value as an ndarray, by `asnumpy`."""
+        """The value as an ndarray, by `asnumpy`; an error if it requires gradients, as in PyTorch."""
+        self._refuse_remembered("call numpy()")
         return self.asnumpy()
 
     def _one(self, reason: str) -> Any:

@@ -20,6 +20,7 @@ from ..errors import ArgumentError, DtypeError
 from ..graph.builders import beside, users_constant
 from ..graph.ir import PRIMITIVES, Node, constant, on_host, zeros
 from ..graph.trace import current_trace, depends_on_recording
+from ..process.modes import KEEPS, TRACED, leaves_made, mode
 from ..record.as_node import as_node
 from ..record.foreign_arrays import (
     advice,
@@ -202,7 +203,7 @@ _ALIAS = PRIMITIVES["alias"]
 def _fresh(node: Node) -> Node:
     """A new alias."""
     fresh = Node(_ALIAS, (node,), (), node.shape, node.dtype)
-    fresh.traced = True
+    fresh.traced |= TRACED
     fresh.weak = node.weak
     return fresh
 
@@ -379,8 +380,8 @@ class Results:
         return optree.tree_map(leaf, value, none_is_leaf=True)
 
     def compute(self) -> list[Any]:
-        """All results; while another function is being recorded, those that depend on it stay lazy Tensors."""
-        if current_trace() is None:
+        """All results; Tensors that depend on another function that is being recorded, or on a leaf, stay lazy."""
+        if current_trace() is None and not self._remember():
             for kind in self.kinds:
                 if kind.__class__ is not str:
                     with kind.working():
@@ -394,6 +395,12 @@ class Results:
             self._recorded(position, node) if later else as_kind(next(values), kind)
             for position, (node, kind, later) in enumerate(zip(nodes, self.kinds, lazy, strict=True))
         ]
+
+    def _remember(self) -> bool:
+        """Whether results that are Tensors remember: they depend on a differentiable leaf."""
+        if not leaves_made or not mode().remembers:
+            return False
+        return any(node is not None and node.traced & KEEPS for node in (*self.sources, *self.nodes))
 
     def _recorded(self, position: int, node: Node) -> Tensor:
         """A result for another function that is being recorded."""

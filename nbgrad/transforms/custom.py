@@ -17,6 +17,7 @@ import optree
 from ..errors import ArgumentError, NbgradError, ShapeError, TracedValueError
 from ..graph.builders import cast
 from ..graph.ir import Node, make, zeros
+from ..process.modes import TRACED
 from ..record.tensor import Tensor
 from .arguments import flatten, kind_of, lift, name_of, node_of
 
@@ -41,7 +42,11 @@ def stop_gradient(value: Any) -> Any:
     """
 
     def leaf(item: Any) -> Any:
-        return Tensor._of(make("stop_gradient", (item._node,))) if isinstance(item, Tensor) else item
+        if not isinstance(item, Tensor):
+            return item
+        node = make("stop_gradient", (item._node,))
+        node.traced &= TRACED
+        return Tensor._of(node)
 
     return optree.tree_map(leaf, value, none_is_leaf=True)
 

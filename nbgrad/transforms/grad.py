@@ -21,6 +21,7 @@ from ..graph.builders import cast
 from ..graph.differentiate import vjp as node_vjp
 from ..graph.ir import Node, broadcast, literal, make, topological, zeros
 from ..graph.trace import recording
+from ..process.modes import TRACED
 from ..process.once import computed_once
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
@@ -70,11 +71,11 @@ def weight_nodes(weights: Any) -> list[Node]:
             raise DtypeError(message)
         if isinstance(weight, Parameter):
             weight._noted()
-            nodes.append(weight._leaf if weight.requires_grad else make("alias", (weight._leaf,)))
+            nodes.append(weight._differentiated() if weight.requires_grad else make("alias", (weight._leaf,)))
             continue
         if weight._node.name != "alias":
             fresh = make("alias", (weight._node,))
-            fresh.traced = True
+            fresh.traced |= TRACED
             weight._node = fresh
         nodes.append(weight._node)
     return nodes
@@ -396,7 +397,7 @@ def _run(
         outputs = output_nodes(fn, differentiated)
         if request.by_list and weights is None:
             weights = _used_parameters(fn, outputs)
-            weight_list = [weight._leaf for weight in weights]
+            weight_list = [weight._differentiated() for weight in weights]
             wrt = [*call.nodes, *weight_list]
         seeds = None if sens is None else _sensitivities(fn, sens, numeric_nodes(fn, differentiated))
         if is_long(trace):
@@ -450,7 +451,7 @@ def _used_parameters(fn: Any, outputs: Sequence[Node]) -> tuple[Parameter, ...]:
     used: dict[Parameter, None] = {}
     for node in topological(outputs):
         parameter = node.owner() if node.owner is not None else None
-        if parameter is not None and parameter._leaf is node and node.dtype.kind in "fc":
+        if isinstance(parameter, Parameter) and parameter._differentiated() is node and node.dtype.kind in "fc":
             parameter._noted()
             if parameter.requires_grad:
                 used[parameter] = None
@@ -496,7 +497,8 @@ def _split_sens(fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
 
 
 def _sensitivities(fn: Callable[..., Any], sens: Any, outputs: Sequence[Node]) -> list[Node]:
-    """The user's cotangents, one per output, checked; those of integers and booleans have no effect and are left out.
+    """The user's cotangents, one per output, in its dtype; those of integers and booleans have no effect and are left
+    out.
 
     Raises
     ------
@@ -524,8 +526,10 @@ def _sensitivities(fn: Callable[..., Any], sens: Any, outputs: Sequence[Node]) -
         if output.dtype.kind not in "fc":
             continue
         fits = node.dtype.kind in "fc" and (node.dtype.kind == "f" or output.dtype.kind == "c")
-        if not number and (not fits or (kind == "tensor" and node.dtype != output.dtype)):
-            message = f"{what} must have the dtype {output.dtype} of the output, but has dtype {node.dtype}."
+        # As in MindSpore, a Tensor must not lose digits.
+        fits = fits and (kind != "tensor" or np.can_cast(node.dtype, output.dtype))
+        if not number and not fits:
+            message = f"{what} must fit into the dtype {output.dtype} of the output, but has dtype {node.dtype}."
             raise DtypeError(message)
         if node.shape != output.shape:
             message = f"{what} must have the shape {output.shape} of the output, but has shape {node.shape}."

@@ -71,8 +71,9 @@ def _inferred(function: PlainFunction, arguments: Sequence[Any], within: frozens
     target: Any = cpu_target.target_context
     context.refresh()
     target.refresh()
+    # The flags of njit itself: NumPy's functions that Numba writes in Python are compiled anew for each set of flags.
     flags: Any = Flags()
-    flags.nrt = True
+    cpu_target.options.parse_as_flags(flags, {"nopython": True, "boundscheck": None})
     pipeline = Inference(context, target, None, tuple(arguments), None, flags, {})
     try:
         pipeline.compile_extra(_as_function(function, within))

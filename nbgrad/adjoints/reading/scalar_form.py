@@ -32,6 +32,7 @@ from ..kernel_statements import (
     Statement,
     copied,
     is_name,
+    on_line,
 )
 from .array_values import Along, Array, Complex, Elementwise, Object, Scalar, Stored, Unclear, Value, View
 from .complex_pairs import PARTS
@@ -270,7 +271,10 @@ class _Reader(ReboundArrays):
     def block(self, body: Sequence[ast.stmt]) -> None:
         """Take statements apart."""
         for statement in body:
+            before, out = len(self.out), self.out
             self.statement(statement)
+            line = self.frame.plain.code.line(statement)
+            out[before:] = [on_line(one, line) for one in out[before:]]
 
     def statement(self, statement: ast.stmt) -> None:
         """Take one statement apart."""
@@ -511,6 +515,8 @@ class _Reader(ReboundArrays):
                 count = stop
             elif width == 1:
                 count = self.integer("{0} - {1}", stop, start)
+            elif width == -1:
+                count = self.integer("{0} - {1}", start, stop)
             elif width > 0:
                 count = self.integer(f"({{0}} - {{1}} + {width - 1}) // {width}", stop, start)
             else:

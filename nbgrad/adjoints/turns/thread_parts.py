@@ -17,7 +17,7 @@ The number of parts depends on the lengths of loops and arrays only, and threads
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..dataflow import Affine, accesses, affine, definitions
 from ..kernel_statements import (
@@ -253,7 +253,7 @@ def _on_one_thread(statement: Statement) -> Statement:
     """A statement whose loops are not parallel."""
     if isinstance(statement, For):
         body = tuple([_on_one_thread(one) for one in statement.body])
-        return For(statement.turn, statement.count, body, False, statement.backwards)
+        return replace(statement, body=body, parallel=False)
     return with_blocks(statement, lambda inner: tuple([_on_one_thread(one) for one in inner]))
 
 

@@ -223,7 +223,7 @@ class Library:
             yield self.ready(stream, workspace, nbytes)
 
     def ready(self, stream: int, workspace: int = 0, nbytes: int = 0) -> int:
-        """As `on`, where `lock` is held."""
+        """`on`, where `lock` is held."""
         if stream != self._stream or workspace != self._workspace[0] or nbytes != self._workspace[1]:
             self.start()
             # Setting the stream also takes cuBLAS's workspace away.

@@ -40,7 +40,7 @@ class RowPass(NamedTuple):
 
 
 def row_pass(loops: Sequence[Loop], within: frozenset[Node], multiprocessors: int) -> RowPass:
-    """Decide how loops over the same rows are done; nobody else reads the arrays in `within`."""
+    """Decide how loops over the same rows are done; nothing else reads the arrays in `within`."""
     most = max(math.prod(loop.shape[1:]) for loop in loops)
     group = THREADS if most >= LONG_ROW else WARP
     rows = loops[0].shape[0]

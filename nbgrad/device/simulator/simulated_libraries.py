@@ -159,7 +159,7 @@ class Cublas(_Double):
         self.workspace = (address, nbytes)
 
     def spoil_workspace(self) -> None:
-        """Whatever lies in the beginning of the workspace is gone."""
+        """Overwrite the beginning of the workspace, as a library may."""
         address, nbytes = self.workspace
         vector(address, np.uint8, min(nbytes, 4096))[:] = 0xFF
 
@@ -294,7 +294,7 @@ class Cusolver(_Double):
         _store(on_host, np.uint64, HOST_BYTES)
 
     def batched_sizes(self, *arguments: int) -> None:
-        """As `sizes`, of a routine for batches."""
+        """`sizes` of a routine for batches."""
         *rest, batch = arguments
         self.sizes(rest[0], rest[1], *rest[2:])
         _require(batch >= 1)
@@ -303,7 +303,7 @@ class Cusolver(_Double):
         self, handle: int, params: int, jobz: int, uplo: int, n: int, kind: int, a: int, lda: int, kind_w: int, w: int,
         compute: int, work: int, nbytes: int, host: int, host_bytes: int, info: int, batch: int,
     ) -> None:  # fmt: skip
-        """As `syevd`, of matrices that follow each other."""
+        """`syevd` of matrices that follow each other."""
         for k in range(batch):
             matrix_at = a + k * lda * n * DTYPES[kind].itemsize
             values_at = w + k * n * DTYPES[kind_w].itemsize

@@ -458,7 +458,7 @@ class Simulator:
         DeviceError
             If there is such a thing.
         """
-        self._uncaptured(stream, "Nobody can wait for a stream")
+        self._uncaptured(stream, "Nothing can wait for a stream")
         self.check()
 
     def wait(self, stream: int, other: int) -> None:

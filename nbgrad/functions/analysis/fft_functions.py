@@ -274,7 +274,7 @@ def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = No
 
 
 def hfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Tensor:
-    """As `hfft`, along several axes; SciPy has it, NumPy does not."""
+    """`hfft` along several axes; SciPy has it, NumPy does not."""
     return irfftn(wrap(conjugate(as_node(a))), s, axes, DUAL[checked_norm(norm)])
 
 

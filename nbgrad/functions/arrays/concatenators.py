@@ -125,7 +125,7 @@ class broadcast:  # noqa: N801 - NumPy's name
 
 
 def nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """As `numpy.nditer`, which iterates over memory; an error for Tensors."""
+    """`numpy.nditer`, which iterates over memory; an error for Tensors."""
     if holds_tensors(op):
         message = (
             "np.nditer iterates over memory, which Tensors do not show. Use np.ndindex(x.shape) and x[index], or "

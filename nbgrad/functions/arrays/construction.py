@@ -189,19 +189,19 @@ def asarray(
 
 
 def asanyarray(a: Any, dtype: Any = None, order: str | None = None, **options: Any) -> Any:
-    """As `asarray`; matrices and masked arrays stay what they are."""
+    """`asarray`; matrices and masked arrays stay what they are."""
     if isinstance(a, np.ndarray) and type(a) is not np.ndarray:
         return np.asanyarray(a, _numpys(dtype), order=order, **options)  # pyright: ignore[reportCallIssue, reportArgumentType]
     return asarray(a, dtype, order, **options)
 
 
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """As `asarray`, in C order and with at least one axis."""
+    """`asarray` in C order and with at least one axis."""
     return _with_axes(asarray(a, dtype, "C"))
 
 
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """As `asarray`, in Fortran's order and with at least one axis."""
+    """`asarray` in Fortran's order and with at least one axis."""
     return _with_axes(asarray(a, dtype, "F"))
 
 
@@ -210,7 +210,7 @@ def _with_axes(a: Any) -> Any:
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
-    """As `asarray`, or an error if an element is infinite or not a number."""
+    """`asarray`, or an error if an element is infinite or not a number."""
     result = asarray(a, dtype, order)
     if result.dtype.kind in "fc" and not np.all(np.isfinite(result)):
         message = "The array has elements that are infinite or not a number."
@@ -219,7 +219,7 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> An
 
 
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    """As `asarray`, in the order that is required; Tensors meet every other requirement that NumPy knows."""
+    """`asarray` in the order that is required; Tensors meet every other requirement that NumPy knows."""
     wanted = [requirements] if isinstance(requirements, str) else list(requirements or ())
     names = {str(name).upper() for name in wanted}
     fortran, c = names & {"F", "FORTRAN", "F_CONTIGUOUS"}, names & {"C", "CONTIGUOUS", "C_CONTIGUOUS"}

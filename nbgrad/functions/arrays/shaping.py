@@ -439,7 +439,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, **options: Any)
 
 
 def array(a: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """As `asarray`, in memory of its own."""
+    """`asarray` in memory of its own."""
     return asarray(a, dtype, **{"copy": True, "order": "K", **options})
 
 
@@ -453,12 +453,12 @@ def in_memory_order(a: Tensor, order: str | None) -> Tensor:
 
 
 def ascontiguousarray(a: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """As `asarray`, in C order and with at least one axis."""
+    """`asarray` in C order and with at least one axis."""
     return asarray(at_least_one_axis(a), dtype, "C", **options)
 
 
 def asfortranarray(a: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """As `asarray`, in Fortran's order and with at least one axis."""
+    """`asarray` in Fortran's order and with at least one axis."""
     return asarray(at_least_one_axis(a), dtype, "F", **options)
 
 

@@ -32,6 +32,7 @@ from ...graph.ir import (
 )
 from ...graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY
 from ...graph.shapes import joint_shape
+from ...process.modes import REMEMBERS, attentive
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import write
 from ...record.foreign_arrays import computes_itself, on_cuda
@@ -265,7 +266,7 @@ def _operand(value: Any) -> Node:
             if known.name == "literal" and (value or kind is int) and len(_NUMBERS) < MOST_NUMBERS:
                 _NUMBERS[kind, value] = shared(known)
         return known
-    return value if kind is Node else as_node(value)
+    return value if isinstance(value, Node) else as_node(value)
 
 
 def apply_ufunc(ufunc: np.ufunc, *operands: Any, dtype: Any = None, casting: str = "same_kind") -> Results:
@@ -413,7 +414,7 @@ def quick_binary(ufunc: np.ufunc, left: Any, right: Any) -> Tensor | None:
     if not plain:
         return wrap(rule(*inputs))  # type: ignore
     node = Node(rule, inputs, (), shape, BOOL if rule.boolean else dtype)  # type: ignore
-    if node.depth > LONGEST_CHAIN:
+    if attentive or node.depth > LONGEST_CHAIN:
         return wrap(node)
     tensor = _new(Tensor)
     tensor._node = node
@@ -435,7 +436,7 @@ def quick_unary(ufunc: np.ufunc, value: Any) -> Tensor | None:
     if rule.__class__ is not Primitive:
         return wrap(rule(node))  # type: ignore
     node = Node(rule, (node,), (), node.shape, BOOL if rule.boolean else dtype)  # type: ignore
-    if node.depth > LONGEST_CHAIN:
+    if attentive or node.depth > LONGEST_CHAIN:
         return wrap(node)
     tensor = _new(Tensor)
     tensor._node = node
@@ -483,15 +484,18 @@ def operate_in_general(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     if ufunc.signature is not None:
         return product(ufunc, (left, right))
     results = apply_ufunc(ufunc, left, right)
-    return wrap(results) if results.__class__ is Node else tuple([wrap(result) for result in results])  # type: ignore
+    return tuple([wrap(result) for result in results]) if isinstance(results, tuple) else wrap(results)
 
 
 def operate_in_place(ufunc: np.ufunc, target: Tensor, other: Any) -> Any:
     """The result of `x += y`: x itself with a new value, as for an ndarray. Tensors that the user made are bound anew,
-    as MindSpore does it, and so are 0-d Tensors, like NumPy's scalars."""
+    as MindSpore does it, unless they are differentiable leaves, and so are 0-d Tensors, like NumPy's scalars."""
     if not _usable(other):
         return NotImplemented
-    if (target.ndim == 0 and target.__class__ is not ZeroDimensional) or target._node.tensor:
+    node = target._node
+    is_leaf = node.owner is not None and node.traced & REMEMBERS
+    bound_anew = node.tensor or (target.ndim == 0 and target.__class__ is not ZeroDimensional)
+    if bound_anew and not is_leaf:
         return call(ufunc, target, other)
     result = apply_ufunc(ufunc, target, other)
     assert isinstance(result, Node)

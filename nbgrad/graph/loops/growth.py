@@ -4,9 +4,8 @@ In: a stretch that becomes a loop, and the operations that are recorded after it
 the same as a turn become more turns, without being looked at one by one; at the end, one loop does all turns. Called by
 window.py.
 
-A turn is the same if its operations and parameters are, and each operand is where it was: at the same place of the
-turn, so many turns ago, the same constant, or anything where operands vary. Each time, the turns that were found become
-a loop of their own over the same body, so that the graph is right at any moment; `join` makes one of them in the end.
+Whether a turn is the same is known by known_turn.py. Each time, the turns that were found become a loop of their own
+over the same body, so that the graph is right at any moment; `join` makes one of them in the end.
 """
 
 from __future__ import annotations
@@ -14,20 +13,20 @@ from __future__ import annotations
 import weakref
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from operator import itemgetter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ..ir import Node, make, with_inputs, zeros
-from .alignment import SAME, VARYING, Stretch
+from ..ir import LEFT_OUT, Node, make, with_inputs, zeros
 from .fills import fill
+from .follower import finish, finished
 from .in_place import Settle, become, put_before, references, settled
+from .known_turn import KnownTurn
 from .loop_body import ITEM, Body, LoopNodes, item, real_parts
 from .loop_rows import EVERY, LAST
 from .noted import current_notes
-from .repetition import SLICE, atom_key, fixed_part, repeats_number, starts_of
+from .repetition import SLICE, repeats_number, starts_of
 from .scanned_parts import MOST_GATHERED, Number, Parts, arrays_of, is_even, part_of, parts_of, whole_of
 from .turn_graph import MOST_KEPT, TurnGraph
 
@@ -66,49 +65,17 @@ class Growing:
         self._members: list[_Member] = []
         self._made: LoopNodes
         turn = nodes[stretch.start : stretch.start + period]
-        self._primitives = [node.primitive for node in turn]
-        self._params = [node.params for node in turn]
-        self._counts = [len(node.inputs) for node in turn]
-        self._moving = {place: (fixed_part(turn[place]), starts_of(turn[place]), axes) for place, axes in graph.axes}
+        self.turn = KnownTurn(graph, turn)
+        self._back = self.turn.back
         self._slices = {
             origin.place: with_inputs(turn[origin.place], turn[origin.place].inputs)
             for origin, _ in graph.origins
             if isinstance(origin, Parts)
         }
-        self._back = max([kind for kind in stretch.kinds if kind > SAME], default=0)
-        self._lay_out(stretch, turn)
         self._recent: list[list[weakref.ref[Node] | None]] = []
         first = stretch.end - self._back * period
         self._remember([nodes[k : k + period] for k in range(first, stretch.end, period)])
         self._layouts = self._steady_layouts(nodes[stretch.end - 2 * period : stretch.end], settle)
-
-    def _lay_out(self, stretch: Stretch, turn: Sequence[Node]) -> None:
-        """Say for each operand of a turn where it stands: among constants, in turns before, or in the turn itself."""
-        operands = [source for node in turn for source in node.inputs]
-        self._constants: list[Node | None] = [None]
-        self._by_value: list[tuple[int, Node, Any]] = []
-        self._varying: dict[int, tuple[int, Any, Any]] = {}
-        self._readers = [0] * self.period
-        where: list[tuple[int, int]] = []
-        columns: dict[bytes, int] = {}
-        for slot, (kind, place) in enumerate(zip(stretch.kinds, stretch.places, strict=True)):
-            if kind >= SAME:
-                self._readers[place] += 1
-                where.append(((self._back - kind) * self.period + place, 1))
-            elif kind == VARYING:
-                same = columns.setdefault(stretch.operands[:, slot].tobytes(), slot)
-                self._varying[slot] = same, operands[slot].shape, operands[slot].dtype
-                where.append((0, 0))
-            else:
-                node = self._graph.outer(int(stretch.operands[0, slot]))
-                key = atom_key(node)
-                if key is not node:
-                    self._by_value.append((slot, node, key))
-                where.append((len(self._constants), 0))
-                self._constants.append(node)
-        self._numbers = {slot: number for number, slot in enumerate(self._varying)}
-        positions = [k + len(self._constants) * inside for k, inside in where]
-        self._operands_in = itemgetter(0, *positions)
 
     def _remember(self, turns: Sequence[Sequence[Node]]) -> None:
         """Take note of the values that later turns may read, of as many turns as they may."""
@@ -148,7 +115,9 @@ class Growing:
 
     # ----- More turns -----
 
-    def extend(self, operations: Sequence[Node], known: Collection[Node], settle: Settle, all_turns: bool) -> int:
+    def extend(
+        self, operations: list[Node], known: Collection[Node], settle: Settle, all_turns: bool, same: int = 0
+    ) -> int:
         """Let operations that do the same again become turns.
 
         Parameters
@@ -161,13 +130,18 @@ class Growing:
             See `Settle`.
         all_turns : bool
             Whether the last turn is taken as well, although more of its values may be in use now than later.
+        same : int
+            How many of the operations are known to be the same; some of these may be `LEFT_OUT`.
 
         Returns
         -------
         int
             How many operations there were.
         """
-        turns, varying = self._matching(operations)
+        begun = same - same % self.period
+        operations[begun:] = finished(operations[begun:])
+        recent = [[one and one() for one in turn] for turn in self._recent]
+        turns, varying = self.turn.matching(operations, recent, same)
         count = len(turns) - (not all_turns)
         if count < 1:
             return 0
@@ -186,9 +160,11 @@ class Growing:
         inputs = (*starts, *rest[0], *real_parts(arrays), *rest[1])
         made = self._made.another(make("loop", inputs, (body, count, False)))
         nodes = [turns[turn][place] for turn, place in asked]
+        for node in nodes:
+            finish(node)
         self._settle(nodes, asked, varying[:count], settle)
         new = self._graph.values(made, asked, count, every)
-        put_before([made.node, *new], turns[0][0].serial)
+        put_before([made.node, *new], next(node for node in turns[0] if node is not LEFT_OUT).serial)
         become(nodes, new)
         self._remember(turns[max(0, count - self._back) : count])
         self._add(made.node, pieces, asked, nodes)
@@ -209,63 +185,21 @@ class Growing:
             else:
                 settled([node], settle)
 
-    def _matching(self, operations: Sequence[Node]) -> tuple[list[list[Node]], list[list[Node]]]:
-        """The turns that are the same, and their varying operands."""
-        turns: list[list[Node]] = []
-        varying: list[list[Node]] = []
-        recent: list[Sequence[Node | None]] = [[one and one() for one in turn] for turn in self._recent]
-        while (len(turns) + 1) * self.period <= len(operations):
-            turn = list(operations[len(turns) * self.period : (len(turns) + 1) * self.period])
-            values = self._varying_operands(turn, recent)
-            if values is None:
-                break
-            turns.append(turn)
-            varying.append(values)
-            recent = [*recent, turn][1:] if recent else recent
-        return turns, varying
-
-    def _varying_operands(self, turn: Sequence[Node], recent: Sequence[Sequence[Node | None]]) -> list[Node] | None:
-        """The operands that vary, if all else in a turn is the same; otherwise None."""
-        if [node.primitive for node in turn] != self._primitives or [len(n.inputs) for n in turn] != self._counts:
-            return None
-        params = [node.params for node in turn]
-        for place, (form, starts, axes) in self._moving.items():
-            node = turn[place]
-            now = starts_of(node)
-            if fixed_part(node) != form or any(now[a] != start for a, start in enumerate(starts) if a not in axes):
-                return None
-            params[place] = self._params[place]
-        if params != self._params:
-            return None
-        operands: list[Node | None] = [source for node in turn for source in node.inputs]
-        varying: list[Node] = []
-        for slot, (same, shape, dtype) in self._varying.items():
-            node = operands[slot]
-            assert node is not None
-            if node.shape != shape or node.dtype != dtype:
-                return None
-            if same != slot and atom_key(node) != atom_key(varying[self._numbers[same]]):
-                return None
-            varying.append(node)
-            operands[slot] = None
-        for slot, node, key in self._by_value:
-            other = operands[slot]
-            if other is not node and (other is None or atom_key(other) != key):
-                return None
-            operands[slot] = node
-        pool = [*self._constants, *chain.from_iterable(recent), *turn]
-        return varying if (None, *operands) == self._operands_in(pool) else None
-
     def _asked(self, turns: Sequence[Sequence[Node]], known: Collection[Node]) -> Asked:
         """The values that something else refers to: the function that is recorded, or what follows."""
-        usual = [1 + readers for readers in self._readers]
+        usual = [1 + readers for readers in self.turn.readers]
+        places = [place for place in range(self.period) if place not in self.turn.hidden]
+        usual_shown = [1 + usual[place] for place in places]
         found: Asked = []
         for number, turn in enumerate(turns):
-            counts = references(turn)
-            if counts != usual:
-                for place, (count, own) in enumerate(zip(counts, usual, strict=True)):
-                    if count > own and count > own + 2 * (turn[place] in known):
-                        found.append((number, place))
+            if turn.count(LEFT_OUT) == len(self.turn.hidden):
+                if references([turn[place] for place in places]) == usual_shown:
+                    continue
+            elif references(turn) == usual:
+                continue
+            for place, (node, count) in enumerate(zip(turn, references(turn), strict=True)):
+                if node is not LEFT_OUT and count > (own := usual[place]) and count > own + 2 * (node in known):
+                    found.append((number, place))
         return found
 
     def _carried_out(self, turns: int) -> Asked:
@@ -308,7 +242,7 @@ class Growing:
             elif isinstance(origin, Parts):
                 found.append(np.array([starts_of(turn[origin.place]) for turn in turns], np.int64))
             else:
-                values = [one[self._numbers[origin.slot]] for one in varying]
+                values = [one[self.turn.number_of[origin.slot]] for one in varying]
                 for _ in range(origin.repeated):
                     if not all(map(repeats_number, values)):
                         return None

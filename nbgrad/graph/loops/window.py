@@ -18,6 +18,7 @@ from operator import attrgetter
 from ..ir import CPU_PLACES, RECORDED, Earlier, Node, by_serial, next_serial
 from ..known_values import KnownValues
 from .alignment import Stretch
+from .follower import Follower, finished
 from .growth import Growing
 from .in_place import Settle, references
 from .mixed_turns import Mixture
@@ -44,7 +45,19 @@ class Window:
         See `Settle`.
     """
 
-    __slots__ = ("_known", "_settle", "_strange", "before", "fresh", "growing", "limit", "nodes", "since", "waits")
+    __slots__ = (
+        "_known",
+        "_settle",
+        "_strange",
+        "before",
+        "follower",
+        "fresh",
+        "growing",
+        "limit",
+        "nodes",
+        "since",
+        "waits",
+    )
 
     def __init__(self, known: KnownValues, settle: Settle) -> None:
         self._known, self._settle = known, settle
@@ -56,6 +69,8 @@ class Window:
         self.growing: Growing | None = None
         self.fresh: list[Node] = []
         """Nodes that were made for the loop that grows."""
+        self.follower: Follower | None = None
+        """What is next, if that is known."""
         self.limit = FIRST
         self.waits = False
         """Whether turns of several kinds wait for more: they are one loop at the end."""
@@ -66,7 +81,21 @@ class Window:
 
     def roll(self) -> None:
         """Look for loops, while the recording goes on."""
-        self._roll(False)
+        taken = self._roll(False)
+        if taken and self.follower is not None:
+            self.follower.go_on(taken)
+        else:
+            self.follow(self.growing)
+
+    def follow(self, growing: Growing | None) -> None:
+        """Expect the turns of a loop that grows; nothing more, if there is none."""
+        if self.follower is not None:
+            self.follower.stop()
+            self.follower = None
+            self.nodes[:] = finished(self.nodes)
+        # The last turn was left out, and what follows it is to read of no turn before that one.
+        if growing is not None and growing.turn.back < 2 and not self._strange and type(self.nodes) is list:
+            self.follower = Follower(growing.turn, self.nodes)
 
     def is_long(self) -> bool:
         """Whether so much was recorded that there may be a loop."""
@@ -93,24 +122,41 @@ class Window:
 
     # ----- The loop that grows -----
 
-    def _roll(self, at_end: bool) -> None:
-        new = [node for node in self._computed() if node.primitive is not BROADCAST or not is_source(node)]
+    def _roll(self, at_end: bool) -> int:
+        """Look for loops; if the one that is followed goes on, how many operations it has taken, otherwise 0."""
+        follower = self.follower
+        same = 0 if follower is None else follower.at
+        if follower is not None and (at_end or not follower.steps):
+            follower.stop()  # its notes refer to nodes
+        goes_on = follower is not None and follower.goes_on and same == len(self.nodes)
+        new = [node for node in self._computed(same) if node.primitive is not BROADCAST or not is_source(node)]
         new.sort(key=_serial)
         if not {node.place for node in new} <= CPU_PLACES:
             self.limit = sys.maxsize
-            return
+            return 0
+        new[:0] = self.nodes[:same]
+        if 0 < same < len(new) and new[same].serial < new[same - 1].serial:
+            new = sorted(finished(new), key=_serial)
+            same = 0
         self.nodes.clear()
         self.waits = False
-        count, progress = len(new), False
+        count, progress, all_taken = len(new), False, 0
         token = RECORDED.set(None)
         try:
             while True:
                 growing = self.growing
-                taken = 0 if growing is None else growing.extend(new, self._known.values, self._settle, at_end)
+                taken = 0 if growing is None else growing.extend(new, self._known.values, self._settle, at_end, same)
                 if taken:
                     del new[:taken]
+                    same = max(0, same - taken)
                     progress = True
+                    all_taken += taken
                     continue
+                if goes_on and progress:
+                    break
+                goes_on, same = False, 0
+                self.follow(None)
+                new[:] = finished(new)
                 if growing is None and self.before:
                     new[:0] = self.before
                     self.before = []
@@ -132,19 +178,20 @@ class Window:
             self.limit = 2 * max(count, FIRST)
         else:
             self.limit = min(MOST, 2 * self.limit) if self.growing is not None else FIRST + len(self.nodes)
+        return all_taken if goes_on else 0
 
-    def _computed(self) -> list[Node]:
-        """The nodes that have inputs, without those that stand for nothing in the recording.
+    def _computed(self, since: int) -> list[Node]:
+        """The nodes since some that have inputs, without those that stand for nothing in the recording.
 
         Such are made of placeholders that came up in it: of one of many values, say, before all of them were computed.
         """
-        strange = self._strange
-        leaves = [node for node in self.nodes if not node.inputs]
+        strange, nodes = self._strange, self.nodes[since:]
+        leaves = [node for node in nodes if not node.inputs]
         now = {node.serial for node in leaves if node.primitive is INPUT and node.value is None and not node.owner}
         if not strange and not now:
-            return [node for node in self.nodes if node.inputs]
+            return [node for node in nodes if node.inputs]
         found: list[Node] = []
-        for node in sorted(self.nodes, key=_serial):
+        for node in sorted(nodes, key=_serial):
             if any(source.serial in now or source.serial in strange for source in node.inputs):
                 now.add(node.serial)
             elif node.inputs:

@@ -1,0 +1,206 @@
+"""`gradcheck` and `gradgradcheck`: gradients of values beside finite differences, with PyTorch's arguments.
+
+In: a function and Tensors, some of which require gradients. Out: True, or an error with both Jacobians. Called by
+users. `nb.check_grads` checks functions of arrays, in both modes, along random directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, AutogradError, DtypeError
+from ..process.modes import within
+from ..record.tensor import Tensor
+from ..remembered import backward as passes
+from ..remembered.leaves import remembers
+from .functional import leaf_tensor
+
+
+class GradcheckError(AutogradError):
+    """A gradient disagrees with finite differences."""
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    fast_mode: bool = False,
+) -> bool:
+    """Compare the Jacobians of a function with central differences, for all inputs that require gradients.
+
+    Parameters
+    ----------
+    func : callable
+        Takes the inputs; returns a Tensor or a tuple of them.
+    inputs : Tensor or tuple
+        Those that require gradients should be float64: differences have half of the digits.
+    eps : float
+        The step of the differences.
+    atol, rtol : float
+        The error that is allowed.
+    raise_exception : bool
+        Whether a mismatch is an error, or gives False.
+    nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode
+        PyTorch's further checks and ways, without effect.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    GradcheckError
+        If they disagree.
+    ArgumentError, DtypeError
+        If no input requires gradients, or an output is no Tensor.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> x = nb.tensor(np.array([0.5, 2.0]), requires_grad=True)
+    >>> nb.autograd.gradcheck(lambda x: x.sin() * x, (x,))
+    True
+    """
+    del nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode
+    points = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
+    wanted = [k for k, one in enumerate(points) if isinstance(one, Tensor) and remembers(one._node)]
+    if not wanted:
+        message = (
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+        raise ArgumentError(message)
+    outputs = _outputs(func, points)
+    for number, output in enumerate(outputs):
+        for place in wanted:
+            analytical = _analytical(output, points[place])
+            numerical = _numerical(func, points, place, number, eps)
+            if analytical.dtype.kind != "c":
+                numerical = np.real(numerical)
+            if np.allclose(analytical, numerical, rtol, atol):
+                continue
+            if not raise_exception:
+                return False
+            narrow = points[place]._node.dtype.itemsize < 8
+            message = (
+                f"Jacobian mismatch for output {number} with respect to input {place},\nnumerical:{numerical}\n"
+                f"analytical:{analytical}\n" + ("The input should be float64 for differences." if narrow else "")
+            )
+            raise GradcheckError(message)
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    **options: Any,
+) -> bool:
+    """Compare the second derivatives of a function with central differences of its gradients.
+
+    Parameters
+    ----------
+    func, inputs, eps, atol, rtol, raise_exception
+        As for `gradcheck`.
+    grad_outputs : Tensor or sequence of Tensor, optional
+        The cotangents of the outputs; random ones by default.
+    **options
+        Those of `gradcheck` without effect.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    GradcheckError, ArgumentError, DtypeError
+        As `gradcheck`.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> x = nb.tensor(np.array([0.5, 2.0]), requires_grad=True)
+    >>> nb.autograd.gradgradcheck(lambda x: x.sin() * x, (x,))
+    True
+    """
+    del options
+    points = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
+    outputs = _outputs(func, points)
+    if grad_outputs is None:
+        rng = np.random.default_rng(0)
+        given = [Tensor(rng.standard_normal(one.shape).astype(one._node.dtype)) for one in outputs]
+    else:
+        given = passes.outputs_of(grad_outputs)
+    seeds = [leaf_tensor(one) for one in given]
+    count = len(points)
+
+    def slopes(*values: Any) -> Any:
+        found = _outputs(func, values[:count])
+        wanted = [one for one in values[:count] if isinstance(one, Tensor) and remembers(one._node)]
+        pairs = [(one._node, seed._node) for one, seed in zip(found, values[count:], strict=True)]
+        pairs = [(node, seed) for node, seed in pairs if remembers(node)]
+        made = passes.gradients([n for n, _ in pairs], [s for _, s in pairs], [one._node for one in wanted], True)[0]
+        return tuple(one for one in made if one is not None and remembers(one._node))
+
+    return gradcheck(slopes, (*points, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+
+
+def _outputs(func: Callable[..., Any], points: Sequence[Any]) -> list[Tensor]:
+    with within(remembers=True):
+        returned = func(*points)
+    found = list(returned) if isinstance(returned, tuple | list) else [returned]
+    if not all(isinstance(one, Tensor) for one in found):
+        message = f"gradcheck expects a function that returns Tensors, but it returned {type(returned).__name__}."
+        raise DtypeError(message)
+    return [one for one in found if one._node.dtype.kind in "fc"]
+
+
+def _analytical(output: Tensor, point: Tensor) -> np.ndarray:
+    """The Jacobian by reverse mode: a column for each element of the output."""
+    node = output._node
+    columns: list[np.ndarray] = []
+    for k in range(node.size):
+        for unit in (1, 1j) if node.dtype.kind == "c" else (1,):
+            seed = np.zeros(node.shape, node.dtype)
+            seed.flat[k] = unit
+            found = None
+            if remembers(node):
+                found = passes.gradients([node], [Tensor(seed)._node], [point._node])[0][0]
+            columns.append(np.zeros(point.size, point._node.dtype) if found is None else found.asnumpy().ravel())
+    return np.array(columns).reshape(-1, point.size).T
+
+
+def _numerical(func: Callable[..., Any], points: Sequence[Any], place: int, number: int, eps: float) -> np.ndarray:
+    """The Jacobian by central differences, in the form of `_analytical`: d/dx + i d/dy of real and imaginary part."""
+    base = points[place].detach().asnumpy()
+    rows: list[np.ndarray] = []
+    for k in range(base.size):
+        total: Any = 0
+        for unit in (1, 1j) if base.dtype.kind == "c" else (1,):
+            ends: list[np.ndarray] = []
+            for sign in (1, -1):
+                moved = base.copy()
+                moved.flat[k] += sign * eps * unit
+                given = list(points)
+                given[place] = leaf_tensor(Tensor(moved))
+                ends.append(_outputs(func, given)[number].detach().asnumpy().ravel())
+            slope = (ends[0] - ends[1]) / (2 * eps)
+            parts = np.stack([slope.real, slope.imag], -1).ravel() if slope.dtype.kind == "c" else slope
+            total = total + unit * parts
+        rows.append(total)
+    return np.array(rows)

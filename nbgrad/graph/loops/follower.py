@@ -1,0 +1,332 @@
+"""Operations of a loop that is known already: most of them need no look at rules, only at where their operands are.
+
+In: the recorded nodes of a loop that grows, and what the recorded function calls in one of its turns (`note`). Out: a
+`Follower`: for the next operation, the call to expect and the nodes that it makes. Called by record/followed.py between
+two operations, and by window.py, which keeps it.
+
+A call that is the expected one, of the same operands, makes the same nodes as in the turn before, because they follow
+from that alone. So only its result is made, a `Followed` node, which learns the rest when something asks. All other
+calls are recorded as ever, and their nodes are looked at one by one (`catch_up`); where these are not as expected, the
+window finds out what the function does now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from threading import Lock
+from typing import Any
+
+from ..ir import CPU_PLACES, DERIVED, LEFT_OUT, Node, due
+from .known_turn import KnownTurn
+from .repetition import BROADCAST, INPUT, is_source
+
+FEW = 0.3
+"""The least part of a turn's operations that are to be expected: others cost more when they are followed."""
+SHORT = 64
+"""Shorter turns are followed several at a time."""
+OFTEN = 1024
+"""Operations between two looks at the recording."""
+Source = tuple[int, Node | None]
+"""An operand: its place, counted from the end of what is recorded, or 0 and a constant."""
+Step = tuple[Any, int, Node | None, Any, int, Any, "Pattern", Sequence[Source], list[Node], bool]
+"""What is expected: a call, the source that is its first operand, the class of the second, the second, and the node
+that it gives, of sources, after others that nothing else reads, and whether the result is a view of the first operand.
+
+The second operand is a source; or 0 and a number or a key; or, for a function, the description of its arguments with
+their sources.
+"""
+NO_STEP: Step = (None, 0, None, None, 0, None, None, (), [], False)  # type: ignore[assignment]
+"""Calls that are recorded as ever, and the end of a turn."""
+
+
+class Arguments:
+    """What a function is called with: the nodes among it, and all else, in `frame`, which is compared by value."""
+
+    __slots__ = ("frame", "nodes")
+
+    def __init__(self, frame: list[Any], nodes: list[Node]) -> None:
+        self.frame, self.nodes = frame, nodes
+
+
+class Pattern(int):
+    """What the results of a call have in common in all turns; as a number it is 0, the depth of recorded nodes.
+
+    `facts` has the fixed part of all nodes that the call makes, the result last, and for each which of the sources or,
+    by negative numbers, of these nodes are its inputs.
+    """
+
+    facts: list[tuple[Any, ...]]
+    inputs: list[tuple[int, ...]]
+
+    @staticmethod
+    def of(nodes: Sequence[Node], inputs: list[tuple[int, ...]]) -> Pattern:
+        """The pattern of the nodes of a call."""
+        made = Pattern()
+        made.inputs = inputs
+        made.facts = [
+            (*_steady(node)[:-1], node.primitive, node.params, None if node.layout is None else DERIVED)
+            for node in nodes
+        ]
+        return made
+
+
+def _steady(node: Node) -> tuple[Any, ...]:
+    """What a node has from its operands' facts: so it is the same in all turns if it is the same in two."""
+    return node.shape, node.dtype, node.weak, node.traced, node.tensor, node.place, node.layout is None
+
+
+_params: Any = Node.__dict__["params"]
+hold = _params.__set__
+"""Let a `Followed` node know the sources of its call."""
+_lock = Lock()
+
+
+class Followed(Node):
+    """The result of an expected call: it has a serial number and the pattern, in the place of its depth.
+
+    It has its inputs, too, if the call makes no other nodes; otherwise the sources of the call, in the place of its
+    parameters. It becomes a `Node` when something asks for more.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        finish(self)
+        return getattr(self, name)
+
+    @property
+    def params(self) -> Any:
+        """The parameters, once the node knows itself."""
+        finish(self)
+        return self.params
+
+
+def finish(node: Node) -> None:
+    """Let a node know all of itself."""
+    with _lock:
+        if node.__class__ is Followed:
+            pattern: Any = node.depth
+            count = len(pattern.facts)
+            if count > 1:
+                sources = _params.__get__(node)
+                made: list[Node] = []
+                for number, inputs in enumerate(pattern.inputs):
+                    one = object.__new__(Node) if number < count - 1 else node
+                    one.inputs = tuple([sources[k] if k >= 0 else made[count + k] for k in inputs])
+                    one.serial = node.serial - 1 + (number + 1) / count
+                    made.append(one)
+            else:
+                made = [node]
+            for one, facts in zip(made, pattern.facts, strict=True):
+                one.value = one.owner = None
+                one.shape, one.dtype, one.weak, one.traced, one.tensor, one.place = facts[:6]
+                one.primitive, one.layout = facts[6], facts[8]
+                one.depth = pattern if one is node else 0
+                hold(one, facts[7])
+            node.__class__ = Node
+
+
+def finished(nodes: Sequence[Node]) -> list[Node]:
+    """Recorded nodes, with those that calls have left out."""
+    found: list[Node] = []
+    missing = 0
+    for node in nodes:
+        if node is LEFT_OUT:
+            missing += 1
+            continue
+        if missing:
+            finish(node)
+            pattern: Any = node.depth
+            made = {-1: node}
+            for number in range(-1, -missing - 1, -1):
+                for k, source in zip(pattern.inputs[number], made[number].inputs, strict=True):
+                    if k < 0:
+                        made[k] = source
+            found += [made[k] for k in range(-missing - 1, -1)]
+            missing = 0
+        found.append(node)
+    return found
+
+
+class Follower:
+    """The next operation of a loop that grows.
+
+    Attributes
+    ----------
+    nodes : list of nodes
+        What is recorded, from the beginning of a turn on.
+    at : int
+        How many of these are known to be turns of the loop.
+    steps, k : list of steps, int
+        What is expected in a turn, and which of it is next; no steps while calls are noted.
+    goes_on : bool
+        Whether anything can be expected.
+    log : list
+        The calls that were noted.
+    fixed : dict
+        Elements of constants, which make no nodes.
+    """
+
+    def __init__(self, turn: KnownTurn, nodes: list[Node]) -> None:
+        self.nodes, self._turn = nodes, turn
+        self._cycle = turn.period * -(-SHORT // turn.period)
+        self.steps: list[Step] = []
+        self.fixed: dict[tuple[Any, Node, int], Node] = {}
+        self.log: list[tuple[Any, ...]] = []
+        self._step_at: dict[int, int] = {}
+        self.k = 0
+        self._begin = self._next_look = len(nodes)
+        self.at = turn.period
+        self.goes_on = True
+        if not self._fits():
+            self.stop()
+
+    def stop(self) -> None:
+        """Follow no longer; what is known stays known."""
+        self.goes_on = False
+        self.steps = []
+        self.log = []
+        with suppress(ValueError):
+            due.remove(self)
+
+    def go_on(self, taken: int) -> None:
+        """Operations at the beginning have become a part of the loop."""
+        self.at -= taken
+        self._begin -= taken
+        self._next_look = len(self.nodes) + OFTEN
+
+    # ----- What is recorded -----
+
+    def _fits(self) -> bool:
+        """Whether what was recorded since the last look is as expected."""
+        nodes, at = self.nodes, self.at
+        fresh = nodes[at:]
+        if any(node.primitive is INPUT and node.value is None for node in fresh if not node.inputs):
+            return False
+        nodes[at:] = [node for node in fresh if node.inputs and not (node.primitive is BROADCAST and is_source(node))]
+        while self.at < len(nodes):
+            if nodes[self.at].place not in CPU_PLACES or not self._turn.fits(nodes, self.at):
+                return False
+            self.at += 1
+        return True
+
+    def catch_up(self) -> bool:
+        """Look at what was recorded as ever, or begin the next turn; False if nothing more can be expected."""
+        if not self._fits():
+            self.stop()
+            return False
+        if not self.steps:
+            count = self.at - self._begin
+            if count < self._cycle:
+                return True
+            if count > self._cycle or not self._learn():
+                self.stop()
+                return False
+        while self.at - self._begin >= self._cycle:
+            self._begin += self._cycle
+        k = self._step_at.get(self.at - self._begin)
+        if k is None:
+            self.stop()
+            return False
+        self.k = k
+        if self.at >= self._next_look:
+            self._next_look = self.at + OFTEN
+            due.append(None)
+        return True
+
+    def ends_turn(self) -> bool:
+        """Whether all of a turn was recorded; then the next one is expected."""
+        return self.k == len(self.steps) - 1 and self.catch_up() and self.k == 0
+
+    # ----- Learning -----
+
+    def note(self, key: Any, one: Node | None, other: Any, result: Node, is_view: bool, begin: int, since: int) -> None:
+        """Take note of a call that may be expected, in place of those that were noted `since` and are parts of it.
+
+        `other` is a node, the `Arguments` of a function, or what stands for itself.
+        """
+        if self.goes_on and not self.steps and self._fits():
+            del self.log[since:]
+            self.log.append((key, one, other, result, is_view, begin, self.at))
+
+    def _learn(self) -> bool:
+        """Know what to expect in a turn; False if that is too little."""
+        nodes, period, cycle = self.nodes, self._turn.period, self._cycle
+        begin = self._begin
+        if any(_steady(nodes[k]) != _steady(nodes[k - period]) for k in range(begin, begin + cycle)):
+            return False
+        places = {node: k for k, node in enumerate(nodes)}
+        steps: list[Step] = []
+        at, expected = begin, 0
+        for key, one, other, result, is_view, first, end in self.log:
+            if first > at:
+                self._step_at[at - begin] = len(steps)
+                steps.append(NO_STEP)
+            if end > first:
+                at = end
+                step = self._step(key, one, other, result, is_view, first, end, places)
+                self._step_at[first - begin] = len(steps)
+                steps.append(step or NO_STEP)
+                expected += (end - first) * (step is not None)
+            elif one is not None and other.__class__ is int and not {one, result} & places.keys():
+                self.fixed[key, one, other] = result
+        self.log = []
+        if expected < FEW * cycle:
+            return False
+        if at < begin + cycle:
+            self._step_at[at - begin] = len(steps)
+            steps.append(NO_STEP)
+        self.steps = [*steps, NO_STEP]
+        return True
+
+    def _step(
+        self,
+        key: Any,
+        one: Node | None,
+        other: Any,
+        result: Node,
+        is_view: bool,
+        first: int,
+        end: int,
+        places: dict[Node, int],
+    ) -> Step | None:
+        """What to expect where a call has made some nodes; None if that does not follow from the call."""
+        nodes, made = self.nodes[first:end], end - first
+        if result is not nodes[-1] or (other.__class__ is float and (not other or other != other)):
+            return None
+
+        def source(node: Node | None) -> Source:
+            at = first if node is None else places.get(node, first)
+            return (at - first, None) if at < first else (0, node)
+
+        sources: list[Source] = []
+        inputs: list[tuple[int, ...]] = []
+        inner: list[int] = []
+        for at, node in enumerate(nodes, first):
+            ways = self._turn.steady_inputs(at)
+            if ways is None:
+                return None
+            numbers: list[int] = []
+            for way, operand in zip(ways, node.inputs, strict=True):
+                if way and at + way >= first:
+                    numbers.append(at + way - end)
+                    inner.append(at + way - end)
+                else:
+                    numbers.append(len(sources))
+                    sources.append((way and at + way - first, None if way else operand))
+            inputs.append(tuple(numbers))
+        # Some nodes are read by other calls, too.
+        if any(inner.count(k) != self._turn.readers[(end + k) % self._turn.period] for k in range(-made, -1)):
+            return None
+        self._turn.hidden.update([at % self._turn.period for at in range(first, end - 1)])
+        kind: Any = other.__class__
+        way, second = 0, other
+        if isinstance(other, Node):
+            kind = Node
+            way, second = source(other)
+        elif isinstance(other, Arguments):
+            kind = Arguments
+            second = other.frame, [source(node) for node in other.nodes]
+        left_out = [LEFT_OUT] * (made - 1)
+        return key, *source(one), kind, way, second, Pattern.of(nodes, inputs), sources, left_out, is_view

@@ -1,0 +1,124 @@
+"""Functions of arrays as differentiable functions of PyTorch's tensors.
+
+In: a function of arrays. Out: a function of tensors, which `backward`, `torch.autograd`, `torch.func` and double
+backward go through. Called by users. Values and derivatives run as compiled programs: on the CPU the tensors' memory
+is read where it is, on a GPU through DLPack.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..compiled.jit import jit
+from ..errors import DtypeError
+from ..transforms.argument_positions import check_function
+from ..transforms.arguments import name_of
+from ..transforms.vmap import vmap
+from .reverse_rules import pullback
+
+
+def torch_function(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of PyTorch's tensors that computes, and differentiates, by nbgrad.
+
+    Parameters
+    ----------
+    fn : callable
+        Takes arrays, and other values that are the same in each call or hashable; returns an array or a tuple of them.
+
+    Returns
+    -------
+    callable
+        Takes tensors in place of arrays, by position; gives tensors. Differentiable to any order, in reverse mode, and
+        mapped by `torch.func.vmap`.
+
+    Raises
+    ------
+    ImportError
+        Without PyTorch.
+    DtypeError
+        If `fn` is no function, or does not return arrays when it is called.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> norm = nb.interop.torch_function(lambda x: np.sqrt(np.sum(x * x)))    # doctest: +SKIP
+    >>> x = torch.tensor([3.0, 4.0], requires_grad=True)                      # doctest: +SKIP
+    >>> norm(x).backward(); x.grad                                            # doctest: +SKIP
+    tensor([0.6000, 0.8000])
+    """
+    check_function(fn, "torch_function")
+    import torch  # pyright: ignore[reportMissingImports]
+
+    compiled = jit(fn)
+    name = name_of(fn)
+
+    class Called(torch.autograd.Function):
+        """The function in PyTorch's graph."""
+
+        @staticmethod
+        def forward(*args: Any) -> Any:
+            found = compiled(*[_array(value) for value in args])
+            if isinstance(found, tuple):
+                return tuple([_tensor(one, name) for one in found])
+            return _tensor(found, name)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*[value for value in inputs if isinstance(value, torch.Tensor)])
+            ctx.others = [None if isinstance(value, torch.Tensor) else (value,) for value in inputs]
+            outputs = output if isinstance(output, tuple) else (output,)
+            ctx.mark_non_differentiable(*[one for one in outputs if not _is_differentiable(one)])
+
+        @staticmethod
+        def backward(ctx: Any, *cotangents: Any) -> Any:
+            tensors = iter(ctx.saved_tensors)
+            args = [next(tensors) if other is None else other[0] for other in ctx.others]
+            wanted = tuple([k for k, needed in enumerate(ctx.needs_input_grad) if needed])
+            rule = rule_of(len(args), wanted)
+            found = rule(*args, *[one.contiguous() for one in cotangents])
+            grads: list[Any] = [None] * len(args)
+            for position, gradient in zip(wanted, found, strict=True):
+                grads[position] = gradient
+            return tuple(grads)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+            del info
+            found = mapped(in_dims)(*args)
+            return found, (0,) * len(found) if isinstance(found, tuple) else 0
+
+    @functools.cache
+    def rule_of(count: int, wanted: tuple[int, ...]) -> Callable[..., Any]:
+        return torch_function(pullback(fn, count, wanted))
+
+    @functools.cache
+    def mapped(in_dims: Any) -> Callable[..., Any]:
+        return torch_function(vmap(fn, in_axes=in_dims))
+
+    def _is_differentiable(value: Any) -> bool:
+        return value.is_floating_point() or value.is_complex()
+
+    def _array(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return value.detach() if value.is_cuda else value.detach().numpy()
+
+    def _tensor(value: Any, of: str) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value
+        if not isinstance(value, np.ndarray | np.generic | int | float | complex):
+            message = (
+                f"{of}() must return an array or a tuple of arrays for PyTorch, but returned {type(value).__name__}."
+            )
+            raise DtypeError(message)
+        return torch.as_tensor(value)
+
+    @functools.wraps(fn, updated=())
+    def function(*args: Any) -> Any:
+        return Called.apply(*args)
+
+    return function

@@ -1,0 +1,174 @@
+"""Calls of a recorded function, while a loop of it is followed: those that are expected make their nodes at once.
+
+In: a call with its operands, and the function that records it otherwise. Out: its result. Called by Tensor's operators
+and protocols, as long as `ir.due` says that something is to be done between two operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..graph.ir import RECORDED, Node, due, next_serial
+from ..graph.loops.follower import Arguments, Followed, Follower, hold
+from ..graph.trace import current_trace, roll_if_full
+from ..runtime.evaluate import questions
+from .shared_memory import note_view
+from .tensor import Tensor
+
+_new = object.__new__
+_recorded = RECORDED.get
+PLAIN = frozenset([float, int, bool, str, type(None)])
+"""Classes of arguments that are compared by value."""
+
+
+class Operands(Arguments):
+    """A function and its arguments."""
+
+    __slots__ = ("apply", "args", "kwargs")
+
+    def __init__(self, frame: list[Any], nodes: list[Node], apply: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        super().__init__(frame, nodes)
+        self.apply, self.args, self.kwargs = apply, args, kwargs
+
+
+def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Operands | None:
+    """The arguments of a function that are Tensors, numbers and names, or lists of them; None if there are others."""
+    nodes: list[Node] = []
+    frame: list[Any] = [apply, *kwargs]
+    waiting = [*args, *kwargs.values()]
+    for value in waiting:
+        kind = value.__class__
+        frame.append(kind)
+        if kind is Tensor:
+            nodes.append(value._node)
+        elif kind is list or kind is tuple:
+            frame.append(len(value))
+            waiting += value
+        elif kind in PLAIN and (value or kind is not float):
+            frame.append(value)
+        else:
+            return None
+    return Operands(frame, nodes, apply, args, kwargs) if nodes else None
+
+
+def look() -> None:
+    """Look for loops between two operations, if it is time."""
+    if due[-1:] == [None]:
+        roll_if_full()
+
+
+def followed_function(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a function that stands for one of NumPy's, `apply(*args, **kwargs)`."""
+    look()
+    operands = _operands(apply, args, kwargs) if due else None
+    return apply(*args, **kwargs) if operands is None else followed(_function, None, operands)
+
+
+def _function(_: None, operands: Operands) -> Any:
+    return operands.apply(*operands.args, **operands.kwargs)
+
+
+def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = None) -> Any:
+    """The result of a call.
+
+    Parameters
+    ----------
+    call : callable
+        Records the call; the same object in all turns.
+    one : Tensor, or None for a function
+    other : Tensor, number, Operands, None or anything else
+        Calls of anything else are recorded as ever.
+    """
+    while due:
+        try:
+            follower: Follower | None = due[-1]
+        except IndexError:  # another thread has seen to it
+            break
+        if follower is None:
+            roll_if_full()
+            continue
+        nodes = follower.nodes
+        if _recorded() is not nodes:
+            break
+        if follower.at == len(nodes) and follower.steps:
+            node: Any = None if one is None else one._node
+            expected, way, source, kind, other_way, second, pattern, sources, hidden, is_view = follower.steps[
+                follower.k
+            ]
+            if expected is call and node is (nodes[way] if way else source):
+                if kind is Node:
+                    same = other.__class__ is Tensor and other._node is (nodes[other_way] if other_way else second)
+                elif kind is Arguments:
+                    frame, places = second
+                    same = other.frame == frame and other.nodes == [nodes[at] if at else c for at, c in places]
+                else:
+                    same = other.__class__ is kind and (not is_view or _is_plain(other)) and other == second
+                if same:
+                    node = _new(Followed)
+                    count = len(sources)
+                    if count == 2:
+                        (way, source), (other_way, second) = sources
+                        inputs: Any = nodes[way] if way else source, nodes[other_way] if other_way else second
+                    elif count == 1:
+                        ((way, source),) = sources
+                        inputs = (nodes[way] if way else source,)
+                    else:
+                        inputs = tuple([nodes[at] if at else constant for at, constant in sources])
+                    if hidden:
+                        hold(node, inputs)
+                        nodes += hidden
+                    else:
+                        node.inputs = inputs
+                    node.depth, node.serial = pattern, next_serial()
+                    nodes.append(node)
+                    follower.at = len(nodes)
+                    follower.k += 1
+                    tensor = _new(Tensor)
+                    tensor._node = node
+                    return note_view(one, other, tensor) if is_view and one is not None else tensor
+            if other.__class__ is int and (call, node, other) in follower.fixed:
+                return Tensor._of(follower.fixed[call, node, other])
+            if follower.ends_turn():
+                continue
+            break
+        if not follower.catch_up():
+            break
+        if not follower.steps:
+            return _noted(follower, call, one, other)
+    return call(one, other)
+
+
+def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | None, other: Any) -> Any:
+    """The result of a call that the follower takes note of."""
+    begin, since, before = follower.at, len(follower.log), _noted_so_far()
+    result = call(one, other)
+    base, key = getattr(result, "_base", (None, None))
+    is_view = base is not None and base is one and key is other and _is_plain(key)
+    steady = result.__class__ is Tensor and (base is None or is_view) and _noted_so_far() == before
+    if other.__class__ is Tensor:
+        other = other._node
+    elif isinstance(other, Operands):
+        after = _operands(other.apply, other.args, other.kwargs)
+        steady = steady and after is not None and after.nodes == other.nodes  # nothing was written to
+    elif not (other.__class__ in PLAIN or is_view):
+        steady = False
+    if steady:
+        follower.note(call, None if one is None else one._node, other, result._node, is_view, begin, since)
+    return result
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether a key is made of integers, slices, None and Ellipsis, so that it can be compared."""
+    for part in key if key.__class__ is tuple else (key,):
+        parts = (part.start, part.stop, part.step) if part.__class__ is slice else (part,)
+        if not all(one is None or one is Ellipsis or one.__class__ is int for one in parts):
+            return False
+    return True
+
+
+def _noted_so_far() -> tuple[int, ...]:
+    """How much a recording has noted beside its nodes, and how often a value was asked for."""
+    trace = current_trace()
+    assert trace is not None
+    return len(trace.guards or ()), len(trace.checks), len(trace.orders), len(trace.outside), questions.count

@@ -1,0 +1,404 @@
+"""Loops that are followed: calls that are expected make their results at once, and those that are not are seen.
+
+The oracle is NumPy, bit for bit: each program does the same for many turns, and something else in some of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nbgrad as nb
+from nbgrad.errors import ArgumentError, RangeError
+from nbgrad.graph import ir
+from nbgrad.graph.interpret import interpret
+from nbgrad.graph.ir import Node, due, placeholder
+from nbgrad.graph.loops import follower, window
+from nbgrad.graph.loops.follower import Followed
+from nbgrad.graph.trace import recording
+from nbgrad.record.tensor import Tensor
+from nbgrad.runtime.memory_order import strides_of
+from nbgrad.transforms.rolled import nodes_in, roll_up
+
+pytestmark = pytest.mark.unoptimized(but=16)
+X = np.array([0.3, -0.8, 0.5])
+DATA = np.random.default_rng(2).normal(size=(400, 3))
+Program = Callable[[Any, int], Any]
+PROGRAMS: dict[str, Callable[[Any], Any]] = {}
+
+
+def program(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Enter a program into the table: a function of a vector, which returns a list of values."""
+    PROGRAMS[fn.__name__] = fn
+    return fn
+
+
+def step(u: Any) -> Any:
+    """Some of every kind of call: operators, numbers, functions, elements, lists."""
+    v = np.stack([u[1] * 0.5, u[2] - u[0], np.sin(u[0])])
+    return np.where(v > 0.1, v, 0.9 * v) + 0.1 * np.maximum(-u, v) * np.sum(u, 0)
+
+
+@program
+def the_same_in_all_turns(u: Any) -> list[Any]:
+    for _ in range(300):
+        u = step(u)
+    return [u]
+
+
+@program
+def a_value_of_some_turns_is_kept(u: Any) -> list[Any]:
+    kept: list[Any] = []
+    for k in range(300):
+        u = step(u)
+        if k % 17 == 3:
+            kept.append(u)
+    return [*kept, u]
+
+
+@program
+def every_value_is_kept(u: Any) -> list[Any]:
+    kept: list[Any] = []
+    for _ in range(200):
+        v = np.sin(u) * 0.7
+        kept += [v, v[0]]
+        u = step(v)
+    return [*kept, u]
+
+
+@program
+def one_more_call_in_some_turns(u: Any) -> list[Any]:
+    for k in range(300):
+        u = step(u)
+        if k in (150, 151, 220):
+            u = u * u
+    return [u]
+
+
+@program
+def another_call_in_one_turn(u: Any) -> list[Any]:
+    for k in range(300):
+        u = step(u) * 0.5
+        u = u - 0.1 if k == 200 else u + 0.1
+    return [u]
+
+
+@program
+def operands_in_another_order(u: Any) -> list[Any]:
+    v = u * 0.5
+    for k in range(300):
+        a, b = (v, u) if k > 180 else (u, v)
+        u, v = step(a - b), np.cos(a)
+    return [u, v]
+
+
+@program
+def an_operand_of_another_turn(u: Any) -> list[Any]:
+    before = u
+    for k in range(300):
+        v = before if k == 190 else u
+        before, u = u, step(v) * v
+    return [u]
+
+
+@program
+def another_number(u: Any) -> list[Any]:
+    for k in range(300):
+        u = step(u) * (0.5 if k < 170 else 0.75)
+    return [u]
+
+
+@program
+def a_number_of_every_turn(u: Any) -> list[Any]:
+    for k in range(300):
+        u = step(u) * (0.01 * k)
+    return [u]
+
+
+@program
+def zeros_with_another_sign(u: Any) -> list[Any]:
+    for k in range(300):
+        u = step(u) + np.copysign(0.5, np.minimum(u, 1.0) * (0.0 if k < 200 else -0.0))
+    return [u]
+
+
+@program
+def equal_numbers_of_another_kind(u: Any) -> list[Any]:
+    n = np.floor(u * 3).astype(np.int64)
+    for k in range(300):
+        u, n = step(u), (n + n) * (1 if k < 200 else True) - n
+    return [u, n]
+
+
+@program
+def data_of_the_turn(u: Any) -> list[Any]:
+    for k in range(300):
+        u = step(u) + DATA[k] * 0.1
+    return [u]
+
+
+@program
+def inputs_of_an_operand_are_read(u: Any) -> list[Any]:
+    for _ in range(300):
+        u = np.square(np.hypot(u, 0.5)) - step(u)
+        u = u * 0.3
+    return [u]
+
+
+@program
+def parts_that_are_views(u: Any) -> list[Any]:
+    for k in range(300):
+        v = step(u)[::-1]
+        u = v[1:] * v[:-1]
+        u = np.concatenate([u, v[:1]]) if k != 250 else np.concatenate([v[:1], u])
+    return [u]
+
+
+@program
+def written_in_some_turns(u: Any) -> list[Any]:
+    for k in range(300):
+        u = step(u)
+        if k % 100 == 50:
+            u[1] = 0.25
+            u *= 2.0
+    return [u]
+
+
+@program
+def results_that_are_written_into_an_array(u: Any) -> list[Any]:
+    a, b = u * 0.5, u * 0.25
+    for _ in range(200):
+        np.stack([u[2], u[1], u[0]], 0, a)
+        np.concatenate([u[1:], u[:1]], out=b)
+        u = 0.5 * np.sin(a * 2.0) + np.cos(b) * 0.3
+    return [u, a, b]
+
+
+@program
+def a_smaller_array_from_some_turn_on(u: Any) -> list[Any]:
+    for k in range(300):
+        u = np.sin(u) * 0.9 + 0.2 * u
+        u = u * 0.5 - np.cos(u)
+        if k == 180:
+            u = u[:2]
+    return [u]
+
+
+@pytest.fixture(autouse=True)
+def _short_windows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Loops are looked for early, and followed soon."""
+    monkeypatch.setattr(ir, "OFTEN", 15)
+    monkeypatch.setattr(window, "FIRST", 300)
+    monkeypatch.setattr(window, "MOST", 600)
+    yield
+    assert not any(due)
+
+
+def recorded(fn: Callable[[Any], Any], size: int = 3) -> list[Node]:
+    """The nodes of what a function of a vector returns, rolled."""
+    argument = placeholder((size,), np.dtype(float), X[:size])
+    with recording([argument], rolls=strides_of) as trace:
+        output = fn(Tensor._of(argument))
+        roll_up(trace, nodes_in(output), [argument])
+    return nodes_in(output)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_have_the_same_bits(name: str) -> None:
+    for value, expected in zip(interpret(recorded(PROGRAMS[name])), PROGRAMS[name](X.copy()), strict=True):
+        if name == "inputs_of_an_operand_are_read":  # the square of a length has no root
+            np.testing.assert_allclose(value, expected, rtol=1e-14)
+            continue
+        np.testing.assert_array_equal(value, expected)
+        np.testing.assert_array_equal(np.signbit(value), np.signbit(expected))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["every_value_is_kept", "one_more_call_in_some_turns", "an_operand_of_another_turn", "written_in_some_turns"],
+)
+def test_gradients_are_those_of_the_program_written_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def total(x: Any) -> Any:
+        return sum(np.sum(value) for value in PROGRAMS[name](x * 1.0))
+
+    monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
+    found = nb.grad(total)(X)
+    monkeypatch.setenv("NBGRAD_ROLL", "0")
+    np.testing.assert_allclose(found, nb.grad(total)(X), rtol=1e-10, atol=1e-13)
+
+
+def test_a_turn_makes_nothing_but_the_results_of_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [0]
+    usual = Node.__init__
+
+    def counted(self: Node, *args: Any, **kwargs: Any) -> None:
+        made[0] += 1
+        usual(self, *args, **kwargs)
+
+    monkeypatch.setattr(Node, "__init__", counted)
+
+    def run(turns: int) -> int:
+        made[0] = 0
+
+        def loop(u: Any) -> Any:
+            for _ in range(turns):
+                u = step(u)
+            return u
+
+        recorded(loop)
+        return made[0]
+
+    few = run(500)
+    # Each look at a list of turns makes a few nodes of its own.
+    assert run(2500) - few < 2000 * 4
+
+
+def test_values_that_are_asked_for_are_those_of_the_turn() -> None:
+    def run(u: Any) -> tuple[Any, list[bool]]:
+        asked: list[bool] = []
+        for k in range(300):
+            u = step(u)
+            if k in (100, 101, 250):
+                asked.append(bool(u[0] > u[1]))
+                u = u - 0.1 if asked[-1] else u + 0.1
+        return np.sum(u), asked
+
+    (value, found), _ = nb.value_and_grad(run, has_aux=True)(X)
+    expected, sides = run(X)
+    assert found == sides
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+
+
+def test_facts_of_a_result_are_known_at_once() -> None:
+    shapes: set[Any] = set()
+    kinds: set[type] = set()
+
+    def run(u: Any) -> Any:
+        for _ in range(200):
+            v: Any = np.stack([u[0], u[1]])
+            kinds.add(type(v._node))
+            shapes.add((v.shape, v.dtype.name, v.ndim, v._node.name, type(v._node)))
+            u = step(u)
+        return u
+
+    recorded(run)
+    assert shapes == {((2,), "float64", 1, "concatenate", Node)}
+    assert kinds == {Node, Followed}
+
+
+def test_a_wrong_operand_is_refused_in_its_turn() -> None:
+    def run(u: Any) -> Any:
+        n = np.floor(u).astype(np.int64)
+        for k in range(300):
+            u = step(u) + n**2
+            if k == 200:
+                return n**-1
+        return u
+
+    with pytest.raises(ArgumentError, match="negative"):
+        recorded(run)
+
+
+def test_conditions_of_every_turn_are_checked() -> None:
+    """A power of integers by integers asks for values: it may not be expected to be right as in the turn before."""
+
+    def run(u: Any, n: Any) -> Any:
+        for _ in range(300):
+            u = step(u) + 2**n
+            n = n - 1
+        return np.sum(u)
+
+    with pytest.raises(RangeError, match="negative"):
+        nb.grad(run)(X, np.array([200, 210, 220]))
+
+
+def test_an_error_in_the_middle_leaves_nothing_behind() -> None:
+    def run(u: Any) -> Any:
+        for k in range(300):
+            u = step(u)
+            if k == 200:
+                raise KeyError(k)
+        return u
+
+    with pytest.raises(KeyError):
+        recorded(run)
+    assert not any(due)
+    np.testing.assert_array_equal(interpret(recorded(the_same_in_all_turns))[0], the_same_in_all_turns(X)[0])
+
+
+def test_gradients_inside_of_a_turn() -> None:
+    def run(u: Any) -> Any:
+        for _ in range(120):
+            u = u - 0.1 * nb.grad(lambda v: np.sum(step(v) ** 2))(u)
+        return np.sum(u)
+
+    slope = nb.grad(run)(X)
+    h = 1e-6 * np.eye(3)
+    rest = [float(run(X + e) - run(X - e)) / 2e-6 for e in h]
+    np.testing.assert_allclose(slope, rest, rtol=1e-5, atol=1e-8)
+
+
+def test_threads_record_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
+    expected = nb.grad(lambda x: np.sum(the_same_in_all_turns(x)[0]))(X)
+    found: list[Any] = []
+
+    def work() -> None:
+        found.append(nb.grad(lambda x: np.sum(the_same_in_all_turns(x)[0]))(X))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and all(np.array_equal(one, expected) for one in found)
+
+
+@pytest.mark.parametrize("short", [1, 64, 500])
+def test_turns_are_followed_several_at_a_time(short: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follower, "SHORT", short)
+
+    def run(u: Any) -> list[Any]:
+        for _ in range(900):
+            u = np.sin(u) * 1.1
+        return [u]
+
+    np.testing.assert_array_equal(interpret(recorded(run))[0], run(X)[0])
+
+
+def test_views_of_expected_calls_share_memory() -> None:
+    """A write to a part, or to the array that it is a part of, is seen in the other one, as in NumPy."""
+
+    def run(u: Any) -> list[Any]:
+        kept: list[Any] = []
+        for k in range(300):
+            a = np.sin(u) * 0.9
+            b = a[1:]
+            c = b[None, ::-1]
+            u = np.concatenate([c[0], a[:1]]) + 0.1 * u
+            if k == 200:
+                c[0, 0] = 0.125
+                kept += [a, b]
+            if k == 210:
+                a[2] = 0.5
+                kept += [b, c]
+        return [*kept, u]
+
+    for value, expected in zip(interpret(recorded(run)), run(X), strict=True):
+        np.testing.assert_array_equal(value, expected)
+
+
+@pytest.mark.parametrize("position", [1, 2])
+def test_a_key_may_be_another_in_some_turn(position: int) -> None:
+    def run(u: Any) -> list[Any]:
+        for k in range(300):
+            end = 2 if k == 200 else 3
+            v = np.sin(u[position - 1 : end]) * 0.7
+            u = 0.3 * u * u[position if k != 220 else 0] + 0.3 * np.sum(v) + np.cos(u)
+        return [u]
+
+    np.testing.assert_array_equal(interpret(recorded(run))[0], run(X)[0])

@@ -1,0 +1,95 @@
+"""Functions of nbgrad inside of PyTorch and JAX. The derivatives are those that these libraries find for themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad as nb
+
+pytestmark = pytest.mark.unoptimized(but=16)
+
+
+def energy(x, w):
+    return np.sum(np.sin(x) * w * x)
+
+
+def pair(x, w):
+    return x * w, np.sum(x**3)
+
+
+X, W = np.array([0.5, 1.0, -2.0]), np.array([1.0, 2.0, 3.0])
+
+
+def test_torch_functions():
+    torch = pytest.importorskip("torch")
+    of_torch = nb.interop.torch_function(energy)
+    x, w = (torch.tensor(value, requires_grad=True) for value in (X, W))
+    of_torch(x, w).backward()
+    same = torch.tensor(X, requires_grad=True), torch.tensor(W, requires_grad=True)
+    (torch.sin(same[0]) * same[1] * same[0]).sum().backward()
+    for found, expected in zip((x.grad, w.grad), (same[0].grad, same[1].grad), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert torch.autograd.gradcheck(of_torch, (x, w)) and torch.autograd.gradgradcheck(of_torch, (x, w))
+    assert torch.autograd.gradcheck(nb.interop.torch_function(pair), (x, w))
+    wide = torch.autograd.grad(nb.interop.torch_function(lambda x: 2 * x)(x).sum(), x)[0]
+    np.testing.assert_allclose(wide, [2.0, 2.0, 2.0])
+    slope = torch.func.grad(of_torch)(x, w)
+    np.testing.assert_allclose(slope.detach(), same[0].grad, rtol=1e-12)
+    rows = torch.stack([x, 2 * x]).detach()
+    mapped = torch.func.vmap(torch.func.grad(of_torch), in_dims=(0, None))(rows, w.detach())
+    np.testing.assert_allclose(mapped[0], same[0].grad, rtol=1e-12)
+    assert nb.interop.torch_function(lambda x, power: x**power)(x.detach(), 2).dtype == torch.float64
+
+
+def test_jax_functions():
+    jax = pytest.importorskip("jax")
+    of_jax = nb.interop.jax_function(energy)
+    x, w = jax.numpy.asarray(X, "float32"), jax.numpy.asarray(W, "float32")
+
+    def own(x, w):
+        return jax.numpy.sum(jax.numpy.sin(x) * w * x)
+
+    for transform in (jax.grad, lambda f: jax.jit(jax.grad(f, 1)), lambda f: jax.jacrev(jax.grad(f))):
+        np.testing.assert_allclose(transform(of_jax)(x, w), transform(own)(x, w), rtol=1e-5, atol=1e-6)
+    rows = jax.numpy.stack([x, 2 * x])
+    found = jax.vmap(jax.grad(of_jax), (0, None))(rows, w)
+    np.testing.assert_allclose(found, jax.vmap(jax.grad(own), (0, None))(rows, w), rtol=1e-5)
+    product, total = nb.interop.jax_function(pair)(x, w)
+    np.testing.assert_allclose(product, X * W, rtol=1e-6)
+    np.testing.assert_allclose(total, np.sum(X**3), rtol=1e-6)
+
+
+def test_functions_of_others():
+    torch = pytest.importorskip("torch")
+    jax = pytest.importorskip("jax")
+    functions = [
+        (nb.interop.from_torch(lambda x, w: torch.sin(x) * w * x), X, W, 1e-12),
+        (nb.interop.from_jax(lambda x, w: jax.numpy.sin(x) * w * x), X.astype("f"), W.astype("f"), 1e-5),
+    ]
+    for function, x, w, rtol in functions:
+        check_beside(function, lambda x, w: np.sin(x) * w * x, x, w, rtol)
+
+
+def check_beside(function, own, x, w, rtol):
+    """First and second derivatives of a function, beside those of one that nbgrad records."""
+    for transform in (lambda f: f, nb.jit):
+        found, expected = (
+            transform(nb.grad(lambda x, w, f=f: np.sum(f(x, w) ** 2), (0, 1)))(x, w) for f in (function, own)
+        )
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=rtol)
+        twice, expected = (
+            transform(nb.grad(lambda x, f=f: np.sum(nb.grad(lambda x: np.sum(f(x, w)))(x) * w)))(x)
+            for f in (function, own)
+        )
+        np.testing.assert_allclose(twice, expected, rtol=rtol, atol=rtol)
+
+
+MAKERS = [nb.interop.torch_function, nb.interop.jax_function, nb.interop.from_torch, nb.interop.from_jax]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_what_is_no_function(make):
+    with pytest.raises(TypeError, match=make.__name__):
+        make(3)
