@@ -626,6 +626,8 @@ def one_of_two(x, y, limit):
     if total > 2.0:
         part = x[:2]
     part *= 2.0
+    x[-1] *= 2.0
+    y[-1] *= 3.0
     return total * np.sum(part[::-1])
 
 
@@ -750,8 +752,8 @@ def complex_functions(x, y):
     for k in range(len(x)):
         if k == 1:
             z = x[k] * 1.0
-        z = np.sin(z) * np.cosh(z) + np.log(z) - cmath.sqrt(x[k] - 2.0) / z
-        z = z.conjugate() * np.tan(z.real + 1j) - 3
+        z = 0.1 * np.sin(z) * np.cosh(z) + np.log(z) - cmath.sqrt(x[k] - 2.0) / z
+        z = 0.5 * z.conjugate() * np.tan(0.1 * z.real + 1j) - 1
     u, v = z, (z * 1j) ** (0.5 + 1j)
     u, v = v, u + 1 / v
     return (u * v).real, np.array([u, v, 1.0]).imag
