@@ -16,10 +16,12 @@ from numba import njit
 import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError
 
+from . import kernels_of_arrays, kernels_of_nests, threaded_kernels
 from .adjoint_kernels import ROWS, Row
-from .threaded_kernels import THREADED
 
 pytestmark = pytest.mark.unoptimized
+TABLES = (kernels_of_arrays, kernels_of_nests, threaded_kernels)
+"""Modules that put more kernels into the table."""
 STEP = 1e-5
 
 
@@ -90,7 +92,7 @@ def gradient(function: Any, point: list[Any]) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-@pytest.mark.parametrize("name", {**ROWS, **THREADED})
+@pytest.mark.parametrize("name", ROWS)
 def test_first_and_second_derivatives_are_those_of_the_kernel(name: str, plain: None) -> None:
     row = ROWS[name]
     point = [row.arguments[k] for k in floats(row.arguments)]

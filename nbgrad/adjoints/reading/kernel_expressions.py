@@ -18,7 +18,7 @@ from ..kernel_statements import Atom, Expression, Op
 from ..threads.thread_calls import ThreadCalls
 from ..threads.thread_names import CudaName
 from .array_functions import NOT_KNOWN
-from .array_values import Array, Complex, Object, Unclear, Value
+from .array_values import Array, Complex, Object, Unclear, Value, View
 from .complex_pairs import PARTS, complex_function
 from .kernel_form import dtype_name, literal_dtype
 from .known_functions import OPERATORS, Known, known_functions
@@ -99,11 +99,20 @@ class Expressions(ThreadCalls):
         if isinstance(found, float):
             return {"inf": "math.inf", "-inf": "-math.inf"}.get(repr(found), "math.nan")
         if isinstance(found, np.ndarray):
-            if name not in self.form.objects:
-                self.form.objects[name] = found
-                self.form.dtypes[name], self.form.ranks[name] = str(found.dtype), found.ndim
-            return self.whole(name)
+            return self.global_array(name, found)
         return Object(found)
+
+    def global_array(self, name: str, found: np.ndarray) -> View:
+        """A global array: functions that are taken apart may have one name for different arrays."""
+        form = self.form
+        for known, one in form.objects.items():
+            if one is found:
+                return self.whole(known)
+        if found.dtype.kind not in "biuf":
+            return self.refuse(None, f"reads a global array of {found.dtype}. Pass it as an argument.")
+        name = self.fresh(name, str(found.dtype))
+        form.objects[name], form.ranks[name] = found, found.ndim
+        return self.whole(name)
 
     def number(self, node: ast.expr) -> Atom:
         """The atom of an operand that must be a number."""

@@ -154,21 +154,23 @@ class FormWriter:
         """The name of a number that is computed now."""
         name = self.fresh(base, dtype)
         self.out.append(Set(name, value))
-        self.note_length(name, value)
         return name
 
     def note_length(self, name: str, value: Expression) -> None:
-        """Note what an integer is of the lengths of axes, if it is set once and follows from them."""
+        """Note what an integer, which no other statement sets, is of the lengths of axes."""
         lengths, dtypes = self.form.lengths, self.form.dtypes
         if not isinstance(value, Op) or value.arrays or not dtypes[name].startswith("int"):
             return
         if all(one in lengths or one.lstrip("-").isdigit() for one in value.args) and value.args:
             found = value.text.format(*[lengths.get(one, one) for one in value.args])
-            lengths[name] = found if value.text == "{0}" else f"({found})"
+            found = found if value.text == "{0}" else f"({found})"
+            lengths[name] = found if lengths.get(name, found) == found else name
 
     def integer(self, text: str, *atoms: Atom) -> Atom:
         """The name of an integer."""
-        return self.put(Op("", atoms, text), "int64", "k")
+        name = self.put(Op("", atoms, text), "int64", "k")
+        self.note_length(name, Op("", atoms, text))
+        return name
 
     def refuse(self, node: ast.AST | None, what: str) -> Any:
         """Raise the error that names the user's line."""

@@ -309,6 +309,8 @@ class PlainFunction:
         out: Statements,
     ) -> ast.expr:
         """A list of one element for each item of a sequence: a loop that appends to it."""
+        if isinstance(element, ast.ListComp | ast.List | ast.Tuple):
+            self.refuse(node, "makes a list of lists. Write to an array.")
         own = {one.id: self.fresh(one.id) for one in ast.walk(target) if isinstance(one, ast.Name)}
         target, element, *tests = [_with_names(one, own) for one in (target, element, *tests)]
         if isinstance(sequence, ast.Tuple | ast.List) and not tests:

@@ -141,50 +141,64 @@ class ReboundArrays(Expressions):
         """Take a loop apart: `taken` reads a turn, whose number may be given, `written` gives the loop of a block."""
         frame = self.frame
         env = dict(frame.env)
-        before = self.noted()
+        before = start = self.noted()
         rebound = {name for one in body for name in rebound_names(one)} - frame.plain.temporaries
         turn = self.read(lambda: taken(None))
         changed = [name for name in sorted(rebound) if holds_array(env.get(name)) and turn.end.get(name) != env[name]]
         period = _period(changed, env, turn.end)
         if period > 1:
             self.restore(before)
-            self.in_several(period, count, taken, changed)
+            self.in_several(period, count, taken, [name for name in sorted(rebound) if holds_array(env.get(name))])
             self.forget(rebound, env)
             return
-        exits = Exits()
-        own = made(turn.block)
-        if changed:
+        exits, now, own = Exits(), env, made(turn.block)
+        rebinds: set[str] = set()
+        is_known = True
+        while True:
+            more = [
+                name
+                for name in sorted(rebound - exits.rooms.keys())
+                if holds_array(now.get(name)) and turn.end.get(name) != now[name]
+            ]
+            if not more:
+                break
+            rebinds.update(more)
+            ends, starts = [turn.end, *turn.exits.ends], [now[name] for name in sorted(rebinds)]
+            is_known = is_known and all(_is_new(end.get(name), own, starts) for end in ends for name in more)
             self.restore(before)
-            if all(_is_new(turn.end.get(name), own, [env[one] for one in changed]) for name in changed):
-                for name in changed:
-                    value = env[name]
-                    assert isinstance(value, Array)
-                    exits.rooms[name] = self.frame.env[name] = self.materialized(value, frame.prefix + name)
-                    self.frozen.add(exits.rooms[name].array)
-                changed = []
-            for name in changed:
-                frame.env[name] = Unclear(_OTHER.format(name))
-            env = dict(frame.env)
-            before = self.noted()
+            exits = Exits(rooms=self.rooms(sorted(rebinds)) if is_known else {})
+            for name in sorted(rebinds):
+                frame.env[name] = exits.rooms.get(name, Unclear(_OTHER.format(name)))
+            now, start = dict(frame.env), self.noted()
             turn = self.read(lambda: taken(None), exits)
             own = made(turn.block)
-        several = self.several(rebound, env, turn, own, count)
-        if several and not exits.number:
-            self.restore(before)
+        changed = [] if is_known else sorted(rebinds)
+        several = self.several(rebound, turn, own, count)
+        if several:
+            self.restore(start)
             exits = Exits(self.put(copied("0"), "int64", "way_out"), rooms=exits.rooms)
             turn = self.read(lambda: taken(None), exits)
         self.out.append(written(tuple(turn.block), count))
         frame.env = turn.end
-        ends = [*([] if count is None else [turn.end]), *exits.ends]
         for name in several:
             self.from_exits(name, [None, *exits.ends] if count is None else [turn.end, *exits.ends], exits.number)
         for name in rebound - set(several):
-            held = [end[name] for end in [turn.end, *turn.exits.ends] if holds_array(end.get(name))]
+            held = [end[name] for end in [turn.end, *turn.exits.ends] if name in end]
             same = all(one == held[0] for one in held[1:])
-            if held and name not in env and ends and same and not _made_in(held[0], own):
+            if held and name not in env and same and not _made_in(held[0], own):
                 frame.env[name] = held[0]
-            elif held and (name in changed or name not in env or not same):
+            elif any(map(holds_array, held)) and (name in changed or name not in env or not same):
                 frame.env[name] = Unclear(_OTHER.format(name))
+
+    def rooms(self, names: Sequence[str]) -> dict[str, View]:
+        """The arrays that stay, for variables that each turn of a loop gives a new one."""
+        found: dict[str, View] = {}
+        for name in names:
+            value = self.frame.env[name]
+            assert isinstance(value, Array)
+            found[name] = self.materialized(value, self.frame.prefix + name)
+            self.frozen.add(found[name].array)
+        return found
 
     def read(self, action: Callable[[], None], exits: Exits | None = None) -> Turn:
         """Read a turn of a loop."""
@@ -220,7 +234,7 @@ class ReboundArrays(Expressions):
         form.dtypes, form.ranks, form.objects = dict(dtypes), dict(ranks), dict(objects)
         del self.out[length:]
 
-    def several(self, rebound: set[str], env: Env, turn: Turn, own: set[str], count: Atom | None) -> list[str]:
+    def several(self, rebound: set[str], turn: Turn, own: set[str], count: Atom | None) -> list[str]:
         """The variables that ways out of a loop leave with several arrays, all of them made before the loop."""
         found: list[str] = []
         for name in sorted(rebound):
@@ -276,7 +290,9 @@ class ReboundArrays(Expressions):
             for k in range(period):
                 taken(self.integer(f"{{0}} * {period} + {k}", turn))
 
+        start = dict(self.frame.env)
         found = self.read(all_of)
+        self.check_same(changed, start, found.end)
         self.out.append(For(turn, whole, tuple(found.block)))
         done = self.integer(f"{{0}} * {period}", whole)
         left = self.integer("{0} - {1}", count, done)
@@ -326,8 +342,7 @@ class ReboundArrays(Expressions):
             self.out += found
 
         read = self.read(all_of, exits)
-        if any(read.end.get(name) != start[name] for name in changed):
-            self.refuse(None, f"has a loop in which {_OTHER.format(changed[0])}. Use two arrays, or copy.")
+        self.check_same(changed, start, read.end)
         if count is None:
             self.form.dtypes.pop(turn)
             self.out.append(While(tuple(read.block)))
@@ -335,6 +350,12 @@ class ReboundArrays(Expressions):
             self.out.append(For(turn, self.integer(f"({{0}} + {period - 1}) // {period}", count), tuple(read.block)))
         for name in changed:
             self.from_exits(name, [None if count is None else start, *exits.ends], exits.number)
+
+    def check_same(self, changed: Sequence[str], start: Env, end: Env) -> None:
+        """Refuse a loop after whose turns some variables hold other arrays than before them."""
+        for name in changed:
+            if end.get(name) != start[name]:
+                self.refuse(None, f"has a loop in which {_OTHER.format(name)}. Use two arrays, or copy.")
 
     # ----- Arrays that each turn makes anew -----
 
