@@ -21,12 +21,15 @@ class Row(NamedTuple):
 
 
 ROWS: dict[str, Row] = {}
-_random = np.random.default_rng(7)
 
 
-def values(*shape: int) -> np.ndarray:
-    """Numbers between 0.5 and 1.5."""
-    return _random.uniform(0.5, 1.5, shape)
+def numbers(seed: int) -> Callable[..., np.ndarray]:
+    """A function that gives arrays of numbers between 0.5 and 1.5."""
+    random = np.random.default_rng(seed)
+    return lambda *shape: random.uniform(0.5, 1.5, shape)
+
+
+values = numbers(7)
 
 
 def row(*arguments: Any) -> Callable[[Any], Any]:

@@ -1,5 +1,6 @@
-"""Numba kernels whose variables hold one of several arrays, with functions of whole arrays, and of complex numbers: more
-rows of the table of adjoint_kernels.py.
+"""Numba kernels whose variables hold one of several arrays, with functions of whole arrays, and of complex numbers.
+
+More rows of the table of adjoint_kernels.py.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import math
 import numpy as np
 from numba import njit
 
-from .adjoint_kernels import row, values
+from .adjoint_kernels import numbers, row
+
+values = numbers(8)
 
 # ----- Arrays that change places, and variables that hold one of several arrays -----
 

@@ -7,7 +7,9 @@ import math
 import numpy as np
 from numba import njit
 
-from .adjoint_kernels import row, values
+from .adjoint_kernels import numbers, row
+
+values = numbers(9)
 
 
 @row(values(4))
