@@ -1,5 +1,5 @@
-"""What all tests share: Hypothesis without time limits (a first example compiles), markers that skip, and which tests
-do without LLVM's optimisations.
+"""All tests share this: Hypothesis without time limits (a first example compiles), markers that skip and sample, tests
+without LLVM's optimisations, and searches for garbage that leave out what was there before.
 
 The examples are the same in every run; `--hypothesis-profile=explore` looks for new ones.
 """
