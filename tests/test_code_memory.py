@@ -85,7 +85,7 @@ def test_the_programs_of_gradients_that_were_used_last_are_kept(monkeypatch: pyt
         nb.grad(distinct((9 << 20) + 1 + k))(X)
         np.testing.assert_array_equal(gradient(X), want)
         assert len(evaluate._programs) <= 3
-        assert any(known is program for _, known in evaluate._programs.values())
+        assert any(entry[1] is program for entry in evaluate._programs.values())
 
 
 def test_a_jitted_function_keeps_the_signatures_that_were_used_last(monkeypatch: pytest.MonkeyPatch) -> None:
