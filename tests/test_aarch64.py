@@ -94,6 +94,7 @@ def scalar_nodes(dtypes: list[str]) -> Iterator[Node]:
             yield make(name, tuple(arguments))
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize(
     ("cpu_name", "dtypes"),
     [

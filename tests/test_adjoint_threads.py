@@ -26,7 +26,7 @@ from .adjoint_kernels import ROWS
 from .threaded_kernels import THREADED
 
 pytestmark = pytest.mark.unoptimized
-COMPILED = ["pushed", "plane_stencil", "tapes"]
+COMPILED = ["plane_stencil", "tapes"]
 
 
 class Reverse:

@@ -92,14 +92,19 @@ def gradient(function: Any, point: list[Any]) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_first_and_second_derivatives_are_those_of_the_kernel(name: str, plain: None) -> None:
+def task(name: str) -> tuple[Row, Any, list[Any], list[Any], list[Any]]:
+    """A row; a number that depends on all results of its kernel; the point, and two directions from there."""
     row = ROWS[name]
     point = [row.arguments[k] for k in floats(row.arguments)]
     random = np.random.default_rng(3)
-    along = [0.1 * random.standard_normal(np.shape(one)) for one in point]
-    function = nb.kernel(row.kernel)
-    total, expected = total_of(function, row), total_of(plain_call(row), row)
+    along, across = ([0.1 * random.standard_normal(np.shape(one)) for one in point] for _ in range(2))
+    return row, total_of(nb.kernel(row.kernel), row), point, along, across
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_first_derivatives_are_those_of_the_kernel(name: str, plain: None) -> None:
+    row, total, point, along, _ = task(name)
+    expected = total_of(plain_call(row), row)
     before = [np.copy(one) for one in row.arguments]
     assert float(total(*point)) == pytest.approx(float(expected(*point)), rel=1e-14)
     change = slope(expected, point, along)
@@ -108,11 +113,19 @@ def test_first_and_second_derivatives_are_those_of_the_kernel(name: str, plain: 
     assert dot == pytest.approx(change, rel=1e-8, abs=1e-8)
     _, tangent = nb.jvp(total, tuple(point), tuple(along))
     assert float(tangent) == pytest.approx(dot, rel=1e-12, abs=1e-13)
+    for one, other in zip(row.arguments, before, strict=True):
+        assert np.array_equal(one, other), "an argument has changed"
+
+
+@pytest.mark.sampled(of=3)
+@pytest.mark.parametrize("name", ROWS)
+def test_second_derivatives_are_those_of_the_first(name: str, plain: None) -> None:
+    row, total, point, along, across = task(name)
+    before = [np.copy(one) for one in row.arguments]
     _, second = nb.jvp(lambda *x: gradient(total, list(x)), tuple(point), tuple(along))
     numeric = [slope(lambda *x, k=k: gradient(total, list(x))[k], point, along) for k in range(len(point))]
     for one, other in zip(second, numeric, strict=True):
         assert np.allclose(one, other, rtol=1e-6, atol=1e-6)
-    across = [0.1 * random.standard_normal(np.shape(one)) for one in point]
     _, twice = nb.jvp(lambda *x: nb.jvp(total, x, tuple(across))[1], tuple(point), tuple(along))
     mixed = sum(np.sum(one * v) for one, v in zip(second, across, strict=True))
     assert float(twice) == pytest.approx(float(mixed), rel=1e-9, abs=1e-10)

@@ -121,6 +121,7 @@ def roots_of_many_in_turns(a: Any) -> Any:
     return nb.scan(lambda total, row: (total + np.sum(nb.vmap(lambda x: newton(a * x))(row)), None), 0.0, rows)[0]
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("function", [roots_of_many, roots_in_turns, roots_in_a_while, roots_of_many_in_turns])
 @pytest.mark.parametrize("transform", [lambda f: f, nb.jit, lambda f: lambda a: nb.vmap(f)(np.array([a, 3.0]))[0]])
 def test_loops_that_end_by_a_value_inside_others(function: Callable[..., Any], transform: Callable[..., Any]) -> None:

@@ -23,6 +23,7 @@ def run(name: str, folder: Path, script: str = SCRIPT) -> subprocess.CompletedPr
     return subprocess.run([sys.executable, "-c", script], env=settings, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", ["nonsense", FOREIGN, "help", "native", "+avx2", "pentium4"])
 def test_names_that_are_none(name: str, tmp_path: Path) -> None:
     """Of no CPU, of another architecture, LLVM's own options, and a CPU that has only 32 bits."""

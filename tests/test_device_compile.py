@@ -96,6 +96,7 @@ def compile_primitive(name: str, generations: Callable[[int], list[tuple[int, in
 PRIMITIVE_NAMES = [name for name in kernel_module().SCALARS if name in PRIMITIVES]
 
 
+@pytest.mark.sampled(of=3)
 @pytest.mark.parametrize("name", PRIMITIVE_NAMES)
 def test_every_primitive(name: str) -> None:
     """One dtype in two, in turn, for one generation each, in turn."""

@@ -199,6 +199,7 @@ def test_binary_primitives_on_floats(name: str, dtype: Any) -> None:
     check_text(name, dtype, pairs, ACCURACY[dtype])
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.bool_])
 @pytest.mark.parametrize(
     "name",

@@ -184,6 +184,7 @@ def test_the_table_is_complete() -> None:
         assert stated is not None and float(stated[1]) == FUNCTIONS[name].limit, name
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("mode", MODES, ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_errors_and_special_values(name: str, mode: str | None, monkeypatch: pytest.MonkeyPatch) -> None:

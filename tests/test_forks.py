@@ -83,7 +83,7 @@ WORKS = {
 
 
 @pytest.mark.fork
-@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize("cached", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("work", WORKS)
 def test_a_child_works_whatever_other_threads_did_at_the_fork(work: str, cached: bool, tmp_path: Path) -> None:
     """Also while they import, for the first time in this process, what they need."""

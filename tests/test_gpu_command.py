@@ -325,6 +325,7 @@ def test_requirements_cover_what_the_tests_import() -> None:
     assert imported - set(sys.stdlib_module_names) - {"nbgrad"} <= set(gpu_install.requirements())
 
 
+@pytest.mark.slow
 def test_wheels_are_installed_where_they_are_missing(tmp_path: Path) -> None:
     wheels, site = tmp_path / "wheels", tmp_path / "site"
     wheels.mkdir()

@@ -88,6 +88,7 @@ def child(code: str) -> list[str]:
     return output.split()
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", LONG)
 def test_a_long_loop_ends_at_once(name: str) -> None:
     function, cases = LONG[name]

@@ -578,6 +578,7 @@ def test_the_page_on_own_kernels() -> None:
 SCRIPTS = [block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if ">>>" not in block]
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("script", SCRIPTS, ids=range(len(SCRIPTS)))
 def test_the_pages_scripts_for_cuda(script: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(script)
