@@ -308,6 +308,22 @@ def _of_records(x):
 
 
 @njit
+def _a_list_that_grows(x):
+    found = [0.0]
+    for one in x:
+        found.append(2.0 * one)
+    return sum(found)
+
+
+@njit
+def _an_empty_list(x):
+    found = []
+    for one in x:
+        found.append(2.0 * one)
+    return sum(found)
+
+
+@njit
 def _made_in_a_loop(x):
     for i in range(len(x)):
         if x[i] > 2.0:
@@ -325,6 +341,8 @@ def _named_like_a_cotangent(x, x_b):
     [
         (_made_in_a_loop, (np.ones(3),), r"_made_in_a_loop\(\) returns an array, but .* from turn to turn"),
         (_named_like_a_cotangent, (np.ones(3), np.ones(3)), "`x_b`, the name of a derivative of `x`"),
+        (_a_list_that_grows, (np.ones(3),), r"changes the length of a list by append\(\)\. Make an array"),
+        (_an_empty_list, (np.ones(3),), r"begins an empty list\. Make an array"),
         (_recursive, (2.0,), "recursion has no derivative"),
         (_drawn, (2.0,), r"calls .*rand.*\(\), of which no derivative is known"),
         (_swapped_at_times, (np.ones(2), np.ones(2), 2), "`a` stands for another array from turn to turn"),

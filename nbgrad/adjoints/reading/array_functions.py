@@ -18,6 +18,7 @@ from .array_gathers import ArrayGathers
 from .array_values import Array, Complex, Elementwise, Object, Scalar, Stored, Value, View, arrays_of
 from .complex_pairs import PARTS
 from .known_functions import OPERATORS, Known, known_functions
+from .plain_form import AN_ARRAY
 
 NOT_KNOWN = object()
 """The value of a call of a function that is none of those here."""
@@ -395,6 +396,8 @@ class ArrayFunctions(ArrayGathers):
                 assert isinstance(owner, Stored)
                 self.store_into(call, owner, self.number(given[0]), "")
                 return None
+        if method in ("append", "extend", "insert", "pop", "remove"):
+            return self.refuse(call, f"changes the length of a list by {method}(). {AN_ARRAY}")
         return self.refuse(call, f"calls the method {method}(), of which no derivative is known here. Write the loop.")
 
     def in_another_shape(

@@ -25,6 +25,8 @@ from ..threads.thread_names import NUMBERS, CudaName, attribute, cuda_name, is_k
 from .jumps import without_jumps
 
 Statements = list[ast.stmt]
+AN_ARRAY = "Make an array of the largest length, and count the elements that are set."
+"""The way out where a list grows."""
 
 
 class UnsupportedKernelError(ArgumentError):
@@ -288,6 +290,8 @@ class PlainFunction:
                 return self.operation(expression, out)
             case ast.Tuple(elements):
                 return ast.Tuple([self.atom(one, out) for one in elements], ast.Load())
+            case ast.List([]):
+                return self.refuse(expression, f"begins an empty list. {AN_ARRAY}")
             case ast.List(elements):
                 return ast.List([self.atom(one, out) for one in elements], ast.Load())
             case ast.ListComp(element, [ast.comprehension(target, sequence, tests)]):
@@ -297,7 +301,9 @@ class PlainFunction:
                 return ast.Name(target.id, ast.Load())
             case _:
                 kind = type(expression).__name__
-                return self.refuse(expression, f"has an expression, {kind}, that has no derivative. Write a loop.")
+                return self.refuse(
+                    expression, f"has an expression, {kind}, that has no derivative. Use arrays and numbers."
+                )
 
     def comprehension(
         self,
