@@ -587,18 +587,3 @@ def test_without_a_driver(monkeypatch):
     with pytest.raises(DeviceError, match="no NVIDIA driver"):
         nb.Tensor(A).to("cuda")
     same(nb.Tensor(A) * 2, A * 2, "cpu")
-
-
-def test_values_that_remember_stay_on_their_device() -> None:
-    x = nb.tensor(np.array([1.0, 2.0]), device="cuda", requires_grad=True)
-    for _ in range(2):
-        (x * x).sum().backward()
-    assert x.grad is not None
-    same(x.grad, np.array([4.0, 8.0]), "cuda:0")
-    with nb.no_grad():
-        x -= 0.5 * x.grad
-    same(x.detach(), np.array([-1.0, -2.0]), "cuda:0")
-    with nb.GradientTape() as tape:
-        tape.watch(y := on(np.array([1.0, 2.0])))
-        z = (y * y).sum()
-    same(tape.gradient(z, y), np.array([2.0, 4.0]), "cuda:0")

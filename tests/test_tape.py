@@ -7,6 +7,7 @@ Expected values are derivatives on paper, and the arrays of the document that co
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -442,3 +443,23 @@ def test_an_error_in_the_block_ends_the_watch():
         tape.watch(x)
         raise AutogradError("the user's")
     assert not (x * 2)._node.traced
+
+
+def test_values_that_remember_stay_on_their_device(place: Any) -> None:
+    x = nb.tensor(np.array([1.0, 2.0]), device="cuda", requires_grad=True)
+    for _ in range(2):
+        (x * x).sum().backward()
+    assert x.grad is not None
+    with nb.no_grad():
+        x -= 0.5 * x.grad
+    with nb.GradientTape() as tape:
+        tape.watch(y := nb.Tensor(np.array([1.0, 2.0]), device="cuda"))
+        z = (y * y).sum()
+    for found, expected in (
+        (x.grad, np.array([4.0, 8.0])),
+        (x.detach(), np.array([-1.0, -2.0])),
+        (tape.gradient(z, y), np.array([2.0, 4.0])),
+    ):
+        assert isinstance(found, nb.Tensor) and found.device == "cuda:0"
+        np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-12, atol=1e-12)
+        assert found.dtype == expected.dtype
