@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from numba import njit
@@ -88,8 +89,6 @@ def test_parts_give_the_derivative_of_the_loop(name: str, plain: None, monkeypat
 
 def compiled_bits() -> None:
     """Write whether the compiled derivatives are those of Python, with the same bits for all numbers of threads."""
-    import numba
-
     for name in COMPILED:
         reverse = Reverse(ROWS[name].kernel, name)
         by_threads = []
@@ -126,7 +125,8 @@ def test_compiled_derivatives_come_from_the_disk() -> None:
     assert all(np.array_equal(found[name], first[name]) for name in first)
 
 
-def test_the_text_runs_as_it_is() -> None:
+def test_the_text_runs_as_it_is(plain: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
     reverse = Reverse(ROWS["pair_energy"].kernel, "pair_energy")
     namespace: dict[str, Any] = {}
     exec(RuleText(reverse.spec).source, namespace)

@@ -56,13 +56,9 @@ def live_at_start(
 
 def live_in_turns(body: Block, after: frozenset[str], at_break: frozenset[str] | None = None) -> frozenset[str]:
     """The numbers whose value at the start of a turn is read in that turn, a later one, or after the loop."""
-    leaving = after if at_break is None else at_break
-    header = after
-    while True:
-        found = live_at_start(body, header | after, leaving) | header
-        if found == header:
-            return header
-        header = found
+    # A turn adds names that it reads to those that are live after it, and takes away others. So all that a later turn
+    # reads is live at the start of this one as well, and a second round would find nothing more.
+    return after | live_at_start(body, after, after if at_break is None else at_break)
 
 
 def carried_by_turns(body: Block) -> frozenset[str]:
