@@ -67,6 +67,7 @@ def test_real_arguments(name: str) -> None:
         check_layouts(row)
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", [row.name for row in OPERATIONS.values() if row.complexes])
 def test_complex_arguments(name: str) -> None:
     row = OPERATIONS[name]
@@ -90,7 +91,7 @@ def test_batches_and_jacobians(name: str) -> None:
     check_batched(OPERATIONS[name])
 
 
-@pytest.mark.sampled(of=3)
+@pytest.mark.sampled(of=5)
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled(name: str) -> None:
     check_compiled(OPERATIONS[name])

@@ -73,7 +73,7 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.sampled(of=3)
+@pytest.mark.sampled(of=4)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_derived_agrees(name: str, transform: str, monkeypatch: pytest.MonkeyPatch) -> None:

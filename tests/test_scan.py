@@ -129,7 +129,7 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.sampled(of=3)
+@pytest.mark.sampled(of=4)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_scan_is_the_loop_that_it_stands_for(program: Any, transform: str) -> None:
