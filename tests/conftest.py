@@ -38,7 +38,7 @@ REASONS = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How many random programs of tests/test_random_programs.py, and from which one on."""
-    parser.addoption("--count", type=int, default=150, help="random programs to try")
+    parser.addoption("--count", type=int, default=100, help="random programs to try")
     parser.addoption("--seed", type=int, default=0, help="the first random program")
     parser.addoption("--optimize", action="store_true", help="optimise what tests compile, in all modules")
     parser.addoption("--native-python", action="store_true", help="run native code as Python, for coverage and pdb")

@@ -167,7 +167,7 @@ def test_the_readme_has_the_markers() -> None:
 # ----- Whole kernels -----
 
 
-@pytest.mark.sampled(of=3)
+@pytest.mark.sampled(of=5)
 @pytest.mark.parametrize("name", kernel_programs.KERNELS)
 def test_gradients_of_kernels_are_those_of_differences(name: str) -> None:
     """Along a random direction, of the kernel itself: Numba's results, nothing of nbgrad's."""
@@ -211,10 +211,10 @@ def test_peers_compute_what_the_kernels_compute() -> None:
 
 
 def test_the_command_for_kernels() -> None:
-    command = [sys.executable, str(FOLDER / "kernels_beside.py"), "--kernels", "lennard-jones", "--budget", "0.01"]
+    command = [sys.executable, str(FOLDER / "kernels_beside.py"), "--kernels", "recursion", "--budget", "0.01"]
     done = subprocess.run([*command, "--libraries", "nbgrad"], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]
-    rows = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| Lennard-Jones")]
+    rows = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| recursion")]
     assert [len(row) for row in rows] == [5, 6] and rows[1][1] == "nbgrad (Numba kernel)"
 
 

@@ -479,7 +479,7 @@ def test_what_stands_for_values_of_recordings_inside_is_no_part_of_a_loop(
         np.testing.assert_allclose(value, other, rtol=1e-9, atol=1e-14)
 
 
-@pytest.mark.parametrize(("turns", "period"), [(300, 10), (9000, 70)])
+@pytest.mark.parametrize(("turns", "period"), [(300, 10), pytest.param(9000, 70, marks=pytest.mark.slow)])
 def test_a_loop_of_loops_carries_none_of_them(turns: int, period: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an inner loop gives is read in its own turn of the outer one, wherever that begins."""
 

@@ -11,6 +11,8 @@ import pytest
 
 import nbgrad as nb
 
+pytestmark = pytest.mark.unoptimized(but=4)
+
 ZEROS = [0.0, -0.0]
 NUMBERS = [*ZEROS, 1.0, -1.0, np.inf, -np.inf]
 LISTS = [list(row) for n in (1, 2, 3) for row in itertools.product(ZEROS, repeat=n)]
