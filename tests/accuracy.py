@@ -265,15 +265,15 @@ def compiled_loops() -> dict[str, tuple[int, list[str], bool]]:
     from nbgrad.graph.simplify import simplify
     from nbgrad.record.tensor import Tensor
 
-    emit_object = llvm.TargetMachine.emit_object
+    emitted = cpu.emitted
     seen: list[tuple[str, str]] = []
 
-    def watched(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
+    def watched(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
         seen.append((str(module), machine.emit_assembly(module)))
-        return emit_object(machine, module)
+        return emitted(module, machine)
 
     found = {}
-    with patch.object(llvm.TargetMachine, "emit_object", watched):
+    with patch.object(cpu, "emitted", watched):
         for name in FUNCTIONS:
             for dtype in FLOATS:
                 arrays = [np.full(64, 0.5, dtype) for _ in range(1 if name in UNARY else 2)]

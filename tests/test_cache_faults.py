@@ -153,7 +153,7 @@ class Faults(RuleBasedStateMachine):
         """Call a function as a new process would; says whether it was compiled or loaded."""
         before = dict(cache.counters)
         with mock.patch.object(cpu, "_loaded", WeakValueDictionary()):
-            code = cpu.function_code(f"constant {number}", "constant", lambda: constant(number))
+            code = cpu.function_code(cpu.Function(f"constant {number}", "constant", lambda: constant(number)))
         assert ctypes.CFUNCTYPE(ctypes.c_int64)(code.address)() == number + 40
         done = {name: cache.counters[name] - before[name] for name in ("compiled", "loaded")}
         assert sum(done.values()) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 
 import nbgrad as nb
 from nbgrad.compiled import doors
+from nbgrad.compiler import cpu
 from nbgrad.graph.trace import CELLS
 from nbgrad.process.gc_pause import RareCollection
 from nbgrad.process.locks import ForkSafeLock
@@ -369,3 +371,81 @@ assert not failures, failures
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+# ----- Compilation by several threads -----
+
+
+def many_kernels(x: Any) -> Any:
+    """Sums between maps keep kernels apart."""
+    for k in range(4):
+        x = np.sin(x * (k + 1.25)) / (1 + np.sum(x * x, axis=k % 2, keepdims=True))
+    return np.sum(np.cumsum(x, axis=1))
+
+
+@pytest.fixture
+def objects(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """The object code of all that is compiled, by its symbol; nothing was compiled before."""
+    monkeypatch.setenv("NBGRAD_CACHE_DIR", os.devnull)
+    monkeypatch.setattr(cpu, "_loaded", {})
+    found: dict[str, bytes] = {}
+    load = cpu._load_object
+
+    def keep(data: bytes, symbol: str) -> cpu.Code:
+        found[symbol] = data
+        return load(data, symbol)
+
+    monkeypatch.setattr(cpu, "_load_object", keep)
+    return found
+
+
+@pytest.mark.unoptimized
+def test_threads_that_compile_make_the_same_code(
+    threads: Callable[[int], None], objects: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.linspace(0.1, 0.9, 12).reshape(3, 4)
+    results, codes = [], []
+    for count in (1, 4):
+        threads(count)
+        results.append(nb.jit(nb.grad(many_kernels))(x))
+        codes.append(dict(objects))
+        monkeypatch.setattr(cpu, "_loaded", {})
+        objects.clear()
+    assert np.array_equal(*results)
+    assert codes[0] == codes[1] and len(codes[0]) >= 5
+
+
+@pytest.mark.unoptimized
+def test_without_more_threads_one_compiles(
+    threads: Callable[[int], None], objects: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    threads(4)
+    x = np.ones((3, 4))
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        found = nb.jit(nb.grad(many_kernels))(x)
+    assert np.allclose(found, nb.grad(many_kernels)(x), rtol=1e-13) and objects
+
+
+@pytest.mark.unoptimized
+def test_an_interrupted_compilation_leaves_nothing(
+    threads: Callable[[int], None], objects: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emitted, numbers = cpu.emitted, itertools.count(1)
+
+    def interrupted(module: Any, machine: Any) -> bytes:
+        if next(numbers) == 3:
+            raise KeyboardInterrupt
+        return emitted(module, machine)
+
+    threads(2)
+    function, x = nb.jit(nb.grad(many_kernels)), np.ones((3, 4))
+    with monkeypatch.context() as patch:
+        patch.setattr(cpu, "emitted", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            function(x)
+    assert not [thread for thread in threading.enumerate() if "nbgrad compiles" in thread.name]
+    assert np.allclose(function(x), nb.grad(many_kernels)(x), rtol=1e-13)

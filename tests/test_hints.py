@@ -134,7 +134,7 @@ def test_kernels_that_were_compiled_before_are_found_by_their_own_names() -> Non
         symbol, text = scalars.scalar_ir("exp", [double], double)
         outside = f"define double @probe(double %x) {{\n  %a = fadd double %x, {k}.0\n"
         outside += f"  %r = call double @{symbol}(double %a)\n  ret double %r\n}}\n"
-        address = cpu.function_address(f"test of names {k}", "probe", lambda text=text + outside: text)
+        address = cpu.function_address(cpu.Function(f"test of names {k}", "probe", lambda text=text + outside: text))
         addresses.add(address)
         import ctypes
 

@@ -70,8 +70,8 @@ def test_native_code_is_optimised_always(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(cache, "load", lambda _kind, _key: None)
     monkeypatch.setenv(NAME, "0")
     ir = "define i64 @answer() {\n  ret i64 42\n}\n"
-    cpu.function_code("answer of the test of options", "answer", lambda: ir, finished=True)
-    cpu.function_code("answer of the test of options, anew", "answer", lambda: ir)
+    cpu.function_code(cpu.Function("answer of the test of options", "answer", lambda: ir, finished=True))
+    cpu.function_code(cpu.Function("answer of the test of options, anew", "answer", lambda: ir))
     assert asked == [(True, False), (False, True)]
 
 

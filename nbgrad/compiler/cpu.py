@@ -1,9 +1,10 @@
 """The CPU target: IR text to machine code in memory, through the disk cache.
 
-In: IR text (or a function that makes it) and the name of its entry function. Out: a `Code`, which knows the entry's
-address. Called by the runtime for fused kernels, and for its own native code, which lives as long as the process. The
-object code is relocatable, so a second process maps it in without compiling. Code that nothing holds any more is
-unloaded, except code that was asked for last (`kept_kernels` of config.py).
+In: functions, each with a key and a way to make its IR text. Out: a `Code` of each, which knows the entry's address.
+Called by the runtime for fused kernels, and for its own native code, which lives as long as the process. The object
+code is relocatable, so a second process maps it in without compiling. Code that nothing holds any more is unloaded,
+except code that was asked for last (`kept_kernels` of config.py). Functions that are asked for together are compiled
+side by side, by as many threads as programs may use.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import count
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import llvmlite.binding as llvm
@@ -21,7 +25,7 @@ from .. import config
 from ..errors import ArgumentError
 from ..process.locks import building
 from . import cache
-from .passes import run_passes
+from .passes import emitted, parsed, run_passes
 from .scalars import RARE
 from .text_passes import FOR_CPU, HINTED, Target
 from .text_passes import run as run_text_passes
@@ -64,12 +68,25 @@ def _unload_dropped() -> None:
         _dropped.pop().close()
 
 
-@functools.cache
+class _Machines(threading.local):
+    """The machines of a thread: LLVM changes a machine while it makes code for it."""
+
+    def __init__(self) -> None:
+        self.by_level: dict[int, llvm.TargetMachine] = {}
+
+
+_machines = _Machines()
+
+
 def _target_machine(quick: bool = False) -> llvm.TargetMachine:
-    """The machine that code is compiled for; if `quick`, it selects instructions one by one."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return _new_machine(0 if quick else 3)
+    """This thread's machine that code is compiled for; if `quick`, it selects instructions one by one."""
+    level = 0 if quick else 3
+    found = _machines.by_level.get(level)
+    if found is None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        found = _machines.by_level[level] = _new_machine(level)
+    return found
 
 
 def _new_machine(level: int = 3) -> llvm.TargetMachine:
@@ -139,7 +156,6 @@ def compile_ir(text: str, finished: bool = False, quick: bool = False) -> bytes:
 
     If `finished`, the IR was optimised before and is only inlined. If `quick`, nothing is optimised.
     """
-    check_cpu_name(os.environ.get("NBGRAD_CPU_NAME"))
     return object_code(text, _target_machine(quick), cache.cpu_features(), finished, quick)
 
 
@@ -147,7 +163,7 @@ def object_code(
     text: str, machine: llvm.TargetMachine, features: str, finished: bool = False, quick: bool = False
 ) -> bytes:
     """Optimise IR text for any machine and give its object code; the machine was made with `features`."""
-    return machine.emit_object(optimized(text, machine, features, finished, quick))
+    return emitted(optimized(text, machine, features, finished, quick), machine)
 
 
 def optimized(
@@ -156,7 +172,7 @@ def optimized(
     """The module that becomes the object code."""
     text = run_text_passes(FOR_CPU, text, Target(machine, features, quick))
     hinted = HINTED in text
-    module = llvm.parse_assembly(text)
+    module = parsed(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     # In a loop of much arithmetic there is little left to find for the costlier passes.
@@ -179,55 +195,121 @@ def optimized(
     return module
 
 
-def function_code(key: str, symbol: str, make_ir: Callable[[], str], finished: bool = False) -> Code:
-    """A native function: from this process, from the disk, or compiled now.
+class Function(NamedTuple):
+    """A native function, before there is code of it.
 
     Parameters
     ----------
     key : str
-        What the function is, completely: equal keys mean equal functions.
+        Its complete description: equal keys mean equal functions.
     symbol : str
         Its name in the IR, where no local name begins with it.
     make_ir : callable
         Makes the IR text, if it is needed.
     finished : bool
         Whether the IR was optimised before and has no loops to vectorise.
+    """
+
+    key: str
+    symbol: str
+    make_ir: Callable[[], str]
+    finished: bool = False
+
+
+def function_codes(
+    functions: Sequence[Function], threads: int = 1, tell: Callable[[int, int], object] | None = None
+) -> list[Code]:
+    """Native functions: from this process, from the disk, or compiled now.
+
+    Parameters
+    ----------
+    functions : sequence of Function
+    threads : int
+        How many threads may compile.
+    tell : callable, optional
+        Called before each function that must be compiled is waited for, with its number and how many these are.
 
     Returns
     -------
-    Code
-        To be held as long as its address is used.
+    list of Code
+        Each to be held as long as its address is used.
     """
-    key, quick = _kind(key, finished)
+    kinds = [_kind(function.key, function.finished) for function in functions]
     with building.held():
-        found = _loaded.get(key)
-        if found is None:
+        found = {key: code for key, _ in kinds if (code := _loaded.get(key)) is not None}
+        missing = {
+            key: (function, quick) for function, (key, quick) in zip(functions, kinds, strict=True) if key not in found
+        }
+        if missing:
             _unload_dropped()
-            name = cache.digest(key)
-            unique = f"{symbol}.{name}"
-            data = cache.load("object", name)
-            if data is None:
-                data = compile_ir(make_ir().replace(f"@{symbol}(", f"@{unique}("), finished, quick)
-                cache.counters["compiled"] += 1
-                cache.store("object", name, data)
-            else:
-                cache.counters["loaded"] += 1
-            found = _load_object(data, unique)
-            _loaded[key] = found
-        _recent.pop(key, None)
-        _recent[key] = found
+            for key, symbol, data in _objects(missing, threads, tell):
+                found[key] = _loaded[key] = _load_object(data, symbol)
+        for key, code in found.items():
+            _recent.pop(key, None)
+            _recent[key] = code
         while len(_recent) > config.kept_kernels():
             _recent.pop(next(iter(_recent)))
-    return found
+    return [found[key] for key, _ in kinds]
 
 
-def function_address(key: str, symbol: str, make_ir: Callable[[], str], finished: bool = False) -> int:
-    """The address of a native function that stays loaded; parameters as for `function_code`."""
-    kept, _ = _kind(key, finished)
+def function_code(function: Function) -> Code:
+    """`function_codes` of one."""
+    return function_codes([function])[0]
+
+
+def _objects(
+    missing: Mapping[str, tuple[Function, bool]], threads: int, tell: Callable[[int, int], object] | None
+) -> Iterator[tuple[str, str, bytes]]:
+    """The key, the symbol and the object code of each function, from the disk or compiled now; with the lock."""
+    new: list[tuple[str, str, str, Callable[[], bytes]]] = []
+    with ExitStack() as stack:
+        later = _side_by_side(stack, min(threads, len(missing)))
+        for key, (function, quick) in missing.items():
+            name = cache.digest(key)
+            symbol = f"{function.symbol}.{name}"
+            data = cache.load("object", name)
+            if data is not None:
+                cache.counters["loaded"] += 1
+                yield key, symbol, data
+                continue
+            check_cpu_name(os.environ.get("NBGRAD_CPU_NAME"))
+            text = function.make_ir().replace(f"@{function.symbol}(", f"@{symbol}(")
+            new.append((key, name, symbol, later(text, function.finished, quick)))
+        for number, (key, name, symbol, compiled) in enumerate(new, 1):
+            if tell is not None:
+                tell(number, len(new))
+            data = compiled()
+            cache.counters["compiled"] += 1
+            cache.store("object", name, data)
+            yield key, symbol, data
+
+
+def _side_by_side(stack: ExitStack, threads: int) -> Callable[[str, bool, bool], Callable[[], bytes]]:
+    """`compile_ir` in other threads, until the stack ends: it begins now, and its result is waited for later."""
+    if threads <= 1:
+        return lambda *given: functools.partial(compile_ir, *given)
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(threads, "nbgrad compiles")
+    stack.callback(pool.shutdown, cancel_futures=True)
+
+    def later(*given: Any) -> Callable[[], bytes]:
+        try:
+            return pool.submit(compile_ir, *given).result
+        except RuntimeError:
+            # Python is about to end, or the system allows no more threads.
+            return functools.partial(compile_ir, *given)
+
+    return later
+
+
+def function_address(function: Function) -> int:
+    """The address of a native function that stays loaded."""
+    kept, _ = _kind(function.key, function.finished)
     found = _permanent.get(kept)
     if found is None:
         with building.held():
-            found = _permanent[kept] = function_code(key, symbol, make_ir, finished)
+            found = _permanent[kept] = function_code(function)
             _recent.pop(kept, None)
     return found.address
 

@@ -22,10 +22,10 @@
 ; digest nbgrad.kernels.trigonometric a2f9020a3a9cb76e31654bd724802852
 ; digest nbgrad.kernels.widened 3761a87339a4cf1e421f331fa36c6f4e
 ; digest nbgrad.kernels.windows d3547c4948ba20198427b0f9e39bbb64
-; digest nbgrad.runtime.blocks 14163799cf0f2a030e65e088002dcbe2
-; digest nbgrad.runtime.native 4753aece3ab86ceff08fed834c586aad
-; digest nbgrad.runtime.native_tensors 7a39157c61885bbf6f74f605f8a30221
-; digest nbgrad.runtime.turns 2c478761c6fee8ff2f6ed66799fd9670
+; digest nbgrad.runtime.blocks 3951837eafe9d124add20d3e40a65ffe
+; digest nbgrad.runtime.native d4ceb54d2355ca206591fc7e0c115aae
+; digest nbgrad.runtime.native_tensors 3af60cd779f4ead2a8dda76f650ba7eb
+; digest nbgrad.runtime.turns 30d63420a407e7390fcba5d47508eaf9
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1

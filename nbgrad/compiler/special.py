@@ -232,14 +232,17 @@ def special_sizes(kernel: Special) -> list[int]:
 
 def special_address(kernel: Special) -> int:
     """The address of a special kernel's code."""
+    return host_address(kernel) if kernel.node.name == "host" else cpu.function_address(special_function(kernel))
+
+
+def special_function(kernel: Special) -> cpu.Function:
+    """A special kernel that is not host code."""
     node = kernel.node
-    if node.name == "host":
-        return host_address(kernel)
     if node.name == "matmul":
-        return cpu.function_address(f"matmul pieces {node.dtype.name}", "kernel", lambda: matmul_ir(node.dtype.name))
+        return cpu.Function(f"matmul pieces {node.dtype.name}", "kernel", lambda: matmul_ir(node.dtype.name))
     known = KERNELS[node.name]
     place, pointers = known.place.format(*node.params), known.pointers(known.dtype_of(node))
-    return cpu.function_address(f"special {place} {' '.join(pointers)}", "kernel", lambda: special_ir(place, pointers))
+    return cpu.Function(f"special {place} {' '.join(pointers)}", "kernel", lambda: special_ir(place, pointers))
 
 
 def special_ir(place: str, pointers: Sequence[str]) -> str:

@@ -111,11 +111,11 @@ INTERFACES = (
         "tests/test_adjoints.py; a stored function that cannot be loaded is compiled anew",
     ),
     Interface(
-        "llvmlite's passes",
-        r"NewPassManager|_dispose",
+        "llvmlite's passes and its lock",
+        r"NewPassManager|_dispose|_cfn",
         "compiler/passes.py",
-        "how pass managers are freed",
-        "asked for at each use; tests/test_code_memory.py",
+        "how pass managers are freed; functions of LLVM in wrappers that take a lock",
+        "asked for at each use, and called with the lock where they are not there; tests/test_code_memory.py",
     ),
     Interface(
         "SciPy's pointers to BLAS and LAPACK",

@@ -12,7 +12,6 @@ import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from .cpu_plan import Plan, plan
 from .donation import donors
 from .front import Front, base_words, front
 from .lifetimes import Place, nbytes
-from .step_tables import count_kernels, kept_array, step_table
+from .step_tables import kept_array, plan_table
 from .tape_files import TapeFile
 
 RELEASE_ELEMENTS = 1 << 15
@@ -101,6 +100,7 @@ class Program:
         name: str = "",
     ) -> None:
         start = time.perf_counter()
+        head = f"compiling {name}:" if name else "compiling"
         with RareCollection(), Work() as work:
             self.outputs = outputs
             made = front([output.node for output in outputs], arguments)
@@ -118,21 +118,12 @@ class Program:
             if self.file is not None:
                 self.file.open()
                 made.constants.append(self.file.base)
-            self._build(
-                arguments, made.constants, floats, structure, fallback or _refuse, packed, self._teller(work, name)
-            )
+
+            def tell(number: int, total: int) -> None:
+                work.tell(lambda: f"{head} {number:,} of {total:,} kernels")
+
+            self._build(arguments, made.constants, floats, structure, fallback or _refuse, packed, tell)
         self.seconds = time.perf_counter() - start
-
-    def _teller(self, work: Work, name: str) -> Callable[[], object]:
-        """Tells before each kernel how far the work is."""
-        numbers, total = count(1), count_kernels(self.plan)
-        head = f"compiling {name}:" if name else "compiling"
-
-        def tell() -> None:
-            number = next(numbers)
-            work.tell(lambda: f"{head} {number:,} of {total:,} kernels")
-
-        return tell
 
     def _within(self, budget: Budget, made: Front, arguments: Sequence[Node]) -> Front:
         """Plan again until the budget is met."""
@@ -172,7 +163,7 @@ class Program:
         structure: Sequence[int] | None,
         fallback: Callable[..., Any],
         packed: int,
-        tell: Callable[[], object],
+        tell: Callable[[int, int], object],
     ) -> None:
         context = native.context()
         template = base_words(len(arguments), constants, self.plan.literals, len(self.outputs), self._keep)
@@ -192,7 +183,7 @@ class Program:
             output_specs += [id(plain_dtype(node.dtype)), nbytes(node), int(scalar), donor, node.ndim, *node.shape]
         if structure is None:
             structure = [*range(len(self.outputs)), -1 - len(self.outputs)]
-        table = step_table(self.plan, self._keep, tell)
+        table = plan_table(self.plan, self._keep, threads.get_num_threads(), tell)
 
         scratch = 8 * len(template)
         pointers = native.GROUP_DATA + table[2] * self.plan.slots

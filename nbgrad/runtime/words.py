@@ -118,7 +118,7 @@ def native_ir(function: Any, arguments: int) -> str:
 def native_address(function: Any, arguments: int) -> int:
     """The address of a native function of so many words."""
     key = f"native {function.__name__} {_source_digest(function.__module__)} {object_layout.measured()}"
-    return cpu.function_address(key, "exported", lambda: native_ir(function, arguments), finished=True)
+    return cpu.function_address(cpu.Function(key, "exported", lambda: native_ir(function, arguments), finished=True))
 
 
 @cache

@@ -92,7 +92,7 @@ done:
 
 @cache
 def _run_launches() -> Callable[..., int]:
-    address = cpu.function_address("device launches", "run_launches", lambda: _IR)
+    address = cpu.function_address(cpu.Function("device launches", "run_launches", lambda: _IR))
     kind = ctypes.CFUNCTYPE(
         ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
     )

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 
 from ...compiler import cache as disk
-from ...compiler.passes import run_passes
+from ...compiler.passes import parsed, run_passes
 from ...errors import DeviceError
 from ...process.locks import building
 from .dialect import FOR_GPU
@@ -77,7 +77,7 @@ def compile_ptx(text: str, capability: tuple[int, int]) -> str:
     machine = _machine(target_of(capability))
     for step in FOR_GPU:
         text = step.run(text)
-    module = llvm.parse_assembly(text)
+    module = parsed(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=3)

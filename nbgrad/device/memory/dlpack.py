@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.cpu import function_address
+from ...compiler.cpu import Function, function_address
 from ...errors import ArgumentError, DtypeError
 from ...graph.ir import plain_dtype
 from .arrays import Device, DeviceArray, Memory
@@ -134,7 +134,7 @@ is on its way, where Python code must not run. The context of a structure is the
 @cache
 def _native() -> tuple[int, int, int]:
     """The addresses of `nbgrad_destroy`, `nbgrad_delete_old` and `nbgrad_delete_new`."""
-    address = function_address(f"dlpack {_NATIVE}", "dlpack", lambda: _NATIVE, finished=True)
+    address = function_address(Function(f"dlpack {_NATIVE}", "dlpack", lambda: _NATIVE, finished=True))
     found = (ctypes.c_uint64 * 3)()
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(ctypes.addressof(found))
     return found[0], found[1], found[2]

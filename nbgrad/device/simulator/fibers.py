@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
-from ...compiler.cpu import function_address
+from ...compiler.cpu import Function, function_address
 from ...errors import DeviceError
 from ...process.locks import ForkSafeLock
 from ..kernels.launches import DeviceKernel
@@ -95,7 +95,7 @@ def compile_kernel(kernel: DeviceKernel) -> HostKernel:
         source = kernel.make()
         types = parameters(source)
         text = host_text(source)
-        address = function_address("kernel in the simulator\n" + text, "nbgrad.host", lambda: text)
+        address = function_address(Function("kernel in the simulator\n" + text, "nbgrad.host", lambda: text))
         pointers = types.count("ptr")
         done = _compiled[kernel.key] = HostKernel(kernel.key, address, pointers, len(types) - pointers)
     return done

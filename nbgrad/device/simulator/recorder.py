@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.cpu import function_address
+from ...compiler.cpu import Function, function_address
 from ..driver.driver import Properties
 from ..kernels.launches import DeviceKernel
 from .simulated_memory import SHARED
@@ -71,7 +71,7 @@ class Recorder:
         self._libraries: dict[tuple[str, int], Any] = {}
         self._callback = LaunchFunction(self._launch_native)
         if native:
-            self.launch_address = function_address("recorder " + _COUNT, "nbgrad.count", lambda: _COUNT)
+            self.launch_address = function_address(Function("recorder " + _COUNT, "nbgrad.count", lambda: _COUNT))
         else:
             self.launch_address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
