@@ -367,6 +367,24 @@ def test_a_few_large_arrays_that_are_kept_take_no_more_memory_than_they_are() ->
         np.testing.assert_array_equal(value, other)
 
 
+def test_what_only_the_last_turn_gives_takes_no_more_memory_than_it_is() -> None:
+    def simulated(x: Any) -> Any:
+        y = x
+        for _ in range(200):
+            y = np.tanh(x)
+            x = x + 0.1 * (np.roll(y, 1) - y)
+        return [y]
+
+    start = np.random.default_rng(0).normal(size=16)
+    argument = placeholder(start.shape, start.dtype, start)
+    with recording([argument]):
+        outputs = nodes_in(simulated(Tensor._of(argument)))
+    roll(outputs, [argument], strides_of)
+    order = by_serial(outputs)
+    assert LOOP in [node.primitive for node in order] and all(node.size <= start.size for node in order)
+    np.testing.assert_array_equal(interpret(outputs)[0], simulated(start)[0])
+
+
 @pytest.mark.parametrize("most", [0, 1 << 20])
 def test_windows_that_overlap(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copied side by side before the loop, or read out of the array in each turn."""
