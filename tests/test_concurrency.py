@@ -431,21 +431,22 @@ def test_without_more_threads_one_compiles(
 
 
 @pytest.mark.unoptimized
+@pytest.mark.parametrize("place", ["emitted", "_load_object"])
 def test_an_interrupted_compilation_leaves_nothing(
-    threads: Callable[[int], None], objects: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+    place: str, threads: Callable[[int], None], objects: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    emitted, numbers = cpu.emitted, itertools.count(1)
+    step, numbers = getattr(cpu, place), itertools.count(1)
 
-    def interrupted(module: Any, machine: Any) -> bytes:
-        if next(numbers) == 3:
+    def interrupted(*given: Any) -> Any:
+        if next(numbers) == 2:
             raise KeyboardInterrupt
-        return emitted(module, machine)
+        return step(*given)
 
     threads(2)
     function, x = nb.jit(nb.grad(many_kernels)), np.ones((3, 4))
     with monkeypatch.context() as patch:
-        patch.setattr(cpu, "emitted", interrupted)
+        patch.setattr(cpu, place, interrupted)
         with pytest.raises(KeyboardInterrupt):
             function(x)
-    assert not [thread for thread in threading.enumerate() if "nbgrad compiles" in thread.name]
+        assert not [thread for thread in threading.enumerate() if "nbgrad compiles" in thread.name]
     assert np.allclose(function(x), nb.grad(many_kernels)(x), rtol=1e-13)

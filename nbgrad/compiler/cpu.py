@@ -13,8 +13,8 @@ import functools
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -242,8 +242,10 @@ def function_codes(
         }
         if missing:
             _unload_dropped()
-            for key, symbol, data in _objects(missing, threads, tell):
-                found[key] = _loaded[key] = _load_object(data, symbol)
+            # Threads must not go on after an interrupt, when the lock is open.
+            with closing(_objects(missing, threads, tell)) as objects:
+                for key, symbol, data in objects:
+                    found[key] = _loaded[key] = _load_object(data, symbol)
         for key, code in found.items():
             _recent.pop(key, None)
             _recent[key] = code
@@ -259,7 +261,7 @@ def function_code(function: Function) -> Code:
 
 def _objects(
     missing: Mapping[str, tuple[Function, bool]], threads: int, tell: Callable[[int, int], object] | None
-) -> Iterator[tuple[str, str, bytes]]:
+) -> Generator[tuple[str, str, bytes]]:
     """The key, the symbol and the object code of each function, from the disk or compiled now; with the lock."""
     new: list[tuple[str, str, str, Callable[[], bytes]]] = []
     with ExitStack() as stack:
