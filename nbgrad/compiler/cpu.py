@@ -261,7 +261,7 @@ def function_code(function: Function) -> Code:
 
 def _objects(
     missing: Mapping[str, tuple[Function, bool]], threads: int, tell: Callable[[int, int], object] | None
-) -> Generator[tuple[str, str, bytes]]:
+) -> Generator[tuple[str, str, bytes], None, None]:
     """The key, the symbol and the object code of each function, from the disk or compiled now; with the lock."""
     new: list[tuple[str, str, str, Callable[[], bytes]]] = []
     with ExitStack() as stack:
