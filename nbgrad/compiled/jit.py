@@ -24,6 +24,7 @@ from ..errors import DtypeError, TracedValueError
 from ..graph.trace import current_trace
 from ..process.locks import ForkSafeLock
 from ..process.modes import KEEPS, entered, leaves_made, mode
+from ..process.named_objects import NamedObject
 from ..record.tensor import Tensor, node_slot
 from ..runtime.budget import Budget, budget_of
 from ..runtime.cpu_program import MISSED, Program
@@ -40,7 +41,7 @@ MOST_SPECIALIZATIONS = 256
 _uses = count()
 
 
-class Jitted:
+class Jitted(NamedObject):
     """A function that is compiled on first use. Made by `jit`."""
 
     def __init__(self, fn: Callable[..., Any], donate: tuple[int, ...] = (), budget: Budget | None = None) -> None:

@@ -16,6 +16,7 @@ from ..errors import BroadcastError, DtypeError, ShapeError
 from ..graph.shapes import joint_shape
 from ..graph.trace import current_trace
 from ..numpy import broadcast_to
+from ..process.named_objects import NamedObject
 from ..record.as_node import as_node
 from ..record.foreign_arrays import full_name
 from ..record.tensor import Tensor
@@ -24,7 +25,7 @@ from .if_conversion import record
 from .scalar_code import python_function, scalar_code
 
 
-class Elementwise:
+class Elementwise(NamedObject):
     """A function of numbers that works on arrays. Made by `elementwise`; `scalar_function` is the original."""
 
     def __init__(self, function: Callable[..., Any]) -> None:

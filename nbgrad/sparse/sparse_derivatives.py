@@ -23,6 +23,7 @@ from ..graph.differentiate import jvp, vjp
 from ..graph.ir import INT64, Node, broadcast, constant, elementwise, placeholder, zeros
 from ..graph.simplify import simplify
 from ..graph.trace import current_trace, recording
+from ..process.named_objects import NamedObject
 from ..record.tensor import Tensor
 from ..transforms.argument_positions import check_flag, check_function, check_positions, with_positions
 from ..transforms.arguments import name_of, output_nodes, prepare, with_zeros
@@ -44,7 +45,7 @@ class _Layout:
     plan: Plan
 
 
-class SparseMatrixOf:
+class SparseMatrixOf(NamedObject):
     """A function that gives a matrix of derivatives in sparse form. Made by `sparse_jacobian` and `sparse_hessian`."""
 
     def __init__(self, fn: Callable[..., Any], grad_position: Any, has_aux: bool, symmetric: bool) -> None:

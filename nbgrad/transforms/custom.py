@@ -18,6 +18,7 @@ from ..errors import ArgumentError, NbgradError, ShapeError, TracedValueError
 from ..graph.builders import cast
 from ..graph.ir import Node, make, zeros
 from ..process.modes import TRACED
+from ..process.named_objects import NamedObject
 from ..record.tensor import Tensor
 from .arguments import flatten, kind_of, lift, name_of, node_of
 
@@ -138,7 +139,7 @@ _forward_of: ContextVar[tuple[custom_vjp, ...]] = ContextVar("nbgrad_forward_of"
 """The functions whose forward rules are running, innermost last."""
 
 
-class custom_vjp:  # noqa: N801  (used as a decorator, like a function)
+class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a function)
     """A function with its own reverse rule.
 
     Parameters
