@@ -119,6 +119,7 @@ if _TYPE_CHECKING:
     from .transforms.jacobians import jacrev as jacrev
     from .transforms.jacobians import jvp as jvp
     from .transforms.jacobians import vjp as vjp
+    from .transforms.ravel import ravel as ravel
 
 _LATER = {
     "transforms.check": "check_grads",
@@ -131,6 +132,7 @@ _LATER = {
     "tape.graph_gradients": "gradients",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
+    "transforms.ravel": "ravel",
     "tensors.generator": "Generator get_seed set_seed",
     "extend.custom_kernels": "primitive",
     "extend.elementwise_functions": "elementwise",
