@@ -19,9 +19,10 @@ from ..errors import NbgradError
 from ..graph.builders import users_leaf
 from ..graph.ir import PRIMITIVES, Node, plain_dtype
 from ..process.locks import ForkSafeLock
+from ..process.object_layout import scalar_values
 from ..record.tensor import Tensor
 from ..runtime.cpu_program import MISSED, Program, missed
-from ..runtime.native_tensors import OBJECT, PLAIN, TENSOR, Entry
+from ..runtime.native_tensors import EQUAL, OBJECT, PLAIN, TENSOR, Entry
 from ..tensors.parameter import Parameter
 from ..transforms.arguments import flatten
 from .device_doors import device_call, device_into
@@ -37,6 +38,8 @@ class Door:
     """Takes the arguments of any call by position."""
     into: Callable[[Sequence[Any], Any], bool] | None = None
     """Takes the arguments and `out`; tells whether the results are there. Other calls change nothing."""
+    finds_leaves: bool = True
+    """Whether it does not serve arguments that depend on a differentiable leaf."""
 
 
 _making = ForkSafeLock()
@@ -48,13 +51,14 @@ def door(one: Specialization, args: Sequence[Any], fallback: Callable[..., Any])
         return None
     if one.device is not None:
         call = device_call(one, args, fallback)
-        return None if call is None else Door(call, device_into(one, args))
+        return None if call is None else Door(call, device_into(one, args), False)
     if one.native and _plain(args):
         return Door(one.program.call, functools.partial(_native_into, one))
     entry = one.state.entry
     if entry is None:
         return None
-    return Door(entry.call if _by_itself(one) else functools.partial(_watched, one, entry.call, fallback))
+    call = entry.call if _by_itself(one) else functools.partial(_watched, one, entry.call, fallback)
+    return Door(call, finds_leaves=not any(isinstance(value, Parameter) for value in args))
 
 
 def make_entry(one: Specialization, args: Sequence[Any], fallback: Callable[..., Any]) -> bool:
@@ -85,10 +89,12 @@ def _can_open(one: Specialization, args: Sequence[Any]) -> bool:
 
 def _plain(args: Sequence[Any]) -> bool:
     """Whether all arguments are of the kinds that programs take."""
-    return _PROGRAMS_KINDS.issuperset(map(type, args))
+    return all(map(_is_plain, args))
 
 
-_PROGRAMS_KINDS = frozenset([np.ndarray, float])
+def _is_plain(value: Any) -> bool:
+    """Whether an argument is an ndarray or a scalar."""
+    return type(value) is np.ndarray or type(value) in scalar_values()
 
 
 def _by_itself(one: Specialization) -> bool:
@@ -129,14 +135,20 @@ def _positions(one: Specialization, args: Sequence[Any]) -> list[tuple[int, Any,
         if kind is Tensor:
             node = next(nodes)
             positions.append((TENSOR, bool(node.weak), bool(node.tensor)))
-        elif kind is np.ndarray or kind is float:
+        elif _is_plain(value):
             next(nodes)
             positions.append((PLAIN, None, None))
+        elif kind in _EQUAL_KINDS:
+            positions.append((EQUAL, value, None))
         elif _same_if_identical(value):
             positions.append((OBJECT, value, None))
         else:
             return None
     return positions
+
+
+_EQUAL_KINDS = frozenset([int, str, bytes])
+"""Kinds of values that mean the same if they are equal; Python may make another object at each use."""
 
 
 def _same_if_identical(value: Any) -> bool:

@@ -1,10 +1,10 @@
 """`jit`: record a function once per signature, then only run it.
 
 In: a function. Out: a callable with the same arguments. The signature is the structure of the arguments, the shapes and
-dtypes of arrays, and the values of everything else; Python floats are run-time inputs. A call by position goes through
-the function's door (doors.py) to the specialization used last: a native callable, where one can tell by itself whether
-the call fits. Branches on values become guards: each way through the function is compiled once, and the one taken last
-is tried first. Called by users.
+dtypes of arrays, and the values of everything else; floats, complex numbers and NumPy's scalars are run-time inputs. A
+call by position goes through the function's door (doors.py) to the specialization used last: a native callable, where
+one can tell by itself whether the call fits. Branches on values become guards: each way through the function is
+compiled once, and the one taken last is tried first. Called by users.
 """
 
 from __future__ import annotations
@@ -66,9 +66,10 @@ class Jitted:
                     if out is not None:
                         return self._general_into(out, args, kwargs)
                 return self._general(*args, **kwargs)
-            if leaves_made and self._remembers(args):
+            open_now = self._doors[config.roll()] if config.blocks else self._door
+            if leaves_made and (entered or not open_now.finds_leaves) and self._remembers(args):
                 return self.fn(*args)
-            return (self._doors[config.roll()] if config.blocks else self._door).call(*args)
+            return open_now.call(*args)
         except MemoryError as error:
             programs = [program for program in self.programs() if isinstance(program, Program)]
             if error.args or not programs:
@@ -156,6 +157,9 @@ class Jitted:
                 del known[MOST_SPECIALIZATIONS:]
             if one.reads_leaves:
                 self._reads_leaves = True
+                # Each call has to ask whether its results remember.
+                self._door = Door(self._general)
+                self._doors = {True: self._door, False: self._door}
                 if out is None and self._remembers(()):
                     return self.fn(*args, **kwargs)
             self._open(one, args, kwargs, rolls)
@@ -202,7 +206,7 @@ class Jitted:
 
     def _open(self, one: Specialization, args: tuple[Any, ...], kwargs: Any, rolls: bool) -> None:
         """Let the next call of this kind try this specialization first, with little or no Python."""
-        found = None if kwargs else door(one, args, self._general)
+        found = None if kwargs or self._reads_leaves else door(one, args, self._general)
         if found is not None:
             self._doors[rolls] = found
             if not config.blocks:
