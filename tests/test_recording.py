@@ -108,19 +108,21 @@ def test_the_collector_is_as_before() -> None:
     usual = gc.get_threshold()
     seen = []
 
-    def f(x: Any) -> Any:
+    def f(x: Any, turns: int, divisor: int) -> Any:
+        for _ in range(turns):
+            x = x * x
         seen.append(gc.get_threshold()[0])
-        return np.sum(x * x)
+        return np.sum(x) + 1 // divisor
 
-    nb.grad(f)(np.ones(3))
+    nb.grad(f)(np.ones(3), 1500, 1)
     assert seen == [100_000]
     assert gc.get_threshold() == usual
     with pytest.raises(ZeroDivisionError):
-        nb.grad(lambda x: 1 / 0)(np.ones(3))
+        nb.grad(f)(np.ones(3), 1500, 0)
     assert gc.get_threshold() == usual
     gc.set_threshold(0)
     try:
-        nb.grad(f)(np.ones(3))
+        nb.grad(f)(np.ones(3), 1500, 1)
         assert seen[-1] == 0
         assert gc.get_threshold()[0] == 0
     finally:

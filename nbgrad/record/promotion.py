@@ -188,13 +188,29 @@ _NUMBERS: dict[tuple[type, float, Dtype, Shape], Node] = {}
 """Python numbers that are baked into programs, in the dtypes and shapes that they were needed in. A memo."""
 
 
+_ARRAYS: dict[float, np.ndarray] = {}
+"""Python floats as arrays, which nothing writes to. A memo."""
+
+
+def _array_of(value: float) -> np.ndarray:
+    """A float as an array; not a zero, because -0.0 equals 0.0."""
+    if len(_ARRAYS) > MOST_NUMBERS:
+        _ARRAYS.clear()
+    array = _ARRAYS[value] = np.array(value, FLOAT64)
+    array.flags.writeable = False
+    return array
+
+
 def number_like(value: float, dtype: Dtype, shape: Shape) -> Node:
     """A Python number everywhere in an array of the float dtype that it meets."""
     if value.__class__ is float and dtype is FLOAT64 and value not in BAKED:
         trace = current_trace()
         if trace is None or not trace.frozen:
             # Loops meet numbers at every turn: no more is made of them than is needed.
-            node = Node(CONSTANT, (), (), (), dtype, np.array(value, dtype), True)
+            array = _ARRAYS.get(value)
+            if array is None:
+                array = _array_of(value)
+            node = Node(CONSTANT, (), (), (), dtype, array, True)
             return Node(BROADCAST, (node,), (shape,), shape, dtype) if shape else node
     key = (value.__class__, value, dtype, shape)
     known = _NUMBERS.get(key)

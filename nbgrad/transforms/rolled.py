@@ -29,11 +29,6 @@ def roll_up(trace: Trace, outputs: Iterable[Node], outside: Collection[Node]) ->
         trace.window.finish([node for node in outputs if node.inputs], outside)
 
 
-def is_long(trace: Trace) -> bool:
-    """Whether so much was recorded that there may be a loop: before anything is collected for `roll_up`."""
-    return trace.window is not None and trace.window.is_long()
-
-
 def conditions_of(trace: Trace) -> list[Node]:
     """The nodes of the conditions that a recording has noted, which are wanted beside its outputs."""
     return [*[node for node, _ in trace.guards or ()], *[node for node, _, _ in trace.checks]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -160,9 +160,8 @@ class NotedNodes(list[Node]):
 _notes: ContextVar[Notes | None] = ContextVar("nbgrad_notes", default=None)
 
 
-def current_notes() -> Notes | None:
-    """The notes that are taken now."""
-    return _notes.get()
+current_notes: Callable[[], Notes | None] = _notes.get
+"""The notes that are taken now."""
 
 
 @contextmanager
