@@ -376,7 +376,7 @@ def _run_apart(nodes: Sequence[Node]) -> list[Any]:
 
 
 def _without_values(nodes: Sequence[Node], leaves: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-    """The same graph over leaves that have no values, so that a program does not keep the arrays of its first call."""
+    """A copy of a graph over leaves without values, so that a program does not keep the arrays of its first call."""
     new: dict[Node, Node] = {}
     given = set(leaves)
     for node in topological([*nodes, *leaves]):

@@ -239,7 +239,7 @@ def apart(state: int, arguments: int, count: int, donor: int) -> int:
 
 
 def entry(self: int, arguments: int, count: int) -> int:
-    """What CPython calls: check, allocate the outputs, run, wrap."""
+    """A call from CPython: check, allocate the outputs, run, wrap."""
     state = load(self + array_data())
     context = load(state + 8 * CONTEXT)
     if matches(state, arguments, count) == 0:
@@ -248,7 +248,7 @@ def entry(self: int, arguments: int, count: int) -> int:
 
 
 def entry_into(self: int, arguments: int, count: int) -> int:
-    """The same for a call with arrays for the results as last arguments, which the caller has checked."""
+    """A call from CPython with arrays for the results as last arguments, which the caller has checked."""
     state = load(self + array_data())
     context = load(state + 8 * CONTEXT)
     inputs = count - load(state + 8 * OUTPUTS)
@@ -445,7 +445,7 @@ def pack(code: int, length: int, results: int, outputs: int, context: int) -> in
 # ----- Addresses -----
 
 FUNCTIONS = {entry: 3, entry_into: 3, worker: 1, run: 4, interrupted: 1}
-"""What is called from outside, with the number of words that it takes."""
+"""The functions that are called from outside, each with the number of words that it takes."""
 
 
 def entry_address(into: bool = False) -> int:

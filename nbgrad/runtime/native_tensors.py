@@ -177,7 +177,7 @@ def new_tensor(template: int, value: int, layout: int, context: int) -> int:
 
 
 def new_pair(spec: int, value: int, layout: int, context: int) -> int:
-    """What a Parameter holds for a value: a pair of nodes; 0 if there is no memory."""
+    """The pair of nodes that a Parameter holds for a value; 0 if there is no memory."""
     leaf = new_node(load(spec + 8), value, layout, context)
     snapshot = 0
     pair = 0
@@ -236,7 +236,7 @@ def hand_over(wrapping: int, layout: int, results: int, context: int) -> None:
 
 
 def entry_tensors(self: int, arguments: int, count: int) -> int:
-    """What CPython calls: read Tensors and Parameters, run, wrap."""
+    """A call from CPython: read Tensors and Parameters, run, wrap."""
     state = load(self + array_data())
     context = load(state + 8 * CONTEXT)
     wrapping = load(state + 8 * WRAPPING)
@@ -336,7 +336,7 @@ def _layout(tensor: type, parameter: type) -> tuple[np.ndarray, int] | None:
 
 
 _kept: list[Any] = []
-"""What native code knows by its address only."""
+"""Objects that native code knows by their addresses only."""
 
 
 # ----- Entries -----

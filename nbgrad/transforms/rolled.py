@@ -40,7 +40,7 @@ def nodes_in(*trees: Any) -> list[Node]:
 
 
 def joint_guards(guards: Sequence[Guard]) -> list[Guard]:
-    """The same conditions, those of the turns of a loop as one."""
+    """Guards in which those of the turns of a loop are one."""
     found: list[Guard] = []
     for whole, positions in _joint([node for node, _ in guards], [None] * len(guards)):
         values = [guards[k][1] for k in positions]
@@ -49,7 +49,7 @@ def joint_guards(guards: Sequence[Guard]) -> list[Guard]:
 
 
 def joint_checks(checks: Sequence[Check]) -> list[Check]:
-    """The same conditions, those of the turns of a loop as one."""
+    """Checks in which those of the turns of a loop are one."""
     found: list[Check] = []
     for whole, positions in _joint([node for node, _, _ in checks], [one[1:] for one in checks]):
         node, message, error = checks[positions[0]]

@@ -56,7 +56,7 @@ class NotedLoop:
 
 
 class Notes:
-    """What was recorded inside of the frame `base`.
+    """The operations that were recorded inside of the frame `base`.
 
     Of each operation there is its serial number, the place of the user's code that it comes from (a number of `stacks`:
     the places of all functions that run, the outermost first), a label (a number of `labels`) and operands, which begin

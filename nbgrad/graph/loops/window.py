@@ -73,7 +73,7 @@ class Window:
         self.fresh: list[Node] = []
         """Nodes that were made for the loop that grows."""
         self.follower: Follower | None = None
-        """What is next, if that is known."""
+        """The operations that come next, if they are known."""
         self.limit = FIRST
         self.waits = False
         """Whether turns of several kinds wait for more: they are one loop at the end."""
