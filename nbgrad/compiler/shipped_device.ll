@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.gpu.device_angles 9dc1f00043837028bc74da72da248ead
-; digest nbgrad.kernels.gpu.device_linalg ab7ddd6369a90db933b87c245fa37ceb
-; digest nbgrad.kernels.gpu.device_math 8401860f6cc0a036196f8246482de008
-; digest nbgrad.kernels.gpu.device_matmul af9a31a46058e2f0ee829b86edf2155f
-; digest nbgrad.kernels.gpu.device_matrices be0acdb172cf9fa9a47e5e34c9a8143c
-; digest nbgrad.kernels.gpu.device_recurrence 7659c6b47ba24419f450dc61e6836e1a
-; digest nbgrad.kernels.gpu.device_scan fa599e0be9d941ebd3dd83993a1ffa71
-; digest nbgrad.kernels.gpu.device_scatter 7a4a5e53401890cbb9ab1b180af809ac
-; digest nbgrad.kernels.gpu.device_sort 4ac0704395af16dca58f547349167413
-; digest nbgrad.kernels.gpu.device_transpose ffcd63863264a6895779d007fa6eebc7
-; digest nbgrad.kernels.gpu.device_windows 65efb7dc3531af61507dc544fc442b65
+; digest nbgrad.kernels.gpu.device_angles 97e9a2350c027c76a5e37b1cd1cab1df
+; digest nbgrad.kernels.gpu.device_linalg 70bf9cab691b48bf9e9820f405762db7
+; digest nbgrad.kernels.gpu.device_math d144bc2f1a873800e2483f4b545db848
+; digest nbgrad.kernels.gpu.device_matmul e911a401dcd9e2bd9afc09a615d67f48
+; digest nbgrad.kernels.gpu.device_matrices eefd16984dd4977dccc62a6106fea8e1
+; digest nbgrad.kernels.gpu.device_recurrence f37b20e09b68578fbcf4ea12165cc195
+; digest nbgrad.kernels.gpu.device_scan c70ebe1a005924cc4b5a48b4f570be77
+; digest nbgrad.kernels.gpu.device_scatter 46b1a0d6bc81628bd1fc257d9f582920
+; digest nbgrad.kernels.gpu.device_sort 1139f0829f52a8a4484044072f22b6a7
+; digest nbgrad.kernels.gpu.device_transpose a4cabd6b04fc5beaa69415fa5a1fe1e9
+; digest nbgrad.kernels.gpu.device_windows e9240c4734704531b53b744b5e11bfb8
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
