@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -136,3 +140,43 @@ def test_the_key_of_a_graph() -> None:
     assert structure([x * y], [])[0] == structure([y * placeholder((3,), np.dtype(float))], [])[0]
     keys = [structure(nodes, [])[0] for nodes in ([x + x], [x + y], [x * y], [x + 1.0], [x + 2.0], [single + 1.0])]
     assert len(set(keys)) == len(keys)
+
+
+def python_calls(call: Callable[[], Any]) -> list[str]:
+    """The files of nbgrad whose functions a call enters, one for each time; native code may run as Python here."""
+    root, entered = str(Path(nb.__file__).parent), []
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(root) and not file.endswith(NATIVE):
+            entered.append(file)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return entered
+
+
+NATIVE = ("native.py", "native_tensors.py", "blocks.py")
+
+
+@pytest.mark.parametrize(
+    ("argument", "most", "files"), [(np.ones(3), 40, 12), (nb.Tensor(np.ones(3)), 48, 14)], ids=["array", "Tensor"]
+)
+def test_a_warm_gradient_takes_few_calls(argument: Any, most: int, files: int) -> None:
+    """From the user's call to the program and back; an operation is three calls."""
+    slope = nb.grad(lambda x: np.sum(np.sin(x) * x))
+    slope(argument)
+    entered = python_calls(lambda: slope(argument))
+    assert len(entered) <= most
+    assert len(set(entered)) <= files
+
+
+def test_equal_numbers_are_one_array_and_stay_two_inputs() -> None:
+    """The memo of numbers does not tie them: another call of the same function may have two values."""
+    slope = nb.grad(lambda x, a, b: np.sum((x * a) * (x * b)))
+    for a, b in ((1.1, 1.1), (1.1, 2.3), (-0.0, 0.0), (np.nan, 1.1)):
+        np.testing.assert_array_equal(slope(np.array([2.0]), a, b), [2 * a * b * 2.0])
