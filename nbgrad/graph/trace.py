@@ -147,6 +147,8 @@ class Trace:
         self._token = _current.set(self)
         noted = self.nodes is not None or self.turn_checks is not None
         self._noted = RECORDED.set(self.nodes) if noted else None
+        if self.nodes is None:
+            self._collect_seldom()
         return self
 
     def __exit__(
@@ -180,6 +182,12 @@ class Trace:
 
     # ----- Long recordings -----
 
+    def _collect_seldom(self) -> None:
+        """Slow the garbage collector down until the end; where nodes are noted, when there are many."""
+        if self._collection is None:
+            self._collection = RareCollection()
+            self._collection.__enter__()
+
     def is_long(self) -> bool:
         """Whether so much was recorded that there may be a loop."""
         return self.nodes is not None and next_serial() - self.began >= LEAST_NODES
@@ -207,9 +215,7 @@ class Trace:
         window = self.window
         if window is None:
             return
-        if self._collection is None:
-            self._collection = RareCollection()
-            self._collection.__enter__()
+        self._collect_seldom()
         watch = self.watch()
         if window.is_full() or watch.is_long(window):
             window.roll()
