@@ -361,15 +361,15 @@ def shared(node: Node) -> Node:
     return node
 
 
-_literals: dict[tuple[Number, type, np.dtype[Any], bool], Node] = {}
-"""Literals that were made before; zeros (which have a sign) and NaN (which equals nothing) are made anew."""
+_literals: dict[tuple[Number | str, type, np.dtype[Any], bool], Node] = {}
+"""Literals that were made before; zeros, which have a sign, by their texts. NaN, which equals nothing, is made anew."""
 
 
 def literal(value: Number, dtype: np.dtype[Any], weak: bool = False) -> Node:
     """A number baked into the program. The bytes are the identity: -0.0 is not 0.0, and a NaN equals itself."""
     dtype = plain_dtype(dtype)
-    key = (value, type(value), dtype, weak)
-    node = _literals.get(key) if value else None
+    key = (value or str(value), type(value), dtype, weak)
+    node = _literals.get(key)
     if node is None:
         if dtype.kind == "c":
             node = _complex.literal(value, dtype)
@@ -377,7 +377,7 @@ def literal(value: Number, dtype: np.dtype[Any], weak: bool = False) -> Node:
             return node
         data = np.array(value).astype(dtype).tobytes()
         node = Node(PRIMITIVES["literal"], (), (data,), (), dtype, weak=weak)
-        if value and value == value and len(_literals) < 10_000:
+        if value == value and len(_literals) < 10_000:
             _literals[key] = shared(node)
     return node
 
@@ -486,7 +486,7 @@ def filled(value: Number, dtype: np.dtype[Any], shape: Shape) -> Node:
     node = literal(value, dtype)
     if not shape:
         return node
-    if not value or value != value:
+    if value != value:
         return make("broadcast", (node,), (shape,))
     known = _repeated.get((node, shape))
     if known is None:

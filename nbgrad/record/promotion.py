@@ -78,7 +78,10 @@ def loop_dtypes(
 
 def any_tensor_rules(nodes: Sequence[Node]) -> bool:
     """Whether a user's Tensor is among operands."""
-    return any(node.tensor for node in nodes)
+    for node in nodes:
+        if node.tensor:
+            return True
+    return False
 
 
 def float_of(node: Node) -> Dtype:
@@ -184,7 +187,7 @@ def _converted_literal(node: Node, dtype: Dtype) -> Node:
     return literal(value, dtype)
 
 
-_NUMBERS: dict[tuple[type, float, Dtype, Shape], Node] = {}
+_NUMBERS: dict[tuple[type, float | str, Dtype, Shape], Node] = {}
 """Python numbers that are baked into programs, in the dtypes and shapes that they were needed in. A memo."""
 
 
@@ -212,7 +215,8 @@ def number_like(value: float, dtype: Dtype, shape: Shape) -> Node:
                 array = _array_of(value)
             node = Node(CONSTANT, (), (), (), dtype, array, True)
             return Node(BROADCAST, (node,), (shape,), shape, dtype) if shape else node
-    key = (value.__class__, value, dtype, shape)
+    # Zeros have a sign, which their texts tell.
+    key = (value.__class__, value or str(value), dtype, shape)
     known = _NUMBERS.get(key)
     if known is not None:
         return known
@@ -222,12 +226,12 @@ def number_like(value: float, dtype: Dtype, shape: Shape) -> Node:
     if known is None:
         node = numbers.get((value, dtype)) or convert(number(value), dtype)
         known = broadcast(node, shape)
-        if node.name != "literal":
-            numbers[value, dtype], numbers[key] = node, known
-        elif value:  # not for zeros, because -0.0 equals 0.0
+        if node.name == "literal":
             if len(_NUMBERS) > MOST_NUMBERS:
                 _NUMBERS.clear()
             _NUMBERS[key] = shared(known)
+        else:
+            numbers[value, dtype], numbers[key] = node, known
     return known
 
 
