@@ -177,7 +177,8 @@ def _positions(one: Specialization, args: Sequence[Any]) -> list[tuple[int, Any,
             positions.append((OBJECT, value, None))
         else:
             return None
-    return positions
+    # What is left is the Parameters'; arrays of other libraries are inputs too, which native code cannot read.
+    return positions if len(list(nodes)) == len(one.parameters) else None
 
 
 _EQUAL_KINDS = frozenset([int, str, bytes])
