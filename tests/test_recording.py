@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,6 +17,7 @@ from nbgrad.graph import interpret as interpreter
 from nbgrad.graph.graph_key import structure
 from nbgrad.graph.ir import placeholder, topological
 from nbgrad.graph.trace import recording
+from nbgrad.process.modes import attentive, leaves_made
 from nbgrad.record.tensor import Tensor
 
 
@@ -163,9 +164,20 @@ def python_calls(call: Callable[[], Any]) -> list[str]:
 NATIVE = ("native.py", "native_tensors.py", "blocks.py")
 
 
+@pytest.fixture
+def nothing_remembers() -> Iterator[None]:
+    """As in a process that has made no differentiable leaf, whatever other tests did."""
+    before = leaves_made[:], attentive[:]
+    leaves_made.clear()
+    attentive.clear()
+    yield
+    leaves_made[:], attentive[:] = before
+
+
 @pytest.mark.parametrize(
     ("argument", "most", "files"), [(np.ones(3), 40, 12), (nb.Tensor(np.ones(3)), 48, 14)], ids=["array", "Tensor"]
 )
+@pytest.mark.usefixtures("nothing_remembers")
 def test_a_warm_gradient_takes_few_calls(argument: Any, most: int, files: int) -> None:
     """From the user's call to the program and back; an operation is three calls."""
     slope = nb.grad(lambda x: np.sum(np.sin(x) * x))

@@ -407,9 +407,11 @@ class Results:
 
     def _remember(self) -> bool:
         """Whether results that are Tensors remember: they depend on a differentiable leaf."""
-        return mode().remembers and any(
-            node is not None and node.traced & KEEPS for node in (*self.sources, *self.nodes)
-        )
+        if mode().remembers:
+            for node in (*self.sources, *self.nodes):
+                if node is not None and node.traced & KEEPS:
+                    return True
+        return False
 
     def _recorded(self, position: int, node: Node) -> Tensor:
         """A result for another function that is being recorded."""
