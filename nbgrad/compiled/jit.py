@@ -67,7 +67,7 @@ class Jitted:
                     out = kwargs.pop("out")
                     if out is not None:
                         return self._general_into(out, args, kwargs)
-                if not open_now.takes_keywords or leaves_made:
+                if not open_now.takes_keywords or (leaves_made and (entered or not open_now.finds_leaves)):
                     return self._general(*args, **kwargs)
                 return open_now.call(*args, **kwargs)
             if leaves_made and (entered or not open_now.finds_leaves) and self._remembers(args):
