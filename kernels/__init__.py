@@ -162,7 +162,7 @@ SCALARS = {
 }
 
 OF_HALF = {name: f"{name}_half" for name in ("maximum", "minimum", "nextafter")}
-"""What is computed otherwise for float16 than for the float32 numbers that stand for them."""
+"""Functions that are computed otherwise for float16 than for the float32 numbers that stand for them."""
 
 _FALLBACKS = {"f": ("float",), "i": ("int",), "u": ("uint", "int"), "b": ("bool",)}
 

@@ -1,4 +1,4 @@
-"""What kernels for GPUs are written with: the number of a thread, barriers, shuffles, shared memory, atomic additions.
+"""The language of kernels for GPUs: the number of a thread, barriers, shuffles, shared memory, atomic additions.
 
 In and out: integers, scalars, and pointers as kernels index them.  Who calls: the kernels in the files device_*.py, by
 bare name.  The compiler replaces each function by a call that the target defines (intrinsics.py); as ordinary Python
@@ -35,7 +35,7 @@ def barrier():
 
 
 def fence():
-    """What this thread has written to memory is seen by all others before what it writes next."""
+    """Let all others see the writes of this thread so far before those that come."""
     raise NotImplementedError(MESSAGE)
 
 

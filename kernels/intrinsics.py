@@ -318,5 +318,5 @@ def jit_kernel(function):
 
 
 def _compiled(function):
-    """What a plain function is called as from compiled code."""
+    """The form of a plain function that compiled code calls."""
     return INTRINSICS.get(function) or jit_kernel(function)

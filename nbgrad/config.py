@@ -16,8 +16,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 __all__ = ["rolled"]
+
+_known = type(getattr(os.environ, "_data", None)) is dict
+_variables: Any = os.environ._data if _known else os.environ  # pyright: ignore[reportAttributeAccessIssue]
+"""The environment as Python keeps it. Un-jitted calls ask it, and `os.environ` takes a microsecond to answer."""
+_DISABLE_JIT, _ROLL = map(os.environ.encodekey if _known else str, ("NBGRAD_DISABLE_JIT", "NBGRAD_ROLL"))
 
 _rolls: ContextVar[bool | None] = ContextVar("nbgrad_rolls", default=None)
 blocks: dict[object, None] = {}
@@ -26,13 +32,15 @@ blocks: dict[object, None] = {}
 
 def interpret() -> bool:
     """Whether graphs run in the interpreter."""
-    return os.environ.get("NBGRAD_DISABLE_JIT", "") not in ("", "0")
+    return _DISABLE_JIT in _variables and os.environ.get("NBGRAD_DISABLE_JIT", "") not in ("", "0")
 
 
 def roll() -> bool:
     """Whether loops are put in place of what Python loops record."""
     said = _rolls.get() if blocks else None
-    return os.environ.get("NBGRAD_ROLL", "") != "0" if said is None else said
+    if said is None:
+        return _ROLL not in _variables or os.environ.get("NBGRAD_ROLL", "") != "0"
+    return said
 
 
 @contextmanager

@@ -146,6 +146,13 @@ def test_modules_open_with_a_docstring_and_end_in_time() -> None:
     assert not wrong, f"modules of more than {LONGEST_FILE} lines: {wrong}"
 
 
+def test_docstrings_say_what_a_thing_is() -> None:
+    """They open with the thing: a reader of "What ..." or "The same ..." has to look elsewhere first."""
+    opening = re.compile(r'^\s*"""(?:What|As|The same)\b.*', re.MULTILINE)
+    found = {name: opening.findall(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
+    assert not {name: lines for name, lines in found.items() if lines}
+
+
 def claims(name: str) -> tuple[set[str], set[str]]:
     """The files that the head of a module names, and those that it says call it."""
     head = " ".join((ast.get_docstring(trees()[name]) or "").split())

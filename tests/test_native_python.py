@@ -22,7 +22,7 @@ import nbgrad as nb
 from nbgrad.compiler import host_calls
 from nbgrad.graph.host_functions import HostFunction, host
 from nbgrad.graph.trace import recording
-from nbgrad.process.modes import leaves_made
+from nbgrad.process.modes import REMEMBERS
 from nbgrad.runtime import blocks, native, words
 from nbgrad.runtime import cpu_program as program
 from nbgrad.runtime import native_tensors as tensors
@@ -122,6 +122,25 @@ ROWS: dict[str, Row] = {
         lambda: lambda x, n, name: x**n,
         {},
         [(T(X), 3, "n")] * 3 + [(T(X), 2, "n"), (T(X), 3, "m"), (T(X), 3), (T(X), 3, "n")],
+    ),
+    "Tensors and constants that Python has once": (
+        lambda: lambda x, n, none: x**n,
+        {},
+        [(T(X), True, None)] * 3 + [(T(X), False, None), (T(X), 1, None), (T(X), True, "n"), (T(X), True, None)],
+    ),
+    "an array and integers": (
+        lambda: lambda x, n: x * n,
+        {},
+        [(X, int(text)) for text in ("1000", "1000", "1000", "-1", str(2**70), "1000")] + [(X, True), (X, 1000)],
+    ),
+    "scalars as arguments": (
+        lambda: lambda x, c: (x * c, c + 1),
+        {},
+        [
+            (X, kind(1 if kind is np.bool_ else 3))
+            for kind in (float, complex, np.float64, np.float32, np.int64, np.uint8, np.bool_, np.complex64)
+            for _ in range(2)
+        ],
     ),
     "a guard of Tensors": (
         lambda: lambda x: x * 2 if x.sum() > 0 else x - 1,
@@ -301,13 +320,14 @@ def run_odd_nodes() -> None:
     def empty(x: Any) -> None:
         del x._node.value
 
-    # Where values remember how they were made, Python looks at each argument first.
-    leaves_made.clear()
+    def remembers(x: Any) -> None:
+        x._node.traced = REMEMBERS
+
     with in_place_of_compiled_code():
         function = nb.jit(lambda x: x * 2)
         for _ in range(3):
             function(T(X))
-        for change in (weak, array, other, empty):
+        for change in (weak, array, other, empty, remembers):
             x, before = T(X), PROCESSOR.calls["entry_tensors"]
             change(x)
             try:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -13,6 +17,7 @@ from nbgrad.graph import interpret as interpreter
 from nbgrad.graph.graph_key import structure
 from nbgrad.graph.ir import placeholder, topological
 from nbgrad.graph.trace import recording
+from nbgrad.process.modes import attentive, leaves_made
 from nbgrad.record.tensor import Tensor
 
 
@@ -108,19 +113,21 @@ def test_the_collector_is_as_before() -> None:
     usual = gc.get_threshold()
     seen = []
 
-    def f(x: Any) -> Any:
+    def f(x: Any, turns: int, divisor: int) -> Any:
+        for _ in range(turns):
+            x = x * x
         seen.append(gc.get_threshold()[0])
-        return np.sum(x * x)
+        return np.sum(x) + 1 // divisor
 
-    nb.grad(f)(np.ones(3))
+    nb.grad(f)(np.ones(3), 1500, 1)
     assert seen == [100_000]
     assert gc.get_threshold() == usual
     with pytest.raises(ZeroDivisionError):
-        nb.grad(lambda x: 1 / 0)(np.ones(3))
+        nb.grad(f)(np.ones(3), 1500, 0)
     assert gc.get_threshold() == usual
     gc.set_threshold(0)
     try:
-        nb.grad(f)(np.ones(3))
+        nb.grad(f)(np.ones(3), 1500, 1)
         assert seen[-1] == 0
         assert gc.get_threshold()[0] == 0
     finally:
@@ -134,3 +141,54 @@ def test_the_key_of_a_graph() -> None:
     assert structure([x * y], [])[0] == structure([y * placeholder((3,), np.dtype(float))], [])[0]
     keys = [structure(nodes, [])[0] for nodes in ([x + x], [x + y], [x * y], [x + 1.0], [x + 2.0], [single + 1.0])]
     assert len(set(keys)) == len(keys)
+
+
+def python_calls(call: Callable[[], Any]) -> list[str]:
+    """The files of nbgrad whose functions a call enters, one for each time; native code may run as Python here."""
+    root, entered = str(Path(nb.__file__).parent), []
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(root) and not file.endswith(NATIVE):
+            entered.append(file)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return entered
+
+
+NATIVE = ("native.py", "native_tensors.py", "blocks.py")
+
+
+@pytest.fixture
+def nothing_remembers() -> Iterator[None]:
+    """As in a process that has made no differentiable leaf, whatever other tests did."""
+    before = leaves_made[:], attentive[:]
+    leaves_made.clear()
+    attentive.clear()
+    yield
+    leaves_made[:], attentive[:] = before
+
+
+@pytest.mark.parametrize(
+    ("argument", "most", "files"), [(np.ones(3), 40, 12), (nb.Tensor(np.ones(3)), 48, 14)], ids=["array", "Tensor"]
+)
+@pytest.mark.usefixtures("nothing_remembers")
+def test_a_warm_gradient_takes_few_calls(argument: Any, most: int, files: int) -> None:
+    """From the user's call to the program and back; an operation is three calls."""
+    slope = nb.grad(lambda x: np.sum(np.sin(x) * x))
+    slope(argument)
+    entered = python_calls(lambda: slope(argument))
+    assert len(entered) <= most
+    assert len(set(entered)) <= files
+
+
+def test_equal_numbers_are_one_array_and_stay_two_inputs() -> None:
+    """The memo of numbers does not tie them: another call of the same function may have two values."""
+    slope = nb.grad(lambda x, a, b: np.sum((x * a) * (x * b)))
+    for a, b in ((1.1, 1.1), (1.1, 2.3), (-0.0, 0.0), (np.nan, 1.1)):
+        np.testing.assert_array_equal(slope(np.array([2.0]), a, b), [2 * a * b * 2.0])

@@ -41,6 +41,26 @@ class ManyArguments:
         self.function(*self.inputs)
 
 
+class KindsOfArguments:
+    """The same cost by what is passed beside the array: numbers of all kinds, and containers."""
+
+    params = ("float", "complex", "float64", "float32", "int64", "bool_", "int", "bool", "tuple", "list", "dict")
+    param_names = ("kind",)
+
+    def setup(self, kind):
+        self.x = np.ones(8)
+        of_parts = {"tuple": (self.x, self.x), "list": [self.x, self.x], "dict": {"a": self.x, "b": self.x}}
+        number = getattr(np, kind, None) or {"float": float, "complex": complex, "int": int, "bool": bool}.get(kind)
+        self.other = of_parts[kind] if kind in of_parts else number(1)
+        product = {dict: lambda x, p: x * p["a"], tuple: lambda x, p: x * p[0], list: lambda x, p: x * p[0]}
+        self.function = nb.jit(product.get(type(self.other), lambda x, c: x * c))
+        for _ in range(3):
+            self.function(self.x, self.other)
+
+    def time_call(self, kind):
+        self.function(self.x, self.other)
+
+
 class Recorded:
     """The same without jit: recorded, differentiated and looked up at every call."""
 

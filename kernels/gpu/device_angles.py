@@ -36,7 +36,7 @@ def reduce_angle(x):
 
 
 def reduce_huge_angle(a):
-    """As `reduce_angle` for a > 65536, by 96 bits of 2 / pi (Payne and Hanek 1983); NaN for what is not finite."""
+    """The result of `reduce_angle` for a > 65536, by 96 bits of 2 / pi (Payne and Hanek 1983); NaN if not finite."""
     i = int(float32_to_int32(a))
     mantissa = ((i & 0x7FFFFF) | 0x800000) << 8
     exponent = (i >> 23) - 126

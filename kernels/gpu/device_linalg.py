@@ -84,7 +84,7 @@ def order_of(pivots, out, n, parts, count):
 
 
 def order_of_long(pivots, out, n, parts, count):
-    """As `order_of`, for pivots that are int64."""
+    """The order of rows by `order_of`, for pivots that are int64."""
     return order_of(pivots, out, n, parts, count)
 
 

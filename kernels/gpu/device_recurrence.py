@@ -72,7 +72,7 @@ def applied(m, e, state, scales, scaled):
 
 
 def recurrence_warp(m, e, s, lane, begins, scales, scaled):
-    """What the parts up to each lane of a warp do together, the own one included; the warp may begin the row."""
+    """The joint effect of the parts up to each lane of a warp, its own included; the warp may begin the row."""
     # A bound that the compiler does not know: five copies of what follows would be a lot of code.
     warp = min(threads(), 32)
     distance = 1
@@ -90,7 +90,7 @@ def recurrence_warp(m, e, s, lane, begins, scales, scaled):
 
 
 def recurrence_part(factors, terms, size, begins, scales, scaled):
-    """What a thread's part of a tile does: (m, e, sum); the tile may begin the row."""
+    """The effect of a thread's part of a tile: (m, e, sum); the tile may begin the row."""
     begin = thread() * ITEMS
     first = slot(min(begin, size - 1))
     m, e = reduced(factors[first], 0, scales, scaled)
@@ -104,7 +104,7 @@ def recurrence_part(factors, terms, size, begins, scales, scaled):
 
 
 def recurrence_totals(a, b, m_totals, s_totals, e_totals, rows, length, count, reverse, scaled):
-    """What each of the `count` tiles of each row does; a block for each."""
+    """The effect of each of the `count` tiles of each row; a block for each."""
     tile_size = threads() * ITEMS
     factors = shared_like(m_totals, 0)
     terms = shared_like(m_totals, 8 * slot(tile_size))

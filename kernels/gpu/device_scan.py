@@ -64,7 +64,7 @@ def sum_warp(total, lane):
 
 
 def sum_before(place, warps, size):
-    """What a thread's part of a tile sums up to, what lies before it in the tile, and whether anything does."""
+    """The sum of a thread's part of a tile, that of the parts before it in the tile, and whether there are any."""
     t = thread()
     lane = t & 31
     begin = t * ITEMS

@@ -19,7 +19,7 @@ def add(index, updates, out, count):
 
 
 def add_shared(index, updates, out, count, size):
-    """The same for few positions: blocks add up in shared memory first."""
+    """Additions at few positions: blocks add up in shared memory first."""
     sums = shared_like(out, 0)
     k = thread()
     while k < size:
@@ -90,7 +90,7 @@ def sum_sorted(starts, updates, order, out, wide, rows, length, size):
 
 
 def sum_sorted_long(starts, updates, order, out, wide, rows, length, size):
-    """The same with a block for each element: its threads take turns, and their sums are added up in a fixed order."""
+    """Ordered additions, a block for each element: its threads take turns, their sums are added in a fixed order."""
     sums = shared_like(wide, 0)
     t = thread()
     k = block()

@@ -103,7 +103,7 @@ def window_argmax(
     images, out, count, channels, height, width,
     kh, kw, down, right, spread_down, spread_right, above, left, oh, ow,
 ):  # fmt: skip
-    """As in windows.py; a thread for each window."""
+    """The kernel of windows.py with a thread for each window."""
     k = block() * threads() + thread()
     while k < count * channels * oh * ow:
         line = k // ow

@@ -66,8 +66,8 @@ HELPERS = {
         whole += parts[k]
 """,
 }
-"""What the text of derivatives calls: a longer array, one that keeps what the array has, sums in any order, and the sum
-of the copies of an array, in order."""
+"""Functions that the text of derivatives calls: a longer array, one that keeps the elements that there are, sums in any
+order, and the sum of the copies of an array, in order."""
 _OPTIONS: dict[str, dict[str, Any]] = {"plus": {"fastmath": {"reassoc"}}}
 _FAST: dict[str, Any] = {"error_model": "numpy"}
 _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}

@@ -85,7 +85,7 @@ class Partials:
     def cotangents(
         self, op: Op, result: Atom, g: Atom, wanted: Sequence[bool], out: list[Statement]
     ) -> list[Atom | None]:
-        """What each wanted operand gets of the cotangent `g` of the result; None for nothing."""
+        """The cotangent of each wanted operand, given that of the result, `g`; None for zero."""
         if op.name == "alias":
             return [g if wanted[0] else None]
         if op.name == "select":
@@ -100,7 +100,7 @@ class Partials:
     def tangents(
         self, op: Op, result: Atom, tangents: Sequence[Atom | None], out: list[Statement]
     ) -> list[Atom | None]:
-        """What the tangent of each operand gives to that of the result."""
+        """The part of the result's tangent that comes from the tangent of each operand."""
         if op.name == "alias":
             return [tangents[0]]
         if op.name == "select":

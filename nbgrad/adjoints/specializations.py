@@ -140,7 +140,7 @@ class Specialization:
         return [rebuilt(name, example, given) for name, example in self.examples.items()]
 
     def returned(self, found: Any) -> list[Any]:
-        """What the kernel has returned, as real arrays and numbers."""
+        """The results of the kernel, as real arrays and numbers."""
         parts = found if isinstance(found, tuple) else (found,)
         return [taken_apart(one) if k in self.form.complex else one for k, one in enumerate(parts)]
 

@@ -122,7 +122,7 @@ class set_grad_enabled(_Block):  # noqa: N801 - PyTorch's name
 
 
 class inference_mode(_Block):  # noqa: N801 - PyTorch's name
-    """As `no_grad`; PyTorch's faster form of it, which is the same here.
+    """PyTorch's faster form of `no_grad`, which is the same here.
 
     Parameters
     ----------

@@ -1,18 +1,19 @@
 """`jit`: record a function once per signature, then only run it.
 
 In: a function. Out: a callable with the same arguments. The signature is the structure of the arguments, the shapes and
-dtypes of arrays, and the values of everything else; Python floats are run-time inputs. A call by position goes through
-the function's door (doors.py) to the specialization used last: a native callable, where one can tell by itself whether
-the call fits. Branches on values become guards: each way through the function is compiled once, and the one taken last
-is tried first. Called by users.
+dtypes of arrays, and the values of everything else; floats, complex numbers and NumPy's scalars are run-time inputs. A
+call by position goes through the function's door (doors.py) to the specialization used last: a native callable, where
+one can tell by itself whether the call fits. Branches on values become guards: each way through the function is
+compiled once, and the one taken last is tried first. Called by users.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import count
 from typing import Any
@@ -61,15 +62,18 @@ class Jitted(NamedObject):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the compiled function; `out` takes arrays for the results, unless the function has its own `out`."""
         try:
+            open_now = self._doors[config.roll()] if config.blocks else self._door
             if kwargs:
                 if "out" in kwargs and not self._own_out:
                     out = kwargs.pop("out")
                     if out is not None:
                         return self._general_into(out, args, kwargs)
-                return self._general(*args, **kwargs)
-            if leaves_made and self._remembers(args):
+                if not open_now.takes_keywords or (leaves_made and (entered or not open_now.finds_leaves)):
+                    return self._general(*args, **kwargs)
+                return open_now.call(*args, **kwargs)
+            if leaves_made and (entered or not open_now.finds_leaves) and self._remembers(args):
                 return self.fn(*args)
-            return (self._doors[config.roll()] if config.blocks else self._door).call(*args)
+            return open_now.call(*args)
         except MemoryError as error:
             programs = [program for program in self.programs() if isinstance(program, Program)]
             if error.args or not programs:
@@ -129,8 +133,10 @@ class Jitted(NamedObject):
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         if leaves_made and out is None and self._remembers((args, kwargs)):
             return self.fn(*args, **kwargs)
-        leaves, treespec = flatten_in_order((args, kwargs))
-        leaves = [lent(leaf) for leaf in leaves]
+        given, treespec = flatten_in_order((args, kwargs))
+        leaves = [lent(leaf) for leaf in given]
+        # None where the leaves are the arguments.
+        nested = None if len(given) == len(args) and all(map(operator.is_, given, args)) else treespec
         if self.donate:
             check_donated(leaves, donated_leaves(self.donate, treespec, name_of(self.fn)), name_of(self.fn))
         key, inputs = signature(leaves, treespec)
@@ -142,14 +148,14 @@ class Jitted(NamedObject):
             for one in list(known):
                 if not one.serves(inputs):
                     continue
-                if out is None and not kwargs and make_entry(one, args, self._general):
+                if out is None and make_entry(one, given, nested, self._general):
                     # A call that the new entry refuses comes here again, and goes on to `run`.
-                    self._open(one, args, kwargs, rolls)
-                    return self._doors[rolls].call(*args)
+                    self._open(one, given, nested, rolls)
+                    return self._doors[rolls].call(*args, **kwargs)
                 result = one.run(inputs, out)
                 if result is not MISSED:
                     self._prefer(known, one)
-                    self._open(one, args, kwargs, rolls)
+                    self._open(one, given, nested, rolls)
                     return result
             with self._lock.held():
                 one = specialize(self.fn, leaves, treespec, self.donate, self._general, self.budget)
@@ -157,9 +163,12 @@ class Jitted(NamedObject):
                 del known[MOST_SPECIALIZATIONS:]
             if one.reads_leaves:
                 self._reads_leaves = True
+                # Each call has to ask whether its results remember.
+                self._door = Door(self._general)
+                self._doors = {True: self._door, False: self._door}
                 if out is None and self._remembers(()):
                     return self.fn(*args, **kwargs)
-            self._open(one, args, kwargs, rolls)
+            self._open(one, given, nested, rolls)
             return one.run(inputs, out)
 
     def _remembers(self, arguments: tuple[Any, ...]) -> bool:
@@ -201,9 +210,9 @@ class Jitted(NamedObject):
                     known.remove(one)
                     known.insert(0, one)
 
-    def _open(self, one: Specialization, args: tuple[Any, ...], kwargs: Any, rolls: bool) -> None:
+    def _open(self, one: Specialization, leaves: Sequence[Any], treespec: Any, rolls: bool) -> None:
         """Let the next call of this kind try this specialization first, with little or no Python."""
-        found = None if kwargs else door(one, args, self._general)
+        found = None if self._reads_leaves else door(one, leaves, treespec, self._general)
         if found is not None:
             self._doors[rolls] = found
             if not config.blocks:

@@ -18,6 +18,7 @@ import numpy as np
 import optree
 
 from ..errors import DtypeError
+from ..process.object_layout import SCALARS
 from ..record.foreign_arrays import advice, conversion_of, full_name, refuse_subclass
 from ..record.numbers import supported
 from ..record.tensor import Tensor
@@ -41,10 +42,10 @@ def dynamic_kind(leaf: Any) -> str | None:
         return None
     if isinstance(leaf, Lent):
         return "lent"
-    if type(leaf) is float or isinstance(leaf, Tensor):
-        return "tensor" if isinstance(leaf, Tensor) else "float"
-    if type(leaf) is complex:
-        return "array"
+    if isinstance(leaf, Tensor):
+        return "tensor"
+    if type(leaf) in SCALARS:
+        return "scalar"
     if isinstance(leaf, np.ndarray | np.inexact | np.integer | np.bool_):
         if isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray:
             refuse_subclass(leaf)
@@ -107,7 +108,7 @@ def signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
             entries.append(static(leaf))
             continue
         dynamic.append(leaf)
-        if type(leaf) is float or type(leaf) is complex:
+        if type(leaf) in SCALARS:
             entries.append(type(leaf))
         elif isinstance(leaf, Tensor):
             node = leaf._node

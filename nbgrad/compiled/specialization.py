@@ -19,6 +19,7 @@ from ..errors import NbgradError
 from ..graph.interpret import interpret
 from ..graph.ir import Node, on_host, plain
 from ..graph.trace import CELLS
+from ..process.object_layout import scalar_values
 from ..process.once import computed_once
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
@@ -234,7 +235,7 @@ def _ready(value: Any, node: Node) -> Any:
         value = computed(value._node)
     elif isinstance(value, Lent):
         value = value.node.value
-    if type(value) is float or node.device is not None:
+    if node.device is not None or type(value) in scalar_values():
         return value
     array = plain(np.asarray(value))
     if array.flags.c_contiguous and array.flags.aligned:

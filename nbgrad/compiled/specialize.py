@@ -18,6 +18,7 @@ from ..errors import DtypeError, TracedValueError
 from ..graph.ir import Node, placeholder, topological
 from ..graph.trace import CELLS, Trace, recording
 from ..process.modes import KEEPS, leaves_made
+from ..process.object_layout import scalar_values
 from ..record.foreign_arrays import computes_itself, described_output, full_name
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
@@ -103,7 +104,7 @@ def specialize(
         program = Program(
             [Output(node, k < len(nodes) and kinds[k] in ("value", "lent")) for k, node in enumerate(outputs)],
             arguments,
-            inputs.floats,
+            inputs.scalars,
             packing if simple else None,
             fallback if simple else missed,
             _donated(fn, donate, treespec, inputs) if simple and donate else frozenset(),
@@ -153,14 +154,15 @@ class _Inputs:
     callers: Callers = field(default_factory=Callers)
 
     @property
-    def floats(self) -> frozenset[int]:
-        """The positions of Python floats among the run-time inputs."""
-        return frozenset([k for k, kind in enumerate(self.kinds) if kind == "float"])
+    def scalars(self) -> dict[int, type]:
+        """The positions of scalars among the run-time inputs, with their types, where native code can read them."""
+        return {k: type(value) for k, value in enumerate(self.given) if type(value) in scalar_values()}
 
     @property
     def plain(self) -> bool:
         """Whether all run-time inputs are of the kinds that programs take."""
-        return all(type(value) in (float, np.ndarray) for value in self.given)
+        scalars = self.scalars
+        return all(k in scalars or type(value) is np.ndarray for k, value in enumerate(self.given))
 
 
 def _lifted(leaves: Sequence[Any]) -> _Inputs:

@@ -67,7 +67,7 @@ def _double_to_half(value: str, name: str) -> list[str]:
 
 
 def _float_to_int(value: str, source: str, target: str, name: str) -> list[str]:
-    """As C compilers for x86-64 do: through the next wider signed integer; out of range gives its lowest value."""
+    """The cast of C compilers for x86-64: through the next wider signed integer; out of range gives its lowest."""
     a, b = LLVM_TYPES[source], LLVM_TYPES[target]
     if target == "uint64":
         half = "0x43E0000000000000"

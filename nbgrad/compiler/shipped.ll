@@ -1,31 +1,31 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic ce81a94023f23f6e4d3d5d8a9f6fc5f8
-; digest nbgrad.kernels.comparison 60565af8b8a94e14cff32f1b14b7b9bb
-; digest nbgrad.kernels.error_function 74f4144e6c111bfadc2b792415a83339
-; digest nbgrad.kernels.exponential 5d02473e875a948a823bd1716946d403
-; digest nbgrad.kernels.gamma a9d4b3beb58e23c37e9ecea6cc4ad119
-; digest nbgrad.kernels.hyperbolic b54c0cbcab8d92b3884c480f4d5857ba
-; digest nbgrad.kernels.inverse_trigonometric 8fa0d9687026118cc2e7c3ba88f0eafe
-; digest nbgrad.kernels.linalg 2e3e36764a34038798c3120ae956ec5b
-; digest nbgrad.kernels.logarithm dff49e795805d05a1d7abc6be3beecc1
-; digest nbgrad.kernels.polygamma 95748579092f3c1ab55f6ae9ff3dae2c
-; digest nbgrad.kernels.power 6af7cdf7b22b49b96fd59438ee9ce484
-; digest nbgrad.kernels.random 2ca346a3462b38aea278427da4a20560
-; digest nbgrad.kernels.reciprocal_root 1518abd1614630e4852dc9a1b76645b1
-; digest nbgrad.kernels.rounding 09f284b65305d96b750873af4456fff0
-; digest nbgrad.kernels.scan 0e214053899f08dbd1b3f0e5a3a7a80f
-; digest nbgrad.kernels.scatter 8698b882795e642527110bc124ce673d
-; digest nbgrad.kernels.sinc dc4b463b416a1875f05c7948c31d7a49
-; digest nbgrad.kernels.single 269db13beaf1ad0a2a9cbde8fb46bf6f
-; digest nbgrad.kernels.sort 16454ecce7f34ad954504fbb4b6cf5aa
-; digest nbgrad.kernels.trigonometric a2f9020a3a9cb76e31654bd724802852
-; digest nbgrad.kernels.widened 3761a87339a4cf1e421f331fa36c6f4e
-; digest nbgrad.kernels.windows d3547c4948ba20198427b0f9e39bbb64
-; digest nbgrad.runtime.blocks 3951837eafe9d124add20d3e40a65ffe
-; digest nbgrad.runtime.native d4ceb54d2355ca206591fc7e0c115aae
-; digest nbgrad.runtime.native_tensors 3af60cd779f4ead2a8dda76f650ba7eb
-; digest nbgrad.runtime.turns 30d63420a407e7390fcba5d47508eaf9
+; digest nbgrad.kernels.arithmetic 62dae61b9cdd4f8c6bdece6bcbad314f
+; digest nbgrad.kernels.comparison 8a0c70b96fbf7777455c8d970ba2152c
+; digest nbgrad.kernels.error_function cb59c76f00e8ef2ac05b474aa53df569
+; digest nbgrad.kernels.exponential 9a5367b214165372eb35a7e19a33654b
+; digest nbgrad.kernels.gamma 759b39ac64d9c0ddf55a49445c6d212b
+; digest nbgrad.kernels.hyperbolic 83b689171fbc48bf769f0c9beb331781
+; digest nbgrad.kernels.inverse_trigonometric 5862dd3145ed7002c649f0d5e3120b44
+; digest nbgrad.kernels.linalg 2042ecfeaee03c728e8723d2609f4a62
+; digest nbgrad.kernels.logarithm c1e6571033fe73070f186c513525570d
+; digest nbgrad.kernels.polygamma 082258a0a522e5a4f239bcb731f57160
+; digest nbgrad.kernels.power 300017b90f6ca500dd485a716c88846f
+; digest nbgrad.kernels.random ab6e07e761062051996eb62afd7da101
+; digest nbgrad.kernels.reciprocal_root 0cb872c945f2920c9f12ca8ec84509df
+; digest nbgrad.kernels.rounding c05f3ccc1ea7cafc11e52e81e588be3b
+; digest nbgrad.kernels.scan 3699e13f6ceb2fffa15f4f1b1df1f25a
+; digest nbgrad.kernels.scatter 4d5f2f973cdde6b71018c9b599fcf83a
+; digest nbgrad.kernels.sinc 6052a1e413b56c80a250a93a72867077
+; digest nbgrad.kernels.single 746b083645ff76c4a6c83aff54b435f0
+; digest nbgrad.kernels.sort 2ac3ea6efba77b5e43430aac6c16b281
+; digest nbgrad.kernels.trigonometric e8961e1c7ba179234f7d6251ed3f046a
+; digest nbgrad.kernels.widened 6941057382c839d2449de5193776780e
+; digest nbgrad.kernels.windows fb7b3afbd8cf0b72def515dbf002e216
+; digest nbgrad.runtime.blocks 651ff94a3764f81786a6a3d03d21347b
+; digest nbgrad.runtime.native 08859c8d270d7c093b0c6781d51d6c1c
+; digest nbgrad.runtime.native_tensors df75f4af0b3a5ac71531f12f66ba7ebe
+; digest nbgrad.runtime.turns f8881672384668693aa19110be3e3fe1
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -21523,8 +21523,6 @@ _ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4y
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
 declare i64 @nbgrad.offset.array_data() local_unnamed_addr nofree nosync nounwind memory(none)
 
-declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
-
 declare i64 @nbgrad.offset.array_dtype() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @nbgrad.offset.array_rank() local_unnamed_addr nofree nosync nounwind memory(none)
@@ -21535,7 +21533,7 @@ declare i64 @nbgrad.offset.array_extents() local_unnamed_addr nofree nosync noun
 
 declare i64 @llvm.smax.i64(i64, i64)
 
-declare i64 @nbgrad.offset.float_value() local_unnamed_addr nofree nosync nounwind memory(none)
+declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @nbgrad.offset.array_handler() local_unnamed_addr nofree nosync nounwind memory(none)
 
@@ -21550,233 +21548,224 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.14.i = load i64, ptr %.13.i, align 8
   %.21.i = inttoptr i64 %.14.i to ptr
   %.22.i = load i64, ptr %.21.i, align 8
-  %.18.i.i = add nsw i64 %.14.i, 16
-  %.19.i.i = inttoptr i64 %.18.i.i to ptr
-  %.20.i.i = load i64, ptr %.19.i.i, align 8
-  %.22.not.i.i = icmp eq i64 %a2, %.20.i.i
-  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B160.i
+  %.15.i.i = add nsw i64 %.14.i, 16
+  %.16.i.i = inttoptr i64 %.15.i.i to ptr
+  %.17.i.i = load i64, ptr %.16.i.i, align 8
+  %.19.not.i.i = icmp eq i64 %a2, %.17.i.i
+  br i1 %.19.not.i.i, label %B68.endif.i.i, label %B158.i
 
-B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B478.i.i
-  %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.261.i.i, %B478.i.i ]
-  %.1348387.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.141.i.i, %B478.i.i ]
-  %.141.i.i = add nuw nsw i64 %.1348387.i.i, 1
-  %.166.i.i = shl nsw i64 %.1348387.i.i, 3
-  %.168.i.i = add nsw i64 %.166.i.i, %a1
-  %.169.i.i = inttoptr i64 %.168.i.i to ptr
-  %.170.i.i = load i64, ptr %.169.i.i, align 8
-  %.177.i.i = inttoptr i64 %spec.2.089.i.i to ptr
+B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B424.i.i
+  %spec.2.085.i.i = phi i64 [ %.35.i.i, %B152.lr.ph.i.i ], [ %.247.i.i, %B424.i.i ]
+  %.1297983.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.136.i.i, %B424.i.i ]
+  %.136.i.i = add nuw nsw i64 %.1297983.i.i, 1
+  %.161.i.i = shl nsw i64 %.1297983.i.i, 3
+  %.163.i.i = add nsw i64 %.161.i.i, %a1
+  %.164.i.i = inttoptr i64 %.163.i.i to ptr
+  %.165.i.i = load i64, ptr %.164.i.i, align 8
+  %.171.i.i = add nsw i64 %.165.i.i, %.169.i.i
+  %.172.i.i = inttoptr i64 %.171.i.i to ptr
+  %.173.i.i = load i64, ptr %.172.i.i, align 8
+  %.176.i.i = add nsw i64 %spec.2.085.i.i, 32
+  %.177.i.i = inttoptr i64 %.176.i.i to ptr
   %.178.i.i = load i64, ptr %.177.i.i, align 8
-  %.179.i.i = icmp eq i64 %.178.i.i, 0
-  br i1 %.179.i.i, label %B256.i.i, label %B380.i.i
+  %.179.not.i.i = icmp eq i64 %.173.i.i, %.178.i.i
+  br i1 %.179.not.i.i, label %B318.i.i, label %B158.i
 
-B256.i.i:                                         ; preds = %B152.i.i
-  %.181.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.183.i.i = add nsw i64 %.181.i.i, %.170.i.i
-  %.186.i.i = inttoptr i64 %.183.i.i to ptr
-  %.187.i.i = load i64, ptr %.186.i.i, align 8
-  %.192.i.i = load i64, ptr %sunkaddr191.i, align 8
-  %.193.not.i.i = icmp eq i64 %.187.i.i, %.192.i.i
-  br i1 %.193.not.i.i, label %B256.B478_crit_edge.i.i, label %B160.i
+B318.i.i:                                         ; preds = %B152.i.i
+  %.194.i.i = inttoptr i64 %spec.2.085.i.i to ptr
+  %.195.i.i = load i64, ptr %.194.i.i, align 8
+  %.196.not.i.i = icmp eq i64 %.195.i.i, 0
+  br i1 %.196.not.i.i, label %B318.B424_crit_edge.i.i, label %B378.i.i
 
-B256.B478_crit_edge.i.i:                          ; preds = %B256.i.i
-  %.pre.i.i = add nsw i64 %spec.2.089.i.i, 24
-  %.pre6.i.i = add i64 %spec.2.089.i.i, 32
-  %.256.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
-  %.257.i.pre.i = load i64, ptr %.256.pre-phi.i.phi.trans.insert.i, align 8
-  br label %B478.i.i
+B318.B424_crit_edge.i.i:                          ; preds = %B318.i.i
+  %.pre.i.i = add nsw i64 %spec.2.085.i.i, 24
+  %.pre6.i.i = add i64 %spec.2.085.i.i, 48
+  %.242.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
+  %.243.i.pre.i = load i64, ptr %.242.pre-phi.i.phi.trans.insert.i, align 8
+  br label %B424.i.i
 
-B380.i.i:                                         ; preds = %B152.i.i
-  %.209.i.i = add nsw i64 %spec.2.089.i.i, 16
-  %.210.i.i = inttoptr i64 %.209.i.i to ptr
-  %.211.i.i = load i64, ptr %.210.i.i, align 8
-  %.14.i.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.16.i.i.i = add nsw i64 %.14.i.i.i, %.170.i.i
-  %.17.i.i.i = inttoptr i64 %.16.i.i.i to ptr
-  %.18.i.i.i = load i64, ptr %.17.i.i.i, align 8
-  %.22.i.i.i = load i64, ptr %sunkaddr192.i, align 8
-  %.23.not.i.i.i = icmp eq i64 %.18.i.i.i, %.22.i.i.i
-  br i1 %.23.not.i.i.i, label %B124.i.i.i, label %B160.i
+B378.i.i:                                         ; preds = %B318.i.i
+  %.12.i.i.i = add nsw i64 %spec.2.085.i.i, 16
+  %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
+  %.14.i.i.i = load i64, ptr %.13.i.i.i, align 8
+  %.18.i.i.i = tail call i64 @nbgrad.offset.array_dtype()
+  %.20.i.i.i = add nsw i64 %.18.i.i.i, %.165.i.i
+  %.21.i.i.i = inttoptr i64 %.20.i.i.i to ptr
+  %.22.i.i.i = load i64, ptr %.21.i.i.i, align 8
+  %.28.not.i.i.i = icmp eq i64 %.22.i.i.i, %.195.i.i
+  br i1 %.28.not.i.i.i, label %B176.i.i.i, label %B158.i
 
-B124.i.i.i:                                       ; preds = %B380.i.i
-  %.33.i.i.i = tail call i64 @nbgrad.offset.array_dtype()
-  %.35.i.i.i = add nsw i64 %.33.i.i.i, %.170.i.i
-  %.36.i.i.i = inttoptr i64 %.35.i.i.i to ptr
-  %.37.i.i.i = load i64, ptr %.36.i.i.i, align 8
-  %.43.not.i.i.i = icmp eq i64 %.37.i.i.i, %.178.i.i
-  br i1 %.43.not.i.i.i, label %B244.i.i.i, label %B160.i
+B176.i.i.i:                                       ; preds = %B378.i.i
+  %.40.i.i.i = add nsw i64 %spec.2.085.i.i, 24
+  %.41.i.i.i = inttoptr i64 %.40.i.i.i to ptr
+  %.42.i.i.i = load i64, ptr %.41.i.i.i, align 8
+  %.46.i.i.i = tail call i64 @nbgrad.offset.array_rank()
+  %.48.i.i.i = add nsw i64 %.46.i.i.i, %.165.i.i
+  %.49.i.i.i = inttoptr i64 %.48.i.i.i to ptr
+  %.50.i.i.i = load i32, ptr %.49.i.i.i, align 4
+  %.51.i.i.i = sext i32 %.50.i.i.i to i64
+  %.53.not.i.i.i = icmp eq i64 %.42.i.i.i, %.51.i.i.i
+  br i1 %.53.not.i.i.i, label %B296.i.i.i, label %B158.i
 
-B244.i.i.i:                                       ; preds = %B124.i.i.i
-  %.55.i.i.i = add nsw i64 %spec.2.089.i.i, 24
-  %.56.i.i.i = inttoptr i64 %.55.i.i.i to ptr
-  %.57.i.i.i = load i64, ptr %.56.i.i.i, align 8
-  %.61.i.i.i = tail call i64 @nbgrad.offset.array_rank()
-  %.63.i.i.i = add nsw i64 %.61.i.i.i, %.170.i.i
-  %.64.i.i.i = inttoptr i64 %.63.i.i.i to ptr
-  %.65.i.i.i = load i32, ptr %.64.i.i.i, align 4
-  %.66.i.i.i = sext i32 %.65.i.i.i to i64
-  %.68.not.i.i.i = icmp eq i64 %.57.i.i.i, %.66.i.i.i
-  br i1 %.68.not.i.i.i, label %B364.i.i.i, label %B160.i
+B296.i.i.i:                                       ; preds = %B176.i.i.i
+  %.55.i.i.i = tail call i64 @nbgrad.offset.array_flags()
+  %.57.i.i.i = add nsw i64 %.55.i.i.i, %.165.i.i
+  %.58.i.i.i = inttoptr i64 %.57.i.i.i to ptr
+  %.59.i.i.i = load i32, ptr %.58.i.i.i, align 4
+  %.60.i.i.i = sext i32 %.59.i.i.i to i64
+  %.62.i.i.i = and i64 %.14.i.i.i, %.60.i.i.i
+  %.64.not.i.i.i = icmp eq i64 %.62.i.i.i, %.14.i.i.i
+  br i1 %.64.not.i.i.i, label %B374.endif.i.i.i, label %B158.i
 
-B364.i.i.i:                                       ; preds = %B244.i.i.i
-  %.70.i.i.i = tail call i64 @nbgrad.offset.array_flags()
-  %.72.i.i.i = add nsw i64 %.70.i.i.i, %.170.i.i
-  %.73.i.i.i = inttoptr i64 %.72.i.i.i to ptr
-  %.74.i.i.i = load i32, ptr %.73.i.i.i, align 4
-  %.75.i.i.i = sext i32 %.74.i.i.i to i64
-  %.77.i.i.i = and i64 %.211.i.i, %.75.i.i.i
-  %.79.not.i.i.i = icmp eq i64 %.77.i.i.i, %.211.i.i
-  br i1 %.79.not.i.i.i, label %B442.endif.i.i.i, label %B160.i
-
-B532.i.i.i:                                       ; preds = %B442.endif.i.i.i, %B534.i.i.i
-  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B534.i.i.i ], [ %1, %B442.endif.i.i.i ]
-  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B534.i.i.i ], [ %.99.i.i.i, %B442.endif.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B534.i.i.i ], [ %.231.i.i.i, %B442.endif.i.i.i ]
+B464.i.i.i:                                       ; preds = %B374.endif.i.i.i, %B466.i.i.i
+  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B466.i.i.i ], [ %1, %B374.endif.i.i.i ]
+  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B466.i.i.i ], [ %.84.i.i.i, %B374.endif.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B466.i.i.i ], [ %.216.i.i.i, %B374.endif.i.i.i ]
   %lsr.iv.next4.i.i.i = add nsw i64 %lsr.iv3.i.i.i, -1
   %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next4.i.i.i, 0
-  br i1 %exitcond.not.i.i.i, label %B478.i.i, label %B534.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B424.i.i, label %B466.i.i.i
 
-B534.i.i.i:                                       ; preds = %B532.i.i.i
+B466.i.i.i:                                       ; preds = %B464.i.i.i
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 8
   %lsr.iv.next2.i.i.i = add i64 %lsr.iv1.i.i.i, 8
-  %.228.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
-  %.229.i.i.i = load i64, ptr %.228.i.i.i, align 8
-  %.234.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
-  %.235.i.i.i = load i64, ptr %.234.i.i.i, align 8
-  %.236.not.i.i.i = icmp eq i64 %.229.i.i.i, %.235.i.i.i
-  br i1 %.236.not.i.i.i, label %B532.i.i.i, label %B160.i
+  %.213.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
+  %.214.i.i.i = load i64, ptr %.213.i.i.i, align 8
+  %.219.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
+  %.220.i.i.i = load i64, ptr %.219.i.i.i, align 8
+  %.221.not.i.i.i = icmp eq i64 %.214.i.i.i, %.220.i.i.i
+  br i1 %.221.not.i.i.i, label %B464.i.i.i, label %B158.i
 
-B442.endif.i.i.i:                                 ; preds = %B364.i.i.i
-  %.93.i.i.i = tail call i64 @nbgrad.offset.array_extents()
-  %.95.i.i.i = add nsw i64 %.93.i.i.i, %.170.i.i
-  %.98.i.i.i = inttoptr i64 %.95.i.i.i to ptr
-  %.99.i.i.i = load i64, ptr %.98.i.i.i, align 8
-  %..57.i.i.i = tail call i64 @llvm.smax.i64(i64 %.57.i.i.i, i64 0)
-  %.231.i.i.i = add i64 %spec.2.089.i.i, 32
-  %1 = add nuw nsw i64 %..57.i.i.i, 1
-  br label %B532.i.i.i
+B374.endif.i.i.i:                                 ; preds = %B296.i.i.i
+  %.78.i.i.i = tail call i64 @nbgrad.offset.array_extents()
+  %.80.i.i.i = add nsw i64 %.78.i.i.i, %.165.i.i
+  %.83.i.i.i = inttoptr i64 %.80.i.i.i to ptr
+  %.84.i.i.i = load i64, ptr %.83.i.i.i, align 8
+  %..42.i.i.i = tail call i64 @llvm.smax.i64(i64 %.42.i.i.i, i64 0)
+  %.216.i.i.i = add i64 %spec.2.085.i.i, 48
+  %1 = add nuw nsw i64 %..42.i.i.i, 1
+  br label %B464.i.i.i
 
-B478.i.i:                                         ; preds = %B532.i.i.i, %B256.B478_crit_edge.i.i
-  %.257.i.i = phi i64 [ %.257.i.pre.i, %B256.B478_crit_edge.i.i ], [ %.57.i.i.i, %B532.i.i.i ]
-  %.259.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B256.B478_crit_edge.i.i ], [ %.231.i.i.i, %B532.i.i.i ]
-  %.258.i.i = shl i64 %.257.i.i, 3
-  %.261.i.i = add i64 %.258.i.i, %.259.pre-phi.i.i
-  %exitcond.not.i.i = icmp eq i64 %.141.i.i, %a2
-  br i1 %exitcond.not.i.i, label %B302.i, label %B152.i.i
+B424.i.i:                                         ; preds = %B464.i.i.i, %B318.B424_crit_edge.i.i
+  %.243.i.i = phi i64 [ %.243.i.pre.i, %B318.B424_crit_edge.i.i ], [ %.42.i.i.i, %B464.i.i.i ]
+  %.245.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B318.B424_crit_edge.i.i ], [ %.216.i.i.i, %B464.i.i.i ]
+  %.244.i.i = shl i64 %.243.i.i, 3
+  %.247.i.i = add i64 %.244.i.i, %.245.pre-phi.i.i
+  %exitcond.not.i.i = icmp eq i64 %.136.i.i, %a2
+  br i1 %exitcond.not.i.i, label %B300.i, label %B152.i.i
 
 B68.endif.i.i:                                    ; preds = %0
-  %.12886.not.i.i = icmp slt i64 %a2, 1
-  br i1 %.12886.not.i.i, label %B302.i, label %B152.lr.ph.i.i
+  %.12382.not.i.i = icmp slt i64 %a2, 1
+  br i1 %.12382.not.i.i, label %B300.i, label %B152.lr.ph.i.i
 
 B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
-  %.36.i.i = add nsw i64 %.14.i, 24
-  %.39.i.i = inttoptr i64 %.36.i.i to ptr
-  %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr192.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr191.i = getelementptr i8, ptr %sunkaddr192.i, i64 8
+  %.31.i.i = add nsw i64 %.14.i, 24
+  %.34.i.i = inttoptr i64 %.31.i.i to ptr
+  %.35.i.i = load i64, ptr %.34.i.i, align 8
+  %.169.i.i = tail call i64 @nbgrad.offset.object_type()
   br label %B152.i.i
 
-B160.i:                                           ; preds = %B364.i.i.i, %B244.i.i.i, %B124.i.i.i, %B380.i.i, %B256.i.i, %B534.i.i.i, %0
-  %.61.i = add nsw i64 %.22.i, 56
-  %.64.i = inttoptr i64 %.61.i to ptr
-  %.65.i = load i64, ptr %.64.i, align 8
-  %.68.i = add nsw i64 %.14.i, 8
-  %.71.i = inttoptr i64 %.68.i to ptr
-  %.72.i = load i64, ptr %.71.i, align 8
-  %.75.i = inttoptr i64 %.65.i to ptr
-  %.76.i = tail call i64 %.75.i(i64 %.72.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B158.i:                                           ; preds = %B296.i.i.i, %B176.i.i.i, %B378.i.i, %B152.i.i, %B466.i.i.i, %0
+  %.60.i = add nsw i64 %.22.i, 48
+  %.63.i = inttoptr i64 %.60.i to ptr
+  %.64.i = load i64, ptr %.63.i, align 8
+  %.67.i = add nsw i64 %.14.i, 8
+  %.70.i = inttoptr i64 %.67.i to ptr
+  %.71.i = load i64, ptr %.70.i, align 8
+  %.74.i = inttoptr i64 %.64.i to ptr
+  %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B302.i:                                           ; preds = %B478.i.i, %B68.endif.i.i
+B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
   %.10.i.i.i = inttoptr i64 %.9.i.i.i to ptr
   %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
-  %.17.i.i1.i = add nsw i64 %.22.i, 160
-  %.18.i.i2.i = inttoptr i64 %.17.i.i1.i to ptr
-  %.19.i.i.i = load i64, ptr %.18.i.i2.i, align 8
-  %.20.i.i.i = icmp ne i64 %.19.i.i.i, 0
+  %.17.i.i.i = add nsw i64 %.22.i, 152
+  %.18.i.i1.i = inttoptr i64 %.17.i.i.i to ptr
+  %.19.i.i.i = load i64, ptr %.18.i.i1.i, align 8
+  %.20.i.i2.i = icmp ne i64 %.19.i.i.i, 0
   %.23.i.i.i = icmp sgt i64 %.11.i.i.i, 268435456
-  %or.cond.i.i.i = select i1 %.20.i.i.i, i1 true, i1 %.23.i.i.i
+  %or.cond.i.i.i = select i1 %.20.i.i2.i, i1 true, i1 %.23.i.i.i
   br i1 %or.cond.i.i.i, label %B138.i.i.i, label %B232.i.i.i
 
-B138.i.i.i:                                       ; preds = %B302.i
-  %.27.i.i.i = add nsw i64 %.22.i, 80
+B138.i.i.i:                                       ; preds = %B300.i
+  %.27.i.i.i = add nsw i64 %.22.i, 72
   %.30.i.i.i = inttoptr i64 %.27.i.i.i to ptr
   %.31.i.i.i = load i64, ptr %.30.i.i.i, align 8
-  %.33.i.i30.i = inttoptr i64 %.31.i.i.i to ptr
-  %.34.i.i.i = tail call i64 %.33.i.i30.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.33.i.i.i = inttoptr i64 %.31.i.i.i to ptr
+  %.34.i.i.i = tail call i64 %.33.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B0.endif.i.i
 
-B232.i.i.i:                                       ; preds = %B302.i
-  %.41.i.i.i = add nsw i64 %.22.i, 152
-  %.42.i.i.i = inttoptr i64 %.41.i.i.i to ptr
-  %.43.i.i.i = load i64, ptr %.42.i.i.i, align 8
+B232.i.i.i:                                       ; preds = %B300.i
+  %.41.i.i3.i = add nsw i64 %.22.i, 144
+  %.42.i.i4.i = inttoptr i64 %.41.i.i3.i to ptr
+  %.43.i.i.i = load i64, ptr %.42.i.i4.i, align 8
   %.45.i.i.i = icmp slt i64 %.43.i.i.i, %.11.i.i.i
   br i1 %.45.i.i.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre99.i = inttoptr i64 %.22.i to ptr
+  %.pre90.i = inttoptr i64 %.22.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
-  %.49.i.i.i = add nsw i64 %.22.i, 88
-  %.50.i.i.i = inttoptr i64 %.49.i.i.i to ptr
-  %.51.i.i.i = load i64, ptr %.50.i.i.i, align 8
-  %.54.i.i.i = add nsw i64 %.22.i, 144
-  %.55.i.i23.i = inttoptr i64 %.54.i.i.i to ptr
-  %.56.i.i24.i = load i64, ptr %.55.i.i23.i, align 8
-  %.57.i.i25.i = inttoptr i64 %.51.i.i.i to ptr
-  %.58.i.i.i = tail call i64 %.57.i.i25.i(i64 %.56.i.i24.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.49.i.i16.i = add nsw i64 %.22.i, 80
+  %.50.i.i17.i = inttoptr i64 %.49.i.i16.i to ptr
+  %.51.i.i18.i = load i64, ptr %.50.i.i17.i, align 8
+  %.54.i.i.i = add nsw i64 %.22.i, 136
+  %.55.i.i19.i = inttoptr i64 %.54.i.i.i to ptr
+  %.56.i.i.i = load i64, ptr %.55.i.i19.i, align 8
+  %.57.i.i20.i = inttoptr i64 %.51.i.i18.i to ptr
+  %.58.i.i21.i = tail call i64 %.57.i.i20.i(i64 %.56.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %sunkaddr.i.i.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
+  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 144
   store i64 0, ptr %sunkaddr1.i.i.i, align 8
-  %.66.i.i26.i = add nsw i64 %.22.i, 80
-  %.67.i.i.i = inttoptr i64 %.66.i.i26.i to ptr
+  %.66.i.i.i = add nsw i64 %.22.i, 72
+  %.67.i.i.i = inttoptr i64 %.66.i.i.i to ptr
   %.68.i.i.i = load i64, ptr %.67.i.i.i, align 8
-  %.70.i.i27.i = inttoptr i64 %.68.i.i.i to ptr
-  %.71.i.i.i = tail call i64 %.70.i.i27.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.71.i.i.i, ptr %.55.i.i23.i, align 8
-  %.77.i.i28.i = icmp eq i64 %.71.i.i.i, 0
-  br i1 %.77.i.i28.i, label %B48.i.i, label %B652.i.i.i
+  %.70.i.i.i = inttoptr i64 %.68.i.i.i to ptr
+  %.71.i.i.i = tail call i64 %.70.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.71.i.i.i, ptr %.55.i.i19.i, align 8
+  %.77.i.i.i = icmp eq i64 %.71.i.i.i, 0
+  br i1 %.77.i.i.i, label %B48.i.i, label %B652.i.i.i
 
 B652.i.i.i:                                       ; preds = %B292.i.i.i
   store i64 %.11.i.i.i, ptr %sunkaddr1.i.i.i, align 8
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre99.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
-  %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 160
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre90.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 152
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
-  %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 144
+  %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 136
   %.107.i.i.i = load i64, ptr %sunkaddr7.i.i.i, align 8
   br label %B0.endif.i.i
 
 B48.i.i:                                          ; preds = %B0.endif.i.i, %B292.i.i.i
-  %.66.i.i = add nsw i64 %.22.i, 136
+  %.66.i.i = add nsw i64 %.22.i, 128
   %.69.i.i = inttoptr i64 %.66.i.i to ptr
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
-  %.61.i.i3.i = and i64 %.20.i1.i.i, -64
+  %.61.i.i.i = and i64 %.20.i1.i.i, -64
   %.71.i2.i.i = add nsw i64 %.14.i, 80
-  %.72.i.i4.i = inttoptr i64 %.71.i2.i.i to ptr
-  %.73.i.i5.i = load i64, ptr %.72.i.i4.i, align 8
-  %.75.i.i6.i = add nsw i64 %.73.i.i5.i, %.61.i.i3.i
+  %.72.i.i.i = inttoptr i64 %.71.i2.i.i to ptr
+  %.73.i.i.i = load i64, ptr %.72.i.i.i, align 8
+  %.75.i.i.i = add nsw i64 %.73.i.i.i, %.61.i.i.i
   %.81.i.i.i = add nsw i64 %.14.i, 112
   %.82.i.i.i = inttoptr i64 %.81.i.i.i to ptr
-  %.83.i.i.i = load i64, ptr %.82.i.i.i, align 8
-  %.85.i.i.i = add nsw i64 %.83.i.i.i, %.61.i.i3.i
+  %.83.i.i5.i = load i64, ptr %.82.i.i.i, align 8
+  %.85.i.i.i = add nsw i64 %.83.i.i5.i, %.61.i.i.i
   %.91.i.i.i = add nsw i64 %.14.i, 64
   %.92.i.i.i = inttoptr i64 %.91.i.i.i to ptr
-  %.93.i.i7.i = load i64, ptr %.92.i.i.i, align 8
-  %.99.i.i8.i = add nsw i64 %.14.i, 72
-  %.100.i.i.i = inttoptr i64 %.99.i.i8.i to ptr
+  %.93.i.i.i = load i64, ptr %.92.i.i.i, align 8
+  %.99.i.i.i = add nsw i64 %.14.i, 72
+  %.100.i.i.i = inttoptr i64 %.99.i.i.i to ptr
   %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
-  %.183290.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
-  br i1 %.183290.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
+  %.183292.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
+  br i1 %.183292.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
 
 B278.preheader.i.i.i:                             ; preds = %B142.i.i
   %xtraiter.i.i.i = and i64 %.101.i.i.i, 3
@@ -21789,14 +21778,14 @@ B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.
   br label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
-  %lsr.iv185.i = phi i64 [ %lsr.iv.next186.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
+  %lsr.iv176.i = phi i64 [ %lsr.iv.next177.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
   %lsr.iv366.i.i.i = phi i64 [ %lsr.iv.next367.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
-  %5 = add i64 %lsr.iv366.i.i.i, %.61.i.i3.i
-  %6 = add i64 %lsr.iv366.i.i.i, %.93.i.i7.i
+  %5 = add i64 %lsr.iv366.i.i.i, %.61.i.i.i
+  %6 = add i64 %lsr.iv366.i.i.i, %.93.i.i.i
   %.227.i.i.i = inttoptr i64 %6 to ptr
-  %.228.i.i9.i = load i64, ptr %.227.i.i.i, align 8
-  %.229.i.i10.i = inttoptr i64 %5 to ptr
-  store i64 %.228.i.i9.i, ptr %.229.i.i10.i, align 32
+  %.228.i.i.i = load i64, ptr %.227.i.i.i, align 8
+  %.229.i.i.i = inttoptr i64 %5 to ptr
+  store i64 %.228.i.i.i, ptr %.229.i.i.i, align 32
   %7 = or disjoint i64 %5, 8
   %8 = add i64 %6, 8
   %.227.1.i.i.i = inttoptr i64 %8 to ptr
@@ -21816,61 +21805,63 @@ B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.p
   %.229.3.i.i.i = inttoptr i64 %11 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
   %lsr.iv.next367.i.i.i = add nuw i64 %lsr.iv366.i.i.i, 32
-  %lsr.iv.next186.i = add nsw i64 %lsr.iv185.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next186.i, 0
+  %lsr.iv.next177.i = add nsw i64 %lsr.iv176.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next177.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
-B534.i.i11.i:                                     ; preds = %B534.lr.ph.i.i.i, %B766.i.i.i
-  %lsr.iv358.i.i.i = phi i64 [ %a2, %B534.lr.ph.i.i.i ], [ %lsr.iv.next359.i.i.i, %B766.i.i.i ]
-  %lsr.iv356.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next357.i.i.i, %B766.i.i.i ]
-  %lsr.iv354.i.i.i = phi i64 [ %49, %B534.lr.ph.i.i.i ], [ %lsr.iv.next355.i.i.i, %B766.i.i.i ]
-  %spec.3.0299.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B766.i.i.i ]
-  %.379.i.i.i = inttoptr i64 %lsr.iv356.i.i.i to ptr
-  %.380.i.i.i = load i64, ptr %.379.i.i.i, align 8
-  %.387.i.i.i = inttoptr i64 %spec.3.0299.i.i.i to ptr
-  %.388.i.i.i = load i64, ptr %.387.i.i.i, align 8
-  %.389.i.i.i = icmp eq i64 %.388.i.i.i, 0
-  br i1 %.389.i.i.i, label %B674.i.i.i, label %B708.i.i.i
+B534.i.i.i:                                       ; preds = %B534.lr.ph.i.i.i, %B758.i.i.i
+  %lsr.iv358.i.i.i = phi i64 [ %a2, %B534.lr.ph.i.i.i ], [ %lsr.iv.next359.i.i.i, %B758.i.i.i ]
+  %lsr.iv356.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next357.i.i.i, %B758.i.i.i ]
+  %lsr.iv354.i.i.i = phi i64 [ %49, %B534.lr.ph.i.i.i ], [ %lsr.iv.next355.i.i.i, %B758.i.i.i ]
+  %spec.3.0301.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B758.i.i.i ]
+  %.383.i.i.i = inttoptr i64 %lsr.iv356.i.i.i to ptr
+  %.384.i.i.i = load i64, ptr %.383.i.i.i, align 8
+  %.391.i.i.i = inttoptr i64 %spec.3.0301.i.i.i to ptr
+  %.392.i.i.i = load i64, ptr %.391.i.i.i, align 8
+  %.393.i.i.i = icmp eq i64 %.392.i.i.i, 0
+  br i1 %.393.i.i.i, label %B642.i.i.i, label %B700.i.i.i
 
-B674.i.i.i:                                       ; preds = %B534.i.i11.i
-  %.401.i.i.i = tail call i64 @nbgrad.offset.float_value()
-  %.403.i.i.i = add nsw i64 %.401.i.i.i, %.380.i.i.i
-  br label %B766.i.i.i
+B642.i.i.i:                                       ; preds = %B534.i.i.i
+  %.397.i.i.i = add nsw i64 %spec.3.0301.i.i.i, 40
+  %.398.i.i.i = inttoptr i64 %.397.i.i.i to ptr
+  %.399.i.i.i = load i64, ptr %.398.i.i.i, align 8
+  %.401.i.i.i = add nsw i64 %.399.i.i.i, %.384.i.i.i
+  br label %B758.i.i.i
 
-B708.i.i.i:                                       ; preds = %B534.i.i11.i
-  %.412.i.i.i = add nsw i64 %.380.i.i.i, %.11.i
-  %.415.i.i.i = inttoptr i64 %.412.i.i.i to ptr
-  %.416.i.i.i = load i64, ptr %.415.i.i.i, align 8
-  br label %B766.i.i.i
+B700.i.i.i:                                       ; preds = %B534.i.i.i
+  %.410.i.i.i = add nsw i64 %.384.i.i.i, %.11.i
+  %.413.i.i.i = inttoptr i64 %.410.i.i.i to ptr
+  %.414.i.i.i = load i64, ptr %.413.i.i.i, align 8
+  br label %B758.i.i.i
 
-B766.i.i.i:                                       ; preds = %B708.i.i.i, %B674.i.i.i
-  %"$phi766.4.2.1.i.i.i" = phi i64 [ %.403.i.i.i, %B674.i.i.i ], [ %.416.i.i.i, %B708.i.i.i ]
-  %.422.i.i.i = inttoptr i64 %lsr.iv354.i.i.i to ptr
-  store i64 %"$phi766.4.2.1.i.i.i", ptr %.422.i.i.i, align 8
-  %.432.i.i.i = add nsw i64 %spec.3.0299.i.i.i, 24
+B758.i.i.i:                                       ; preds = %B700.i.i.i, %B642.i.i.i
+  %"$phi758.1.2.1.i.i.i" = phi i64 [ %.401.i.i.i, %B642.i.i.i ], [ %.414.i.i.i, %B700.i.i.i ]
+  %.428.i.i.i = inttoptr i64 %lsr.iv354.i.i.i to ptr
+  store i64 %"$phi758.1.2.1.i.i.i", ptr %.428.i.i.i, align 8
+  %.432.i.i.i = add nsw i64 %spec.3.0301.i.i.i, 24
   %.433.i.i.i = inttoptr i64 %.432.i.i.i to ptr
   %.434.i.i.i = load i64, ptr %.433.i.i.i, align 8
   %.435.i.i.i = shl i64 %.434.i.i.i, 3
-  %.436.i.i.i = add i64 %spec.3.0299.i.i.i, 32
+  %.436.i.i.i = add i64 %spec.3.0301.i.i.i, 48
   %.438.i.i.i = add i64 %.436.i.i.i, %.435.i.i.i
   %lsr.iv.next355.i.i.i = add i64 %lsr.iv354.i.i.i, 8
   %lsr.iv.next357.i.i.i = add i64 %lsr.iv356.i.i.i, 8
   %lsr.iv.next359.i.i.i = add nsw i64 %lsr.iv358.i.i.i, -1
-  %exitcond314.not.i.i.i = icmp eq i64 %lsr.iv.next359.i.i.i, 0
-  br i1 %exitcond314.not.i.i.i, label %B864.endif.i.i.i, label %B534.i.i11.i
+  %exitcond316.not.i.i.i = icmp eq i64 %lsr.iv.next359.i.i.i, 0
+  br i1 %exitcond316.not.i.i.i, label %B892.endif.i.i.i, label %B534.i.i.i
 
-B1178.i.i.i:                                      ; preds = %B1178.outer.i.i.i, %B1594.i.i.i
-  %spec.1.2.0309.i.i.i = phi i64 [ %.800.i.i.i, %B1594.i.i.i ], [ %spec.1.2.0309.ph.i.i.i, %B1178.outer.i.i.i ]
-  %.559304307.i.i.i = phi i64 [ %.566.i.i.i, %B1594.i.i.i ], [ %.559304307.ph.i.i.i, %B1178.outer.i.i.i ]
-  %.566.i.i.i = add nuw nsw i64 %.559304307.i.i.i, 1
-  %.596.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 24
+B1206.i.i.i:                                      ; preds = %B1206.outer.i.i.i, %B1622.i.i.i
+  %spec.1.2.0311.i.i.i = phi i64 [ %.800.i.i.i, %B1622.i.i.i ], [ %spec.1.2.0311.ph.i.i.i, %B1206.outer.i.i.i ]
+  %.559306309.i.i.i = phi i64 [ %.566.i.i.i, %B1622.i.i.i ], [ %.559306309.ph.i.i.i, %B1206.outer.i.i.i ]
+  %.566.i.i.i = add nuw nsw i64 %.559306309.i.i.i, 1
+  %.596.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 24
   %.597.i.i.i = inttoptr i64 %.596.i.i.i to ptr
   %.598.i.i.i = load i64, ptr %.597.i.i.i, align 8
   %.625.i.i.i = icmp sgt i64 %.598.i.i.i, -1
-  br i1 %.625.i.i.i, label %B196.preheader.i.i.i.i, label %B1384.i.i.i
+  br i1 %.625.i.i.i, label %B196.preheader.i.i.i.i, label %B1412.i.i.i
 
-B196.preheader.i.i.i.i:                           ; preds = %B1178.i.i.i
-  %.20.i.i.i.i = load i64, ptr %sunkaddr196.i, align 8
+B196.preheader.i.i.i.i:                           ; preds = %B1206.i.i.i
+  %.20.i.i.i.i = load i64, ptr %sunkaddr184.i, align 8
   %.25.i.i.i.i = shl nsw i64 %.598.i.i.i, 3
   %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
   %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
@@ -21890,7 +21881,7 @@ B196.prol.i.i.i.i:                                ; preds = %B196.preheader.i.i.
   %.174.prol.i.i.i.i = inttoptr i64 %.173.prol.i.i.i.i to ptr
   %.175.prol.i.i.i.i = load i64, ptr %.174.prol.i.i.i.i, align 8
   %.176.prol.i.i.i.i = shl i64 %.175.prol.i.i.i.i, 3
-  %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
+  %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 48
   %.179.prol.i.i.i.i = add i64 %.177.prol.i.i.i.i, %.176.prol.i.i.i.i
   %lsr.iv.next353.i.i.i = add nsw i64 %lsr.iv352.i.i.i, -1
   %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next353.i.i.i, 0
@@ -21918,25 +21909,25 @@ B196.i.i.i.i:                                     ; preds = %B196.i.i.i.i, %B196
   %.174.i.i.i.i = inttoptr i64 %.173.i.i.i.i to ptr
   %.175.i.i.i.i = load i64, ptr %.174.i.i.i.i, align 8
   %.176.i.i.i.i = shl i64 %.175.i.i.i.i, 3
-  %.177.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 32
+  %.177.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 48
   %.179.i.i.i.i = add i64 %.177.i.i.i.i, %.176.i.i.i.i
   %.173.1.i.i.i.i = add nsw i64 %.179.i.i.i.i, 24
   %.174.1.i.i.i.i = inttoptr i64 %.173.1.i.i.i.i to ptr
   %.175.1.i.i.i.i = load i64, ptr %.174.1.i.i.i.i, align 8
   %.176.1.i.i.i.i = shl i64 %.175.1.i.i.i.i, 3
-  %.177.1.i.i.i.i = add i64 %.179.i.i.i.i, 32
+  %.177.1.i.i.i.i = add i64 %.179.i.i.i.i, 48
   %.179.1.i.i.i.i = add i64 %.177.1.i.i.i.i, %.176.1.i.i.i.i
   %.173.2.i.i.i.i = add nsw i64 %.179.1.i.i.i.i, 24
   %.174.2.i.i.i.i = inttoptr i64 %.173.2.i.i.i.i to ptr
   %.175.2.i.i.i.i = load i64, ptr %.174.2.i.i.i.i, align 8
   %.176.2.i.i.i.i = shl i64 %.175.2.i.i.i.i, 3
-  %.177.2.i.i.i.i = add i64 %.176.2.i.i.i.i, 32
+  %.177.2.i.i.i.i = add i64 %.176.2.i.i.i.i, 48
   %.179.2.i.i.i.i = add i64 %.177.2.i.i.i.i, %.179.1.i.i.i.i
   %.173.3.i.i.i.i = add nsw i64 %.179.2.i.i.i.i, 24
   %.174.3.i.i.i.i = inttoptr i64 %.173.3.i.i.i.i to ptr
   %.175.3.i.i.i.i = load i64, ptr %.174.3.i.i.i.i, align 8
   %.176.3.i.i.i.i = shl i64 %.175.3.i.i.i.i, 3
-  %.177.3.i.i.i.i = add i64 %.176.3.i.i.i.i, 32
+  %.177.3.i.i.i.i = add i64 %.176.3.i.i.i.i, 48
   %.179.3.i.i.i.i = add i64 %.177.3.i.i.i.i, %.179.2.i.i.i.i
   %lsr.iv.next3.i.i.i.i = add i64 %lsr.iv2.i.i.i.i, -4
   %.124.3.i.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i.i, 4
@@ -21971,18 +21962,18 @@ B606.i.i.i.i:                                     ; preds = %B496.i.i.i.i
   %.356.i.i.i.i = load i64, ptr %.355.i.i.i.i, align 8
   %.358.i.i.i.i = add nsw i64 %.356.i.i.i.i, %.344.i.i.i.i
   %.362.i.i.i.i = icmp slt i64 %.33.i.i.i.i, %.358.i.i.i.i
-  br i1 %.362.i.i.i.i, label %B1384.i.i.i, label %B678.i.i.i.i
+  br i1 %.362.i.i.i.i, label %B1412.i.i.i, label %B678.i.i.i.i
 
 B678.i.i.i.i:                                     ; preds = %B606.i.i.i.i, %B496.i.i.i.i, %B436.i.i.i.i, %B422.i.i.i.i
   %.384.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 24
   %.385.i.i.i.i = inttoptr i64 %.384.i.i.i.i to ptr
   %.386.i.i.i.i = load i64, ptr %.385.i.i.i.i, align 8
   %.387.i.i.i.i = shl i64 %.386.i.i.i.i, 3
-  %.388.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 32
+  %.388.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 48
   %.390.i.i.i.i = add i64 %.388.i.i.i.i, %.387.i.i.i.i
   %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i.i, 8
   %exitcond.not.i.i.i.i = icmp eq i64 %a2, %.294.i.i.i.i
-  br i1 %exitcond.not.i.i.i.i, label %B1276.i.i.i, label %B422.i.i.i.i
+  br i1 %exitcond.not.i.i.i.i, label %B1304.i.i.i, label %B422.i.i.i.i
 
 B338.endif.i.i.i.i:                               ; preds = %B196.i.i.i.i, %B196.prol.loopexit.i.i.i.i
   %spec.3.0127.lcssa.i.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i.i, %B196.prol.loopexit.i.i.i.i ], [ %.179.2.i.i.i.i, %B196.i.i.i.i ]
@@ -21990,80 +21981,80 @@ B338.endif.i.i.i.i:                               ; preds = %B196.i.i.i.i, %B196
   %.165.le.i.i.i.i = inttoptr i64 %.164.le.i.i.i.i to ptr
   %.166.le.i.i.i.i = load i64, ptr %.165.le.i.i.i.i, align 8
   %.168.le.i.i.i.i = add nsw i64 %.166.le.i.i.i.i, %.33.i.i.i.i
-  br i1 %.12886.not.i.i, label %B1276.i.i.i, label %B422.i.i.i.i
+  br i1 %.12382.not.i.i, label %B1304.i.i.i, label %B422.i.i.i.i
 
-B1276.i.i.i:                                      ; preds = %B678.i.i.i.i, %B338.endif.i.i.i.i
+B1304.i.i.i:                                      ; preds = %B678.i.i.i.i, %B338.endif.i.i.i.i
   %.679.not.i.i.i = icmp eq i64 %.29.i.i.i.i, 0
-  br i1 %.679.not.i.i.i, label %B1384.i.i.i, label %B1288.i.i.i
+  br i1 %.679.not.i.i.i, label %B1412.i.i.i, label %B1316.i.i.i
 
-B1288.i.i.i:                                      ; preds = %B1276.i.i.i
-  %.695.i.i.i = load i64, ptr %sunkaddr198.i, align 8
+B1316.i.i.i:                                      ; preds = %B1304.i.i.i
+  %.695.i.i.i = load i64, ptr %sunkaddr186.i, align 8
   %.697.i.i.i = inttoptr i64 %.695.i.i.i to ptr
   %.698.i.i.i = tail call i64 %.697.i.i.i(i64 %.29.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre271.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 32
-  %.pre272.i.i.i = add i64 %spec.1.2.0309.i.i.i, 40
+  %.pre271.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
+  %.pre272.i.i.i = add i64 %spec.1.2.0311.i.i.i, 40
   %.pre.i = inttoptr i64 %.pre271.i.i.i to ptr
-  br label %B1594.i.i.i
+  br label %B1622.i.i.i
 
-B1384.i.i.i:                                      ; preds = %B606.i.i.i.i, %B1276.i.i.i, %B1178.i.i.i
-  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0309.i.i.i to ptr
+B1412.i.i.i:                                      ; preds = %B606.i.i.i.i, %B1304.i.i.i, %B1206.i.i.i
+  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0311.i.i.i to ptr
   %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
-  %.13.i.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 8
+  %.13.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 8
   %.14.i.i.i.i = inttoptr i64 %.13.i.i.i.i to ptr
   %.15.i.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
-  %.17.i.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 32
+  %.17.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
   %.18.i1.i.i.i = inttoptr i64 %.17.i.i.i.i to ptr
   %.19.i2.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.30.i3.i.i.i = add i64 %spec.1.2.0309.i.i.i, 40
+  %.30.i3.i.i.i = add i64 %spec.1.2.0311.i.i.i, 40
   %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
   br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
-B216.i.i.i.i:                                     ; preds = %B1384.i.i.i
-  %.65.i.i.i.i = load i64, ptr %sunkaddr200.i, align 8
+B216.i.i.i.i:                                     ; preds = %B1412.i.i.i
+  %.65.i.i.i.i = load i64, ptr %sunkaddr188.i, align 8
   %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
   br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
 
 B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
-  %.72.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
-  %.77.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
+  %.72.i.i.i.i = load i64, ptr %sunkaddr190.i, align 8
+  %.77.i.i.i.i = load i64, ptr %sunkaddr192.i, align 8
   %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
   %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
   br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
 
 B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
-  %.105.i.i.i.i = load i64, ptr %sunkaddr206.i, align 8
+  %.105.i.i.i.i = load i64, ptr %sunkaddr194.i, align 8
   %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
   %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1384.endif.i.i.i
+  br label %B1412.endif.i.i.i
 
-B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1384.i.i.i
-  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
-  %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
-  %.118.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
+B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1412.i.i.i
+  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1412.i.i.i ]
+  %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1412.i.i.i ]
+  %.118.i.i.i.i = load i64, ptr %sunkaddr186.i, align 8
   %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
   %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i.i = load i64, ptr %sunkaddr197.i, align 8
-  %.131.i.i.i.i = load i64, ptr %sunkaddr211.i, align 8
+  %.126.i.i.i.i = load i64, ptr %sunkaddr185.i, align 8
+  %.131.i.i.i.i = load i64, ptr %sunkaddr199.i, align 8
   %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
   %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
   %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
-  br i1 %.151.not.i.i.i.i, label %B1384.endif.i.i.i, label %B780.i.i.i.i
+  br i1 %.151.not.i.i.i.i, label %B1412.endif.i.i.i, label %B780.i.i.i.i
 
 B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
   %.154.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
-  br i1 %.154.i.i.i.i, label %B1384.endif.thread.i.i.i, label %B1384.endif.thread255.i.i.i
+  br i1 %.154.i.i.i.i, label %B1412.endif.thread.i.i.i, label %B1412.endif.thread255.i.i.i
 
-B1384.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
-  %.160.i.i.i.i = load i64, ptr %sunkaddr213.i, align 8
-  %.167.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
+B1412.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
+  %.160.i.i.i.i = load i64, ptr %sunkaddr201.i, align 8
+  %.167.i.i.i.i = load i64, ptr %sunkaddr192.i, align 8
   %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
   %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1594.thread.i.i.i
+  br label %B1622.thread.i.i.i
 
-B1384.endif.thread255.i.i.i:                      ; preds = %B780.i.i.i.i
-  %.185.i.i.i.i = load i64, ptr %sunkaddr200.i, align 8
-  %.192.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
+B1412.endif.thread255.i.i.i:                      ; preds = %B780.i.i.i.i
+  %.185.i.i.i.i = load i64, ptr %sunkaddr188.i, align 8
+  %.192.i.i.i.i = load i64, ptr %sunkaddr186.i, align 8
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.195.i.i.i.i = tail call i64 @nbgrad.offset.array_handler()
@@ -22076,19 +22067,19 @@ B1384.endif.thread255.i.i.i:                      ; preds = %B780.i.i.i.i
   %.207.i.i.i.i = load i64, ptr %.206.i.i.i.i, align 8
   %.208.i.i.i.i = or i64 %.207.i.i.i.i, 4
   store i64 %.208.i.i.i.i, ptr %.206.i.i.i.i, align 8
-  br label %B1594.i.i.i
+  br label %B1622.i.i.i
 
-B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, %B1384.endif.thread255.i.i.i, %B1288.i.i.i
-  %.pre269.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1384.endif.i.i.i ], [ %.18.i1.i.i.i, %B1384.endif.thread255.i.i.i ], [ %.pre.i, %B1288.i.i.i ]
-  %.pre270.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1384.endif.i.i.i ], [ %.30.i3.i.i.i, %B1384.endif.thread255.i.i.i ], [ %.pre272.i.i.i, %B1288.i.i.i ]
-  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1384.endif.i.i.i ], [ %.138.i.i.i.i, %B1384.endif.thread255.i.i.i ], [ %.29.i.i.i.i, %B1288.i.i.i ]
-  %.756261.i.i.i = shl nsw i64 %.559304307.i.i.i, 3
-  %.758262.i.i.i = add nsw i64 %.756261.i.i.i, %.85.i.i.i
-  %.760263.i.i.i = inttoptr i64 %.758262.i.i.i to ptr
-  store i64 %made.5.1.ph.i.i.i, ptr %.760263.i.i.i, align 8
-  %.767.i.i.i = add nsw i64 %.466.i.i.i, %.559304307.i.i.i
+B1622.i.i.i:                                      ; preds = %B1412.endif.i.i.i, %B1412.endif.thread255.i.i.i, %B1316.i.i.i
+  %.pre269.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1412.endif.i.i.i ], [ %.18.i1.i.i.i, %B1412.endif.thread255.i.i.i ], [ %.pre.i, %B1316.i.i.i ]
+  %.pre270.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1412.endif.i.i.i ], [ %.30.i3.i.i.i, %B1412.endif.thread255.i.i.i ], [ %.pre272.i.i.i, %B1316.i.i.i ]
+  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1412.endif.i.i.i ], [ %.138.i.i.i.i, %B1412.endif.thread255.i.i.i ], [ %.29.i.i.i.i, %B1316.i.i.i ]
+  %.756263.i.i.i = shl nsw i64 %.559306309.i.i.i, 3
+  %.758264.i.i.i = add nsw i64 %.756263.i.i.i, %.85.i.i.i
+  %.760265.i.i.i = inttoptr i64 %.758264.i.i.i to ptr
+  store i64 %made.5.1.ph.i.i.i, ptr %.760265.i.i.i, align 8
+  %.767.i.i.i = add nsw i64 %.466.i.i.i, %.559306309.i.i.i
   %.770.i.i.i = shl nsw i64 %.767.i.i.i, 3
-  %.772.i.i.i = add nsw i64 %.770.i.i.i, %.61.i.i3.i
+  %.772.i.i.i = add nsw i64 %.770.i.i.i, %.61.i.i.i
   %.775.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, %.11.i
   %.778.i.i.i = inttoptr i64 %.775.i.i.i to ptr
   %.779.i.i.i = load i64, ptr %.778.i.i.i, align 8
@@ -22097,32 +22088,32 @@ B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, 
   %.796.i.i.i = load i64, ptr %.pre269.pre-phi.i.pre-phi.i.pre-phi.i, align 8
   %.797.i.i.i = shl i64 %.796.i.i.i, 3
   %.800.i.i.i = add i64 %.797.i.i.i, %.pre270.pre-phi.i.i.i
-  %exitcond315.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
-  br i1 %exitcond315.not.i.i.i, label %B1678.i.i.i, label %B1178.i.i.i
+  %exitcond317.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond317.not.i.i.i, label %B1706.i.i.i, label %B1206.i.i.i
 
-B1594.thread.i.i.i:                               ; preds = %B1384.endif.i.i.i, %B1384.endif.thread.i.i.i
-  %.756.i.i.i = shl nsw i64 %.559304307.i.i.i, 3
+B1622.thread.i.i.i:                               ; preds = %B1412.endif.i.i.i, %B1412.endif.thread.i.i.i
+  %.756.i.i.i = shl nsw i64 %.559306309.i.i.i, 3
   %.758.i.i.i = add nsw i64 %.756.i.i.i, %.85.i.i.i
   %.760278.i.i.i = inttoptr i64 %.758.i.i.i to ptr
   store i64 0, ptr %.760278.i.i.i, align 8
   %.796279.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
   %.797280.i.i.i = shl i64 %.796279.i.i.i, 3
   %.800281.i.i.i = add i64 %.797280.i.i.i, %.30.i3.i.i.i
-  %exitcond315.not282.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
-  br i1 %exitcond315.not282.i.i.i, label %B2560.i.i.i, label %B1178.outer.i.i.i
+  %exitcond317.not282.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond317.not282.i.i.i, label %B2588.i.i.i, label %B1206.outer.i.i.i
 
-B1678.i.i.i:                                      ; preds = %B1594.i.i.i
-  br i1 %50, label %B2560.i.i.i, label %B1692.i.i.i
+B1706.i.i.i:                                      ; preds = %B1622.i.i.i
+  br i1 %50, label %B2588.i.i.i, label %B1720.i.i.i
 
-B1692.i.i.i:                                      ; preds = %B864.endif.i.i.i, %B1678.i.i.i
+B1720.i.i.i:                                      ; preds = %B892.endif.i.i.i, %B1706.i.i.i
   %.829.i.i.i = add nsw i64 %.14.i, 88
   %.830.i.i.i = inttoptr i64 %.829.i.i.i to ptr
   %.831.i.i.i = load i64, ptr %.830.i.i.i, align 8
   %.832.not.i.i.i = icmp eq i64 %.831.i.i.i, 0
-  br i1 %.832.not.i.i.i, label %B2026.i.i.i, label %B1752.i.i.i
+  br i1 %.832.not.i.i.i, label %B2054.i.i.i, label %B1780.i.i.i
 
-B1752.i.i.i:                                      ; preds = %B1692.i.i.i
-  %.836.i.i.i = add nsw i64 %.22.i, 64
+B1780.i.i.i:                                      ; preds = %B1720.i.i.i
+  %.836.i.i.i = add nsw i64 %.22.i, 56
   %.837.i.i.i = inttoptr i64 %.836.i.i.i to ptr
   %.838.i.i.i = load i64, ptr %.837.i.i.i, align 8
   %.839.i.i.i = inttoptr i64 %.838.i.i.i to ptr
@@ -22139,26 +22130,26 @@ B1752.i.i.i:                                      ; preds = %B1692.i.i.i
   %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
   %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
   %.114107.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
-  br i1 %.114107.not.i.i.i.i, label %B1752.endif.i.i.i, label %B150.lr.ph.i.i.i.i
+  br i1 %.114107.not.i.i.i.i, label %B1780.endif.i.i.i, label %B150.lr.ph.i.i.i.i
 
-B150.lr.ph.i.i.i.i:                               ; preds = %B1752.i.i.i
+B150.lr.ph.i.i.i.i:                               ; preds = %B1780.i.i.i
   %.28.i11.i.i.i = add nsw i64 %.846.i.i.i, 24
-  %sunkaddr222.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr247.i = getelementptr i8, ptr %sunkaddr222.i, i64 248
-  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr222.i, i64 120
-  %16 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr225.i = getelementptr i8, ptr %16, i64 8
-  %sunkaddr227.i = getelementptr i8, ptr %16, i64 16
-  %sunkaddr229.i = getelementptr i8, ptr %16, i64 24
-  %sunkaddr231.i = getelementptr i8, ptr %16, i64 32
-  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr222.i, i64 104
-  %sunkaddr235.i = getelementptr i8, ptr %16, i64 40
-  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr222.i, i64 112
-  %sunkaddr239.i = getelementptr i8, ptr %16, i64 48
-  %sunkaddr243.i = getelementptr i8, ptr %sunkaddr222.i, i64 96
-  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr222.i, i64 128
-  %sunkaddr223.i = getelementptr i8, ptr %sunkaddr222.i, i64 256
-  %sunkaddr249.i = getelementptr i8, ptr %sunkaddr222.i, i64 240
+  %sunkaddr210.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr210.i, i64 240
+  %sunkaddr209.i = getelementptr i8, ptr %sunkaddr210.i, i64 112
+  %16 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr213.i = getelementptr i8, ptr %16, i64 8
+  %sunkaddr215.i = getelementptr i8, ptr %16, i64 16
+  %sunkaddr217.i = getelementptr i8, ptr %16, i64 24
+  %sunkaddr219.i = getelementptr i8, ptr %16, i64 32
+  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr210.i, i64 96
+  %sunkaddr223.i = getelementptr i8, ptr %16, i64 40
+  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr210.i, i64 104
+  %sunkaddr227.i = getelementptr i8, ptr %16, i64 48
+  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr210.i, i64 88
+  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr210.i, i64 120
+  %sunkaddr211.i = getelementptr i8, ptr %sunkaddr210.i, i64 248
+  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr210.i, i64 232
   br label %B150.i.i.i.i
 
 B150.i.i.i.i:                                     ; preds = %B1066.i.i.i.i, %B150.lr.ph.i.i.i.i
@@ -22182,7 +22173,7 @@ B150.i.i.i.i:                                     ; preds = %B1066.i.i.i.i, %B15
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
 B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
-  %.214.i.i.i.i = load i64, ptr %sunkaddr221.i, align 8
+  %.214.i.i.i.i = load i64, ptr %sunkaddr209.i, align 8
   %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
   br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
 
@@ -22225,13 +22216,13 @@ B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i.i
 
 B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
-  %lsr.iv182.i = phi i64 [ %lsr.iv.next183.i, %B250.us.us.i.i.i.i.i ], [ %19, %B250.us.us.preheader.new.i.i.i.i.i ]
-  %lsr.iv.i.i.i.i.i = phi i64 [ %25, %B250.us.us.i.i.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv173.i = phi i64 [ %lsr.iv.next174.i, %B250.us.us.i.i.i.i.i ], [ %19, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv.i.i.i.i.i = phi i64 [ %25, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %24, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
   %.336.us.us.i.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i.i, align 8
   %.337.us.us.i.i.i.i.i = shl nsw i64 %.336.us.us.i.i.i.i.i, 3
-  %.339.us.us.i.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i.i, %.61.i.i3.i
+  %.339.us.us.i.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i.i, %.61.i.i.i
   %.340.us.us.i.i.i.i.i = inttoptr i64 %.339.us.us.i.i.i.i.i to ptr
   %.341.us.us.i.i.i.i.i = load i64, ptr %.340.us.us.i.i.i.i.i, align 8
   %20 = add i64 %at.5.2122.us.us.i.i.i.i.i, 8
@@ -22244,7 +22235,7 @@ B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.
   %.335.us.us.1.i.i.i.i.i = inttoptr i64 %21 to ptr
   %.336.us.us.1.i.i.i.i.i = load i64, ptr %.335.us.us.1.i.i.i.i.i, align 8
   %.337.us.us.1.i.i.i.i.i = shl nsw i64 %.336.us.us.1.i.i.i.i.i, 3
-  %.339.us.us.1.i.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i.i, %.61.i.i3.i
+  %.339.us.us.1.i.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i.i, %.61.i.i.i
   %.340.us.us.1.i.i.i.i.i = inttoptr i64 %.339.us.us.1.i.i.i.i.i to ptr
   %.341.us.us.1.i.i.i.i.i = load i64, ptr %.340.us.us.1.i.i.i.i.i, align 8
   %22 = add i64 %at.5.2122.us.us.i.i.i.i.i, 40
@@ -22254,8 +22245,8 @@ B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.
   %23 = add i64 %lsr.iv.i.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i.i = inttoptr i64 %23 to ptr
   store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
-  %lsr.iv.next183.i = add i64 %lsr.iv182.i, 2
-  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next183.i, 0
+  %lsr.iv.next174.i = add i64 %lsr.iv173.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next174.i, 0
   %24 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
   %25 = add i64 %lsr.iv.i.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
@@ -22270,11 +22261,11 @@ B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit
   %at.5.2122.us.us.epil.init.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i ], [ %24, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.286118120.us.us.epil.init.i.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i.i ], [ %26, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.331.us.us.epil.i.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i.i, 3
-  %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i6.i
+  %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i.i
   %.335.us.us.epil.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i.i to ptr
   %.336.us.us.epil.i.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i.i, align 8
   %.337.us.us.epil.i.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i.i, 3
-  %.339.us.us.epil.i.i.i.i.i = add nsw i64 %.337.us.us.epil.i.i.i.i.i, %.61.i.i3.i
+  %.339.us.us.epil.i.i.i.i.i = add nsw i64 %.337.us.us.epil.i.i.i.i.i, %.61.i.i.i
   %.340.us.us.epil.i.i.i.i.i = inttoptr i64 %.339.us.us.epil.i.i.i.i.i to ptr
   %.341.us.us.epil.i.i.i.i.i = load i64, ptr %.340.us.us.epil.i.i.i.i.i, align 8
   %.343.us.us.epil.i.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i.i, 8
@@ -22289,7 +22280,7 @@ B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit
 B518.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.epil.preheader.i.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i
   %at.5.2.lcssa.us.us.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i.i ], [ %24, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.370.us.us.i.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i.i to ptr
-  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i.i, 1
   br i1 %.138.us.us.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B1022.i.i.i.i
 
@@ -22317,13 +22308,13 @@ B88.endif.us.i.i.i.i.i:                           ; preds = %B518.us.i.i.i.i.i, 
 B518.us.i.i.i.i.i:                                ; preds = %B250.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i
   %at.5.2.lcssa.us.i.i.i.i.i = phi i64 [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ], [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ]
   %.370.us.i.i.i.i.i = inttoptr i64 %.178.us.i.i.i.i.i to ptr
-  %.371.us.i.i.i.i.i = tail call i64 %.370.us.i.i.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i.i, i64 %.42.us.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.i.i.i.i.i = tail call i64 %.370.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i.i, i64 %.42.us.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.i.i.i.i.i = icmp sgt i64 %.137125133.us.i.i.i.i.i, 1
   br i1 %.138.us.i.i.i.i.i, label %B88.endif.us.i.i.i.i.i, label %B86.B566_crit_edge.us.i.i.i.i.i
 
 B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.i.i, %B250.us.i.i.i.i.i
   %lsr.iv15.i.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.182.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
-  %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i.i.i.i ]
+  %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i.i.i.i ]
   %at.5.2122.us.i.i.i.i.i = phi i64 [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
   %28 = add i64 %at.5.2122.us.i.i.i.i.i, 16
   %.326.us.i.i.i.i.i = inttoptr i64 %28 to ptr
@@ -22332,7 +22323,7 @@ B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.
   %.335.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.i.i.i.i.i to ptr
   %.336.us.i.i.i.i.i = load i64, ptr %.335.us.i.i.i.i.i, align 8
   %.337.us.i.i.i.i.i = shl nsw i64 %.336.us.i.i.i.i.i, 3
-  %.339.us.i.i.i.i.i = add nsw i64 %.337.us.i.i.i.i.i, %.61.i.i3.i
+  %.339.us.i.i.i.i.i = add nsw i64 %.337.us.i.i.i.i.i, %.61.i.i.i
   %.340.us.i.i.i.i.i = inttoptr i64 %.339.us.i.i.i.i.i to ptr
   %.341.us.i.i.i.i.i = load i64, ptr %.340.us.i.i.i.i.i, align 8
   %30 = add i64 %at.5.2122.us.i.i.i.i.i, 8
@@ -22353,7 +22344,7 @@ B86.B566_crit_edge.us.i.i.i.i.i:                  ; preds = %B518.us.i.i.i.i.i
   br i1 %exitcond.not3.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i, %B398.endif.i.i.i.i, %B26.preheader.i.i.i.i.i, %B980.i.i.i.i
-  %.11.i.i.i.i.i = load i64, ptr %sunkaddr223.i, align 8
+  %.11.i.i.i.i.i = load i64, ptr %sunkaddr211.i, align 8
   %.12.i.i.i.i.i = icmp eq i64 %.11.i.i.i.i.i, 0
   br i1 %.12.i.i.i.i.i, label %B1066.i.i.i.i, label %B1022.endif.i.i.i.i
 
@@ -22361,36 +22352,36 @@ B1066.i.i.i.i:                                    ; preds = %B1022.endif.i.i.i.i
   %.396.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
   %.400.i.i.i.i = add nsw i64 %.396.i.i.i.i, %.202.i16.i.i.i
   %.114.i.i.i.i = icmp samesign ugt i64 %.11399109.i.i.i.i, 1
-  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1752.endif.i.i.i
+  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1780.endif.i.i.i
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
   store i64 %.202.i16.i.i.i, ptr %16, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr225.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr227.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr229.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr231.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr233.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr235.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr237.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr239.i, align 8
-  %.265.i.i.i.i = load i64, ptr %sunkaddr221.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr213.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr215.i, align 8
+  store i64 %.61.i.i.i, ptr %sunkaddr217.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr219.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr221.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr223.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr225.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr227.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr209.i, align 8
   %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
   %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr243.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr245.i, align 8
+  %.304.i.i.i.i = load i64, ptr %sunkaddr231.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr233.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
-  %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
 
 B1022.endif.i.i.i.i:                              ; preds = %B1022.i.i.i.i
-  %.22.i.i.i.i.i = load i64, ptr %sunkaddr247.i, align 8
-  %.29.i.i.i.i.i = load i64, ptr %sunkaddr249.i, align 8
+  %.22.i.i.i.i.i = load i64, ptr %sunkaddr235.i, align 8
+  %.29.i.i.i.i.i = load i64, ptr %sunkaddr237.i, align 8
   %.30.i.i.i.i.i = inttoptr i64 %.29.i.i.i.i.i to ptr
   %.31.i.i.i.i.i = tail call i64 %.30.i.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i.i.i.i = icmp eq i64 %.31.i.i.i.i.i, %.22.i.i.i.i.i
-  br i1 %.32.i.not.i.i.i.i, label %B1752.endif.i.i.i, label %B1066.i.i.i.i
+  br i1 %.32.i.not.i.i.i.i, label %B1780.endif.i.i.i, label %B1066.i.i.i.i
 
-B2026.i.i.i:                                      ; preds = %B1692.i.i.i
+B2054.i.i.i:                                      ; preds = %B1720.i.i.i
   %.889.i.i.i = add nsw i64 %.14.i, 48
   %.890.i.i.i = inttoptr i64 %.889.i.i.i to ptr
   %.891.i.i.i = load i64, ptr %.890.i.i.i, align 8
@@ -22403,26 +22394,26 @@ B2026.i.i.i:                                      ; preds = %B1692.i.i.i
   %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
   %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
   %.114107.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
-  br i1 %.114107.not.i28.i.i.i, label %B2110.i.i.i, label %B150.lr.ph.i29.i.i.i
+  br i1 %.114107.not.i28.i.i.i, label %B2138.i.i.i, label %B150.lr.ph.i29.i.i.i
 
-B150.lr.ph.i29.i.i.i:                             ; preds = %B2026.i.i.i
+B150.lr.ph.i29.i.i.i:                             ; preds = %B2054.i.i.i
   %.28.i30.i.i.i = add nsw i64 %.891.i.i.i, 24
-  %sunkaddr252.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr277.i = getelementptr i8, ptr %sunkaddr252.i, i64 248
-  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr252.i, i64 120
-  %31 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr255.i = getelementptr i8, ptr %31, i64 8
-  %sunkaddr257.i = getelementptr i8, ptr %31, i64 16
-  %sunkaddr259.i = getelementptr i8, ptr %31, i64 24
-  %sunkaddr261.i = getelementptr i8, ptr %31, i64 32
-  %sunkaddr263.i = getelementptr i8, ptr %sunkaddr252.i, i64 104
-  %sunkaddr265.i = getelementptr i8, ptr %31, i64 40
-  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr252.i, i64 112
-  %sunkaddr269.i = getelementptr i8, ptr %31, i64 48
-  %sunkaddr273.i = getelementptr i8, ptr %sunkaddr252.i, i64 96
-  %sunkaddr275.i = getelementptr i8, ptr %sunkaddr252.i, i64 128
-  %sunkaddr253.i = getelementptr i8, ptr %sunkaddr252.i, i64 256
-  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr252.i, i64 240
+  %sunkaddr240.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr265.i = getelementptr i8, ptr %sunkaddr240.i, i64 240
+  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr240.i, i64 112
+  %31 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr243.i = getelementptr i8, ptr %31, i64 8
+  %sunkaddr245.i = getelementptr i8, ptr %31, i64 16
+  %sunkaddr247.i = getelementptr i8, ptr %31, i64 24
+  %sunkaddr249.i = getelementptr i8, ptr %31, i64 32
+  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr240.i, i64 96
+  %sunkaddr253.i = getelementptr i8, ptr %31, i64 40
+  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr240.i, i64 104
+  %sunkaddr257.i = getelementptr i8, ptr %31, i64 48
+  %sunkaddr261.i = getelementptr i8, ptr %sunkaddr240.i, i64 88
+  %sunkaddr263.i = getelementptr i8, ptr %sunkaddr240.i, i64 120
+  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr240.i, i64 248
+  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr240.i, i64 232
   br label %B150.i31.i.i.i
 
 B150.i31.i.i.i:                                   ; preds = %B1066.i71.i.i.i, %B150.lr.ph.i29.i.i.i
@@ -22446,7 +22437,7 @@ B150.i31.i.i.i:                                   ; preds = %B1066.i71.i.i.i, %B
   br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
 
 B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
-  %.214.i52.i.i.i = load i64, ptr %sunkaddr251.i, align 8
+  %.214.i52.i.i.i = load i64, ptr %sunkaddr239.i, align 8
   %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
   br i1 %.215.i53.i.i.i, label %B398.endif.i195.i.i.i, label %B980.i54.i.i.i
 
@@ -22489,13 +22480,13 @@ B250.us.us.preheader.new.i.i143.i.i.i:            ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i145.i.i.i
 
 B250.us.us.i.i145.i.i.i:                          ; preds = %B250.us.us.i.i145.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i
-  %lsr.iv180.i = phi i64 [ %lsr.iv.next181.i, %B250.us.us.i.i145.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i143.i.i.i ]
-  %lsr.iv.i.i147.i.i.i = phi i64 [ %40, %B250.us.us.i.i145.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
+  %lsr.iv171.i = phi i64 [ %lsr.iv.next172.i, %B250.us.us.i.i145.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i143.i.i.i ]
+  %lsr.iv.i.i147.i.i.i = phi i64 [ %40, %B250.us.us.i.i145.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
   %at.5.2122.us.us.i.i148.i.i.i = phi i64 [ %39, %B250.us.us.i.i145.i.i.i ], [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
   %.335.us.us.i.i149.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i148.i.i.i to ptr
   %.336.us.us.i.i150.i.i.i = load i64, ptr %.335.us.us.i.i149.i.i.i, align 8
   %.337.us.us.i.i151.i.i.i = shl nsw i64 %.336.us.us.i.i150.i.i.i, 3
-  %.339.us.us.i.i152.i.i.i = add nsw i64 %.337.us.us.i.i151.i.i.i, %.61.i.i3.i
+  %.339.us.us.i.i152.i.i.i = add nsw i64 %.337.us.us.i.i151.i.i.i, %.61.i.i.i
   %.340.us.us.i.i153.i.i.i = inttoptr i64 %.339.us.us.i.i152.i.i.i to ptr
   %.341.us.us.i.i154.i.i.i = load i64, ptr %.340.us.us.i.i153.i.i.i, align 8
   %35 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 8
@@ -22508,7 +22499,7 @@ B250.us.us.i.i145.i.i.i:                          ; preds = %B250.us.us.i.i145.i
   %.335.us.us.1.i.i159.i.i.i = inttoptr i64 %36 to ptr
   %.336.us.us.1.i.i160.i.i.i = load i64, ptr %.335.us.us.1.i.i159.i.i.i, align 8
   %.337.us.us.1.i.i161.i.i.i = shl nsw i64 %.336.us.us.1.i.i160.i.i.i, 3
-  %.339.us.us.1.i.i162.i.i.i = add nsw i64 %.337.us.us.1.i.i161.i.i.i, %.61.i.i3.i
+  %.339.us.us.1.i.i162.i.i.i = add nsw i64 %.337.us.us.1.i.i161.i.i.i, %.61.i.i.i
   %.340.us.us.1.i.i163.i.i.i = inttoptr i64 %.339.us.us.1.i.i162.i.i.i to ptr
   %.341.us.us.1.i.i164.i.i.i = load i64, ptr %.340.us.us.1.i.i163.i.i.i, align 8
   %37 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 40
@@ -22518,8 +22509,8 @@ B250.us.us.i.i145.i.i.i:                          ; preds = %B250.us.us.i.i145.i
   %38 = add i64 %lsr.iv.i.i147.i.i.i, 8
   %.348.us.us.1.i.i168.i.i.i = inttoptr i64 %38 to ptr
   store i64 %.347.us.us.1.i.i167.i.i.i, ptr %.348.us.us.1.i.i168.i.i.i, align 8
-  %lsr.iv.next181.i = add i64 %lsr.iv180.i, 2
-  %niter.ncmp.1.i.i170.i.i.i = icmp eq i64 %lsr.iv.next181.i, 0
+  %lsr.iv.next172.i = add i64 %lsr.iv171.i, 2
+  %niter.ncmp.1.i.i170.i.i.i = icmp eq i64 %lsr.iv.next172.i, 0
   %39 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 64
   %40 = add i64 %lsr.iv.i.i147.i.i.i, 16
   br i1 %niter.ncmp.1.i.i170.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, label %B250.us.us.i.i145.i.i.i
@@ -22534,11 +22525,11 @@ B250.us.us.epil.preheader.i.i173.i.i.i:           ; preds = %B518.us.us.loopexit
   %at.5.2122.us.us.epil.init.i.i174.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.i.i142.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
   %.286118120.us.us.epil.init.i.i175.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i142.i.i.i ], [ %41, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
   %.331.us.us.epil.i.i176.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i175.i.i.i, 3
-  %.333.us.us.epil.i.i177.i.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i.i, %.75.i.i6.i
+  %.333.us.us.epil.i.i177.i.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i.i, %.75.i.i.i
   %.335.us.us.epil.i.i178.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i to ptr
   %.336.us.us.epil.i.i179.i.i.i = load i64, ptr %.335.us.us.epil.i.i178.i.i.i, align 8
   %.337.us.us.epil.i.i180.i.i.i = shl nsw i64 %.336.us.us.epil.i.i179.i.i.i, 3
-  %.339.us.us.epil.i.i181.i.i.i = add nsw i64 %.337.us.us.epil.i.i180.i.i.i, %.61.i.i3.i
+  %.339.us.us.epil.i.i181.i.i.i = add nsw i64 %.337.us.us.epil.i.i180.i.i.i, %.61.i.i.i
   %.340.us.us.epil.i.i182.i.i.i = inttoptr i64 %.339.us.us.epil.i.i181.i.i.i to ptr
   %.341.us.us.epil.i.i183.i.i.i = load i64, ptr %.340.us.us.epil.i.i182.i.i.i, align 8
   %.343.us.us.epil.i.i184.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i, 8
@@ -22553,7 +22544,7 @@ B250.us.us.epil.preheader.i.i173.i.i.i:           ; preds = %B518.us.us.loopexit
 B518.us.us.i.i190.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i173.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, %B88.endif.us.us.i.i128.i.i.i
   %at.5.2.lcssa.us.us.i.i191.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B88.endif.us.us.i.i128.i.i.i ], [ %.352.us.us.epil.i.i189.i.i.i, %B250.us.us.epil.preheader.i.i173.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
   %.370.us.us.i.i192.i.i.i = inttoptr i64 %.178.us.us.i.i133.i.i.i to ptr
-  %.371.us.us.i.i193.i.i.i = tail call i64 %.370.us.us.i.i192.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i139.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i193.i.i.i = tail call i64 %.370.us.us.i.i192.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i139.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i194.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i130.i.i.i, 1
   br i1 %.138.us.us.i.i194.i.i.i, label %B88.endif.us.us.i.i128.i.i.i, label %B1022.i56.i.i.i
 
@@ -22581,13 +22572,13 @@ B88.endif.us.i.i84.i.i.i:                         ; preds = %B518.us.i.i120.i.i.
 B518.us.i.i120.i.i.i:                             ; preds = %B250.us.i.i99.i.i.i, %B88.endif.us.i.i84.i.i.i
   %at.5.2.lcssa.us.i.i121.i.i.i = phi i64 [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ], [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ]
   %.370.us.i.i122.i.i.i = inttoptr i64 %.178.us.i.i89.i.i.i to ptr
-  %.371.us.i.i123.i.i.i = tail call i64 %.370.us.i.i122.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i95.i.i.i, i64 %chunk.2.0.us.i.i82.i.i.i, i64 %.42.us.i.i83.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.i.i123.i.i.i = tail call i64 %.370.us.i.i122.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i95.i.i.i, i64 %chunk.2.0.us.i.i82.i.i.i, i64 %.42.us.i.i83.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.i.i124.i.i.i = icmp sgt i64 %.137125133.us.i.i86.i.i.i, 1
   br i1 %.138.us.i.i124.i.i.i, label %B88.endif.us.i.i84.i.i.i, label %B86.B566_crit_edge.us.i.i125.i.i.i
 
 B250.us.i.i99.i.i.i:                              ; preds = %B88.endif.us.i.i84.i.i.i, %B250.us.i.i99.i.i.i
   %lsr.iv15.i.i100.i.i.i = phi i64 [ %lsr.iv.next16.i.i118.i.i.i, %B250.us.i.i99.i.i.i ], [ %.182.us.i.i92.i.i.i, %B88.endif.us.i.i84.i.i.i ]
-  %lsr.iv13.i.i101.i.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i.i, %B250.us.i.i99.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i84.i.i.i ]
+  %lsr.iv13.i.i101.i.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i.i, %B250.us.i.i99.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i84.i.i.i ]
   %at.5.2122.us.i.i102.i.i.i = phi i64 [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ], [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ]
   %43 = add i64 %at.5.2122.us.i.i102.i.i.i, 16
   %.326.us.i.i103.i.i.i = inttoptr i64 %43 to ptr
@@ -22596,7 +22587,7 @@ B250.us.i.i99.i.i.i:                              ; preds = %B88.endif.us.i.i84.
   %.335.us.i.i105.i.i.i = inttoptr i64 %at.5.2122.us.i.i102.i.i.i to ptr
   %.336.us.i.i106.i.i.i = load i64, ptr %.335.us.i.i105.i.i.i, align 8
   %.337.us.i.i107.i.i.i = shl nsw i64 %.336.us.i.i106.i.i.i, 3
-  %.339.us.i.i108.i.i.i = add nsw i64 %.337.us.i.i107.i.i.i, %.61.i.i3.i
+  %.339.us.i.i108.i.i.i = add nsw i64 %.337.us.i.i107.i.i.i, %.61.i.i.i
   %.340.us.i.i109.i.i.i = inttoptr i64 %.339.us.i.i108.i.i.i to ptr
   %.341.us.i.i110.i.i.i = load i64, ptr %.340.us.i.i109.i.i.i, align 8
   %45 = add i64 %at.5.2122.us.i.i102.i.i.i, 8
@@ -22617,7 +22608,7 @@ B86.B566_crit_edge.us.i.i125.i.i.i:               ; preds = %B518.us.i.i120.i.i.
   br i1 %exitcond.not3.i.i126.i.i.i, label %B1022.i56.i.i.i, label %B26.us.i.i81.i.i.i
 
 B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i125.i.i.i, %B518.us.us.i.i190.i.i.i, %B398.endif.i195.i.i.i, %B26.preheader.i.i75.i.i.i, %B980.i54.i.i.i
-  %.11.i.i59.i.i.i = load i64, ptr %sunkaddr253.i, align 8
+  %.11.i.i59.i.i.i = load i64, ptr %sunkaddr241.i, align 8
   %.12.i.i60.i.i.i = icmp eq i64 %.11.i.i59.i.i.i, 0
   br i1 %.12.i.i60.i.i.i, label %B1066.i71.i.i.i, label %B1022.endif.i61.i.i.i
 
@@ -22625,86 +22616,86 @@ B1066.i71.i.i.i:                                  ; preds = %B1022.endif.i61.i.i
   %.396.i72.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
   %.400.i73.i.i.i = add nsw i64 %.396.i72.i.i.i, %.202.i47.i.i.i
   %.114.i74.i.i.i = icmp samesign ugt i64 %.11399109.i33.i.i.i, 1
-  br i1 %.114.i74.i.i.i, label %B150.i31.i.i.i, label %B2110.i.i.i
+  br i1 %.114.i74.i.i.i, label %B150.i31.i.i.i, label %B2138.i.i.i
 
 B398.endif.i195.i.i.i:                            ; preds = %B336.i49.i.i.i
   store i64 %.202.i47.i.i.i, ptr %31, align 8
-  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr255.i, align 8
-  store i64 %.158.i40.i.i.i, ptr %sunkaddr257.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr259.i, align 8
-  store i64 %.21.i27.i.i.i, ptr %sunkaddr261.i, align 8
-  %.249.i206.i.i.i = load i64, ptr %sunkaddr263.i, align 8
-  store i64 %.249.i206.i.i.i, ptr %sunkaddr265.i, align 8
-  %.258.i211.i.i.i = load i64, ptr %sunkaddr267.i, align 8
-  store i64 %.258.i211.i.i.i, ptr %sunkaddr269.i, align 8
-  %.265.i216.i.i.i = load i64, ptr %sunkaddr251.i, align 8
+  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr243.i, align 8
+  store i64 %.158.i40.i.i.i, ptr %sunkaddr245.i, align 8
+  store i64 %.61.i.i.i, ptr %sunkaddr247.i, align 8
+  store i64 %.21.i27.i.i.i, ptr %sunkaddr249.i, align 8
+  %.249.i206.i.i.i = load i64, ptr %sunkaddr251.i, align 8
+  store i64 %.249.i206.i.i.i, ptr %sunkaddr253.i, align 8
+  %.258.i211.i.i.i = load i64, ptr %sunkaddr255.i, align 8
+  store i64 %.258.i211.i.i.i, ptr %sunkaddr257.i, align 8
+  %.265.i216.i.i.i = load i64, ptr %sunkaddr239.i, align 8
   %.17.i.i217.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i216.i.i.i, i64 %.158.i40.i.i.i)
   %.19.i.i218.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i217.i.i.i)
-  %.304.i221.i.i.i = load i64, ptr %sunkaddr273.i, align 8
-  %.309.i224.i.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.304.i221.i.i.i = load i64, ptr %sunkaddr261.i, align 8
+  %.309.i224.i.i.i = load i64, ptr %sunkaddr263.i, align 8
   %.311.i225.i.i.i = inttoptr i64 %.304.i221.i.i.i to ptr
-  %.312.i226.i.i.i = tail call i64 %.311.i225.i.i.i(i64 %.309.i224.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i218.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.i226.i.i.i = tail call i64 %.311.i225.i.i.i(i64 %.309.i224.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i218.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i56.i.i.i
 
 B1022.endif.i61.i.i.i:                            ; preds = %B1022.i56.i.i.i
-  %.22.i.i64.i.i.i = load i64, ptr %sunkaddr277.i, align 8
-  %.29.i.i67.i.i.i = load i64, ptr %sunkaddr279.i, align 8
+  %.22.i.i64.i.i.i = load i64, ptr %sunkaddr265.i, align 8
+  %.29.i.i67.i.i.i = load i64, ptr %sunkaddr267.i, align 8
   %.30.i.i68.i.i.i = inttoptr i64 %.29.i.i67.i.i.i to ptr
   %.31.i.i69.i.i.i = tail call i64 %.30.i.i68.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i70.i.i.i = icmp eq i64 %.31.i.i69.i.i.i, %.22.i.i64.i.i.i
-  br i1 %.32.i.not.i70.i.i.i, label %B2110.i.i.i, label %B1066.i71.i.i.i
+  br i1 %.32.i.not.i70.i.i.i, label %B2138.i.i.i, label %B1066.i71.i.i.i
 
-B2110.i.i.i:                                      ; preds = %B1022.endif.i61.i.i.i, %B1066.i71.i.i.i, %B1752.endif.i.i.i, %B2026.i.i.i
-  %.9.i.i.i.i = add nsw i64 %.22.i, 256
+B2138.i.i.i:                                      ; preds = %B1022.endif.i61.i.i.i, %B1066.i71.i.i.i, %B1780.endif.i.i.i, %B2054.i.i.i
+  %.9.i.i.i.i = add nsw i64 %.22.i, 248
   %.10.i228.i.i.i = inttoptr i64 %.9.i.i.i.i to ptr
   %.11.i229.i.i.i = load i64, ptr %.10.i228.i.i.i, align 8
   %.12.i.i.i.i = icmp eq i64 %.11.i229.i.i.i, 0
-  br i1 %.12.i.i.i.i, label %B2208.i.i.i, label %B2110.endif.i.i.i
+  br i1 %.12.i.i.i.i, label %B2236.i.i.i, label %B2138.endif.i.i.i
 
-B2148.i.i.i:                                      ; preds = %B2110.endif.i.i.i
+B2176.i.i.i:                                      ; preds = %B2138.endif.i.i.i
   %sunkaddr454.i.i.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr455.i.i.i = getelementptr i8, ptr %sunkaddr454.i.i.i, i64 256
+  %sunkaddr455.i.i.i = getelementptr i8, ptr %sunkaddr454.i.i.i, i64 248
   store i64 0, ptr %sunkaddr455.i.i.i, align 8
-  br label %B2560.i.i.i
+  br label %B2588.i.i.i
 
-B2208.i.i.i:                                      ; preds = %B2110.endif.i.i.i, %B2110.i.i.i
-  %.967.i.i.i = add nsw i64 %.22.i, 200
+B2236.i.i.i:                                      ; preds = %B2138.endif.i.i.i, %B2138.i.i.i
+  %.967.i.i.i = add nsw i64 %.22.i, 192
   %.968.i.i.i = inttoptr i64 %.967.i.i.i to ptr
   %.969.i.i.i = load i64, ptr %.968.i.i.i, align 8
   %.970.i.i.i = inttoptr i64 %.969.i.i.i to ptr
   %.971.i.i.i = load i64, ptr %.970.i.i.i, align 8
   %.972.not.i.i.i = icmp eq i64 %.971.i.i.i, 0
-  br i1 %.972.not.i.i.i, label %B194.else.if.i.i, label %B2294.i.i.i
+  br i1 %.972.not.i.i.i, label %B194.else.if.i.i, label %B2322.i.i.i
 
-B2294.i.i.i:                                      ; preds = %B2208.i.i.i
-  %.978.i.i.i = add nsw i64 %.22.i, 56
+B2322.i.i.i:                                      ; preds = %B2236.i.i.i
+  %.978.i.i.i = add nsw i64 %.22.i, 48
   %.979.i.i.i = inttoptr i64 %.978.i.i.i to ptr
   %.980.i.i.i = load i64, ptr %.979.i.i.i, align 8
-  %.983.i.i.i = add nsw i64 %.22.i, 208
+  %.983.i.i.i = add nsw i64 %.22.i, 200
   %.984.i.i.i = inttoptr i64 %.983.i.i.i to ptr
   %.985.i.i.i = load i64, ptr %.984.i.i.i, align 8
   %.986.i.i.i = inttoptr i64 %.980.i.i.i to ptr
   %.987.i.i.i = tail call i64 %.986.i.i.i(i64 %.985.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.992.i.i.i = icmp eq i64 %.987.i.i.i, 0
-  br i1 %.992.i.i.i, label %B2560.i.i.i, label %B2454.i.i.i
+  br i1 %.992.i.i.i, label %B2588.i.i.i, label %B2482.i.i.i
 
-B2454.i.i.i:                                      ; preds = %B2294.i.i.i
-  %.1008.i.i.i = add nsw i64 %.22.i, 48
+B2482.i.i.i:                                      ; preds = %B2322.i.i.i
+  %.1008.i.i.i = add nsw i64 %.22.i, 40
   %.1009.i.i.i = inttoptr i64 %.1008.i.i.i to ptr
   %.1010.i.i.i = load i64, ptr %.1009.i.i.i, align 8
   %.1012.i.i.i = inttoptr i64 %.1010.i.i.i to ptr
   %.1013.i.i.i = tail call i64 %.1012.i.i.i(i64 %.987.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B194.else.if.i.i
 
-B2560.i.i.i:                                      ; preds = %B1594.thread.i.i.i, %B2294.i.i.i, %B2148.i.i.i, %B1678.i.i.i
-  %sunkaddr290.i.i = getelementptr i8, ptr %.21.i, i64 32
-  %.14.i241.i.i.i = load i64, ptr %sunkaddr290.i.i, align 8
+B2588.i.i.i:                                      ; preds = %B1622.thread.i.i.i, %B2322.i.i.i, %B2176.i.i.i, %B1706.i.i.i
+  %sunkaddr293.i.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i241.i.i.i = load i64, ptr %sunkaddr293.i.i, align 8
   %.9646.not.i.i.i.i = icmp slt i64 %.14.i241.i.i.i, 1
   br i1 %.9646.not.i.i.i.i, label %B548.i.i, label %B84.i.i.i.preheader.i
 
-B84.i.i.i.preheader.i:                            ; preds = %B2560.i.i.i
-  %sunkaddr280.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr280.i, i64 48
+B84.i.i.i.preheader.i:                            ; preds = %B2588.i.i.i
+  %sunkaddr268.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr269.i = getelementptr i8, ptr %sunkaddr268.i, i64 40
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
@@ -22716,7 +22707,7 @@ B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr281.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr269.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
   %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i244.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
@@ -22733,10 +22724,10 @@ B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   br i1 %lcmp.mod.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.preheader.i.i.i
 
 B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
-  %.189289291.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
-  %46 = shl i64 %.189289291.epil.init.i.i.i, 3
-  %47 = add nsw i64 %46, %.93.i.i7.i
-  %48 = add nsw i64 %46, %.61.i.i3.i
+  %.189291293.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
+  %46 = shl i64 %.189291293.epil.init.i.i.i, 3
+  %47 = add nsw i64 %46, %.93.i.i.i
+  %48 = add nsw i64 %46, %.61.i.i.i
   br label %B278.epil.i.i.i
 
 B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
@@ -22757,80 +22748,80 @@ B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B
   %.240.i.i.i = add nsw i64 %.14.i, 120
   %.241.i.i.i = inttoptr i64 %.240.i.i.i to ptr
   %.242.i.i.i = load i64, ptr %.241.i.i.i, align 8
-  %.244.i.i.i = add nsw i64 %.242.i.i.i, %.61.i.i3.i
-  %.248.i.i.i = inttoptr i64 %.61.i.i3.i to ptr
+  %.244.i.i.i = add nsw i64 %.242.i.i.i, %.61.i.i.i
+  %.248.i.i.i = inttoptr i64 %.61.i.i.i to ptr
   store i64 %.244.i.i.i, ptr %.248.i.i.i, align 64
-  br i1 %.12886.not.i.i, label %B864.endif.i.i.i, label %B534.lr.ph.i.i.i
+  br i1 %.12382.not.i.i, label %B892.endif.i.i.i, label %B534.lr.ph.i.i.i
 
 B534.lr.ph.i.i.i:                                 ; preds = %B364.endif.i.i.i
   %.252.i.i.i = add nsw i64 %.14.i, 24
   %.253.i.i.i = inttoptr i64 %.252.i.i.i to ptr
   %.254.i.i.i = load i64, ptr %.253.i.i.i, align 8
-  %49 = or disjoint i64 %.61.i.i3.i, 8
-  br label %B534.i.i11.i
+  %49 = or disjoint i64 %.61.i.i.i, 8
+  br label %B534.i.i.i
 
-B864.endif.i.i.i:                                 ; preds = %B766.i.i.i, %B364.endif.i.i.i
+B892.endif.i.i.i:                                 ; preds = %B758.i.i.i, %B364.endif.i.i.i
   %.450.i.i.i = add nsw i64 %.14.i, 32
   %.451.i.i.i = inttoptr i64 %.450.i.i.i to ptr
   %.452.i.i.i = load i64, ptr %.451.i.i.i, align 8
   %sunkaddr461.i.i.i = getelementptr i8, ptr %.21.i, i64 72
   %.465.i.i.i = load i64, ptr %sunkaddr461.i.i.i, align 8
   %.466.i.i.i = sub i64 %.465.i.i.i, %.452.i.i.i
-  %.553306.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
-  br i1 %.553306.not.i.i.i, label %B1692.i.i.i, label %B1178.lr.ph.i.i.i
+  %.553308.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
+  br i1 %.553308.not.i.i.i, label %B1720.i.i.i, label %B1206.lr.ph.i.i.i
 
-B1178.lr.ph.i.i.i:                                ; preds = %B864.endif.i.i.i
+B1206.lr.ph.i.i.i:                                ; preds = %B892.endif.i.i.i
   %.455.i.i.i = add nsw i64 %.14.i, 40
   %.456.i.i.i = inttoptr i64 %.455.i.i.i to ptr
   %.457.i.i.i = load i64, ptr %.456.i.i.i, align 8
-  %sunkaddr196.i = getelementptr i8, ptr %.21.i, i64 24
-  %sunkaddr197.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr198.i = getelementptr i8, ptr %sunkaddr197.i, i64 40
-  %sunkaddr200.i = getelementptr i8, ptr %sunkaddr197.i, i64 192
-  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr197.i, i64 176
-  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr197.i, i64 168
-  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr197.i, i64 136
-  %sunkaddr211.i = getelementptr i8, ptr %sunkaddr197.i, i64 16
-  %sunkaddr213.i = getelementptr i8, ptr %sunkaddr197.i, i64 184
-  br label %B1178.outer.i.i.i
+  %sunkaddr184.i = getelementptr i8, ptr %.21.i, i64 24
+  %sunkaddr185.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr186.i = getelementptr i8, ptr %sunkaddr185.i, i64 32
+  %sunkaddr188.i = getelementptr i8, ptr %sunkaddr185.i, i64 184
+  %sunkaddr190.i = getelementptr i8, ptr %sunkaddr185.i, i64 168
+  %sunkaddr192.i = getelementptr i8, ptr %sunkaddr185.i, i64 160
+  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr185.i, i64 128
+  %sunkaddr199.i = getelementptr i8, ptr %sunkaddr185.i, i64 8
+  %sunkaddr201.i = getelementptr i8, ptr %sunkaddr185.i, i64 176
+  br label %B1206.outer.i.i.i
 
-B1178.outer.i.i.i:                                ; preds = %B1178.lr.ph.i.i.i, %B1594.thread.i.i.i
-  %50 = phi i1 [ true, %B1594.thread.i.i.i ], [ false, %B1178.lr.ph.i.i.i ]
-  %spec.1.2.0309.ph.i.i.i = phi i64 [ %.800281.i.i.i, %B1594.thread.i.i.i ], [ %.457.i.i.i, %B1178.lr.ph.i.i.i ]
-  %.559304307.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1594.thread.i.i.i ], [ 0, %B1178.lr.ph.i.i.i ]
-  br label %B1178.i.i.i
+B1206.outer.i.i.i:                                ; preds = %B1206.lr.ph.i.i.i, %B1622.thread.i.i.i
+  %50 = phi i1 [ true, %B1622.thread.i.i.i ], [ false, %B1206.lr.ph.i.i.i ]
+  %spec.1.2.0311.ph.i.i.i = phi i64 [ %.800281.i.i.i, %B1622.thread.i.i.i ], [ %.457.i.i.i, %B1206.lr.ph.i.i.i ]
+  %.559306309.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1622.thread.i.i.i ], [ 0, %B1206.lr.ph.i.i.i ]
+  br label %B1206.i.i.i
 
-B1384.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
+B1412.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
   %storemerge.i4.i.i.i = phi i64 [ %.107.i.i.i.i, %B434.i.i.i.i ], [ %.138.i.i.i.i, %B528.i.i.i.i ]
   %.743.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
-  br i1 %.743.i.i.i, label %B1594.thread.i.i.i, label %B1594.i.i.i
+  br i1 %.743.i.i.i, label %B1622.thread.i.i.i, label %B1622.i.i.i
 
-B1752.endif.i.i.i:                                ; preds = %B1022.endif.i.i.i.i, %B1066.i.i.i.i, %B1752.i.i.i
-  %.880.i.i.i = add nsw i64 %.22.i, 72
+B1780.endif.i.i.i:                                ; preds = %B1022.endif.i.i.i.i, %B1066.i.i.i.i, %B1780.i.i.i
+  %.880.i.i.i = add nsw i64 %.22.i, 64
   %.881.i.i.i = inttoptr i64 %.880.i.i.i to ptr
   %.882.i.i.i = load i64, ptr %.881.i.i.i, align 8
   %.883.i.i.i = inttoptr i64 %.882.i.i.i to ptr
   %.884.i.i.i = tail call i64 %.883.i.i.i(i64 %.840.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B2110.i.i.i
+  br label %B2138.i.i.i
 
-B2110.endif.i.i.i:                                ; preds = %B2110.i.i.i
-  %.20.i230.i.i.i = add nsw i64 %.22.i, 248
+B2138.endif.i.i.i:                                ; preds = %B2138.i.i.i
+  %.20.i230.i.i.i = add nsw i64 %.22.i, 240
   %.21.i231.i.i.i = inttoptr i64 %.20.i230.i.i.i to ptr
   %.22.i.i.i.i = load i64, ptr %.21.i231.i.i.i, align 8
-  %.25.i232.i.i.i = add nsw i64 %.22.i, 240
+  %.25.i232.i.i.i = add nsw i64 %.22.i, 232
   %.28.i233.i.i.i = inttoptr i64 %.25.i232.i.i.i to ptr
   %.29.i234.i.i.i = load i64, ptr %.28.i233.i.i.i, align 8
   %.30.i235.i.i.i = inttoptr i64 %.29.i234.i.i.i to ptr
   %.31.i236.i.i.i = tail call i64 %.30.i235.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i237.not.i.i.i = icmp eq i64 %.31.i236.i.i.i, %.22.i.i.i.i
-  br i1 %.32.i237.not.i.i.i, label %B2148.i.i.i, label %B2208.i.i.i
+  br i1 %.32.i237.not.i.i.i, label %B2176.i.i.i, label %B2236.i.i.i
 
 B312.loopexit.i.i:                                ; preds = %B392.i.i.i
-  %.226.pre.i.i = load i64, ptr %sunkaddr308.i.i, align 8
+  %.226.pre.i.i = load i64, ptr %sunkaddr311.i.i, align 8
   br label %B312.i.i
 
 B312.i.i:                                         ; preds = %B194.else.if.i.i, %B312.loopexit.i.i
-  %.226.i.i = phi i64 [ %.226.pre.i.i, %B312.loopexit.i.i ], [ %.21.i.i.i, %B194.else.if.i.i ]
+  %.226.i.i = phi i64 [ %.226.pre.i.i, %B312.loopexit.i.i ], [ %.21.i.i8.i, %B194.else.if.i.i ]
   %.213.i.i = add nsw i64 %.14.i, 96
   %.214.i.i = inttoptr i64 %.213.i.i to ptr
   %.215.i.i = load i64, ptr %.214.i.i, align 8
@@ -22838,13 +22829,13 @@ B312.i.i:                                         ; preds = %B194.else.if.i.i, %
   %.219.i.i = inttoptr i64 %.218.i.i to ptr
   %.220.i.i = load i64, ptr %.219.i.i, align 8
   %.15.i.i.i = shl nsw i64 %.226.i.i, 3
-  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.177.i12.i
+  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.177.i7.i
   %.106151.not.i.i.i = icmp slt i64 %.220.i.i, 1
   br i1 %.106151.not.i.i.i, label %B502.i.i, label %B58.i.i.preheader.i
 
 B58.i.i.preheader.i:                              ; preds = %B312.i.i
-  %sunkaddr284.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr285.i = getelementptr i8, ptr %sunkaddr284.i, i64 32
+  %sunkaddr272.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr273.i = getelementptr i8, ptr %sunkaddr272.i, i64 24
   br label %B58.i.i.i
 
 B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.i.preheader.i
@@ -22860,17 +22851,17 @@ B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.
 
 B114.i.i.i:                                       ; preds = %B58.i.i.i
   %.156.i.i.i = shl nsw i64 %.148.i13.i.i, 3
-  %.158.i.i.i = add nsw i64 %.156.i.i.i, %.177.i12.i
+  %.158.i.i.i = add nsw i64 %.156.i.i.i, %.177.i7.i
   %.159.i.i.i = inttoptr i64 %.158.i.i.i to ptr
-  %.160.i27.i.i = load i64, ptr %.159.i.i.i, align 8
-  %.162.i28.i.i = inttoptr i64 %top.5.0156.i.i.i to ptr
-  store i64 %.160.i27.i.i, ptr %.162.i28.i.i, align 8
+  %.160.i30.i.i = load i64, ptr %.159.i.i.i, align 8
+  %.162.i31.i.i = inttoptr i64 %top.5.0156.i.i.i to ptr
+  store i64 %.160.i30.i.i, ptr %.162.i31.i.i, align 8
   store i64 0, ptr %.159.i.i.i, align 8
   br label %B727.i.i.i
 
 B240.i.i.i:                                       ; preds = %B58.i.i.i
   %.181.i.i.i = xor i64 %.148.i13.i.i, -1
-  %.191.i15.i.i = load i64, ptr %sunkaddr285.i, align 8
+  %.191.i15.i.i = load i64, ptr %sunkaddr273.i, align 8
   %.193.i.i.i = inttoptr i64 %.191.i15.i.i to ptr
   %.194.i16.i.i = tail call i64 %.193.i.i.i(i64 %.181.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.199.i.i.i = icmp eq i64 %.194.i16.i.i, 0
@@ -22881,30 +22872,30 @@ B356.i.i.i:                                       ; preds = %B240.i.i.i
   br i1 %.217.i.i.i, label %B368.i.i.preheader.i, label %B514.i.i
 
 B368.i.i.preheader.i:                             ; preds = %B356.i.i.i
-  %sunkaddr287.i = getelementptr i8, ptr %sunkaddr284.i, i64 48
+  %sunkaddr275.i = getelementptr i8, ptr %sunkaddr272.i, i64 40
   br label %B368.i.i.i
 
 B368.i.i.i:                                       ; preds = %B368.i.i.i, %B368.i.i.preheader.i
   %top.7.0.i.i.i = phi i64 [ %.222.i.i.i, %B368.i.i.i ], [ %top.5.0156.i.i.i, %B368.i.i.preheader.i ]
   %.222.i.i.i = add i64 %top.7.0.i.i.i, -8
-  %.229.i26.i.i = load i64, ptr %sunkaddr287.i, align 8
+  %.229.i29.i.i = load i64, ptr %sunkaddr275.i, align 8
   %.230.i.i.i = inttoptr i64 %.222.i.i.i to ptr
-  %.231.i.i20.i = load i64, ptr %.230.i.i.i, align 8
-  %.232.i.i.i = inttoptr i64 %.229.i26.i.i to ptr
-  %.233.i.i.i = tail call i64 %.232.i.i.i(i64 %.231.i.i20.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.235.i.i21.i = icmp sgt i64 %.222.i.i.i, %.17.i10.i.i
-  br i1 %.235.i.i21.i, label %B368.i.i.i, label %B514.i.i
+  %.231.i.i.i = load i64, ptr %.230.i.i.i, align 8
+  %.232.i.i.i = inttoptr i64 %.229.i29.i.i to ptr
+  %.233.i.i.i = tail call i64 %.232.i.i.i(i64 %.231.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.235.i.i.i = icmp sgt i64 %.222.i.i.i, %.17.i10.i.i
+  br i1 %.235.i.i.i, label %B368.i.i.i, label %B514.i.i
 
 B564.i.i.i:                                       ; preds = %B564.lr.ph.new.i.i.i, %B564.i.i.i
   %lsr.iv.i = phi i64 [ %67, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B564.i.i.i ]
-  %lsr.iv.i20.i.i = phi i64 [ 0, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i21.i.i, %B564.i.i.i ]
-  %51 = add i64 %lsr.iv.i20.i.i, %.pre113.i.i
+  %lsr.iv.i20.i.i = phi i64 [ 0, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i23.i.i, %B564.i.i.i ]
+  %51 = add i64 %lsr.iv.i20.i.i, %.pre116.i.i
   %52 = add i64 %68, %lsr.iv.i20.i.i
   %53 = add i64 %52, 8
   %.382.i.i.i = inttoptr i64 %53 to ptr
-  %.383.i.i.i = load i64, ptr %.382.i.i.i, align 8
-  %.384.i.i.i = inttoptr i64 %51 to ptr
-  store i64 %.383.i.i.i, ptr %.384.i.i.i, align 8
+  %.383.i21.i.i = load i64, ptr %.382.i.i.i, align 8
+  %.384.i22.i.i = inttoptr i64 %51 to ptr
+  store i64 %.383.i21.i.i, ptr %.384.i22.i.i, align 8
   %54 = add i64 %51, 8
   %55 = add i64 %52, 16
   %.382.1.i.i.i = inttoptr i64 %55 to ptr
@@ -22923,23 +22914,23 @@ B564.i.i.i:                                       ; preds = %B564.lr.ph.new.i.i.
   %.383.3.i.i.i = load i64, ptr %.382.3.i.i.i, align 8
   %.384.3.i.i.i = inttoptr i64 %58 to ptr
   store i64 %.383.3.i.i.i, ptr %.384.3.i.i.i, align 8
-  %lsr.iv.next.i21.i.i = add i64 %lsr.iv.i20.i.i, 32
+  %lsr.iv.next.i23.i.i = add i64 %lsr.iv.i20.i.i, 32
   %lsr.iv.next.i = add i64 %lsr.iv.i, 4
-  %niter.ncmp.3.i22.i.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %niter.ncmp.3.i22.i.i, label %B680.loopexit.unr-lcssa.i.i.i, label %B564.i.i.i
+  %niter.ncmp.3.i24.i.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %niter.ncmp.3.i24.i.i, label %B680.loopexit.unr-lcssa.i.i.i, label %B564.i.i.i
 
 B680.loopexit.unr-lcssa.i.i.i:                    ; preds = %B564.i.i.i
   %unroll_iter.i19.i.i = and i64 %.181.i.i.i, 9223372036854775804
-  %lcmp.mod.not.i23.i.i = icmp eq i64 %xtraiter.i18.i.i, 0
-  br i1 %lcmp.mod.not.i23.i.i, label %B680.i.i.i, label %B564.epil.preheader.i.i.i
+  %lcmp.mod.not.i25.i.i = icmp eq i64 %xtraiter.i18.i.i, 0
+  br i1 %lcmp.mod.not.i25.i.i, label %B680.i.i.i, label %B564.epil.preheader.i.i.i
 
 B564.epil.preheader.i.i.i:                        ; preds = %B564.lr.ph.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
   %.342136138.epil.init.i.i.i = phi i64 [ %unroll_iter.i19.i.i, %B680.loopexit.unr-lcssa.i.i.i ], [ 0, %B564.lr.ph.i.i.i ]
   %60 = add i64 %top.5.0156.i.i.i, 8
   %61 = shl i64 %.342136138.epil.init.i.i.i, 3
-  %62 = add i64 %60, %.pre112.i.i
+  %62 = add i64 %60, %.pre115.i.i
   %63 = add i64 %62, %61
-  %64 = add i64 %61, %.pre113.i.i
+  %64 = add i64 %61, %.pre116.i.i
   br label %B564.epil.i.i.i
 
 B564.epil.i.i.i:                                  ; preds = %B564.epil.i.i.i, %B564.epil.preheader.i.i.i
@@ -22953,19 +22944,19 @@ B564.epil.i.i.i:                                  ; preds = %B564.epil.i.i.i, %B
   %lsr.iv.next11.i.i.i = add i64 %lsr.iv10.i.i.i, 8
   %lsr.iv.next13.i.i.i = add i64 %lsr.iv12.i.i.i, 8
   %lsr.iv.next15.i.i.i = add nsw i64 %lsr.iv14.i.i.i, -1
-  %epil.iter.cmp.not.i24.i.i = icmp eq i64 %lsr.iv.next15.i.i.i, 0
-  br i1 %epil.iter.cmp.not.i24.i.i, label %B680.i.i.i, label %B564.epil.i.i.i
+  %epil.iter.cmp.not.i26.i.i = icmp eq i64 %lsr.iv.next15.i.i.i, 0
+  br i1 %epil.iter.cmp.not.i26.i.i, label %B680.i.i.i, label %B564.epil.i.i.i
 
 B680.i.i.i:                                       ; preds = %B564.epil.i.i.i, %B516.endif.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
-  %.393.i.i.i = inttoptr i64 %.248.i17.i.i to ptr
-  store i64 %.194.i16.i.i, ptr %.393.i.i.i, align 8
+  %.393.i27.i.i = inttoptr i64 %.248.i17.i.i to ptr
+  store i64 %.194.i16.i.i, ptr %.393.i27.i.i, align 8
   br label %B727.i.i.i
 
 B727.i.i.i:                                       ; preds = %B680.i.i.i, %B114.i.i.i
   %top.6.1.in.i.i.i = phi i64 [ %top.5.0156.i.i.i, %B114.i.i.i ], [ %.248.i17.i.i, %B680.i.i.i ]
   %top.6.1.i.i.i = add nsw i64 %top.6.1.in.i.i.i, 8
-  %exitcond.not.i25.i.i = icmp eq i64 %.119.i.i.i, %.220.i.i
-  br i1 %exitcond.not.i25.i.i, label %B502.i.i, label %B58.i.i.i
+  %exitcond.not.i28.i.i = icmp eq i64 %.119.i.i.i, %.220.i.i
+  br i1 %exitcond.not.i28.i.i, label %B502.i.i, label %B58.i.i.i
 
 B516.endif.i.i.i:                                 ; preds = %B240.i.i.i
   %.246.i.i.i = shl nsw i64 %.181.i.i.i, 3
@@ -22977,14 +22968,14 @@ B564.lr.ph.i.i.i:                                 ; preds = %B516.endif.i.i.i
   %.374.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
   %xtraiter.i18.i.i = and i64 %.181.i.i.i, 3
   %65 = icmp samesign ugt i64 %.148.i13.i.i, -5
-  %.pre113.i.i = add i64 %.374.i.i.i, %.194.i16.i.i
-  %.pre112.i.i = shl i64 %.148.i13.i.i, 3
+  %.pre116.i.i = add i64 %.374.i.i.i, %.194.i16.i.i
+  %.pre115.i.i = shl i64 %.148.i13.i.i, 3
   br i1 %65, label %B564.epil.preheader.i.i.i, label %B564.lr.ph.new.i.i.i
 
 B564.lr.ph.new.i.i.i:                             ; preds = %B564.lr.ph.i.i.i
   %66 = lshr i64 %.181.i.i.i, 2
   %67 = mul nsw i64 %66, -4
-  %68 = add i64 %.pre112.i.i, %top.5.0156.i.i.i
+  %68 = add i64 %.pre115.i.i, %top.5.0156.i.i.i
   br label %B564.i.i.i
 
 B502.i.i:                                         ; preds = %B727.i.i.i, %B312.i.i
@@ -22994,83 +22985,83 @@ B502.i.i:                                         ; preds = %B727.i.i.i, %B312.i
   br i1 %.260.i.i, label %B514.i.i, label %B548.i.i
 
 B514.i.i:                                         ; preds = %B198.i.i.i, %B368.i.i.i, %B502.i.i, %B356.i.i.i
-  %.14.i31.i.i = load i64, ptr %sunkaddr308.i.i, align 8
-  %.9646.not.i.i.i = icmp slt i64 %.14.i31.i.i, 1
+  %.14.i34.i.i = load i64, ptr %sunkaddr311.i.i, align 8
+  %.9646.not.i.i.i = icmp slt i64 %.14.i34.i.i, 1
   br i1 %.9646.not.i.i.i, label %B548.i.i, label %B84.i.i.preheader.i
 
 B84.i.i.preheader.i:                              ; preds = %B514.i.i
-  %sunkaddr290.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr291.i = getelementptr i8, ptr %sunkaddr290.i, i64 48
+  %sunkaddr278.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr278.i, i64 40
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
-  %lsr.iv1.i32.i.i = phi i64 [ %lsr.iv.next2.i37.i.i, %B234.i.i.i ], [ %.14.i31.i.i, %B84.i.i.preheader.i ]
-  %lsr.iv.i33.i.i = phi i64 [ %lsr.iv.next.i36.i.i, %B234.i.i.i ], [ %.177.i12.i, %B84.i.i.preheader.i ]
-  %.137.i.i.i = inttoptr i64 %lsr.iv.i33.i.i to ptr
+  %lsr.iv1.i35.i.i = phi i64 [ %lsr.iv.next2.i40.i.i, %B234.i.i.i ], [ %.14.i34.i.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i36.i.i = phi i64 [ %lsr.iv.next.i39.i.i, %B234.i.i.i ], [ %.177.i7.i, %B84.i.i.preheader.i ]
+  %.137.i.i.i = inttoptr i64 %lsr.iv.i36.i.i to ptr
   %.138.i.i.i = load i64, ptr %.137.i.i.i, align 8
   %.143.not.i.i.i = icmp eq i64 %.138.i.i.i, 0
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr291.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr279.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
   %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
 
 B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.i.i
-  %lsr.iv.next.i36.i.i = add i64 %lsr.iv.i33.i.i, 8
-  %lsr.iv.next2.i37.i.i = add nsw i64 %lsr.iv1.i32.i.i, -1
-  %exitcond.not.i38.i.i = icmp eq i64 %lsr.iv.next2.i37.i.i, 0
-  br i1 %exitcond.not.i38.i.i, label %B548.i.i, label %B84.i.i.i
+  %lsr.iv.next.i39.i.i = add i64 %lsr.iv.i36.i.i, 8
+  %lsr.iv.next2.i40.i.i = add nsw i64 %lsr.iv1.i35.i.i, -1
+  %exitcond.not.i41.i.i = icmp eq i64 %lsr.iv.next2.i40.i.i, 0
+  br i1 %exitcond.not.i41.i.i, label %B548.i.i, label %B84.i.i.i
 
-B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234.i.i.i, %B514.i.i, %B502.i.i, %B2560.i.i.i
-  %result.3.0.i.i = phi i64 [ 0, %B514.i.i ], [ %.418.i.i.i, %B502.i.i ], [ 0, %B234.i.i.i ], [ 0, %B2560.i.i.i ], [ 0, %B234.i.i.i.i ]
-  %.12.i39.i.i = add nsw i64 %.22.i, 144
-  %.13.i40.i.i = inttoptr i64 %.12.i39.i.i to ptr
-  %.14.i41.i.i = load i64, ptr %.13.i40.i.i, align 8
-  %.16.i.i17.i = icmp eq i64 %.107.sink.i.i.i, %.14.i41.i.i
-  br i1 %.16.i.i17.i, label %B64.i.i.i, label %B122.i.i.i
+B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234.i.i.i, %B514.i.i, %B502.i.i, %B2588.i.i.i
+  %result.3.0.i.i = phi i64 [ 0, %B514.i.i ], [ %.418.i.i.i, %B502.i.i ], [ 0, %B234.i.i.i ], [ 0, %B2588.i.i.i ], [ 0, %B234.i.i.i.i ]
+  %.12.i42.i.i = add nsw i64 %.22.i, 136
+  %.13.i43.i.i = inttoptr i64 %.12.i42.i.i to ptr
+  %.14.i44.i.i = load i64, ptr %.13.i43.i.i, align 8
+  %.16.i.i.i = icmp eq i64 %.107.sink.i.i.i, %.14.i44.i.i
+  br i1 %.16.i.i.i, label %B64.i.i.i, label %B122.i.i.i
 
 B64.i.i.i:                                        ; preds = %B548.i.i
-  %sunkaddr303.i.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr304.i.i = getelementptr i8, ptr %sunkaddr303.i.i, i64 160
-  store i64 0, ptr %sunkaddr304.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %sunkaddr306.i.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
+  store i64 0, ptr %sunkaddr307.i.i, align 8
+  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
-  %.31.i42.i.i = add nsw i64 %.22.i, 88
-  %.34.i43.i.i = inttoptr i64 %.31.i42.i.i to ptr
-  %.35.i.i18.i = load i64, ptr %.34.i43.i.i, align 8
-  %.37.i.i19.i = inttoptr i64 %.35.i.i18.i to ptr
-  %.38.i.i.i = tail call i64 %.37.i.i19.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %.31.i45.i.i = add nsw i64 %.22.i, 80
+  %.34.i46.i.i = inttoptr i64 %.31.i45.i.i to ptr
+  %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
+  %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
+  %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
   %.52.i.i = icmp eq i64 %.107.sink.i.i.i, 0
   br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
-B194.else.if.i.i:                                 ; preds = %B2454.i.i.i, %B2208.i.i.i
-  %sunkaddr306.i.i = getelementptr i8, ptr %.21.i, i64 112
-  %.176.i.i = load i64, ptr %sunkaddr306.i.i, align 8
-  %.177.i12.i = add nsw i64 %.176.i.i, %.61.i.i3.i
-  %sunkaddr308.i.i = getelementptr i8, ptr %.21.i, i64 32
-  %.21.i.i.i = load i64, ptr %sunkaddr308.i.i, align 8
-  %.10364.not.i.i.i = icmp slt i64 %.21.i.i.i, 1
+B194.else.if.i.i:                                 ; preds = %B2482.i.i.i, %B2236.i.i.i
+  %sunkaddr309.i.i = getelementptr i8, ptr %.21.i, i64 112
+  %.176.i6.i = load i64, ptr %sunkaddr309.i.i, align 8
+  %.177.i7.i = add nsw i64 %.176.i6.i, %.61.i.i.i
+  %sunkaddr311.i.i = getelementptr i8, ptr %.21.i, i64 32
+  %.21.i.i8.i = load i64, ptr %sunkaddr311.i.i, align 8
+  %.10364.not.i.i.i = icmp slt i64 %.21.i.i8.i, 1
   br i1 %.10364.not.i.i.i, label %B312.i.i, label %B136.preheader.i.i.i
 
 B136.preheader.i.i.i:                             ; preds = %B194.else.if.i.i
-  %.12.i.i.i = add nsw i64 %.14.i, 40
-  %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
-  %.14.i.i13.i = load i64, ptr %.13.i.i.i, align 8
-  %sunkaddr292.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr293.i = getelementptr i8, ptr %sunkaddr292.i, i64 24
+  %.12.i.i9.i = add nsw i64 %.14.i, 40
+  %.13.i.i10.i = inttoptr i64 %.12.i.i9.i to ptr
+  %.14.i.i11.i = load i64, ptr %.13.i.i10.i, align 8
+  %sunkaddr280.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr280.i, i64 16
   br label %B136.i.i.i
 
 B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.preheader.i.i.i
-  %lsr.iv1.i.i14.i = phi i64 [ %.21.i.i.i, %B136.preheader.i.i.i ], [ %lsr.iv.next2.i.i15.i, %B392.i.i.i ]
-  %lsr.iv.i6.i.i = phi i64 [ %.177.i12.i, %B136.preheader.i.i.i ], [ %lsr.iv.next.i9.i.i, %B392.i.i.i ]
-  %spec.2.067.i.i.i = phi i64 [ %.14.i.i13.i, %B136.preheader.i.i.i ], [ %.194.i.i.i, %B392.i.i.i ]
+  %lsr.iv1.i.i12.i = phi i64 [ %.21.i.i8.i, %B136.preheader.i.i.i ], [ %lsr.iv.next2.i.i13.i, %B392.i.i.i ]
+  %lsr.iv.i6.i.i = phi i64 [ %.177.i7.i, %B136.preheader.i.i.i ], [ %lsr.iv.next.i9.i.i, %B392.i.i.i ]
+  %spec.2.067.i.i.i = phi i64 [ %.14.i.i11.i, %B136.preheader.i.i.i ], [ %.194.i.i.i, %B392.i.i.i ]
   %.146.i.i.i = add nsw i64 %spec.2.067.i.i.i, 16
   %.147.i.i.i = inttoptr i64 %.146.i.i.i to ptr
   %.148.i.i.i = load i64, ptr %.147.i.i.i, align 8
@@ -23078,7 +23069,7 @@ B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.p
   br i1 %.149.not.i.i.i, label %B392.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr293.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr281.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
@@ -23095,18 +23086,16 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %.192.i.i.i = add i64 %spec.2.067.i.i.i, 40
   %.194.i.i.i = add i64 %.192.i.i.i, %.191.i.i.i
   %lsr.iv.next.i9.i.i = add i64 %lsr.iv.i6.i.i, 8
-  %lsr.iv.next2.i.i15.i = add nsw i64 %lsr.iv1.i.i14.i, -1
-  %exitcond.not.i.i16.i = icmp eq i64 %lsr.iv.next2.i.i15.i, 0
-  br i1 %exitcond.not.i.i16.i, label %B312.loopexit.i.i, label %B136.i.i.i
+  %lsr.iv.next2.i.i13.i = add nsw i64 %lsr.iv1.i.i12.i, -1
+  %exitcond.not.i.i14.i = icmp eq i64 %lsr.iv.next2.i.i13.i, 0
+  br i1 %exitcond.not.i.i14.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B160.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
-  %storemerge.i = phi i64 [ %.76.i, %B160.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
+_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+  %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
 ;; nbgrad.runtime.native.entry_into(int64,int64,int64)int64 nbgrad.runtime.native -
 declare i64 @nbgrad.offset.array_data() local_unnamed_addr nofree nosync nounwind memory(none)
-
-declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @nbgrad.offset.array_dtype() local_unnamed_addr nofree nosync nounwind memory(none)
 
@@ -23118,7 +23107,7 @@ declare i64 @nbgrad.offset.array_extents() local_unnamed_addr nofree nosync noun
 
 declare i64 @llvm.smax.i64(i64, i64)
 
-declare i64 @nbgrad.offset.float_value() local_unnamed_addr nofree nosync nounwind memory(none)
+declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @nbgrad.offset.array_handler() local_unnamed_addr nofree nosync nounwind memory(none)
 
@@ -23139,234 +23128,225 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.27.i = inttoptr i64 %.26.i to ptr
   %.28.i = load i64, ptr %.27.i, align 8
   %.29.i = sub nsw i64 %a2, %.28.i
-  %.18.i.i = add nsw i64 %.12.i, 16
-  %.19.i.i = inttoptr i64 %.18.i.i to ptr
-  %.20.i.i = load i64, ptr %.19.i.i, align 8
-  %.22.not.i.i = icmp eq i64 %.29.i, %.20.i.i
-  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B218.i
+  %.15.i.i = add nsw i64 %.12.i, 16
+  %.16.i.i = inttoptr i64 %.15.i.i to ptr
+  %.17.i.i = load i64, ptr %.16.i.i, align 8
+  %.19.not.i.i = icmp eq i64 %.29.i, %.17.i.i
+  br i1 %.19.not.i.i, label %B68.endif.i.i, label %B216.i
 
-B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B478.i.i
-  %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.261.i.i, %B478.i.i ]
-  %.1348387.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.141.i.i, %B478.i.i ]
-  %.141.i.i = add nuw nsw i64 %.1348387.i.i, 1
-  %.166.i.i = shl nsw i64 %.1348387.i.i, 3
-  %.168.i.i = add nsw i64 %.166.i.i, %a1
-  %.169.i.i = inttoptr i64 %.168.i.i to ptr
-  %.170.i.i = load i64, ptr %.169.i.i, align 8
-  %.177.i.i = inttoptr i64 %spec.2.089.i.i to ptr
+B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B424.i.i
+  %spec.2.085.i.i = phi i64 [ %.35.i.i, %B152.lr.ph.i.i ], [ %.247.i.i, %B424.i.i ]
+  %.1297983.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.136.i.i, %B424.i.i ]
+  %.136.i.i = add nuw nsw i64 %.1297983.i.i, 1
+  %.161.i.i = shl nsw i64 %.1297983.i.i, 3
+  %.163.i.i = add nsw i64 %.161.i.i, %a1
+  %.164.i.i = inttoptr i64 %.163.i.i to ptr
+  %.165.i.i = load i64, ptr %.164.i.i, align 8
+  %.171.i.i = add nsw i64 %.165.i.i, %.169.i.i
+  %.172.i.i = inttoptr i64 %.171.i.i to ptr
+  %.173.i.i = load i64, ptr %.172.i.i, align 8
+  %.176.i.i = add nsw i64 %spec.2.085.i.i, 32
+  %.177.i.i = inttoptr i64 %.176.i.i to ptr
   %.178.i.i = load i64, ptr %.177.i.i, align 8
-  %.179.i.i = icmp eq i64 %.178.i.i, 0
-  br i1 %.179.i.i, label %B256.i.i, label %B380.i.i
+  %.179.not.i.i = icmp eq i64 %.173.i.i, %.178.i.i
+  br i1 %.179.not.i.i, label %B318.i.i, label %B216.i
 
-B256.i.i:                                         ; preds = %B152.i.i
-  %.181.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.183.i.i = add nsw i64 %.181.i.i, %.170.i.i
-  %.186.i.i = inttoptr i64 %.183.i.i to ptr
-  %.187.i.i = load i64, ptr %.186.i.i, align 8
-  %.192.i.i = load i64, ptr %sunkaddr195.i, align 8
-  %.193.not.i.i = icmp eq i64 %.187.i.i, %.192.i.i
-  br i1 %.193.not.i.i, label %B256.B478_crit_edge.i.i, label %B218.i
+B318.i.i:                                         ; preds = %B152.i.i
+  %.194.i.i = inttoptr i64 %spec.2.085.i.i to ptr
+  %.195.i.i = load i64, ptr %.194.i.i, align 8
+  %.196.not.i.i = icmp eq i64 %.195.i.i, 0
+  br i1 %.196.not.i.i, label %B318.B424_crit_edge.i.i, label %B378.i.i
 
-B256.B478_crit_edge.i.i:                          ; preds = %B256.i.i
-  %.pre.i.i = add nsw i64 %spec.2.089.i.i, 24
-  %.pre6.i.i = add i64 %spec.2.089.i.i, 32
-  %.256.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
-  %.257.i.pre.i = load i64, ptr %.256.pre-phi.i.phi.trans.insert.i, align 8
-  br label %B478.i.i
+B318.B424_crit_edge.i.i:                          ; preds = %B318.i.i
+  %.pre.i.i = add nsw i64 %spec.2.085.i.i, 24
+  %.pre6.i.i = add i64 %spec.2.085.i.i, 48
+  %.242.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
+  %.243.i.pre.i = load i64, ptr %.242.pre-phi.i.phi.trans.insert.i, align 8
+  br label %B424.i.i
 
-B380.i.i:                                         ; preds = %B152.i.i
-  %.209.i.i = add nsw i64 %spec.2.089.i.i, 16
-  %.210.i.i = inttoptr i64 %.209.i.i to ptr
-  %.211.i.i = load i64, ptr %.210.i.i, align 8
-  %.14.i.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.16.i.i.i = add nsw i64 %.14.i.i.i, %.170.i.i
-  %.17.i.i.i = inttoptr i64 %.16.i.i.i to ptr
-  %.18.i.i.i = load i64, ptr %.17.i.i.i, align 8
-  %.22.i.i.i = load i64, ptr %sunkaddr196.i, align 8
-  %.23.not.i.i.i = icmp eq i64 %.18.i.i.i, %.22.i.i.i
-  br i1 %.23.not.i.i.i, label %B124.i.i.i, label %B218.i
+B378.i.i:                                         ; preds = %B318.i.i
+  %.12.i.i.i = add nsw i64 %spec.2.085.i.i, 16
+  %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
+  %.14.i.i.i = load i64, ptr %.13.i.i.i, align 8
+  %.18.i.i.i = tail call i64 @nbgrad.offset.array_dtype()
+  %.20.i.i.i = add nsw i64 %.18.i.i.i, %.165.i.i
+  %.21.i.i.i = inttoptr i64 %.20.i.i.i to ptr
+  %.22.i.i.i = load i64, ptr %.21.i.i.i, align 8
+  %.28.not.i.i.i = icmp eq i64 %.22.i.i.i, %.195.i.i
+  br i1 %.28.not.i.i.i, label %B176.i.i.i, label %B216.i
 
-B124.i.i.i:                                       ; preds = %B380.i.i
-  %.33.i.i.i = tail call i64 @nbgrad.offset.array_dtype()
-  %.35.i.i.i = add nsw i64 %.33.i.i.i, %.170.i.i
-  %.36.i.i.i = inttoptr i64 %.35.i.i.i to ptr
-  %.37.i.i.i = load i64, ptr %.36.i.i.i, align 8
-  %.43.not.i.i.i = icmp eq i64 %.37.i.i.i, %.178.i.i
-  br i1 %.43.not.i.i.i, label %B244.i.i.i, label %B218.i
+B176.i.i.i:                                       ; preds = %B378.i.i
+  %.40.i.i.i = add nsw i64 %spec.2.085.i.i, 24
+  %.41.i.i.i = inttoptr i64 %.40.i.i.i to ptr
+  %.42.i.i.i = load i64, ptr %.41.i.i.i, align 8
+  %.46.i.i.i = tail call i64 @nbgrad.offset.array_rank()
+  %.48.i.i.i = add nsw i64 %.46.i.i.i, %.165.i.i
+  %.49.i.i.i = inttoptr i64 %.48.i.i.i to ptr
+  %.50.i.i.i = load i32, ptr %.49.i.i.i, align 4
+  %.51.i.i.i = sext i32 %.50.i.i.i to i64
+  %.53.not.i.i.i = icmp eq i64 %.42.i.i.i, %.51.i.i.i
+  br i1 %.53.not.i.i.i, label %B296.i.i.i, label %B216.i
 
-B244.i.i.i:                                       ; preds = %B124.i.i.i
-  %.55.i.i.i = add nsw i64 %spec.2.089.i.i, 24
-  %.56.i.i.i = inttoptr i64 %.55.i.i.i to ptr
-  %.57.i.i.i = load i64, ptr %.56.i.i.i, align 8
-  %.61.i.i.i = tail call i64 @nbgrad.offset.array_rank()
-  %.63.i.i.i = add nsw i64 %.61.i.i.i, %.170.i.i
-  %.64.i.i.i = inttoptr i64 %.63.i.i.i to ptr
-  %.65.i.i.i = load i32, ptr %.64.i.i.i, align 4
-  %.66.i.i.i = sext i32 %.65.i.i.i to i64
-  %.68.not.i.i.i = icmp eq i64 %.57.i.i.i, %.66.i.i.i
-  br i1 %.68.not.i.i.i, label %B364.i.i.i, label %B218.i
+B296.i.i.i:                                       ; preds = %B176.i.i.i
+  %.55.i.i.i = tail call i64 @nbgrad.offset.array_flags()
+  %.57.i.i.i = add nsw i64 %.55.i.i.i, %.165.i.i
+  %.58.i.i.i = inttoptr i64 %.57.i.i.i to ptr
+  %.59.i.i.i = load i32, ptr %.58.i.i.i, align 4
+  %.60.i.i.i = sext i32 %.59.i.i.i to i64
+  %.62.i.i.i = and i64 %.14.i.i.i, %.60.i.i.i
+  %.64.not.i.i.i = icmp eq i64 %.62.i.i.i, %.14.i.i.i
+  br i1 %.64.not.i.i.i, label %B374.endif.i.i.i, label %B216.i
 
-B364.i.i.i:                                       ; preds = %B244.i.i.i
-  %.70.i.i.i = tail call i64 @nbgrad.offset.array_flags()
-  %.72.i.i.i = add nsw i64 %.70.i.i.i, %.170.i.i
-  %.73.i.i.i = inttoptr i64 %.72.i.i.i to ptr
-  %.74.i.i.i = load i32, ptr %.73.i.i.i, align 4
-  %.75.i.i.i = sext i32 %.74.i.i.i to i64
-  %.77.i.i.i = and i64 %.211.i.i, %.75.i.i.i
-  %.79.not.i.i.i = icmp eq i64 %.77.i.i.i, %.211.i.i
-  br i1 %.79.not.i.i.i, label %B442.endif.i.i.i, label %B218.i
-
-B532.i.i.i:                                       ; preds = %B442.endif.i.i.i, %B534.i.i.i
-  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B534.i.i.i ], [ %1, %B442.endif.i.i.i ]
-  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B534.i.i.i ], [ %.99.i.i.i, %B442.endif.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B534.i.i.i ], [ %.231.i.i.i, %B442.endif.i.i.i ]
+B464.i.i.i:                                       ; preds = %B374.endif.i.i.i, %B466.i.i.i
+  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B466.i.i.i ], [ %1, %B374.endif.i.i.i ]
+  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B466.i.i.i ], [ %.84.i.i.i, %B374.endif.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B466.i.i.i ], [ %.216.i.i.i, %B374.endif.i.i.i ]
   %lsr.iv.next4.i.i.i = add nsw i64 %lsr.iv3.i.i.i, -1
   %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next4.i.i.i, 0
-  br i1 %exitcond.not.i.i.i, label %B478.i.i, label %B534.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B424.i.i, label %B466.i.i.i
 
-B534.i.i.i:                                       ; preds = %B532.i.i.i
+B466.i.i.i:                                       ; preds = %B464.i.i.i
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 8
   %lsr.iv.next2.i.i.i = add i64 %lsr.iv1.i.i.i, 8
-  %.228.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
-  %.229.i.i.i = load i64, ptr %.228.i.i.i, align 8
-  %.234.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
-  %.235.i.i.i = load i64, ptr %.234.i.i.i, align 8
-  %.236.not.i.i.i = icmp eq i64 %.229.i.i.i, %.235.i.i.i
-  br i1 %.236.not.i.i.i, label %B532.i.i.i, label %B218.i
+  %.213.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
+  %.214.i.i.i = load i64, ptr %.213.i.i.i, align 8
+  %.219.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
+  %.220.i.i.i = load i64, ptr %.219.i.i.i, align 8
+  %.221.not.i.i.i = icmp eq i64 %.214.i.i.i, %.220.i.i.i
+  br i1 %.221.not.i.i.i, label %B464.i.i.i, label %B216.i
 
-B442.endif.i.i.i:                                 ; preds = %B364.i.i.i
-  %.93.i.i.i = tail call i64 @nbgrad.offset.array_extents()
-  %.95.i.i.i = add nsw i64 %.93.i.i.i, %.170.i.i
-  %.98.i.i.i = inttoptr i64 %.95.i.i.i to ptr
-  %.99.i.i.i = load i64, ptr %.98.i.i.i, align 8
-  %..57.i.i.i = tail call i64 @llvm.smax.i64(i64 %.57.i.i.i, i64 0)
-  %.231.i.i.i = add i64 %spec.2.089.i.i, 32
-  %1 = add nuw nsw i64 %..57.i.i.i, 1
-  br label %B532.i.i.i
+B374.endif.i.i.i:                                 ; preds = %B296.i.i.i
+  %.78.i.i.i = tail call i64 @nbgrad.offset.array_extents()
+  %.80.i.i.i = add nsw i64 %.78.i.i.i, %.165.i.i
+  %.83.i.i.i = inttoptr i64 %.80.i.i.i to ptr
+  %.84.i.i.i = load i64, ptr %.83.i.i.i, align 8
+  %..42.i.i.i = tail call i64 @llvm.smax.i64(i64 %.42.i.i.i, i64 0)
+  %.216.i.i.i = add i64 %spec.2.085.i.i, 48
+  %1 = add nuw nsw i64 %..42.i.i.i, 1
+  br label %B464.i.i.i
 
-B478.i.i:                                         ; preds = %B532.i.i.i, %B256.B478_crit_edge.i.i
-  %.257.i.i = phi i64 [ %.257.i.pre.i, %B256.B478_crit_edge.i.i ], [ %.57.i.i.i, %B532.i.i.i ]
-  %.259.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B256.B478_crit_edge.i.i ], [ %.231.i.i.i, %B532.i.i.i ]
-  %.258.i.i = shl i64 %.257.i.i, 3
-  %.261.i.i = add i64 %.258.i.i, %.259.pre-phi.i.i
-  %exitcond.not.i.i = icmp eq i64 %.141.i.i, %.29.i
-  br i1 %exitcond.not.i.i, label %B360.i, label %B152.i.i
+B424.i.i:                                         ; preds = %B464.i.i.i, %B318.B424_crit_edge.i.i
+  %.243.i.i = phi i64 [ %.243.i.pre.i, %B318.B424_crit_edge.i.i ], [ %.42.i.i.i, %B464.i.i.i ]
+  %.245.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B318.B424_crit_edge.i.i ], [ %.216.i.i.i, %B464.i.i.i ]
+  %.244.i.i = shl i64 %.243.i.i, 3
+  %.247.i.i = add i64 %.244.i.i, %.245.pre-phi.i.i
+  %exitcond.not.i.i = icmp eq i64 %.136.i.i, %.29.i
+  br i1 %exitcond.not.i.i, label %B358.i, label %B152.i.i
 
 B68.endif.i.i:                                    ; preds = %0
-  %.12886.not.i.i = icmp slt i64 %.29.i, 1
-  br i1 %.12886.not.i.i, label %B360.i, label %B152.lr.ph.i.i
+  %.12382.not.i.i = icmp slt i64 %.29.i, 1
+  br i1 %.12382.not.i.i, label %B358.i, label %B152.lr.ph.i.i
 
 B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
-  %.36.i.i = add nsw i64 %.12.i, 24
-  %.39.i.i = inttoptr i64 %.36.i.i to ptr
-  %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr196.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr195.i = getelementptr i8, ptr %sunkaddr196.i, i64 8
+  %.31.i.i = add nsw i64 %.12.i, 24
+  %.34.i.i = inttoptr i64 %.31.i.i to ptr
+  %.35.i.i = load i64, ptr %.34.i.i, align 8
+  %.169.i.i = tail call i64 @nbgrad.offset.object_type()
   br label %B152.i.i
 
-B218.i:                                           ; preds = %B364.i.i.i, %B244.i.i.i, %B124.i.i.i, %B380.i.i, %B256.i.i, %B534.i.i.i, %0
-  %.72.i = add nsw i64 %.20.i, 56
-  %.75.i = inttoptr i64 %.72.i to ptr
-  %.76.i = load i64, ptr %.75.i, align 8
-  %.79.i = add nsw i64 %.12.i, 128
-  %.82.i = inttoptr i64 %.79.i to ptr
-  %.83.i = load i64, ptr %.82.i, align 8
-  %.84.i = inttoptr i64 %.76.i to ptr
-  %.85.i = tail call i64 %.84.i(i64 %.83.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B216.i:                                           ; preds = %B296.i.i.i, %B176.i.i.i, %B378.i.i, %B152.i.i, %B466.i.i.i, %0
+  %.71.i = add nsw i64 %.20.i, 48
+  %.74.i = inttoptr i64 %.71.i to ptr
+  %.75.i = load i64, ptr %.74.i, align 8
+  %.78.i = add nsw i64 %.12.i, 128
+  %.81.i = inttoptr i64 %.78.i to ptr
+  %.82.i = load i64, ptr %.81.i, align 8
+  %.83.i = inttoptr i64 %.75.i to ptr
+  %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B360.i:                                           ; preds = %B478.i.i, %B68.endif.i.i
-  %.90.i = shl nsw i64 %.29.i, 3
+B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
+  %.89.i = shl nsw i64 %.29.i, 3
   %.9.i.i.i = add nsw i64 %.12.i, 56
   %.10.i.i.i = inttoptr i64 %.9.i.i.i to ptr
   %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
-  %.17.i.i1.i = add nsw i64 %.20.i, 160
-  %.18.i.i2.i = inttoptr i64 %.17.i.i1.i to ptr
-  %.19.i.i.i = load i64, ptr %.18.i.i2.i, align 8
-  %.20.i.i.i = icmp ne i64 %.19.i.i.i, 0
+  %.17.i.i.i = add nsw i64 %.20.i, 152
+  %.18.i.i1.i = inttoptr i64 %.17.i.i.i to ptr
+  %.19.i.i.i = load i64, ptr %.18.i.i1.i, align 8
+  %.20.i.i2.i = icmp ne i64 %.19.i.i.i, 0
   %.23.i.i.i = icmp sgt i64 %.11.i.i.i, 268435456
-  %or.cond.i.i.i = select i1 %.20.i.i.i, i1 true, i1 %.23.i.i.i
+  %or.cond.i.i.i = select i1 %.20.i.i2.i, i1 true, i1 %.23.i.i.i
   br i1 %or.cond.i.i.i, label %B138.i.i.i, label %B232.i.i.i
 
-B138.i.i.i:                                       ; preds = %B360.i
-  %.27.i.i.i = add nsw i64 %.20.i, 80
+B138.i.i.i:                                       ; preds = %B358.i
+  %.27.i.i.i = add nsw i64 %.20.i, 72
   %.30.i.i.i = inttoptr i64 %.27.i.i.i to ptr
   %.31.i.i.i = load i64, ptr %.30.i.i.i, align 8
-  %.33.i.i30.i = inttoptr i64 %.31.i.i.i to ptr
-  %.34.i.i.i = tail call i64 %.33.i.i30.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.33.i.i.i = inttoptr i64 %.31.i.i.i to ptr
+  %.34.i.i.i = tail call i64 %.33.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B0.endif.i.i
 
-B232.i.i.i:                                       ; preds = %B360.i
-  %.41.i.i.i = add nsw i64 %.20.i, 152
-  %.42.i.i.i = inttoptr i64 %.41.i.i.i to ptr
-  %.43.i.i.i = load i64, ptr %.42.i.i.i, align 8
+B232.i.i.i:                                       ; preds = %B358.i
+  %.41.i.i3.i = add nsw i64 %.20.i, 144
+  %.42.i.i4.i = inttoptr i64 %.41.i.i3.i to ptr
+  %.43.i.i.i = load i64, ptr %.42.i.i4.i, align 8
   %.45.i.i.i = icmp slt i64 %.43.i.i.i, %.11.i.i.i
   br i1 %.45.i.i.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre101.i = inttoptr i64 %.20.i to ptr
+  %.pre92.i = inttoptr i64 %.20.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
-  %.49.i.i.i = add nsw i64 %.20.i, 88
-  %.50.i.i.i = inttoptr i64 %.49.i.i.i to ptr
-  %.51.i.i.i = load i64, ptr %.50.i.i.i, align 8
-  %.54.i.i.i = add nsw i64 %.20.i, 144
-  %.55.i.i23.i = inttoptr i64 %.54.i.i.i to ptr
-  %.56.i.i24.i = load i64, ptr %.55.i.i23.i, align 8
-  %.57.i.i25.i = inttoptr i64 %.51.i.i.i to ptr
-  %.58.i.i.i = tail call i64 %.57.i.i25.i(i64 %.56.i.i24.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.49.i.i16.i = add nsw i64 %.20.i, 80
+  %.50.i.i17.i = inttoptr i64 %.49.i.i16.i to ptr
+  %.51.i.i18.i = load i64, ptr %.50.i.i17.i, align 8
+  %.54.i.i.i = add nsw i64 %.20.i, 136
+  %.55.i.i19.i = inttoptr i64 %.54.i.i.i to ptr
+  %.56.i.i.i = load i64, ptr %.55.i.i19.i, align 8
+  %.57.i.i20.i = inttoptr i64 %.51.i.i18.i to ptr
+  %.58.i.i21.i = tail call i64 %.57.i.i20.i(i64 %.56.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %sunkaddr.i.i.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
+  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 144
   store i64 0, ptr %sunkaddr1.i.i.i, align 8
-  %.66.i.i26.i = add nsw i64 %.20.i, 80
-  %.67.i.i.i = inttoptr i64 %.66.i.i26.i to ptr
+  %.66.i.i.i = add nsw i64 %.20.i, 72
+  %.67.i.i.i = inttoptr i64 %.66.i.i.i to ptr
   %.68.i.i.i = load i64, ptr %.67.i.i.i, align 8
-  %.70.i.i27.i = inttoptr i64 %.68.i.i.i to ptr
-  %.71.i.i.i = tail call i64 %.70.i.i27.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.71.i.i.i, ptr %.55.i.i23.i, align 8
-  %.77.i.i28.i = icmp eq i64 %.71.i.i.i, 0
-  br i1 %.77.i.i28.i, label %B48.i.i, label %B652.i.i.i
+  %.70.i.i.i = inttoptr i64 %.68.i.i.i to ptr
+  %.71.i.i.i = tail call i64 %.70.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.71.i.i.i, ptr %.55.i.i19.i, align 8
+  %.77.i.i.i = icmp eq i64 %.71.i.i.i, 0
+  br i1 %.77.i.i.i, label %B48.i.i, label %B652.i.i.i
 
 B652.i.i.i:                                       ; preds = %B292.i.i.i
   store i64 %.11.i.i.i, ptr %sunkaddr1.i.i.i, align 8
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre101.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
-  %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 160
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre92.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 152
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
-  %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 144
+  %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 136
   %.107.i.i.i = load i64, ptr %sunkaddr7.i.i.i, align 8
   br label %B0.endif.i.i
 
 B48.i.i:                                          ; preds = %B0.endif.i.i, %B292.i.i.i
-  %.66.i.i = add nsw i64 %.20.i, 136
+  %.66.i.i = add nsw i64 %.20.i, 128
   %.69.i.i = inttoptr i64 %.66.i.i to ptr
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
-  %.61.i.i3.i = and i64 %.20.i1.i.i, -64
+  %.61.i.i.i = and i64 %.20.i1.i.i, -64
   %.71.i2.i.i = add nsw i64 %.12.i, 80
-  %.72.i.i4.i = inttoptr i64 %.71.i2.i.i to ptr
-  %.73.i.i5.i = load i64, ptr %.72.i.i4.i, align 8
-  %.75.i.i6.i = add nsw i64 %.73.i.i5.i, %.61.i.i3.i
+  %.72.i.i.i = inttoptr i64 %.71.i2.i.i to ptr
+  %.73.i.i.i = load i64, ptr %.72.i.i.i, align 8
+  %.75.i.i.i = add nsw i64 %.73.i.i.i, %.61.i.i.i
   %.81.i.i.i = add nsw i64 %.12.i, 112
   %.82.i.i.i = inttoptr i64 %.81.i.i.i to ptr
-  %.83.i.i.i = load i64, ptr %.82.i.i.i, align 8
-  %.85.i.i.i = add nsw i64 %.83.i.i.i, %.61.i.i3.i
+  %.83.i.i5.i = load i64, ptr %.82.i.i.i, align 8
+  %.85.i.i.i = add nsw i64 %.83.i.i5.i, %.61.i.i.i
   %.91.i.i.i = add nsw i64 %.12.i, 64
   %.92.i.i.i = inttoptr i64 %.91.i.i.i to ptr
-  %.93.i.i7.i = load i64, ptr %.92.i.i.i, align 8
-  %.99.i.i8.i = add nsw i64 %.12.i, 72
-  %.100.i.i.i = inttoptr i64 %.99.i.i8.i to ptr
+  %.93.i.i.i = load i64, ptr %.92.i.i.i, align 8
+  %.99.i.i.i = add nsw i64 %.12.i, 72
+  %.100.i.i.i = inttoptr i64 %.99.i.i.i to ptr
   %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
-  %.183290.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
-  br i1 %.183290.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
+  %.183292.not.i.i.i = icmp slt i64 %.101.i.i.i, 1
+  br i1 %.183292.not.i.i.i, label %B364.endif.i.i.i, label %B278.preheader.i.i.i
 
 B278.preheader.i.i.i:                             ; preds = %B142.i.i
   %xtraiter.i.i.i = and i64 %.101.i.i.i, 3
@@ -23379,14 +23359,14 @@ B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.
   br label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
-  %lsr.iv189.i = phi i64 [ %lsr.iv.next190.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
+  %lsr.iv180.i = phi i64 [ %lsr.iv.next181.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
   %lsr.iv367.i.i.i = phi i64 [ %lsr.iv.next368.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
-  %5 = add i64 %lsr.iv367.i.i.i, %.61.i.i3.i
-  %6 = add i64 %lsr.iv367.i.i.i, %.93.i.i7.i
+  %5 = add i64 %lsr.iv367.i.i.i, %.61.i.i.i
+  %6 = add i64 %lsr.iv367.i.i.i, %.93.i.i.i
   %.227.i.i.i = inttoptr i64 %6 to ptr
-  %.228.i.i9.i = load i64, ptr %.227.i.i.i, align 8
-  %.229.i.i10.i = inttoptr i64 %5 to ptr
-  store i64 %.228.i.i9.i, ptr %.229.i.i10.i, align 32
+  %.228.i.i.i = load i64, ptr %.227.i.i.i, align 8
+  %.229.i.i.i = inttoptr i64 %5 to ptr
+  store i64 %.228.i.i.i, ptr %.229.i.i.i, align 32
   %7 = or disjoint i64 %5, 8
   %8 = add i64 %6, 8
   %.227.1.i.i.i = inttoptr i64 %8 to ptr
@@ -23406,73 +23386,75 @@ B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.p
   %.229.3.i.i.i = inttoptr i64 %11 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
   %lsr.iv.next368.i.i.i = add nuw i64 %lsr.iv367.i.i.i, 32
-  %lsr.iv.next190.i = add nsw i64 %lsr.iv189.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next190.i, 0
+  %lsr.iv.next181.i = add nsw i64 %lsr.iv180.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next181.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
-B534.i.i11.i:                                     ; preds = %B534.lr.ph.i.i.i, %B766.i.i.i
-  %lsr.iv187.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %math.i, %B766.i.i.i ]
-  %lsr.iv357.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next358.i.i.i, %B766.i.i.i ]
-  %lsr.iv355.i.i.i = phi i64 [ %52, %B534.lr.ph.i.i.i ], [ %lsr.iv.next356.i.i.i, %B766.i.i.i ]
-  %spec.3.0299.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B766.i.i.i ]
-  %.379.i.i.i = inttoptr i64 %lsr.iv357.i.i.i to ptr
-  %.380.i.i.i = load i64, ptr %.379.i.i.i, align 8
-  %.387.i.i.i = inttoptr i64 %spec.3.0299.i.i.i to ptr
-  %.388.i.i.i = load i64, ptr %.387.i.i.i, align 8
-  %.389.i.i.i = icmp eq i64 %.388.i.i.i, 0
-  br i1 %.389.i.i.i, label %B674.i.i.i, label %B708.i.i.i
+B534.i.i.i:                                       ; preds = %B534.lr.ph.i.i.i, %B758.i.i.i
+  %lsr.iv178.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %math.i, %B758.i.i.i ]
+  %lsr.iv357.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next358.i.i.i, %B758.i.i.i ]
+  %lsr.iv355.i.i.i = phi i64 [ %52, %B534.lr.ph.i.i.i ], [ %lsr.iv.next356.i.i.i, %B758.i.i.i ]
+  %spec.3.0301.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B758.i.i.i ]
+  %.383.i.i.i = inttoptr i64 %lsr.iv357.i.i.i to ptr
+  %.384.i.i.i = load i64, ptr %.383.i.i.i, align 8
+  %.391.i.i.i = inttoptr i64 %spec.3.0301.i.i.i to ptr
+  %.392.i.i.i = load i64, ptr %.391.i.i.i, align 8
+  %.393.i.i.i = icmp eq i64 %.392.i.i.i, 0
+  br i1 %.393.i.i.i, label %B642.i.i.i, label %B700.i.i.i
 
-B674.i.i.i:                                       ; preds = %B534.i.i11.i
-  %.401.i.i.i = tail call i64 @nbgrad.offset.float_value()
-  %.403.i.i.i = add nsw i64 %.401.i.i.i, %.380.i.i.i
-  br label %B766.i.i.i
+B642.i.i.i:                                       ; preds = %B534.i.i.i
+  %.397.i.i.i = add nsw i64 %spec.3.0301.i.i.i, 40
+  %.398.i.i.i = inttoptr i64 %.397.i.i.i to ptr
+  %.399.i.i.i = load i64, ptr %.398.i.i.i, align 8
+  %.401.i.i.i = add nsw i64 %.399.i.i.i, %.384.i.i.i
+  br label %B758.i.i.i
 
-B708.i.i.i:                                       ; preds = %B534.i.i11.i
-  %.412.i.i.i = add nsw i64 %.380.i.i.i, %.9.i
-  %.415.i.i.i = inttoptr i64 %.412.i.i.i to ptr
-  %.416.i.i.i = load i64, ptr %.415.i.i.i, align 8
-  br label %B766.i.i.i
+B700.i.i.i:                                       ; preds = %B534.i.i.i
+  %.410.i.i.i = add nsw i64 %.384.i.i.i, %.9.i
+  %.413.i.i.i = inttoptr i64 %.410.i.i.i to ptr
+  %.414.i.i.i = load i64, ptr %.413.i.i.i, align 8
+  br label %B758.i.i.i
 
-B766.i.i.i:                                       ; preds = %B708.i.i.i, %B674.i.i.i
-  %"$phi766.4.2.1.i.i.i" = phi i64 [ %.403.i.i.i, %B674.i.i.i ], [ %.416.i.i.i, %B708.i.i.i ]
-  %.422.i.i.i = inttoptr i64 %lsr.iv355.i.i.i to ptr
-  store i64 %"$phi766.4.2.1.i.i.i", ptr %.422.i.i.i, align 8
-  %.432.i.i.i = add nsw i64 %spec.3.0299.i.i.i, 24
+B758.i.i.i:                                       ; preds = %B700.i.i.i, %B642.i.i.i
+  %"$phi758.1.2.1.i.i.i" = phi i64 [ %.401.i.i.i, %B642.i.i.i ], [ %.414.i.i.i, %B700.i.i.i ]
+  %.428.i.i.i = inttoptr i64 %lsr.iv355.i.i.i to ptr
+  store i64 %"$phi758.1.2.1.i.i.i", ptr %.428.i.i.i, align 8
+  %.432.i.i.i = add nsw i64 %spec.3.0301.i.i.i, 24
   %.433.i.i.i = inttoptr i64 %.432.i.i.i to ptr
   %.434.i.i.i = load i64, ptr %.433.i.i.i, align 8
   %.435.i.i.i = shl i64 %.434.i.i.i, 3
-  %.436.i.i.i = add i64 %spec.3.0299.i.i.i, 32
+  %.436.i.i.i = add i64 %spec.3.0301.i.i.i, 48
   %.438.i.i.i = add i64 %.436.i.i.i, %.435.i.i.i
   %lsr.iv.next356.i.i.i = add i64 %lsr.iv355.i.i.i, 8
   %lsr.iv.next358.i.i.i = add i64 %lsr.iv357.i.i.i, 8
-  %13 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv187.i, i64 1)
+  %13 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv178.i, i64 1)
   %math.i = extractvalue { i64, i1 } %13, 0
   %ov.i = extractvalue { i64, i1 } %13, 1
-  br i1 %ov.i, label %B864.endif.i.i.i, label %B534.i.i11.i
+  br i1 %ov.i, label %B892.endif.i.i.i, label %B534.i.i.i
 
-B1064.i.i.i:                                      ; preds = %B1064.outer.i.i.i, %B1594.i.i.i
-  %spec.1.2.0309.i.i.i = phi i64 [ %.801.i.i.i, %B1594.i.i.i ], [ %spec.1.2.0309.ph.i.i.i, %B1064.outer.i.i.i ]
-  %.559304307.i.i.i = phi i64 [ %.566.i.i.i, %B1594.i.i.i ], [ %.559304307.ph.i.i.i, %B1064.outer.i.i.i ]
-  %.566.i.i.i = add nuw nsw i64 %.559304307.i.i.i, 1
-  %.596.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 24
+B1092.i.i.i:                                      ; preds = %B1092.outer.i.i.i, %B1622.i.i.i
+  %spec.1.2.0311.i.i.i = phi i64 [ %.801.i.i.i, %B1622.i.i.i ], [ %spec.1.2.0311.ph.i.i.i, %B1092.outer.i.i.i ]
+  %.559306309.i.i.i = phi i64 [ %.566.i.i.i, %B1622.i.i.i ], [ %.559306309.ph.i.i.i, %B1092.outer.i.i.i ]
+  %.566.i.i.i = add nuw nsw i64 %.559306309.i.i.i, 1
+  %.596.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 24
   %.597.i.i.i = inttoptr i64 %.596.i.i.i to ptr
   %.598.i.i.i = load i64, ptr %.597.i.i.i, align 8
-  br i1 %54, label %B1178.i.i.i, label %B1064.B1276_crit_edge.i.i.i
+  br i1 %54, label %B1206.i.i.i, label %B1092.B1304_crit_edge.i.i.i
 
-B1064.B1276_crit_edge.i.i.i:                      ; preds = %B1064.i.i.i
-  %14 = add i64 %.559304307.i.i.i, %.29.i
+B1092.B1304_crit_edge.i.i.i:                      ; preds = %B1092.i.i.i
+  %14 = add i64 %.559306309.i.i.i, %.29.i
   %15 = shl i64 %14, 3
   %.pre.i = add i64 %15, %a1
-  %.pre99.i = inttoptr i64 %.pre.i to ptr
-  %made.4.1.i.i.pre.i = load i64, ptr %.pre99.i, align 8
-  br label %B1276.i.i.i
+  %.pre90.i = inttoptr i64 %.pre.i to ptr
+  %made.4.1.i.i.pre.i = load i64, ptr %.pre90.i, align 8
+  br label %B1304.i.i.i
 
-B1178.i.i.i:                                      ; preds = %B1064.i.i.i
+B1206.i.i.i:                                      ; preds = %B1092.i.i.i
   %.626.i.i.i = icmp sgt i64 %.598.i.i.i, -1
-  br i1 %.626.i.i.i, label %B196.preheader.i.i.i.i, label %B1384.i.i.i
+  br i1 %.626.i.i.i, label %B196.preheader.i.i.i.i, label %B1412.i.i.i
 
-B196.preheader.i.i.i.i:                           ; preds = %B1178.i.i.i
-  %.20.i.i.i.i = load i64, ptr %sunkaddr200.i, align 8
+B196.preheader.i.i.i.i:                           ; preds = %B1206.i.i.i
+  %.20.i.i.i.i = load i64, ptr %sunkaddr188.i, align 8
   %.25.i.i.i.i = shl nsw i64 %.598.i.i.i, 3
   %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
   %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
@@ -23492,7 +23474,7 @@ B196.prol.i.i.i.i:                                ; preds = %B196.preheader.i.i.
   %.174.prol.i.i.i.i = inttoptr i64 %.173.prol.i.i.i.i to ptr
   %.175.prol.i.i.i.i = load i64, ptr %.174.prol.i.i.i.i, align 8
   %.176.prol.i.i.i.i = shl i64 %.175.prol.i.i.i.i, 3
-  %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 32
+  %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 48
   %.179.prol.i.i.i.i = add i64 %.177.prol.i.i.i.i, %.176.prol.i.i.i.i
   %lsr.iv.next354.i.i.i = add nsw i64 %lsr.iv353.i.i.i, -1
   %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next354.i.i.i, 0
@@ -23520,25 +23502,25 @@ B196.i.i.i.i:                                     ; preds = %B196.i.i.i.i, %B196
   %.174.i.i.i.i = inttoptr i64 %.173.i.i.i.i to ptr
   %.175.i.i.i.i = load i64, ptr %.174.i.i.i.i, align 8
   %.176.i.i.i.i = shl i64 %.175.i.i.i.i, 3
-  %.177.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 32
+  %.177.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 48
   %.179.i.i.i.i = add i64 %.177.i.i.i.i, %.176.i.i.i.i
   %.173.1.i.i.i.i = add nsw i64 %.179.i.i.i.i, 24
   %.174.1.i.i.i.i = inttoptr i64 %.173.1.i.i.i.i to ptr
   %.175.1.i.i.i.i = load i64, ptr %.174.1.i.i.i.i, align 8
   %.176.1.i.i.i.i = shl i64 %.175.1.i.i.i.i, 3
-  %.177.1.i.i.i.i = add i64 %.179.i.i.i.i, 32
+  %.177.1.i.i.i.i = add i64 %.179.i.i.i.i, 48
   %.179.1.i.i.i.i = add i64 %.177.1.i.i.i.i, %.176.1.i.i.i.i
   %.173.2.i.i.i.i = add nsw i64 %.179.1.i.i.i.i, 24
   %.174.2.i.i.i.i = inttoptr i64 %.173.2.i.i.i.i to ptr
   %.175.2.i.i.i.i = load i64, ptr %.174.2.i.i.i.i, align 8
   %.176.2.i.i.i.i = shl i64 %.175.2.i.i.i.i, 3
-  %.177.2.i.i.i.i = add i64 %.176.2.i.i.i.i, 32
+  %.177.2.i.i.i.i = add i64 %.176.2.i.i.i.i, 48
   %.179.2.i.i.i.i = add i64 %.177.2.i.i.i.i, %.179.1.i.i.i.i
   %.173.3.i.i.i.i = add nsw i64 %.179.2.i.i.i.i, 24
   %.174.3.i.i.i.i = inttoptr i64 %.173.3.i.i.i.i to ptr
   %.175.3.i.i.i.i = load i64, ptr %.174.3.i.i.i.i, align 8
   %.176.3.i.i.i.i = shl i64 %.175.3.i.i.i.i, 3
-  %.177.3.i.i.i.i = add i64 %.176.3.i.i.i.i, 32
+  %.177.3.i.i.i.i = add i64 %.176.3.i.i.i.i, 48
   %.179.3.i.i.i.i = add i64 %.177.3.i.i.i.i, %.179.2.i.i.i.i
   %lsr.iv.next3.i.i.i.i = add i64 %lsr.iv2.i.i.i.i, -4
   %.124.3.i.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i.i, 4
@@ -23573,18 +23555,18 @@ B606.i.i.i.i:                                     ; preds = %B496.i.i.i.i
   %.356.i.i.i.i = load i64, ptr %.355.i.i.i.i, align 8
   %.358.i.i.i.i = add nsw i64 %.356.i.i.i.i, %.344.i.i.i.i
   %.362.i.i.i.i = icmp slt i64 %.33.i.i.i.i, %.358.i.i.i.i
-  br i1 %.362.i.i.i.i, label %B1384.i.i.i, label %B678.i.i.i.i
+  br i1 %.362.i.i.i.i, label %B1412.i.i.i, label %B678.i.i.i.i
 
 B678.i.i.i.i:                                     ; preds = %B606.i.i.i.i, %B496.i.i.i.i, %B436.i.i.i.i, %B422.i.i.i.i
   %.384.i.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i.i, 24
   %.385.i.i.i.i = inttoptr i64 %.384.i.i.i.i to ptr
   %.386.i.i.i.i = load i64, ptr %.385.i.i.i.i, align 8
   %.387.i.i.i.i = shl i64 %.386.i.i.i.i, 3
-  %.388.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 32
+  %.388.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 48
   %.390.i.i.i.i = add i64 %.388.i.i.i.i, %.387.i.i.i.i
   %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i.i, 8
   %exitcond.not.i.i.i.i = icmp eq i64 %.29.i, %.294.i.i.i.i
-  br i1 %exitcond.not.i.i.i.i, label %B1276.i.i.i, label %B422.i.i.i.i
+  br i1 %exitcond.not.i.i.i.i, label %B1304.i.i.i, label %B422.i.i.i.i
 
 B338.endif.i.i.i.i:                               ; preds = %B196.i.i.i.i, %B196.prol.loopexit.i.i.i.i
   %spec.3.0127.lcssa.i.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i.i, %B196.prol.loopexit.i.i.i.i ], [ %.179.2.i.i.i.i, %B196.i.i.i.i ]
@@ -23592,81 +23574,81 @@ B338.endif.i.i.i.i:                               ; preds = %B196.i.i.i.i, %B196
   %.165.le.i.i.i.i = inttoptr i64 %.164.le.i.i.i.i to ptr
   %.166.le.i.i.i.i = load i64, ptr %.165.le.i.i.i.i, align 8
   %.168.le.i.i.i.i = add nsw i64 %.166.le.i.i.i.i, %.33.i.i.i.i
-  br i1 %.12886.not.i.i, label %B1276.i.i.i, label %B422.i.i.i.i
+  br i1 %.12382.not.i.i, label %B1304.i.i.i, label %B422.i.i.i.i
 
-B1276.i.i.i:                                      ; preds = %B678.i.i.i.i, %B338.endif.i.i.i.i, %B1064.B1276_crit_edge.i.i.i
-  %made.4.1.i.i.i = phi i64 [ %made.4.1.i.i.pre.i, %B1064.B1276_crit_edge.i.i.i ], [ %.29.i.i.i.i, %B338.endif.i.i.i.i ], [ %.29.i.i.i.i, %B678.i.i.i.i ]
+B1304.i.i.i:                                      ; preds = %B678.i.i.i.i, %B338.endif.i.i.i.i, %B1092.B1304_crit_edge.i.i.i
+  %made.4.1.i.i.i = phi i64 [ %made.4.1.i.i.pre.i, %B1092.B1304_crit_edge.i.i.i ], [ %.29.i.i.i.i, %B338.endif.i.i.i.i ], [ %.29.i.i.i.i, %B678.i.i.i.i ]
   %.680.not.i.i.i = icmp eq i64 %made.4.1.i.i.i, 0
-  br i1 %.680.not.i.i.i, label %B1384.i.i.i, label %B1288.i.i.i
+  br i1 %.680.not.i.i.i, label %B1412.i.i.i, label %B1316.i.i.i
 
-B1288.i.i.i:                                      ; preds = %B1276.i.i.i
-  %.696.i.i.i = load i64, ptr %sunkaddr202.i, align 8
+B1316.i.i.i:                                      ; preds = %B1304.i.i.i
+  %.696.i.i.i = load i64, ptr %sunkaddr190.i, align 8
   %.698.i.i.i = inttoptr i64 %.696.i.i.i to ptr
   %.699.i.i.i = tail call i64 %.698.i.i.i(i64 %made.4.1.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre271.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 32
-  %.pre272.i.i.i = add i64 %spec.1.2.0309.i.i.i, 40
-  %.pre100.i = inttoptr i64 %.pre271.i.i.i to ptr
-  br label %B1594.i.i.i
+  %.pre271.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
+  %.pre272.i.i.i = add i64 %spec.1.2.0311.i.i.i, 40
+  %.pre91.i = inttoptr i64 %.pre271.i.i.i to ptr
+  br label %B1622.i.i.i
 
-B1384.i.i.i:                                      ; preds = %B606.i.i.i.i, %B1276.i.i.i, %B1178.i.i.i
-  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0309.i.i.i to ptr
+B1412.i.i.i:                                      ; preds = %B606.i.i.i.i, %B1304.i.i.i, %B1206.i.i.i
+  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0311.i.i.i to ptr
   %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
-  %.13.i.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 8
+  %.13.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 8
   %.14.i.i.i.i = inttoptr i64 %.13.i.i.i.i to ptr
   %.15.i.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
-  %.17.i.i.i.i = add nsw i64 %spec.1.2.0309.i.i.i, 32
+  %.17.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
   %.18.i1.i.i.i = inttoptr i64 %.17.i.i.i.i to ptr
   %.19.i2.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.30.i3.i.i.i = add i64 %spec.1.2.0309.i.i.i, 40
+  %.30.i3.i.i.i = add i64 %spec.1.2.0311.i.i.i, 40
   %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
   br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
-B216.i.i.i.i:                                     ; preds = %B1384.i.i.i
-  %.65.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
+B216.i.i.i.i:                                     ; preds = %B1412.i.i.i
+  %.65.i.i.i.i = load i64, ptr %sunkaddr192.i, align 8
   %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
   br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
 
 B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
-  %.72.i.i.i.i = load i64, ptr %sunkaddr206.i, align 8
-  %.77.i.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.72.i.i.i.i = load i64, ptr %sunkaddr194.i, align 8
+  %.77.i.i.i.i = load i64, ptr %sunkaddr196.i, align 8
   %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
   %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
   br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
 
 B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
-  %.105.i.i.i.i = load i64, ptr %sunkaddr210.i, align 8
+  %.105.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
   %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
   %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1384.endif.i.i.i
+  br label %B1412.endif.i.i.i
 
-B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1384.i.i.i
-  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
-  %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1384.i.i.i ]
-  %.118.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
+B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1412.i.i.i
+  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1412.i.i.i ]
+  %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1412.i.i.i ]
+  %.118.i.i.i.i = load i64, ptr %sunkaddr190.i, align 8
   %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
   %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i.i = load i64, ptr %sunkaddr201.i, align 8
-  %.131.i.i.i.i = load i64, ptr %sunkaddr215.i, align 8
+  %.126.i.i.i.i = load i64, ptr %sunkaddr189.i, align 8
+  %.131.i.i.i.i = load i64, ptr %sunkaddr203.i, align 8
   %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
   %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
   %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
-  br i1 %.151.not.i.i.i.i, label %B1384.endif.i.i.i, label %B780.i.i.i.i
+  br i1 %.151.not.i.i.i.i, label %B1412.endif.i.i.i, label %B780.i.i.i.i
 
 B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
   %.154.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
-  br i1 %.154.i.i.i.i, label %B1384.endif.thread.i.i.i, label %B1384.endif.thread255.i.i.i
+  br i1 %.154.i.i.i.i, label %B1412.endif.thread.i.i.i, label %B1412.endif.thread255.i.i.i
 
-B1384.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
-  %.160.i.i.i.i = load i64, ptr %sunkaddr217.i, align 8
-  %.167.i.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+B1412.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
+  %.160.i.i.i.i = load i64, ptr %sunkaddr205.i, align 8
+  %.167.i.i.i.i = load i64, ptr %sunkaddr196.i, align 8
   %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
   %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1594.thread.i.i.i
+  br label %B1622.thread.i.i.i
 
-B1384.endif.thread255.i.i.i:                      ; preds = %B780.i.i.i.i
-  %.185.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
-  %.192.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
+B1412.endif.thread255.i.i.i:                      ; preds = %B780.i.i.i.i
+  %.185.i.i.i.i = load i64, ptr %sunkaddr192.i, align 8
+  %.192.i.i.i.i = load i64, ptr %sunkaddr190.i, align 8
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.195.i.i.i.i = tail call i64 @nbgrad.offset.array_handler()
@@ -23679,19 +23661,19 @@ B1384.endif.thread255.i.i.i:                      ; preds = %B780.i.i.i.i
   %.207.i.i.i.i = load i64, ptr %.206.i.i.i.i, align 8
   %.208.i.i.i.i = or i64 %.207.i.i.i.i, 4
   store i64 %.208.i.i.i.i, ptr %.206.i.i.i.i, align 8
-  br label %B1594.i.i.i
+  br label %B1622.i.i.i
 
-B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, %B1384.endif.thread255.i.i.i, %B1288.i.i.i
-  %.pre269.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1384.endif.i.i.i ], [ %.18.i1.i.i.i, %B1384.endif.thread255.i.i.i ], [ %.pre100.i, %B1288.i.i.i ]
-  %.pre270.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1384.endif.i.i.i ], [ %.30.i3.i.i.i, %B1384.endif.thread255.i.i.i ], [ %.pre272.i.i.i, %B1288.i.i.i ]
-  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1384.endif.i.i.i ], [ %.138.i.i.i.i, %B1384.endif.thread255.i.i.i ], [ %made.4.1.i.i.i, %B1288.i.i.i ]
-  %.757261.i.i.i = shl nsw i64 %.559304307.i.i.i, 3
-  %.759262.i.i.i = add nsw i64 %.757261.i.i.i, %.85.i.i.i
-  %.761263.i.i.i = inttoptr i64 %.759262.i.i.i to ptr
-  store i64 %made.5.1.ph.i.i.i, ptr %.761263.i.i.i, align 8
-  %.768.i.i.i = add nsw i64 %.466.i.i.i, %.559304307.i.i.i
+B1622.i.i.i:                                      ; preds = %B1412.endif.i.i.i, %B1412.endif.thread255.i.i.i, %B1316.i.i.i
+  %.pre269.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1412.endif.i.i.i ], [ %.18.i1.i.i.i, %B1412.endif.thread255.i.i.i ], [ %.pre91.i, %B1316.i.i.i ]
+  %.pre270.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1412.endif.i.i.i ], [ %.30.i3.i.i.i, %B1412.endif.thread255.i.i.i ], [ %.pre272.i.i.i, %B1316.i.i.i ]
+  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1412.endif.i.i.i ], [ %.138.i.i.i.i, %B1412.endif.thread255.i.i.i ], [ %made.4.1.i.i.i, %B1316.i.i.i ]
+  %.757263.i.i.i = shl nsw i64 %.559306309.i.i.i, 3
+  %.759264.i.i.i = add nsw i64 %.757263.i.i.i, %.85.i.i.i
+  %.761265.i.i.i = inttoptr i64 %.759264.i.i.i to ptr
+  store i64 %made.5.1.ph.i.i.i, ptr %.761265.i.i.i, align 8
+  %.768.i.i.i = add nsw i64 %.466.i.i.i, %.559306309.i.i.i
   %.771.i.i.i = shl nsw i64 %.768.i.i.i, 3
-  %.773.i.i.i = add nsw i64 %.771.i.i.i, %.61.i.i3.i
+  %.773.i.i.i = add nsw i64 %.771.i.i.i, %.61.i.i.i
   %.776.i.i.i = add nsw i64 %made.5.1.ph.i.i.i, %.9.i
   %.779.i.i.i = inttoptr i64 %.776.i.i.i to ptr
   %.780.i.i.i = load i64, ptr %.779.i.i.i, align 8
@@ -23700,32 +23682,32 @@ B1594.i.i.i:                                      ; preds = %B1384.endif.i.i.i, 
   %.797.i.i.i = load i64, ptr %.pre269.pre-phi.i.pre-phi.i.pre-phi.i, align 8
   %.798.i.i.i = shl i64 %.797.i.i.i, 3
   %.801.i.i.i = add i64 %.798.i.i.i, %.pre270.pre-phi.i.i.i
-  %exitcond315.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
-  br i1 %exitcond315.not.i.i.i, label %B1678.i.i.i, label %B1064.i.i.i
+  %exitcond317.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond317.not.i.i.i, label %B1706.i.i.i, label %B1092.i.i.i
 
-B1594.thread.i.i.i:                               ; preds = %B1384.endif.i.i.i, %B1384.endif.thread.i.i.i
-  %.757.i.i.i = shl nsw i64 %.559304307.i.i.i, 3
+B1622.thread.i.i.i:                               ; preds = %B1412.endif.i.i.i, %B1412.endif.thread.i.i.i
+  %.757.i.i.i = shl nsw i64 %.559306309.i.i.i, 3
   %.759.i.i.i = add nsw i64 %.757.i.i.i, %.85.i.i.i
   %.761279.i.i.i = inttoptr i64 %.759.i.i.i to ptr
   store i64 0, ptr %.761279.i.i.i, align 8
   %.797280.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
   %.798281.i.i.i = shl i64 %.797280.i.i.i, 3
   %.801282.i.i.i = add i64 %.798281.i.i.i, %.30.i3.i.i.i
-  %exitcond315.not283.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
-  br i1 %exitcond315.not283.i.i.i, label %B2560.i.i.i, label %B1064.outer.i.i.i
+  %exitcond317.not283.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond317.not283.i.i.i, label %B2588.i.i.i, label %B1092.outer.i.i.i
 
-B1678.i.i.i:                                      ; preds = %B1594.i.i.i
-  br i1 %55, label %B2560.i.i.i, label %B1692.i.i.i
+B1706.i.i.i:                                      ; preds = %B1622.i.i.i
+  br i1 %55, label %B2588.i.i.i, label %B1720.i.i.i
 
-B1692.i.i.i:                                      ; preds = %B864.endif.i.i.i, %B1678.i.i.i
+B1720.i.i.i:                                      ; preds = %B892.endif.i.i.i, %B1706.i.i.i
   %.830.i.i.i = add nsw i64 %.12.i, 88
   %.831.i.i.i = inttoptr i64 %.830.i.i.i to ptr
   %.832.i.i.i = load i64, ptr %.831.i.i.i, align 8
   %.833.not.i.i.i = icmp eq i64 %.832.i.i.i, 0
-  br i1 %.833.not.i.i.i, label %B2026.i.i.i, label %B1752.i.i.i
+  br i1 %.833.not.i.i.i, label %B2054.i.i.i, label %B1780.i.i.i
 
-B1752.i.i.i:                                      ; preds = %B1692.i.i.i
-  %.837.i.i.i = add nsw i64 %.20.i, 64
+B1780.i.i.i:                                      ; preds = %B1720.i.i.i
+  %.837.i.i.i = add nsw i64 %.20.i, 56
   %.838.i.i.i = inttoptr i64 %.837.i.i.i to ptr
   %.839.i.i.i = load i64, ptr %.838.i.i.i, align 8
   %.840.i.i.i = inttoptr i64 %.839.i.i.i to ptr
@@ -23742,26 +23724,26 @@ B1752.i.i.i:                                      ; preds = %B1692.i.i.i
   %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
   %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
   %.114107.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
-  br i1 %.114107.not.i.i.i.i, label %B1752.endif.i.i.i, label %B150.lr.ph.i.i.i.i
+  br i1 %.114107.not.i.i.i.i, label %B1780.endif.i.i.i, label %B150.lr.ph.i.i.i.i
 
-B150.lr.ph.i.i.i.i:                               ; preds = %B1752.i.i.i
+B150.lr.ph.i.i.i.i:                               ; preds = %B1780.i.i.i
   %.28.i11.i.i.i = add nsw i64 %.847.i.i.i, 24
-  %sunkaddr226.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr226.i, i64 248
-  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr226.i, i64 120
-  %19 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr229.i = getelementptr i8, ptr %19, i64 8
-  %sunkaddr231.i = getelementptr i8, ptr %19, i64 16
-  %sunkaddr233.i = getelementptr i8, ptr %19, i64 24
-  %sunkaddr235.i = getelementptr i8, ptr %19, i64 32
-  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr226.i, i64 104
-  %sunkaddr239.i = getelementptr i8, ptr %19, i64 40
-  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr226.i, i64 112
-  %sunkaddr243.i = getelementptr i8, ptr %19, i64 48
-  %sunkaddr247.i = getelementptr i8, ptr %sunkaddr226.i, i64 96
-  %sunkaddr249.i = getelementptr i8, ptr %sunkaddr226.i, i64 128
-  %sunkaddr227.i = getelementptr i8, ptr %sunkaddr226.i, i64 256
-  %sunkaddr253.i = getelementptr i8, ptr %sunkaddr226.i, i64 240
+  %sunkaddr214.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr214.i, i64 240
+  %sunkaddr213.i = getelementptr i8, ptr %sunkaddr214.i, i64 112
+  %19 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr217.i = getelementptr i8, ptr %19, i64 8
+  %sunkaddr219.i = getelementptr i8, ptr %19, i64 16
+  %sunkaddr221.i = getelementptr i8, ptr %19, i64 24
+  %sunkaddr223.i = getelementptr i8, ptr %19, i64 32
+  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr214.i, i64 96
+  %sunkaddr227.i = getelementptr i8, ptr %19, i64 40
+  %sunkaddr229.i = getelementptr i8, ptr %sunkaddr214.i, i64 104
+  %sunkaddr231.i = getelementptr i8, ptr %19, i64 48
+  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr214.i, i64 88
+  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr214.i, i64 120
+  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr214.i, i64 248
+  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr214.i, i64 232
   br label %B150.i.i.i.i
 
 B150.i.i.i.i:                                     ; preds = %B1066.i.i.i.i, %B150.lr.ph.i.i.i.i
@@ -23785,7 +23767,7 @@ B150.i.i.i.i:                                     ; preds = %B1066.i.i.i.i, %B15
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
 B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
-  %.214.i.i.i.i = load i64, ptr %sunkaddr225.i, align 8
+  %.214.i.i.i.i = load i64, ptr %sunkaddr213.i, align 8
   %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
   br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
 
@@ -23828,13 +23810,13 @@ B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i.i
 
 B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
-  %lsr.iv184.i = phi i64 [ %lsr.iv.next185.i, %B250.us.us.i.i.i.i.i ], [ %22, %B250.us.us.preheader.new.i.i.i.i.i ]
-  %lsr.iv.i.i.i.i.i = phi i64 [ %28, %B250.us.us.i.i.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv175.i = phi i64 [ %lsr.iv.next176.i, %B250.us.us.i.i.i.i.i ], [ %22, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv.i.i.i.i.i = phi i64 [ %28, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %27, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
   %.336.us.us.i.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i.i, align 8
   %.337.us.us.i.i.i.i.i = shl nsw i64 %.336.us.us.i.i.i.i.i, 3
-  %.339.us.us.i.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i.i, %.61.i.i3.i
+  %.339.us.us.i.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i.i, %.61.i.i.i
   %.340.us.us.i.i.i.i.i = inttoptr i64 %.339.us.us.i.i.i.i.i to ptr
   %.341.us.us.i.i.i.i.i = load i64, ptr %.340.us.us.i.i.i.i.i, align 8
   %23 = add i64 %at.5.2122.us.us.i.i.i.i.i, 8
@@ -23847,7 +23829,7 @@ B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.
   %.335.us.us.1.i.i.i.i.i = inttoptr i64 %24 to ptr
   %.336.us.us.1.i.i.i.i.i = load i64, ptr %.335.us.us.1.i.i.i.i.i, align 8
   %.337.us.us.1.i.i.i.i.i = shl nsw i64 %.336.us.us.1.i.i.i.i.i, 3
-  %.339.us.us.1.i.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i.i, %.61.i.i3.i
+  %.339.us.us.1.i.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i.i, %.61.i.i.i
   %.340.us.us.1.i.i.i.i.i = inttoptr i64 %.339.us.us.1.i.i.i.i.i to ptr
   %.341.us.us.1.i.i.i.i.i = load i64, ptr %.340.us.us.1.i.i.i.i.i, align 8
   %25 = add i64 %at.5.2122.us.us.i.i.i.i.i, 40
@@ -23857,8 +23839,8 @@ B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.
   %26 = add i64 %lsr.iv.i.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i.i = inttoptr i64 %26 to ptr
   store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
-  %lsr.iv.next185.i = add i64 %lsr.iv184.i, 2
-  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next185.i, 0
+  %lsr.iv.next176.i = add i64 %lsr.iv175.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next176.i, 0
   %27 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
   %28 = add i64 %lsr.iv.i.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
@@ -23873,11 +23855,11 @@ B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit
   %at.5.2122.us.us.epil.init.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i ], [ %27, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.286118120.us.us.epil.init.i.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.331.us.us.epil.i.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i.i, 3
-  %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i6.i
+  %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i.i
   %.335.us.us.epil.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i.i to ptr
   %.336.us.us.epil.i.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i.i, align 8
   %.337.us.us.epil.i.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i.i, 3
-  %.339.us.us.epil.i.i.i.i.i = add nsw i64 %.337.us.us.epil.i.i.i.i.i, %.61.i.i3.i
+  %.339.us.us.epil.i.i.i.i.i = add nsw i64 %.337.us.us.epil.i.i.i.i.i, %.61.i.i.i
   %.340.us.us.epil.i.i.i.i.i = inttoptr i64 %.339.us.us.epil.i.i.i.i.i to ptr
   %.341.us.us.epil.i.i.i.i.i = load i64, ptr %.340.us.us.epil.i.i.i.i.i, align 8
   %.343.us.us.epil.i.i.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i.i.i.i, 8
@@ -23892,7 +23874,7 @@ B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit
 B518.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.epil.preheader.i.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i
   %at.5.2.lcssa.us.us.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i.i ], [ %27, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.370.us.us.i.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i.i to ptr
-  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i.i, 1
   br i1 %.138.us.us.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B1022.i.i.i.i
 
@@ -23920,13 +23902,13 @@ B88.endif.us.i.i.i.i.i:                           ; preds = %B518.us.i.i.i.i.i, 
 B518.us.i.i.i.i.i:                                ; preds = %B250.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i
   %at.5.2.lcssa.us.i.i.i.i.i = phi i64 [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ], [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ]
   %.370.us.i.i.i.i.i = inttoptr i64 %.178.us.i.i.i.i.i to ptr
-  %.371.us.i.i.i.i.i = tail call i64 %.370.us.i.i.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i.i, i64 %.42.us.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.i.i.i.i.i = tail call i64 %.370.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i.i, i64 %.42.us.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.i.i.i.i.i = icmp sgt i64 %.137125133.us.i.i.i.i.i, 1
   br i1 %.138.us.i.i.i.i.i, label %B88.endif.us.i.i.i.i.i, label %B86.B566_crit_edge.us.i.i.i.i.i
 
 B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.i.i, %B250.us.i.i.i.i.i
   %lsr.iv15.i.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.182.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
-  %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i.i.i.i ]
+  %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i.i.i.i ]
   %at.5.2122.us.i.i.i.i.i = phi i64 [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
   %31 = add i64 %at.5.2122.us.i.i.i.i.i, 16
   %.326.us.i.i.i.i.i = inttoptr i64 %31 to ptr
@@ -23935,7 +23917,7 @@ B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.
   %.335.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.i.i.i.i.i to ptr
   %.336.us.i.i.i.i.i = load i64, ptr %.335.us.i.i.i.i.i, align 8
   %.337.us.i.i.i.i.i = shl nsw i64 %.336.us.i.i.i.i.i, 3
-  %.339.us.i.i.i.i.i = add nsw i64 %.337.us.i.i.i.i.i, %.61.i.i3.i
+  %.339.us.i.i.i.i.i = add nsw i64 %.337.us.i.i.i.i.i, %.61.i.i.i
   %.340.us.i.i.i.i.i = inttoptr i64 %.339.us.i.i.i.i.i to ptr
   %.341.us.i.i.i.i.i = load i64, ptr %.340.us.i.i.i.i.i, align 8
   %33 = add i64 %at.5.2122.us.i.i.i.i.i, 8
@@ -23956,7 +23938,7 @@ B86.B566_crit_edge.us.i.i.i.i.i:                  ; preds = %B518.us.i.i.i.i.i
   br i1 %exitcond.not3.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i, %B398.endif.i.i.i.i, %B26.preheader.i.i.i.i.i, %B980.i.i.i.i
-  %.11.i.i.i.i.i = load i64, ptr %sunkaddr227.i, align 8
+  %.11.i.i.i.i.i = load i64, ptr %sunkaddr215.i, align 8
   %.12.i.i.i.i.i = icmp eq i64 %.11.i.i.i.i.i, 0
   br i1 %.12.i.i.i.i.i, label %B1066.i.i.i.i, label %B1022.endif.i.i.i.i
 
@@ -23964,36 +23946,36 @@ B1066.i.i.i.i:                                    ; preds = %B1022.endif.i.i.i.i
   %.396.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
   %.400.i.i.i.i = add nsw i64 %.396.i.i.i.i, %.202.i16.i.i.i
   %.114.i.i.i.i = icmp samesign ugt i64 %.11399109.i.i.i.i, 1
-  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1752.endif.i.i.i
+  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1780.endif.i.i.i
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
   store i64 %.202.i16.i.i.i, ptr %19, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr229.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr231.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr233.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr235.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr237.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr239.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr241.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr243.i, align 8
-  %.265.i.i.i.i = load i64, ptr %sunkaddr225.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr217.i, align 8
+  store i64 %.158.i13.i.i.i, ptr %sunkaddr219.i, align 8
+  store i64 %.61.i.i.i, ptr %sunkaddr221.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr223.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr225.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr227.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr229.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr231.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr213.i, align 8
   %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
   %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr247.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr249.i, align 8
+  %.304.i.i.i.i = load i64, ptr %sunkaddr235.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr237.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
-  %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
 
 B1022.endif.i.i.i.i:                              ; preds = %B1022.i.i.i.i
-  %.22.i.i.i.i.i = load i64, ptr %sunkaddr251.i, align 8
-  %.29.i.i.i.i.i = load i64, ptr %sunkaddr253.i, align 8
+  %.22.i.i.i.i.i = load i64, ptr %sunkaddr239.i, align 8
+  %.29.i.i.i.i.i = load i64, ptr %sunkaddr241.i, align 8
   %.30.i.i.i.i.i = inttoptr i64 %.29.i.i.i.i.i to ptr
   %.31.i.i.i.i.i = tail call i64 %.30.i.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i.i.i.i = icmp eq i64 %.31.i.i.i.i.i, %.22.i.i.i.i.i
-  br i1 %.32.i.not.i.i.i.i, label %B1752.endif.i.i.i, label %B1066.i.i.i.i
+  br i1 %.32.i.not.i.i.i.i, label %B1780.endif.i.i.i, label %B1066.i.i.i.i
 
-B2026.i.i.i:                                      ; preds = %B1692.i.i.i
+B2054.i.i.i:                                      ; preds = %B1720.i.i.i
   %.890.i.i.i = add nsw i64 %.12.i, 48
   %.891.i.i.i = inttoptr i64 %.890.i.i.i to ptr
   %.892.i.i.i = load i64, ptr %.891.i.i.i, align 8
@@ -24006,26 +23988,26 @@ B2026.i.i.i:                                      ; preds = %B1692.i.i.i
   %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
   %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
   %.114107.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
-  br i1 %.114107.not.i28.i.i.i, label %B2110.i.i.i, label %B150.lr.ph.i29.i.i.i
+  br i1 %.114107.not.i28.i.i.i, label %B2138.i.i.i, label %B150.lr.ph.i29.i.i.i
 
-B150.lr.ph.i29.i.i.i:                             ; preds = %B2026.i.i.i
+B150.lr.ph.i29.i.i.i:                             ; preds = %B2054.i.i.i
   %.28.i30.i.i.i = add nsw i64 %.892.i.i.i, 24
-  %sunkaddr256.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr256.i, i64 248
-  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr256.i, i64 120
-  %34 = inttoptr i64 %.75.i.i6.i to ptr
-  %sunkaddr259.i = getelementptr i8, ptr %34, i64 8
-  %sunkaddr261.i = getelementptr i8, ptr %34, i64 16
-  %sunkaddr263.i = getelementptr i8, ptr %34, i64 24
-  %sunkaddr265.i = getelementptr i8, ptr %34, i64 32
-  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr256.i, i64 104
-  %sunkaddr269.i = getelementptr i8, ptr %34, i64 40
-  %sunkaddr271.i = getelementptr i8, ptr %sunkaddr256.i, i64 112
-  %sunkaddr273.i = getelementptr i8, ptr %34, i64 48
-  %sunkaddr277.i = getelementptr i8, ptr %sunkaddr256.i, i64 96
-  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr256.i, i64 128
-  %sunkaddr257.i = getelementptr i8, ptr %sunkaddr256.i, i64 256
-  %sunkaddr283.i = getelementptr i8, ptr %sunkaddr256.i, i64 240
+  %sunkaddr244.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr269.i = getelementptr i8, ptr %sunkaddr244.i, i64 240
+  %sunkaddr243.i = getelementptr i8, ptr %sunkaddr244.i, i64 112
+  %34 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr247.i = getelementptr i8, ptr %34, i64 8
+  %sunkaddr249.i = getelementptr i8, ptr %34, i64 16
+  %sunkaddr251.i = getelementptr i8, ptr %34, i64 24
+  %sunkaddr253.i = getelementptr i8, ptr %34, i64 32
+  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr244.i, i64 96
+  %sunkaddr257.i = getelementptr i8, ptr %34, i64 40
+  %sunkaddr259.i = getelementptr i8, ptr %sunkaddr244.i, i64 104
+  %sunkaddr261.i = getelementptr i8, ptr %34, i64 48
+  %sunkaddr265.i = getelementptr i8, ptr %sunkaddr244.i, i64 88
+  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr244.i, i64 120
+  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr244.i, i64 248
+  %sunkaddr271.i = getelementptr i8, ptr %sunkaddr244.i, i64 232
   br label %B150.i31.i.i.i
 
 B150.i31.i.i.i:                                   ; preds = %B1066.i71.i.i.i, %B150.lr.ph.i29.i.i.i
@@ -24049,7 +24031,7 @@ B150.i31.i.i.i:                                   ; preds = %B1066.i71.i.i.i, %B
   br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
 
 B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
-  %.214.i52.i.i.i = load i64, ptr %sunkaddr255.i, align 8
+  %.214.i52.i.i.i = load i64, ptr %sunkaddr243.i, align 8
   %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
   br i1 %.215.i53.i.i.i, label %B398.endif.i195.i.i.i, label %B980.i54.i.i.i
 
@@ -24092,13 +24074,13 @@ B250.us.us.preheader.new.i.i143.i.i.i:            ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i145.i.i.i
 
 B250.us.us.i.i145.i.i.i:                          ; preds = %B250.us.us.i.i145.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i
-  %lsr.iv182.i = phi i64 [ %lsr.iv.next183.i, %B250.us.us.i.i145.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i143.i.i.i ]
-  %lsr.iv.i.i147.i.i.i = phi i64 [ %43, %B250.us.us.i.i145.i.i.i ], [ %.75.i.i6.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
+  %lsr.iv173.i = phi i64 [ %lsr.iv.next174.i, %B250.us.us.i.i145.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i143.i.i.i ]
+  %lsr.iv.i.i147.i.i.i = phi i64 [ %43, %B250.us.us.i.i145.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
   %at.5.2122.us.us.i.i148.i.i.i = phi i64 [ %42, %B250.us.us.i.i145.i.i.i ], [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
   %.335.us.us.i.i149.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i148.i.i.i to ptr
   %.336.us.us.i.i150.i.i.i = load i64, ptr %.335.us.us.i.i149.i.i.i, align 8
   %.337.us.us.i.i151.i.i.i = shl nsw i64 %.336.us.us.i.i150.i.i.i, 3
-  %.339.us.us.i.i152.i.i.i = add nsw i64 %.337.us.us.i.i151.i.i.i, %.61.i.i3.i
+  %.339.us.us.i.i152.i.i.i = add nsw i64 %.337.us.us.i.i151.i.i.i, %.61.i.i.i
   %.340.us.us.i.i153.i.i.i = inttoptr i64 %.339.us.us.i.i152.i.i.i to ptr
   %.341.us.us.i.i154.i.i.i = load i64, ptr %.340.us.us.i.i153.i.i.i, align 8
   %38 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 8
@@ -24111,7 +24093,7 @@ B250.us.us.i.i145.i.i.i:                          ; preds = %B250.us.us.i.i145.i
   %.335.us.us.1.i.i159.i.i.i = inttoptr i64 %39 to ptr
   %.336.us.us.1.i.i160.i.i.i = load i64, ptr %.335.us.us.1.i.i159.i.i.i, align 8
   %.337.us.us.1.i.i161.i.i.i = shl nsw i64 %.336.us.us.1.i.i160.i.i.i, 3
-  %.339.us.us.1.i.i162.i.i.i = add nsw i64 %.337.us.us.1.i.i161.i.i.i, %.61.i.i3.i
+  %.339.us.us.1.i.i162.i.i.i = add nsw i64 %.337.us.us.1.i.i161.i.i.i, %.61.i.i.i
   %.340.us.us.1.i.i163.i.i.i = inttoptr i64 %.339.us.us.1.i.i162.i.i.i to ptr
   %.341.us.us.1.i.i164.i.i.i = load i64, ptr %.340.us.us.1.i.i163.i.i.i, align 8
   %40 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 40
@@ -24121,8 +24103,8 @@ B250.us.us.i.i145.i.i.i:                          ; preds = %B250.us.us.i.i145.i
   %41 = add i64 %lsr.iv.i.i147.i.i.i, 8
   %.348.us.us.1.i.i168.i.i.i = inttoptr i64 %41 to ptr
   store i64 %.347.us.us.1.i.i167.i.i.i, ptr %.348.us.us.1.i.i168.i.i.i, align 8
-  %lsr.iv.next183.i = add i64 %lsr.iv182.i, 2
-  %niter.ncmp.1.i.i170.i.i.i = icmp eq i64 %lsr.iv.next183.i, 0
+  %lsr.iv.next174.i = add i64 %lsr.iv173.i, 2
+  %niter.ncmp.1.i.i170.i.i.i = icmp eq i64 %lsr.iv.next174.i, 0
   %42 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 64
   %43 = add i64 %lsr.iv.i.i147.i.i.i, 16
   br i1 %niter.ncmp.1.i.i170.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, label %B250.us.us.i.i145.i.i.i
@@ -24137,11 +24119,11 @@ B250.us.us.epil.preheader.i.i173.i.i.i:           ; preds = %B518.us.us.loopexit
   %at.5.2122.us.us.epil.init.i.i174.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.i.i142.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
   %.286118120.us.us.epil.init.i.i175.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i142.i.i.i ], [ %44, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
   %.331.us.us.epil.i.i176.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i175.i.i.i, 3
-  %.333.us.us.epil.i.i177.i.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i.i, %.75.i.i6.i
+  %.333.us.us.epil.i.i177.i.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i.i, %.75.i.i.i
   %.335.us.us.epil.i.i178.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i to ptr
   %.336.us.us.epil.i.i179.i.i.i = load i64, ptr %.335.us.us.epil.i.i178.i.i.i, align 8
   %.337.us.us.epil.i.i180.i.i.i = shl nsw i64 %.336.us.us.epil.i.i179.i.i.i, 3
-  %.339.us.us.epil.i.i181.i.i.i = add nsw i64 %.337.us.us.epil.i.i180.i.i.i, %.61.i.i3.i
+  %.339.us.us.epil.i.i181.i.i.i = add nsw i64 %.337.us.us.epil.i.i180.i.i.i, %.61.i.i.i
   %.340.us.us.epil.i.i182.i.i.i = inttoptr i64 %.339.us.us.epil.i.i181.i.i.i to ptr
   %.341.us.us.epil.i.i183.i.i.i = load i64, ptr %.340.us.us.epil.i.i182.i.i.i, align 8
   %.343.us.us.epil.i.i184.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i, 8
@@ -24156,7 +24138,7 @@ B250.us.us.epil.preheader.i.i173.i.i.i:           ; preds = %B518.us.us.loopexit
 B518.us.us.i.i190.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i173.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, %B88.endif.us.us.i.i128.i.i.i
   %at.5.2.lcssa.us.us.i.i191.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B88.endif.us.us.i.i128.i.i.i ], [ %.352.us.us.epil.i.i189.i.i.i, %B250.us.us.epil.preheader.i.i173.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
   %.370.us.us.i.i192.i.i.i = inttoptr i64 %.178.us.us.i.i133.i.i.i to ptr
-  %.371.us.us.i.i193.i.i.i = tail call i64 %.370.us.us.i.i192.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.us.i.i139.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i193.i.i.i = tail call i64 %.370.us.us.i.i192.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i139.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i194.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i130.i.i.i, 1
   br i1 %.138.us.us.i.i194.i.i.i, label %B88.endif.us.us.i.i128.i.i.i, label %B1022.i56.i.i.i
 
@@ -24184,13 +24166,13 @@ B88.endif.us.i.i84.i.i.i:                         ; preds = %B518.us.i.i120.i.i.
 B518.us.i.i120.i.i.i:                             ; preds = %B250.us.i.i99.i.i.i, %B88.endif.us.i.i84.i.i.i
   %at.5.2.lcssa.us.i.i121.i.i.i = phi i64 [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ], [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ]
   %.370.us.i.i122.i.i.i = inttoptr i64 %.178.us.i.i89.i.i.i to ptr
-  %.371.us.i.i123.i.i.i = tail call i64 %.370.us.i.i122.i.i.i(i64 %.75.i.i6.i, i64 %.186.us.i.i95.i.i.i, i64 %chunk.2.0.us.i.i82.i.i.i, i64 %.42.us.i.i83.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.i.i123.i.i.i = tail call i64 %.370.us.i.i122.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i95.i.i.i, i64 %chunk.2.0.us.i.i82.i.i.i, i64 %.42.us.i.i83.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.i.i124.i.i.i = icmp sgt i64 %.137125133.us.i.i86.i.i.i, 1
   br i1 %.138.us.i.i124.i.i.i, label %B88.endif.us.i.i84.i.i.i, label %B86.B566_crit_edge.us.i.i125.i.i.i
 
 B250.us.i.i99.i.i.i:                              ; preds = %B88.endif.us.i.i84.i.i.i, %B250.us.i.i99.i.i.i
   %lsr.iv15.i.i100.i.i.i = phi i64 [ %lsr.iv.next16.i.i118.i.i.i, %B250.us.i.i99.i.i.i ], [ %.182.us.i.i92.i.i.i, %B88.endif.us.i.i84.i.i.i ]
-  %lsr.iv13.i.i101.i.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i.i, %B250.us.i.i99.i.i.i ], [ %.75.i.i6.i, %B88.endif.us.i.i84.i.i.i ]
+  %lsr.iv13.i.i101.i.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i.i, %B250.us.i.i99.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i84.i.i.i ]
   %at.5.2122.us.i.i102.i.i.i = phi i64 [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ], [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ]
   %46 = add i64 %at.5.2122.us.i.i102.i.i.i, 16
   %.326.us.i.i103.i.i.i = inttoptr i64 %46 to ptr
@@ -24199,7 +24181,7 @@ B250.us.i.i99.i.i.i:                              ; preds = %B88.endif.us.i.i84.
   %.335.us.i.i105.i.i.i = inttoptr i64 %at.5.2122.us.i.i102.i.i.i to ptr
   %.336.us.i.i106.i.i.i = load i64, ptr %.335.us.i.i105.i.i.i, align 8
   %.337.us.i.i107.i.i.i = shl nsw i64 %.336.us.i.i106.i.i.i, 3
-  %.339.us.i.i108.i.i.i = add nsw i64 %.337.us.i.i107.i.i.i, %.61.i.i3.i
+  %.339.us.i.i108.i.i.i = add nsw i64 %.337.us.i.i107.i.i.i, %.61.i.i.i
   %.340.us.i.i109.i.i.i = inttoptr i64 %.339.us.i.i108.i.i.i to ptr
   %.341.us.i.i110.i.i.i = load i64, ptr %.340.us.i.i109.i.i.i, align 8
   %48 = add i64 %at.5.2122.us.i.i102.i.i.i, 8
@@ -24220,7 +24202,7 @@ B86.B566_crit_edge.us.i.i125.i.i.i:               ; preds = %B518.us.i.i120.i.i.
   br i1 %exitcond.not3.i.i126.i.i.i, label %B1022.i56.i.i.i, label %B26.us.i.i81.i.i.i
 
 B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i125.i.i.i, %B518.us.us.i.i190.i.i.i, %B398.endif.i195.i.i.i, %B26.preheader.i.i75.i.i.i, %B980.i54.i.i.i
-  %.11.i.i59.i.i.i = load i64, ptr %sunkaddr257.i, align 8
+  %.11.i.i59.i.i.i = load i64, ptr %sunkaddr245.i, align 8
   %.12.i.i60.i.i.i = icmp eq i64 %.11.i.i59.i.i.i, 0
   br i1 %.12.i.i60.i.i.i, label %B1066.i71.i.i.i, label %B1022.endif.i61.i.i.i
 
@@ -24228,85 +24210,85 @@ B1066.i71.i.i.i:                                  ; preds = %B1022.endif.i61.i.i
   %.396.i72.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
   %.400.i73.i.i.i = add nsw i64 %.396.i72.i.i.i, %.202.i47.i.i.i
   %.114.i74.i.i.i = icmp samesign ugt i64 %.11399109.i33.i.i.i, 1
-  br i1 %.114.i74.i.i.i, label %B150.i31.i.i.i, label %B2110.i.i.i
+  br i1 %.114.i74.i.i.i, label %B150.i31.i.i.i, label %B2138.i.i.i
 
 B398.endif.i195.i.i.i:                            ; preds = %B336.i49.i.i.i
   store i64 %.202.i47.i.i.i, ptr %34, align 8
-  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr259.i, align 8
-  store i64 %.158.i40.i.i.i, ptr %sunkaddr261.i, align 8
-  store i64 %.61.i.i3.i, ptr %sunkaddr263.i, align 8
-  store i64 %.21.i27.i.i.i, ptr %sunkaddr265.i, align 8
-  %.249.i206.i.i.i = load i64, ptr %sunkaddr267.i, align 8
-  store i64 %.249.i206.i.i.i, ptr %sunkaddr269.i, align 8
-  %.258.i211.i.i.i = load i64, ptr %sunkaddr271.i, align 8
-  store i64 %.258.i211.i.i.i, ptr %sunkaddr273.i, align 8
-  %.265.i216.i.i.i = load i64, ptr %sunkaddr255.i, align 8
+  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr247.i, align 8
+  store i64 %.158.i40.i.i.i, ptr %sunkaddr249.i, align 8
+  store i64 %.61.i.i.i, ptr %sunkaddr251.i, align 8
+  store i64 %.21.i27.i.i.i, ptr %sunkaddr253.i, align 8
+  %.249.i206.i.i.i = load i64, ptr %sunkaddr255.i, align 8
+  store i64 %.249.i206.i.i.i, ptr %sunkaddr257.i, align 8
+  %.258.i211.i.i.i = load i64, ptr %sunkaddr259.i, align 8
+  store i64 %.258.i211.i.i.i, ptr %sunkaddr261.i, align 8
+  %.265.i216.i.i.i = load i64, ptr %sunkaddr243.i, align 8
   %.17.i.i217.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i216.i.i.i, i64 %.158.i40.i.i.i)
   %.19.i.i218.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i217.i.i.i)
-  %.304.i221.i.i.i = load i64, ptr %sunkaddr277.i, align 8
-  %.309.i224.i.i.i = load i64, ptr %sunkaddr279.i, align 8
+  %.304.i221.i.i.i = load i64, ptr %sunkaddr265.i, align 8
+  %.309.i224.i.i.i = load i64, ptr %sunkaddr267.i, align 8
   %.311.i225.i.i.i = inttoptr i64 %.304.i221.i.i.i to ptr
-  %.312.i226.i.i.i = tail call i64 %.311.i225.i.i.i(i64 %.309.i224.i.i.i, i64 %.75.i.i6.i, i64 %.19.i.i218.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.i226.i.i.i = tail call i64 %.311.i225.i.i.i(i64 %.309.i224.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i218.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i56.i.i.i
 
 B1022.endif.i61.i.i.i:                            ; preds = %B1022.i56.i.i.i
-  %.22.i.i64.i.i.i = load i64, ptr %sunkaddr281.i, align 8
-  %.29.i.i67.i.i.i = load i64, ptr %sunkaddr283.i, align 8
+  %.22.i.i64.i.i.i = load i64, ptr %sunkaddr269.i, align 8
+  %.29.i.i67.i.i.i = load i64, ptr %sunkaddr271.i, align 8
   %.30.i.i68.i.i.i = inttoptr i64 %.29.i.i67.i.i.i to ptr
   %.31.i.i69.i.i.i = tail call i64 %.30.i.i68.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i70.i.i.i = icmp eq i64 %.31.i.i69.i.i.i, %.22.i.i64.i.i.i
-  br i1 %.32.i.not.i70.i.i.i, label %B2110.i.i.i, label %B1066.i71.i.i.i
+  br i1 %.32.i.not.i70.i.i.i, label %B2138.i.i.i, label %B1066.i71.i.i.i
 
-B2110.i.i.i:                                      ; preds = %B1022.endif.i61.i.i.i, %B1066.i71.i.i.i, %B1752.endif.i.i.i, %B2026.i.i.i
-  %.9.i.i.i.i = add nsw i64 %.20.i, 256
+B2138.i.i.i:                                      ; preds = %B1022.endif.i61.i.i.i, %B1066.i71.i.i.i, %B1780.endif.i.i.i, %B2054.i.i.i
+  %.9.i.i.i.i = add nsw i64 %.20.i, 248
   %.10.i228.i.i.i = inttoptr i64 %.9.i.i.i.i to ptr
   %.11.i229.i.i.i = load i64, ptr %.10.i228.i.i.i, align 8
   %.12.i.i.i.i = icmp eq i64 %.11.i229.i.i.i, 0
-  br i1 %.12.i.i.i.i, label %B2208.i.i.i, label %B2110.endif.i.i.i
+  br i1 %.12.i.i.i.i, label %B2236.i.i.i, label %B2138.endif.i.i.i
 
-B2148.i.i.i:                                      ; preds = %B2110.endif.i.i.i
+B2176.i.i.i:                                      ; preds = %B2138.endif.i.i.i
   %sunkaddr455.i.i.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr456.i.i.i = getelementptr i8, ptr %sunkaddr455.i.i.i, i64 256
+  %sunkaddr456.i.i.i = getelementptr i8, ptr %sunkaddr455.i.i.i, i64 248
   store i64 0, ptr %sunkaddr456.i.i.i, align 8
-  br label %B2560.i.i.i
+  br label %B2588.i.i.i
 
-B2208.i.i.i:                                      ; preds = %B2110.endif.i.i.i, %B2110.i.i.i
-  %.968.i.i.i = add nsw i64 %.20.i, 200
+B2236.i.i.i:                                      ; preds = %B2138.endif.i.i.i, %B2138.i.i.i
+  %.968.i.i.i = add nsw i64 %.20.i, 192
   %.969.i.i.i = inttoptr i64 %.968.i.i.i to ptr
   %.970.i.i.i = load i64, ptr %.969.i.i.i, align 8
   %.971.i.i.i = inttoptr i64 %.970.i.i.i to ptr
   %.972.i.i.i = load i64, ptr %.971.i.i.i, align 8
   %.973.not.i.i.i = icmp eq i64 %.972.i.i.i, 0
-  br i1 %.973.not.i.i.i, label %B194.else.if.i.i, label %B2294.i.i.i
+  br i1 %.973.not.i.i.i, label %B194.else.if.i.i, label %B2322.i.i.i
 
-B2294.i.i.i:                                      ; preds = %B2208.i.i.i
-  %.979.i.i.i = add nsw i64 %.20.i, 56
+B2322.i.i.i:                                      ; preds = %B2236.i.i.i
+  %.979.i.i.i = add nsw i64 %.20.i, 48
   %.980.i.i.i = inttoptr i64 %.979.i.i.i to ptr
   %.981.i.i.i = load i64, ptr %.980.i.i.i, align 8
-  %.984.i.i.i = add nsw i64 %.20.i, 208
+  %.984.i.i.i = add nsw i64 %.20.i, 200
   %.985.i.i.i = inttoptr i64 %.984.i.i.i to ptr
   %.986.i.i.i = load i64, ptr %.985.i.i.i, align 8
   %.987.i.i.i = inttoptr i64 %.981.i.i.i to ptr
   %.988.i.i.i = tail call i64 %.987.i.i.i(i64 %.986.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.993.i.i.i = icmp eq i64 %.988.i.i.i, 0
-  br i1 %.993.i.i.i, label %B2560.i.i.i, label %B2454.i.i.i
+  br i1 %.993.i.i.i, label %B2588.i.i.i, label %B2482.i.i.i
 
-B2454.i.i.i:                                      ; preds = %B2294.i.i.i
-  %.1009.i.i.i = add nsw i64 %.20.i, 48
+B2482.i.i.i:                                      ; preds = %B2322.i.i.i
+  %.1009.i.i.i = add nsw i64 %.20.i, 40
   %.1010.i.i.i = inttoptr i64 %.1009.i.i.i to ptr
   %.1011.i.i.i = load i64, ptr %.1010.i.i.i, align 8
   %.1013.i.i.i = inttoptr i64 %.1011.i.i.i to ptr
   %.1014.i.i.i = tail call i64 %.1013.i.i.i(i64 %.988.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B194.else.if.i.i
 
-B2560.i.i.i:                                      ; preds = %B1594.thread.i.i.i, %B2294.i.i.i, %B2148.i.i.i, %B1678.i.i.i
-  %.14.i241.i.i.i = load i64, ptr %sunkaddr287.i, align 8
+B2588.i.i.i:                                      ; preds = %B1622.thread.i.i.i, %B2322.i.i.i, %B2176.i.i.i, %B1706.i.i.i
+  %.14.i241.i.i.i = load i64, ptr %sunkaddr275.i, align 8
   %.9646.not.i.i.i.i = icmp slt i64 %.14.i241.i.i.i, 1
   br i1 %.9646.not.i.i.i.i, label %B548.i.i, label %B84.i.i.i.preheader.i
 
-B84.i.i.i.preheader.i:                            ; preds = %B2560.i.i.i
-  %sunkaddr284.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr285.i = getelementptr i8, ptr %sunkaddr284.i, i64 48
+B84.i.i.i.preheader.i:                            ; preds = %B2588.i.i.i
+  %sunkaddr272.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr273.i = getelementptr i8, ptr %sunkaddr272.i, i64 40
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
@@ -24318,7 +24300,7 @@ B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr285.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr273.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
   %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i244.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
@@ -24335,10 +24317,10 @@ B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   br i1 %lcmp.mod.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.preheader.i.i.i
 
 B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
-  %.189289291.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
-  %49 = shl i64 %.189289291.epil.init.i.i.i, 3
-  %50 = add nsw i64 %49, %.93.i.i7.i
-  %51 = add nsw i64 %49, %.61.i.i3.i
+  %.189291293.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
+  %49 = shl i64 %.189291293.epil.init.i.i.i, 3
+  %50 = add nsw i64 %49, %.93.i.i.i
+  %51 = add nsw i64 %49, %.61.i.i.i
   br label %B278.epil.i.i.i
 
 B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
@@ -24359,82 +24341,82 @@ B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B
   %.240.i.i.i = add nsw i64 %.12.i, 120
   %.241.i.i.i = inttoptr i64 %.240.i.i.i to ptr
   %.242.i.i.i = load i64, ptr %.241.i.i.i, align 8
-  %.244.i.i.i = add nsw i64 %.242.i.i.i, %.61.i.i3.i
-  %.248.i.i.i = inttoptr i64 %.61.i.i3.i to ptr
+  %.244.i.i.i = add nsw i64 %.242.i.i.i, %.61.i.i.i
+  %.248.i.i.i = inttoptr i64 %.61.i.i.i to ptr
   store i64 %.244.i.i.i, ptr %.248.i.i.i, align 64
-  br i1 %.12886.not.i.i, label %B864.endif.i.i.i, label %B534.lr.ph.i.i.i
+  br i1 %.12382.not.i.i, label %B892.endif.i.i.i, label %B534.lr.ph.i.i.i
 
 B534.lr.ph.i.i.i:                                 ; preds = %B364.endif.i.i.i
   %.252.i.i.i = add nsw i64 %.12.i, 24
   %.253.i.i.i = inttoptr i64 %.252.i.i.i to ptr
   %.254.i.i.i = load i64, ptr %.253.i.i.i, align 8
-  %52 = or disjoint i64 %.61.i.i3.i, 8
+  %52 = or disjoint i64 %.61.i.i.i, 8
   %53 = sub i64 %.28.i, %a2
-  br label %B534.i.i11.i
+  br label %B534.i.i.i
 
-B864.endif.i.i.i:                                 ; preds = %B766.i.i.i, %B364.endif.i.i.i
-  %sunkaddr287.i = getelementptr i8, ptr %.19.i, i64 32
-  %.452.i.i.i = load i64, ptr %sunkaddr287.i, align 8
+B892.endif.i.i.i:                                 ; preds = %B758.i.i.i, %B364.endif.i.i.i
+  %sunkaddr275.i = getelementptr i8, ptr %.19.i, i64 32
+  %.452.i.i.i = load i64, ptr %sunkaddr275.i, align 8
   %sunkaddr462.i.i.i = getelementptr i8, ptr %.19.i, i64 72
   %.465.i.i.i = load i64, ptr %sunkaddr462.i.i.i, align 8
   %.466.i.i.i = sub i64 %.465.i.i.i, %.452.i.i.i
-  %.553306.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
-  br i1 %.553306.not.i.i.i, label %B1692.i.i.i, label %B1064.lr.ph.i.i.i
+  %.553308.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
+  br i1 %.553308.not.i.i.i, label %B1720.i.i.i, label %B1092.lr.ph.i.i.i
 
-B1064.lr.ph.i.i.i:                                ; preds = %B864.endif.i.i.i
+B1092.lr.ph.i.i.i:                                ; preds = %B892.endif.i.i.i
   %.455.i.i.i = add nsw i64 %.12.i, 40
   %.456.i.i.i = inttoptr i64 %.455.i.i.i to ptr
   %.457.i.i.i = load i64, ptr %.456.i.i.i, align 8
-  %.92.i = sub i64 0, %a1
-  %54 = icmp eq i64 %.90.i, %.92.i
-  %sunkaddr200.i = getelementptr i8, ptr %.19.i, i64 24
-  %sunkaddr201.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr201.i, i64 40
-  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr201.i, i64 192
-  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr201.i, i64 176
-  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr201.i, i64 168
-  %sunkaddr210.i = getelementptr i8, ptr %sunkaddr201.i, i64 136
-  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr201.i, i64 16
-  %sunkaddr217.i = getelementptr i8, ptr %sunkaddr201.i, i64 184
-  br label %B1064.outer.i.i.i
+  %.91.i = sub i64 0, %a1
+  %54 = icmp eq i64 %.89.i, %.91.i
+  %sunkaddr188.i = getelementptr i8, ptr %.19.i, i64 24
+  %sunkaddr189.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr190.i = getelementptr i8, ptr %sunkaddr189.i, i64 32
+  %sunkaddr192.i = getelementptr i8, ptr %sunkaddr189.i, i64 184
+  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr189.i, i64 168
+  %sunkaddr196.i = getelementptr i8, ptr %sunkaddr189.i, i64 160
+  %sunkaddr198.i = getelementptr i8, ptr %sunkaddr189.i, i64 128
+  %sunkaddr203.i = getelementptr i8, ptr %sunkaddr189.i, i64 8
+  %sunkaddr205.i = getelementptr i8, ptr %sunkaddr189.i, i64 176
+  br label %B1092.outer.i.i.i
 
-B1064.outer.i.i.i:                                ; preds = %B1064.lr.ph.i.i.i, %B1594.thread.i.i.i
-  %55 = phi i1 [ true, %B1594.thread.i.i.i ], [ false, %B1064.lr.ph.i.i.i ]
-  %spec.1.2.0309.ph.i.i.i = phi i64 [ %.801282.i.i.i, %B1594.thread.i.i.i ], [ %.457.i.i.i, %B1064.lr.ph.i.i.i ]
-  %.559304307.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1594.thread.i.i.i ], [ 0, %B1064.lr.ph.i.i.i ]
-  br label %B1064.i.i.i
+B1092.outer.i.i.i:                                ; preds = %B1092.lr.ph.i.i.i, %B1622.thread.i.i.i
+  %55 = phi i1 [ true, %B1622.thread.i.i.i ], [ false, %B1092.lr.ph.i.i.i ]
+  %spec.1.2.0311.ph.i.i.i = phi i64 [ %.801282.i.i.i, %B1622.thread.i.i.i ], [ %.457.i.i.i, %B1092.lr.ph.i.i.i ]
+  %.559306309.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1622.thread.i.i.i ], [ 0, %B1092.lr.ph.i.i.i ]
+  br label %B1092.i.i.i
 
-B1384.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
+B1412.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
   %storemerge.i4.i.i.i = phi i64 [ %.107.i.i.i.i, %B434.i.i.i.i ], [ %.138.i.i.i.i, %B528.i.i.i.i ]
   %.744.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
-  br i1 %.744.i.i.i, label %B1594.thread.i.i.i, label %B1594.i.i.i
+  br i1 %.744.i.i.i, label %B1622.thread.i.i.i, label %B1622.i.i.i
 
-B1752.endif.i.i.i:                                ; preds = %B1022.endif.i.i.i.i, %B1066.i.i.i.i, %B1752.i.i.i
-  %.881.i.i.i = add nsw i64 %.20.i, 72
+B1780.endif.i.i.i:                                ; preds = %B1022.endif.i.i.i.i, %B1066.i.i.i.i, %B1780.i.i.i
+  %.881.i.i.i = add nsw i64 %.20.i, 64
   %.882.i.i.i = inttoptr i64 %.881.i.i.i to ptr
   %.883.i.i.i = load i64, ptr %.882.i.i.i, align 8
   %.884.i.i.i = inttoptr i64 %.883.i.i.i to ptr
   %.885.i.i.i = tail call i64 %.884.i.i.i(i64 %.841.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B2110.i.i.i
+  br label %B2138.i.i.i
 
-B2110.endif.i.i.i:                                ; preds = %B2110.i.i.i
-  %.20.i230.i.i.i = add nsw i64 %.20.i, 248
+B2138.endif.i.i.i:                                ; preds = %B2138.i.i.i
+  %.20.i230.i.i.i = add nsw i64 %.20.i, 240
   %.21.i231.i.i.i = inttoptr i64 %.20.i230.i.i.i to ptr
   %.22.i.i.i.i = load i64, ptr %.21.i231.i.i.i, align 8
-  %.25.i232.i.i.i = add nsw i64 %.20.i, 240
+  %.25.i232.i.i.i = add nsw i64 %.20.i, 232
   %.28.i233.i.i.i = inttoptr i64 %.25.i232.i.i.i to ptr
   %.29.i234.i.i.i = load i64, ptr %.28.i233.i.i.i, align 8
   %.30.i235.i.i.i = inttoptr i64 %.29.i234.i.i.i to ptr
   %.31.i236.i.i.i = tail call i64 %.30.i235.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i237.not.i.i.i = icmp eq i64 %.31.i236.i.i.i, %.22.i.i.i.i
-  br i1 %.32.i237.not.i.i.i, label %B2148.i.i.i, label %B2208.i.i.i
+  br i1 %.32.i237.not.i.i.i, label %B2176.i.i.i, label %B2236.i.i.i
 
 B312.loopexit.i.i:                                ; preds = %B392.i.i.i
-  %.226.pre.i.i = load i64, ptr %sunkaddr287.i, align 8
+  %.226.pre.i.i = load i64, ptr %sunkaddr275.i, align 8
   br label %B312.i.i
 
 B312.i.i:                                         ; preds = %B194.else.if.i.i, %B312.loopexit.i.i
-  %.226.i.i = phi i64 [ %.226.pre.i.i, %B312.loopexit.i.i ], [ %.21.i.i.i, %B194.else.if.i.i ]
+  %.226.i.i = phi i64 [ %.226.pre.i.i, %B312.loopexit.i.i ], [ %.21.i.i9.i, %B194.else.if.i.i ]
   %.213.i.i = add nsw i64 %.12.i, 96
   %.214.i.i = inttoptr i64 %.213.i.i to ptr
   %.215.i.i = load i64, ptr %.214.i.i, align 8
@@ -24442,13 +24424,13 @@ B312.i.i:                                         ; preds = %B194.else.if.i.i, %
   %.219.i.i = inttoptr i64 %.218.i.i to ptr
   %.220.i.i = load i64, ptr %.219.i.i, align 8
   %.15.i.i.i = shl nsw i64 %.226.i.i, 3
-  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.177.i13.i
+  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.177.i8.i
   %.106151.not.i.i.i = icmp slt i64 %.220.i.i, 1
   br i1 %.106151.not.i.i.i, label %B502.i.i, label %B58.i.i.preheader.i
 
 B58.i.i.preheader.i:                              ; preds = %B312.i.i
-  %sunkaddr290.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr291.i = getelementptr i8, ptr %sunkaddr290.i, i64 32
+  %sunkaddr278.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr278.i, i64 24
   br label %B58.i.i.i
 
 B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.i.preheader.i
@@ -24464,17 +24446,17 @@ B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.
 
 B114.i.i.i:                                       ; preds = %B58.i.i.i
   %.156.i.i.i = shl nsw i64 %.148.i13.i.i, 3
-  %.158.i.i.i = add nsw i64 %.156.i.i.i, %.177.i13.i
+  %.158.i.i.i = add nsw i64 %.156.i.i.i, %.177.i8.i
   %.159.i.i.i = inttoptr i64 %.158.i.i.i to ptr
-  %.160.i27.i.i = load i64, ptr %.159.i.i.i, align 8
-  %.162.i28.i.i = inttoptr i64 %top.5.0156.i.i.i to ptr
-  store i64 %.160.i27.i.i, ptr %.162.i28.i.i, align 8
+  %.160.i30.i.i = load i64, ptr %.159.i.i.i, align 8
+  %.162.i31.i.i = inttoptr i64 %top.5.0156.i.i.i to ptr
+  store i64 %.160.i30.i.i, ptr %.162.i31.i.i, align 8
   store i64 0, ptr %.159.i.i.i, align 8
   br label %B727.i.i.i
 
 B240.i.i.i:                                       ; preds = %B58.i.i.i
   %.181.i.i.i = xor i64 %.148.i13.i.i, -1
-  %.191.i15.i.i = load i64, ptr %sunkaddr291.i, align 8
+  %.191.i15.i.i = load i64, ptr %sunkaddr279.i, align 8
   %.193.i.i.i = inttoptr i64 %.191.i15.i.i to ptr
   %.194.i16.i.i = tail call i64 %.193.i.i.i(i64 %.181.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.199.i.i.i = icmp eq i64 %.194.i16.i.i, 0
@@ -24485,30 +24467,30 @@ B356.i.i.i:                                       ; preds = %B240.i.i.i
   br i1 %.217.i.i.i, label %B368.i.i.preheader.i, label %B514.i.i
 
 B368.i.i.preheader.i:                             ; preds = %B356.i.i.i
-  %sunkaddr293.i = getelementptr i8, ptr %sunkaddr290.i, i64 48
+  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr278.i, i64 40
   br label %B368.i.i.i
 
 B368.i.i.i:                                       ; preds = %B368.i.i.i, %B368.i.i.preheader.i
   %top.7.0.i.i.i = phi i64 [ %.222.i.i.i, %B368.i.i.i ], [ %top.5.0156.i.i.i, %B368.i.i.preheader.i ]
   %.222.i.i.i = add i64 %top.7.0.i.i.i, -8
-  %.229.i26.i.i = load i64, ptr %sunkaddr293.i, align 8
+  %.229.i29.i.i = load i64, ptr %sunkaddr281.i, align 8
   %.230.i.i.i = inttoptr i64 %.222.i.i.i to ptr
-  %.231.i.i21.i = load i64, ptr %.230.i.i.i, align 8
-  %.232.i.i.i = inttoptr i64 %.229.i26.i.i to ptr
-  %.233.i.i.i = tail call i64 %.232.i.i.i(i64 %.231.i.i21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.235.i.i22.i = icmp sgt i64 %.222.i.i.i, %.17.i10.i.i
-  br i1 %.235.i.i22.i, label %B368.i.i.i, label %B514.i.i
+  %.231.i.i.i = load i64, ptr %.230.i.i.i, align 8
+  %.232.i.i.i = inttoptr i64 %.229.i29.i.i to ptr
+  %.233.i.i.i = tail call i64 %.232.i.i.i(i64 %.231.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.235.i.i.i = icmp sgt i64 %.222.i.i.i, %.17.i10.i.i
+  br i1 %.235.i.i.i, label %B368.i.i.i, label %B514.i.i
 
 B564.i.i.i:                                       ; preds = %B564.lr.ph.new.i.i.i, %B564.i.i.i
   %lsr.iv.i = phi i64 [ %72, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B564.i.i.i ]
-  %lsr.iv.i20.i.i = phi i64 [ 0, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i21.i.i, %B564.i.i.i ]
-  %56 = add i64 %lsr.iv.i20.i.i, %.pre113.i.i
+  %lsr.iv.i20.i.i = phi i64 [ 0, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i23.i.i, %B564.i.i.i ]
+  %56 = add i64 %lsr.iv.i20.i.i, %.pre116.i.i
   %57 = add i64 %73, %lsr.iv.i20.i.i
   %58 = add i64 %57, 8
   %.382.i.i.i = inttoptr i64 %58 to ptr
-  %.383.i.i.i = load i64, ptr %.382.i.i.i, align 8
-  %.384.i.i.i = inttoptr i64 %56 to ptr
-  store i64 %.383.i.i.i, ptr %.384.i.i.i, align 8
+  %.383.i21.i.i = load i64, ptr %.382.i.i.i, align 8
+  %.384.i22.i.i = inttoptr i64 %56 to ptr
+  store i64 %.383.i21.i.i, ptr %.384.i22.i.i, align 8
   %59 = add i64 %56, 8
   %60 = add i64 %57, 16
   %.382.1.i.i.i = inttoptr i64 %60 to ptr
@@ -24527,23 +24509,23 @@ B564.i.i.i:                                       ; preds = %B564.lr.ph.new.i.i.
   %.383.3.i.i.i = load i64, ptr %.382.3.i.i.i, align 8
   %.384.3.i.i.i = inttoptr i64 %63 to ptr
   store i64 %.383.3.i.i.i, ptr %.384.3.i.i.i, align 8
-  %lsr.iv.next.i21.i.i = add i64 %lsr.iv.i20.i.i, 32
+  %lsr.iv.next.i23.i.i = add i64 %lsr.iv.i20.i.i, 32
   %lsr.iv.next.i = add i64 %lsr.iv.i, 4
-  %niter.ncmp.3.i22.i.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %niter.ncmp.3.i22.i.i, label %B680.loopexit.unr-lcssa.i.i.i, label %B564.i.i.i
+  %niter.ncmp.3.i24.i.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %niter.ncmp.3.i24.i.i, label %B680.loopexit.unr-lcssa.i.i.i, label %B564.i.i.i
 
 B680.loopexit.unr-lcssa.i.i.i:                    ; preds = %B564.i.i.i
   %unroll_iter.i19.i.i = and i64 %.181.i.i.i, 9223372036854775804
-  %lcmp.mod.not.i23.i.i = icmp eq i64 %xtraiter.i18.i.i, 0
-  br i1 %lcmp.mod.not.i23.i.i, label %B680.i.i.i, label %B564.epil.preheader.i.i.i
+  %lcmp.mod.not.i25.i.i = icmp eq i64 %xtraiter.i18.i.i, 0
+  br i1 %lcmp.mod.not.i25.i.i, label %B680.i.i.i, label %B564.epil.preheader.i.i.i
 
 B564.epil.preheader.i.i.i:                        ; preds = %B564.lr.ph.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
   %.342136138.epil.init.i.i.i = phi i64 [ %unroll_iter.i19.i.i, %B680.loopexit.unr-lcssa.i.i.i ], [ 0, %B564.lr.ph.i.i.i ]
   %65 = add i64 %top.5.0156.i.i.i, 8
   %66 = shl i64 %.342136138.epil.init.i.i.i, 3
-  %67 = add i64 %65, %.pre112.i.i
+  %67 = add i64 %65, %.pre115.i.i
   %68 = add i64 %67, %66
-  %69 = add i64 %66, %.pre113.i.i
+  %69 = add i64 %66, %.pre116.i.i
   br label %B564.epil.i.i.i
 
 B564.epil.i.i.i:                                  ; preds = %B564.epil.i.i.i, %B564.epil.preheader.i.i.i
@@ -24557,19 +24539,19 @@ B564.epil.i.i.i:                                  ; preds = %B564.epil.i.i.i, %B
   %lsr.iv.next11.i.i.i = add i64 %lsr.iv10.i.i.i, 8
   %lsr.iv.next13.i.i.i = add i64 %lsr.iv12.i.i.i, 8
   %lsr.iv.next15.i.i.i = add nsw i64 %lsr.iv14.i.i.i, -1
-  %epil.iter.cmp.not.i24.i.i = icmp eq i64 %lsr.iv.next15.i.i.i, 0
-  br i1 %epil.iter.cmp.not.i24.i.i, label %B680.i.i.i, label %B564.epil.i.i.i
+  %epil.iter.cmp.not.i26.i.i = icmp eq i64 %lsr.iv.next15.i.i.i, 0
+  br i1 %epil.iter.cmp.not.i26.i.i, label %B680.i.i.i, label %B564.epil.i.i.i
 
 B680.i.i.i:                                       ; preds = %B564.epil.i.i.i, %B516.endif.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
-  %.393.i.i.i = inttoptr i64 %.248.i17.i.i to ptr
-  store i64 %.194.i16.i.i, ptr %.393.i.i.i, align 8
+  %.393.i27.i.i = inttoptr i64 %.248.i17.i.i to ptr
+  store i64 %.194.i16.i.i, ptr %.393.i27.i.i, align 8
   br label %B727.i.i.i
 
 B727.i.i.i:                                       ; preds = %B680.i.i.i, %B114.i.i.i
   %top.6.1.in.i.i.i = phi i64 [ %top.5.0156.i.i.i, %B114.i.i.i ], [ %.248.i17.i.i, %B680.i.i.i ]
   %top.6.1.i.i.i = add nsw i64 %top.6.1.in.i.i.i, 8
-  %exitcond.not.i25.i.i = icmp eq i64 %.119.i.i.i, %.220.i.i
-  br i1 %exitcond.not.i25.i.i, label %B502.i.i, label %B58.i.i.i
+  %exitcond.not.i28.i.i = icmp eq i64 %.119.i.i.i, %.220.i.i
+  br i1 %exitcond.not.i28.i.i, label %B502.i.i, label %B58.i.i.i
 
 B516.endif.i.i.i:                                 ; preds = %B240.i.i.i
   %.246.i.i.i = shl nsw i64 %.181.i.i.i, 3
@@ -24581,14 +24563,14 @@ B564.lr.ph.i.i.i:                                 ; preds = %B516.endif.i.i.i
   %.374.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
   %xtraiter.i18.i.i = and i64 %.181.i.i.i, 3
   %70 = icmp samesign ugt i64 %.148.i13.i.i, -5
-  %.pre113.i.i = add i64 %.374.i.i.i, %.194.i16.i.i
-  %.pre112.i.i = shl i64 %.148.i13.i.i, 3
+  %.pre116.i.i = add i64 %.374.i.i.i, %.194.i16.i.i
+  %.pre115.i.i = shl i64 %.148.i13.i.i, 3
   br i1 %70, label %B564.epil.preheader.i.i.i, label %B564.lr.ph.new.i.i.i
 
 B564.lr.ph.new.i.i.i:                             ; preds = %B564.lr.ph.i.i.i
   %71 = lshr i64 %.181.i.i.i, 2
   %72 = mul nsw i64 %71, -4
-  %73 = add i64 %.pre112.i.i, %top.5.0156.i.i.i
+  %73 = add i64 %.pre115.i.i, %top.5.0156.i.i.i
   br label %B564.i.i.i
 
 B502.i.i:                                         ; preds = %B727.i.i.i, %B312.i.i
@@ -24598,82 +24580,82 @@ B502.i.i:                                         ; preds = %B727.i.i.i, %B312.i
   br i1 %.260.i.i, label %B514.i.i, label %B548.i.i
 
 B514.i.i:                                         ; preds = %B198.i.i.i, %B368.i.i.i, %B502.i.i, %B356.i.i.i
-  %.14.i31.i.i = load i64, ptr %sunkaddr287.i, align 8
-  %.9646.not.i.i.i = icmp slt i64 %.14.i31.i.i, 1
+  %.14.i34.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.9646.not.i.i.i = icmp slt i64 %.14.i34.i.i, 1
   br i1 %.9646.not.i.i.i, label %B548.i.i, label %B84.i.i.preheader.i
 
 B84.i.i.preheader.i:                              ; preds = %B514.i.i
-  %sunkaddr296.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr297.i = getelementptr i8, ptr %sunkaddr296.i, i64 48
+  %sunkaddr284.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr285.i = getelementptr i8, ptr %sunkaddr284.i, i64 40
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
-  %lsr.iv1.i32.i.i = phi i64 [ %lsr.iv.next2.i37.i.i, %B234.i.i.i ], [ %.14.i31.i.i, %B84.i.i.preheader.i ]
-  %lsr.iv.i33.i.i = phi i64 [ %lsr.iv.next.i36.i.i, %B234.i.i.i ], [ %.177.i13.i, %B84.i.i.preheader.i ]
-  %.137.i.i.i = inttoptr i64 %lsr.iv.i33.i.i to ptr
+  %lsr.iv1.i35.i.i = phi i64 [ %lsr.iv.next2.i40.i.i, %B234.i.i.i ], [ %.14.i34.i.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i36.i.i = phi i64 [ %lsr.iv.next.i39.i.i, %B234.i.i.i ], [ %.177.i8.i, %B84.i.i.preheader.i ]
+  %.137.i.i.i = inttoptr i64 %lsr.iv.i36.i.i to ptr
   %.138.i.i.i = load i64, ptr %.137.i.i.i, align 8
   %.143.not.i.i.i = icmp eq i64 %.138.i.i.i, 0
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr297.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr285.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
   %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
 
 B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.i.i
-  %lsr.iv.next.i36.i.i = add i64 %lsr.iv.i33.i.i, 8
-  %lsr.iv.next2.i37.i.i = add nsw i64 %lsr.iv1.i32.i.i, -1
-  %exitcond.not.i38.i.i = icmp eq i64 %lsr.iv.next2.i37.i.i, 0
-  br i1 %exitcond.not.i38.i.i, label %B548.i.i, label %B84.i.i.i
+  %lsr.iv.next.i39.i.i = add i64 %lsr.iv.i36.i.i, 8
+  %lsr.iv.next2.i40.i.i = add nsw i64 %lsr.iv1.i35.i.i, -1
+  %exitcond.not.i41.i.i = icmp eq i64 %lsr.iv.next2.i40.i.i, 0
+  br i1 %exitcond.not.i41.i.i, label %B548.i.i, label %B84.i.i.i
 
-B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234.i.i.i, %B514.i.i, %B502.i.i, %B2560.i.i.i
-  %result.3.0.i.i = phi i64 [ 0, %B514.i.i ], [ %.418.i.i.i, %B502.i.i ], [ 0, %B234.i.i.i ], [ 0, %B2560.i.i.i ], [ 0, %B234.i.i.i.i ]
-  %.12.i39.i.i = add nsw i64 %.20.i, 144
-  %.13.i40.i.i = inttoptr i64 %.12.i39.i.i to ptr
-  %.14.i41.i.i = load i64, ptr %.13.i40.i.i, align 8
-  %.16.i.i18.i = icmp eq i64 %.107.sink.i.i.i, %.14.i41.i.i
-  br i1 %.16.i.i18.i, label %B64.i.i.i, label %B122.i.i.i
+B548.i.i:                                         ; preds = %B234.i.i.i.i, %B234.i.i.i, %B514.i.i, %B502.i.i, %B2588.i.i.i
+  %result.3.0.i.i = phi i64 [ 0, %B514.i.i ], [ %.418.i.i.i, %B502.i.i ], [ 0, %B234.i.i.i ], [ 0, %B2588.i.i.i ], [ 0, %B234.i.i.i.i ]
+  %.12.i42.i.i = add nsw i64 %.20.i, 136
+  %.13.i43.i.i = inttoptr i64 %.12.i42.i.i to ptr
+  %.14.i44.i.i = load i64, ptr %.13.i43.i.i, align 8
+  %.16.i.i.i = icmp eq i64 %.107.sink.i.i.i, %.14.i44.i.i
+  br i1 %.16.i.i.i, label %B64.i.i.i, label %B122.i.i.i
 
 B64.i.i.i:                                        ; preds = %B548.i.i
-  %sunkaddr303.i.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr304.i.i = getelementptr i8, ptr %sunkaddr303.i.i, i64 160
-  store i64 0, ptr %sunkaddr304.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %sunkaddr306.i.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
+  store i64 0, ptr %sunkaddr307.i.i, align 8
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
-  %.31.i42.i.i = add nsw i64 %.20.i, 88
-  %.34.i43.i.i = inttoptr i64 %.31.i42.i.i to ptr
-  %.35.i.i19.i = load i64, ptr %.34.i43.i.i, align 8
-  %.37.i.i20.i = inttoptr i64 %.35.i.i19.i to ptr
-  %.38.i.i.i = tail call i64 %.37.i.i20.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %.31.i45.i.i = add nsw i64 %.20.i, 80
+  %.34.i46.i.i = inttoptr i64 %.31.i45.i.i to ptr
+  %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
+  %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
+  %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
   %.52.i.i = icmp eq i64 %.107.sink.i.i.i, 0
   br i1 %.52.i.i, label %B48.i.i, label %B142.i.i
 
-B194.else.if.i.i:                                 ; preds = %B2454.i.i.i, %B2208.i.i.i
-  %sunkaddr306.i.i = getelementptr i8, ptr %.19.i, i64 112
-  %.176.i.i = load i64, ptr %sunkaddr306.i.i, align 8
-  %.177.i13.i = add nsw i64 %.176.i.i, %.61.i.i3.i
-  %.21.i.i.i = load i64, ptr %sunkaddr287.i, align 8
-  %.10364.not.i.i.i = icmp slt i64 %.21.i.i.i, 1
+B194.else.if.i.i:                                 ; preds = %B2482.i.i.i, %B2236.i.i.i
+  %sunkaddr309.i.i = getelementptr i8, ptr %.19.i, i64 112
+  %.176.i7.i = load i64, ptr %sunkaddr309.i.i, align 8
+  %.177.i8.i = add nsw i64 %.176.i7.i, %.61.i.i.i
+  %.21.i.i9.i = load i64, ptr %sunkaddr275.i, align 8
+  %.10364.not.i.i.i = icmp slt i64 %.21.i.i9.i, 1
   br i1 %.10364.not.i.i.i, label %B312.i.i, label %B136.preheader.i.i.i
 
 B136.preheader.i.i.i:                             ; preds = %B194.else.if.i.i
-  %.12.i.i.i = add nsw i64 %.12.i, 40
-  %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
-  %.14.i.i14.i = load i64, ptr %.13.i.i.i, align 8
-  %sunkaddr298.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr299.i = getelementptr i8, ptr %sunkaddr298.i, i64 24
+  %.12.i.i10.i = add nsw i64 %.12.i, 40
+  %.13.i.i11.i = inttoptr i64 %.12.i.i10.i to ptr
+  %.14.i.i12.i = load i64, ptr %.13.i.i11.i, align 8
+  %sunkaddr286.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr287.i = getelementptr i8, ptr %sunkaddr286.i, i64 16
   br label %B136.i.i.i
 
 B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.preheader.i.i.i
-  %lsr.iv1.i.i15.i = phi i64 [ %.21.i.i.i, %B136.preheader.i.i.i ], [ %lsr.iv.next2.i.i16.i, %B392.i.i.i ]
-  %lsr.iv.i6.i.i = phi i64 [ %.177.i13.i, %B136.preheader.i.i.i ], [ %lsr.iv.next.i9.i.i, %B392.i.i.i ]
-  %spec.2.067.i.i.i = phi i64 [ %.14.i.i14.i, %B136.preheader.i.i.i ], [ %.194.i.i.i, %B392.i.i.i ]
+  %lsr.iv1.i.i13.i = phi i64 [ %.21.i.i9.i, %B136.preheader.i.i.i ], [ %lsr.iv.next2.i.i14.i, %B392.i.i.i ]
+  %lsr.iv.i6.i.i = phi i64 [ %.177.i8.i, %B136.preheader.i.i.i ], [ %lsr.iv.next.i9.i.i, %B392.i.i.i ]
+  %spec.2.067.i.i.i = phi i64 [ %.14.i.i12.i, %B136.preheader.i.i.i ], [ %.194.i.i.i, %B392.i.i.i ]
   %.146.i.i.i = add nsw i64 %spec.2.067.i.i.i, 16
   %.147.i.i.i = inttoptr i64 %.146.i.i.i to ptr
   %.148.i.i.i = load i64, ptr %.147.i.i.i, align 8
@@ -24681,7 +24663,7 @@ B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.p
   br i1 %.149.not.i.i.i, label %B392.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr299.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr287.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
@@ -24698,12 +24680,12 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %.192.i.i.i = add i64 %spec.2.067.i.i.i, 40
   %.194.i.i.i = add i64 %.192.i.i.i, %.191.i.i.i
   %lsr.iv.next.i9.i.i = add i64 %lsr.iv.i6.i.i, 8
-  %lsr.iv.next2.i.i16.i = add nsw i64 %lsr.iv1.i.i15.i, -1
-  %exitcond.not.i.i17.i = icmp eq i64 %lsr.iv.next2.i.i16.i, 0
-  br i1 %exitcond.not.i.i17.i, label %B312.loopexit.i.i, label %B136.i.i.i
+  %lsr.iv.next2.i.i14.i = add nsw i64 %lsr.iv1.i.i13.i, -1
+  %exitcond.not.i.i15.i = icmp eq i64 %lsr.iv.next2.i.i14.i, 0
+  br i1 %exitcond.not.i.i15.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B218.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
-  %storemerge.i = phi i64 [ %.85.i, %B218.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
+_ZN6nbgrad7runtime6native10entry_intoB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+  %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
 ;; nbgrad.runtime.native.worker(int64)int64 nbgrad.runtime.native -
@@ -24723,7 +24705,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -24744,7 +24726,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -24813,7 +24795,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -24863,9 +24845,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -24883,26 +24865,26 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114107.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
   %sunkaddr12.i = inttoptr i64 %a3 to ptr
-  %sunkaddr37.i = getelementptr i8, ptr %sunkaddr12.i, i64 248
-  %sunkaddr11.i = getelementptr i8, ptr %sunkaddr12.i, i64 120
+  %sunkaddr37.i = getelementptr i8, ptr %sunkaddr12.i, i64 240
+  %sunkaddr11.i = getelementptr i8, ptr %sunkaddr12.i, i64 112
   %1 = inttoptr i64 %a2 to ptr
   %sunkaddr15.i = getelementptr i8, ptr %1, i64 8
   %sunkaddr17.i = getelementptr i8, ptr %1, i64 16
   %sunkaddr19.i = getelementptr i8, ptr %1, i64 24
   %sunkaddr21.i = getelementptr i8, ptr %1, i64 32
-  %sunkaddr23.i = getelementptr i8, ptr %sunkaddr12.i, i64 104
+  %sunkaddr23.i = getelementptr i8, ptr %sunkaddr12.i, i64 96
   %sunkaddr25.i = getelementptr i8, ptr %1, i64 40
-  %sunkaddr27.i = getelementptr i8, ptr %sunkaddr12.i, i64 112
+  %sunkaddr27.i = getelementptr i8, ptr %sunkaddr12.i, i64 104
   %sunkaddr29.i = getelementptr i8, ptr %1, i64 48
-  %sunkaddr33.i = getelementptr i8, ptr %sunkaddr12.i, i64 96
-  %sunkaddr35.i = getelementptr i8, ptr %sunkaddr12.i, i64 128
-  %sunkaddr13.i = getelementptr i8, ptr %sunkaddr12.i, i64 256
-  %sunkaddr39.i = getelementptr i8, ptr %sunkaddr12.i, i64 240
+  %sunkaddr33.i = getelementptr i8, ptr %sunkaddr12.i, i64 88
+  %sunkaddr35.i = getelementptr i8, ptr %sunkaddr12.i, i64 120
+  %sunkaddr13.i = getelementptr i8, ptr %sunkaddr12.i, i64 248
+  %sunkaddr39.i = getelementptr i8, ptr %sunkaddr12.i, i64 232
   br label %B150.i
 
 B150.i:                                           ; preds = %B1066.i, %B150.lr.ph.i
@@ -25103,7 +25085,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.396.i = shl nsw i64 %.166.i, 3
   %.400.i = add nsw i64 %.396.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11399109.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B398.endif.i:                                     ; preds = %B336.i
   store i64 %.202.i, ptr %1, align 8
@@ -25130,40 +25112,40 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
 define internal i64 @native(i64 %a0) alwaysinline {
-  %.9.i = add nsw i64 %a0, 240
+  %.9.i = add nsw i64 %a0, 232
   %.10.i = inttoptr i64 %.9.i to ptr
   %.11.i = load i64, ptr %.10.i, align 8
   %.12.i = inttoptr i64 %.11.i to ptr
   %.13.i = tail call i64 %.12.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.16.i = add nsw i64 %a0, 248
+  %.16.i = add nsw i64 %a0, 240
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
-  %.27.i = add nsw i64 %a0, 264
+  %.27.i = add nsw i64 %a0, 256
   %.28.i = inttoptr i64 %.27.i to ptr
   %.29.i = load i64, ptr %.28.i, align 8
   %.30.not.i = icmp eq i64 %.29.i, 0
   br i1 %.30.not.i, label %B658.i, label %B218.i
 
 B218.i:                                           ; preds = %B158.i
-  %.34.i = add nsw i64 %a0, 280
-  %.42.i = add nsw i64 %a0, 272
+  %.34.i = add nsw i64 %a0, 272
+  %.42.i = add nsw i64 %a0, 264
   %.43.i = inttoptr i64 %.42.i to ptr
   %.44.i = load i64, ptr %.43.i, align 8
   %.45.i = inttoptr i64 %.29.i to ptr
@@ -25171,11 +25153,11 @@ B218.i:                                           ; preds = %B158.i
   %.47.i = inttoptr i64 %.34.i to ptr
   %.48.i = load i64, ptr %.47.i, align 8
   %.49.i = mul nsw i64 %.48.i, 1000000000
-  %.52.i = add nsw i64 %a0, 288
+  %.52.i = add nsw i64 %a0, 280
   %.53.i = inttoptr i64 %.52.i to ptr
   %.54.i = load i64, ptr %.53.i, align 8
   %.55.i = add nsw i64 %.49.i, %.54.i
-  %.61.i = add nsw i64 %a0, 296
+  %.61.i = add nsw i64 %a0, 288
   %.62.i = inttoptr i64 %.61.i to ptr
   %.63.i = load i64, ptr %.62.i, align 8
   %.65.i = sub nsw i64 %.55.i, %.63.i
@@ -25183,29 +25165,29 @@ B218.i:                                           ; preds = %B158.i
   br i1 %.66.i, label %B552.i, label %B604.i
 
 B552.i:                                           ; preds = %B218.i
-  %.72.i = add nsw i64 %a0, 256
+  %.72.i = add nsw i64 %a0, 248
   br label %common.ret.sink.split.i
 
 B604.i:                                           ; preds = %B218.i
   %sunkaddr.i = inttoptr i64 %a0 to ptr
-  %sunkaddr1.i = getelementptr i8, ptr %sunkaddr.i, i64 296
+  %sunkaddr1.i = getelementptr i8, ptr %sunkaddr.i, i64 288
   store i64 %.55.i, ptr %sunkaddr1.i, align 8
   br label %B658.i
 
 B658.i:                                           ; preds = %B604.i, %B158.i
-  %.90.i = add nsw i64 %a0, 216
+  %.90.i = add nsw i64 %a0, 208
   %.91.i = inttoptr i64 %.90.i to ptr
   %.92.i = load i64, ptr %.91.i, align 8
   %.93.i = inttoptr i64 %.92.i to ptr
   %.94.i = tail call i64 %.93.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.100.i = add nsw i64 %a0, 232
+  %.100.i = add nsw i64 %a0, 224
   %.101.i = inttoptr i64 %.100.i to ptr
   %.102.i = load i64, ptr %.101.i, align 8
   %.103.i = inttoptr i64 %.102.i to ptr
   %.104.i = tail call i64 %.103.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.105.i = and i64 %.104.i, 4294967295
   %.106.not.i = icmp eq i64 %.105.i, 0
-  %.pre.i = add nsw i64 %a0, 256
+  %.pre.i = add nsw i64 %a0, 248
   br i1 %.106.not.i, label %B914.i, label %B860.i
 
 B860.i:                                           ; preds = %B658.i
@@ -25214,7 +25196,7 @@ B860.i:                                           ; preds = %B658.i
   br label %B914.i
 
 B914.i:                                           ; preds = %B860.i, %B658.i
-  %.116.i = add nsw i64 %a0, 224
+  %.116.i = add nsw i64 %a0, 216
   %.117.i = inttoptr i64 %.116.i to ptr
   %.118.i = load i64, ptr %.117.i, align 8
   %.120.i = and i64 %.94.i, 4294967295
@@ -25222,7 +25204,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -25418,7 +25400,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -25590,10 +25572,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr48.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -25620,7 +25602,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -25717,14 +25699,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr50.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -25791,7 +25773,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -25801,14 +25783,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -25853,9 +25835,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -25873,7 +25855,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -25956,7 +25938,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -25995,7 +25977,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -26030,8 +26012,6 @@ declare i64 @nbgrad.offset.array_extents() local_unnamed_addr nofree nosync noun
 
 declare i64 @llvm.smax.i64(i64, i64)
 
-declare i64 @nbgrad.offset.float_value() local_unnamed_addr nofree nosync nounwind memory(none)
-
 declare i64 @nbgrad.offset.array_handler() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @llvm.smin.i64(i64, i64)
@@ -26051,7 +26031,7 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.9.i.i = add nsw i64 %.14.i, 56
   %.10.i.i = inttoptr i64 %.9.i.i to ptr
   %.11.i.i = load i64, ptr %.10.i.i, align 8
-  %.17.i.i = add nsw i64 %.22.i, 160
+  %.17.i.i = add nsw i64 %.22.i, 152
   %.18.i.i = inttoptr i64 %.17.i.i to ptr
   %.19.i.i = load i64, ptr %.18.i.i, align 8
   %.20.i.i = icmp ne i64 %.19.i.i, 0
@@ -26060,7 +26040,7 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   br i1 %or.cond.i.i, label %B138.i.i, label %B232.i.i
 
 B138.i.i:                                         ; preds = %0
-  %.27.i.i = add nsw i64 %.22.i, 80
+  %.27.i.i = add nsw i64 %.22.i, 72
   %.30.i.i = inttoptr i64 %.27.i.i to ptr
   %.31.i.i = load i64, ptr %.30.i.i, align 8
   %.33.i.i = inttoptr i64 %.31.i.i to ptr
@@ -26068,29 +26048,29 @@ B138.i.i:                                         ; preds = %0
   br label %B0.endif.i
 
 B232.i.i:                                         ; preds = %0
-  %.41.i.i = add nsw i64 %.22.i, 152
+  %.41.i.i = add nsw i64 %.22.i, 144
   %.42.i.i = inttoptr i64 %.41.i.i to ptr
   %.43.i.i = load i64, ptr %.42.i.i, align 8
   %.45.i.i = icmp slt i64 %.43.i.i, %.11.i.i
   br i1 %.45.i.i, label %B292.i.i, label %B232.i.B706.i_crit_edge.i
 
 B232.i.B706.i_crit_edge.i:                        ; preds = %B232.i.i
-  %.pre287.i = inttoptr i64 %.22.i to ptr
+  %.pre295.i = inttoptr i64 %.22.i to ptr
   br label %B706.i.i
 
 B292.i.i:                                         ; preds = %B232.i.i
-  %.49.i.i = add nsw i64 %.22.i, 88
+  %.49.i.i = add nsw i64 %.22.i, 80
   %.50.i.i = inttoptr i64 %.49.i.i to ptr
   %.51.i.i = load i64, ptr %.50.i.i, align 8
-  %.54.i.i = add nsw i64 %.22.i, 144
+  %.54.i.i = add nsw i64 %.22.i, 136
   %.55.i.i = inttoptr i64 %.54.i.i to ptr
   %.56.i.i = load i64, ptr %.55.i.i, align 8
   %.57.i.i = inttoptr i64 %.51.i.i to ptr
   %.58.i.i = tail call i64 %.57.i.i(i64 %.56.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %sunkaddr.i.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr1.i.i = getelementptr i8, ptr %sunkaddr.i.i, i64 152
+  %sunkaddr1.i.i = getelementptr i8, ptr %sunkaddr.i.i, i64 144
   store i64 0, ptr %sunkaddr1.i.i, align 8
-  %.66.i.i = add nsw i64 %.22.i, 80
+  %.66.i.i = add nsw i64 %.22.i, 72
   %.67.i.i = inttoptr i64 %.66.i.i to ptr
   %.68.i.i = load i64, ptr %.67.i.i, align 8
   %.70.i.i = inttoptr i64 %.68.i.i to ptr
@@ -26104,181 +26084,173 @@ B652.i.i:                                         ; preds = %B292.i.i
   br label %B706.i.i
 
 B706.i.i:                                         ; preds = %B652.i.i, %B232.i.B706.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre287.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
-  %sunkaddr5.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 160
+  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre295.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
+  %sunkaddr5.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 152
   store i64 1, ptr %sunkaddr5.i.i, align 8
-  %sunkaddr7.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 144
+  %sunkaddr7.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 136
   %.107.i.i = load i64, ptr %sunkaddr7.i.i, align 8
   br label %B0.endif.i
 
 B264.i:                                           ; preds = %B0.endif.i, %B292.i.i
-  %.91.i = add nsw i64 %.22.i, 136
+  %.91.i = add nsw i64 %.22.i, 128
   %.94.i = inttoptr i64 %.91.i to ptr
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B600.i:                                           ; preds = %B2310.i.i, %B2246.i.i
-  %sunkaddr412.i = getelementptr i8, ptr %.21.i, i64 16
-  %.20.i8.i = load i64, ptr %sunkaddr412.i, align 8
-  %.22.not.i.i = icmp eq i64 %.165.i, %.20.i8.i
-  br i1 %.22.not.i.i, label %B68.endif.i.i, label %B1454.i
+B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
+  %sunkaddr420.i = getelementptr i8, ptr %.21.i, i64 16
+  %.17.i6.i = load i64, ptr %sunkaddr420.i, align 8
+  %.19.not.i.i = icmp eq i64 %.165.i, %.17.i6.i
+  br i1 %.19.not.i.i, label %B68.endif.i.i, label %B1452.i
 
-B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B478.i.i
-  %spec.2.089.i.i = phi i64 [ %.40.i.i, %B152.lr.ph.i.i ], [ %.261.i.i, %B478.i.i ]
-  %.1348387.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.141.i.i, %B478.i.i ]
-  %.141.i.i = add nuw nsw i64 %.1348387.i.i, 1
-  %.166.i.i = shl nsw i64 %.1348387.i.i, 3
-  %.168.i10.i = add nsw i64 %.166.i.i, %.148.i
-  %.169.i11.i = inttoptr i64 %.168.i10.i to ptr
-  %.170.i.i = load i64, ptr %.169.i11.i, align 8
-  %.177.i.i = inttoptr i64 %spec.2.089.i.i to ptr
+B152.i.i:                                         ; preds = %B152.lr.ph.i.i, %B424.i.i
+  %spec.2.085.i.i = phi i64 [ %.35.i.i, %B152.lr.ph.i.i ], [ %.247.i.i, %B424.i.i ]
+  %.1297983.i.i = phi i64 [ 0, %B152.lr.ph.i.i ], [ %.136.i11.i, %B424.i.i ]
+  %.136.i11.i = add nuw nsw i64 %.1297983.i.i, 1
+  %.161.i.i = shl nsw i64 %.1297983.i.i, 3
+  %.163.i.i = add nsw i64 %.161.i.i, %.148.i
+  %.164.i.i = inttoptr i64 %.163.i.i to ptr
+  %.165.i.i = load i64, ptr %.164.i.i, align 8
+  %.171.i.i = add nsw i64 %.165.i.i, %.169.i10.i
+  %.172.i.i = inttoptr i64 %.171.i.i to ptr
+  %.173.i.i = load i64, ptr %.172.i.i, align 8
+  %.176.i.i = add nsw i64 %spec.2.085.i.i, 32
+  %.177.i.i = inttoptr i64 %.176.i.i to ptr
   %.178.i.i = load i64, ptr %.177.i.i, align 8
-  %.179.i.i = icmp eq i64 %.178.i.i, 0
-  br i1 %.179.i.i, label %B256.i.i, label %B380.i.i
+  %.179.not.i.i = icmp eq i64 %.173.i.i, %.178.i.i
+  br i1 %.179.not.i.i, label %B318.i.i, label %B1452.i
 
-B256.i.i:                                         ; preds = %B152.i.i
-  %.181.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.183.i.i = add nsw i64 %.181.i.i, %.170.i.i
-  %.186.i.i = inttoptr i64 %.183.i.i to ptr
-  %.187.i.i = load i64, ptr %.186.i.i, align 8
-  %.192.i.i = load i64, ptr %sunkaddr414.i, align 8
-  %.193.not.i.i = icmp eq i64 %.187.i.i, %.192.i.i
-  br i1 %.193.not.i.i, label %B256.B478_crit_edge.i.i, label %B1454.i
+B318.i.i:                                         ; preds = %B152.i.i
+  %.194.i.i = inttoptr i64 %spec.2.085.i.i to ptr
+  %.195.i.i = load i64, ptr %.194.i.i, align 8
+  %.196.not.i.i = icmp eq i64 %.195.i.i, 0
+  br i1 %.196.not.i.i, label %B318.B424_crit_edge.i.i, label %B378.i.i
 
-B256.B478_crit_edge.i.i:                          ; preds = %B256.i.i
-  %.pre.i.i = add nsw i64 %spec.2.089.i.i, 24
-  %.pre6.i.i = add i64 %spec.2.089.i.i, 32
-  %.256.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
-  %.257.i.pre.i = load i64, ptr %.256.pre-phi.i.phi.trans.insert.i, align 8
-  br label %B478.i.i
+B318.B424_crit_edge.i.i:                          ; preds = %B318.i.i
+  %.pre.i.i = add nsw i64 %spec.2.085.i.i, 24
+  %.pre6.i.i = add i64 %spec.2.085.i.i, 48
+  %.242.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
+  %.243.i.pre.i = load i64, ptr %.242.pre-phi.i.phi.trans.insert.i, align 8
+  br label %B424.i.i
 
-B380.i.i:                                         ; preds = %B152.i.i
-  %.209.i.i = add nsw i64 %spec.2.089.i.i, 16
-  %.210.i.i = inttoptr i64 %.209.i.i to ptr
-  %.211.i.i = load i64, ptr %.210.i.i, align 8
-  %.14.i.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.16.i.i.i = add nsw i64 %.14.i.i.i, %.170.i.i
-  %.17.i.i.i = inttoptr i64 %.16.i.i.i to ptr
-  %.18.i.i.i = load i64, ptr %.17.i.i.i, align 8
-  %.22.i.i.i = load i64, ptr %sunkaddr415.i, align 8
-  %.23.not.i.i.i = icmp eq i64 %.18.i.i.i, %.22.i.i.i
-  br i1 %.23.not.i.i.i, label %B124.i.i.i, label %B1454.i
+B378.i.i:                                         ; preds = %B318.i.i
+  %.12.i.i.i = add nsw i64 %spec.2.085.i.i, 16
+  %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
+  %.14.i.i.i = load i64, ptr %.13.i.i.i, align 8
+  %.18.i.i.i = tail call i64 @nbgrad.offset.array_dtype()
+  %.20.i.i.i = add nsw i64 %.18.i.i.i, %.165.i.i
+  %.21.i.i.i = inttoptr i64 %.20.i.i.i to ptr
+  %.22.i.i.i = load i64, ptr %.21.i.i.i, align 8
+  %.28.not.i.i.i = icmp eq i64 %.22.i.i.i, %.195.i.i
+  br i1 %.28.not.i.i.i, label %B176.i.i.i, label %B1452.i
 
-B124.i.i.i:                                       ; preds = %B380.i.i
-  %.33.i.i.i = tail call i64 @nbgrad.offset.array_dtype()
-  %.35.i.i.i = add nsw i64 %.33.i.i.i, %.170.i.i
-  %.36.i.i.i = inttoptr i64 %.35.i.i.i to ptr
-  %.37.i.i.i = load i64, ptr %.36.i.i.i, align 8
-  %.43.not.i.i.i = icmp eq i64 %.37.i.i.i, %.178.i.i
-  br i1 %.43.not.i.i.i, label %B244.i.i.i, label %B1454.i
+B176.i.i.i:                                       ; preds = %B378.i.i
+  %.40.i.i.i = add nsw i64 %spec.2.085.i.i, 24
+  %.41.i.i.i = inttoptr i64 %.40.i.i.i to ptr
+  %.42.i.i.i = load i64, ptr %.41.i.i.i, align 8
+  %.46.i.i.i = tail call i64 @nbgrad.offset.array_rank()
+  %.48.i.i.i = add nsw i64 %.46.i.i.i, %.165.i.i
+  %.49.i.i.i = inttoptr i64 %.48.i.i.i to ptr
+  %.50.i.i.i = load i32, ptr %.49.i.i.i, align 4
+  %.51.i.i.i = sext i32 %.50.i.i.i to i64
+  %.53.not.i.i.i = icmp eq i64 %.42.i.i.i, %.51.i.i.i
+  br i1 %.53.not.i.i.i, label %B296.i.i.i, label %B1452.i
 
-B244.i.i.i:                                       ; preds = %B124.i.i.i
-  %.55.i.i.i = add nsw i64 %spec.2.089.i.i, 24
-  %.56.i.i.i = inttoptr i64 %.55.i.i.i to ptr
-  %.57.i.i.i = load i64, ptr %.56.i.i.i, align 8
-  %.61.i.i.i = tail call i64 @nbgrad.offset.array_rank()
-  %.63.i.i.i = add nsw i64 %.61.i.i.i, %.170.i.i
-  %.64.i.i.i = inttoptr i64 %.63.i.i.i to ptr
-  %.65.i.i.i = load i32, ptr %.64.i.i.i, align 4
-  %.66.i.i.i = sext i32 %.65.i.i.i to i64
-  %.68.not.i.i.i = icmp eq i64 %.57.i.i.i, %.66.i.i.i
-  br i1 %.68.not.i.i.i, label %B364.i.i.i, label %B1454.i
+B296.i.i.i:                                       ; preds = %B176.i.i.i
+  %.55.i.i.i = tail call i64 @nbgrad.offset.array_flags()
+  %.57.i.i.i = add nsw i64 %.55.i.i.i, %.165.i.i
+  %.58.i.i.i = inttoptr i64 %.57.i.i.i to ptr
+  %.59.i.i.i = load i32, ptr %.58.i.i.i, align 4
+  %.60.i.i.i = sext i32 %.59.i.i.i to i64
+  %.62.i.i.i = and i64 %.14.i.i.i, %.60.i.i.i
+  %.64.not.i.i.i = icmp eq i64 %.62.i.i.i, %.14.i.i.i
+  br i1 %.64.not.i.i.i, label %B374.endif.i.i.i, label %B1452.i
 
-B364.i.i.i:                                       ; preds = %B244.i.i.i
-  %.70.i.i.i = tail call i64 @nbgrad.offset.array_flags()
-  %.72.i.i.i = add nsw i64 %.70.i.i.i, %.170.i.i
-  %.73.i.i.i = inttoptr i64 %.72.i.i.i to ptr
-  %.74.i.i.i = load i32, ptr %.73.i.i.i, align 4
-  %.75.i.i.i = sext i32 %.74.i.i.i to i64
-  %.77.i.i.i = and i64 %.211.i.i, %.75.i.i.i
-  %.79.not.i.i.i = icmp eq i64 %.77.i.i.i, %.211.i.i
-  br i1 %.79.not.i.i.i, label %B442.endif.i.i.i, label %B1454.i
-
-B532.i.i.i:                                       ; preds = %B442.endif.i.i.i, %B534.i.i.i
-  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B534.i.i.i ], [ %1, %B442.endif.i.i.i ]
-  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B534.i.i.i ], [ %.99.i.i.i, %B442.endif.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B534.i.i.i ], [ %.231.i.i.i, %B442.endif.i.i.i ]
+B464.i.i.i:                                       ; preds = %B374.endif.i.i.i, %B466.i.i.i
+  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B466.i.i.i ], [ %1, %B374.endif.i.i.i ]
+  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B466.i.i.i ], [ %.84.i.i.i, %B374.endif.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B466.i.i.i ], [ %.216.i.i.i, %B374.endif.i.i.i ]
   %lsr.iv.next4.i.i.i = add nsw i64 %lsr.iv3.i.i.i, -1
   %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next4.i.i.i, 0
-  br i1 %exitcond.not.i.i.i, label %B478.i.i, label %B534.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B424.i.i, label %B466.i.i.i
 
-B534.i.i.i:                                       ; preds = %B532.i.i.i
+B466.i.i.i:                                       ; preds = %B464.i.i.i
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 8
   %lsr.iv.next2.i.i.i = add i64 %lsr.iv1.i.i.i, 8
-  %.228.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
-  %.229.i.i.i = load i64, ptr %.228.i.i.i, align 8
-  %.234.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
-  %.235.i.i.i = load i64, ptr %.234.i.i.i, align 8
-  %.236.not.i.i.i = icmp eq i64 %.229.i.i.i, %.235.i.i.i
-  br i1 %.236.not.i.i.i, label %B532.i.i.i, label %B1454.i
+  %.213.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
+  %.214.i.i.i = load i64, ptr %.213.i.i.i, align 8
+  %.219.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
+  %.220.i.i.i = load i64, ptr %.219.i.i.i, align 8
+  %.221.not.i.i.i = icmp eq i64 %.214.i.i.i, %.220.i.i.i
+  br i1 %.221.not.i.i.i, label %B464.i.i.i, label %B1452.i
 
-B442.endif.i.i.i:                                 ; preds = %B364.i.i.i
-  %.93.i.i.i = tail call i64 @nbgrad.offset.array_extents()
-  %.95.i.i.i = add nsw i64 %.93.i.i.i, %.170.i.i
-  %.98.i.i.i = inttoptr i64 %.95.i.i.i to ptr
-  %.99.i.i.i = load i64, ptr %.98.i.i.i, align 8
-  %..57.i.i.i = tail call i64 @llvm.smax.i64(i64 %.57.i.i.i, i64 0)
-  %.231.i.i.i = add i64 %spec.2.089.i.i, 32
-  %1 = add nuw nsw i64 %..57.i.i.i, 1
-  br label %B532.i.i.i
+B374.endif.i.i.i:                                 ; preds = %B296.i.i.i
+  %.78.i.i.i = tail call i64 @nbgrad.offset.array_extents()
+  %.80.i.i.i = add nsw i64 %.78.i.i.i, %.165.i.i
+  %.83.i.i.i = inttoptr i64 %.80.i.i.i to ptr
+  %.84.i.i.i = load i64, ptr %.83.i.i.i, align 8
+  %..42.i.i.i = tail call i64 @llvm.smax.i64(i64 %.42.i.i.i, i64 0)
+  %.216.i.i.i = add i64 %spec.2.085.i.i, 48
+  %1 = add nuw nsw i64 %..42.i.i.i, 1
+  br label %B464.i.i.i
 
-B478.i.i:                                         ; preds = %B532.i.i.i, %B256.B478_crit_edge.i.i
-  %.257.i.i = phi i64 [ %.257.i.pre.i, %B256.B478_crit_edge.i.i ], [ %.57.i.i.i, %B532.i.i.i ]
-  %.259.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B256.B478_crit_edge.i.i ], [ %.231.i.i.i, %B532.i.i.i ]
-  %.258.i.i = shl i64 %.257.i.i, 3
-  %.261.i.i = add i64 %.258.i.i, %.259.pre-phi.i.i
-  %exitcond.not.i12.i = icmp eq i64 %.141.i.i, %.165.i
-  br i1 %exitcond.not.i12.i, label %B686.preheader.i, label %B152.i.i
+B424.i.i:                                         ; preds = %B464.i.i.i, %B318.B424_crit_edge.i.i
+  %.243.i.i = phi i64 [ %.243.i.pre.i, %B318.B424_crit_edge.i.i ], [ %.42.i.i.i, %B464.i.i.i ]
+  %.245.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B318.B424_crit_edge.i.i ], [ %.216.i.i.i, %B464.i.i.i ]
+  %.244.i.i = shl i64 %.243.i.i, 3
+  %.247.i.i = add i64 %.244.i.i, %.245.pre-phi.i.i
+  %exitcond.not.i12.i = icmp eq i64 %.136.i11.i, %.165.i
+  br i1 %exitcond.not.i12.i, label %B684.preheader.i, label %B152.i.i
 
-B686.preheader.i:                                 ; preds = %B478.i.i
-  %sunkaddr417.i = getelementptr i8, ptr %sunkaddr415.i, i64 40
-  br label %B686.i
+B684.preheader.i:                                 ; preds = %B424.i.i
+  %sunkaddr421.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr422.i = getelementptr i8, ptr %sunkaddr421.i, i64 32
+  br label %B684.i
 
 B68.endif.i.i:                                    ; preds = %B600.i
-  %.12886.not.i.i = icmp slt i64 %.165.i, 1
-  br i1 %.12886.not.i.i, label %B822.i, label %B152.lr.ph.i.i
+  %.12382.not.i.i = icmp slt i64 %.165.i, 1
+  br i1 %.12382.not.i.i, label %B820.i, label %B152.lr.ph.i.i
 
 B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
-  %.36.i.i = add nsw i64 %.14.i, 24
-  %.39.i.i = inttoptr i64 %.36.i.i to ptr
-  %.40.i.i = load i64, ptr %.39.i.i, align 8
-  %sunkaddr415.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr414.i = getelementptr i8, ptr %sunkaddr415.i, i64 8
+  %.31.i8.i = add nsw i64 %.14.i, 24
+  %.34.i9.i = inttoptr i64 %.31.i8.i to ptr
+  %.35.i.i = load i64, ptr %.34.i9.i, align 8
+  %.169.i10.i = tail call i64 @nbgrad.offset.object_type()
   br label %B152.i.i
 
-B686.i:                                           ; preds = %B686.i, %B686.preheader.i
-  %lsr.iv403.i = phi i64 [ %lsr.iv.next404.i, %B686.i ], [ %.165.i, %B686.preheader.i ]
-  %lsr.iv401.i = phi i64 [ %lsr.iv.next402.i, %B686.i ], [ %.148.i, %B686.preheader.i ]
-  %.377.i = load i64, ptr %sunkaddr417.i, align 8
-  %.381.i = inttoptr i64 %lsr.iv401.i to ptr
-  %.382.i = load i64, ptr %.381.i, align 8
-  %.383.i = inttoptr i64 %.377.i to ptr
-  %.384.i = tail call i64 %.383.i(i64 %.382.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next402.i = add i64 %lsr.iv401.i, 8
-  %lsr.iv.next404.i = add i64 %lsr.iv403.i, -1
-  %exitcond.not.i = icmp eq i64 %lsr.iv.next404.i, 0
-  br i1 %exitcond.not.i, label %B822.i, label %B686.i
+B684.i:                                           ; preds = %B684.i, %B684.preheader.i
+  %lsr.iv411.i = phi i64 [ %lsr.iv.next412.i, %B684.i ], [ %.165.i, %B684.preheader.i ]
+  %lsr.iv409.i = phi i64 [ %lsr.iv.next410.i, %B684.i ], [ %.148.i, %B684.preheader.i ]
+  %.376.i = load i64, ptr %sunkaddr422.i, align 8
+  %.380.i = inttoptr i64 %lsr.iv409.i to ptr
+  %.381.i = load i64, ptr %.380.i, align 8
+  %.382.i = inttoptr i64 %.376.i to ptr
+  %.383.i = tail call i64 %.382.i(i64 %.381.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %lsr.iv.next410.i = add i64 %lsr.iv409.i, 8
+  %lsr.iv.next412.i = add i64 %lsr.iv411.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next412.i, 0
+  br i1 %exitcond.not.i, label %B820.i, label %B684.i
 
-B822.i:                                           ; preds = %B686.i, %B68.endif.i.i
-  %.71.i15.i = add nsw i64 %.14.i, 80
-  %.72.i.i = inttoptr i64 %.71.i15.i to ptr
+B820.i:                                           ; preds = %B684.i, %B68.endif.i.i
+  %.71.i14.i = add nsw i64 %.14.i, 80
+  %.72.i.i = inttoptr i64 %.71.i14.i to ptr
   %.73.i.i = load i64, ptr %.72.i.i, align 8
-  %.75.i16.i = add nsw i64 %.73.i.i, %.142.i
-  %sunkaddr419.i = getelementptr i8, ptr %.21.i, i64 112
-  %.83.i.i = load i64, ptr %sunkaddr419.i, align 8
-  %.85.i18.i = add nsw i64 %.83.i.i, %.142.i
+  %.75.i15.i = add nsw i64 %.73.i.i, %.142.i
+  %sunkaddr424.i = getelementptr i8, ptr %.21.i, i64 112
+  %.83.i.i = load i64, ptr %sunkaddr424.i, align 8
+  %.85.i17.i = add nsw i64 %.83.i.i, %.142.i
   %.91.i.i = add nsw i64 %.14.i, 64
   %.92.i.i = inttoptr i64 %.91.i.i to ptr
   %.93.i.i = load i64, ptr %.92.i.i, align 8
   %.99.i.i = add nsw i64 %.14.i, 72
   %.100.i.i = inttoptr i64 %.99.i.i to ptr
   %.101.i.i = load i64, ptr %.100.i.i, align 8
-  %.183290.not.i.i = icmp slt i64 %.101.i.i, 1
-  br i1 %.183290.not.i.i, label %B364.endif.i.i, label %B278.preheader.i.i
+  %.183292.not.i.i = icmp slt i64 %.101.i.i, 1
+  br i1 %.183292.not.i.i, label %B364.endif.i.i, label %B278.preheader.i.i
 
-B278.preheader.i.i:                               ; preds = %B822.i
+B278.preheader.i.i:                               ; preds = %B820.i
   %xtraiter.i.i = and i64 %.101.i.i, 3
   %2 = icmp samesign ult i64 %.101.i.i, 4
   br i1 %2, label %B278.epil.preheader.i.i, label %B278.preheader.new.i.i
@@ -26288,7 +26260,7 @@ B278.preheader.new.i.i:                           ; preds = %B278.preheader.i.i
   br label %B278.i.i
 
 B278.i.i:                                         ; preds = %B278.i.i, %B278.preheader.new.i.i
-  %lsr.iv399.i = phi i64 [ %lsr.iv.next400.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
+  %lsr.iv407.i = phi i64 [ %lsr.iv.next408.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
   %lsr.iv366.i.i = phi i64 [ %lsr.iv.next367.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
   %3 = add i64 %lsr.iv366.i.i, %.142.i
   %4 = add i64 %lsr.iv366.i.i, %.93.i.i
@@ -26315,68 +26287,70 @@ B278.i.i:                                         ; preds = %B278.i.i, %B278.pre
   %.229.3.i.i = inttoptr i64 %9 to ptr
   store i64 %.228.3.i.i, ptr %.229.3.i.i, align 8
   %lsr.iv.next367.i.i = add nuw i64 %lsr.iv366.i.i, 32
-  %lsr.iv.next400.i = add nsw i64 %lsr.iv399.i, -4
-  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next400.i, 0
+  %lsr.iv.next408.i = add nsw i64 %lsr.iv407.i, -4
+  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next408.i, 0
   br i1 %niter.ncmp.3.i.i, label %B364.endif.loopexit.unr-lcssa.i.i, label %B278.i.i
 
-B534.i.i:                                         ; preds = %B534.lr.ph.i.i, %B766.i.i
-  %lsr.iv358.i.i = phi i64 [ %.165.i, %B534.lr.ph.i.i ], [ %lsr.iv.next359.i.i, %B766.i.i ]
-  %lsr.iv356.i.i = phi i64 [ %.148.i, %B534.lr.ph.i.i ], [ %lsr.iv.next357.i.i, %B766.i.i ]
-  %lsr.iv354.i.i = phi i64 [ %43, %B534.lr.ph.i.i ], [ %lsr.iv.next355.i.i, %B766.i.i ]
-  %spec.3.0299.i.i = phi i64 [ %.254.i.i, %B534.lr.ph.i.i ], [ %.438.i.i, %B766.i.i ]
-  %.379.i.i = inttoptr i64 %lsr.iv356.i.i to ptr
-  %.380.i.i = load i64, ptr %.379.i.i, align 8
-  %.387.i.i = inttoptr i64 %spec.3.0299.i.i to ptr
-  %.388.i.i = load i64, ptr %.387.i.i, align 8
-  %.389.i.i = icmp eq i64 %.388.i.i, 0
-  br i1 %.389.i.i, label %B674.i.i, label %B708.i.i
+B534.i.i:                                         ; preds = %B534.lr.ph.i.i, %B758.i.i
+  %lsr.iv358.i.i = phi i64 [ %.165.i, %B534.lr.ph.i.i ], [ %lsr.iv.next359.i.i, %B758.i.i ]
+  %lsr.iv356.i.i = phi i64 [ %.148.i, %B534.lr.ph.i.i ], [ %lsr.iv.next357.i.i, %B758.i.i ]
+  %lsr.iv354.i.i = phi i64 [ %43, %B534.lr.ph.i.i ], [ %lsr.iv.next355.i.i, %B758.i.i ]
+  %spec.3.0301.i.i = phi i64 [ %.254.i.i, %B534.lr.ph.i.i ], [ %.438.i.i, %B758.i.i ]
+  %.383.i.i = inttoptr i64 %lsr.iv356.i.i to ptr
+  %.384.i.i = load i64, ptr %.383.i.i, align 8
+  %.391.i.i = inttoptr i64 %spec.3.0301.i.i to ptr
+  %.392.i.i = load i64, ptr %.391.i.i, align 8
+  %.393.i.i = icmp eq i64 %.392.i.i, 0
+  br i1 %.393.i.i, label %B642.i.i, label %B700.i.i
 
-B674.i.i:                                         ; preds = %B534.i.i
-  %.401.i40.i = tail call i64 @nbgrad.offset.float_value()
-  %.403.i.i = add nsw i64 %.401.i40.i, %.380.i.i
-  br label %B766.i.i
+B642.i.i:                                         ; preds = %B534.i.i
+  %.397.i.i = add nsw i64 %spec.3.0301.i.i, 40
+  %.398.i.i = inttoptr i64 %.397.i.i to ptr
+  %.399.i47.i = load i64, ptr %.398.i.i, align 8
+  %.401.i.i = add nsw i64 %.399.i47.i, %.384.i.i
+  br label %B758.i.i
 
-B708.i.i:                                         ; preds = %B534.i.i
-  %.412.i19.i = add nsw i64 %.380.i.i, %.11.i
-  %.415.i.i = inttoptr i64 %.412.i19.i to ptr
-  %.416.i.i = load i64, ptr %.415.i.i, align 8
-  br label %B766.i.i
+B700.i.i:                                         ; preds = %B534.i.i
+  %.410.i.i = add nsw i64 %.384.i.i, %.11.i
+  %.413.i.i = inttoptr i64 %.410.i.i to ptr
+  %.414.i.i = load i64, ptr %.413.i.i, align 8
+  br label %B758.i.i
 
-B766.i.i:                                         ; preds = %B708.i.i, %B674.i.i
-  %"$phi766.4.2.1.i.i" = phi i64 [ %.403.i.i, %B674.i.i ], [ %.416.i.i, %B708.i.i ]
-  %.422.i.i = inttoptr i64 %lsr.iv354.i.i to ptr
-  store i64 %"$phi766.4.2.1.i.i", ptr %.422.i.i, align 8
-  %.432.i.i = add nsw i64 %spec.3.0299.i.i, 24
+B758.i.i:                                         ; preds = %B700.i.i, %B642.i.i
+  %"$phi758.1.2.1.i.i" = phi i64 [ %.401.i.i, %B642.i.i ], [ %.414.i.i, %B700.i.i ]
+  %.428.i.i = inttoptr i64 %lsr.iv354.i.i to ptr
+  store i64 %"$phi758.1.2.1.i.i", ptr %.428.i.i, align 8
+  %.432.i.i = add nsw i64 %spec.3.0301.i.i, 24
   %.433.i.i = inttoptr i64 %.432.i.i to ptr
   %.434.i.i = load i64, ptr %.433.i.i, align 8
   %.435.i.i = shl i64 %.434.i.i, 3
-  %.436.i.i = add i64 %spec.3.0299.i.i, 32
+  %.436.i.i = add i64 %spec.3.0301.i.i, 48
   %.438.i.i = add i64 %.436.i.i, %.435.i.i
   %lsr.iv.next355.i.i = add i64 %lsr.iv354.i.i, 8
   %lsr.iv.next357.i.i = add i64 %lsr.iv356.i.i, 8
   %lsr.iv.next359.i.i = add nsw i64 %lsr.iv358.i.i, -1
-  %exitcond314.not.i.i = icmp eq i64 %lsr.iv.next359.i.i, 0
-  br i1 %exitcond314.not.i.i, label %B864.endif.i.i, label %B534.i.i
+  %exitcond316.not.i.i = icmp eq i64 %lsr.iv.next359.i.i, 0
+  br i1 %exitcond316.not.i.i, label %B892.endif.i.i, label %B534.i.i
 
-B1178.i.i:                                        ; preds = %B1178.outer.i.i, %B1594.i.i
-  %spec.1.2.0309.i.i = phi i64 [ %.800.i.i, %B1594.i.i ], [ %spec.1.2.0309.ph.i.i, %B1178.outer.i.i ]
-  %.559304307.i.i = phi i64 [ %.566.i.i, %B1594.i.i ], [ %.559304307.ph.i.i, %B1178.outer.i.i ]
-  %.566.i.i = add nuw nsw i64 %.559304307.i.i, 1
-  %.596.i.i = add nsw i64 %spec.1.2.0309.i.i, 24
+B1206.i.i:                                        ; preds = %B1206.outer.i.i, %B1622.i.i
+  %spec.1.2.0311.i.i = phi i64 [ %.800.i.i, %B1622.i.i ], [ %spec.1.2.0311.ph.i.i, %B1206.outer.i.i ]
+  %.559306309.i.i = phi i64 [ %.566.i20.i, %B1622.i.i ], [ %.559306309.ph.i.i, %B1206.outer.i.i ]
+  %.566.i20.i = add nuw nsw i64 %.559306309.i.i, 1
+  %.596.i.i = add nsw i64 %spec.1.2.0311.i.i, 24
   %.597.i.i = inttoptr i64 %.596.i.i to ptr
   %.598.i.i = load i64, ptr %.597.i.i, align 8
   %.625.i.i = icmp sgt i64 %.598.i.i, -1
-  br i1 %.625.i.i, label %B196.preheader.i.i.i, label %B1384.i.i
+  br i1 %.625.i.i, label %B196.preheader.i.i.i, label %B1412.i.i
 
-B196.preheader.i.i.i:                             ; preds = %B1178.i.i
-  %.20.i.i.i = load i64, ptr %sunkaddr421.i, align 8
+B196.preheader.i.i.i:                             ; preds = %B1206.i.i
+  %.20.i.i41.i = load i64, ptr %sunkaddr426.i, align 8
   %.25.i.i.i = shl nsw i64 %.598.i.i, 3
   %.27.i.i.i = add nsw i64 %.25.i.i.i, %.148.i
   %.28.i.i.i = inttoptr i64 %.27.i.i.i to ptr
   %.29.i.i.i = load i64, ptr %.28.i.i.i, align 8
   %.31.i.i.i = add nsw i64 %.29.i.i.i, %.11.i
   %.32.i.i.i = inttoptr i64 %.31.i.i.i to ptr
-  %.33.i.i34.i = load i64, ptr %.32.i.i.i, align 8
+  %.33.i.i.i = load i64, ptr %.32.i.i.i, align 8
   %storemerge.i.i.i = add nuw i64 %.598.i.i, 1
   %xtraiter.i.i.i = and i64 %storemerge.i.i.i, 3
   %lcmp.mod.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, 0
@@ -26384,12 +26358,12 @@ B196.preheader.i.i.i:                             ; preds = %B1178.i.i
 
 B196.prol.i.i.i:                                  ; preds = %B196.preheader.i.i.i, %B196.prol.i.i.i
   %lsr.iv352.i.i = phi i64 [ %lsr.iv.next353.i.i, %B196.prol.i.i.i ], [ %xtraiter.i.i.i, %B196.preheader.i.i.i ]
-  %spec.3.0127.prol.i.i.i = phi i64 [ %.179.prol.i.i.i, %B196.prol.i.i.i ], [ %.20.i.i.i, %B196.preheader.i.i.i ]
+  %spec.3.0127.prol.i.i.i = phi i64 [ %.179.prol.i.i.i, %B196.prol.i.i.i ], [ %.20.i.i41.i, %B196.preheader.i.i.i ]
   %.173.prol.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i, 24
   %.174.prol.i.i.i = inttoptr i64 %.173.prol.i.i.i to ptr
   %.175.prol.i.i.i = load i64, ptr %.174.prol.i.i.i, align 8
   %.176.prol.i.i.i = shl i64 %.175.prol.i.i.i, 3
-  %.177.prol.i.i.i = add i64 %spec.3.0127.prol.i.i.i, 32
+  %.177.prol.i.i.i = add i64 %spec.3.0127.prol.i.i.i, 48
   %.179.prol.i.i.i = add i64 %.177.prol.i.i.i, %.176.prol.i.i.i
   %lsr.iv.next353.i.i = add nsw i64 %lsr.iv352.i.i, -1
   %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next353.i.i, 0
@@ -26400,7 +26374,7 @@ B196.prol.loopexit.loopexit.i.i.i:                ; preds = %B196.prol.i.i.i
   br label %B196.prol.loopexit.i.i.i
 
 B196.prol.loopexit.i.i.i:                         ; preds = %B196.prol.loopexit.loopexit.i.i.i, %B196.preheader.i.i.i
-  %spec.3.0127.unr.i.i.i = phi i64 [ %.20.i.i.i, %B196.preheader.i.i.i ], [ %.179.prol.i.i.i, %B196.prol.loopexit.loopexit.i.i.i ]
+  %spec.3.0127.unr.i.i.i = phi i64 [ %.20.i.i41.i, %B196.preheader.i.i.i ], [ %.179.prol.i.i.i, %B196.prol.loopexit.loopexit.i.i.i ]
   %.123122126.unr.i.i.i = phi i64 [ %storemerge.i.i.i, %B196.preheader.i.i.i ], [ %11, %B196.prol.loopexit.loopexit.i.i.i ]
   %spec.3.0127.lcssa.unr.i.i.i = phi i64 [ poison, %B196.preheader.i.i.i ], [ %spec.3.0127.prol.i.i.i, %B196.prol.loopexit.loopexit.i.i.i ]
   %12 = icmp samesign ult i64 %.598.i.i, 3
@@ -26417,33 +26391,33 @@ B196.i.i.i:                                       ; preds = %B196.i.i.i, %B196.p
   %.174.i.i.i = inttoptr i64 %.173.i.i.i to ptr
   %.175.i.i.i = load i64, ptr %.174.i.i.i, align 8
   %.176.i.i.i = shl i64 %.175.i.i.i, 3
-  %.177.i.i.i = add i64 %spec.3.0127.i.i.i, 32
+  %.177.i.i.i = add i64 %spec.3.0127.i.i.i, 48
   %.179.i.i.i = add i64 %.177.i.i.i, %.176.i.i.i
   %.173.1.i.i.i = add nsw i64 %.179.i.i.i, 24
   %.174.1.i.i.i = inttoptr i64 %.173.1.i.i.i to ptr
   %.175.1.i.i.i = load i64, ptr %.174.1.i.i.i, align 8
   %.176.1.i.i.i = shl i64 %.175.1.i.i.i, 3
-  %.177.1.i.i.i = add i64 %.179.i.i.i, 32
+  %.177.1.i.i.i = add i64 %.179.i.i.i, 48
   %.179.1.i.i.i = add i64 %.177.1.i.i.i, %.176.1.i.i.i
   %.173.2.i.i.i = add nsw i64 %.179.1.i.i.i, 24
   %.174.2.i.i.i = inttoptr i64 %.173.2.i.i.i to ptr
   %.175.2.i.i.i = load i64, ptr %.174.2.i.i.i, align 8
   %.176.2.i.i.i = shl i64 %.175.2.i.i.i, 3
-  %.177.2.i.i.i = add i64 %.176.2.i.i.i, 32
+  %.177.2.i.i.i = add i64 %.176.2.i.i.i, 48
   %.179.2.i.i.i = add i64 %.177.2.i.i.i, %.179.1.i.i.i
   %.173.3.i.i.i = add nsw i64 %.179.2.i.i.i, 24
   %.174.3.i.i.i = inttoptr i64 %.173.3.i.i.i to ptr
   %.175.3.i.i.i = load i64, ptr %.174.3.i.i.i, align 8
   %.176.3.i.i.i = shl i64 %.175.3.i.i.i, 3
-  %.177.3.i.i.i = add i64 %.176.3.i.i.i, 32
+  %.177.3.i.i.i = add i64 %.176.3.i.i.i, 48
   %.179.3.i.i.i = add i64 %.177.3.i.i.i, %.179.2.i.i.i
   %lsr.iv.next3.i.i.i = add i64 %lsr.iv2.i.i.i, -4
   %.124.3.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i, 4
   br i1 %.124.3.i.i.i, label %B196.i.i.i, label %B338.endif.i.i.i
 
 B422.i.i.i:                                       ; preds = %B338.endif.i.i.i, %B678.i.i.i
-  %lsr.iv.i.i35.i = phi i64 [ %lsr.iv.next.i.i36.i, %B678.i.i.i ], [ %.148.i, %B338.endif.i.i.i ]
-  %spec.1.2.0137.i.i.i = phi i64 [ %.390.i.i.i, %B678.i.i.i ], [ %.20.i.i.i, %B338.endif.i.i.i ]
+  %lsr.iv.i.i42.i = phi i64 [ %lsr.iv.next.i.i43.i, %B678.i.i.i ], [ %.148.i, %B338.endif.i.i.i ]
+  %spec.1.2.0137.i.i.i = phi i64 [ %.390.i.i.i, %B678.i.i.i ], [ %.20.i.i41.i, %B338.endif.i.i.i ]
   %.287132135.i.i.i = phi i64 [ %.294.i.i.i, %B678.i.i.i ], [ 0, %B338.endif.i.i.i ]
   %.294.i.i.i = add nuw nsw i64 %.287132135.i.i.i, 1
   %.324.not.i.i.i = icmp eq i64 %.598.i.i, %.287132135.i.i.i
@@ -26456,7 +26430,7 @@ B436.i.i.i:                                       ; preds = %B422.i.i.i
   br i1 %.331.not.i.i.i, label %B678.i.i.i, label %B496.i.i.i
 
 B496.i.i.i:                                       ; preds = %B436.i.i.i
-  %.339.i.i.i = inttoptr i64 %lsr.iv.i.i35.i to ptr
+  %.339.i.i.i = inttoptr i64 %lsr.iv.i.i42.i to ptr
   %.340.i.i.i = load i64, ptr %.339.i.i.i, align 8
   %.342.i.i.i = add nsw i64 %.340.i.i.i, %.11.i
   %.343.i.i.i = inttoptr i64 %.342.i.i.i to ptr
@@ -26469,100 +26443,100 @@ B606.i.i.i:                                       ; preds = %B496.i.i.i
   %.355.i.i.i = inttoptr i64 %.354.i.i.i to ptr
   %.356.i.i.i = load i64, ptr %.355.i.i.i, align 8
   %.358.i.i.i = add nsw i64 %.356.i.i.i, %.344.i.i.i
-  %.362.i.i.i = icmp slt i64 %.33.i.i34.i, %.358.i.i.i
-  br i1 %.362.i.i.i, label %B1384.i.i, label %B678.i.i.i
+  %.362.i.i.i = icmp slt i64 %.33.i.i.i, %.358.i.i.i
+  br i1 %.362.i.i.i, label %B1412.i.i, label %B678.i.i.i
 
 B678.i.i.i:                                       ; preds = %B606.i.i.i, %B496.i.i.i, %B436.i.i.i, %B422.i.i.i
   %.384.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 24
   %.385.i.i.i = inttoptr i64 %.384.i.i.i to ptr
   %.386.i.i.i = load i64, ptr %.385.i.i.i, align 8
   %.387.i.i.i = shl i64 %.386.i.i.i, 3
-  %.388.i.i.i = add i64 %spec.1.2.0137.i.i.i, 32
+  %.388.i.i.i = add i64 %spec.1.2.0137.i.i.i, 48
   %.390.i.i.i = add i64 %.388.i.i.i, %.387.i.i.i
-  %lsr.iv.next.i.i36.i = add i64 %lsr.iv.i.i35.i, 8
-  %exitcond.not.i.i37.i = icmp eq i64 %.165.i, %.294.i.i.i
-  br i1 %exitcond.not.i.i37.i, label %B1276.i.i, label %B422.i.i.i
+  %lsr.iv.next.i.i43.i = add i64 %lsr.iv.i.i42.i, 8
+  %exitcond.not.i.i44.i = icmp eq i64 %.165.i, %.294.i.i.i
+  br i1 %exitcond.not.i.i44.i, label %B1304.i.i, label %B422.i.i.i
 
 B338.endif.i.i.i:                                 ; preds = %B196.i.i.i, %B196.prol.loopexit.i.i.i
   %spec.3.0127.lcssa.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i, %B196.prol.loopexit.i.i.i ], [ %.179.2.i.i.i, %B196.i.i.i ]
   %.164.le.i.i.i = add nsw i64 %spec.3.0127.lcssa.i.i.i, 8
   %.165.le.i.i.i = inttoptr i64 %.164.le.i.i.i to ptr
   %.166.le.i.i.i = load i64, ptr %.165.le.i.i.i, align 8
-  %.168.le.i.i.i = add nsw i64 %.166.le.i.i.i, %.33.i.i34.i
-  br i1 %.12886.not.i.i, label %B1276.i.i, label %B422.i.i.i
+  %.168.le.i.i.i = add nsw i64 %.166.le.i.i.i, %.33.i.i.i
+  br i1 %.12382.not.i.i, label %B1304.i.i, label %B422.i.i.i
 
-B1276.i.i:                                        ; preds = %B678.i.i.i, %B338.endif.i.i.i
+B1304.i.i:                                        ; preds = %B678.i.i.i, %B338.endif.i.i.i
   %.679.not.i.i = icmp eq i64 %.29.i.i.i, 0
-  br i1 %.679.not.i.i, label %B1384.i.i, label %B1288.i.i
+  br i1 %.679.not.i.i, label %B1412.i.i, label %B1316.i.i
 
-B1288.i.i:                                        ; preds = %B1276.i.i
-  %.695.i38.i = load i64, ptr %sunkaddr423.i, align 8
-  %.697.i.i = inttoptr i64 %.695.i38.i to ptr
+B1316.i.i:                                        ; preds = %B1304.i.i
+  %.695.i45.i = load i64, ptr %sunkaddr428.i, align 8
+  %.697.i.i = inttoptr i64 %.695.i45.i to ptr
   %.698.i.i = tail call i64 %.697.i.i(i64 %.29.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre271.i.i = add nsw i64 %spec.1.2.0309.i.i, 32
-  %.pre272.i.i = add i64 %spec.1.2.0309.i.i, 40
+  %.pre271.i.i = add nsw i64 %spec.1.2.0311.i.i, 32
+  %.pre272.i.i = add i64 %spec.1.2.0311.i.i, 40
   %.pre.i = inttoptr i64 %.pre271.i.i to ptr
-  br label %B1594.i.i
+  br label %B1622.i.i
 
-B1384.i.i:                                        ; preds = %B606.i.i.i, %B1276.i.i, %B1178.i.i
-  %.10.i.i.i = inttoptr i64 %spec.1.2.0309.i.i to ptr
+B1412.i.i:                                        ; preds = %B606.i.i.i, %B1304.i.i, %B1206.i.i
+  %.10.i.i.i = inttoptr i64 %spec.1.2.0311.i.i to ptr
   %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
-  %.13.i.i.i = add nsw i64 %spec.1.2.0309.i.i, 8
-  %.14.i.i22.i = inttoptr i64 %.13.i.i.i to ptr
+  %.13.i.i21.i = add nsw i64 %spec.1.2.0311.i.i, 8
+  %.14.i.i22.i = inttoptr i64 %.13.i.i21.i to ptr
   %.15.i.i.i = load i64, ptr %.14.i.i22.i, align 8
-  %.17.i.i23.i = add nsw i64 %spec.1.2.0309.i.i, 32
-  %.18.i1.i.i = inttoptr i64 %.17.i.i23.i to ptr
+  %.17.i.i.i = add nsw i64 %spec.1.2.0311.i.i, 32
+  %.18.i1.i.i = inttoptr i64 %.17.i.i.i to ptr
   %.19.i2.i.i = load i64, ptr %.18.i1.i.i, align 8
-  %.30.i3.i.i = add i64 %spec.1.2.0309.i.i, 40
-  %.49.i.i.i = icmp sgt i64 %.15.i.i.i, 131071
-  br i1 %.49.i.i.i, label %B216.i.i.i, label %B528.i.i.i
+  %.30.i3.i.i = add i64 %spec.1.2.0311.i.i, 40
+  %.49.i.i23.i = icmp sgt i64 %.15.i.i.i, 131071
+  br i1 %.49.i.i23.i, label %B216.i.i.i, label %B528.i.i.i
 
-B216.i.i.i:                                       ; preds = %B1384.i.i
-  %.65.i.i30.i = load i64, ptr %sunkaddr425.i, align 8
-  %.66.not.i.i.i = icmp eq i64 %.65.i.i30.i, 0
+B216.i.i.i:                                       ; preds = %B1412.i.i
+  %.65.i.i.i = load i64, ptr %sunkaddr430.i, align 8
+  %.66.not.i.i.i = icmp eq i64 %.65.i.i.i, 0
   br i1 %.66.not.i.i.i, label %B528.i.i.i, label %B276.i.i.i
 
 B276.i.i.i:                                       ; preds = %B216.i.i.i
-  %.72.i.i31.i = load i64, ptr %sunkaddr427.i, align 8
-  %.77.i.i32.i = load i64, ptr %sunkaddr429.i, align 8
-  %.79.i.i.i = inttoptr i64 %.72.i.i31.i to ptr
-  %.80.i.i.i = tail call i64 %.79.i.i.i(i64 %.77.i.i32.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.85.i.i.i = icmp eq i64 %.80.i.i.i, 0
+  %.72.i.i.i = load i64, ptr %sunkaddr432.i, align 8
+  %.77.i.i.i = load i64, ptr %sunkaddr434.i, align 8
+  %.79.i.i.i = inttoptr i64 %.72.i.i.i to ptr
+  %.80.i.i39.i = tail call i64 %.79.i.i.i(i64 %.77.i.i.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.85.i.i.i = icmp eq i64 %.80.i.i39.i, 0
   br i1 %.85.i.i.i, label %B434.i.i.i, label %B528.i.i.i
 
 B434.i.i.i:                                       ; preds = %B276.i.i.i
-  %.105.i.i.i = load i64, ptr %sunkaddr431.i, align 8
+  %.105.i.i.i = load i64, ptr %sunkaddr436.i, align 8
   %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
   %.107.i.i.i = tail call i64 %.106.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1384.endif.i.i
+  br label %B1412.endif.i.i
 
-B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1384.i.i
-  %data.2.0.i.i.i = phi i64 [ %.80.i.i.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1384.i.i ]
-  %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1384.i.i ]
-  %.118.i.i.i = load i64, ptr %sunkaddr423.i, align 8
+B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1412.i.i
+  %data.2.0.i.i.i = phi i64 [ %.80.i.i39.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1412.i.i ]
+  %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1412.i.i ]
+  %.118.i.i.i = load i64, ptr %sunkaddr428.i, align 8
   %.120.i.i.i = inttoptr i64 %.118.i.i.i to ptr
   %.121.i.i.i = tail call i64 %.120.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i = load i64, ptr %sunkaddr422.i, align 8
-  %.131.i.i.i = load i64, ptr %sunkaddr436.i, align 8
+  %.126.i.i.i = load i64, ptr %sunkaddr427.i, align 8
+  %.131.i.i.i = load i64, ptr %sunkaddr441.i, align 8
   %.137.i.i.i = inttoptr i64 %.131.i.i.i to ptr
   %.138.i.i.i = tail call i64 %.137.i.i.i(i64 %.126.i.i.i, i64 %.11.i.i.i, i64 %.19.i2.i.i, i64 %.30.i3.i.i, i64 0, i64 %data.2.0.i.i.i, i64 %flags.2.0.i.i.i, i64 0)
   %.151.not.i.i.i = icmp eq i64 %data.2.0.i.i.i, 0
-  br i1 %.151.not.i.i.i, label %B1384.endif.i.i, label %B780.i.i.i
+  br i1 %.151.not.i.i.i, label %B1412.endif.i.i, label %B780.i.i.i
 
 B780.i.i.i:                                       ; preds = %B528.i.i.i
   %.154.i.i.i = icmp eq i64 %.138.i.i.i, 0
-  br i1 %.154.i.i.i, label %B1384.endif.thread.i.i, label %B1384.endif.thread255.i.i
+  br i1 %.154.i.i.i, label %B1412.endif.thread.i.i, label %B1412.endif.thread255.i.i
 
-B1384.endif.thread.i.i:                           ; preds = %B780.i.i.i
-  %.160.i.i.i = load i64, ptr %sunkaddr438.i, align 8
-  %.167.i.i.i = load i64, ptr %sunkaddr429.i, align 8
+B1412.endif.thread.i.i:                           ; preds = %B780.i.i.i
+  %.160.i.i.i = load i64, ptr %sunkaddr443.i, align 8
+  %.167.i.i.i = load i64, ptr %sunkaddr434.i, align 8
   %.170.i.i.i = inttoptr i64 %.160.i.i.i to ptr
   %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1594.thread.i.i
+  br label %B1622.thread.i.i
 
-B1384.endif.thread255.i.i:                        ; preds = %B780.i.i.i
-  %.185.i.i.i = load i64, ptr %sunkaddr425.i, align 8
-  %.192.i.i.i = load i64, ptr %sunkaddr423.i, align 8
+B1412.endif.thread255.i.i:                        ; preds = %B780.i.i.i
+  %.185.i.i.i = load i64, ptr %sunkaddr430.i, align 8
+  %.192.i.i.i = load i64, ptr %sunkaddr428.i, align 8
   %.193.i.i.i = inttoptr i64 %.192.i.i.i to ptr
   %.194.i.i.i = tail call i64 %.193.i.i.i(i64 %.185.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.195.i.i.i = tail call i64 @nbgrad.offset.array_handler()
@@ -26575,17 +26549,17 @@ B1384.endif.thread255.i.i:                        ; preds = %B780.i.i.i
   %.207.i.i.i = load i64, ptr %.206.i.i.i, align 8
   %.208.i.i.i = or i64 %.207.i.i.i, 4
   store i64 %.208.i.i.i, ptr %.206.i.i.i, align 8
-  br label %B1594.i.i
+  br label %B1622.i.i
 
-B1594.i.i:                                        ; preds = %B1384.endif.i.i, %B1384.endif.thread255.i.i, %B1288.i.i
-  %.pre269.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1384.endif.i.i ], [ %.18.i1.i.i, %B1384.endif.thread255.i.i ], [ %.pre.i, %B1288.i.i ]
-  %.pre270.pre-phi.i.i = phi i64 [ %.30.i3.i.i, %B1384.endif.i.i ], [ %.30.i3.i.i, %B1384.endif.thread255.i.i ], [ %.pre272.i.i, %B1288.i.i ]
-  %made.5.1.ph.i.i = phi i64 [ %storemerge.i4.i.i, %B1384.endif.i.i ], [ %.138.i.i.i, %B1384.endif.thread255.i.i ], [ %.29.i.i.i, %B1288.i.i ]
-  %.756261.i.i = shl nsw i64 %.559304307.i.i, 3
-  %.758262.i.i = add nsw i64 %.756261.i.i, %.85.i18.i
-  %.760263.i.i = inttoptr i64 %.758262.i.i to ptr
-  store i64 %made.5.1.ph.i.i, ptr %.760263.i.i, align 8
-  %.767.i.i = add nsw i64 %.466.i.i, %.559304307.i.i
+B1622.i.i:                                        ; preds = %B1412.endif.i.i, %B1412.endif.thread255.i.i, %B1316.i.i
+  %.pre269.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1412.endif.i.i ], [ %.18.i1.i.i, %B1412.endif.thread255.i.i ], [ %.pre.i, %B1316.i.i ]
+  %.pre270.pre-phi.i.i = phi i64 [ %.30.i3.i.i, %B1412.endif.i.i ], [ %.30.i3.i.i, %B1412.endif.thread255.i.i ], [ %.pre272.i.i, %B1316.i.i ]
+  %made.5.1.ph.i.i = phi i64 [ %storemerge.i4.i.i, %B1412.endif.i.i ], [ %.138.i.i.i, %B1412.endif.thread255.i.i ], [ %.29.i.i.i, %B1316.i.i ]
+  %.756263.i.i = shl nsw i64 %.559306309.i.i, 3
+  %.758264.i.i = add nsw i64 %.756263.i.i, %.85.i17.i
+  %.760265.i.i = inttoptr i64 %.758264.i.i to ptr
+  store i64 %made.5.1.ph.i.i, ptr %.760265.i.i, align 8
+  %.767.i.i = add nsw i64 %.466.i.i, %.559306309.i.i
   %.770.i.i = shl nsw i64 %.767.i.i, 3
   %.772.i.i = add nsw i64 %.770.i.i, %.142.i
   %.775.i.i = add nsw i64 %made.5.1.ph.i.i, %.11.i
@@ -26596,68 +26570,68 @@ B1594.i.i:                                        ; preds = %B1384.endif.i.i, %B
   %.796.i.i = load i64, ptr %.pre269.pre-phi.i.pre-phi.i, align 8
   %.797.i.i = shl i64 %.796.i.i, 3
   %.800.i.i = add i64 %.797.i.i, %.pre270.pre-phi.i.i
-  %exitcond315.not.i.i = icmp eq i64 %.566.i.i, %.452.i.i
-  br i1 %exitcond315.not.i.i, label %B1678.i.i, label %B1178.i.i
+  %exitcond317.not.i.i = icmp eq i64 %.566.i20.i, %.452.i.i
+  br i1 %exitcond317.not.i.i, label %B1706.i.i, label %B1206.i.i
 
-B1594.thread.i.i:                                 ; preds = %B1384.endif.i.i, %B1384.endif.thread.i.i
-  %.756.i.i = shl nsw i64 %.559304307.i.i, 3
-  %.758.i.i = add nsw i64 %.756.i.i, %.85.i18.i
+B1622.thread.i.i:                                 ; preds = %B1412.endif.i.i, %B1412.endif.thread.i.i
+  %.756.i.i = shl nsw i64 %.559306309.i.i, 3
+  %.758.i.i = add nsw i64 %.756.i.i, %.85.i17.i
   %.760278.i.i = inttoptr i64 %.758.i.i to ptr
   store i64 0, ptr %.760278.i.i, align 8
   %.796279.i.i = load i64, ptr %.18.i1.i.i, align 8
   %.797280.i.i = shl i64 %.796279.i.i, 3
   %.800281.i.i = add i64 %.797280.i.i, %.30.i3.i.i
-  %exitcond315.not282.i.i = icmp eq i64 %.566.i.i, %.452.i.i
-  br i1 %exitcond315.not282.i.i, label %B2560.i.i, label %B1178.outer.i.i
+  %exitcond317.not282.i.i = icmp eq i64 %.566.i20.i, %.452.i.i
+  br i1 %exitcond317.not282.i.i, label %B2588.i.i, label %B1206.outer.i.i
 
-B1678.i.i:                                        ; preds = %B1594.i.i
-  br i1 %44, label %B2560.i.i, label %B1692.i.i
+B1706.i.i:                                        ; preds = %B1622.i.i
+  br i1 %44, label %B2588.i.i, label %B1720.i.i
 
-B1692.i.i:                                        ; preds = %B864.endif.i.i, %B1678.i.i
+B1720.i.i:                                        ; preds = %B892.endif.i.i, %B1706.i.i
   %.829.i.i = add nsw i64 %.14.i, 88
   %.830.i.i = inttoptr i64 %.829.i.i to ptr
   %.831.i.i = load i64, ptr %.830.i.i, align 8
   %.832.not.i.i = icmp eq i64 %.831.i.i, 0
-  br i1 %.832.not.i.i, label %B2026.i.i, label %B1752.i.i
+  br i1 %.832.not.i.i, label %B2054.i.i, label %B1780.i.i
 
-B1752.i.i:                                        ; preds = %B1692.i.i
-  %.836.i.i = add nsw i64 %.22.i, 64
-  %.837.i.i = inttoptr i64 %.836.i.i to ptr
-  %.838.i.i = load i64, ptr %.837.i.i, align 8
-  %.839.i.i = inttoptr i64 %.838.i.i to ptr
-  %.840.i.i = tail call i64 %.839.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.844.i.i = add nsw i64 %.14.i, 48
-  %.845.i.i = inttoptr i64 %.844.i.i to ptr
-  %.846.i.i = load i64, ptr %.845.i.i, align 8
-  %.14.i5.i.i = inttoptr i64 %.846.i.i to ptr
+B1780.i.i:                                        ; preds = %B1720.i.i
+  %.836.i24.i = add nsw i64 %.22.i, 56
+  %.837.i25.i = inttoptr i64 %.836.i24.i to ptr
+  %.838.i26.i = load i64, ptr %.837.i25.i, align 8
+  %.839.i27.i = inttoptr i64 %.838.i26.i to ptr
+  %.840.i.i = tail call i64 %.839.i27.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.844.i28.i = add nsw i64 %.14.i, 48
+  %.845.i29.i = inttoptr i64 %.844.i28.i to ptr
+  %.846.i30.i = load i64, ptr %.845.i29.i, align 8
+  %.14.i5.i.i = inttoptr i64 %.846.i30.i to ptr
   %.15.i6.i.i = load i64, ptr %.14.i5.i.i, align 8
-  %.16.i.i24.i = add nsw i64 %.846.i.i, 8
-  %.17.i7.i.i = inttoptr i64 %.16.i.i24.i to ptr
+  %.16.i.i.i = add nsw i64 %.846.i30.i, 8
+  %.17.i7.i.i = inttoptr i64 %.16.i.i.i to ptr
   %.18.i8.i.i = load i64, ptr %.17.i7.i.i, align 8
-  %.19.i9.i.i = add nsw i64 %.846.i.i, 16
+  %.19.i9.i.i = add nsw i64 %.846.i30.i, 16
   %.20.i10.i.i = inttoptr i64 %.19.i9.i.i to ptr
-  %.21.i.i.i = load i64, ptr %.20.i10.i.i, align 8
+  %.21.i.i31.i = load i64, ptr %.20.i10.i.i, align 8
   %.114107.not.i.i.i = icmp slt i64 %.15.i6.i.i, 1
-  br i1 %.114107.not.i.i.i, label %B1752.endif.i.i, label %B150.lr.ph.i.i.i
+  br i1 %.114107.not.i.i.i, label %B1780.endif.i.i, label %B150.lr.ph.i.i.i
 
-B150.lr.ph.i.i.i:                                 ; preds = %B1752.i.i
-  %.28.i11.i.i = add nsw i64 %.846.i.i, 24
-  %sunkaddr447.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr472.i = getelementptr i8, ptr %sunkaddr447.i, i64 248
-  %sunkaddr446.i = getelementptr i8, ptr %sunkaddr447.i, i64 120
-  %14 = inttoptr i64 %.75.i16.i to ptr
-  %sunkaddr450.i = getelementptr i8, ptr %14, i64 8
-  %sunkaddr452.i = getelementptr i8, ptr %14, i64 16
-  %sunkaddr454.i = getelementptr i8, ptr %14, i64 24
-  %sunkaddr456.i = getelementptr i8, ptr %14, i64 32
-  %sunkaddr458.i = getelementptr i8, ptr %sunkaddr447.i, i64 104
-  %sunkaddr460.i = getelementptr i8, ptr %14, i64 40
-  %sunkaddr462.i = getelementptr i8, ptr %sunkaddr447.i, i64 112
-  %sunkaddr464.i = getelementptr i8, ptr %14, i64 48
-  %sunkaddr468.i = getelementptr i8, ptr %sunkaddr447.i, i64 96
-  %sunkaddr470.i = getelementptr i8, ptr %sunkaddr447.i, i64 128
-  %sunkaddr448.i = getelementptr i8, ptr %sunkaddr447.i, i64 256
-  %sunkaddr474.i = getelementptr i8, ptr %sunkaddr447.i, i64 240
+B150.lr.ph.i.i.i:                                 ; preds = %B1780.i.i
+  %.28.i11.i.i = add nsw i64 %.846.i30.i, 24
+  %sunkaddr452.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr477.i = getelementptr i8, ptr %sunkaddr452.i, i64 240
+  %sunkaddr451.i = getelementptr i8, ptr %sunkaddr452.i, i64 112
+  %14 = inttoptr i64 %.75.i15.i to ptr
+  %sunkaddr455.i = getelementptr i8, ptr %14, i64 8
+  %sunkaddr457.i = getelementptr i8, ptr %14, i64 16
+  %sunkaddr459.i = getelementptr i8, ptr %14, i64 24
+  %sunkaddr461.i = getelementptr i8, ptr %14, i64 32
+  %sunkaddr463.i = getelementptr i8, ptr %sunkaddr452.i, i64 96
+  %sunkaddr465.i = getelementptr i8, ptr %14, i64 40
+  %sunkaddr467.i = getelementptr i8, ptr %sunkaddr452.i, i64 104
+  %sunkaddr469.i = getelementptr i8, ptr %14, i64 48
+  %sunkaddr473.i = getelementptr i8, ptr %sunkaddr452.i, i64 88
+  %sunkaddr475.i = getelementptr i8, ptr %sunkaddr452.i, i64 120
+  %sunkaddr453.i = getelementptr i8, ptr %sunkaddr452.i, i64 248
+  %sunkaddr479.i = getelementptr i8, ptr %sunkaddr452.i, i64 232
   br label %B150.i.i.i
 
 B150.i.i.i:                                       ; preds = %B1066.i.i.i, %B150.lr.ph.i.i.i
@@ -26681,8 +26655,8 @@ B150.i.i.i:                                       ; preds = %B1066.i.i.i, %B150.
   br i1 %.208.not.i.i.i, label %B980.i.i.i, label %B336.i.i.i
 
 B336.i.i.i:                                       ; preds = %B150.i.i.i
-  %.214.i.i.i = load i64, ptr %sunkaddr446.i, align 8
-  %.215.i.i.i = icmp sgt i64 %.214.i.i.i, 1
+  %.214.i.i32.i = load i64, ptr %sunkaddr451.i, align 8
+  %.215.i.i.i = icmp sgt i64 %.214.i.i32.i, 1
   br i1 %.215.i.i.i, label %B398.endif.i.i.i, label %B980.i.i.i
 
 B980.i.i.i:                                       ; preds = %B336.i.i.i, %B150.i.i.i
@@ -26723,8 +26697,8 @@ B250.us.us.preheader.new.i.i.i.i:                 ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i.i.i
 
 B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i
-  %lsr.iv396.i = phi i64 [ %lsr.iv.next397.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
-  %lsr.iv.i.i.i.i = phi i64 [ %22, %B250.us.us.i.i.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i.i.i ]
+  %lsr.iv404.i = phi i64 [ %lsr.iv.next405.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
+  %lsr.iv.i.i.i.i = phi i64 [ %22, %B250.us.us.i.i.i.i ], [ %.75.i15.i, %B250.us.us.preheader.new.i.i.i.i ]
   %at.5.2122.us.us.i.i.i.i = phi i64 [ %21, %B250.us.us.i.i.i.i ], [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i ]
   %.335.us.us.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i to ptr
   %.336.us.us.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i, align 8
@@ -26752,8 +26726,8 @@ B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i,
   %20 = add i64 %lsr.iv.i.i.i.i, 8
   %.348.us.us.1.i.i.i.i = inttoptr i64 %20 to ptr
   store i64 %.347.us.us.1.i.i.i.i, ptr %.348.us.us.1.i.i.i.i, align 8
-  %lsr.iv.next397.i = add i64 %lsr.iv396.i, -2
-  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next397.i, 0
+  %lsr.iv.next405.i = add i64 %lsr.iv404.i, -2
+  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next405.i, 0
   %21 = add i64 %at.5.2122.us.us.i.i.i.i, 64
   %22 = add i64 %lsr.iv.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i, label %B250.us.us.i.i.i.i
@@ -26767,7 +26741,7 @@ B250.us.us.epil.preheader.i.i.i.i:                ; preds = %B518.us.us.loopexit
   %at.5.2122.us.us.epil.init.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.i.i.i.i ], [ %21, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
   %.286118120.us.us.epil.init.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i ], [ %16, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
   %.331.us.us.epil.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i, 3
-  %.333.us.us.epil.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i, %.75.i16.i
+  %.333.us.us.epil.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i, %.75.i15.i
   %.335.us.us.epil.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i to ptr
   %.336.us.us.epil.i.i.i.i = load i64, ptr %.335.us.us.epil.i.i.i.i, align 8
   %.337.us.us.epil.i.i.i.i = shl nsw i64 %.336.us.us.epil.i.i.i.i, 3
@@ -26786,7 +26760,7 @@ B250.us.us.epil.preheader.i.i.i.i:                ; preds = %B518.us.us.loopexit
 B518.us.us.i.i.i.i:                               ; preds = %B250.us.us.epil.preheader.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i, %B88.endif.us.us.i.i.i.i
   %at.5.2.lcssa.us.us.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B88.endif.us.us.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i ], [ %21, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
   %.370.us.us.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i to ptr
-  %.371.us.us.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i(i64 %.75.i16.i, i64 %.186.us.us.i.i.i.i, i64 0, i64 %.158.i13.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i(i64 %.75.i15.i, i64 %.186.us.us.i.i.i.i, i64 0, i64 %.158.i13.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i, 1
   br i1 %.138.us.us.i.i.i.i, label %B88.endif.us.us.i.i.i.i, label %B1022.i.i.i
 
@@ -26814,13 +26788,13 @@ B88.endif.us.i.i.i.i:                             ; preds = %B518.us.i.i.i.i, %B
 B518.us.i.i.i.i:                                  ; preds = %B250.us.i.i.i.i, %B88.endif.us.i.i.i.i
   %at.5.2.lcssa.us.i.i.i.i = phi i64 [ %.195.us.i.i.i.i, %B88.endif.us.i.i.i.i ], [ %.352.us.i.i.i.i, %B250.us.i.i.i.i ]
   %.370.us.i.i.i.i = inttoptr i64 %.178.us.i.i.i.i to ptr
-  %.371.us.i.i.i.i = tail call i64 %.370.us.i.i.i.i(i64 %.75.i16.i, i64 %.186.us.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i, i64 %.42.us.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.i.i.i.i = tail call i64 %.370.us.i.i.i.i(i64 %.75.i15.i, i64 %.186.us.i.i.i.i, i64 %chunk.2.0.us.i.i.i.i, i64 %.42.us.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.i.i.i.i = icmp sgt i64 %.137125133.us.i.i.i.i, 1
   br i1 %.138.us.i.i.i.i, label %B88.endif.us.i.i.i.i, label %B86.B566_crit_edge.us.i.i.i.i
 
 B250.us.i.i.i.i:                                  ; preds = %B88.endif.us.i.i.i.i, %B250.us.i.i.i.i
   %lsr.iv15.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i, %B250.us.i.i.i.i ], [ %.182.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
-  %lsr.iv13.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i, %B250.us.i.i.i.i ], [ %.75.i16.i, %B88.endif.us.i.i.i.i ]
+  %lsr.iv13.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i, %B250.us.i.i.i.i ], [ %.75.i15.i, %B88.endif.us.i.i.i.i ]
   %at.5.2122.us.i.i.i.i = phi i64 [ %.352.us.i.i.i.i, %B250.us.i.i.i.i ], [ %.195.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
   %24 = add i64 %at.5.2122.us.i.i.i.i, 16
   %.326.us.i.i.i.i = inttoptr i64 %24 to ptr
@@ -26850,7 +26824,7 @@ B86.B566_crit_edge.us.i.i.i.i:                    ; preds = %B518.us.i.i.i.i
   br i1 %exitcond.not3.i.i.i.i, label %B1022.i.i.i, label %B26.us.i.i.i.i
 
 B1022.i.i.i:                                      ; preds = %B86.B566_crit_edge.us.i.i.i.i, %B518.us.us.i.i.i.i, %B398.endif.i.i.i, %B26.preheader.i.i.i.i, %B980.i.i.i
-  %.11.i.i.i.i = load i64, ptr %sunkaddr448.i, align 8
+  %.11.i.i.i.i = load i64, ptr %sunkaddr453.i, align 8
   %.12.i.i.i.i = icmp eq i64 %.11.i.i.i.i, 0
   br i1 %.12.i.i.i.i, label %B1066.i.i.i, label %B1022.endif.i.i.i
 
@@ -26858,36 +26832,36 @@ B1066.i.i.i:                                      ; preds = %B1022.endif.i.i.i, 
   %.396.i.i.i = shl nsw i64 %.166.i15.i.i, 3
   %.400.i.i.i = add nsw i64 %.396.i.i.i, %.202.i16.i.i
   %.114.i.i.i = icmp samesign ugt i64 %.11399109.i.i.i, 1
-  br i1 %.114.i.i.i, label %B150.i.i.i, label %B1752.endif.i.i
+  br i1 %.114.i.i.i, label %B150.i.i.i, label %B1780.endif.i.i
 
 B398.endif.i.i.i:                                 ; preds = %B336.i.i.i
   store i64 %.202.i16.i.i, ptr %14, align 8
-  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr450.i, align 8
-  store i64 %.158.i13.i.i, ptr %sunkaddr452.i, align 8
-  store i64 %.142.i, ptr %sunkaddr454.i, align 8
-  store i64 %.21.i.i.i, ptr %sunkaddr456.i, align 8
-  %.249.i.i.i = load i64, ptr %sunkaddr458.i, align 8
-  store i64 %.249.i.i.i, ptr %sunkaddr460.i, align 8
-  %.258.i.i.i = load i64, ptr %sunkaddr462.i, align 8
-  store i64 %.258.i.i.i, ptr %sunkaddr464.i, align 8
-  %.265.i.i.i = load i64, ptr %sunkaddr446.i, align 8
+  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr455.i, align 8
+  store i64 %.158.i13.i.i, ptr %sunkaddr457.i, align 8
+  store i64 %.142.i, ptr %sunkaddr459.i, align 8
+  store i64 %.21.i.i31.i, ptr %sunkaddr461.i, align 8
+  %.249.i.i.i = load i64, ptr %sunkaddr463.i, align 8
+  store i64 %.249.i.i.i, ptr %sunkaddr465.i, align 8
+  %.258.i.i.i = load i64, ptr %sunkaddr467.i, align 8
+  store i64 %.258.i.i.i, ptr %sunkaddr469.i, align 8
+  %.265.i.i.i = load i64, ptr %sunkaddr451.i, align 8
   %.17.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i, i64 %.158.i13.i.i)
   %.19.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i, i64 %.17.i.i.i.i)
-  %.304.i.i.i = load i64, ptr %sunkaddr468.i, align 8
-  %.309.i.i.i = load i64, ptr %sunkaddr470.i, align 8
+  %.304.i.i.i = load i64, ptr %sunkaddr473.i, align 8
+  %.309.i.i.i = load i64, ptr %sunkaddr475.i, align 8
   %.311.i.i.i = inttoptr i64 %.304.i.i.i to ptr
-  %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.75.i16.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.75.i15.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i
 
 B1022.endif.i.i.i:                                ; preds = %B1022.i.i.i
-  %.22.i.i.i.i = load i64, ptr %sunkaddr472.i, align 8
-  %.29.i.i.i.i = load i64, ptr %sunkaddr474.i, align 8
+  %.22.i.i.i.i = load i64, ptr %sunkaddr477.i, align 8
+  %.29.i.i.i.i = load i64, ptr %sunkaddr479.i, align 8
   %.30.i.i.i.i = inttoptr i64 %.29.i.i.i.i to ptr
   %.31.i.i.i.i = tail call i64 %.30.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i.i.i = icmp eq i64 %.31.i.i.i.i, %.22.i.i.i.i
-  br i1 %.32.i.not.i.i.i, label %B1752.endif.i.i, label %B1066.i.i.i
+  br i1 %.32.i.not.i.i.i, label %B1780.endif.i.i, label %B1066.i.i.i
 
-B2026.i.i:                                        ; preds = %B1692.i.i
+B2054.i.i:                                        ; preds = %B1720.i.i
   %.889.i.i = add nsw i64 %.14.i, 48
   %.890.i.i = inttoptr i64 %.889.i.i to ptr
   %.891.i.i = load i64, ptr %.890.i.i, align 8
@@ -26900,26 +26874,26 @@ B2026.i.i:                                        ; preds = %B1692.i.i
   %.20.i26.i.i = inttoptr i64 %.19.i25.i.i to ptr
   %.21.i27.i.i = load i64, ptr %.20.i26.i.i, align 8
   %.114107.not.i28.i.i = icmp slt i64 %.15.i21.i.i, 1
-  br i1 %.114107.not.i28.i.i, label %B2110.i.i, label %B150.lr.ph.i29.i.i
+  br i1 %.114107.not.i28.i.i, label %B2138.i.i, label %B150.lr.ph.i29.i.i
 
-B150.lr.ph.i29.i.i:                               ; preds = %B2026.i.i
+B150.lr.ph.i29.i.i:                               ; preds = %B2054.i.i
   %.28.i30.i.i = add nsw i64 %.891.i.i, 24
-  %sunkaddr477.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr502.i = getelementptr i8, ptr %sunkaddr477.i, i64 248
-  %sunkaddr476.i = getelementptr i8, ptr %sunkaddr477.i, i64 120
-  %27 = inttoptr i64 %.75.i16.i to ptr
-  %sunkaddr480.i = getelementptr i8, ptr %27, i64 8
-  %sunkaddr482.i = getelementptr i8, ptr %27, i64 16
-  %sunkaddr484.i = getelementptr i8, ptr %27, i64 24
-  %sunkaddr486.i = getelementptr i8, ptr %27, i64 32
-  %sunkaddr488.i = getelementptr i8, ptr %sunkaddr477.i, i64 104
-  %sunkaddr490.i = getelementptr i8, ptr %27, i64 40
-  %sunkaddr492.i = getelementptr i8, ptr %sunkaddr477.i, i64 112
-  %sunkaddr494.i = getelementptr i8, ptr %27, i64 48
-  %sunkaddr498.i = getelementptr i8, ptr %sunkaddr477.i, i64 96
-  %sunkaddr500.i = getelementptr i8, ptr %sunkaddr477.i, i64 128
-  %sunkaddr478.i = getelementptr i8, ptr %sunkaddr477.i, i64 256
-  %sunkaddr504.i = getelementptr i8, ptr %sunkaddr477.i, i64 240
+  %sunkaddr482.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr507.i = getelementptr i8, ptr %sunkaddr482.i, i64 240
+  %sunkaddr481.i = getelementptr i8, ptr %sunkaddr482.i, i64 112
+  %27 = inttoptr i64 %.75.i15.i to ptr
+  %sunkaddr485.i = getelementptr i8, ptr %27, i64 8
+  %sunkaddr487.i = getelementptr i8, ptr %27, i64 16
+  %sunkaddr489.i = getelementptr i8, ptr %27, i64 24
+  %sunkaddr491.i = getelementptr i8, ptr %27, i64 32
+  %sunkaddr493.i = getelementptr i8, ptr %sunkaddr482.i, i64 96
+  %sunkaddr495.i = getelementptr i8, ptr %27, i64 40
+  %sunkaddr497.i = getelementptr i8, ptr %sunkaddr482.i, i64 104
+  %sunkaddr499.i = getelementptr i8, ptr %27, i64 48
+  %sunkaddr503.i = getelementptr i8, ptr %sunkaddr482.i, i64 88
+  %sunkaddr505.i = getelementptr i8, ptr %sunkaddr482.i, i64 120
+  %sunkaddr483.i = getelementptr i8, ptr %sunkaddr482.i, i64 248
+  %sunkaddr509.i = getelementptr i8, ptr %sunkaddr482.i, i64 232
   br label %B150.i31.i.i
 
 B150.i31.i.i:                                     ; preds = %B1066.i71.i.i, %B150.lr.ph.i29.i.i
@@ -26943,7 +26917,7 @@ B150.i31.i.i:                                     ; preds = %B1066.i71.i.i, %B15
   br i1 %.208.not.i48.i.i, label %B980.i54.i.i, label %B336.i49.i.i
 
 B336.i49.i.i:                                     ; preds = %B150.i31.i.i
-  %.214.i52.i.i = load i64, ptr %sunkaddr476.i, align 8
+  %.214.i52.i.i = load i64, ptr %sunkaddr481.i, align 8
   %.215.i53.i.i = icmp sgt i64 %.214.i52.i.i, 1
   br i1 %.215.i53.i.i, label %B398.endif.i195.i.i, label %B980.i54.i.i
 
@@ -26985,8 +26959,8 @@ B250.us.us.preheader.new.i.i143.i.i:              ; preds = %B250.us.us.preheade
   br label %B250.us.us.i.i145.i.i
 
 B250.us.us.i.i145.i.i:                            ; preds = %B250.us.us.i.i145.i.i, %B250.us.us.preheader.new.i.i143.i.i
-  %lsr.iv394.i = phi i64 [ %lsr.iv.next395.i, %B250.us.us.i.i145.i.i ], [ %29, %B250.us.us.preheader.new.i.i143.i.i ]
-  %lsr.iv.i.i147.i.i = phi i64 [ %35, %B250.us.us.i.i145.i.i ], [ %.75.i16.i, %B250.us.us.preheader.new.i.i143.i.i ]
+  %lsr.iv402.i = phi i64 [ %lsr.iv.next403.i, %B250.us.us.i.i145.i.i ], [ %29, %B250.us.us.preheader.new.i.i143.i.i ]
+  %lsr.iv.i.i147.i.i = phi i64 [ %35, %B250.us.us.i.i145.i.i ], [ %.75.i15.i, %B250.us.us.preheader.new.i.i143.i.i ]
   %at.5.2122.us.us.i.i148.i.i = phi i64 [ %34, %B250.us.us.i.i145.i.i ], [ %.195.us.us.i.i140.i.i, %B250.us.us.preheader.new.i.i143.i.i ]
   %.335.us.us.i.i149.i.i = inttoptr i64 %at.5.2122.us.us.i.i148.i.i to ptr
   %.336.us.us.i.i150.i.i = load i64, ptr %.335.us.us.i.i149.i.i, align 8
@@ -27014,8 +26988,8 @@ B250.us.us.i.i145.i.i:                            ; preds = %B250.us.us.i.i145.i
   %33 = add i64 %lsr.iv.i.i147.i.i, 8
   %.348.us.us.1.i.i168.i.i = inttoptr i64 %33 to ptr
   store i64 %.347.us.us.1.i.i167.i.i, ptr %.348.us.us.1.i.i168.i.i, align 8
-  %lsr.iv.next395.i = add i64 %lsr.iv394.i, -2
-  %niter.ncmp.1.i.i170.i.i = icmp eq i64 %lsr.iv.next395.i, 0
+  %lsr.iv.next403.i = add i64 %lsr.iv402.i, -2
+  %niter.ncmp.1.i.i170.i.i = icmp eq i64 %lsr.iv.next403.i, 0
   %34 = add i64 %at.5.2122.us.us.i.i148.i.i, 64
   %35 = add i64 %lsr.iv.i.i147.i.i, 16
   br i1 %niter.ncmp.1.i.i170.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i171.i.i, label %B250.us.us.i.i145.i.i
@@ -27029,7 +27003,7 @@ B250.us.us.epil.preheader.i.i173.i.i:             ; preds = %B518.us.us.loopexit
   %at.5.2122.us.us.epil.init.i.i174.i.i = phi i64 [ %.195.us.us.i.i140.i.i, %B250.us.us.preheader.i.i142.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i ]
   %.286118120.us.us.epil.init.i.i175.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i142.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i ]
   %.331.us.us.epil.i.i176.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i175.i.i, 3
-  %.333.us.us.epil.i.i177.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i, %.75.i16.i
+  %.333.us.us.epil.i.i177.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i, %.75.i15.i
   %.335.us.us.epil.i.i178.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i174.i.i to ptr
   %.336.us.us.epil.i.i179.i.i = load i64, ptr %.335.us.us.epil.i.i178.i.i, align 8
   %.337.us.us.epil.i.i180.i.i = shl nsw i64 %.336.us.us.epil.i.i179.i.i, 3
@@ -27048,7 +27022,7 @@ B250.us.us.epil.preheader.i.i173.i.i:             ; preds = %B518.us.us.loopexit
 B518.us.us.i.i190.i.i:                            ; preds = %B250.us.us.epil.preheader.i.i173.i.i, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i, %B88.endif.us.us.i.i128.i.i
   %at.5.2.lcssa.us.us.i.i191.i.i = phi i64 [ %.195.us.us.i.i140.i.i, %B88.endif.us.us.i.i128.i.i ], [ %.352.us.us.epil.i.i189.i.i, %B250.us.us.epil.preheader.i.i173.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i ]
   %.370.us.us.i.i192.i.i = inttoptr i64 %.178.us.us.i.i133.i.i to ptr
-  %.371.us.us.i.i193.i.i = tail call i64 %.370.us.us.i.i192.i.i(i64 %.75.i16.i, i64 %.186.us.us.i.i139.i.i, i64 0, i64 %.158.i40.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i193.i.i = tail call i64 %.370.us.us.i.i192.i.i(i64 %.75.i15.i, i64 %.186.us.us.i.i139.i.i, i64 0, i64 %.158.i40.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i194.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i130.i.i, 1
   br i1 %.138.us.us.i.i194.i.i, label %B88.endif.us.us.i.i128.i.i, label %B1022.i56.i.i
 
@@ -27076,13 +27050,13 @@ B88.endif.us.i.i84.i.i:                           ; preds = %B518.us.i.i120.i.i,
 B518.us.i.i120.i.i:                               ; preds = %B250.us.i.i99.i.i, %B88.endif.us.i.i84.i.i
   %at.5.2.lcssa.us.i.i121.i.i = phi i64 [ %.195.us.i.i96.i.i, %B88.endif.us.i.i84.i.i ], [ %.352.us.i.i116.i.i, %B250.us.i.i99.i.i ]
   %.370.us.i.i122.i.i = inttoptr i64 %.178.us.i.i89.i.i to ptr
-  %.371.us.i.i123.i.i = tail call i64 %.370.us.i.i122.i.i(i64 %.75.i16.i, i64 %.186.us.i.i95.i.i, i64 %chunk.2.0.us.i.i82.i.i, i64 %.42.us.i.i83.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.i.i123.i.i = tail call i64 %.370.us.i.i122.i.i(i64 %.75.i15.i, i64 %.186.us.i.i95.i.i, i64 %chunk.2.0.us.i.i82.i.i, i64 %.42.us.i.i83.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.i.i124.i.i = icmp sgt i64 %.137125133.us.i.i86.i.i, 1
   br i1 %.138.us.i.i124.i.i, label %B88.endif.us.i.i84.i.i, label %B86.B566_crit_edge.us.i.i125.i.i
 
 B250.us.i.i99.i.i:                                ; preds = %B88.endif.us.i.i84.i.i, %B250.us.i.i99.i.i
   %lsr.iv15.i.i100.i.i = phi i64 [ %lsr.iv.next16.i.i118.i.i, %B250.us.i.i99.i.i ], [ %.182.us.i.i92.i.i, %B88.endif.us.i.i84.i.i ]
-  %lsr.iv13.i.i101.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i, %B250.us.i.i99.i.i ], [ %.75.i16.i, %B88.endif.us.i.i84.i.i ]
+  %lsr.iv13.i.i101.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i, %B250.us.i.i99.i.i ], [ %.75.i15.i, %B88.endif.us.i.i84.i.i ]
   %at.5.2122.us.i.i102.i.i = phi i64 [ %.352.us.i.i116.i.i, %B250.us.i.i99.i.i ], [ %.195.us.i.i96.i.i, %B88.endif.us.i.i84.i.i ]
   %37 = add i64 %at.5.2122.us.i.i102.i.i, 16
   %.326.us.i.i103.i.i = inttoptr i64 %37 to ptr
@@ -27112,7 +27086,7 @@ B86.B566_crit_edge.us.i.i125.i.i:                 ; preds = %B518.us.i.i120.i.i
   br i1 %exitcond.not3.i.i126.i.i, label %B1022.i56.i.i, label %B26.us.i.i81.i.i
 
 B1022.i56.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i125.i.i, %B518.us.us.i.i190.i.i, %B398.endif.i195.i.i, %B26.preheader.i.i75.i.i, %B980.i54.i.i
-  %.11.i.i59.i.i = load i64, ptr %sunkaddr478.i, align 8
+  %.11.i.i59.i.i = load i64, ptr %sunkaddr483.i, align 8
   %.12.i.i60.i.i = icmp eq i64 %.11.i.i59.i.i, 0
   br i1 %.12.i.i60.i.i, label %B1066.i71.i.i, label %B1022.endif.i61.i.i
 
@@ -27120,115 +27094,115 @@ B1066.i71.i.i:                                    ; preds = %B1022.endif.i61.i.i
   %.396.i72.i.i = shl nsw i64 %.166.i46.i.i, 3
   %.400.i73.i.i = add nsw i64 %.396.i72.i.i, %.202.i47.i.i
   %.114.i74.i.i = icmp samesign ugt i64 %.11399109.i33.i.i, 1
-  br i1 %.114.i74.i.i, label %B150.i31.i.i, label %B2110.i.i
+  br i1 %.114.i74.i.i, label %B150.i31.i.i, label %B2138.i.i
 
 B398.endif.i195.i.i:                              ; preds = %B336.i49.i.i
   store i64 %.202.i47.i.i, ptr %27, align 8
-  store i64 %arg.steps.fr.i.i37.i.i, ptr %sunkaddr480.i, align 8
-  store i64 %.158.i40.i.i, ptr %sunkaddr482.i, align 8
-  store i64 %.142.i, ptr %sunkaddr484.i, align 8
-  store i64 %.21.i27.i.i, ptr %sunkaddr486.i, align 8
-  %.249.i206.i.i = load i64, ptr %sunkaddr488.i, align 8
-  store i64 %.249.i206.i.i, ptr %sunkaddr490.i, align 8
-  %.258.i211.i.i = load i64, ptr %sunkaddr492.i, align 8
-  store i64 %.258.i211.i.i, ptr %sunkaddr494.i, align 8
-  %.265.i216.i.i = load i64, ptr %sunkaddr476.i, align 8
+  store i64 %arg.steps.fr.i.i37.i.i, ptr %sunkaddr485.i, align 8
+  store i64 %.158.i40.i.i, ptr %sunkaddr487.i, align 8
+  store i64 %.142.i, ptr %sunkaddr489.i, align 8
+  store i64 %.21.i27.i.i, ptr %sunkaddr491.i, align 8
+  %.249.i206.i.i = load i64, ptr %sunkaddr493.i, align 8
+  store i64 %.249.i206.i.i, ptr %sunkaddr495.i, align 8
+  %.258.i211.i.i = load i64, ptr %sunkaddr497.i, align 8
+  store i64 %.258.i211.i.i, ptr %sunkaddr499.i, align 8
+  %.265.i216.i.i = load i64, ptr %sunkaddr481.i, align 8
   %.17.i.i217.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i216.i.i, i64 %.158.i40.i.i)
   %.19.i.i218.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i, i64 %.17.i.i217.i.i)
-  %.304.i221.i.i = load i64, ptr %sunkaddr498.i, align 8
-  %.309.i224.i.i = load i64, ptr %sunkaddr500.i, align 8
+  %.304.i221.i.i = load i64, ptr %sunkaddr503.i, align 8
+  %.309.i224.i.i = load i64, ptr %sunkaddr505.i, align 8
   %.311.i225.i.i = inttoptr i64 %.304.i221.i.i to ptr
-  %.312.i226.i.i = tail call i64 %.311.i225.i.i(i64 %.309.i224.i.i, i64 %.75.i16.i, i64 %.19.i.i218.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.i226.i.i = tail call i64 %.311.i225.i.i(i64 %.309.i224.i.i, i64 %.75.i15.i, i64 %.19.i.i218.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i56.i.i
 
 B1022.endif.i61.i.i:                              ; preds = %B1022.i56.i.i
-  %.22.i.i64.i.i = load i64, ptr %sunkaddr502.i, align 8
-  %.29.i.i67.i.i = load i64, ptr %sunkaddr504.i, align 8
+  %.22.i.i64.i.i = load i64, ptr %sunkaddr507.i, align 8
+  %.29.i.i67.i.i = load i64, ptr %sunkaddr509.i, align 8
   %.30.i.i68.i.i = inttoptr i64 %.29.i.i67.i.i to ptr
   %.31.i.i69.i.i = tail call i64 %.30.i.i68.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i70.i.i = icmp eq i64 %.31.i.i69.i.i, %.22.i.i64.i.i
-  br i1 %.32.i.not.i70.i.i, label %B2110.i.i, label %B1066.i71.i.i
+  br i1 %.32.i.not.i70.i.i, label %B2138.i.i, label %B1066.i71.i.i
 
-B2110.i.i:                                        ; preds = %B1022.endif.i61.i.i, %B1066.i71.i.i, %B1752.endif.i.i, %B2026.i.i
-  %.9.i.i.i = add nsw i64 %.22.i, 256
+B2138.i.i:                                        ; preds = %B1022.endif.i61.i.i, %B1066.i71.i.i, %B1780.endif.i.i, %B2054.i.i
+  %.9.i.i.i = add nsw i64 %.22.i, 248
   %.10.i228.i.i = inttoptr i64 %.9.i.i.i to ptr
   %.11.i229.i.i = load i64, ptr %.10.i228.i.i, align 8
-  %.12.i.i.i = icmp eq i64 %.11.i229.i.i, 0
-  br i1 %.12.i.i.i, label %B2208.i.i, label %B2110.endif.i.i
+  %.12.i.i33.i = icmp eq i64 %.11.i229.i.i, 0
+  br i1 %.12.i.i33.i, label %B2236.i.i, label %B2138.endif.i.i
 
-B2148.i.i:                                        ; preds = %B2110.endif.i.i
+B2176.i.i:                                        ; preds = %B2138.endif.i.i
   %sunkaddr454.i.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr455.i.i = getelementptr i8, ptr %sunkaddr454.i.i, i64 256
+  %sunkaddr455.i.i = getelementptr i8, ptr %sunkaddr454.i.i, i64 248
   store i64 0, ptr %sunkaddr455.i.i, align 8
-  br label %B2560.i.i
+  br label %B2588.i.i
 
-B2208.i.i:                                        ; preds = %B2110.endif.i.i, %B2110.i.i
-  %.967.i.i = add nsw i64 %.22.i, 200
+B2236.i.i:                                        ; preds = %B2138.endif.i.i, %B2138.i.i
+  %.967.i.i = add nsw i64 %.22.i, 192
   %.968.i.i = inttoptr i64 %.967.i.i to ptr
   %.969.i.i = load i64, ptr %.968.i.i, align 8
   %.970.i.i = inttoptr i64 %.969.i.i to ptr
   %.971.i.i = load i64, ptr %.970.i.i, align 8
   %.972.not.i.i = icmp eq i64 %.971.i.i, 0
-  br i1 %.972.not.i.i, label %B870.i, label %B2294.i.i
+  br i1 %.972.not.i.i, label %B868.i, label %B2322.i.i
 
-B2294.i.i:                                        ; preds = %B2208.i.i
-  %.978.i.i = add nsw i64 %.22.i, 56
+B2322.i.i:                                        ; preds = %B2236.i.i
+  %.978.i.i = add nsw i64 %.22.i, 48
   %.979.i.i = inttoptr i64 %.978.i.i to ptr
   %.980.i.i = load i64, ptr %.979.i.i, align 8
-  %.983.i.i = add nsw i64 %.22.i, 208
+  %.983.i.i = add nsw i64 %.22.i, 200
   %.984.i.i = inttoptr i64 %.983.i.i to ptr
   %.985.i.i = load i64, ptr %.984.i.i, align 8
   %.986.i.i = inttoptr i64 %.980.i.i to ptr
   %.987.i.i = tail call i64 %.986.i.i(i64 %.985.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.992.i.i = icmp eq i64 %.987.i.i, 0
-  br i1 %.992.i.i, label %B2560.i.i, label %B2454.i.i
+  br i1 %.992.i.i, label %B2588.i.i, label %B2482.i.i
 
-B2454.i.i:                                        ; preds = %B2294.i.i
-  %.1008.i.i = add nsw i64 %.22.i, 48
+B2482.i.i:                                        ; preds = %B2322.i.i
+  %.1008.i.i = add nsw i64 %.22.i, 40
   %.1009.i.i = inttoptr i64 %.1008.i.i to ptr
   %.1010.i.i = load i64, ptr %.1009.i.i, align 8
   %.1012.i.i = inttoptr i64 %.1010.i.i to ptr
   %.1013.i.i = tail call i64 %.1012.i.i(i64 %.987.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B870.i
+  br label %B868.i
 
-B2560.i.i:                                        ; preds = %B1594.thread.i.i, %B2294.i.i, %B2148.i.i, %B1678.i.i
+B2588.i.i:                                        ; preds = %B1622.thread.i.i, %B2322.i.i, %B2176.i.i, %B1706.i.i
   %sunkaddr457.i.i = getelementptr i8, ptr %.21.i, i64 32
   %.14.i241.i.i = load i64, ptr %sunkaddr457.i.i, align 8
   %.9646.not.i.i.i = icmp slt i64 %.14.i241.i.i, 1
-  br i1 %.9646.not.i.i.i, label %B1286.endif.i, label %B84.i.i.preheader.i
+  br i1 %.9646.not.i.i.i, label %B1284.endif.i, label %B84.i.i.preheader.i
 
-B84.i.i.preheader.i:                              ; preds = %B2560.i.i
-  %sunkaddr505.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr506.i = getelementptr i8, ptr %sunkaddr505.i, i64 48
+B84.i.i.preheader.i:                              ; preds = %B2588.i.i
+  %sunkaddr510.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr511.i = getelementptr i8, ptr %sunkaddr510.i, i64 40
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
-  %lsr.iv1.i.i26.i = phi i64 [ %lsr.iv.next2.i.i27.i, %B234.i.i.i ], [ %.14.i241.i.i, %B84.i.i.preheader.i ]
-  %lsr.iv.i242.i.i = phi i64 [ %lsr.iv.next.i246.i.i, %B234.i.i.i ], [ %.85.i18.i, %B84.i.i.preheader.i ]
+  %lsr.iv1.i.i35.i = phi i64 [ %lsr.iv.next2.i.i36.i, %B234.i.i.i ], [ %.14.i241.i.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i242.i.i = phi i64 [ %lsr.iv.next.i246.i.i, %B234.i.i.i ], [ %.85.i17.i, %B84.i.i.preheader.i ]
   %.137.i243.i.i = inttoptr i64 %lsr.iv.i242.i.i to ptr
   %.138.i244.i.i = load i64, ptr %.137.i243.i.i, align 8
   %.143.not.i.i.i = icmp eq i64 %.138.i244.i.i, 0
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr506.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr511.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
   %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i244.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
 
 B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.i.i
   %lsr.iv.next.i246.i.i = add i64 %lsr.iv.i242.i.i, 8
-  %lsr.iv.next2.i.i27.i = add nsw i64 %lsr.iv1.i.i26.i, -1
-  %exitcond.not.i247.i.i = icmp eq i64 %lsr.iv.next2.i.i27.i, 0
-  br i1 %exitcond.not.i247.i.i, label %B1286.endif.i, label %B84.i.i.i
+  %lsr.iv.next2.i.i36.i = add nsw i64 %lsr.iv1.i.i35.i, -1
+  %exitcond.not.i247.i.i = icmp eq i64 %lsr.iv.next2.i.i36.i, 0
+  br i1 %exitcond.not.i247.i.i, label %B1284.endif.i, label %B84.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i:                ; preds = %B278.i.i
   %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
   br i1 %lcmp.mod.not.i.i, label %B364.endif.i.i, label %B278.epil.preheader.i.i
 
 B278.epil.preheader.i.i:                          ; preds = %B364.endif.loopexit.unr-lcssa.i.i, %B278.preheader.i.i
-  %.189289291.epil.init.i.i = phi i64 [ 0, %B278.preheader.i.i ], [ %unroll_iter.i.i, %B364.endif.loopexit.unr-lcssa.i.i ]
-  %40 = shl i64 %.189289291.epil.init.i.i, 3
+  %.189291293.epil.init.i.i = phi i64 [ 0, %B278.preheader.i.i ], [ %unroll_iter.i.i, %B364.endif.loopexit.unr-lcssa.i.i ]
+  %40 = shl i64 %.189291293.epil.init.i.i, 3
   %41 = add nsw i64 %40, %.93.i.i
   %42 = add nsw i64 %40, %.142.i
   br label %B278.epil.i.i
@@ -27247,14 +27221,14 @@ B278.epil.i.i:                                    ; preds = %B278.epil.i.i, %B27
   %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next365.i.i, 0
   br i1 %epil.iter.cmp.not.i.i, label %B364.endif.i.i, label %B278.epil.i.i
 
-B364.endif.i.i:                                   ; preds = %B278.epil.i.i, %B364.endif.loopexit.unr-lcssa.i.i, %B822.i
+B364.endif.i.i:                                   ; preds = %B278.epil.i.i, %B364.endif.loopexit.unr-lcssa.i.i, %B820.i
   %.240.i.i = add nsw i64 %.14.i, 120
   %.241.i.i = inttoptr i64 %.240.i.i to ptr
   %.242.i.i = load i64, ptr %.241.i.i, align 8
-  %.244.i.i = add nsw i64 %.242.i.i, %.142.i
+  %.244.i18.i = add nsw i64 %.242.i.i, %.142.i
   %.248.i.i = inttoptr i64 %.142.i to ptr
-  store i64 %.244.i.i, ptr %.248.i.i, align 64
-  br i1 %.12886.not.i.i, label %B864.endif.i.i, label %B534.lr.ph.i.i
+  store i64 %.244.i18.i, ptr %.248.i.i, align 64
+  br i1 %.12382.not.i.i, label %B892.endif.i.i, label %B534.lr.ph.i.i
 
 B534.lr.ph.i.i:                                   ; preds = %B364.endif.i.i
   %.252.i.i = add nsw i64 %.14.i, 24
@@ -27263,247 +27237,247 @@ B534.lr.ph.i.i:                                   ; preds = %B364.endif.i.i
   %43 = or disjoint i64 %.142.i, 8
   br label %B534.i.i
 
-B864.endif.i.i:                                   ; preds = %B766.i.i, %B364.endif.i.i
-  %.450.i20.i = add nsw i64 %.14.i, 32
-  %.451.i21.i = inttoptr i64 %.450.i20.i to ptr
-  %.452.i.i = load i64, ptr %.451.i21.i, align 8
+B892.endif.i.i:                                   ; preds = %B758.i.i, %B364.endif.i.i
+  %.450.i.i = add nsw i64 %.14.i, 32
+  %.451.i.i = inttoptr i64 %.450.i.i to ptr
+  %.452.i.i = load i64, ptr %.451.i.i, align 8
   %sunkaddr461.i.i = getelementptr i8, ptr %.21.i, i64 72
   %.465.i.i = load i64, ptr %sunkaddr461.i.i, align 8
   %.466.i.i = sub i64 %.465.i.i, %.452.i.i
-  %.553306.not.i.i = icmp slt i64 %.452.i.i, 1
-  br i1 %.553306.not.i.i, label %B1692.i.i, label %B1178.lr.ph.i.i
+  %.553308.not.i.i = icmp slt i64 %.452.i.i, 1
+  br i1 %.553308.not.i.i, label %B1720.i.i, label %B1206.lr.ph.i.i
 
-B1178.lr.ph.i.i:                                  ; preds = %B864.endif.i.i
+B1206.lr.ph.i.i:                                  ; preds = %B892.endif.i.i
   %.455.i.i = add nsw i64 %.14.i, 40
   %.456.i.i = inttoptr i64 %.455.i.i to ptr
   %.457.i.i = load i64, ptr %.456.i.i, align 8
-  %sunkaddr421.i = getelementptr i8, ptr %.21.i, i64 24
-  %sunkaddr422.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr423.i = getelementptr i8, ptr %sunkaddr422.i, i64 40
-  %sunkaddr425.i = getelementptr i8, ptr %sunkaddr422.i, i64 192
-  %sunkaddr427.i = getelementptr i8, ptr %sunkaddr422.i, i64 176
-  %sunkaddr429.i = getelementptr i8, ptr %sunkaddr422.i, i64 168
-  %sunkaddr431.i = getelementptr i8, ptr %sunkaddr422.i, i64 136
-  %sunkaddr436.i = getelementptr i8, ptr %sunkaddr422.i, i64 16
-  %sunkaddr438.i = getelementptr i8, ptr %sunkaddr422.i, i64 184
-  br label %B1178.outer.i.i
+  %sunkaddr426.i = getelementptr i8, ptr %.21.i, i64 24
+  %sunkaddr427.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr428.i = getelementptr i8, ptr %sunkaddr427.i, i64 32
+  %sunkaddr430.i = getelementptr i8, ptr %sunkaddr427.i, i64 184
+  %sunkaddr432.i = getelementptr i8, ptr %sunkaddr427.i, i64 168
+  %sunkaddr434.i = getelementptr i8, ptr %sunkaddr427.i, i64 160
+  %sunkaddr436.i = getelementptr i8, ptr %sunkaddr427.i, i64 128
+  %sunkaddr441.i = getelementptr i8, ptr %sunkaddr427.i, i64 8
+  %sunkaddr443.i = getelementptr i8, ptr %sunkaddr427.i, i64 176
+  br label %B1206.outer.i.i
 
-B1178.outer.i.i:                                  ; preds = %B1178.lr.ph.i.i, %B1594.thread.i.i
-  %44 = phi i1 [ true, %B1594.thread.i.i ], [ false, %B1178.lr.ph.i.i ]
-  %spec.1.2.0309.ph.i.i = phi i64 [ %.800281.i.i, %B1594.thread.i.i ], [ %.457.i.i, %B1178.lr.ph.i.i ]
-  %.559304307.ph.i.i = phi i64 [ %.566.i.i, %B1594.thread.i.i ], [ 0, %B1178.lr.ph.i.i ]
-  br label %B1178.i.i
+B1206.outer.i.i:                                  ; preds = %B1206.lr.ph.i.i, %B1622.thread.i.i
+  %44 = phi i1 [ true, %B1622.thread.i.i ], [ false, %B1206.lr.ph.i.i ]
+  %spec.1.2.0311.ph.i.i = phi i64 [ %.800281.i.i, %B1622.thread.i.i ], [ %.457.i.i, %B1206.lr.ph.i.i ]
+  %.559306309.ph.i.i = phi i64 [ %.566.i20.i, %B1622.thread.i.i ], [ 0, %B1206.lr.ph.i.i ]
+  br label %B1206.i.i
 
-B1384.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i.i.i
+B1412.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i.i.i
   %storemerge.i4.i.i = phi i64 [ %.107.i.i.i, %B434.i.i.i ], [ %.138.i.i.i, %B528.i.i.i ]
   %.743.i.i = icmp eq i64 %storemerge.i4.i.i, 0
-  br i1 %.743.i.i, label %B1594.thread.i.i, label %B1594.i.i
+  br i1 %.743.i.i, label %B1622.thread.i.i, label %B1622.i.i
 
-B1752.endif.i.i:                                  ; preds = %B1022.endif.i.i.i, %B1066.i.i.i, %B1752.i.i
-  %.880.i.i = add nsw i64 %.22.i, 72
+B1780.endif.i.i:                                  ; preds = %B1022.endif.i.i.i, %B1066.i.i.i, %B1780.i.i
+  %.880.i.i = add nsw i64 %.22.i, 64
   %.881.i.i = inttoptr i64 %.880.i.i to ptr
   %.882.i.i = load i64, ptr %.881.i.i, align 8
   %.883.i.i = inttoptr i64 %.882.i.i to ptr
   %.884.i.i = tail call i64 %.883.i.i(i64 %.840.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B2110.i.i
+  br label %B2138.i.i
 
-B2110.endif.i.i:                                  ; preds = %B2110.i.i
-  %.20.i230.i.i = add nsw i64 %.22.i, 248
+B2138.endif.i.i:                                  ; preds = %B2138.i.i
+  %.20.i230.i.i = add nsw i64 %.22.i, 240
   %.21.i231.i.i = inttoptr i64 %.20.i230.i.i to ptr
-  %.22.i.i25.i = load i64, ptr %.21.i231.i.i, align 8
-  %.25.i232.i.i = add nsw i64 %.22.i, 240
+  %.22.i.i34.i = load i64, ptr %.21.i231.i.i, align 8
+  %.25.i232.i.i = add nsw i64 %.22.i, 232
   %.28.i233.i.i = inttoptr i64 %.25.i232.i.i to ptr
   %.29.i234.i.i = load i64, ptr %.28.i233.i.i, align 8
   %.30.i235.i.i = inttoptr i64 %.29.i234.i.i to ptr
   %.31.i236.i.i = tail call i64 %.30.i235.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.32.i237.not.i.i = icmp eq i64 %.31.i236.i.i, %.22.i.i25.i
-  br i1 %.32.i237.not.i.i, label %B2148.i.i, label %B2208.i.i
+  %.32.i237.not.i.i = icmp eq i64 %.31.i236.i.i, %.22.i.i34.i
+  br i1 %.32.i237.not.i.i, label %B2176.i.i, label %B2236.i.i
 
-B870.i:                                           ; preds = %B2454.i.i, %B2208.i.i
-  %.26.i43.i = add nsw i64 %.30.i, 112
-  %.27.i44.i = inttoptr i64 %.26.i43.i to ptr
-  %.28.i.i = load i64, ptr %.27.i44.i, align 8
+B868.i:                                           ; preds = %B2482.i.i, %B2236.i.i
+  %.26.i50.i = add nsw i64 %.30.i, 112
+  %.27.i51.i = inttoptr i64 %.26.i50.i to ptr
+  %.28.i.i = load i64, ptr %.27.i51.i, align 8
   %.11062.not.i.i = icmp slt i64 %.28.i.i, 1
-  br i1 %.11062.not.i.i, label %B916.i, label %B188.lr.ph.i.i
+  br i1 %.11062.not.i.i, label %B914.i, label %B188.lr.ph.i.i
 
-B188.lr.ph.i.i:                                   ; preds = %B870.i
-  %.19.i41.i = add nsw i64 %.30.i, 64
-  %.20.i42.i = inttoptr i64 %.19.i41.i to ptr
-  %.21.i.i = load i64, ptr %.20.i42.i, align 8
+B188.lr.ph.i.i:                                   ; preds = %B868.i
+  %.19.i48.i = add nsw i64 %.30.i, 64
+  %.20.i49.i = inttoptr i64 %.19.i48.i to ptr
+  %.21.i.i = load i64, ptr %.20.i49.i, align 8
   %.12.i.i = add nsw i64 %.30.i, 120
   %.13.i.i = inttoptr i64 %.12.i.i to ptr
   %.14.i.i = load i64, ptr %.13.i.i, align 8
   %45 = shl i64 %.21.i.i, 3
   %46 = add i64 %45, %.154.i
-  %sunkaddr507.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr508.i = getelementptr i8, ptr %sunkaddr507.i, i64 136
+  %sunkaddr512.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr513.i = getelementptr i8, ptr %sunkaddr512.i, i64 168
   br label %B188.i.i
 
 B186.i.i:                                         ; preds = %B188.i.i
-  %lsr.iv.next.i51.i = add i64 %lsr.iv.i45.i, 8
+  %lsr.iv.next.i61.i = add i64 %lsr.iv.i52.i, 8
   %lsr.iv.next2.i.i = add nsw i64 %lsr.iv1.i.i, -1
-  %exitcond.not.i52.i = icmp eq i64 %lsr.iv.next2.i.i, 0
+  %exitcond.not.i62.i = icmp eq i64 %lsr.iv.next2.i.i, 0
   %47 = add i64 %spec.2.065.i.i, 16
-  br i1 %exitcond.not.i52.i, label %B916.i, label %B188.i.i
+  br i1 %exitcond.not.i62.i, label %B914.i, label %B188.i.i
 
 B188.i.i:                                         ; preds = %B186.i.i, %B188.lr.ph.i.i
   %lsr.iv1.i.i = phi i64 [ %.28.i.i, %B188.lr.ph.i.i ], [ %lsr.iv.next2.i.i, %B186.i.i ]
-  %lsr.iv.i45.i = phi i64 [ %46, %B188.lr.ph.i.i ], [ %lsr.iv.next.i51.i, %B186.i.i ]
+  %lsr.iv.i52.i = phi i64 [ %46, %B188.lr.ph.i.i ], [ %lsr.iv.next.i61.i, %B186.i.i ]
   %spec.2.065.i.i = phi i64 [ %.14.i.i, %B188.lr.ph.i.i ], [ %47, %B186.i.i ]
-  %.153.i.i = inttoptr i64 %lsr.iv.i45.i to ptr
+  %.153.i.i = inttoptr i64 %lsr.iv.i52.i to ptr
   %.154.i.i = load i64, ptr %.153.i.i, align 8
   %.156.i.i = add nsw i64 %.154.i.i, %.11.i
   %.157.i.i = inttoptr i64 %.156.i.i to ptr
   %.158.i.i = load i64, ptr %.157.i.i, align 8
-  %.163.i.i = load i64, ptr %sunkaddr508.i, align 8
-  %.165.i.i = inttoptr i64 %spec.2.065.i.i to ptr
-  %.166.i48.i = load i64, ptr %.165.i.i, align 8
+  %.163.i55.i = load i64, ptr %sunkaddr513.i, align 8
+  %.165.i56.i = inttoptr i64 %spec.2.065.i.i to ptr
+  %.166.i.i = load i64, ptr %.165.i56.i, align 8
   %48 = add i64 %spec.2.065.i.i, 8
-  %.169.i49.i = inttoptr i64 %48 to ptr
-  %.170.i50.i = load i64, ptr %.169.i49.i, align 8
-  %.171.i.i = inttoptr i64 %.163.i.i to ptr
-  %.172.i.i = tail call i64 %.171.i.i(i64 %.158.i.i, i64 %.166.i48.i, i64 %.170.i50.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.173.i.i = and i64 %.172.i.i, 4294967295
-  %.174.not.i.i = icmp eq i64 %.173.i.i, 0
-  br i1 %.174.not.i.i, label %B186.i.i, label %B1252.i
+  %.169.i57.i = inttoptr i64 %48 to ptr
+  %.170.i.i = load i64, ptr %.169.i57.i, align 8
+  %.171.i58.i = inttoptr i64 %.163.i55.i to ptr
+  %.172.i59.i = tail call i64 %.171.i58.i(i64 %.158.i.i, i64 %.166.i.i, i64 %.170.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.173.i60.i = and i64 %.172.i59.i, 4294967295
+  %.174.not.i.i = icmp eq i64 %.173.i60.i, 0
+  br i1 %.174.not.i.i, label %B186.i.i, label %B1250.i
 
-B916.i:                                           ; preds = %B186.i.i, %B870.i
-  %sunkaddr510.i = getelementptr i8, ptr %.21.i, i64 32
-  %.21.i55.i = load i64, ptr %sunkaddr510.i, align 8
-  %.10364.not.i.i = icmp slt i64 %.21.i55.i, 1
-  br i1 %.10364.not.i.i, label %B958.i, label %B136.preheader.i.i
+B914.i:                                           ; preds = %B186.i.i, %B868.i
+  %sunkaddr515.i = getelementptr i8, ptr %.21.i, i64 32
+  %.21.i65.i = load i64, ptr %sunkaddr515.i, align 8
+  %.10364.not.i.i = icmp slt i64 %.21.i65.i, 1
+  br i1 %.10364.not.i.i, label %B956.i, label %B136.preheader.i.i
 
-B136.preheader.i.i:                               ; preds = %B916.i
-  %.12.i56.i = add nsw i64 %.14.i, 40
-  %.13.i57.i = inttoptr i64 %.12.i56.i to ptr
-  %.14.i58.i = load i64, ptr %.13.i57.i, align 8
-  %sunkaddr511.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr512.i = getelementptr i8, ptr %sunkaddr511.i, i64 24
+B136.preheader.i.i:                               ; preds = %B914.i
+  %.12.i66.i = add nsw i64 %.14.i, 40
+  %.13.i67.i = inttoptr i64 %.12.i66.i to ptr
+  %.14.i68.i = load i64, ptr %.13.i67.i, align 8
+  %sunkaddr516.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr517.i = getelementptr i8, ptr %sunkaddr516.i, i64 16
   br label %B136.i.i
 
 B136.i.i:                                         ; preds = %B392.i.i, %B136.preheader.i.i
-  %lsr.iv1.i59.i = phi i64 [ %.21.i55.i, %B136.preheader.i.i ], [ %lsr.iv.next2.i71.i, %B392.i.i ]
-  %lsr.iv.i60.i = phi i64 [ %.154.i, %B136.preheader.i.i ], [ %lsr.iv.next.i70.i, %B392.i.i ]
-  %spec.2.067.i.i = phi i64 [ %.14.i58.i, %B136.preheader.i.i ], [ %.194.i.i, %B392.i.i ]
-  %.146.i61.i = add nsw i64 %spec.2.067.i.i, 16
-  %.147.i62.i = inttoptr i64 %.146.i61.i to ptr
-  %.148.i.i = load i64, ptr %.147.i62.i, align 8
-  %.149.not.i63.i = icmp eq i64 %.148.i.i, 0
-  br i1 %.149.not.i63.i, label %B392.i.i, label %B198.i.i
+  %lsr.iv1.i69.i = phi i64 [ %.21.i65.i, %B136.preheader.i.i ], [ %lsr.iv.next2.i82.i, %B392.i.i ]
+  %lsr.iv.i70.i = phi i64 [ %.154.i, %B136.preheader.i.i ], [ %lsr.iv.next.i81.i, %B392.i.i ]
+  %spec.2.067.i.i = phi i64 [ %.14.i68.i, %B136.preheader.i.i ], [ %.194.i80.i, %B392.i.i ]
+  %.146.i71.i = add nsw i64 %spec.2.067.i.i, 16
+  %.147.i72.i = inttoptr i64 %.146.i71.i to ptr
+  %.148.i.i = load i64, ptr %.147.i72.i, align 8
+  %.149.not.i73.i = icmp eq i64 %.148.i.i, 0
+  br i1 %.149.not.i73.i, label %B392.i.i, label %B198.i.i
 
 B198.i.i:                                         ; preds = %B136.i.i
-  %.155.i66.i = load i64, ptr %sunkaddr512.i, align 8
-  %.160.i.i = inttoptr i64 %lsr.iv.i60.i to ptr
-  %.161.i.i = load i64, ptr %.160.i.i, align 8
-  %.162.i.i = inttoptr i64 %.155.i66.i to ptr
-  %.163.i67.i = tail call i64 %.162.i.i(i64 %.161.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.163.i67.i, ptr %.160.i.i, align 8
-  %.172.i68.i = icmp eq i64 %.163.i67.i, 0
-  br i1 %.172.i68.i, label %B1252.i, label %B392.i.i
+  %.155.i76.i = load i64, ptr %sunkaddr517.i, align 8
+  %.160.i.i = inttoptr i64 %lsr.iv.i70.i to ptr
+  %.161.i77.i = load i64, ptr %.160.i.i, align 8
+  %.162.i.i = inttoptr i64 %.155.i76.i to ptr
+  %.163.i78.i = tail call i64 %.162.i.i(i64 %.161.i77.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.163.i78.i, ptr %.160.i.i, align 8
+  %.172.i79.i = icmp eq i64 %.163.i78.i, 0
+  br i1 %.172.i79.i, label %B1250.i, label %B392.i.i
 
 B392.i.i:                                         ; preds = %B198.i.i, %B136.i.i
   %.188.i.i = add nsw i64 %spec.2.067.i.i, 32
   %.189.i.i = inttoptr i64 %.188.i.i to ptr
   %.190.i.i = load i64, ptr %.189.i.i, align 8
   %.191.i.i = shl i64 %.190.i.i, 3
-  %.192.i69.i = add i64 %spec.2.067.i.i, 40
-  %.194.i.i = add i64 %.192.i69.i, %.191.i.i
-  %lsr.iv.next.i70.i = add i64 %lsr.iv.i60.i, 8
-  %lsr.iv.next2.i71.i = add nsw i64 %lsr.iv1.i59.i, -1
-  %exitcond.not.i72.i = icmp eq i64 %lsr.iv.next2.i71.i, 0
-  br i1 %exitcond.not.i72.i, label %B958.i, label %B136.i.i
+  %.192.i.i = add i64 %spec.2.067.i.i, 40
+  %.194.i80.i = add i64 %.192.i.i, %.191.i.i
+  %lsr.iv.next.i81.i = add i64 %lsr.iv.i70.i, 8
+  %lsr.iv.next2.i82.i = add nsw i64 %lsr.iv1.i69.i, -1
+  %exitcond.not.i83.i = icmp eq i64 %lsr.iv.next2.i82.i, 0
+  br i1 %exitcond.not.i83.i, label %B956.i, label %B136.i.i
 
-B958.i:                                           ; preds = %B392.i.i, %B916.i
-  %.15.i.i = add nsw i64 %.30.i, 64
-  %.16.i.i = inttoptr i64 %.15.i.i to ptr
-  %.17.i73.i = load i64, ptr %.16.i.i, align 8
+B956.i:                                           ; preds = %B392.i.i, %B914.i
+  %.15.i84.i = add nsw i64 %.30.i, 64
+  %.16.i85.i = inttoptr i64 %.15.i84.i to ptr
+  %.17.i86.i = load i64, ptr %.16.i85.i, align 8
   %.29.i.i = add nsw i64 %.30.i, 88
-  %.30.i76.i = inttoptr i64 %.29.i.i to ptr
-  %.31.i77.i = load i64, ptr %.30.i76.i, align 8
-  %sunkaddr514.i = getelementptr i8, ptr %.37.i, i64 112
-  %.38.i.i = load i64, ptr %sunkaddr514.i, align 8
-  %.40.i79.i = add nsw i64 %.38.i.i, %.17.i73.i
-  %.45.i80.i = add nsw i64 %.30.i, 80
-  %.46.i81.i = inttoptr i64 %.45.i80.i to ptr
-  %.47.i82.i = load i64, ptr %.46.i81.i, align 8
-  %.49.i83.i = add nsw i64 %.40.i79.i, %.47.i82.i
-  %.131101.not.i.i = icmp slt i64 %.49.i83.i, 1
-  br i1 %.131101.not.i.i, label %B1002.i, label %B304.lr.ph.i.i
+  %.30.i89.i = inttoptr i64 %.29.i.i to ptr
+  %.31.i90.i = load i64, ptr %.30.i89.i, align 8
+  %sunkaddr519.i = getelementptr i8, ptr %.37.i, i64 112
+  %.38.i.i = load i64, ptr %sunkaddr519.i, align 8
+  %.40.i.i = add nsw i64 %.38.i.i, %.17.i86.i
+  %.45.i91.i = add nsw i64 %.30.i, 80
+  %.46.i92.i = inttoptr i64 %.45.i91.i to ptr
+  %.47.i93.i = load i64, ptr %.46.i92.i, align 8
+  %.49.i94.i = add nsw i64 %.40.i.i, %.47.i93.i
+  %.131101.not.i.i = icmp slt i64 %.49.i94.i, 1
+  br i1 %.131101.not.i.i, label %B1000.i, label %B304.lr.ph.i.i
 
-B304.lr.ph.i.i:                                   ; preds = %B958.i
+B304.lr.ph.i.i:                                   ; preds = %B956.i
   %.22.i.i = add nsw i64 %.30.i, 72
-  %.23.i74.i = inttoptr i64 %.22.i.i to ptr
-  %.24.i75.i = load i64, ptr %.23.i74.i, align 8
-  %.179.i.i.i.i = add i64 %.38.i, 152
-  %sunkaddr515.i = inttoptr i64 %.31.i77.i to ptr
-  %sunkaddr518.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr519.i = getelementptr i8, ptr %sunkaddr518.i, i64 128
-  %sunkaddr521.i = getelementptr i8, ptr %sunkaddr518.i, i64 16
-  %sunkaddr530.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr531.i = getelementptr i8, ptr %sunkaddr530.i, i64 40
-  %sunkaddr533.i = getelementptr i8, ptr %sunkaddr518.i, i64 144
-  %sunkaddr523.i = getelementptr i8, ptr %sunkaddr518.i, i64 24
-  %sunkaddr525.i = getelementptr i8, ptr %sunkaddr518.i, i64 120
-  %sunkaddr527.i = getelementptr i8, ptr %sunkaddr518.i, i64 80
-  %sunkaddr529.i = getelementptr i8, ptr %sunkaddr518.i, i64 48
-  %sunkaddr551.i = getelementptr i8, ptr %sunkaddr530.i, i64 32
-  %sunkaddr554.i = inttoptr i64 %.24.i75.i to ptr
-  %sunkaddr576.i = getelementptr i8, ptr %sunkaddr518.i, i64 8
-  %sunkaddr580.i = getelementptr i8, ptr %sunkaddr530.i, i64 48
-  %sunkaddr581.i = inttoptr i64 %.154.i to ptr
+  %.23.i87.i = inttoptr i64 %.22.i.i to ptr
+  %.24.i88.i = load i64, ptr %.23.i87.i, align 8
+  %.179.i.i.i.i = add i64 %.38.i, 184
+  %sunkaddr520.i = inttoptr i64 %.31.i90.i to ptr
+  %sunkaddr523.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr524.i = getelementptr i8, ptr %sunkaddr523.i, i64 152
+  %sunkaddr526.i = getelementptr i8, ptr %sunkaddr523.i, i64 16
+  %sunkaddr535.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr536.i = getelementptr i8, ptr %sunkaddr535.i, i64 32
+  %sunkaddr538.i = getelementptr i8, ptr %sunkaddr523.i, i64 176
+  %sunkaddr528.i = getelementptr i8, ptr %sunkaddr523.i, i64 24
+  %sunkaddr530.i = getelementptr i8, ptr %sunkaddr523.i, i64 144
+  %sunkaddr532.i = getelementptr i8, ptr %sunkaddr523.i, i64 104
+  %sunkaddr534.i = getelementptr i8, ptr %sunkaddr523.i, i64 48
+  %sunkaddr556.i = getelementptr i8, ptr %sunkaddr535.i, i64 24
+  %sunkaddr559.i = inttoptr i64 %.24.i88.i to ptr
+  %sunkaddr581.i = getelementptr i8, ptr %sunkaddr523.i, i64 8
+  %sunkaddr585.i = getelementptr i8, ptr %sunkaddr535.i, i64 40
+  %sunkaddr586.i = inttoptr i64 %.154.i to ptr
   br label %B304.i.i
 
 B304.i.i:                                         ; preds = %B733.i.i, %B304.lr.ph.i.i
   %.13798102.i.i = phi i64 [ 0, %B304.lr.ph.i.i ], [ %.144.i.i, %B733.i.i ]
   %.144.i.i = add nuw nsw i64 %.13798102.i.i, 1
-  %.173.i84.i = shl nsw i64 %.13798102.i.i, 3
-  %.175.i.i = add nsw i64 %.173.i84.i, %.154.i
-  %.176.i.i = inttoptr i64 %.175.i.i to ptr
-  %.177.i85.i = load i64, ptr %.176.i.i, align 8
-  %.183.not.i.i = icmp slt i64 %.13798102.i.i, %.40.i79.i
+  %.173.i95.i = shl nsw i64 %.13798102.i.i, 3
+  %.175.i.i = add nsw i64 %.173.i95.i, %.154.i
+  %.176.i96.i = inttoptr i64 %.175.i.i to ptr
+  %.177.i97.i = load i64, ptr %.176.i96.i, align 8
+  %.183.not.i.i = icmp slt i64 %.13798102.i.i, %.40.i.i
   br i1 %.183.not.i.i, label %B432.i.i, label %B360.i.i
 
 B360.i.i:                                         ; preds = %B304.i.i
-  %.189.i86.i = sub nsw i64 %.13798102.i.i, %.40.i79.i
-  %.190.i87.i = mul nuw nsw i64 %.189.i86.i, 24
-  %sunkaddr516.i = getelementptr i8, ptr %sunkaddr515.i, i64 %.190.i87.i
-  %sunkaddr517.i = getelementptr i8, ptr %sunkaddr516.i, i64 8
-  %.20.i.i90.i = load i64, ptr %sunkaddr517.i, align 8
-  %.20.i.i.i.i = load i64, ptr %sunkaddr519.i, align 8
-  %.25.i.i.i.i = load i64, ptr %sunkaddr521.i, align 8
+  %.189.i98.i = sub nsw i64 %.13798102.i.i, %.40.i.i
+  %.190.i99.i = mul nuw nsw i64 %.189.i98.i, 24
+  %sunkaddr521.i = getelementptr i8, ptr %sunkaddr520.i, i64 %.190.i99.i
+  %sunkaddr522.i = getelementptr i8, ptr %sunkaddr521.i, i64 8
+  %.20.i.i102.i = load i64, ptr %sunkaddr522.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr524.i, align 8
+  %.25.i.i.i.i = load i64, ptr %sunkaddr526.i, align 8
   %.26.i.i.i.i = inttoptr i64 %.20.i.i.i.i to ptr
   %.27.i.i.i.i = tail call i64 %.26.i.i.i.i(i64 %.25.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i.i.i = icmp eq i64 %.27.i.i.i.i, 0
-  br i1 %.32.i.i.i.i, label %B1252.i, label %B162.endif.i.i.i.i
+  br i1 %.32.i.i.i.i, label %B1250.i, label %B162.endif.i.i.i.i
 
 B294.i.i.i.i:                                     ; preds = %B162.endif.i.i.i.i, %B294.i.i.i.i
   %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B294.i.i.i.i ], [ %.58.i.i.i.i, %B162.endif.i.i.i.i ]
-  %lsr.iv.i.i.i92.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
-  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i92.i to ptr
+  %lsr.iv.i.i.i104.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
+  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i104.i to ptr
   %.183.i.i.i.i = load i64, ptr %.182.i.i.i.i, align 8
-  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i90.i
+  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i102.i
   %.186.i.i.i.i = inttoptr i64 %.185.i.i.i.i to ptr
   %.187.i.i.i.i = load i64, ptr %.186.i.i.i.i, align 8
   %.190.i.i.i.i = tail call i64 %.pre56.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.192.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.27.i.i.i.i
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   store i64 %.187.i.i.i.i, ptr %.193.i.i.i.i, align 8
-  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i92.i, 8
+  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i104.i, 8
   %lsr.iv.next2.i.i.i.i = add i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i.i.i93.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i.i.i93.i, label %B476.i.i.i.i, label %B294.i.i.i.i
+  %exitcond.not.i.i.i105.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i.i.i105.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162.endif.i.i.i.i
-  %.205.i.i.i.i = tail call i64 %.pre56.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i.i.i = load i64, ptr %sunkaddr523.i, align 8
+  %.205.i.i.i.i = tail call i64 %.pre56.i(i64 %.177.i97.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i.i.i = load i64, ptr %sunkaddr528.i, align 8
   %.214.i.i.i.i = add nsw i64 %.212.i.i.i.i, %.27.i.i.i.i
   %.216.i.i.i.i = inttoptr i64 %.214.i.i.i.i to ptr
-  store i64 %.177.i85.i, ptr %.216.i.i.i.i, align 8
-  %.224.i.i.i.i = load i64, ptr %sunkaddr525.i, align 8
-  %.229.i.i.i.i = load i64, ptr %sunkaddr527.i, align 8
+  store i64 %.177.i97.i, ptr %.216.i.i.i.i, align 8
+  %.224.i.i.i.i = load i64, ptr %sunkaddr530.i, align 8
+  %.229.i.i.i.i = load i64, ptr %sunkaddr532.i, align 8
   %.230.i.i.i.i = inttoptr i64 %.224.i.i.i.i to ptr
   %.231.i.i.i.i = tail call i64 %.230.i.i.i.i(i64 %.229.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i.i.i = load i64, ptr %sunkaddr529.i, align 8
+  %.238.i.i.i.i = load i64, ptr %sunkaddr534.i, align 8
   %.240.i.i.i.i = add nsw i64 %.238.i.i.i.i, %.27.i.i.i.i
   %.241.i.i.i.i = inttoptr i64 %.240.i.i.i.i to ptr
   store i64 %.231.i.i.i.i, ptr %.241.i.i.i.i, align 8
@@ -27511,19 +27485,19 @@ B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162
   br i1 %.243.i.i.i.i, label %common.ret.sink.split.i.i, label %B92.i.i.i
 
 B162.endif.i.i.i.i:                               ; preds = %B360.i.i
-  %.50.i.i.i.i = load i64, ptr %sunkaddr531.i, align 8
-  %.58.i.i.i.i = load i64, ptr %sunkaddr533.i, align 8
+  %.50.i.i.i.i = load i64, ptr %sunkaddr536.i, align 8
+  %.58.i.i.i.i = load i64, ptr %sunkaddr538.i, align 8
   %.14070.not.i.i.i.i = icmp slt i64 %.58.i.i.i.i, 1
   %.pre56.i = inttoptr i64 %.50.i.i.i.i to ptr
   br i1 %.14070.not.i.i.i.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B92.i.i.i:                                        ; preds = %B476.i.i.i.i
-  %sunkaddr105.i.i = inttoptr i64 %.190.i87.i to ptr
-  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i77.i
+  %sunkaddr105.i.i = inttoptr i64 %.190.i99.i to ptr
+  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i90.i
   %sunkaddr107.i.i = getelementptr i8, ptr %sunkaddr106.i.i, i64 16
   %.68.i.i.i = load i64, ptr %sunkaddr107.i.i, align 8
-  %.20.i3.i.i.i = load i64, ptr %sunkaddr519.i, align 8
-  %.25.i6.i.i.i = load i64, ptr %sunkaddr521.i, align 8
+  %.20.i3.i.i.i = load i64, ptr %sunkaddr524.i, align 8
+  %.25.i6.i.i.i = load i64, ptr %sunkaddr526.i, align 8
   %.26.i7.i.i.i = inttoptr i64 %.20.i3.i.i.i to ptr
   %.27.i8.i.i.i = tail call i64 %.26.i7.i.i.i(i64 %.25.i6.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i9.i.i.i = icmp eq i64 %.27.i8.i.i.i, 0
@@ -27547,16 +27521,16 @@ B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.
   br i1 %exitcond.not.i33.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B162.endif.i10.i.i.i
-  %.205.i36.i.i.i = tail call i64 %.pre58.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i39.i.i.i = load i64, ptr %sunkaddr523.i, align 8
+  %.205.i36.i.i.i = tail call i64 %.pre58.i(i64 %.177.i97.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i39.i.i.i = load i64, ptr %sunkaddr528.i, align 8
   %.214.i40.i.i.i = add nsw i64 %.212.i39.i.i.i, %.27.i8.i.i.i
   %.216.i41.i.i.i = inttoptr i64 %.214.i40.i.i.i to ptr
-  store i64 %.177.i85.i, ptr %.216.i41.i.i.i, align 8
-  %.224.i44.i.i.i = load i64, ptr %sunkaddr525.i, align 8
-  %.229.i47.i.i.i = load i64, ptr %sunkaddr527.i, align 8
+  store i64 %.177.i97.i, ptr %.216.i41.i.i.i, align 8
+  %.224.i44.i.i.i = load i64, ptr %sunkaddr530.i, align 8
+  %.229.i47.i.i.i = load i64, ptr %sunkaddr532.i, align 8
   %.230.i48.i.i.i = inttoptr i64 %.224.i44.i.i.i to ptr
   %.231.i49.i.i.i = tail call i64 %.230.i48.i.i.i(i64 %.229.i47.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i52.i.i.i = load i64, ptr %sunkaddr529.i, align 8
+  %.238.i52.i.i.i = load i64, ptr %sunkaddr534.i, align 8
   %.240.i53.i.i.i = add nsw i64 %.238.i52.i.i.i, %.27.i8.i.i.i
   %.241.i54.i.i.i = inttoptr i64 %.240.i53.i.i.i to ptr
   store i64 %.231.i49.i.i.i, ptr %.241.i54.i.i.i, align 8
@@ -27564,52 +27538,52 @@ B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B1
   br i1 %.243.i55.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B266.i.i.i
 
 B162.endif.i10.i.i.i:                             ; preds = %B92.i.i.i
-  %.50.i13.i.i.i = load i64, ptr %sunkaddr531.i, align 8
-  %.58.i16.i.i.i = load i64, ptr %sunkaddr533.i, align 8
+  %.50.i13.i.i.i = load i64, ptr %sunkaddr536.i, align 8
+  %.58.i16.i.i.i = load i64, ptr %sunkaddr538.i, align 8
   %.14070.not.i17.i.i.i = icmp slt i64 %.58.i16.i.i.i, 1
   %.pre58.i = inttoptr i64 %.50.i13.i.i.i to ptr
   br i1 %.14070.not.i17.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B266.i.i.i:                                       ; preds = %B476.i34.i.i.i
-  %.122.i.i.i = load i64, ptr %sunkaddr551.i, align 8
-  %.123.i.i94.i = inttoptr i64 %.122.i.i.i to ptr
-  %.124.i.i.i = tail call i64 %.123.i.i94.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.122.i.i.i = load i64, ptr %sunkaddr556.i, align 8
+  %.123.i.i106.i = inttoptr i64 %.122.i.i.i to ptr
+  %.124.i.i.i = tail call i64 %.123.i.i106.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.129.not.i.i.i = icmp eq i64 %.124.i.i.i, 0
   br i1 %.129.not.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B266.i.i.i
   %.133.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
   %.135.i.i.i = add nsw i64 %.133.i.i.i, %.124.i.i.i
-  %.137.i.i95.i = inttoptr i64 %.135.i.i.i to ptr
-  store i64 %.27.i.i.i.i, ptr %.137.i.i95.i, align 8
+  %.137.i.i107.i = inttoptr i64 %.135.i.i.i to ptr
+  store i64 %.27.i.i.i.i, ptr %.137.i.i107.i, align 8
   %.144.i.i.i = add nsw i64 %.135.i.i.i, 8
   br label %B592.i.i
 
 B624.sink.split.i.sink.split.i.i:                 ; preds = %B266.i.i.i, %B476.i34.i.i.i
   %.27.i.i.lcssa86.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B476.i34.i.i.i ], [ %.27.i.i.i.i, %B266.i.i.i ]
   %.38.sink.i.ph.i.i = phi i64 [ %.27.i.i.i.i, %B476.i34.i.i.i ], [ %.27.i8.i.i.i, %B266.i.i.i ]
-  %.16466.i.i.i = load i64, ptr %sunkaddr580.i, align 8
+  %.16466.i.i.i = load i64, ptr %sunkaddr585.i, align 8
   %.16667.i.i.i = inttoptr i64 %.16466.i.i.i to ptr
   %.16768.i.i.i = tail call i64 %.16667.i.i.i(i64 %.27.i.i.lcssa86.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i.i
 
 B432.i.i:                                         ; preds = %B304.i.i
-  %.226.not.i.i = icmp slt i64 %.13798102.i.i, %.17.i73.i
+  %.226.not.i.i = icmp slt i64 %.13798102.i.i, %.17.i86.i
   br i1 %.226.not.i.i, label %B446.i.i, label %B733.i.i
 
 B446.i.i:                                         ; preds = %B432.i.i
-  %sunkaddr556.i = getelementptr i8, ptr %sunkaddr554.i, i64 %.173.i84.i
-  %.238.i.i = load i64, ptr %sunkaddr556.i, align 8
+  %sunkaddr561.i = getelementptr i8, ptr %sunkaddr559.i, i64 %.173.i95.i
+  %.238.i.i = load i64, ptr %sunkaddr561.i, align 8
   %.239.not.i.i = icmp eq i64 %.238.i.i, 0
   br i1 %.239.not.i.i, label %B733.i.i, label %B496.i.i
 
 B496.i.i:                                         ; preds = %B446.i.i
-  %.20.i.i3.i.i = load i64, ptr %sunkaddr519.i, align 8
-  %.25.i.i6.i.i = load i64, ptr %sunkaddr521.i, align 8
+  %.20.i.i3.i.i = load i64, ptr %sunkaddr524.i, align 8
+  %.25.i.i6.i.i = load i64, ptr %sunkaddr526.i, align 8
   %.26.i.i7.i.i = inttoptr i64 %.20.i.i3.i.i to ptr
   %.27.i.i8.i.i = tail call i64 %.26.i.i7.i.i(i64 %.25.i.i6.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i9.i.i = icmp eq i64 %.27.i.i8.i.i, 0
-  br i1 %.32.i.i9.i.i, label %B1252.i, label %B162.endif.i.i10.i.i
+  br i1 %.32.i.i9.i.i, label %B1250.i, label %B162.endif.i.i10.i.i
 
 B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.i, %B294.i.i20.i.i
   %lsr.iv1.i.i21.i.i = phi i64 [ %lsr.iv.next2.i.i32.i.i, %B294.i.i20.i.i ], [ %.58.i.i16.i.i, %B162.endif.i.i10.i.i ]
@@ -27629,16 +27603,16 @@ B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.
   br i1 %exitcond.not.i.i33.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B162.endif.i.i10.i.i
-  %.205.i.i36.i.i = tail call i64 %.pre54.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i39.i.i = load i64, ptr %sunkaddr523.i, align 8
+  %.205.i.i36.i.i = tail call i64 %.pre54.i(i64 %.177.i97.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i39.i.i = load i64, ptr %sunkaddr528.i, align 8
   %.214.i.i40.i.i = add nsw i64 %.212.i.i39.i.i, %.27.i.i8.i.i
   %.216.i.i41.i.i = inttoptr i64 %.214.i.i40.i.i to ptr
-  store i64 %.177.i85.i, ptr %.216.i.i41.i.i, align 8
-  %.224.i.i44.i.i = load i64, ptr %sunkaddr525.i, align 8
-  %.229.i.i47.i.i = load i64, ptr %sunkaddr527.i, align 8
+  store i64 %.177.i97.i, ptr %.216.i.i41.i.i, align 8
+  %.224.i.i44.i.i = load i64, ptr %sunkaddr530.i, align 8
+  %.229.i.i47.i.i = load i64, ptr %sunkaddr532.i, align 8
   %.230.i.i48.i.i = inttoptr i64 %.224.i.i44.i.i to ptr
   %.231.i.i49.i.i = tail call i64 %.230.i.i48.i.i(i64 %.229.i.i47.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i52.i.i = load i64, ptr %sunkaddr529.i, align 8
+  %.238.i.i52.i.i = load i64, ptr %sunkaddr534.i, align 8
   %.240.i.i53.i.i = add nsw i64 %.238.i.i52.i.i, %.27.i.i8.i.i
   %.241.i.i54.i.i = inttoptr i64 %.240.i.i53.i.i to ptr
   store i64 %.231.i.i49.i.i, ptr %.241.i.i54.i.i, align 8
@@ -27646,125 +27620,125 @@ B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B1
   br i1 %.243.i.i55.i.i, label %common.ret.sink.split.i.i, label %B56.i.i.i
 
 B162.endif.i.i10.i.i:                             ; preds = %B496.i.i
-  %.50.i.i13.i.i = load i64, ptr %sunkaddr531.i, align 8
-  %.58.i.i16.i.i = load i64, ptr %sunkaddr533.i, align 8
+  %.50.i.i13.i.i = load i64, ptr %sunkaddr536.i, align 8
+  %.58.i.i16.i.i = load i64, ptr %sunkaddr538.i, align 8
   %.14070.not.i.i17.i.i = icmp slt i64 %.58.i.i16.i.i, 1
   %.pre54.i = inttoptr i64 %.50.i.i13.i.i to ptr
   br i1 %.14070.not.i.i17.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B56.i.i.i:                                        ; preds = %B476.i.i34.i.i
-  %.59.i.i.i = load i64, ptr %sunkaddr519.i, align 8
-  %.64.i57.i.i = load i64, ptr %sunkaddr518.i, align 8
-  %.65.i.i97.i = inttoptr i64 %.59.i.i.i to ptr
-  %.66.i.i98.i = tail call i64 %.65.i.i97.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.71.i.i.i = icmp eq i64 %.66.i.i98.i, 0
+  %.59.i.i109.i = load i64, ptr %sunkaddr524.i, align 8
+  %.64.i57.i.i = load i64, ptr %sunkaddr523.i, align 8
+  %.65.i.i110.i = inttoptr i64 %.59.i.i109.i to ptr
+  %.66.i.i.i = tail call i64 %.65.i.i110.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.71.i.i.i = icmp eq i64 %.66.i.i.i, 0
   br i1 %.71.i.i.i, label %common.ret.sink.split.i.i, label %B308.i.i.i
 
 B308.i.i.i:                                       ; preds = %B56.i.i.i
-  %.99.i.i99.i = load i64, ptr %sunkaddr576.i, align 8
-  %.101.i.i.i = add nsw i64 %.99.i.i99.i, %.66.i.i98.i
+  %.99.i.i.i = load i64, ptr %sunkaddr581.i, align 8
+  %.101.i.i.i = add nsw i64 %.99.i.i.i, %.66.i.i.i
   br label %B592.i.i
 
 common.ret.sink.split.i.i:                        ; preds = %B56.i.i.i, %B476.i.i34.i.i, %B92.i.i.i, %B476.i.i.i.i, %B624.sink.split.i.sink.split.i.i
   %.27.i.i8.lcssa.sink.i.i = phi i64 [ %.38.sink.i.ph.i.i, %B624.sink.split.i.sink.split.i.i ], [ %.27.i.i8.i.i, %B476.i.i34.i.i ], [ %.27.i.i.i.i, %B476.i.i.i.i ], [ %.27.i.i.i.i, %B92.i.i.i ], [ %.27.i.i8.i.i, %B56.i.i.i ]
-  %.251.i.i61.i.i = load i64, ptr %sunkaddr580.i, align 8
+  %.251.i.i61.i.i = load i64, ptr %sunkaddr585.i, align 8
   %.253.i.i62.i.i = inttoptr i64 %.251.i.i61.i.i to ptr
   %.254.i.i63.i.i = tail call i64 %.253.i.i62.i.i(i64 %.27.i.i8.lcssa.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1252.i
+  br label %B1250.i
 
 B592.i.i:                                         ; preds = %B308.i.i.i, %B278.i.i.i
   %.144.i.sink.i.i = phi i64 [ %.144.i.i.i, %B278.i.i.i ], [ %.101.i.i.i, %B308.i.i.i ]
   %.27.i8.i.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B278.i.i.i ], [ %.27.i.i8.i.i, %B308.i.i.i ]
-  %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i98.i, %B308.i.i.i ]
+  %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i.i, %B308.i.i.i ]
   %.146.i.i.i = inttoptr i64 %.144.i.sink.i.i to ptr
   store i64 %.27.i8.i.sink.i.i, ptr %.146.i.i.i, align 8
-  %.314.i.i = load i64, ptr %sunkaddr580.i, align 8
+  %.314.i.i = load i64, ptr %sunkaddr585.i, align 8
   %.316.i.i = inttoptr i64 %.314.i.i to ptr
-  %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i85.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr583.i = getelementptr i8, ptr %sunkaddr581.i, i64 %.173.i84.i
-  store i64 %made.2.2.i.i, ptr %sunkaddr583.i, align 8
+  %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i97.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr588.i = getelementptr i8, ptr %sunkaddr586.i, i64 %.173.i95.i
+  store i64 %made.2.2.i.i, ptr %sunkaddr588.i, align 8
   br label %B733.i.i
 
 B733.i.i:                                         ; preds = %B592.i.i, %B446.i.i, %B432.i.i
-  %exitcond.not.i96.i = icmp eq i64 %.144.i.i, %.49.i83.i
-  br i1 %exitcond.not.i96.i, label %B1002.i, label %B304.i.i
+  %exitcond.not.i108.i = icmp eq i64 %.144.i.i, %.49.i94.i
+  br i1 %exitcond.not.i108.i, label %B1000.i, label %B304.i.i
 
-B1002.i:                                          ; preds = %B733.i.i, %B958.i
-  %.545.i = add nsw i64 %.30.i, 96
-  %.546.i = inttoptr i64 %.545.i to ptr
-  %.547.i = load i64, ptr %.546.i, align 8
-  %.550.i = add nsw i64 %.30.i, 104
-  %.551.i = inttoptr i64 %.550.i to ptr
-  %.552.i = load i64, ptr %.551.i, align 8
-  %.558.i = load i64, ptr %sunkaddr510.i, align 8
-  %.15.i100.i = shl nsw i64 %.558.i, 3
-  %.17.i101.i = add nsw i64 %.15.i100.i, %.154.i
-  %.106151.not.i.i = icmp slt i64 %.552.i, 1
-  br i1 %.106151.not.i.i, label %B1002.endif.i, label %B58.i.preheader.i
+B1000.i:                                          ; preds = %B733.i.i, %B956.i
+  %.544.i = add nsw i64 %.30.i, 96
+  %.545.i = inttoptr i64 %.544.i to ptr
+  %.546.i = load i64, ptr %.545.i, align 8
+  %.549.i = add nsw i64 %.30.i, 104
+  %.550.i = inttoptr i64 %.549.i to ptr
+  %.551.i = load i64, ptr %.550.i, align 8
+  %.557.i = load i64, ptr %sunkaddr515.i, align 8
+  %.15.i111.i = shl nsw i64 %.557.i, 3
+  %.17.i112.i = add nsw i64 %.15.i111.i, %.154.i
+  %.106151.not.i.i = icmp slt i64 %.551.i, 1
+  br i1 %.106151.not.i.i, label %B1000.endif.i, label %B58.i.preheader.i
 
-B58.i.preheader.i:                                ; preds = %B1002.i
-  %sunkaddr586.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr587.i = getelementptr i8, ptr %sunkaddr586.i, i64 32
+B58.i.preheader.i:                                ; preds = %B1000.i
+  %sunkaddr591.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr592.i = getelementptr i8, ptr %sunkaddr591.i, i64 24
   br label %B58.i.i
 
 B58.i.i:                                          ; preds = %B727.i.i, %B58.i.preheader.i
-  %top.5.0156.i.i = phi i64 [ %top.6.1.i.i, %B727.i.i ], [ %.17.i101.i, %B58.i.preheader.i ]
-  %.112142154.i.i = phi i64 [ %.119.i102.i, %B727.i.i ], [ 0, %B58.i.preheader.i ]
-  %.119.i102.i = add nuw nsw i64 %.112142154.i.i, 1
-  %.144.i103.i = shl nsw i64 %.112142154.i.i, 3
-  %.146.i104.i = add nsw i64 %.144.i103.i, %.547.i
-  %.147.i105.i = inttoptr i64 %.146.i104.i to ptr
-  %.148.i106.i = load i64, ptr %.147.i105.i, align 8
-  %.153.i107.i = icmp sgt i64 %.148.i106.i, -1
-  br i1 %.153.i107.i, label %B114.i.i, label %B240.i.i
+  %top.5.0156.i.i = phi i64 [ %top.6.1.i.i, %B727.i.i ], [ %.17.i112.i, %B58.i.preheader.i ]
+  %.112142154.i.i = phi i64 [ %.119.i113.i, %B727.i.i ], [ 0, %B58.i.preheader.i ]
+  %.119.i113.i = add nuw nsw i64 %.112142154.i.i, 1
+  %.144.i114.i = shl nsw i64 %.112142154.i.i, 3
+  %.146.i115.i = add nsw i64 %.144.i114.i, %.546.i
+  %.147.i116.i = inttoptr i64 %.146.i115.i to ptr
+  %.148.i117.i = load i64, ptr %.147.i116.i, align 8
+  %.153.i118.i = icmp sgt i64 %.148.i117.i, -1
+  br i1 %.153.i118.i, label %B114.i.i, label %B240.i.i
 
 B114.i.i:                                         ; preds = %B58.i.i
-  %.156.i131.i = shl nsw i64 %.148.i106.i, 3
-  %.158.i132.i = add nsw i64 %.156.i131.i, %.154.i
-  %.159.i.i = inttoptr i64 %.158.i132.i to ptr
-  %.160.i133.i = load i64, ptr %.159.i.i, align 8
-  %.162.i134.i = inttoptr i64 %top.5.0156.i.i to ptr
-  store i64 %.160.i133.i, ptr %.162.i134.i, align 8
+  %.156.i143.i = shl nsw i64 %.148.i117.i, 3
+  %.158.i144.i = add nsw i64 %.156.i143.i, %.154.i
+  %.159.i.i = inttoptr i64 %.158.i144.i to ptr
+  %.160.i145.i = load i64, ptr %.159.i.i, align 8
+  %.162.i146.i = inttoptr i64 %top.5.0156.i.i to ptr
+  store i64 %.160.i145.i, ptr %.162.i146.i, align 8
   store i64 0, ptr %.159.i.i, align 8
   br label %B727.i.i
 
 B240.i.i:                                         ; preds = %B58.i.i
-  %.181.i108.i = xor i64 %.148.i106.i, -1
-  %.191.i111.i = load i64, ptr %sunkaddr587.i, align 8
-  %.193.i.i = inttoptr i64 %.191.i111.i to ptr
-  %.194.i112.i = tail call i64 %.193.i.i(i64 %.181.i108.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.199.i.i = icmp eq i64 %.194.i112.i, 0
+  %.181.i.i = xor i64 %.148.i117.i, -1
+  %.191.i121.i = load i64, ptr %sunkaddr592.i, align 8
+  %.193.i.i = inttoptr i64 %.191.i121.i to ptr
+  %.194.i122.i = tail call i64 %.193.i.i(i64 %.181.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.199.i.i = icmp eq i64 %.194.i122.i, 0
   br i1 %.199.i.i, label %B356.i.i, label %B516.endif.i.i
 
 B356.i.i:                                         ; preds = %B240.i.i
-  %.217.i.i = icmp sgt i64 %top.5.0156.i.i, %.17.i101.i
-  br i1 %.217.i.i, label %B368.i.preheader.i, label %B1252.i
+  %.217.i.i = icmp sgt i64 %top.5.0156.i.i, %.17.i112.i
+  br i1 %.217.i.i, label %B368.i.preheader.i, label %B1250.i
 
 B368.i.preheader.i:                               ; preds = %B356.i.i
-  %sunkaddr589.i = getelementptr i8, ptr %sunkaddr586.i, i64 48
+  %sunkaddr594.i = getelementptr i8, ptr %sunkaddr591.i, i64 40
   br label %B368.i.i
 
 B368.i.i:                                         ; preds = %B368.i.i, %B368.i.preheader.i
   %top.7.0.i.i = phi i64 [ %.222.i.i, %B368.i.i ], [ %top.5.0156.i.i, %B368.i.preheader.i ]
   %.222.i.i = add i64 %top.7.0.i.i, -8
-  %.229.i130.i = load i64, ptr %sunkaddr589.i, align 8
+  %.229.i142.i = load i64, ptr %sunkaddr594.i, align 8
   %.230.i.i = inttoptr i64 %.222.i.i to ptr
   %.231.i.i = load i64, ptr %.230.i.i, align 8
-  %.232.i.i = inttoptr i64 %.229.i130.i to ptr
+  %.232.i.i = inttoptr i64 %.229.i142.i to ptr
   %.233.i.i = tail call i64 %.232.i.i(i64 %.231.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.235.i.i = icmp sgt i64 %.222.i.i, %.17.i101.i
-  br i1 %.235.i.i, label %B368.i.i, label %B1252.i
+  %.235.i.i = icmp sgt i64 %.222.i.i, %.17.i112.i
+  br i1 %.235.i.i, label %B368.i.i, label %B1250.i
 
 B564.i.i:                                         ; preds = %B564.lr.ph.new.i.i, %B564.i.i
-  %lsr.iv392.i = phi i64 [ %unroll_iter.i115.i, %B564.lr.ph.new.i.i ], [ %lsr.iv.next393.i, %B564.i.i ]
-  %lsr.iv.i116.i = phi i64 [ 0, %B564.lr.ph.new.i.i ], [ %lsr.iv.next.i117.i, %B564.i.i ]
-  %49 = add i64 %lsr.iv.i116.i, %.pre279.i
-  %50 = add i64 %65, %lsr.iv.i116.i
+  %lsr.iv400.i = phi i64 [ %unroll_iter.i125.i, %B564.lr.ph.new.i.i ], [ %lsr.iv.next401.i, %B564.i.i ]
+  %lsr.iv.i126.i = phi i64 [ 0, %B564.lr.ph.new.i.i ], [ %lsr.iv.next.i129.i, %B564.i.i ]
+  %49 = add i64 %lsr.iv.i126.i, %.pre287.i
+  %50 = add i64 %65, %lsr.iv.i126.i
   %51 = add i64 %50, 8
   %.382.i.i = inttoptr i64 %51 to ptr
-  %.383.i.i = load i64, ptr %.382.i.i, align 8
-  %.384.i.i = inttoptr i64 %49 to ptr
-  store i64 %.383.i.i, ptr %.384.i.i, align 8
+  %.383.i127.i = load i64, ptr %.382.i.i, align 8
+  %.384.i128.i = inttoptr i64 %49 to ptr
+  store i64 %.383.i127.i, ptr %.384.i128.i, align 8
   %52 = add i64 %49, 8
   %53 = add i64 %50, 16
   %.382.1.i.i = inttoptr i64 %53 to ptr
@@ -27783,119 +27757,119 @@ B564.i.i:                                         ; preds = %B564.lr.ph.new.i.i,
   %.383.3.i.i = load i64, ptr %.382.3.i.i, align 8
   %.384.3.i.i = inttoptr i64 %56 to ptr
   store i64 %.383.3.i.i, ptr %.384.3.i.i, align 8
-  %lsr.iv.next.i117.i = add i64 %lsr.iv.i116.i, 32
-  %lsr.iv.next393.i = add i64 %lsr.iv392.i, -4
-  %niter.ncmp.3.i118.i = icmp eq i64 %lsr.iv.next393.i, 0
-  br i1 %niter.ncmp.3.i118.i, label %B680.loopexit.unr-lcssa.i.i, label %B564.i.i
+  %lsr.iv.next.i129.i = add i64 %lsr.iv.i126.i, 32
+  %lsr.iv.next401.i = add i64 %lsr.iv400.i, -4
+  %niter.ncmp.3.i130.i = icmp eq i64 %lsr.iv.next401.i, 0
+  br i1 %niter.ncmp.3.i130.i, label %B680.loopexit.unr-lcssa.i.i, label %B564.i.i
 
 B680.loopexit.unr-lcssa.i.i:                      ; preds = %B564.i.i
-  %lcmp.mod.not.i119.i = icmp eq i64 %xtraiter.i114.i, 0
-  br i1 %lcmp.mod.not.i119.i, label %B680.i.i, label %B564.epil.preheader.i.i
+  %lcmp.mod.not.i131.i = icmp eq i64 %xtraiter.i124.i, 0
+  br i1 %lcmp.mod.not.i131.i, label %B680.i.i, label %B564.epil.preheader.i.i
 
 B564.epil.preheader.i.i:                          ; preds = %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i, %B680.loopexit.unr-lcssa.i.i
-  %.pre-phi.i = phi i64 [ %.pre278.i, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %64, %B680.loopexit.unr-lcssa.i.i ]
-  %.342136138.epil.init.i.i = phi i64 [ 0, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i115.i, %B680.loopexit.unr-lcssa.i.i ]
+  %.pre-phi.i = phi i64 [ %.pre286.i, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %64, %B680.loopexit.unr-lcssa.i.i ]
+  %.342136138.epil.init.i.i = phi i64 [ 0, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i125.i, %B680.loopexit.unr-lcssa.i.i ]
   %58 = add i64 %top.5.0156.i.i, 8
   %59 = shl i64 %.342136138.epil.init.i.i, 3
   %60 = add i64 %58, %.pre-phi.i
   %61 = add i64 %60, %59
-  %62 = add i64 %59, %.pre279.i
+  %62 = add i64 %59, %.pre287.i
   br label %B564.epil.i.i
 
 B564.epil.i.i:                                    ; preds = %B564.epil.i.i, %B564.epil.preheader.i.i
-  %lsr.iv14.i.i = phi i64 [ %lsr.iv.next15.i.i, %B564.epil.i.i ], [ %xtraiter.i114.i, %B564.epil.preheader.i.i ]
-  %lsr.iv12.i120.i = phi i64 [ %lsr.iv.next13.i123.i, %B564.epil.i.i ], [ %62, %B564.epil.preheader.i.i ]
-  %lsr.iv10.i121.i = phi i64 [ %lsr.iv.next11.i122.i, %B564.epil.i.i ], [ %61, %B564.epil.preheader.i.i ]
-  %.382.epil.i.i = inttoptr i64 %lsr.iv10.i121.i to ptr
+  %lsr.iv14.i.i = phi i64 [ %lsr.iv.next15.i.i, %B564.epil.i.i ], [ %xtraiter.i124.i, %B564.epil.preheader.i.i ]
+  %lsr.iv12.i132.i = phi i64 [ %lsr.iv.next13.i135.i, %B564.epil.i.i ], [ %62, %B564.epil.preheader.i.i ]
+  %lsr.iv10.i133.i = phi i64 [ %lsr.iv.next11.i134.i, %B564.epil.i.i ], [ %61, %B564.epil.preheader.i.i ]
+  %.382.epil.i.i = inttoptr i64 %lsr.iv10.i133.i to ptr
   %.383.epil.i.i = load i64, ptr %.382.epil.i.i, align 8
-  %.384.epil.i.i = inttoptr i64 %lsr.iv12.i120.i to ptr
+  %.384.epil.i.i = inttoptr i64 %lsr.iv12.i132.i to ptr
   store i64 %.383.epil.i.i, ptr %.384.epil.i.i, align 8
-  %lsr.iv.next11.i122.i = add i64 %lsr.iv10.i121.i, 8
-  %lsr.iv.next13.i123.i = add i64 %lsr.iv12.i120.i, 8
+  %lsr.iv.next11.i134.i = add i64 %lsr.iv10.i133.i, 8
+  %lsr.iv.next13.i135.i = add i64 %lsr.iv12.i132.i, 8
   %lsr.iv.next15.i.i = add nsw i64 %lsr.iv14.i.i, -1
-  %epil.iter.cmp.not.i124.i = icmp eq i64 %lsr.iv.next15.i.i, 0
-  br i1 %epil.iter.cmp.not.i124.i, label %B680.i.i, label %B564.epil.i.i
+  %epil.iter.cmp.not.i136.i = icmp eq i64 %lsr.iv.next15.i.i, 0
+  br i1 %epil.iter.cmp.not.i136.i, label %B680.i.i, label %B564.epil.i.i
 
 B680.i.i:                                         ; preds = %B564.epil.i.i, %B516.endif.i.i, %B680.loopexit.unr-lcssa.i.i
-  %.393.i.i = inttoptr i64 %.248.i113.i to ptr
-  store i64 %.194.i112.i, ptr %.393.i.i, align 8
+  %.393.i137.i = inttoptr i64 %.248.i123.i to ptr
+  store i64 %.194.i122.i, ptr %.393.i137.i, align 8
   br label %B727.i.i
 
 B727.i.i:                                         ; preds = %B680.i.i, %B114.i.i
-  %top.6.1.in.i.i = phi i64 [ %top.5.0156.i.i, %B114.i.i ], [ %.248.i113.i, %B680.i.i ]
+  %top.6.1.in.i.i = phi i64 [ %top.5.0156.i.i, %B114.i.i ], [ %.248.i123.i, %B680.i.i ]
   %top.6.1.i.i = add nsw i64 %top.6.1.in.i.i, 8
-  %exitcond.not.i125.i = icmp eq i64 %.119.i102.i, %.552.i
-  br i1 %exitcond.not.i125.i, label %B1002.endif.i, label %B58.i.i
+  %exitcond.not.i138.i = icmp eq i64 %.119.i113.i, %.551.i
+  br i1 %exitcond.not.i138.i, label %B1000.endif.i, label %B58.i.i
 
 B516.endif.i.i:                                   ; preds = %B240.i.i
-  %.246.i.i = shl nsw i64 %.181.i108.i, 3
-  %.248.i113.i = sub nsw i64 %top.5.0156.i.i, %.246.i.i
-  %.336137.not.i.i = icmp eq i64 %.148.i106.i, -1
+  %.246.i.i = shl nsw i64 %.181.i.i, 3
+  %.248.i123.i = sub nsw i64 %top.5.0156.i.i, %.246.i.i
+  %.336137.not.i.i = icmp eq i64 %.148.i117.i, -1
   br i1 %.336137.not.i.i, label %B680.i.i, label %B564.lr.ph.i.i
 
 B564.lr.ph.i.i:                                   ; preds = %B516.endif.i.i
   %.374.i.i = tail call i64 @nbgrad.offset.tuple_items()
-  %xtraiter.i114.i = and i64 %.181.i108.i, 3
-  %63 = icmp samesign ugt i64 %.148.i106.i, -5
-  %.pre279.i = add i64 %.374.i.i, %.194.i112.i
+  %xtraiter.i124.i = and i64 %.181.i.i, 3
+  %63 = icmp samesign ugt i64 %.148.i117.i, -5
+  %.pre287.i = add i64 %.374.i.i, %.194.i122.i
   br i1 %63, label %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i, label %B564.lr.ph.new.i.i
 
 B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i:   ; preds = %B564.lr.ph.i.i
-  %.pre278.i = shl nsw i64 %.148.i106.i, 3
+  %.pre286.i = shl nsw i64 %.148.i117.i, 3
   br label %B564.epil.preheader.i.i
 
 B564.lr.ph.new.i.i:                               ; preds = %B564.lr.ph.i.i
-  %unroll_iter.i115.i = and i64 %.181.i108.i, 9223372036854775804
-  %64 = shl i64 %.148.i106.i, 3
+  %unroll_iter.i125.i = and i64 %.181.i.i, 9223372036854775804
+  %64 = shl i64 %.148.i117.i, 3
   %65 = add i64 %64, %top.5.0156.i.i
   br label %B564.i.i
 
-B1204.i:                                          ; preds = %B1002.endif.i
-  %sunkaddr591.i = getelementptr i8, ptr %.37.i, i64 80
-  %.15.i137.i = load i64, ptr %sunkaddr591.i, align 8
-  %sunkaddr593.i = getelementptr i8, ptr %.37.i, i64 88
-  %.22.i140.i = load i64, ptr %sunkaddr593.i, align 8
-  %.29.i143.i = load i64, ptr %sunkaddr514.i, align 8
-  %sunkaddr597.i = getelementptr i8, ptr %.37.i, i64 64
-  %.36.i145.i = load i64, ptr %sunkaddr597.i, align 8
-  %66 = add i64 %.36.i145.i, %.29.i143.i
-  %.13195.not.i.i = icmp slt i64 %.15.i137.i, 1
+B1202.i:                                          ; preds = %B1000.endif.i
+  %sunkaddr596.i = getelementptr i8, ptr %.37.i, i64 80
+  %.15.i149.i = load i64, ptr %sunkaddr596.i, align 8
+  %sunkaddr598.i = getelementptr i8, ptr %.37.i, i64 88
+  %.22.i152.i = load i64, ptr %sunkaddr598.i, align 8
+  %.29.i155.i = load i64, ptr %sunkaddr519.i, align 8
+  %sunkaddr602.i = getelementptr i8, ptr %.37.i, i64 64
+  %.36.i158.i = load i64, ptr %sunkaddr602.i, align 8
+  %66 = add i64 %.36.i158.i, %.29.i155.i
+  %.13195.not.i.i = icmp slt i64 %.15.i149.i, 1
   br i1 %.13195.not.i.i, label %B532.endif.i.i, label %B272.lr.ph.i.i
 
-B272.lr.ph.i.i:                                   ; preds = %B1204.i
-  %67 = icmp eq i64 %.15.i137.i, 1
+B272.lr.ph.i.i:                                   ; preds = %B1202.i
+  %67 = icmp eq i64 %.15.i149.i, 1
   br i1 %67, label %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i, label %B272.lr.ph.new.i.i
 
 B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i:   ; preds = %B272.lr.ph.i.i
-  %.pre277.i = inttoptr i64 %.38.i to ptr
+  %.pre285.i = inttoptr i64 %.38.i to ptr
   br label %B272.epil.preheader.i.i
 
 B272.lr.ph.new.i.i:                               ; preds = %B272.lr.ph.i.i
-  %unroll_iter.i146.i = and i64 %.15.i137.i, 9223372036854775806
+  %unroll_iter.i159.i = and i64 %.15.i149.i, 9223372036854775806
   %68 = shl i64 %66, 3
   %69 = add i64 %68, %.154.i
-  %sunkaddr598.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr599.i = getelementptr i8, ptr %sunkaddr598.i, i64 56
+  %sunkaddr603.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr604.i = getelementptr i8, ptr %sunkaddr603.i, i64 56
   br label %B272.i.i
 
 B272.i.i:                                         ; preds = %B272.i.i, %B272.lr.ph.new.i.i
-  %lsr.iv390.i = phi i64 [ %lsr.iv.next391.i, %B272.i.i ], [ %unroll_iter.i146.i, %B272.lr.ph.new.i.i ]
+  %lsr.iv398.i = phi i64 [ %lsr.iv.next399.i, %B272.i.i ], [ %unroll_iter.i159.i, %B272.lr.ph.new.i.i ]
   %lsr.iv6.i.i = phi i64 [ %73, %B272.i.i ], [ %69, %B272.lr.ph.new.i.i ]
-  %lsr.iv4.i.i = phi i64 [ %72, %B272.i.i ], [ %.22.i140.i, %B272.lr.ph.new.i.i ]
-  %.173.i147.i = inttoptr i64 %lsr.iv4.i.i to ptr
-  %.174.i.i = load i64, ptr %.173.i147.i, align 8
-  %.179.i149.i = load i64, ptr %sunkaddr599.i, align 8
-  %.180.i.i = add nsw i64 %.179.i149.i, %.174.i.i
-  %.181.i150.i = inttoptr i64 %.180.i.i to ptr
-  %.182.i.i = load i64, ptr %.181.i150.i, align 8
-  %.186.i151.i = inttoptr i64 %lsr.iv6.i.i to ptr
-  %.187.i152.i = load i64, ptr %.186.i151.i, align 8
-  store i64 %.187.i152.i, ptr %.181.i150.i, align 8
-  store i64 %.182.i.i, ptr %.186.i151.i, align 8
+  %lsr.iv4.i.i = phi i64 [ %72, %B272.i.i ], [ %.22.i152.i, %B272.lr.ph.new.i.i ]
+  %.173.i160.i = inttoptr i64 %lsr.iv4.i.i to ptr
+  %.174.i.i = load i64, ptr %.173.i160.i, align 8
+  %.179.i.i = load i64, ptr %sunkaddr604.i, align 8
+  %.180.i.i = add nsw i64 %.179.i.i, %.174.i.i
+  %.181.i162.i = inttoptr i64 %.180.i.i to ptr
+  %.182.i.i = load i64, ptr %.181.i162.i, align 8
+  %.186.i.i = inttoptr i64 %lsr.iv6.i.i to ptr
+  %.187.i.i = load i64, ptr %.186.i.i, align 8
+  store i64 %.187.i.i, ptr %.181.i162.i, align 8
+  store i64 %.182.i.i, ptr %.186.i.i, align 8
   %70 = add i64 %lsr.iv4.i.i, 24
   %.173.1.i.i = inttoptr i64 %70 to ptr
   %.174.1.i.i = load i64, ptr %.173.1.i.i, align 8
-  %.179.1.i.i = load i64, ptr %sunkaddr599.i, align 8
+  %.179.1.i.i = load i64, ptr %sunkaddr604.i, align 8
   %.180.1.i.i = add nsw i64 %.179.1.i.i, %.174.1.i.i
   %.181.1.i.i = inttoptr i64 %.180.1.i.i to ptr
   %.182.1.i.i = load i64, ptr %.181.1.i.i, align 8
@@ -27904,39 +27878,39 @@ B272.i.i:                                         ; preds = %B272.i.i, %B272.lr.
   %.187.1.i.i = load i64, ptr %.186.1.i.i, align 8
   store i64 %.187.1.i.i, ptr %.181.1.i.i, align 8
   store i64 %.182.1.i.i, ptr %.186.1.i.i, align 8
-  %lsr.iv.next391.i = add i64 %lsr.iv390.i, -2
-  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next391.i, 0
+  %lsr.iv.next399.i = add i64 %lsr.iv398.i, -2
+  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next399.i, 0
   %72 = add i64 %lsr.iv4.i.i, 48
   %73 = add i64 %lsr.iv6.i.i, 16
   br i1 %niter.ncmp.1.i.i, label %B532.endif.loopexit.unr-lcssa.i.i, label %B272.i.i
 
 B570.i.i:                                         ; preds = %B570.lr.ph.i.i, %B570.i.i
   %lsr.iv2.i.i = phi i64 [ %.208.i.i, %B570.lr.ph.i.i ], [ %lsr.iv.next3.i.i, %B570.i.i ]
-  %lsr.iv.i156.i = phi i64 [ %78, %B570.lr.ph.i.i ], [ %lsr.iv.next.i157.i, %B570.i.i ]
-  %.334.i.i = load i64, ptr %sunkaddr601.i, align 8
-  %.338.i.i = inttoptr i64 %lsr.iv.i156.i to ptr
+  %lsr.iv.i164.i = phi i64 [ %78, %B570.lr.ph.i.i ], [ %lsr.iv.next.i165.i, %B570.i.i ]
+  %.334.i.i = load i64, ptr %sunkaddr606.i, align 8
+  %.338.i.i = inttoptr i64 %lsr.iv.i164.i to ptr
   %.339.i.i = load i64, ptr %.338.i.i, align 8
   %.340.i.i = inttoptr i64 %.334.i.i to ptr
   %.341.i.i = tail call i64 %.340.i.i(i64 %.339.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next.i157.i = add i64 %lsr.iv.i156.i, 8
+  %lsr.iv.next.i165.i = add i64 %lsr.iv.i164.i, 8
   %lsr.iv.next3.i.i = add i64 %lsr.iv2.i.i, -1
   %exitcond106.not.i.i = icmp eq i64 %lsr.iv.next3.i.i, 0
-  br i1 %exitcond106.not.i.i, label %B1286.endif.i, label %B570.i.i
+  br i1 %exitcond106.not.i.i, label %B1284.endif.i, label %B570.i.i
 
 B532.endif.loopexit.unr-lcssa.i.i:                ; preds = %B272.i.i
-  %74 = and i64 %.15.i137.i, 1
-  %lcmp.mod.not.i153.i = icmp eq i64 %74, 0
-  br i1 %lcmp.mod.not.i153.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
+  %74 = and i64 %.15.i149.i, 1
+  %lcmp.mod.not.i163.i = icmp eq i64 %74, 0
+  br i1 %lcmp.mod.not.i163.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
 
 B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit.unr-lcssa.i.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i
-  %sunkaddr11.i154.pre-phi.i = phi ptr [ %.pre277.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr598.i, %B532.endif.loopexit.unr-lcssa.i.i ]
-  %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i146.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %sunkaddr11.i.pre-phi.i = phi ptr [ %.pre285.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr603.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i159.i, %B532.endif.loopexit.unr-lcssa.i.i ]
   %.170.epil.i.i = mul nuw nsw i64 %.1379496.epil.init.i.i, 24
-  %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i140.i
+  %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i152.i
   %.173.epil.i.i = inttoptr i64 %.172.epil.i.i to ptr
   %.174.epil.i.i = load i64, ptr %.173.epil.i.i, align 8
-  %sunkaddr12.i155.i = getelementptr i8, ptr %sunkaddr11.i154.pre-phi.i, i64 56
-  %.179.epil.i.i = load i64, ptr %sunkaddr12.i155.i, align 8
+  %sunkaddr12.i.i = getelementptr i8, ptr %sunkaddr11.i.pre-phi.i, i64 56
+  %.179.epil.i.i = load i64, ptr %sunkaddr12.i.i, align 8
   %.180.epil.i.i = add nsw i64 %.179.epil.i.i, %.174.epil.i.i
   %.181.epil.i.i = inttoptr i64 %.180.epil.i.i to ptr
   %.182.epil.i.i = load i64, ptr %.181.epil.i.i, align 8
@@ -27949,96 +27923,96 @@ B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit
   store i64 %.182.epil.i.i, ptr %.186.epil.i.i, align 8
   br label %B532.endif.i.i
 
-B532.endif.i.i:                                   ; preds = %B272.epil.preheader.i.i, %B532.endif.loopexit.unr-lcssa.i.i, %B1204.i
-  %.208.i.i = add nsw i64 %.29.i143.i, %.15.i137.i
+B532.endif.i.i:                                   ; preds = %B272.epil.preheader.i.i, %B532.endif.loopexit.unr-lcssa.i.i, %B1202.i
+  %.208.i.i = add nsw i64 %.29.i155.i, %.15.i149.i
   %.292101.not.i.i = icmp slt i64 %.208.i.i, 1
-  br i1 %.292101.not.i.i, label %B1286.endif.i, label %B570.lr.ph.i.i
+  br i1 %.292101.not.i.i, label %B1284.endif.i, label %B570.lr.ph.i.i
 
 B570.lr.ph.i.i:                                   ; preds = %B532.endif.i.i
-  %77 = shl i64 %.36.i145.i, 3
+  %77 = shl i64 %.36.i158.i, 3
   %78 = add i64 %77, %.154.i
-  %sunkaddr600.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr601.i = getelementptr i8, ptr %sunkaddr600.i, i64 48
+  %sunkaddr605.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr606.i = getelementptr i8, ptr %sunkaddr605.i, i64 40
   br label %B570.i.i
 
-B1252.i:                                          ; preds = %B188.i.i, %B198.i.i, %B496.i.i, %B360.i.i, %B368.i.i, %B1002.endif.i, %B356.i.i, %common.ret.sink.split.i.i
-  %storemerge57.i215.i = phi i64 [ 1, %B1002.endif.i ], [ 1, %B496.i.i ], [ 1, %B368.i.i ], [ 1, %B198.i.i ], [ 1, %B356.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
-  %sunkaddr603.i = getelementptr i8, ptr %.21.i, i64 32
-  %.14.i161.i = load i64, ptr %sunkaddr603.i, align 8
-  %.9646.not.i.i = icmp slt i64 %.14.i161.i, 1
-  br i1 %.9646.not.i.i, label %B1286.endif.i, label %B84.i.preheader.i
+B1250.i:                                          ; preds = %B188.i.i, %B198.i.i, %B496.i.i, %B360.i.i, %B368.i.i, %B1000.endif.i, %B356.i.i, %common.ret.sink.split.i.i
+  %storemerge57.i223.i = phi i64 [ 1, %B1000.endif.i ], [ 1, %B496.i.i ], [ 1, %B368.i.i ], [ 1, %B198.i.i ], [ 1, %B356.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
+  %sunkaddr608.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i169.i = load i64, ptr %sunkaddr608.i, align 8
+  %.9646.not.i.i = icmp slt i64 %.14.i169.i, 1
+  br i1 %.9646.not.i.i, label %B1284.endif.i, label %B84.i.preheader.i
 
-B84.i.preheader.i:                                ; preds = %B1252.i
-  %sunkaddr604.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr605.i = getelementptr i8, ptr %sunkaddr604.i, i64 48
+B84.i.preheader.i:                                ; preds = %B1250.i
+  %sunkaddr609.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr610.i = getelementptr i8, ptr %sunkaddr609.i, i64 40
   br label %B84.i.i
 
 B84.i.i:                                          ; preds = %B234.i.i, %B84.i.preheader.i
-  %lsr.iv1.i162.i = phi i64 [ %lsr.iv.next2.i168.i, %B234.i.i ], [ %.14.i161.i, %B84.i.preheader.i ]
-  %lsr.iv.i163.i = phi i64 [ %lsr.iv.next.i167.i, %B234.i.i ], [ %.154.i, %B84.i.preheader.i ]
-  %.137.i.i = inttoptr i64 %lsr.iv.i163.i to ptr
-  %.138.i164.i = load i64, ptr %.137.i.i, align 8
-  %.143.not.i.i = icmp eq i64 %.138.i164.i, 0
+  %lsr.iv1.i170.i = phi i64 [ %lsr.iv.next2.i176.i, %B234.i.i ], [ %.14.i169.i, %B84.i.preheader.i ]
+  %lsr.iv.i171.i = phi i64 [ %lsr.iv.next.i175.i, %B234.i.i ], [ %.154.i, %B84.i.preheader.i ]
+  %.137.i.i = inttoptr i64 %lsr.iv.i171.i to ptr
+  %.138.i172.i = load i64, ptr %.137.i.i, align 8
+  %.143.not.i.i = icmp eq i64 %.138.i172.i, 0
   br i1 %.143.not.i.i, label %B234.i.i, label %B140.i.i
 
 B140.i.i:                                         ; preds = %B84.i.i
-  %.149.i.i = load i64, ptr %sunkaddr605.i, align 8
+  %.149.i.i = load i64, ptr %sunkaddr610.i, align 8
   %.151.i.i = inttoptr i64 %.149.i.i to ptr
-  %.152.i.i = tail call i64 %.151.i.i(i64 %.138.i164.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i.i = tail call i64 %.151.i.i(i64 %.138.i172.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i
 
 B234.i.i:                                         ; preds = %B140.i.i, %B84.i.i
-  %lsr.iv.next.i167.i = add i64 %lsr.iv.i163.i, 8
-  %lsr.iv.next2.i168.i = add nsw i64 %lsr.iv1.i162.i, -1
-  %exitcond.not.i169.i = icmp eq i64 %lsr.iv.next2.i168.i, 0
-  br i1 %exitcond.not.i169.i, label %B1286.endif.i, label %B84.i.i
+  %lsr.iv.next.i175.i = add i64 %lsr.iv.i171.i, 8
+  %lsr.iv.next2.i176.i = add nsw i64 %lsr.iv1.i170.i, -1
+  %exitcond.not.i177.i = icmp eq i64 %lsr.iv.next2.i176.i, 0
+  br i1 %exitcond.not.i177.i, label %B1284.endif.i, label %B84.i.i
 
-B1318.i:                                          ; preds = %B1318.preheader.i, %B1318.i
-  %lsr.iv388.i = phi i64 [ %lsr.iv.next389.i, %B1318.i ], [ %.165.i, %B1318.preheader.i ]
-  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1318.i ], [ %.148.i, %B1318.preheader.i ]
-  %.835.i = load i64, ptr %sunkaddr607.i, align 8
-  %.839.i = inttoptr i64 %lsr.iv.i to ptr
-  %.840.i = load i64, ptr %.839.i, align 8
-  %.841.i = inttoptr i64 %.835.i to ptr
-  %.842.i = tail call i64 %.841.i(i64 %.840.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B1316.i:                                          ; preds = %B1316.preheader.i, %B1316.i
+  %lsr.iv396.i = phi i64 [ %lsr.iv.next397.i, %B1316.i ], [ %.165.i, %B1316.preheader.i ]
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1316.i ], [ %.148.i, %B1316.preheader.i ]
+  %.834.i = load i64, ptr %sunkaddr612.i, align 8
+  %.838.i = inttoptr i64 %lsr.iv.i to ptr
+  %.839.i = load i64, ptr %.838.i, align 8
+  %.840.i = inttoptr i64 %.834.i to ptr
+  %.841.i = tail call i64 %.840.i(i64 %.839.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %lsr.iv.next.i = add i64 %lsr.iv.i, 8
-  %lsr.iv.next389.i = add i64 %lsr.iv388.i, -1
-  %exitcond251.not.i = icmp eq i64 %lsr.iv.next389.i, 0
-  br i1 %exitcond251.not.i, label %B1316.endif.i, label %B1318.i
+  %lsr.iv.next397.i = add i64 %lsr.iv396.i, -1
+  %exitcond250.not.i = icmp eq i64 %lsr.iv.next397.i, 0
+  br i1 %exitcond250.not.i, label %B1314.endif.i, label %B1316.i
 
-B1454.i:                                          ; preds = %B1524.i.i, %B1394.i.i, %B1272.i.i, %B1176.i.i, %B1054.i.i, %B976.i.i, %B2258.i.i, %B364.i.i.i, %B244.i.i.i, %B124.i.i.i, %B380.i.i, %B256.i.i, %B534.i.i.i, %B1316.endif.i, %B726.i.i, %B206.i.i, %B68.i.i, %B358.else.if.i, %B600.i
-  %fits.4.0.i = phi i1 [ %86, %B1316.endif.i ], [ true, %B206.i.i ], [ true, %B68.i.i ], [ true, %B600.i ], [ true, %B358.else.if.i ], [ true, %B364.i.i.i ], [ true, %B2258.i.i ], [ true, %B534.i.i.i ], [ true, %B726.i.i ], [ true, %B256.i.i ], [ true, %B380.i.i ], [ true, %B124.i.i.i ], [ true, %B244.i.i.i ], [ true, %B976.i.i ], [ true, %B1054.i.i ], [ true, %B1176.i.i ], [ true, %B1272.i.i ], [ true, %B1394.i.i ], [ true, %B1524.i.i ]
-  %result.3.0.i = phi i64 [ %result.4.1.i, %B1316.endif.i ], [ 0, %B206.i.i ], [ 0, %B68.i.i ], [ 0, %B600.i ], [ 0, %B358.else.if.i ], [ 0, %B364.i.i.i ], [ 0, %B2258.i.i ], [ 0, %B534.i.i.i ], [ 0, %B726.i.i ], [ 0, %B256.i.i ], [ 0, %B380.i.i ], [ 0, %B124.i.i.i ], [ 0, %B244.i.i.i ], [ 0, %B976.i.i ], [ 0, %B1054.i.i ], [ 0, %B1176.i.i ], [ 0, %B1272.i.i ], [ 0, %B1394.i.i ], [ 0, %B1524.i.i ]
-  %.12.i170.i = add nsw i64 %.22.i, 144
-  %.13.i171.i = inttoptr i64 %.12.i170.i to ptr
-  %.14.i172.i = load i64, ptr %.13.i171.i, align 8
-  %.16.i173.i = icmp eq i64 %.107.sink.i.i, %.14.i172.i
-  br i1 %.16.i173.i, label %B64.i.i, label %B122.i.i
+B1452.i:                                          ; preds = %B2114.i.i, %B1840.i.i, %B1710.i.i, %B1588.i.i, %B1492.i.i, %B1370.i.i, %B1218.i.i, %B1052.i.i, %B976.i.i, %B2784.i.i, %B296.i.i.i, %B176.i.i.i, %B378.i.i, %B152.i.i, %B466.i.i.i, %B1314.endif.i, %B726.i.i, %B206.i.i, %B68.i.i, %B358.else.if.i, %B600.i
+  %fits.4.0.i = phi i1 [ %87, %B1314.endif.i ], [ true, %B2784.i.i ], [ true, %B726.i.i ], [ true, %B600.i ], [ true, %B206.i.i ], [ true, %B466.i.i.i ], [ true, %B296.i.i.i ], [ true, %B68.i.i ], [ true, %B358.else.if.i ], [ true, %B152.i.i ], [ true, %B378.i.i ], [ true, %B176.i.i.i ], [ true, %B976.i.i ], [ true, %B1052.i.i ], [ true, %B1218.i.i ], [ true, %B1370.i.i ], [ true, %B1492.i.i ], [ true, %B1588.i.i ], [ true, %B1710.i.i ], [ true, %B1840.i.i ], [ true, %B2114.i.i ]
+  %result.3.0.i = phi i64 [ %result.4.1.i, %B1314.endif.i ], [ 0, %B2784.i.i ], [ 0, %B726.i.i ], [ 0, %B600.i ], [ 0, %B206.i.i ], [ 0, %B466.i.i.i ], [ 0, %B296.i.i.i ], [ 0, %B68.i.i ], [ 0, %B358.else.if.i ], [ 0, %B152.i.i ], [ 0, %B378.i.i ], [ 0, %B176.i.i.i ], [ 0, %B976.i.i ], [ 0, %B1052.i.i ], [ 0, %B1218.i.i ], [ 0, %B1370.i.i ], [ 0, %B1492.i.i ], [ 0, %B1588.i.i ], [ 0, %B1710.i.i ], [ 0, %B1840.i.i ], [ 0, %B2114.i.i ]
+  %.12.i178.i = add nsw i64 %.22.i, 136
+  %.13.i179.i = inttoptr i64 %.12.i178.i to ptr
+  %.14.i180.i = load i64, ptr %.13.i179.i, align 8
+  %.16.i181.i = icmp eq i64 %.107.sink.i.i, %.14.i180.i
+  br i1 %.16.i181.i, label %B64.i.i, label %B122.i.i
 
-B64.i.i:                                          ; preds = %B1454.i
-  %sunkaddr608.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr609.i = getelementptr i8, ptr %sunkaddr608.i, i64 160
-  store i64 0, ptr %sunkaddr609.i, align 8
-  br label %B1454.endif.i
+B64.i.i:                                          ; preds = %B1452.i
+  %sunkaddr613.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr614.i = getelementptr i8, ptr %sunkaddr613.i, i64 152
+  store i64 0, ptr %sunkaddr614.i, align 8
+  br label %B1452.endif.i
 
-B122.i.i:                                         ; preds = %B1454.i
-  %.31.i174.i = add nsw i64 %.22.i, 88
-  %.34.i175.i = inttoptr i64 %.31.i174.i to ptr
-  %.35.i176.i = load i64, ptr %.34.i175.i, align 8
-  %.37.i177.i = inttoptr i64 %.35.i176.i to ptr
-  %.38.i178.i = tail call i64 %.37.i177.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1454.endif.i
+B122.i.i:                                         ; preds = %B1452.i
+  %.31.i182.i = add nsw i64 %.22.i, 80
+  %.34.i183.i = inttoptr i64 %.31.i182.i to ptr
+  %.35.i184.i = load i64, ptr %.34.i183.i, align 8
+  %.37.i185.i = inttoptr i64 %.35.i184.i to ptr
+  %.38.i186.i = tail call i64 %.37.i185.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1452.endif.i
 
-B1498.i:                                          ; preds = %B1454.endif.i
-  %.904.i = add nsw i64 %.30.i, 8
-  %.907.i = inttoptr i64 %.904.i to ptr
-  %.908.i = load i64, ptr %.907.i, align 8
-  %.911.i = add nsw i64 %.22.i, 56
-  %.914.i = inttoptr i64 %.911.i to ptr
-  %.915.i = load i64, ptr %.914.i, align 8
-  %.918.i = inttoptr i64 %.915.i to ptr
-  %.919.i = tail call i64 %.918.i(i64 %.908.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B1496.i:                                          ; preds = %B1452.endif.i
+  %.903.i = add nsw i64 %.30.i, 8
+  %.906.i = inttoptr i64 %.903.i to ptr
+  %.907.i = load i64, ptr %.906.i, align 8
+  %.910.i = add nsw i64 %.22.i, 48
+  %.913.i = inttoptr i64 %.910.i to ptr
+  %.914.i = load i64, ptr %.913.i, align 8
+  %.917.i = inttoptr i64 %.914.i to ptr
+  %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -28063,7 +28037,7 @@ B358.else.if.i:                                   ; preds = %B0.endif.i
   %.25.i.i = inttoptr i64 %.24.i.i to ptr
   %.26.i.i = load i64, ptr %.25.i.i, align 8
   %.28.not.i.i = icmp eq i64 %a2, %.26.i.i
-  br i1 %.28.not.i.i, label %B68.i.i, label %B1454.i
+  br i1 %.28.not.i.i, label %B68.i.i, label %B1452.i
 
 B68.i.i:                                          ; preds = %B358.else.if.i
   %.46.i.i = add nsw i64 %.30.i, 24
@@ -28075,30 +28049,30 @@ B68.i.i:                                          ; preds = %B358.else.if.i
   %.54.i3.i = inttoptr i64 %.53.i.i to ptr
   %.55.i4.i = load i64, ptr %.54.i3.i, align 8
   %.56.not.i.i = icmp eq i64 %.50.i2.i, %.55.i4.i
-  br i1 %.56.not.i.i, label %B206.i.i, label %B1454.i
+  br i1 %.56.not.i.i, label %B206.i.i, label %B1452.i
 
 B206.i.i:                                         ; preds = %B68.i.i
-  %.74.i.i = add nsw i64 %.38.i, 88
+  %.74.i.i = add nsw i64 %.38.i, 112
   %.75.i.i = inttoptr i64 %.74.i.i to ptr
   %.76.i.i = load i64, ptr %.75.i.i, align 8
-  %.79.i.i = add nsw i64 %.38.i, 96
+  %.79.i.i = add nsw i64 %.38.i, 120
   %.80.i.i = inttoptr i64 %.79.i.i to ptr
   %.81.i.i = load i64, ptr %.80.i.i, align 8
-  %.84.i.i = add nsw i64 %.38.i, 112
+  %.84.i.i = add nsw i64 %.38.i, 136
   %.85.i.i = inttoptr i64 %.84.i.i to ptr
   %.86.i.i = load i64, ptr %.85.i.i, align 8
   %.87.i.i = inttoptr i64 %.86.i.i to ptr
   %.88.i.i = tail call i64 %.87.i.i(i64 %.76.i.i, i64 %.81.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.89.not.i.i = icmp eq i64 %.88.i.i, 0
-  br i1 %.89.not.i.i, label %B416.i.i, label %B1454.i
+  br i1 %.89.not.i.i, label %B416.i.i, label %B1452.i
 
 B416.i.i:                                         ; preds = %B206.i.i
   %.106.i.i = inttoptr i64 %.148.i to ptr
   store i64 0, ptr %.106.i.i, align 8
-  %.110.i.i = add nsw i64 %.38.i, 104
+  %.110.i.i = add nsw i64 %.38.i, 128
   %.111.i.i = inttoptr i64 %.110.i.i to ptr
   %.112.i.i = load i64, ptr %.111.i.i, align 8
-  %.115.i.i = add nsw i64 %.38.i, 72
+  %.115.i.i = add nsw i64 %.38.i, 96
   %.116.i.i = inttoptr i64 %.115.i.i to ptr
   %.117.i.i = load i64, ptr %.116.i.i, align 8
   %.119.i.i = inttoptr i64 %.112.i.i to ptr
@@ -28108,7 +28082,7 @@ B416.i.i:                                         ; preds = %B206.i.i
   br i1 %.128.not.i.i, label %B726.i.i, label %B632.i.i
 
 B632.i.i:                                         ; preds = %B416.i.i
-  %.132.i.i = add nsw i64 %.22.i, 48
+  %.132.i.i = add nsw i64 %.22.i, 40
   %.135.i.i = inttoptr i64 %.132.i.i to ptr
   %.136.i.i = load i64, ptr %.135.i.i, align 8
   %.138.i.i = inttoptr i64 %.136.i.i to ptr
@@ -28120,253 +28094,294 @@ B726.i.i:                                         ; preds = %B632.i.i, %B416.i.i
   %.146.i.i = inttoptr i64 %.145.i.i to ptr
   %.147.i.i = load i64, ptr %.146.i.i, align 8
   %.149.not.i.i = icmp eq i64 %.123.i.i, %.147.i.i
-  br i1 %.149.not.i.i, label %B790.endif.i.i, label %B1454.i
+  br i1 %.149.not.i.i, label %B790.endif.i.i, label %B1452.i
 
-B880.i.i:                                         ; preds = %B880.lr.ph.i.i, %B1780.i.i
-  %lsr.iv12.i.i = phi i64 [ %a2, %B880.lr.ph.i.i ], [ %lsr.iv.next13.i.i, %B1780.i.i ]
-  %lsr.iv10.i.i = phi i64 [ %a1, %B880.lr.ph.i.i ], [ %lsr.iv.next11.i.i, %B1780.i.i ]
-  %to.4.0277.i.i = phi i64 [ %.148.i, %B880.lr.ph.i.i ], [ %to.5.1.i.i, %B1780.i.i ]
-  %spec.2.0275.i.i = phi i64 [ %.169.i.i, %B880.lr.ph.i.i ], [ %.541.i.i, %B1780.i.i ]
+B880.i.i:                                         ; preds = %B880.lr.ph.i.i, %B2306.i.i
+  %lsr.iv12.i.i = phi i64 [ %a2, %B880.lr.ph.i.i ], [ %lsr.iv.next13.i.i, %B2306.i.i ]
+  %lsr.iv10.i.i = phi i64 [ %a1, %B880.lr.ph.i.i ], [ %lsr.iv.next11.i.i, %B2306.i.i ]
+  %to.4.0346.i.i = phi i64 [ %.148.i, %B880.lr.ph.i.i ], [ %to.5.1.i.i, %B2306.i.i ]
+  %spec.2.0344.i.i = phi i64 [ %.169.i.i, %B880.lr.ph.i.i ], [ %.673.i.i, %B2306.i.i ]
   %.303.i.i = inttoptr i64 %lsr.iv10.i.i to ptr
   %.304.i.i = load i64, ptr %.303.i.i, align 8
-  %.309.i.i = inttoptr i64 %spec.2.0275.i.i to ptr
+  %.309.i.i = inttoptr i64 %spec.2.0344.i.i to ptr
   %.310.i.i = load i64, ptr %.309.i.i, align 8
-  switch i64 %.310.i.i, label %B1738.i.i [
+  switch i64 %.310.i.i, label %B2264.i.i [
     i64 2, label %B976.i.i
-    i64 1, label %B1054.i.i
+    i64 3, label %B1052.i.i
+    i64 1, label %B1370.i.i
   ]
 
 B976.i.i:                                         ; preds = %B880.i.i
-  %79 = add i64 %spec.2.0275.i.i, 8
+  %79 = add i64 %spec.2.0344.i.i, 8
   %.321.i.i = inttoptr i64 %79 to ptr
   %.322.i.i = load i64, ptr %.321.i.i, align 8
   %.324.not.i.i = icmp eq i64 %.304.i.i, %.322.i.i
-  br i1 %.324.not.i.i, label %B1780.i.i, label %B1454.i
+  br i1 %.324.not.i.i, label %B2306.i.i, label %B1452.i
 
-B1054.i.i:                                        ; preds = %B880.i.i
-  %.362.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.364.i.i = add nsw i64 %.362.i.i, %.304.i.i
-  %.365.i.i = inttoptr i64 %.364.i.i to ptr
-  %.366.i.i = load i64, ptr %.365.i.i, align 8
-  %.371.i.i = load i64, ptr %sunkaddr610.i, align 8
-  %.372.not.i.i = icmp eq i64 %.366.i.i, %.371.i.i
-  br i1 %.372.not.i.i, label %B1176.i.i, label %B1454.i
+B1052.i.i:                                        ; preds = %B880.i.i
+  %80 = add i64 %spec.2.0344.i.i, 8
+  %.358.i.i = inttoptr i64 %80 to ptr
+  %.359.i.i = load i64, ptr %.358.i.i, align 8
+  %.363.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.365.i.i = add nsw i64 %.363.i.i, %.304.i.i
+  %.366.i.i = inttoptr i64 %.365.i.i to ptr
+  %.367.i.i = load i64, ptr %.366.i.i, align 8
+  %.370.i.i = add nsw i64 %.363.i.i, %.359.i.i
+  %.371.i.i = inttoptr i64 %.370.i.i to ptr
+  %.372.i.i = load i64, ptr %.371.i.i, align 8
+  %.373.not.i.i = icmp eq i64 %.367.i.i, %.372.i.i
+  br i1 %.373.not.i.i, label %B1218.i.i, label %B1452.i
 
-B1176.i.i:                                        ; preds = %B1054.i.i
-  %.396.i.i = load i64, ptr %sunkaddr612.i, align 8
-  %.398.i.i = add nsw i64 %.396.i.i, %.304.i.i
-  %.401.i.i = inttoptr i64 %.398.i.i to ptr
-  %.402.i.i = load i64, ptr %.401.i.i, align 8
-  %.407.i.i = icmp eq i64 %.402.i.i, 0
-  br i1 %.407.i.i, label %B1454.i, label %B1272.i.i
+B1218.i.i:                                        ; preds = %B1052.i.i
+  %.399.i.i = load i64, ptr %sunkaddr616.i, align 8
+  %.402.i.i = inttoptr i64 %.399.i.i to ptr
+  %.403.i.i = tail call i64 %.402.i.i(i64 %.304.i.i, i64 %.359.i.i, i64 2, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.408.i.i = and i64 %.403.i.i, 4294967295
+  %.409.not.i.i = icmp eq i64 %.408.i.i, 1
+  br i1 %.409.not.i.i, label %B2306.i.i, label %B1452.i
 
-B1272.i.i:                                        ; preds = %B1176.i.i
-  %.411.i.i = add nsw i64 %.402.i.i, %.362.i.i
-  %.412.i.i = inttoptr i64 %.411.i.i to ptr
-  %.413.i.i = load i64, ptr %.412.i.i, align 8
-  %.418.i.i = load i64, ptr %sunkaddr614.i, align 8
-  %.419.not.i.i = icmp eq i64 %.413.i.i, %.418.i.i
-  br i1 %.419.not.i.i, label %B1394.i.i, label %B1454.i
+B1370.i.i:                                        ; preds = %B880.i.i
+  %.444.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.446.i.i = add nsw i64 %.444.i.i, %.304.i.i
+  %.447.i.i = inttoptr i64 %.446.i.i to ptr
+  %.448.i.i = load i64, ptr %.447.i.i, align 8
+  %.453.i.i = load i64, ptr %sunkaddr617.i, align 8
+  %.454.not.i.i = icmp eq i64 %.448.i.i, %.453.i.i
+  br i1 %.454.not.i.i, label %B1492.i.i, label %B1452.i
 
-B1394.i.i:                                        ; preds = %B1272.i.i
-  %.443.i.i = load i64, ptr %sunkaddr616.i, align 8
-  %.445.i.i = add nsw i64 %.443.i.i, %.402.i.i
-  %.446.i.i = inttoptr i64 %.445.i.i to ptr
-  %.447.i.i = load i64, ptr %.446.i.i, align 8
-  %80 = add i64 %spec.2.0275.i.i, 8
-  %.450.i.i = inttoptr i64 %80 to ptr
-  %.451.i.i = load i64, ptr %.450.i.i, align 8
-  %.452.not.i.i = icmp eq i64 %.447.i.i, %.451.i.i
-  br i1 %.452.not.i.i, label %B1524.i.i, label %B1454.i
-
-B1524.i.i:                                        ; preds = %B1394.i.i
-  %.476.i.i = load i64, ptr %sunkaddr618.i, align 8
-  %.478.i.i = add nsw i64 %.476.i.i, %.402.i.i
-  %.479.i.i = inttoptr i64 %.478.i.i to ptr
-  %.480.i.i = load i64, ptr %.479.i.i, align 8
-  %81 = add i64 %spec.2.0275.i.i, 16
-  %.483.i.i = inttoptr i64 %81 to ptr
+B1492.i.i:                                        ; preds = %B1370.i.i
+  %.478.i.i = load i64, ptr %sunkaddr619.i, align 8
+  %.480.i.i = add nsw i64 %.478.i.i, %.304.i.i
+  %.483.i.i = inttoptr i64 %.480.i.i to ptr
   %.484.i.i = load i64, ptr %.483.i.i, align 8
-  %.485.not.i.i = icmp eq i64 %.480.i.i, %.484.i.i
-  br i1 %.485.not.i.i, label %B1654.i.i, label %B1454.i
+  %.489.i.i = icmp eq i64 %.484.i.i, 0
+  br i1 %.489.i.i, label %B1452.i, label %B1588.i.i
 
-B1654.i.i:                                        ; preds = %B1524.i.i
-  %.509.i.i = load i64, ptr %sunkaddr620.i, align 8
-  %.511.i.i = add nsw i64 %.509.i.i, %.402.i.i
-  %.514.i.i = inttoptr i64 %.511.i.i to ptr
-  %.515.i.i = load i64, ptr %.514.i.i, align 8
-  br label %B1738.i.i
+B1588.i.i:                                        ; preds = %B1492.i.i
+  %.493.i.i = add nsw i64 %.484.i.i, %.444.i.i
+  %.494.i.i = inttoptr i64 %.493.i.i to ptr
+  %.495.i.i = load i64, ptr %.494.i.i, align 8
+  %.500.i.i = load i64, ptr %sunkaddr621.i, align 8
+  %.501.not.i.i = icmp eq i64 %.495.i.i, %.500.i.i
+  br i1 %.501.not.i.i, label %B1710.i.i, label %B1452.i
 
-B1738.i.i:                                        ; preds = %B1654.i.i, %B880.i.i
-  %argument.2.2.i.i = phi i64 [ %.515.i.i, %B1654.i.i ], [ %.304.i.i, %B880.i.i ]
-  %.523.i.i = inttoptr i64 %to.4.0277.i.i to ptr
-  store i64 %argument.2.2.i.i, ptr %.523.i.i, align 8
-  %.528.i.i = add nsw i64 %to.4.0277.i.i, 8
-  br label %B1780.i.i
+B1710.i.i:                                        ; preds = %B1588.i.i
+  %.525.i.i = load i64, ptr %sunkaddr623.i, align 8
+  %.527.i.i = add nsw i64 %.525.i.i, %.484.i.i
+  %.528.i.i = inttoptr i64 %.527.i.i to ptr
+  %.529.i.i = load i64, ptr %.528.i.i, align 8
+  %81 = add i64 %spec.2.0344.i.i, 8
+  %.532.i.i = inttoptr i64 %81 to ptr
+  %.533.i.i = load i64, ptr %.532.i.i, align 8
+  %.534.not.i.i = icmp eq i64 %.529.i.i, %.533.i.i
+  br i1 %.534.not.i.i, label %B1840.i.i, label %B1452.i
 
-B1780.i.i:                                        ; preds = %B1738.i.i, %B976.i.i
-  %to.5.1.i.i = phi i64 [ %.528.i.i, %B1738.i.i ], [ %to.4.0277.i.i, %B976.i.i ]
-  %.541.i.i = add nsw i64 %spec.2.0275.i.i, 24
+B1840.i.i:                                        ; preds = %B1710.i.i
+  %.558.i.i = load i64, ptr %sunkaddr625.i, align 8
+  %.560.i.i = add nsw i64 %.558.i.i, %.484.i.i
+  %.561.i.i = inttoptr i64 %.560.i.i to ptr
+  %.562.i.i = load i64, ptr %.561.i.i, align 8
+  %82 = add i64 %spec.2.0344.i.i, 16
+  %.565.i.i = inttoptr i64 %82 to ptr
+  %.566.i.i = load i64, ptr %.565.i.i, align 8
+  %.567.not.i.i = icmp eq i64 %.562.i.i, %.566.i.i
+  br i1 %.567.not.i.i, label %B1970.i.i, label %B1452.i
+
+B1970.i.i:                                        ; preds = %B1840.i.i
+  %.591.i.i = load i64, ptr %sunkaddr627.i, align 8
+  %.593.i.i = add nsw i64 %.591.i.i, %.484.i.i
+  %.594.i.i = inttoptr i64 %.593.i.i to ptr
+  %.595.i.i = load i64, ptr %.594.i.i, align 8
+  %.603.i.i = load i64, ptr %sunkaddr629.i, align 8
+  %.605.not.i.i = icmp eq i64 %.595.i.i, %.603.i.i
+  br i1 %.605.not.i.i, label %B2180.i.i, label %B2114.i.i
+
+B2114.i.i:                                        ; preds = %B1970.i.i
+  %.611.i.i = load i64, ptr %sunkaddr631.i, align 8
+  %.613.not.i.i = icmp eq i64 %.595.i.i, %.611.i.i
+  br i1 %.613.not.i.i, label %B2180.i.i, label %B1452.i
+
+B2180.i.i:                                        ; preds = %B2114.i.i, %B1970.i.i
+  %.641.i.i = load i64, ptr %sunkaddr633.i, align 8
+  %.643.i.i = add nsw i64 %.641.i.i, %.484.i.i
+  %.646.i.i = inttoptr i64 %.643.i.i to ptr
+  %.647.i.i = load i64, ptr %.646.i.i, align 8
+  br label %B2264.i.i
+
+B2264.i.i:                                        ; preds = %B2180.i.i, %B880.i.i
+  %argument.2.2.i.i = phi i64 [ %.647.i.i, %B2180.i.i ], [ %.304.i.i, %B880.i.i ]
+  %.655.i.i = inttoptr i64 %to.4.0346.i.i to ptr
+  store i64 %argument.2.2.i.i, ptr %.655.i.i, align 8
+  %.660.i.i = add nsw i64 %to.4.0346.i.i, 8
+  br label %B2306.i.i
+
+B2306.i.i:                                        ; preds = %B2264.i.i, %B1218.i.i, %B976.i.i
+  %to.5.1.i.i = phi i64 [ %.660.i.i, %B2264.i.i ], [ %to.4.0346.i.i, %B976.i.i ], [ %to.4.0346.i.i, %B1218.i.i ]
+  %.673.i.i = add nsw i64 %spec.2.0344.i.i, 24
   %lsr.iv.next11.i.i = add i64 %lsr.iv10.i.i, 8
   %lsr.iv.next13.i.i = add nsw i64 %lsr.iv12.i.i, -1
   %exitcond.not.i.i = icmp eq i64 %lsr.iv.next13.i.i, 0
-  br i1 %exitcond.not.i.i, label %B1810.endif.i.i, label %B880.i.i
+  br i1 %exitcond.not.i.i, label %B2336.endif.i.i, label %B880.i.i
 
-B1942.i.i:                                        ; preds = %B1942.i.preheader.i, %B1942.i.i
-  %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.1.i, %B1942.i.i ], [ %lsr.iv8.i.unr.i, %B1942.i.preheader.i ]
-  %lsr.iv.i.i = phi i64 [ %83, %B1942.i.i ], [ %lsr.iv.i.unr.i, %B1942.i.preheader.i ]
-  %to.6.0285.i.i = phi i64 [ %.720.i.1.i, %B1942.i.i ], [ %to.6.0285.i.unr.i, %B1942.i.preheader.i ]
-  %.694.i.i = inttoptr i64 %lsr.iv.i.i to ptr
-  %.695.i.i = load i64, ptr %.694.i.i, align 8
-  %.700.i.i = load i64, ptr %sunkaddr622.i, align 8
-  %.701.i.i = add nsw i64 %.700.i.i, %.695.i.i
-  %.702.i.i = inttoptr i64 %.701.i.i to ptr
-  %.703.i.i = load i64, ptr %.702.i.i, align 8
-  %.705.i.i = add nsw i64 %.703.i.i, %.704.i.i
-  %.706.i.i = inttoptr i64 %.705.i.i to ptr
-  %.707.i.i = load i64, ptr %.706.i.i, align 8
-  %.712.i.i = load i64, ptr %sunkaddr624.i, align 8
-  %.713.i.i = add nsw i64 %.712.i.i, %.707.i.i
-  %.714.i.i = inttoptr i64 %.713.i.i to ptr
-  %.715.i.i = load i64, ptr %.714.i.i, align 8
-  %.717.i.i = inttoptr i64 %to.6.0285.i.i to ptr
-  store i64 %.715.i.i, ptr %.717.i.i, align 8
+B2468.i.i:                                        ; preds = %B2468.i.preheader.i, %B2468.i.i
+  %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.1.i, %B2468.i.i ], [ %lsr.iv8.i.unr.i, %B2468.i.preheader.i ]
+  %lsr.iv.i.i = phi i64 [ %84, %B2468.i.i ], [ %lsr.iv.i.unr.i, %B2468.i.preheader.i ]
+  %to.6.0354.i.i = phi i64 [ %.852.i.1.i, %B2468.i.i ], [ %to.6.0354.i.unr.i, %B2468.i.preheader.i ]
+  %.826.i.i = inttoptr i64 %lsr.iv.i.i to ptr
+  %.827.i.i = load i64, ptr %.826.i.i, align 8
+  %.832.i.i = load i64, ptr %sunkaddr635.i, align 8
+  %.833.i.i = add nsw i64 %.832.i.i, %.827.i.i
+  %.834.i.i = inttoptr i64 %.833.i.i to ptr
+  %.835.i.i = load i64, ptr %.834.i.i, align 8
+  %.837.i.i = add nsw i64 %.835.i.i, %.836.i.i
+  %.838.i.i = inttoptr i64 %.837.i.i to ptr
+  %.839.i.i = load i64, ptr %.838.i.i, align 8
+  %.844.i.i = load i64, ptr %sunkaddr637.i, align 8
+  %.845.i.i = add nsw i64 %.844.i.i, %.839.i.i
+  %.846.i.i = inttoptr i64 %.845.i.i to ptr
+  %.847.i.i = load i64, ptr %.846.i.i, align 8
+  %.849.i.i = inttoptr i64 %to.6.0354.i.i to ptr
+  store i64 %.847.i.i, ptr %.849.i.i, align 8
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 8
-  %.694.i.1.i = inttoptr i64 %lsr.iv.next.i.i to ptr
-  %.695.i.1.i = load i64, ptr %.694.i.1.i, align 8
-  %.700.i.1.i = load i64, ptr %sunkaddr622.i, align 8
-  %.701.i.1.i = add nsw i64 %.700.i.1.i, %.695.i.1.i
-  %.702.i.1.i = inttoptr i64 %.701.i.1.i to ptr
-  %.703.i.1.i = load i64, ptr %.702.i.1.i, align 8
-  %.705.i.1.i = add nsw i64 %.703.i.1.i, %.704.i.i
-  %.706.i.1.i = inttoptr i64 %.705.i.1.i to ptr
-  %.707.i.1.i = load i64, ptr %.706.i.1.i, align 8
-  %.712.i.1.i = load i64, ptr %sunkaddr624.i, align 8
-  %.713.i.1.i = add nsw i64 %.712.i.1.i, %.707.i.1.i
-  %.714.i.1.i = inttoptr i64 %.713.i.1.i to ptr
-  %.715.i.1.i = load i64, ptr %.714.i.1.i, align 8
-  %82 = add i64 %to.6.0285.i.i, 8
-  %.717.i.1.i = inttoptr i64 %82 to ptr
-  store i64 %.715.i.1.i, ptr %.717.i.1.i, align 8
-  %.720.i.1.i = add i64 %to.6.0285.i.i, 16
+  %.826.i.1.i = inttoptr i64 %lsr.iv.next.i.i to ptr
+  %.827.i.1.i = load i64, ptr %.826.i.1.i, align 8
+  %.832.i.1.i = load i64, ptr %sunkaddr635.i, align 8
+  %.833.i.1.i = add nsw i64 %.832.i.1.i, %.827.i.1.i
+  %.834.i.1.i = inttoptr i64 %.833.i.1.i to ptr
+  %.835.i.1.i = load i64, ptr %.834.i.1.i, align 8
+  %.837.i.1.i = add nsw i64 %.835.i.1.i, %.836.i.i
+  %.838.i.1.i = inttoptr i64 %.837.i.1.i to ptr
+  %.839.i.1.i = load i64, ptr %.838.i.1.i, align 8
+  %.844.i.1.i = load i64, ptr %sunkaddr637.i, align 8
+  %.845.i.1.i = add nsw i64 %.844.i.1.i, %.839.i.1.i
+  %.846.i.1.i = inttoptr i64 %.845.i.1.i to ptr
+  %.847.i.1.i = load i64, ptr %.846.i.1.i, align 8
+  %83 = add i64 %to.6.0354.i.i, 8
+  %.849.i.1.i = inttoptr i64 %83 to ptr
+  store i64 %.847.i.1.i, ptr %.849.i.1.i, align 8
+  %.852.i.1.i = add i64 %to.6.0354.i.i, 16
   %lsr.iv.next9.i.1.i = add i64 %lsr.iv8.i.i, -2
-  %exitcond289.not.i.1.i = icmp eq i64 %lsr.iv.next9.i.1.i, 0
-  %83 = add i64 %lsr.iv.i.i, 16
-  br i1 %exitcond289.not.i.1.i, label %B2246.i.i, label %B1942.i.i
+  %exitcond358.not.i.1.i = icmp eq i64 %lsr.iv.next9.i.1.i, 0
+  %84 = add i64 %lsr.iv.i.i, 16
+  br i1 %exitcond358.not.i.1.i, label %B2772.i.i, label %B2468.i.i
 
-B2246.i.i:                                        ; preds = %B1942.i.i, %B1942.i.prol.loopexit.i, %B1810.endif.i.i
-  %to.6.0.lcssa.i.i = phi i64 [ %to.4.0.lcssa.i.i, %B1810.endif.i.i ], [ %.720.i.lcssa.unr.i, %B1942.i.prol.loopexit.i ], [ %.720.i.1.i, %B1942.i.i ]
-  %.738.i.i = icmp sgt i64 %to.6.0.lcssa.i.i, %.148.i
-  br i1 %.738.i.i, label %B2258.i.i, label %B600.i
+B2772.i.i:                                        ; preds = %B2468.i.i, %B2468.i.prol.loopexit.i, %B2336.endif.i.i
+  %to.6.0.lcssa.i.i = phi i64 [ %to.4.0.lcssa.i.i, %B2336.endif.i.i ], [ %.852.i.lcssa.unr.i, %B2468.i.prol.loopexit.i ], [ %.852.i.1.i, %B2468.i.i ]
+  %.870.i.i = icmp sgt i64 %to.6.0.lcssa.i.i, %.148.i
+  br i1 %.870.i.i, label %B2784.i.i, label %B600.i
 
-B2258.i.i:                                        ; preds = %B2246.i.i, %B2310.i.i
-  %to.7.0.i.i = phi i64 [ %84, %B2310.i.i ], [ %to.6.0.lcssa.i.i, %B2246.i.i ]
-  %84 = add i64 %to.7.0.i.i, -8
-  %.753.i.i = inttoptr i64 %84 to ptr
-  %.754.i.i = load i64, ptr %.753.i.i, align 8
-  %.755.i.i = icmp eq i64 %.754.i.i, 0
-  br i1 %.755.i.i, label %B1454.i, label %B2310.i.i
+B2784.i.i:                                        ; preds = %B2772.i.i, %B2836.i.i
+  %to.7.0.i.i = phi i64 [ %85, %B2836.i.i ], [ %to.6.0.lcssa.i.i, %B2772.i.i ]
+  %85 = add i64 %to.7.0.i.i, -8
+  %.885.i.i = inttoptr i64 %85 to ptr
+  %.886.i.i = load i64, ptr %.885.i.i, align 8
+  %.887.i.i = icmp eq i64 %.886.i.i, 0
+  br i1 %.887.i.i, label %B1452.i, label %B2836.i.i
 
-B2310.i.i:                                        ; preds = %B2258.i.i
-  %.768.i.i = icmp sgt i64 %84, %.148.i
-  br i1 %.768.i.i, label %B2258.i.i, label %B600.i
+B2836.i.i:                                        ; preds = %B2784.i.i
+  %.900.i.i = icmp sgt i64 %85, %.148.i
+  br i1 %.900.i.i, label %B2784.i.i, label %B600.i
 
 B790.endif.i.i:                                   ; preds = %B726.i.i
-  %.262272.not.i.i = icmp slt i64 %a2, 1
-  br i1 %.262272.not.i.i, label %B1810.endif.i.i, label %B880.lr.ph.i.i
+  %.262341.not.i.i = icmp slt i64 %a2, 1
+  br i1 %.262341.not.i.i, label %B2336.endif.i.i, label %B880.lr.ph.i.i
 
 B880.lr.ph.i.i:                                   ; preds = %B790.endif.i.i
   %.167.i.i = add nsw i64 %.30.i, 40
   %.168.i.i = inttoptr i64 %.167.i.i to ptr
   %.169.i.i = load i64, ptr %.168.i.i, align 8
-  %sunkaddr610.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr612.i = getelementptr i8, ptr %sunkaddr610.i, i64 8
-  %sunkaddr614.i = getelementptr i8, ptr %sunkaddr610.i, i64 16
-  %sunkaddr616.i = getelementptr i8, ptr %sunkaddr610.i, i64 32
-  %sunkaddr618.i = getelementptr i8, ptr %sunkaddr610.i, i64 40
-  %sunkaddr620.i = getelementptr i8, ptr %sunkaddr610.i, i64 24
+  %sunkaddr617.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr619.i = getelementptr i8, ptr %sunkaddr617.i, i64 8
+  %sunkaddr621.i = getelementptr i8, ptr %sunkaddr617.i, i64 16
+  %sunkaddr623.i = getelementptr i8, ptr %sunkaddr617.i, i64 32
+  %sunkaddr625.i = getelementptr i8, ptr %sunkaddr617.i, i64 40
+  %sunkaddr627.i = getelementptr i8, ptr %sunkaddr617.i, i64 72
+  %sunkaddr629.i = getelementptr i8, ptr %sunkaddr617.i, i64 80
+  %sunkaddr631.i = getelementptr i8, ptr %sunkaddr617.i, i64 88
+  %sunkaddr633.i = getelementptr i8, ptr %sunkaddr617.i, i64 24
+  %sunkaddr616.i = getelementptr i8, ptr %sunkaddr617.i, i64 160
   br label %B880.i.i
 
-B1810.endif.i.i:                                  ; preds = %B1780.i.i, %B790.endif.i.i
-  %to.4.0.lcssa.i.i = phi i64 [ %.148.i, %B790.endif.i.i ], [ %to.5.1.i.i, %B1780.i.i ]
-  %.569.i.i = add nsw i64 %.30.i, 48
-  %.572.i.i = inttoptr i64 %.569.i.i to ptr
-  %.573.i.i = load i64, ptr %.572.i.i, align 8
-  %.653282.not.i.i = icmp slt i64 %.573.i.i, 1
-  br i1 %.653282.not.i.i, label %B2246.i.i, label %B1942.lr.ph.i.i
+B2336.endif.i.i:                                  ; preds = %B2306.i.i, %B790.endif.i.i
+  %to.4.0.lcssa.i.i = phi i64 [ %.148.i, %B790.endif.i.i ], [ %to.5.1.i.i, %B2306.i.i ]
+  %.701.i.i = add nsw i64 %.30.i, 48
+  %.704.i.i = inttoptr i64 %.701.i.i to ptr
+  %.705.i.i = load i64, ptr %.704.i.i, align 8
+  %.785351.not.i.i = icmp slt i64 %.705.i.i, 1
+  br i1 %.785351.not.i.i, label %B2772.i.i, label %B2468.lr.ph.i.i
 
-B1942.lr.ph.i.i:                                  ; preds = %B1810.endif.i.i
-  %.561.i.i = add nsw i64 %.30.i, 56
-  %.562.i.i = inttoptr i64 %.561.i.i to ptr
-  %.563.i.i = load i64, ptr %.562.i.i, align 8
-  %.704.i.i = tail call i64 @nbgrad.offset.tuple_items()
-  %xtraiter.i = and i64 %.573.i.i, 1
+B2468.lr.ph.i.i:                                  ; preds = %B2336.endif.i.i
+  %.693.i.i = add nsw i64 %.30.i, 56
+  %.694.i.i = inttoptr i64 %.693.i.i to ptr
+  %.695.i.i = load i64, ptr %.694.i.i, align 8
+  %.836.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %xtraiter.i = and i64 %.705.i.i, 1
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %B1942.i.prol.loopexit.i, label %B1942.i.prol.i
+  br i1 %lcmp.mod.not.i, label %B2468.i.prol.loopexit.i, label %B2468.i.prol.i
 
-B1942.i.prol.i:                                   ; preds = %B1942.lr.ph.i.i
-  %.694.i.prol.i = inttoptr i64 %.563.i.i to ptr
-  %.695.i.prol.i = load i64, ptr %.694.i.prol.i, align 8
-  %sunkaddr625.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr626.i = getelementptr i8, ptr %sunkaddr625.i, i64 56
-  %.700.i.prol.i = load i64, ptr %sunkaddr626.i, align 8
-  %.701.i.prol.i = add nsw i64 %.700.i.prol.i, %.695.i.prol.i
-  %.702.i.prol.i = inttoptr i64 %.701.i.prol.i to ptr
-  %.703.i.prol.i = load i64, ptr %.702.i.prol.i, align 8
-  %.705.i.prol.i = add nsw i64 %.703.i.prol.i, %.704.i.i
-  %.706.i.prol.i = inttoptr i64 %.705.i.prol.i to ptr
-  %.707.i.prol.i = load i64, ptr %.706.i.prol.i, align 8
-  %sunkaddr628.i = getelementptr i8, ptr %sunkaddr625.i, i64 24
-  %.712.i.prol.i = load i64, ptr %sunkaddr628.i, align 8
-  %.713.i.prol.i = add nsw i64 %.712.i.prol.i, %.707.i.prol.i
-  %.714.i.prol.i = inttoptr i64 %.713.i.prol.i to ptr
-  %.715.i.prol.i = load i64, ptr %.714.i.prol.i, align 8
-  %.717.i.prol.i = inttoptr i64 %to.4.0.lcssa.i.i to ptr
-  store i64 %.715.i.prol.i, ptr %.717.i.prol.i, align 8
-  %.720.i.prol.i = add i64 %to.4.0.lcssa.i.i, 8
-  %lsr.iv.next.i.prol.i = add i64 %.563.i.i, 8
-  %lsr.iv.next9.i.prol.i = add nsw i64 %.573.i.i, -1
-  br label %B1942.i.prol.loopexit.i
+B2468.i.prol.i:                                   ; preds = %B2468.lr.ph.i.i
+  %.826.i.prol.i = inttoptr i64 %.695.i.i to ptr
+  %.827.i.prol.i = load i64, ptr %.826.i.prol.i, align 8
+  %sunkaddr638.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr639.i = getelementptr i8, ptr %sunkaddr638.i, i64 56
+  %.832.i.prol.i = load i64, ptr %sunkaddr639.i, align 8
+  %.833.i.prol.i = add nsw i64 %.832.i.prol.i, %.827.i.prol.i
+  %.834.i.prol.i = inttoptr i64 %.833.i.prol.i to ptr
+  %.835.i.prol.i = load i64, ptr %.834.i.prol.i, align 8
+  %.837.i.prol.i = add nsw i64 %.835.i.prol.i, %.836.i.i
+  %.838.i.prol.i = inttoptr i64 %.837.i.prol.i to ptr
+  %.839.i.prol.i = load i64, ptr %.838.i.prol.i, align 8
+  %sunkaddr641.i = getelementptr i8, ptr %sunkaddr638.i, i64 24
+  %.844.i.prol.i = load i64, ptr %sunkaddr641.i, align 8
+  %.845.i.prol.i = add nsw i64 %.844.i.prol.i, %.839.i.prol.i
+  %.846.i.prol.i = inttoptr i64 %.845.i.prol.i to ptr
+  %.847.i.prol.i = load i64, ptr %.846.i.prol.i, align 8
+  %.849.i.prol.i = inttoptr i64 %to.4.0.lcssa.i.i to ptr
+  store i64 %.847.i.prol.i, ptr %.849.i.prol.i, align 8
+  %.852.i.prol.i = add i64 %to.4.0.lcssa.i.i, 8
+  %lsr.iv.next.i.prol.i = add i64 %.695.i.i, 8
+  %lsr.iv.next9.i.prol.i = add nsw i64 %.705.i.i, -1
+  br label %B2468.i.prol.loopexit.i
 
-B1942.i.prol.loopexit.i:                          ; preds = %B1942.i.prol.i, %B1942.lr.ph.i.i
-  %.720.i.lcssa.unr.i = phi i64 [ poison, %B1942.lr.ph.i.i ], [ %.720.i.prol.i, %B1942.i.prol.i ]
-  %lsr.iv8.i.unr.i = phi i64 [ %.573.i.i, %B1942.lr.ph.i.i ], [ %lsr.iv.next9.i.prol.i, %B1942.i.prol.i ]
-  %lsr.iv.i.unr.i = phi i64 [ %.563.i.i, %B1942.lr.ph.i.i ], [ %lsr.iv.next.i.prol.i, %B1942.i.prol.i ]
-  %to.6.0285.i.unr.i = phi i64 [ %to.4.0.lcssa.i.i, %B1942.lr.ph.i.i ], [ %.720.i.prol.i, %B1942.i.prol.i ]
-  %85 = icmp eq i64 %.573.i.i, 1
-  br i1 %85, label %B2246.i.i, label %B1942.i.preheader.i
+B2468.i.prol.loopexit.i:                          ; preds = %B2468.i.prol.i, %B2468.lr.ph.i.i
+  %.852.i.lcssa.unr.i = phi i64 [ poison, %B2468.lr.ph.i.i ], [ %.852.i.prol.i, %B2468.i.prol.i ]
+  %lsr.iv8.i.unr.i = phi i64 [ %.705.i.i, %B2468.lr.ph.i.i ], [ %lsr.iv.next9.i.prol.i, %B2468.i.prol.i ]
+  %lsr.iv.i.unr.i = phi i64 [ %.695.i.i, %B2468.lr.ph.i.i ], [ %lsr.iv.next.i.prol.i, %B2468.i.prol.i ]
+  %to.6.0354.i.unr.i = phi i64 [ %to.4.0.lcssa.i.i, %B2468.lr.ph.i.i ], [ %.852.i.prol.i, %B2468.i.prol.i ]
+  %86 = icmp eq i64 %.705.i.i, 1
+  br i1 %86, label %B2772.i.i, label %B2468.i.preheader.i
 
-B1942.i.preheader.i:                              ; preds = %B1942.i.prol.loopexit.i
-  %sunkaddr621.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr622.i = getelementptr i8, ptr %sunkaddr621.i, i64 56
-  %sunkaddr624.i = getelementptr i8, ptr %sunkaddr621.i, i64 24
-  br label %B1942.i.i
+B2468.i.preheader.i:                              ; preds = %B2468.i.prol.loopexit.i
+  %sunkaddr634.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr635.i = getelementptr i8, ptr %sunkaddr634.i, i64 56
+  %sunkaddr637.i = getelementptr i8, ptr %sunkaddr634.i, i64 24
+  br label %B2468.i.i
 
-B1002.endif.i:                                    ; preds = %B727.i.i, %B1002.i
-  %.417.i.i = inttoptr i64 %.17.i101.i to ptr
-  %.418.i127.i = load i64, ptr %.417.i.i, align 8
-  %.592.not.i = icmp eq i64 %.418.i127.i, 0
-  br i1 %.592.not.i, label %B1252.i, label %B1204.i
+B1000.endif.i:                                    ; preds = %B727.i.i, %B1000.i
+  %.417.i.i = inttoptr i64 %.17.i112.i to ptr
+  %.418.i.i = load i64, ptr %.417.i.i, align 8
+  %.591.not.i = icmp eq i64 %.418.i.i, 0
+  br i1 %.591.not.i, label %B1250.i, label %B1202.i
 
-B1286.endif.i:                                    ; preds = %B234.i.i.i, %B570.i.i, %B234.i.i, %B1252.i, %B532.endif.i.i, %B2560.i.i
-  %fits.5.1.i = phi i64 [ 1, %B532.endif.i.i ], [ %storemerge57.i215.i, %B1252.i ], [ 1, %B570.i.i ], [ %storemerge57.i215.i, %B234.i.i ], [ 1, %B2560.i.i ], [ 1, %B234.i.i.i ]
-  %result.4.1.i = phi i64 [ %.418.i127.i, %B532.endif.i.i ], [ 0, %B1252.i ], [ %.418.i127.i, %B570.i.i ], [ 0, %B234.i.i ], [ 0, %B2560.i.i ], [ 0, %B234.i.i.i ]
-  br i1 %.12886.not.i.i, label %B1316.endif.i, label %B1318.preheader.i
+B1284.endif.i:                                    ; preds = %B234.i.i.i, %B570.i.i, %B234.i.i, %B1250.i, %B532.endif.i.i, %B2588.i.i
+  %fits.5.1.i = phi i64 [ 1, %B532.endif.i.i ], [ %storemerge57.i223.i, %B1250.i ], [ 1, %B570.i.i ], [ %storemerge57.i223.i, %B234.i.i ], [ 1, %B2588.i.i ], [ 1, %B234.i.i.i ]
+  %result.4.1.i = phi i64 [ %.418.i.i, %B532.endif.i.i ], [ 0, %B1250.i ], [ %.418.i.i, %B570.i.i ], [ 0, %B234.i.i ], [ 0, %B2588.i.i ], [ 0, %B234.i.i.i ]
+  br i1 %.12382.not.i.i, label %B1314.endif.i, label %B1316.preheader.i
 
-B1318.preheader.i:                                ; preds = %B1286.endif.i
-  %sunkaddr606.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr607.i = getelementptr i8, ptr %sunkaddr606.i, i64 48
-  br label %B1318.i
+B1316.preheader.i:                                ; preds = %B1284.endif.i
+  %sunkaddr611.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr612.i = getelementptr i8, ptr %sunkaddr611.i, i64 40
+  br label %B1316.i
 
-B1316.endif.i:                                    ; preds = %B1318.i, %B1286.endif.i
-  %86 = icmp eq i64 %fits.5.1.i, 0
-  br label %B1454.i
+B1314.endif.i:                                    ; preds = %B1316.i, %B1284.endif.i
+  %87 = icmp eq i64 %fits.5.1.i, 0
+  br label %B1452.i
 
-B1454.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1498.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
-  %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.919.i, %B1498.i ], [ %result.3.0.i, %B1454.endif.i ]
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+  %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.918.i, %B1496.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
 ;; end

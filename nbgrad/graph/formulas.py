@@ -107,7 +107,7 @@ def write(node: Node, value: Node, ranges: Sequence[Range]) -> Node:
 
 
 def write_at(node: Node, value: Node, ranges: Sequence[Range], axes: Sequence[int], starts: Sequence[Node]) -> Node:
-    """The same, with ranges that start where numbers say along some axes."""
+    """The node after a write to ranges that start where numbers say along some axes."""
     return make("write", (node, value, *starts), (tuple(ranges), tuple(axes)))
 
 

@@ -44,31 +44,33 @@ def structure(nodes: Sequence[Node], custom: list[Node], order: Sequence[Node] |
     True
     """
     number: dict[Node, int] = {}
+    of = number.__getitem__
     leaves: list[Node] = []
-    entries: list[Any] = []
-    add = entries.append
+    key: list[Any] = []
     for position, node in enumerate(by_serial(nodes) if order is None else order):
         inputs = node.inputs
         number[node] = position
         count = len(inputs)
         if node.primitive is CUSTOM:
             if getattr(node.params[0], "pure", False):
-                add((CUSTOM, node.params, *[number[source] for source in inputs]))
+                key += (CUSTOM, node.params, *map(of, inputs))
             else:
-                add((CUSTOM, number[inputs[0]]))
+                key += (CUSTOM, number[inputs[0]])
                 custom.append(node)
         elif count == 2:
             first, second = inputs
-            add((node.primitive, node.params, number[first], number[second]))
+            key += (node.primitive, node.params, number[first], number[second])
         elif count == 1:
-            add((node.primitive, node.params, number[inputs[0]]))
+            key += (node.primitive, node.params, number[inputs[0]])
         elif count:
-            add((node.primitive, node.params, *[number[source] for source in inputs]))
+            key += (node.primitive, node.params, *map(of, inputs))
             if node.primitive is LOOP:
                 custom += node.params[0].custom
         elif node.primitive is CONSTANT or node.primitive is INPUT:
-            add((node.shape, node.dtype))
+            key += (node.shape, node.dtype)
             leaves.append(node)
         else:
-            add((node.primitive, node.params, node.dtype))
-    return (tuple(entries), tuple([number[node] for node in nodes])), leaves
+            key += (node.primitive, node.params, node.dtype)
+    # One flat tuple, which is faster than one of tuples. Each entry is a primitive, what it has, and the numbers of its
+    # inputs, or the shape and dtype of a leaf: so no two graphs have the same key.
+    return (*key, None, *map(of, nodes)), leaves

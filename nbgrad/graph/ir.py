@@ -84,8 +84,6 @@ class Primitive:
 
 
 _serials = itertools.count()
-
-
 _early_serials = itertools.count(-(2**62))
 """Those of numbers that all graphs share: smaller than all others."""
 
@@ -97,8 +95,6 @@ due: list[Any] = []
 are loops among them, or the followers of known loops (loops/follower.py)."""
 OFTEN = 1023
 _recorded = RECORDED.get
-
-
 next_serial: Callable[[], int] = _serials.__next__
 """A number above those of all nodes made so far, and below those of all later ones."""
 
@@ -187,8 +183,9 @@ class Node:
         self.owner: Callable[[], Any] | None = None
         serial = next(_serials)
         self.serial: float = serial
-        # Nodes are made by the thousand: those of one and two inputs, nearly all, have no loop.
-        if len(inputs) == 2:
+        # Nodes are made by the thousand: those of up to two inputs, nearly all, have no loop.
+        count = len(inputs)
+        if count == 2:
             one, two = inputs
             self.traced: int = one.traced | two.traced
             self.tensor = one.tensor or two.tensor
@@ -199,10 +196,14 @@ class Node:
             above, below = one.depth, two.depth
             self.depth = (above if above > below else below) + 1
             self.layout: Any = None if one.layout is two.layout is None else DERIVED
-        elif len(inputs) == 1:
+        elif count == 1:
             one = inputs[0]
             self.traced, self.tensor, self.place, self.depth = one.traced, one.tensor, one.place, one.depth + 1
             self.layout = one.layout and DERIVED
+        elif not count:
+            self.traced = self.tensor = False
+            self.place = self.layout = None
+            self.depth = 0
         else:
             self._join(inputs)
         recorded = _recorded()
@@ -213,7 +214,7 @@ class Node:
                 due.append(None)
 
     def _join(self, inputs: tuple[Node, ...]) -> None:
-        """Derive `traced`, `tensor`, `depth`, `place` and `layout` from any number of inputs."""
+        """Derive `traced`, `tensor`, `depth`, `place` and `layout` from three inputs or more."""
         traced: int = False
         tensor = False
         depth = 0
@@ -360,15 +361,15 @@ def shared(node: Node) -> Node:
     return node
 
 
-_literals: dict[tuple[Number, type, np.dtype[Any], bool], Node] = {}
-"""Literals that were made before; zeros (which have a sign) and NaN (which equals nothing) are made anew."""
+_literals: dict[tuple[Number | str, type, np.dtype[Any], bool], Node] = {}
+"""Literals that were made before; zeros, which have a sign, by their texts. NaN, which equals nothing, is made anew."""
 
 
 def literal(value: Number, dtype: np.dtype[Any], weak: bool = False) -> Node:
     """A number baked into the program. The bytes are the identity: -0.0 is not 0.0, and a NaN equals itself."""
     dtype = plain_dtype(dtype)
-    key = (value, type(value), dtype, weak)
-    node = _literals.get(key) if value else None
+    key = (value or str(value), type(value), dtype, weak)
+    node = _literals.get(key)
     if node is None:
         if dtype.kind == "c":
             node = _complex.literal(value, dtype)
@@ -376,7 +377,7 @@ def literal(value: Number, dtype: np.dtype[Any], weak: bool = False) -> Node:
             return node
         data = np.array(value).astype(dtype).tobytes()
         node = Node(PRIMITIVES["literal"], (), (data,), (), dtype, weak=weak)
-        if value and value == value and len(_literals) < 10_000:
+        if value == value and len(_literals) < 10_000:
             _literals[key] = shared(node)
     return node
 
@@ -393,18 +394,13 @@ def strong(node: Node) -> Node:
     return literal(literal_value(node), node.dtype) if node.name == "literal" else make("alias", (node,))
 
 
-_DTYPES = {
-    (dtype.kind, dtype.itemsize): dtype
-    for dtype in map(
-        np.dtype,
-        ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128").split(),
-    )
-}
+_DTYPES = {d.num: np.dtype(f"{d.kind}{d.itemsize}") for d in map(np.dtype, "?bhilqBHILQefdFD")}
+"""NumPy's own dtypes by NumPy's numbers of them, of which some have two: of long and of longlong, say."""
 
 
 def plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """NumPy's own object for a dtype that nbgrad computes with; other dtypes as they are."""
-    return _DTYPES.get((dtype.kind, dtype.itemsize), dtype)
+    return _DTYPES.get(dtype.num, dtype)
 
 
 def plain(array: np.ndarray) -> np.ndarray:
@@ -422,8 +418,9 @@ def plain(array: np.ndarray) -> np.ndarray:
 def constant(value: Any, weak: bool = False) -> Node:
     """An array whose value is known when the program runs, not when it is compiled: an ndarray or a `DeviceArray`."""
     if isinstance(value, np.ndarray):
-        value = plain(value)
-        node = Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value=value, weak=weak)
+        if value.__class__ is not np.ndarray or _DTYPES.get(value.dtype.num) is not value.dtype:
+            value = plain(value)
+        node = Node(PRIMITIVES["constant"], (), (), value.shape, value.dtype, value, weak)
         if not value.flags.c_contiguous:
             node.layout = value.strides
         return node
@@ -489,7 +486,7 @@ def filled(value: Number, dtype: np.dtype[Any], shape: Shape) -> Node:
     node = literal(value, dtype)
     if not shape:
         return node
-    if not value or value != value:
+    if value != value:
         return make("broadcast", (node,), (shape,))
     known = _repeated.get((node, shape))
     if known is None:

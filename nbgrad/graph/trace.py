@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -22,12 +22,19 @@ from .ir import RECORDED, Node, due, next_serial
 from .known_values import KnownValues
 from .loops.in_place import Settle
 from .loops.noted import NotedNodes, current_notes
+from .loops.repetition import LEAST_NODES
 from .loops.watch import Watch
 from .loops.window import Window
 
+_current: ContextVar[Trace | None] = ContextVar("nbgrad_trace", default=None)
+current_trace: Callable[[], Trace | None] = _current.get
+"""The innermost recording, or None."""
+
 
 class Trace:
-    """One recording: its `arguments` are the nodes that stand for the arguments of the recorded function.
+    """One recording, for the time of a `with` block: its `arguments` are the nodes that stand for the arguments of the
+    recorded function, `fn`. With `rolls`, loops are looked for while it goes on: nodes that are in use may change, but
+    not their values. It makes a node know how its value lies in memory.
 
     `guards` is None unless `jit` records: then each guard is (node, value it had), and `checks` are conditions that
     must hold in every call; those from number `unchecked` on may have waited. `cells` maps Cells (and Parameters)
@@ -43,54 +50,67 @@ class Trace:
     node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has the conditions that must
     hold in every turn, and `turn_ends` the loops in it that end by a value. `budgets` are those of jitted functions
     that became part of it. `refused` is the last error for a value that would have left the recording, with the
-    user's frame at that moment. `window` has the nodes in which loops are looked for; None where they are not.
-    `watch` looks at recordings that take long; those inside have the same. `elements` are those of short arguments that
-    it has read.
+    user's frame at that moment. `nodes` are those in which loops are looked for, in the order of their making; None
+    where they are not. `elements` are those of short arguments that it has read.
     """
 
     __slots__ = (
+        "_collection",
+        "_known",
+        "_noted",
+        "_token",
+        "_watch",
+        "_window",
         "arguments",
         "batched",
+        "began",
         "budgets",
         "callers",
         "cells",
         "checks",
         "collects",
         "elements",
+        "fn",
         "frozen",
         "guards",
-        "known",
         "mapping",
+        "nodes",
         "numbers",
         "orders",
         "outside",
         "owned",
         "parent",
         "refused",
+        "settle",
         "size",
         "start",
         "turn_checks",
         "turn_ends",
         "unchecked",
         "varying",
-        "watch",
-        "window",
         "written",
     )
 
     def __init__(
         self,
-        parent: Trace | None,
-        arguments: Iterable[Node],
-        jit: bool,
-        mapping: Mapping[Node, Node] | None,
-        size: int,
+        arguments: Iterable[Node] = (),
+        jit: bool = False,
+        mapping: Mapping[Node, Node] | None = None,
+        size: int = 0,
         callers: Any = None,
         turn: bool = False,
+        rolls: Settle | None = None,
+        of: Callable[..., Any] | None = None,
     ) -> None:
-        self.parent = parent
-        self.window: Window | None = None
-        self.watch: Watch | None = None if parent is None else parent.watch
+        parent = self.parent = current_trace()
+        self.fn, self.settle = of, rolls
+        self._window: Window | None = None
+        self._watch: Watch | None = None
+        self._collection: RareCollection | None = None
+        self.nodes: list[Node] | None = None
+        if rolls is not None and config.roll():
+            notes = current_notes()
+            self.nodes = [] if notes is None else NotedNodes(notes)
         self.unchecked = 0
         self.elements: dict[tuple[Node, int], weakref.ref[Node]] = {}
         self.turn_checks: list[tuple[Node, str, type[NbgradError]]] | None = [] if turn else None
@@ -102,27 +122,112 @@ class Trace:
         self.cells: dict[Any, Any] = {}
         self.written: dict[Any, Node] = {}
         self.outside: dict[int, tuple[Any, Node]] = {}
-        self.start = next_serial()
+        self.start = self.began = next_serial()
         self.collects = jit or turn or mapping is not None
         self.frozen = jit
         self.numbers: dict[Any, Node] = {}
         self.batched: dict[Node, Node | None] = {} if mapping is None else dict(mapping)
         self.owned: dict[float, bool] = {}
+        self.varying: dict[float, bool] = {}
         self.refused: tuple[NbgradError, FrameType | None, int] | None = None
         self.orders: list[bool] = []
         self.callers = callers
+        self._known: KnownValues | None = None
         self.budgets: list[Any] = [] if parent is None else parent.budgets
         if parent is not None and not jit:
             self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
             self.orders = parent.orders
             self.frozen, self.numbers = parent.frozen, parent.numbers
-            self.known, self.varying = parent.known, parent.varying
+            self._known, self.varying = parent.known, parent.varying
             if not self.collects:
                 self.collects, self.written = parent.collects, parent.written
                 self.outside, self.start = parent.outside, parent.start
-        else:
-            self.known = KnownValues()
-            self.varying: dict[float, bool] = {}
+
+    def __enter__(self) -> Trace:
+        self._token = _current.set(self)
+        noted = self.nodes is not None or self.turn_checks is not None
+        self._noted = RECORDED.set(self.nodes) if noted else None
+        if self.nodes is None:
+            self._collect_seldom()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._collection is not None:
+            self._collection.__exit__(kind, error, traceback)
+        _current.reset(self._token)
+        if self._window is not None:
+            self._window.follow(None)
+        if self._watch is not None:
+            self._watch.end()
+        if self._noted is not None:
+            RECORDED.reset(self._noted)
+            around = RECORDED.get()
+            if around is not None and self.nodes is not None:
+                around += self.nodes
+        if error is not None:
+            hidden = _hidden_behind(error, self)
+            self.refused = None
+            shorten(error)
+            if hidden is not None:
+                raise hidden.with_traceback(error.__traceback__) from None
+
+    @property
+    def known(self) -> KnownValues:
+        """The values that it keeps."""
+        if self._known is None:
+            self._known = KnownValues()
+        return self._known
+
+    # ----- Long recordings -----
+
+    def _collect_seldom(self) -> None:
+        """Slow the garbage collector down until the end; where nodes are noted, when there are many."""
+        if self._collection is None:
+            self._collection = RareCollection()
+            self._collection.__enter__()
+
+    def is_long(self) -> bool:
+        """Whether so much was recorded that there may be a loop."""
+        return self.nodes is not None and next_serial() - self.began >= LEAST_NODES
+
+    @property
+    def window(self) -> Window | None:
+        """The look for loops among its nodes; None where they are not looked for."""
+        if self._window is None and self.nodes is not None and self.settle is not None:
+            self._window = Window(self.known, self.settle, self.nodes, self.began)
+        return self._window
+
+    def watch(self) -> Watch:
+        """The look at recordings that take long: one for this recording and all around it that look for loops."""
+        root = trace = self
+        while trace.parent is not None:
+            trace = trace.parent
+            root = trace if trace.nodes is not None else root
+        if root._watch is None:
+            root._watch = Watch(root.fn, root.began)
+        return root._watch
+
+    def look(self) -> None:
+        """Between two operations of the recorded function: look for loops, if enough was recorded since the last
+        time."""
+        window = self.window
+        if window is None:
+            return
+        self._collect_seldom()
+        watch = self.watch()
+        if window.is_full() or watch.is_long(window):
+            window.roll()
+            # What is gone needs no answers.
+            self.owned.clear()
+            self.varying.clear()
+        watch.look(window)
+        follower = window.follower
+        if follower is not None and follower.goes_on and follower not in due:
+            due.append(follower)
+
+    # ----- Writes -----
 
     def note_write(self, tensor: Any, node: Node) -> None:
         """A Tensor that had this node is written to: note it if it was there before the recording."""
@@ -206,29 +311,13 @@ class Version:
 
 CELLS = Version()
 
-_current: ContextVar[Trace | None] = ContextVar("nbgrad_trace", default=None)
-
-
-def current_trace() -> Trace | None:
-    """The innermost recording, or None."""
-    return _current.get()
-
 
 def roll_if_full() -> None:
-    """Between two operations of a recorded function: look for loops, if enough was recorded since the last time."""
+    """Between two operations of a recorded function: let its recording look for loops."""
     due.clear()
     trace = current_trace()
-    if trace is None or trace.window is None or trace.watch is None:
-        return
-    if trace.window.is_full() or trace.watch.is_long(trace.window):
-        trace.window.roll()
-        # What is gone needs no answers.
-        trace.owned.clear()
-        trace.varying.clear()
-    trace.watch.look(trace.window)
-    follower = trace.window.follower
-    if follower is not None and follower.goes_on and follower not in due:
-        due.append(follower)
+    if trace is not None:
+        trace.look()
 
 
 def depends_on_recording(node: Node) -> bool:
@@ -260,67 +349,8 @@ def is_being_recorded(node: Node) -> bool:
     return False
 
 
-class recording:  # noqa: N801 - used like a function
-    """Open a recording for the time of a `with` block, which gets the `Trace`.
-
-    With `rolls`, loops are looked for while it goes on: nodes that are in use may change, but not their values. It
-    makes a node know how its value lies in memory. `of` is the recorded function.
-    """
-
-    __slots__ = ("collection", "noted", "own_watch", "token", "trace")
-
-    def __init__(
-        self,
-        arguments: Iterable[Node] = (),
-        jit: bool = False,
-        mapping: Mapping[Node, Node] | None = None,
-        size: int = 0,
-        callers: Any = None,
-        turn: bool = False,
-        rolls: Settle | None = None,
-        of: Callable[..., Any] | None = None,
-    ) -> None:
-        self.trace = Trace(_current.get(), arguments, jit, mapping, size, callers, turn)
-        self.collection = RareCollection()
-        self.noted: Token[list[Node] | None] | None = None
-        self.own_watch: Watch | None = None
-        if rolls is not None and config.roll():
-            self.trace.window = Window(self.trace.known, rolls)
-            notes = current_notes()
-            if notes is not None:
-                self.trace.window.nodes = NotedNodes(notes)
-            if self.trace.watch is None:
-                self.own_watch = self.trace.watch = Watch(of)
-
-    def __enter__(self) -> Trace:
-        self.token = _current.set(self.trace)
-        window = self.trace.window
-        if window is not None or self.trace.turn_checks is not None:
-            self.noted = RECORDED.set(None if window is None else window.nodes)
-        self.collection.__enter__()
-        return self.trace
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        window = self.trace.window
-        self.collection.__exit__(kind, error, traceback)
-        _current.reset(self.token)
-        if window is not None:
-            window.follow(None)
-        if self.own_watch is not None:
-            self.own_watch.end()
-        if self.noted is not None:
-            RECORDED.reset(self.noted)
-            around = RECORDED.get()
-            if around is not None and window is not None:
-                around += window.nodes
-        if error is not None:
-            hidden = _hidden_behind(error, self.trace)
-            self.trace.refused = None
-            shorten(error)
-            if hidden is not None:
-                raise hidden.with_traceback(error.__traceback__) from None
+recording = Trace
+"""Opens a recording: `with recording(arguments) as trace`."""
 
 
 def note_refusal(error: NbgradError) -> None:

@@ -50,7 +50,7 @@ numel = size
 
 @as_numpy(shaping.reshape)
 def reshape(input: Any, shape: Any) -> Tensor:
-    """The same elements in another shape.
+    """An array with the elements of another, in another shape.
 
     shape : int or tuple of int
         One extent may be -1: it is what is left.

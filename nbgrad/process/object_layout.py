@@ -35,11 +35,6 @@ def object_type() -> int:
     return measured()["object_type"]
 
 
-def float_value() -> int:
-    """In a float: the number."""
-    return measured()["float_value"]
-
-
 def tuple_items() -> int:
     """In a tuple: the first item."""
     return measured()["tuple_items"]
@@ -77,7 +72,6 @@ def array_handler() -> int:
 
 OFFSETS: tuple[Callable[[], int], ...] = (
     object_type,
-    float_value,
     tuple_items,
     array_data,
     array_rank,
@@ -94,6 +88,33 @@ def definitions() -> str:
         f"define internal i64 @{PREFIX}{name}() alwaysinline {{ ret i64 {at} }}" for name, at in measured().items()
     ]
     return "\n".join([*lines, ""])
+
+
+# ----- Scalars -----
+
+SCALARS = frozenset([float, complex, *[np.dtype(code).type for code in "?bhilqBHILQefdFD"]])
+"""Types of numbers that have a value in the object, as an array without axes would hold it."""
+
+
+@cache
+def scalar_values() -> dict[type, int]:
+    """For each of these types, the offset of the value in its objects; types where that cannot be seen are left out."""
+    found = {kind: _value_of(kind) for kind in SCALARS}
+    return {kind: at for kind, at in found.items() if at is not None}
+
+
+def _value_of(kind: type) -> int | None:
+    """The one offset at which several numbers of a type have their values."""
+    numbers = [kind(k) for k in ((0, 1) if kind is np.bool_ else (17, 53, 82, 110))]
+    values = [np.asarray(number).tobytes() for number in numbers]
+    objects = [memory(number, kind.__basicsize__) for number in numbers]
+    size = len(values[0])
+    places = [
+        at
+        for at in range(object_type() + 8, kind.__basicsize__ - size + 1, min(size, 8))
+        if all(data[at : at + size] == value for data, value in zip(objects, values, strict=True))
+    ]
+    return places[0] if len(places) == 1 else None
 
 
 # ----- Measuring -----
@@ -151,12 +172,11 @@ class _Plain:
 
 
 def _of_objects() -> dict[str, int]:
-    plain, number, items = _Plain(), 12345.678910, (object(), object())
+    plain, items = _Plain(), (object(), object())
     words = _words(items, items.__sizeof__())
     found = (words[:-1] == id(items[0])) & (words[1:] == id(items[1]))
     return {
         "object_type": _only(_words(plain, _Plain.__basicsize__) == id(_Plain), "types"),
-        "float_value": _only(_words(number, float.__basicsize__).view(np.float64) == number, "the values of floats"),
         "tuple_items": _only(found, "the items of tuples"),
     }
 

@@ -91,7 +91,7 @@ INTERFACES = (
     Interface(
         "the environment's table",
         r"environ\._data|encodekey",
-        "runtime/native_tensors.py",
+        "config.py runtime/native_tensors.py",
         "where os.environ keeps its entries, so that native code sees a change",
         "looked for; without it a call takes the slower way",
     ),

@@ -19,6 +19,8 @@ from .shared_memory import share_memory
 from .tensor import Tensor
 from .zero_dimensional import ZeroDimensional
 
+_new = object.__new__
+
 
 class Callers(dict[Node, tuple[Tensor, Any]]):
     """By node: the Tensor that a function got, and the caller's ndarray or Tensor that it stands for."""
@@ -27,7 +29,8 @@ class Callers(dict[Node, tuple[Tensor, Any]]):
 
     def lend(self, node: Node, value: Any) -> Tensor:
         """The Tensor of a node, which stands for a caller's array."""
-        tensor = Tensor._of(node)
+        tensor = _new(Tensor)
+        tensor._node = node
         if not node.shape and type(value) in (np.ndarray, ZeroDimensional):
             tensor.__class__ = ZeroDimensional
         self[node] = tensor, value

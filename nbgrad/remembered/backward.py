@@ -134,7 +134,7 @@ def _vjp(outputs: Sequence[Node], seeds: Sequence[Node | None], wanted: Sequence
 
 
 def _batched_vjp(outputs: Sequence[Node], seeds: Sequence[Node | None], wanted: Sequence[Node]) -> list[Node | None]:
-    """As `_vjp`, for seeds that are many along a leading axis, as the gradients then are."""
+    """The nodes of gradients for many seeds along a leading axis, which the gradients have too."""
     stand_ins = [placeholder(node.shape, node.dtype) for node in outputs]
     found = vjp(outputs, stand_ins, wanted)
     mapping = {one: seed for one, seed in zip(stand_ins, seeds, strict=True) if seed is not None}

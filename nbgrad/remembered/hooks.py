@@ -51,7 +51,7 @@ class _HookRule:
         self.hooks = list(hooks)
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-        """What goes on to the value."""
+        """The cotangent that goes on to the value."""
         del node
         return [seen_by(self.hooks, wrap(g))._node]
 

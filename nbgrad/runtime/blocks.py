@@ -62,7 +62,7 @@ def take(blocks: int, size: int) -> int:
 
 
 def give(blocks: int, block: int, size: int) -> int:
-    """What NumPy calls to free a result: keep the block, in place of the oldest ones if that is too much."""
+    """NumPy frees a result: keep the block, in place of the oldest ones if that is too much."""
     size = (size + PAGE - 1) // PAGE * PAGE
     if size < LEAST_BLOCK or size > MOST_KEPT:
         invoke(load(blocks + 8 * FREE), block, 0, 0, 0, 0, 0, 0, 0)
@@ -84,13 +84,13 @@ def give(blocks: int, block: int, size: int) -> int:
 
 
 def resize(blocks: int, block: int, size: int) -> int:
-    """What NumPy calls for `ndarray.resize`."""
+    """NumPy resizes a result (`ndarray.resize`)."""
     size = (size + PAGE - 1) // PAGE * PAGE
     return invoke(load(blocks + 8 * RESIZE), block, size, 0, 0, 0, 0, 0, 0)
 
 
 def zeroed(blocks: int, count: int, size: int) -> int:
-    """What NumPy would call for `numpy.zeros`; nothing allocates with our handler but native.py."""
+    """NumPy asks for zeros (`numpy.zeros`); nothing allocates with our handler but native.py."""
     return 0
 
 

@@ -20,6 +20,7 @@ from ..errors import OutOfMemoryError
 from ..graph.ir import Node, plain_dtype
 from ..graph.loops.segments import Key, Schedule, scheduled
 from ..process.gc_pause import RareCollection
+from ..process.object_layout import scalar_values
 from ..process.progress import Work
 from . import native, threads
 from .budget import NO_ROOM, Budget, Scheduled, fitted
@@ -64,8 +65,8 @@ class Program:
     outputs : sequence of Output
     arguments : sequence of nodes
         Leaves in the order of the call's positional arguments; every one C-contiguous and aligned when called.
-    floats : set of int
-        Positions of arguments that are Python floats.
+    scalars : dict of int to type
+        Positions of arguments that are scalars, of Python or NumPy, each with its type (object_layout.SCALARS).
     structure : sequence of int or None
         The nesting of the results, in postfix: k pushes result k, -1 - n packs n values into a tuple. None: a flat
         tuple.
@@ -91,7 +92,7 @@ class Program:
         self,
         outputs: Sequence[Output],
         arguments: Sequence[Node],
-        floats: frozenset[int] = frozenset(),
+        scalars: Mapping[int, type] | None = None,
         structure: Sequence[int] | None = None,
         fallback: Callable[..., Any] | None = None,
         donated: frozenset[int] = frozenset(),
@@ -122,7 +123,7 @@ class Program:
             def tell(number: int, total: int) -> None:
                 work.tell(lambda: f"{head} {number:,} of {total:,} kernels")
 
-            self._build(arguments, made.constants, floats, structure, fallback or _refuse, packed, tell)
+            self._build(arguments, made.constants, scalars or {}, structure, fallback or _refuse, packed, tell)
         self.seconds = time.perf_counter() - start
 
     def _within(self, budget: Budget, made: Front, arguments: Sequence[Node]) -> Front:
@@ -159,7 +160,7 @@ class Program:
         self,
         arguments: Sequence[Node],
         constants: Sequence[Node],
-        floats: frozenset[int],
+        scalars: Mapping[int, type],
         structure: Sequence[int] | None,
         fallback: Callable[..., Any],
         packed: int,
@@ -170,11 +171,20 @@ class Program:
 
         argument_specs: list[int] = []
         for position, node in enumerate(arguments):
-            if position in floats:
-                argument_specs += [0] * native.ARGUMENT_HEAD
+            scalar = scalars.get(position)
+            if scalar is not None:
+                argument_specs += [0, 0, 0, 0, id(scalar), scalar_values()[scalar]]
                 continue
             flags = C_ALIGNED | (WRITEABLE if position in self.donors.values() else 0)
-            argument_specs += [id(plain_dtype(node.dtype)), nbytes(node), flags, node.ndim, *node.shape]
+            argument_specs += [
+                id(plain_dtype(node.dtype)),
+                nbytes(node),
+                flags,
+                node.ndim,
+                id(np.ndarray),
+                0,
+                *node.shape,
+            ]
         output_specs: list[int] = []
         for position, output in enumerate(self.outputs):
             node = output.node

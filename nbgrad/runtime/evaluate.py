@@ -31,7 +31,7 @@ from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
 from ..process.modes import KEEPS, REMEMBERS, TRACED, USUAL, attentive, mode
 from .budget import Budget
-from .cpu_program import Output, Program
+from .cpu_program import MISSED, Output, Program, missed
 from .memory_order import strides_of
 
 _programs: dict[Any, list[Any]] = {}
@@ -344,7 +344,10 @@ def _found(
         entry[0] = next(_uses)
         program = entry[1]
     try:
-        found = list(program.call(*map(ready, leaves, repeat(device))))
+        found: Any = program.call(*map(_value, leaves)) if device is None else MISSED
+        if found is MISSED:
+            found = program.call(*map(ready, leaves, repeat(device)))
+        assert found is not MISSED
     except MemoryError as error:
         if error.args or device is not None:
             raise
@@ -352,7 +355,7 @@ def _found(
         raise lacking from None
     if entry[2] is not None:
         return _with_gaps(found, entry[2])
-    return found if device is None else at_home(found, [output.node for output in program.outputs])
+    return list(found) if device is None else at_home(found, [output.node for output in program.outputs])
 
 
 def at_home(values: Sequence[Any], nodes: Sequence[Node]) -> list[Any]:
@@ -360,7 +363,7 @@ def at_home(values: Sequence[Any], nodes: Sequence[Node]) -> list[Any]:
     return [on_host(v) if node.place is HOST else v for v, node in zip(values, nodes, strict=True)]
 
 
-_place = attrgetter("place")
+_place, _value = attrgetter("place"), attrgetter("value")
 
 
 def _run_apart(nodes: Sequence[Node]) -> list[Any]:
@@ -373,7 +376,7 @@ def _run_apart(nodes: Sequence[Node]) -> list[Any]:
 
 
 def _without_values(nodes: Sequence[Node], leaves: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-    """The same graph over leaves that have no values, so that a program does not keep the arrays of its first call."""
+    """A copy of a graph over leaves without values, so that a program does not keep the arrays of its first call."""
     new: dict[Node, Node] = {}
     given = set(leaves)
     for node in topological([*nodes, *leaves]):
@@ -387,7 +390,7 @@ def make_program(
 ) -> Any:
     """A program for the CPU, or for a device, whose results all live there."""
     if device is None:
-        return Program(outputs, arguments, budget=budget)
+        return Program(outputs, arguments, fallback=missed, budget=budget)
     if budget is not None:
         message = "A memory budget is for programs of the CPU: on a device, loops are written out. Leave out memory=."
         raise DeviceError(message)

@@ -29,7 +29,6 @@ from ..process.object_layout import (
     array_flags,
     array_handler,
     array_rank,
-    float_value,
     object_type,
     tuple_items,
 )
@@ -43,14 +42,14 @@ CONTEXT, FALLBACK, ARGUMENTS, ARGUMENT_SPECS, OUTPUTS, OUTPUT_SPECS, TABLE, AREN
 BASES, BASE_COUNT, SCRATCH, RELEASE, STRUCTURE, STRUCTURE_LENGTH, RESULTS, HEADER, MISSED = range(8, 17)
 OBJECTS, WRAPPING = range(17, 19)
 STATE_LENGTH = 19
-# For each argument: its dtype (0: a Python float), bytes, NumPy's flags that it needs, rank, and extents.
-DTYPE, BYTES, FLAGS, ARGUMENT_RANK, ARGUMENT_HEAD = range(5)
+# For each argument: its dtype (0: it is a scalar), bytes, NumPy's flags that it needs, rank, its type, of a scalar the
+# offset of its value, and extents.
+DTYPE, BYTES, FLAGS, ARGUMENT_RANK, TYPE, VALUE, ARGUMENT_HEAD = range(7)
 # For each output: its dtype, bytes, whether it is a scalar, the argument whose memory it takes (or -1), rank, extents.
 SCALAR, DONOR, RANK, OUTPUT_HEAD = range(2, 6)
 # Context: addresses of the process, the number of threads, and the arena that programs share.
 (
     ARRAY_TYPE,
-    FLOAT_TYPE,
     NEW_ARRAY,
     ARRAY_RETURN,
     TUPLE_NEW,
@@ -88,7 +87,7 @@ SCALAR, DONOR, RANK, OUTPUT_HEAD = range(2, 6)
     NANOSECONDS,
     LOOKED,
     CONTEXT_LENGTH,
-) = range(39)
+) = range(38)
 LOOK_AGAIN = 20_000_000
 """Nanoseconds after which signals are looked for again: another thread may have to give up the interpreter's lock."""
 LARGEST_SHARED = 1 << 28
@@ -191,26 +190,24 @@ def stopped(context: int) -> int:
     return 1 if invoke(load(context + 8 * THREAD), 0, 0, 0, 0, 0, 0, 0, 0) == main else 0
 
 
-def matches(state: int, arguments: int, count: int, context: int) -> int:
+def matches(state: int, arguments: int, count: int) -> int:
     """The guard: 1 if every argument is what the program was compiled for."""
     if count != load(state + 8 * ARGUMENTS):
         return 0
     spec = load(state + 8 * ARGUMENT_SPECS)
     for k in range(count):
         argument = load(arguments + 8 * k)
-        if load(spec + 8 * DTYPE) == 0:
-            if load(argument + object_type()) != load(context + 8 * FLOAT_TYPE):
-                return 0
-        elif fits(argument, spec, load(spec + 8 * FLAGS), context) == 0:
+        if load(argument + object_type()) != load(spec + 8 * TYPE):
+            return 0
+        if load(spec + 8 * DTYPE) != 0 and fits(argument, spec) == 0:
             return 0
         spec += 8 * (ARGUMENT_HEAD + load(spec + 8 * ARGUMENT_RANK))
     return 1
 
 
-def fits(array: int, spec: int, flags: int, context: int) -> int:
-    """1 if an object is an ndarray as an argument's words describe it, with some of NumPy's flags."""
-    if load(array + object_type()) != load(context + 8 * ARRAY_TYPE):
-        return 0
+def fits(array: int, spec: int) -> int:
+    """1 if an ndarray is as an argument's words describe it."""
+    flags = load(spec + 8 * FLAGS)
     if load(array + array_dtype()) != load(spec + 8 * DTYPE):
         return 0
     rank = load(spec + 8 * ARGUMENT_RANK)
@@ -242,20 +239,20 @@ def apart(state: int, arguments: int, count: int, donor: int) -> int:
 
 
 def entry(self: int, arguments: int, count: int) -> int:
-    """What CPython calls: check, allocate the outputs, run, wrap."""
+    """A call from CPython: check, allocate the outputs, run, wrap."""
     state = load(self + array_data())
     context = load(state + 8 * CONTEXT)
-    if matches(state, arguments, count, context) == 0:
+    if matches(state, arguments, count) == 0:
         return invoke(load(context + 8 * VECTORCALL), load(state + 8 * FALLBACK), arguments, count, 0, 0, 0, 0, 0)
     return call(state, arguments, count, 0, context)
 
 
 def entry_into(self: int, arguments: int, count: int) -> int:
-    """The same for a call with arrays for the results as last arguments, which the caller has checked."""
+    """A call from CPython with arrays for the results as last arguments, which the caller has checked."""
     state = load(self + array_data())
     context = load(state + 8 * CONTEXT)
     inputs = count - load(state + 8 * OUTPUTS)
-    if matches(state, arguments, inputs, context) == 0:
+    if matches(state, arguments, inputs) == 0:
         return invoke(load(context + 8 * VECTORCALL), load(state + 8 * MISSED), 0, 0, 0, 0, 0, 0, 0)
     return call(state, arguments, inputs, arguments + 8 * inputs, context)
 
@@ -290,8 +287,9 @@ def compute(state: int, arguments: int, count: int, given: int, context: int, bl
     spec = load(state + 8 * ARGUMENT_SPECS)
     for k in range(count):
         argument = load(arguments + 8 * k)
-        is_float = load(spec + 8 * DTYPE) == 0
-        store(bases + 8 * (k + 1), argument + float_value() if is_float else load(argument + array_data()))
+        is_scalar = load(spec + 8 * DTYPE) == 0
+        value = argument + load(spec + 8 * VALUE) if is_scalar else load(argument + array_data())
+        store(bases + 8 * (k + 1), value)
         spec += 8 * (ARGUMENT_HEAD + load(spec + 8 * ARGUMENT_RANK))
     outputs = load(state + 8 * OUTPUTS)
     spec = load(state + 8 * OUTPUT_SPECS)
@@ -447,7 +445,7 @@ def pack(code: int, length: int, results: int, outputs: int, context: int) -> in
 # ----- Addresses -----
 
 FUNCTIONS = {entry: 3, entry_into: 3, worker: 1, run: 4, interrupted: 1}
-"""What is called from outside, with the number of words that it takes."""
+"""The functions that are called from outside, each with the number of words that it takes."""
 
 
 def entry_address(into: bool = False) -> int:
@@ -484,7 +482,6 @@ def _context() -> np.ndarray:
     numpy_api = object_layout.numpy_table()
     table = np.zeros(CONTEXT_LENGTH, np.int64)
     table[ARRAY_TYPE] = id(np.ndarray)
-    table[FLOAT_TYPE] = id(float)
     # Positions in NumPy's C API table, which are part of its ABI.
     table[NEW_ARRAY] = numpy_api[94]
     table[ARRAY_RETURN] = numpy_api[76]

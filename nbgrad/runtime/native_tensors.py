@@ -50,8 +50,9 @@ from .words import invoke, load, native_address, store
 LAYOUT, FALLBACK, VERSION, VERSION_PLACE, POSITIONS, POSITION_SPECS, PARAMETERS, PARAMETER_LIST = range(8)
 RESULT_COUNT, TEMPLATES, WRITTEN, WRITTEN_SPECS, PACKING, PACKING_LENGTH, CONDITIONS, EXPECTED = range(8, 16)
 WRAPPING_LENGTH = 16
-# For each position of the call: its kind, and for Tensors the node's `weak` and `tensor`, or else the object itself.
-PLAIN, TENSOR, OBJECT = range(3)
+# For each position of the call: its kind, and for Tensors the node's `weak` and `tensor`, or else the object itself, or
+# one of the same type and value.
+PLAIN, TENSOR, OBJECT, EQUAL = range(4)
 POSITION = 3
 # For each written Parameter: itself, and templates of the nodes that it is inside of recordings and outside.
 WRITTEN_PARAMETER = 3
@@ -59,8 +60,11 @@ WRITTEN_PARAMETER = 3
 CONDITION = 2
 # Layout: types, offsets of slots in bytes, objects and functions of the process; then the slots that nodes copy.
 TENSOR_TYPE, TENSOR_NODE, NODE_TYPE, NODE_VALUE, NODE_WEAK, NODE_TENSOR, NODE_SERIAL, HELD, NONE = range(9)
-TRACE, SERIALS, ENVIRONMENT, DISABLED, GET_CONTEXT, GET_ITEM, NEXT, NEW_OBJECT = range(9, 17)
-COMPARE, COPIED, FIRST_COPIED = range(17, 20)
+NODE_TRACED, FALSE, ZERO = range(9, 12)
+TRACE, SERIALS, ENVIRONMENT, DISABLED, GET_CONTEXT, GET_ITEM, NEXT, NEW_OBJECT = range(12, 20)
+SAME, COMPARE, COPIED, FIRST_COPIED = range(20, 24)
+PY_EQ = 2
+"""CPython's number of the comparison `==`."""
 
 
 # ----- Native -----
@@ -90,6 +94,12 @@ def unwrap(wrapping: int, layout: int, arguments: int, count: int, objects: int,
         if kind == OBJECT:
             if argument != load(spec + 8):
                 return 0
+        elif kind == EQUAL:
+            known = load(spec + 8)
+            if load(argument + object_type()) != load(known + object_type()):
+                return 0
+            if invoke(load(layout + 8 * SAME), argument, known, PY_EQ, 0, 0, 0, 0, 0) & 0xFFFFFFFF != 1:
+                return 0
         else:
             if kind == TENSOR:
                 if load(argument + object_type()) != load(layout + 8 * TENSOR_TYPE):
@@ -100,6 +110,9 @@ def unwrap(wrapping: int, layout: int, arguments: int, count: int, objects: int,
                 if load(node + load(layout + 8 * NODE_WEAK)) != load(spec + 8):
                     return 0
                 if load(node + load(layout + 8 * NODE_TENSOR)) != load(spec + 16):
+                    return 0
+                traced = load(node + load(layout + 8 * NODE_TRACED))
+                if traced != load(layout + 8 * FALSE) and traced != load(layout + 8 * ZERO):
                     return 0
                 argument = load(node + load(layout + 8 * NODE_VALUE))
             store(to, argument)
@@ -164,7 +177,7 @@ def new_tensor(template: int, value: int, layout: int, context: int) -> int:
 
 
 def new_pair(spec: int, value: int, layout: int, context: int) -> int:
-    """What a Parameter holds for a value: a pair of nodes; 0 if there is no memory."""
+    """The pair of nodes that a Parameter holds for a value; 0 if there is no memory."""
     leaf = new_node(load(spec + 8), value, layout, context)
     snapshot = 0
     pair = 0
@@ -223,7 +236,7 @@ def hand_over(wrapping: int, layout: int, results: int, context: int) -> None:
 
 
 def entry_tensors(self: int, arguments: int, count: int) -> int:
-    """What CPython calls: read Tensors and Parameters, run, wrap."""
+    """A call from CPython: read Tensors and Parameters, run, wrap."""
     state = load(self + array_data())
     context = load(state + 8 * CONTEXT)
     wrapping = load(state + 8 * WRAPPING)
@@ -236,7 +249,7 @@ def entry_tensors(self: int, arguments: int, count: int) -> int:
     total = load(state + 8 * ARGUMENTS)
     fits = unwrap(wrapping, layout, arguments, count, objects, context)
     if fits != 0:
-        fits = matches(state, objects, total, context)
+        fits = matches(state, objects, total)
     result = 0
     if fits != 0:
         for k in range(total):
@@ -288,13 +301,21 @@ def _layout(tensor: type, parameter: type) -> tuple[np.ndarray, int] | None:
         (TENSOR_TYPE, tensor),
         (NODE_TYPE, Node),
         (NONE, None),
+        (FALSE, False),
+        (ZERO, 0),
         (TRACE, trace._current),
         (SERIALS, ir._serials),
         (ENVIRONMENT, environment),
         (DISABLED, disabled),
     ):
         table[place] = id(known)
-    for place, name in ((NODE_VALUE, "value"), (NODE_WEAK, "weak"), (NODE_TENSOR, "tensor"), (NODE_SERIAL, "serial")):
+    for place, name in (
+        (NODE_VALUE, "value"),
+        (NODE_WEAK, "weak"),
+        (NODE_TENSOR, "tensor"),
+        (NODE_TRACED, "traced"),
+        (NODE_SERIAL, "serial"),
+    ):
         table[place] = node[name]
     table[TENSOR_NODE], table[HELD] = tensor_node, held
     for place, name in (
@@ -302,6 +323,7 @@ def _layout(tensor: type, parameter: type) -> tuple[np.ndarray, int] | None:
         (GET_ITEM, "PyDict_GetItem"),
         (NEXT, "PyIter_Next"),
         (NEW_OBJECT, "PyType_GenericAlloc"),
+        (SAME, "PyObject_RichCompareBool"),
     ):
         table[place] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
     compare = getattr(ctypes.CDLL(None), "memcmp", None) if os.name == "posix" else None
@@ -314,7 +336,7 @@ def _layout(tensor: type, parameter: type) -> tuple[np.ndarray, int] | None:
 
 
 _kept: list[Any] = []
-"""What native code knows by its address only."""
+"""Objects that native code knows by their addresses only."""
 
 
 # ----- Entries -----
@@ -331,7 +353,8 @@ class Entry:
         `packed` at least ``len(structure)``.
     positions : sequence of (int, Any, Any)
         For each positional argument of a call (PLAIN, None, None) for an ndarray or a float, (TENSOR, weak, tensor)
-        for a Tensor with such a node, or (OBJECT, the object, None) for what must be this very object.
+        for a Tensor with such a node, (OBJECT, the object, None) for what must be this very object, or (EQUAL, the
+        object, None) for what must be of its type and equal; its type is one of Python's own.
     parameters, written : sequences of Parameter
     expected : sequence of ndarray
         What further outputs must be, bit for bit; otherwise nothing is written, and the fallback gets the call.

@@ -106,7 +106,7 @@ def place(pointers: int, sizes: int, workspace: int, turn: int, at: int) -> int:
 # ----- Addresses -----
 
 FUNCTIONS = {run_turns: 4}
-"""What is called from outside, with the number of words that it takes."""
+"""The functions that are called from outside, each with the number of words that it takes."""
 
 
 def turns_address() -> int:

@@ -123,7 +123,7 @@ def native_address(function: Any, arguments: int) -> int:
 
 @cache
 def _source_digest(module: str) -> str:
-    """What a module's native functions are made of: its file, and this one."""
+    """A digest of the sources of a module's native functions: its file, and this one."""
     total = hashlib.sha256()
     for name in dict.fromkeys([__name__, module]):
         file = sys.modules[name].__file__

@@ -43,7 +43,7 @@ def check_unconnected(value: Any) -> bool:
 
 
 def one_each(values: Sequence[Any], given: Sequence[Any], name: str) -> Sequence[Any]:
-    """What is given for each of some values.
+    """The values given for each of some others.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def gradients(
         fresh: dict[Node, Node] = {}
 
         def cut(node: Node) -> Node:
-            """The same value without a past; what depends on it still can be differentiated by it."""
+            """The value without a past; what depends on it still can be differentiated by it."""
             alias = fresh[node] = watched(stopped(node))
             return alias
 

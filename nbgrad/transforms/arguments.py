@@ -162,10 +162,10 @@ def lift(value: Any, callers: Callers | None = None) -> Any:
 
 def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: Callers) -> tuple[Any, Wanted]:
     """An argument that is differentiated, `which` of those of `fn`: each leaf becomes a Tensor of a fresh alias."""
-    if type(value) is np.ndarray and value.dtype.kind in "fc" and supported(value.dtype):
+    if value.__class__ is np.ndarray and value.dtype in _DIFFERENTIABLE:
         fresh = _fresh(constant(value))
         return callers.lend(fresh, value), Wanted(LEAF, [fresh], ["array"])
-    leaves, treespec = flatten(value)
+    leaves, treespec = ([value], LEAF) if value.__class__ in _SINGLE else flatten(value)
     wanted = Wanted(treespec)
     lifted: list[Any] = []
     for item in leaves:
@@ -192,11 +192,14 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
         wanted.nodes.append(fresh)
         wanted.kinds.append(item.giver if kind == "lent" else kind)
         lifted.append(callers.lend(fresh, item) if kind in ("array", "tensor") else Tensor._of(fresh))
-    return optree.tree_unflatten(treespec, lifted), wanted
+    return lifted[0] if treespec is LEAF else optree.tree_unflatten(treespec, lifted), wanted
 
 
 LEAF = flatten(0)[1]
 """The structure of a value that is no container."""
+_SINGLE = frozenset([np.ndarray, Tensor, float])
+"""The usual types of such values."""
+_DIFFERENTIABLE = frozenset(map(np.dtype, ("float16", "float32", "float64", "complex64", "complex128")))
 _ALIAS = PRIMITIVES["alias"]
 
 
@@ -224,7 +227,11 @@ def prepare(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
     DtypeError
         If a chosen argument is not made of floating-point arrays.
     """
-    args, kwargs, tensors = _taken(args, kwargs)
+    tensors: Any = False
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if value.__class__ not in _PLAIN:
+            args, kwargs, tensors = _taken(args, kwargs)
+            break
     lifted_args = list(args)
     lifted_kwargs = dict(kwargs)
     wanted: dict[int, Wanted] = {}
@@ -358,8 +365,10 @@ class Results:
 
     def store(self, callers: Callers) -> None:
         """Ask for the values that the function has written to its caller's arrays, which get them with the results."""
-        for node, value in callers.written():
-            self.stores.append((self.add(node, "array"), value))
+        for given, (tensor, value) in callers.items():
+            node = tensor._node
+            if node is not given:
+                self.stores.append((self.add(node, "array"), value))
 
     def value(self, value: Any, tensors: Any) -> Any:
         """Ask for the output of the function, the Tensors in it as Tensors, as NumPy values, or by a `Giver`."""
@@ -381,7 +390,7 @@ class Results:
 
     def compute(self) -> list[Any]:
         """All results; Tensors that depend on another function that is being recorded, or on a leaf, stay lazy."""
-        if current_trace() is None and not self._remember():
+        if current_trace() is None and not (leaves_made and self._remember()):
             for kind in self.kinds:
                 if kind.__class__ is not str:
                     with kind.working():
@@ -398,9 +407,11 @@ class Results:
 
     def _remember(self) -> bool:
         """Whether results that are Tensors remember: they depend on a differentiable leaf."""
-        if not leaves_made or not mode().remembers:
-            return False
-        return any(node is not None and node.traced & KEEPS for node in (*self.sources, *self.nodes))
+        if mode().remembers:
+            for node in (*self.sources, *self.nodes):
+                if node is not None and node.traced & KEEPS:
+                    return True
+        return False
 
     def _recorded(self, position: int, node: Node) -> Tensor:
         """A result for another function that is being recorded."""
@@ -410,7 +421,7 @@ class Results:
     def _computed(self) -> list[Any]:
         """All results, where nothing is being recorded."""
         known = list(filter(None, self.nodes))
-        budget = smallest(self.budgets)
+        budget = smallest(self.budgets) if self.budgets else None
         arrays = compute_derived(known, self.sources, self.derive, budget) if self.sources else compute(known, budget)
         given, derived = iter(arrays), iter(arrays[len(known) :])
         found: list[Any] = []

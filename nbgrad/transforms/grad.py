@@ -43,7 +43,7 @@ from .arguments import (
     prepare,
     with_zeros,
 )
-from .rolled import conditions_of, is_long, nodes_in, roll_up
+from .rolled import conditions_of, nodes_in, roll_up
 
 # ----- What is asked for -----
 
@@ -400,7 +400,7 @@ def _run(
             weight_list = [weight._differentiated() for weight in weights]
             wrt = [*call.nodes, *weight_list]
         seeds = None if sens is None else _sensitivities(fn, sens, numeric_nodes(fn, differentiated))
-        if is_long(trace):
+        if trace.is_long():
             written = [node for node, _ in call.callers.written()]
             roll_up(trace, [*outputs, *nodes_in(output), *written, *conditions_of(trace)], wrt)
 
@@ -413,7 +413,9 @@ def _run(
     results.store(call.callers)
     parts: Iterator[None] = itertools.repeat(None)
     tensors = call.tensors or request.by_list
-    by_position = [mirror(results, wanted, parts) for wanted in call.wanted]
+    by_position: list[Any] = []
+    for wanted in call.wanted:
+        by_position.append(mirror(results, wanted, parts))
     if request.all_inputs:
         by_position = _inputs(args, positions, by_position, results)
     by_weight = [results.add(None, "tensor") for _ in weight_list] if weight_list else []
@@ -421,7 +423,8 @@ def _run(
         by_position = [*zip(positions, by_position, strict=True)]
         listed = weights if isinstance(weights, list | tuple) else [weights]
         by_weight = [(getattr(w, "name", k), part) for k, (w, part) in enumerate(zip(listed, by_weight, strict=False))]
-    shaped = _structure(request, weights, tuple(by_position), tuple(by_weight))
+    of_inputs = by_position[0] if len(by_position) == 1 and not request.all_inputs else tuple(by_position)
+    shaped = _with_weights(request, weights, of_inputs, tuple(by_weight)) if request.by_list else of_inputs
     value = results.value(output, tensors) if with_value else None
     return shaped, value, results.value(aux, tensors) if request.has_aux else ()
 
@@ -546,10 +549,7 @@ def mirror(results: Results, wanted: Wanted, parts: Any) -> Any:
     return optree.tree_unflatten(wanted.treespec, slots)
 
 
-def _structure(request: Request, weights: Any, inputs: tuple[Any, ...], by_weight: tuple[Any, ...]) -> Any:
+def _with_weights(request: Request, weights: Any, of_inputs: Any, by_weight: tuple[Any, ...]) -> Any:
     """MindSpore's rules for gradients in tuples and bare ones."""
-    of_inputs = inputs if len(inputs) != 1 or request.all_inputs else inputs[0]
     of_weights = by_weight if isinstance(weights, list | tuple) else (by_weight[0] if by_weight else ())
-    if not request.by_list:
-        return of_inputs
     return of_weights if request.grad_position is None else (of_inputs, of_weights)

@@ -115,7 +115,7 @@ _KINDS = frozenset([Tensor, ZeroDimensional])
 
 
 def _as_one(outputs: Sequence[Node], start: float) -> Sequence[Node]:
-    """The same values, as those of one turn that is done again: of all that was recorded from a node number on."""
+    """The outputs as those of one turn that is done again: of all that was recorded from a node number on."""
     inside: dict[Node, Node] = {}
     read: list[tuple[Node, Node]] = []
     for node in topological(outputs, Earlier(start)):

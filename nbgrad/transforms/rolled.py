@@ -29,11 +29,6 @@ def roll_up(trace: Trace, outputs: Iterable[Node], outside: Collection[Node]) ->
         trace.window.finish([node for node in outputs if node.inputs], outside)
 
 
-def is_long(trace: Trace) -> bool:
-    """Whether so much was recorded that there may be a loop: before anything is collected for `roll_up`."""
-    return trace.window is not None and trace.window.is_long()
-
-
 def conditions_of(trace: Trace) -> list[Node]:
     """The nodes of the conditions that a recording has noted, which are wanted beside its outputs."""
     return [*[node for node, _ in trace.guards or ()], *[node for node, _, _ in trace.checks]]
@@ -45,7 +40,7 @@ def nodes_in(*trees: Any) -> list[Node]:
 
 
 def joint_guards(guards: Sequence[Guard]) -> list[Guard]:
-    """The same conditions, those of the turns of a loop as one."""
+    """Guards in which those of the turns of a loop are one."""
     found: list[Guard] = []
     for whole, positions in _joint([node for node, _ in guards], [None] * len(guards)):
         values = [guards[k][1] for k in positions]
@@ -54,7 +49,7 @@ def joint_guards(guards: Sequence[Guard]) -> list[Guard]:
 
 
 def joint_checks(checks: Sequence[Check]) -> list[Check]:
-    """The same conditions, those of the turns of a loop as one."""
+    """Checks in which those of the turns of a loop are one."""
     found: list[Check] = []
     for whole, positions in _joint([node for node, _, _ in checks], [one[1:] for one in checks]):
         node, message, error = checks[positions[0]]

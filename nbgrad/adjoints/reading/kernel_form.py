@@ -47,7 +47,7 @@ class ScalarForm:
     ranks: dict[str, int] = field(default_factory=dict)
     objects: dict[str, Any] = field(default_factory=dict)
     lengths: dict[str, str] = field(default_factory=dict)
-    """What integers are of the lengths of axes: a name, or a text. Integers with the same one are equal."""
+    """Integers as lengths of axes: a name, or a text. Integers with the same one are equal."""
     count: int = 0
     shared: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The shapes of arrays that the threads of a block share."""

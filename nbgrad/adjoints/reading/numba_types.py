@@ -185,7 +185,7 @@ def _kernel_template(found: Any) -> Any:
 
 
 def _typed_only(found: Any, within: frozenset[FunctionType]) -> Any:
-    """What stands for a compiled function while types are inferred; most objects stand for themselves.
+    """The stand-in for a compiled function while types are inferred; most objects stand for themselves.
 
     Numba's CPU target knows no types of CUDA's functions, and those of others only when it has compiled them.
     """

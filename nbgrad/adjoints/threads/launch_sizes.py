@@ -36,7 +36,7 @@ class Launch:
 
     @property
     def kind(self) -> tuple[tuple[bool, ...], tuple[int, ...]]:
-        """What derivatives depend on: the axes with several blocks, and the sizes of a block."""
+        """The sizes that derivatives depend on: the axes with several blocks, and the sizes of a block."""
         return tuple([n > 1 for n in self.grid]), self.block
 
     @property

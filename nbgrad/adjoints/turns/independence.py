@@ -42,7 +42,7 @@ _SUMS = ("{0} + {1}", "plus({0}, {1})")
 
 @dataclass(frozen=True)
 class Independence:
-    """What the turns of a loop share.
+    """The numbers and arrays that the turns of a loop share.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Independence:
 
 
 def independence(loop: For, after: frozenset[str], aliased: frozenset[str]) -> Independence | None:
-    """What the turns of a loop share, if their order does not matter.
+    """The numbers and arrays that the turns of a loop share, if their order does not matter.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class NewNames:
 
 
 Replace = Callable[[For, frozenset[str]], "tuple[Statement, ...] | None"]
-"""What stands in place of a loop, given the numbers that are read after it; None where its body is looked at."""
+"""The statements in place of a loop, given the numbers that are read after it; None where its body is looked at."""
 
 
 def with_loops(block: Block, after: frozenset[str], replace: Replace, at_break: frozenset[str] = frozenset()) -> Block:

@@ -13,8 +13,9 @@ import numpy as np
 from ...errors import ArgumentError, ShapeError
 from ...graph.builders import cast, reduce, reshape
 from ...graph.ir import BOOL, INT64, Node, broadcast, elementwise, extent
+from ...graph.primitives import PRIMITIVES
 from ...graph.shapes import broadcasts
-from ...record.as_node import as_node
+from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import (
     Dtype,
     axis_of,
@@ -217,7 +218,15 @@ def sum(
     -------
     Tensor
     """
+    if a.__class__ is Tensor and axis is None and out is None:
+        node: Node = a._node
+        usual = where is True and not keepdims and initial is None and dtype is None
+        if usual and node.dtype.kind == "f" and node.shape and not node.weak and 0 not in node.shape:
+            return wrap(Node(_SUM, (node,), (tuple(range(len(node.shape))),), (), node.dtype))
     return deliver(reduce_ufunc("add", as_node(a), axis, keepdims, initial, where, dtype), out)
+
+
+_SUM = PRIMITIVES["sum"]
 
 
 def prod(

@@ -36,7 +36,7 @@ from ...process.modes import REMEMBERS, attentive
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import write
 from ...record.foreign_arrays import computes_itself, on_cuda
-from ...record.numbers import number
+from ...record.numbers import FLOAT64, number
 from ...record.promotion import COMPARISONS, MOST_NUMBERS, convert, kind_of, loop_dtypes, number_like
 from ...record.tensor import Tensor
 from ...record.zero_dimensional import ZeroDimensional
@@ -359,6 +359,8 @@ _PLAIN = frozenset([*FLOAT_UNARY, *ANY_UNARY, *BINARY, *COMPARISON]) - {"power"}
 """Ufuncs that are one primitive for floats."""
 _FLOAT_RULES: dict[tuple[np.ufunc, np.dtype[Any]], Primitive | Rule | None] = {}
 """The rule of a ufunc with one result for a float dtype in which it computes itself; None for others. A memo."""
+_DOUBLE_RULES: dict[np.ufunc, Primitive | Rule | None] = {}
+"""Those for float64, which are found without the hash of a dtype."""
 
 
 def _float_rule(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Primitive | Rule | None:
@@ -370,7 +372,10 @@ def _float_rule(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Primitive | Rule | Non
                 rule = PRIMITIVES[ufunc.__name__] if ufunc.__name__ in _PLAIN else rule_of(ufunc, "f")
         except DtypeError:
             pass  # the general way says what is wrong
-    _FLOAT_RULES[ufunc, dtype] = rule
+    if dtype is FLOAT64:
+        _DOUBLE_RULES[ufunc] = rule
+    else:
+        _FLOAT_RULES[ufunc, dtype] = rule
     return rule
 
 
@@ -380,20 +385,21 @@ _new = object.__new__
 def quick_binary(ufunc: np.ufunc, left: Any, right: Any) -> Tensor | None:
     """The result for operands that need no promotion: two arrays, or one and a number; None where there is more to
     see to."""
-    if left.__class__ is Tensor:
+    in_order = left.__class__ is Tensor
+    if in_order:
         node: Node = left._node
+        other = right
     elif right.__class__ is Tensor:
-        node = right._node
+        node, other = right._node, left
     else:
         return None
     dtype, shape = node.dtype, node.shape
     try:
-        rule = _FLOAT_RULES[ufunc, dtype]
+        rule = _DOUBLE_RULES[ufunc] if dtype is FLOAT64 else _FLOAT_RULES[ufunc, dtype]
     except KeyError:
         rule = _float_rule(ufunc, dtype)
     if rule is None or node.weak:
         return None
-    other = right if left.__class__ is Tensor else left
     kind = other.__class__
     plain = rule.__class__ is Primitive
     if kind is Tensor:
@@ -410,7 +416,7 @@ def quick_binary(ufunc: np.ufunc, left: Any, right: Any) -> Tensor | None:
         second = number_like(other, dtype, shape if plain else ())
     else:
         return None
-    inputs = (node, second) if left.__class__ is Tensor else (second, node)
+    inputs = (node, second) if in_order else (second, node)
     if not plain:
         return wrap(rule(*inputs))  # type: ignore
     node = Node(rule, inputs, (), shape, BOOL if rule.boolean else dtype)  # type: ignore
@@ -428,7 +434,7 @@ def quick_unary(ufunc: np.ufunc, value: Any) -> Tensor | None:
     node: Node = value._node
     dtype = node.dtype
     try:
-        rule = _FLOAT_RULES[ufunc, dtype]
+        rule = _DOUBLE_RULES[ufunc] if dtype is FLOAT64 else _FLOAT_RULES[ufunc, dtype]
     except KeyError:
         rule = _float_rule(ufunc, dtype)
     if rule is None or node.weak:

@@ -42,7 +42,7 @@ class Stretch:
         return self.start + self.period * self.turns
 
     def without_last(self) -> Stretch:
-        """The same without the last turn."""
+        """This stretch without the last turn."""
         operands, numbers = self.operands[:-1], self.numbers[:-1]
         return Stretch(self.start, self.period, self.turns - 1, self.kinds, self.places, operands, numbers)
 

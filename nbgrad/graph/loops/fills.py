@@ -112,7 +112,7 @@ class _Filled:
         self.before: list[np.ndarray] = []
         """For each write, the units that turns before the first would have written; the last of these comes first."""
         self.initial: list[tuple[Node, Node]] = []
-        """What turns read of the array as it is before the loop, to be scanned: the placeholder, and all of them."""
+        """The parts of the array before the loop that turns read, to be scanned: the placeholder, and all of them."""
         self.chains: list[list[Node]] = []
         """For each write, placeholders of what was written one turn ago, two turns ago, and so on; if that is more
         turns ago than values are carried through, one of all of them, the last at the end."""
@@ -137,7 +137,7 @@ class _Filled:
 
     @property
     def values(self) -> list[Node]:
-        """What each turn writes."""
+        """The values that each turn writes."""
         return [one.node.inputs[1] for one in self.writes]
 
     def _find(self, users: Mapping[Node, list[Node]], asked: Sequence[Node]) -> bool:
@@ -331,7 +331,7 @@ class _Filled:
         return gather(reshape(self.start, (self.start.size,)), constant(index))
 
     def carried(self) -> Iterator[tuple[Node, Node, Node]]:
-        """What is carried in place of the array: the placeholder, its first value, and the value after a turn."""
+        """The values carried in place of the array: the placeholder, its first value, and the value after a turn."""
         for value, chain, starts in zip(self.values, self.chains, self.starts, strict=True):
             following = [value, *chain][: len(chain)]
             if chain and chain[0].ndim > value.ndim:
@@ -340,7 +340,7 @@ class _Filled:
             yield from zip(chain, starts, following, strict=True)
 
     def replaced(self) -> dict[Node, Node]:
-        """What is read, and the nodes that stand for it."""
+        """The reads of the array, and the nodes that stand for them."""
         found: dict[Node, Node] = {}
         initial = iter(self.initial)
         for read, pieces in zip(self.reads, self.pieces, strict=True):

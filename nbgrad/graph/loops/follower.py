@@ -30,7 +30,7 @@ OFTEN = 1024
 Source = tuple[int, Node | None]
 """An operand: its place, counted from the end of what is recorded, or 0 and a constant."""
 Step = tuple[Any, int, Node | None, Any, int, Any, "Pattern", Sequence[Source], list[Node], bool]
-"""What is expected: a call, the source that is its first operand, the class of the second, the second, and the node
+"""An expected call: the call, the source that is its first operand, the class of the second, the second, and the node
 that it gives, of sources, after others that nothing else reads, and whether the result is a view of the first operand.
 
 The second operand is a source; or 0 and a number or a key; or, for a function, the description of its arguments with
@@ -41,7 +41,7 @@ NO_STEP: Step = (None, 0, None, None, 0, None, None, (), [], False)  # type: ign
 
 
 class Arguments:
-    """What a function is called with: the nodes among it, and all else, in `frame`, which is compared by value."""
+    """The arguments of a call: the nodes among them, and all else, in `frame`, which is compared by value."""
 
     __slots__ = ("frame", "nodes")
 
@@ -50,7 +50,7 @@ class Arguments:
 
 
 class Pattern(int):
-    """What the results of a call have in common in all turns; as a number it is 0, the depth of recorded nodes.
+    """The facts that results of a call share in all turns; as a number it is 0, the depth of recorded nodes.
 
     `facts` has the fixed part of all nodes that the call makes, the result last, and for each which of the sources or,
     by negative numbers, of these nodes are its inputs.
@@ -72,7 +72,7 @@ class Pattern(int):
 
 
 def _steady(node: Node) -> tuple[Any, ...]:
-    """What a node has from its operands' facts: so it is the same in all turns if it is the same in two."""
+    """The facts that a node has from its operands: equal in all turns if they are equal in two."""
     return node.shape, node.dtype, node.weak, node.traced, node.tensor, node.place, node.layout is None
 
 
@@ -291,7 +291,7 @@ class Follower:
         end: int,
         places: dict[Node, int],
     ) -> Step | None:
-        """What to expect where a call has made some nodes; None if that does not follow from the call."""
+        """The step to expect where a call has made some nodes; None if that does not follow from the call."""
         nodes, made = self.nodes[first:end], end - first
         if result is not nodes[-1] or (other.__class__ is float and (not other or other != other)):
             return None

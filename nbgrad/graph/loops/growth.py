@@ -221,7 +221,7 @@ class Growing:
         return count
 
     def _starts(self) -> list[Node]:
-        """What is carried into the next turn."""
+        """The values carried into the next turn."""
         recent = [[one and one() for one in turn] for turn in self._recent]
         found: list[Node] = []
         for (place, _), inside in self._graph.chains():
@@ -234,7 +234,7 @@ class Growing:
     # ----- Scanned arrays -----
 
     def _pieces(self, turns: Sequence[Sequence[Node]], varying: Sequence[Sequence[Node]]) -> list[Any] | None:
-        """What the scanned arrays of some turns are made of; None if that is another kind of things than before."""
+        """The pieces of the scanned arrays of some turns; None if they are of another kind than before."""
         found: list[Any] = []
         for origin, first in self._graph.origins:
             if isinstance(origin, Number):

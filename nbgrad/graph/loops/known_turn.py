@@ -21,7 +21,7 @@ from .turn_graph import TurnGraph
 
 
 class KnownTurn:
-    """What the turns of a loop have in common.
+    """The common structure of a loop's turns.
 
     Attributes
     ----------

@@ -123,7 +123,7 @@ class LoopNodes:
         return self.node.params[0]
 
     def another(self, node: Node) -> LoopNodes:
-        """The same of another loop over the same body."""
+        """The nodes of another loop over this body."""
         return LoopNodes(node, self.inside, self.carried, self.halves)
 
     def gives(self, node: Node) -> bool:

@@ -103,7 +103,7 @@ class _Needed:
         self.inputs = [whole.inputs.index(node) for node in self.body.inputs]
 
     def item(self, which: tuple[str, int]) -> tuple[str, int]:
-        """The same item of a loop with this body."""
+        """The item of a loop with this body that one of the whole loop becomes."""
         kind, position = which
         if kind == LAST:
             return kind, self.carried.index(position)

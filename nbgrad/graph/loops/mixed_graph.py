@@ -123,7 +123,7 @@ class MixedGraph:
         return self.recording.nodes[position] if position >= 0 else self.recording.atoms[-1 - position]
 
     def held(self, register: Register, back: int) -> Node:
-        """What a register was set to so many times before the last one, and once."""
+        """The value that a register was set to `back` times ago; 1 stands for the last time."""
         chain = self._chains[register]
         kept = register.kept
         if kept is None or kept.local:

@@ -326,7 +326,7 @@ def operands_at(recording: Recording, begins: np.ndarray, length: int) -> np.nda
 
 
 def numbers_at(recording: Recording, begins: np.ndarray, length: int) -> np.ndarray:
-    """The same for numbers."""
+    """The numbers of some operations from each of several positions on, a row for each."""
     return _rows(recording.numbers, recording.numbers_from, begins, length)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class NotedLoop:
 
 
 class Notes:
-    """What was recorded inside of the frame `base`.
+    """The operations that were recorded inside of the frame `base`.
 
     Of each operation there is its serial number, the place of the user's code that it comes from (a number of `stacks`:
     the places of all functions that run, the outermost first), a label (a number of `labels`) and operands, which begin
@@ -160,9 +160,8 @@ class NotedNodes(list[Node]):
 _notes: ContextVar[Notes | None] = ContextVar("nbgrad_notes", default=None)
 
 
-def current_notes() -> Notes | None:
-    """The notes that are taken now."""
-    return _notes.get()
+current_notes: Callable[[], Notes | None] = _notes.get
+"""The notes that are taken now."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What turns of several kinds carry: which operations set a value that later turns read.
+"""Registers, the values that turns of several kinds carry: which operations set a value that later turns read.
 
 In: the operands that were made in earlier turns. Out: a `Register` for each of them. Called by mixed_graph.py.
 

@@ -84,7 +84,7 @@ Key = tuple["Body | None", int]
 
 @dataclass
 class Tape:
-    """What writers give for every turn to readers only: `items`, the nodes."""
+    """Values of every turn that writers give to readers only: `items`, the nodes."""
 
     key: Key
     turns: int
@@ -163,7 +163,7 @@ def tapes(outputs: Sequence[Node], owner: Body | None = None) -> list[Tape]:
 
 
 def _simple(body: Body) -> list[Node]:
-    """What a body carries on and its results, simplified."""
+    """The values that a body carries on and its results, simplified."""
     return pruned(simplify([*body.following, *body.results]))
 
 
@@ -497,7 +497,7 @@ class _Cut:
         scanned: list[tuple[Node, Node]],
         fixed: list[tuple[Node, Node]],
     ) -> Node:
-        """What a writer gives in a turn, inside the turn of a reader; `known` has such nodes by writer."""
+        """The value that a writer gives in a turn, inside the turn of a reader; `known` has such nodes by writer."""
         writer = one.inputs[0]
         body: Body = writer.params[0]
         if writer not in known:

@@ -48,12 +48,13 @@ def running_kernel() -> CodeType | None:
 
 
 class Watch:
-    """The look at one recording, and at all recordings inside; `fn` is what is recorded."""
+    """The look at one recording, which has begun at a serial number, and at all recordings inside; `fn` is what is
+    recorded."""
 
     __slots__ = ("_first", "_fn", "_kernels", "_last", "_lines", "_work", "has_warned")
 
-    def __init__(self, fn: Callable[..., Any] | None) -> None:
-        self._fn, self._first, self._work = fn, next_serial(), Work()
+    def __init__(self, fn: Callable[..., Any] | None, since: int) -> None:
+        self._fn, self._first, self._work = fn, since, Work()
         self._lines: dict[tuple[str, int, str], int] = {}
         self._kernels: Counter[CodeType] = Counter()
         self._last = self._first

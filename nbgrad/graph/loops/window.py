@@ -43,6 +43,10 @@ class Window:
         The values that the recording keeps: its two references to a node do not count as a use.
     settle : callable
         See `Settle`.
+    nodes : list of Node
+        Where the recording notes them.
+    since : int
+        The serial number at which it has begun.
     """
 
     __slots__ = (
@@ -59,18 +63,17 @@ class Window:
         "waits",
     )
 
-    def __init__(self, known: KnownValues, settle: Settle) -> None:
+    def __init__(self, known: KnownValues, settle: Settle, nodes: list[Node], since: int) -> None:
         self._known, self._settle = known, settle
-        self.since = next_serial()
+        self.nodes, self.since = nodes, since
         self._strange: set[float] = set()
         """Serial numbers of the last nodes that stand for nothing."""
-        self.nodes: list[Node] = []
         self.before: list[Node] = []
         self.growing: Growing | None = None
         self.fresh: list[Node] = []
         """Nodes that were made for the loop that grows."""
         self.follower: Follower | None = None
-        """What is next, if that is known."""
+        """The operations that come next, if they are known."""
         self.limit = FIRST
         self.waits = False
         """Whether turns of several kinds wait for more: they are one loop at the end."""
@@ -97,10 +100,6 @@ class Window:
         if growing is not None and growing.turn.back < 2 and not self._strange and type(self.nodes) is list:
             self.follower = Follower(growing.turn, self.nodes)
 
-    def is_long(self) -> bool:
-        """Whether so much was recorded that there may be a loop."""
-        return next_serial() - self.since >= LEAST_NODES
-
     def finish(self, outputs: Sequence[Node], outside: Collection[Node]) -> None:
         """Take the turns that are left, at the end of the recording, and look at all that its outputs are made of.
 
@@ -109,7 +108,7 @@ class Window:
         if self.growing is not None:
             self._roll(True)
             self._close()
-        if self.is_long() and {node.place for node in outputs} <= CPU_PLACES:
+        if next_serial() - self.since >= LEAST_NODES and {node.place for node in outputs} <= CPU_PLACES:
             token = RECORDED.set(None)
             try:
                 roll(outputs, outside, self._settle, self.since)
