@@ -1,6 +1,6 @@
 """Every function of NumPy, compiled: values beside NumPy's own calls, gradients beside JAX's; docs/speed.md is made of it.
 
-    python surface.py [NAME ...] [--size N ...] [--budget SECONDS] [--quick] [--write]
+    python surface.py [NAME ...] [--size N ...] [--forms FORM ...] [--again RATIO] [--budget SECONDS] [--values] [--write]
 
 In: names of cases of surface_cases.py, all by default. Out: a line for each case, and with `--write` the page, sorted by
 the worst ratio; cases that were not measured in this run keep their lines. All libraries run in one process on one CPU
@@ -234,13 +234,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--size", type=float, nargs="+", help="other numbers of elements, as 1e6")
+    parser.add_argument("--again", type=float, help="only what the page has below this ratio")
     parser.add_argument("--forms", nargs="+", default=list(FORMS), choices=list(FORMS))
     parser.add_argument("--budget", type=float, default=0.05, help="seconds for each timing")
     parser.add_argument("--values", action="store_true", help="values alone")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        # Before NumPy is loaded: threads of BLAS that wait for each other on one CPU take milliseconds.
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "OPENBLAS_NUM_THREADS": "1"})
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     jax = None
@@ -255,6 +259,8 @@ def main() -> None:
         forms = {f"{size:.0e}": (int(size), np.float64, False) for size in options.size}
     lines = {name: line for name, line in read_page().items() if name in CASES}
     chosen = [c for c in CASES.values() if not options.names or any(n in (c.name, c.function) for n in options.names)]
+    if options.again:
+        chosen = [c for c in chosen if c.name in lines and lines[c.name].worst() < options.again]
     for case in chosen:
         line = measure(case, forms, jax, options.budget)
         known = lines[case.name].ratios if case.name in lines and lines[case.name].call == case.call else {}
