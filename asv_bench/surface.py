@@ -43,7 +43,9 @@ in Fortran's order; JAX has its own order) have 100,000 elements. A dash: the ot
 NumPy's result is a view of its argument, or one call takes more than two seconds. Lines are sorted by their worst ratio.
 
 """
-TABLE = "| call | worst |" + "".join(f" value, {form} |" for form in FORMS) + "".join(f" gradient, {f} |" for f in FORMS)
+TABLE = (
+    "| call | worst |" + "".join(f" value, {form} |" for form in FORMS) + "".join(f" gradient, {f} |" for f in FORMS)
+)
 
 
 class Line(NamedTuple):
@@ -147,7 +149,9 @@ class Sides:
         if self.case.function and not hasattr(module, self.case.function):
             return None
         results = [np.asarray(r) for r in flat(self.of_numpy()(*self.given))]
-        weights = [np.cos(np.arange(r.size)).reshape(r.shape).astype(r.real.dtype) for r in results if r.dtype.kind in "fc"]
+        weights = [
+            np.cos(np.arange(r.size)).reshape(r.shape).astype(r.real.dtype) for r in results if r.dtype.kind in "fc"
+        ]
         wrt = tuple(k for k, a in enumerate(self.given) if a.dtype.kind == "f")
         if not wrt or not weights:
             return None
@@ -177,7 +181,9 @@ def agree(mine: list[Any], theirs: list[Any], arrays: list[Any]) -> None:
             raise AssertionError(f"shapes {one.shape} and {other.shape}")
         if one.size and one.dtype.kind in "fc":
             scale = np.max(np.abs(np.nan_to_num(other, posinf=0.0, neginf=0.0)), initial=1e-30)
-            apart = np.max(np.abs(np.nan_to_num(one, posinf=0.0, neginf=0.0) - np.nan_to_num(other, posinf=0.0, neginf=0.0)))
+            apart = np.max(
+                np.abs(np.nan_to_num(one, posinf=0.0, neginf=0.0) - np.nan_to_num(other, posinf=0.0, neginf=0.0))
+            )
             if not apart <= (3e-2 if narrow else 1e-6) * scale:
                 raise AssertionError(f"results differ by {apart:.1e} of {scale:.1e}")
 
