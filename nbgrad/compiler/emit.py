@@ -367,6 +367,8 @@ class Emitter:
                 return "0"
             case "c":
                 return index
+            case "r":
+                return self.let(f"sub nsw i64 0, {index}")
             case _:
                 # Frozen, or LLVM would vectorise the loop for a stride of 1 only, which is another kernel's.
                 return self.let(f"freeze i64 {self.let(f'mul nsw i64 {index}, %a{position}.s{self.last}')}")

@@ -44,6 +44,10 @@ class Value(NamedTuple):
     literal: bytes = b""
 
 
+WALKS = {0: "b", 1: "c", -1: "r"}
+"""Strides that are part of the code, so that LLVM reads whole vectors: "b"roadcast, "c"ontiguous, in "r"everse."""
+
+
 class Access(NamedTuple):
     """A buffer (an index into `Loop.buffers`; -1 for an iota, -2 for ranges alone), read or written through a view of
     the loop's domain."""
@@ -54,10 +58,9 @@ class Access(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The steps of the innermost loop: "b"roadcast, "c"ontiguous or "s"trided; with the axes that are masked."""
+        """The steps of the innermost loop: one of `WALKS`, or "s"trided; with the axes that are masked."""
         strides, valid = self.view.strides, self.view.valid
-        last = strides[-1] if strides else 0
-        walk = "b" if last == 0 else "c" if last == 1 else "s"
+        walk = WALKS.get(strides[-1] if strides else 0, "s")
         return walk + "".join([str(a) for a, v in enumerate(valid) if v is not None]) if any(valid) else walk
 
 
@@ -176,7 +179,7 @@ class Loop:
         axes = len(self.shape)
         for buffer, view, _ in self.accesses:
             strides = view.strides
-            result += strides[:-1] if len(strides) == axes and strides[-1] in (0, 1) else strides
+            result += strides[:-1] if len(strides) == axes and strides[-1] in WALKS else strides
             for span in view.valid:
                 if span is not None:
                     result += span

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OutOfMemoryError
 from ..compiler.sorted_values import without_positions
+from ..errors import OutOfMemoryError
 from ..graph.ir import Node, plain_dtype
 from ..graph.loops.segments import Key, Schedule, scheduled
 from ..process.gc_pause import RareCollection

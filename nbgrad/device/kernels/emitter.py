@@ -241,6 +241,8 @@ class DeviceEmitter(Emitter):
                 return "0"
             case "c":
                 return index
+            case "r":
+                return self.let(f"sub nsw i64 0, {index}")
             case _:
                 return self.let(f"mul nsw i64 {index}, %a{position}.s{self.last}")
 
