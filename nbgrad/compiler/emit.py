@@ -369,12 +369,17 @@ class Emitter:
                 return index
             case "r":
                 return self.let(f"sub nsw i64 0, {index}")
+            case "d":
+                return self.let(f"shl nsw i64 {index}, 1")
             case _:
                 # Frozen, or LLVM would vectorise the loop for a stride of 1 only, which is another kernel's.
                 return self.let(f"freeze i64 {self.let(f'mul nsw i64 {index}, %a{position}.s{self.last}')}")
 
     def address(self, position: int, index: str) -> str:
+        first = self.loop.seconds.get(position)
         access = self.loop.accesses[position]
+        if first is not None:
+            return self.let(f"getelementptr {memory_type(access.dtype)}, ptr {self.address(first, index)}, i64 1")
         distance = self.step(position, access, index)
         if distance == "0":
             return self.rows[position]

@@ -44,8 +44,9 @@ class Value(NamedTuple):
     literal: bytes = b""
 
 
-WALKS = {0: "b", 1: "c", -1: "r"}
-"""Strides that are part of the code, so that LLVM reads whole vectors: "b"roadcast, "c"ontiguous, in "r"everse."""
+WALKS = {0: "b", 1: "c", -1: "r", 2: "d"}
+"""Strides that are part of the code, so that LLVM reads whole vectors: "b"roadcast, "c"ontiguous, in "r"everse, and
+"d"oubled, as the parts of complex numbers lie."""
 
 
 class Access(NamedTuple):
@@ -118,6 +119,26 @@ class Loop:
         return frozenset([value.access for value in self.values if value.operation == "gather"])
 
     @computed_once
+    def seconds(self) -> dict[int, int]:
+        """The accesses to the second elements of pairs, with those to the first, such as the parts of complex numbers.
+
+        Both have one address in the code, so that LLVM reads and writes whole vectors of pairs.
+        """
+        firsts: dict[tuple[Any, ...], int] = {}
+        found: dict[int, int] = {}
+        written = {s.access for s in self.stores}
+        for shift in (0, 1):
+            for position, (buffer, view, dtype) in enumerate(self.accesses):
+                if buffer < 0 or view.strides[-1:] != (2,) or position in self.gathered:
+                    continue
+                key = (buffer, view.strides, view.offset - shift, view.valid, dtype, position in written)
+                if shift == 0:
+                    firsts.setdefault(key, position)
+                elif key in firsts and firsts[key] not in found:
+                    found[position] = firsts[key]
+        return found
+
+    @computed_once
     def interior(self) -> tuple[Range | None, ...] | None:
         """Per axis the range around the middle in which no mask begins or ends, None without masks; None altogether if
         there are no masks, or if the borders outside are not short."""
@@ -160,6 +181,8 @@ class Loop:
             for position in range(len(accesses)):
                 inside = [self.holds_inside(position, axis) for axis in range(len(self.shape))]
                 accesses[position] += "".join(" +" if i else " -" for i in inside if i is not None)
+        for position, first in self.seconds.items():
+            accesses[position] += f" after {first}"
         stores = [f"{s.value}>{s.access}" for s in self.stores]
         reductions = [f"{r.kind}:{r.value}>{r.access}:{r.axes}" for r in self.reductions]
         axes = "single" if self.is_single else str(len(self.shape))
