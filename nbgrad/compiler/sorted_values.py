@@ -25,7 +25,7 @@ ARGSORT, GATHER, SLICE, RESHAPE, INPUT, CONSTANT = (
 )
 FEWEST = 512
 """Elements from which on a call into Python costs less than it saves."""
-MOST_PLACES = 4
+MOST_PLACES = 8
 """Places of the sorted rows that one selection finds faster than a sort."""
 
 
