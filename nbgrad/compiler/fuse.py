@@ -447,7 +447,7 @@ class _Fuser:
         """A concatenation: one copy for each piece that no loop writes into it; pieces of one element share theirs."""
         left = [[position] for position in self._copied(node)]
         if left and _is_interleaved(node):
-            left = [sum(left, [])]
+            left = [self._copied(node)]
         loops: list[Loop] = []
         for positions in left:
             builder = LoopBuilder(_piece_view(node, positions[0]).shape)
@@ -477,7 +477,7 @@ def _entry(source: Source) -> tuple[int, int, Source]:
 
 
 def _is_interleaved(whole: Node) -> bool:
-    """Whether the pieces of a concatenation lie element by element beside each other, as the parts of complex numbers."""
+    """Whether the pieces of a concatenation lie side by side, element by element, as the parts of complex numbers."""
     axis = whole.params[0]
     few = 1 < len(whole.inputs) <= MOST_BESIDE
     return few and math.prod(whole.shape[axis:]) == len(whole.inputs) and whole.size > len(whole.inputs)
