@@ -1,16 +1,18 @@
-"""Every function of NumPy, compiled: values beside NumPy's own calls, gradients beside JAX's; docs/speed.md is made of it.
+"""Every function of NumPy, compiled, beside NumPy's own calls and JAX's gradients; docs/speed.md is made of it.
 
-    python surface.py [NAME ...] [--size N ...] [--forms FORM ...] [--again RATIO] [--budget SECONDS] [--values] [--write]
+    python surface.py [NAME ...] [--size N ...] [--forms FORM ...] [--again RATIO] [--budget SECONDS] [--values]
+        [--write]
 
-In: names of cases of surface_cases.py, all by default. Out: a line for each case, and with `--write` the page, sorted by
-the worst ratio; cases that were not measured in this run keep their lines. All libraries run in one process on one CPU
-and are timed in turns by processor time; a ratio is the least time of the other library over the least of nbgrad's, so
-that 1 is the same speed and more is faster. The gradient is that of sum(abs(f)**2 * w), by all real arrays.
+In: names of cases of surface_cases.py, all by default. Out: a line for each case, and with `--write` the page, sorted
+by the worst ratio; cases that were not measured in this run keep their lines. All libraries run in one process on one
+CPU and are timed in turns by processor time; a ratio is the least time of the other library over the least of nbgrad's,
+so that 1 is the same speed and more is faster. The gradient is that of sum(abs(f)**2 * w), by all real arrays.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import sys
 import time
@@ -40,7 +42,8 @@ arrays). Each line has the time of NumPy's own call over that of the function co
 JAX's compiled gradient of `sum(abs(f)**2 * w)` over that of nbgrad's: 1 is the same speed, 2 is twice as fast as the
 other library. One process, one CPU, in turns, least processor times. The columns `float32` and `transposed` (all arrays
 in Fortran's order; JAX has its own order) have 100,000 elements. A dash: the other library does not have the call,
-NumPy's result is a view of its argument, or one call takes more than two seconds. Lines are sorted by their worst ratio.
+NumPy's result is a view of its argument, or one call takes more than two seconds. Lines are sorted by their worst
+ratio.
 
 """
 TABLE = (
@@ -59,8 +62,7 @@ class Line(NamedTuple):
         return min(self.ratios.values(), default=float("inf"))
 
     def text(self) -> str:
-        columns = [f"{what}, {form}" for what in ("value", "gradient") for form in FORMS]
-        numbers = [f"{self.ratios[c]:.2f}" if c in self.ratios else "-" for c in columns]
+        numbers = [f"{self.ratios[c]:.2f}" if c in self.ratios else "-" for c in COLUMNS]
         worst = f"{self.worst():.2f}" if self.ratios else "-"
         call = self.call.replace("|", "\\|")
         return f"| {self.name}: `{call}` | {worst} | {' | '.join(numbers)} |"
@@ -101,13 +103,14 @@ class Sides:
     """One case on arrays of one form: its calls in the three libraries."""
 
     def __init__(self, case: Any, size: int, dtype: Any, transposed: bool, jax: Any):
-        import nbgrad as nb
         from surface_cases import NAMESPACES, arrays, named
-        from tests.numpy_surface import variables as of_table
 
-        self.nb, self.np_function = nb, None
+        import nbgrad as nb
+
+        self.nb = nb
         samples = arrays(size, dtype, transposed)
-        self.names = [n for n in samples if n in set(of_table(case.call)) | names_in(case.call)]
+        used = {node.id for node in ast.walk(ast.parse(case.call)) if isinstance(node, ast.Name)}
+        self.names = [name for name in samples if name in used]
         self.given = [samples[n] for n in self.names]
         self.case, self.size, self.jax = case, size, jax
         self.module = NAMESPACES[case.space][0]
@@ -165,13 +168,6 @@ class Sides:
         return ratio(lambda: self.jax.block_until_ready(theirs(*their_arrays)), lambda: mine(*arrays), budget)
 
 
-def names_in(call: str) -> set[str]:
-    """The names of a call."""
-    import ast
-
-    return {node.id for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Name)}
-
-
 def agree(mine: list[Any], theirs: list[Any], arrays: list[Any]) -> None:
     """Stops where results differ by more than a thousand roundings of the largest element."""
     narrow = any(a.dtype in (np.float32, np.complex64) for a in arrays)
@@ -218,13 +214,12 @@ def measure(case: Any, forms: dict[str, tuple[int, Any, bool]], jax: Any, budget
 def read_page() -> dict[str, Line]:
     """The lines of the page as it is."""
     found = {}
-    columns = [f"{what}, {form}" for what in ("value", "gradient") for form in FORMS]
     for text in PAGE.read_text().splitlines() if PAGE.exists() else ():
         if text.startswith("| ") and ": `" in text:
             label, _, rest = text[2:].replace("\\|", "\0").partition(" | ")
             name, _, call = label.partition(": `")
             numbers = [part.strip() for part in rest.rstrip(" |").split("|")][1:]
-            ratios = {c: float(n) for c, n in zip(columns, numbers, strict=True) if n != "-"}
+            ratios = {c: float(n) for c, n in zip(COLUMNS, numbers, strict=True) if n != "-"}
             found[name] = Line(name, call.rstrip("`").replace("\0", "|"), ratios)
     return found
 

@@ -29,8 +29,8 @@ def rank_bits(x):
 def argsort(x, workspace, out, sizes, begin, end):
     """Merge sort of numbers with their positions, without branches that depend on the numbers.
 
-    A row is parted into 2**levels runs whose lengths differ by one at most.  Two runs are merged from both ends at once,
-    so that neither end looks beyond its run (Knuth, The Art of Computer Programming 3, 5.2.4).
+    A row is parted into 2**levels runs whose lengths differ by one at most.  Two runs are merged from both ends, so
+    that neither end looks beyond its run (Knuth, The Art of Computer Programming 3, 5.2.4).
     """
     length = sizes[1]
     levels = 0

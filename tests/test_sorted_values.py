@@ -1,4 +1,4 @@
-"""Sorting, selecting and searching of whole arrays: NumPy's results, in programs that need positions and that do not."""
+"""Sorting, selecting and searching: NumPy's results, in programs that need positions and in those that do not."""
 
 from __future__ import annotations
 

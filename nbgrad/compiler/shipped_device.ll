@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.gpu.device_angles fd54f484a1a5071dc2c81322ce68e93b
-; digest nbgrad.kernels.gpu.device_linalg e5831156c80db305f7f9e5b732843e61
-; digest nbgrad.kernels.gpu.device_math fc5b114269d829d42ccca9fc6ffcef82
-; digest nbgrad.kernels.gpu.device_matmul e384be7019e3bf26e6a5da3823950c74
-; digest nbgrad.kernels.gpu.device_matrices 3213e673a8f0ae8b5604afabf390c02a
-; digest nbgrad.kernels.gpu.device_recurrence 29c19befbf2b3b1f437ff58021074ca1
-; digest nbgrad.kernels.gpu.device_scan 9a1a12306f7198b9b7417ba85408696b
-; digest nbgrad.kernels.gpu.device_scatter a296ef444d3ac3cc7cca4c42a0bcc10a
-; digest nbgrad.kernels.gpu.device_sort 821fef3ae5e422b6a90265be9a0aa791
-; digest nbgrad.kernels.gpu.device_transpose de94c0629e417633cf3d3b47ea5f83b5
-; digest nbgrad.kernels.gpu.device_windows 405d9d03882abb609f5921a25d14e081
+; digest nbgrad.kernels.gpu.device_angles 7dcc5e19ca2adcf6834997cbebd44c34
+; digest nbgrad.kernels.gpu.device_linalg 7609728d388c8401bf36b59606da3c94
+; digest nbgrad.kernels.gpu.device_math d8b504e4350cb129d68225d4e16b7ce8
+; digest nbgrad.kernels.gpu.device_matmul b4857a963e99ab53a8d0e20a879ed01e
+; digest nbgrad.kernels.gpu.device_matrices 4ea1074d04f826afd3821388192d2a8f
+; digest nbgrad.kernels.gpu.device_recurrence 2302024f4e9aa34c044b1f2c15153983
+; digest nbgrad.kernels.gpu.device_scan 0ce71ca76b67f910e8ea2994e7b61015
+; digest nbgrad.kernels.gpu.device_scatter e832d6746bb8e026366ab0ae80f069fd
+; digest nbgrad.kernels.gpu.device_sort 768894df9baed00aff5fa279f01ec0ef
+; digest nbgrad.kernels.gpu.device_transpose 6010ea3fee404f1dc2f811f747c57bdd
+; digest nbgrad.kernels.gpu.device_windows df04b85b90e07a4a4231941f345cd77f
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
