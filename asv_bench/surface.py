@@ -46,9 +46,8 @@ NumPy's result is a view of its argument, or one call takes more than two second
 ratio.
 
 """
-TABLE = (
-    "| call | worst |" + "".join(f" value, {form} |" for form in FORMS) + "".join(f" gradient, {f} |" for f in FORMS)
-)
+COLUMNS = [f"{what}, {form}" for what in ("value", "gradient") for form in FORMS]
+TABLE = "".join(f"| {title} " for title in ("call", "worst", *COLUMNS)) + "|"
 
 
 class Line(NamedTuple):
