@@ -2,7 +2,7 @@
 
 In: a `Loop`, of which only the facts in its `identity` are used. Out: IR of `void kernel(ptr pointers, ptr sizes, i64
 begin, i64 end)`, which runs chunks `begin` to `end` of the outermost axis. `pointers` holds one address per access,
-`sizes` the integers of `Loop.arguments`. Called by step_tables.py.
+`sizes` the integers of `Loop.arguments`. Called by tiles.py, which turns arrays that a loop reads across.
 
 The text is written for LLVM to optimise: variables live in stack slots (LLVM makes registers of them), the innermost
 loop is simple enough to vectorise, and the scalar kernels are included and inlined. Sums are formed in blocks whose
@@ -69,11 +69,6 @@ def identity_element(kind: str, dtype: np.dtype[Any]) -> Any:
         return kind == "min"
     limits = np.iinfo(dtype)
     return limits.min if kind == "max" else limits.max
-
-
-def emit(loop: Loop) -> str:
-    """The IR of a loop nest."""
-    return Emitter(loop).run()
 
 
 class Emitter:
