@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError, NbgradError, ShapeError, TracedValueError
 from nbgrad.functions.analysis.statistics import mean_node
 from nbgrad.functions.arrays import cumulative, reductions
