@@ -45,7 +45,24 @@ in Fortran's order; JAX has its own order) have 100,000 elements. A dash: the ot
 NumPy's result is a view of its argument, or one call takes more than two seconds. Lines are sorted by their worst
 ratio.
 
+Why some are below 1:
+
 """
+REASONS = {
+    "values of transposed arrays": "NumPy's result lies in the order of its argument; compiled functions give C order, "
+    "so that each result is turned once",
+    "`argsort`, `argpartition`, `lexsort`": "the sort is stable, and faster than NumPy's stable one; NumPy's default "
+    "is not stable",
+    "logarithms, powers, `tan`, `cbrt`, and most functions in float32": "NumPy's vector functions for AVX-512 may be 4 "
+    "units in the last place off; [ours](vector-math.md) are closer",
+    "`fft`, `linalg` and convolutions of 1000 elements": "routines of libraries are called from the program, which "
+    "costs 4 to 6 microseconds",
+    "`diag`, `diagflat`": "NumPy gets zeros from the system, which come when they are first touched",
+    "`gcd`, `lcm`, `frexp`, `bitwise_count`, `i0`": "functions of NumPy and SciPy, called from the program, and copied",
+    "gradient of `det`": "by complete pivoting, right up to the third order whatever the rank is",
+    "gradient of `sinc`": "of any order, exact at 0",
+}
+"""Physical reasons, by the cases that they are about."""
 COLUMNS = [f"{what}, {form}" for what in ("value", "gradient") for form in FORMS]
 TABLE = "".join(f"| {title} " for title in ("call", "worst", *COLUMNS)) + "|"
 
@@ -227,7 +244,14 @@ def page(lines: dict[str, Line]) -> str:
     """The page's text."""
     ordered = sorted(lines.values(), key=lambda line: (line.worst(), line.name))
     ruler = "|---" * (TABLE.count("|") - 1) + "|"
-    return HEAD + "\n".join([TABLE, ruler, *[line.text() for line in ordered]]) + "\n"
+    reasons = [
+        "| calls | reason |",
+        "|---|---|",
+        *[f"| {calls} | {reason} |" for calls, reason in REASONS.items()],
+        "",
+        "",
+    ]
+    return HEAD + "\n".join([*reasons, TABLE, ruler, *[line.text() for line in ordered]]) + "\n"
 
 
 def main() -> None:
