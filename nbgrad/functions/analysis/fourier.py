@@ -50,7 +50,7 @@ def _rfftn(x: np.ndarray, axes: Axes, norm: str) -> Any:
 
     if not x.size:
         return np.zeros(_half(x.shape, axes))
-    return fft.rfftn(x, axes=axes, norm=norm) if len(axes) > 1 else fft.rfft(x, axis=axes[0], norm=norm)
+    return fft.rfft(x, axis=axes[0], norm=norm) if len(axes) == 1 else fft.rfftn(x, axes=axes, norm=norm)
 
 
 def _irfftn(x: np.ndarray, n: int, axes: Axes, norm: str) -> Any:
