@@ -18,7 +18,7 @@ def rank_bits(x):
 
     The meaning, for Python; the compiler has one function for floats and one for integers (intrinsics.py).
     """
-    if isinstance(x, float | np.floating):
+    if isinstance(x, (float, np.float32, np.float16)):
         if np.isnan(x):
             return 2**63 - 1
         pattern = float64_to_int64(float(x) + 0.0)

@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.gpu.device_angles 7dcc5e19ca2adcf6834997cbebd44c34
-; digest nbgrad.kernels.gpu.device_linalg 7609728d388c8401bf36b59606da3c94
-; digest nbgrad.kernels.gpu.device_math d8b504e4350cb129d68225d4e16b7ce8
-; digest nbgrad.kernels.gpu.device_matmul b4857a963e99ab53a8d0e20a879ed01e
-; digest nbgrad.kernels.gpu.device_matrices 4ea1074d04f826afd3821388192d2a8f
-; digest nbgrad.kernels.gpu.device_recurrence 2302024f4e9aa34c044b1f2c15153983
-; digest nbgrad.kernels.gpu.device_scan 0ce71ca76b67f910e8ea2994e7b61015
-; digest nbgrad.kernels.gpu.device_scatter e832d6746bb8e026366ab0ae80f069fd
-; digest nbgrad.kernels.gpu.device_sort 768894df9baed00aff5fa279f01ec0ef
-; digest nbgrad.kernels.gpu.device_transpose 6010ea3fee404f1dc2f811f747c57bdd
-; digest nbgrad.kernels.gpu.device_windows df04b85b90e07a4a4231941f345cd77f
+; digest nbgrad.kernels.gpu.device_angles 7e1a8e17123f7aeaa5cf1972bd1ddd1e
+; digest nbgrad.kernels.gpu.device_linalg d325739586052627b689b0690346ae6d
+; digest nbgrad.kernels.gpu.device_math 69f100f076c1141d15b8d7358df20cdf
+; digest nbgrad.kernels.gpu.device_matmul 12c6c3cc01e749f5d9e8271d8e6a419e
+; digest nbgrad.kernels.gpu.device_matrices 8d1d70f4ba716b2ff60f22fa9256f12c
+; digest nbgrad.kernels.gpu.device_recurrence 21e4a5cc1af971b79e18aa9e7d71ce93
+; digest nbgrad.kernels.gpu.device_scan cceb6e3a7f639a3fec3b86c3eaf39b8a
+; digest nbgrad.kernels.gpu.device_scatter 607b2a5246344f6d5f8896af3ba10e82
+; digest nbgrad.kernels.gpu.device_sort 6e430237d3514c54d15a9f6112e0a94b
+; digest nbgrad.kernels.gpu.device_transpose be9ffa8659cb5fa515e470844cd69d81
+; digest nbgrad.kernels.gpu.device_windows 785c0246eb90cecd67d2c68cc9282535
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
