@@ -18,12 +18,13 @@ def rank_bits(x):
 
     The meaning, for Python; the compiler has one function for floats and one for integers (intrinsics.py).
     """
-    if isinstance(x, (float, np.float32, np.float16)):
+    kind = np.asarray(x).dtype.kind
+    if kind == "f":
         if np.isnan(x):
             return 2**63 - 1
         pattern = float64_to_int64(float(x) + 0.0)
         return pattern ^ ((pattern >> 63) & (2**63 - 1))
-    return int(x) - 2**63 if isinstance(x, np.uint64) else int(x)
+    return int(x) - 2**63 if kind == "u" and x.itemsize == 8 else int(x)
 
 
 def argsort(x, workspace, out, sizes, begin, end):

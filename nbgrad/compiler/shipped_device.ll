@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.gpu.device_angles 7e1a8e17123f7aeaa5cf1972bd1ddd1e
-; digest nbgrad.kernels.gpu.device_linalg d325739586052627b689b0690346ae6d
-; digest nbgrad.kernels.gpu.device_math 69f100f076c1141d15b8d7358df20cdf
-; digest nbgrad.kernels.gpu.device_matmul 12c6c3cc01e749f5d9e8271d8e6a419e
-; digest nbgrad.kernels.gpu.device_matrices 8d1d70f4ba716b2ff60f22fa9256f12c
-; digest nbgrad.kernels.gpu.device_recurrence 21e4a5cc1af971b79e18aa9e7d71ce93
-; digest nbgrad.kernels.gpu.device_scan cceb6e3a7f639a3fec3b86c3eaf39b8a
-; digest nbgrad.kernels.gpu.device_scatter 607b2a5246344f6d5f8896af3ba10e82
-; digest nbgrad.kernels.gpu.device_sort 6e430237d3514c54d15a9f6112e0a94b
-; digest nbgrad.kernels.gpu.device_transpose be9ffa8659cb5fa515e470844cd69d81
-; digest nbgrad.kernels.gpu.device_windows 785c0246eb90cecd67d2c68cc9282535
+; digest nbgrad.kernels.gpu.device_angles 72de40a6dba36b702dc53ec4d6062e85
+; digest nbgrad.kernels.gpu.device_linalg 63d0e7d83bfa0ebf474caae204089f6d
+; digest nbgrad.kernels.gpu.device_math 34c0f9ecf07794a9545f8d69642a10e7
+; digest nbgrad.kernels.gpu.device_matmul cbae8ebccde13b0e04203d766fe874bf
+; digest nbgrad.kernels.gpu.device_matrices 32d1d437bb3c494dff253763e82e305c
+; digest nbgrad.kernels.gpu.device_recurrence cc211841f0fd5e9ce20b8209dd81f201
+; digest nbgrad.kernels.gpu.device_scan 2cb05ef45888c688c9616396212d5233
+; digest nbgrad.kernels.gpu.device_scatter 5a4641b6278aa559861fa7ddd83673ea
+; digest nbgrad.kernels.gpu.device_sort d8f890f52e49c2a7c57879e78e49687e
+; digest nbgrad.kernels.gpu.device_transpose ee702a5571eef6f678d1bfa353c41bd1
+; digest nbgrad.kernels.gpu.device_windows 76eef8867045ffa7b6dc8a622029cbc4
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
