@@ -16,7 +16,7 @@ from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from . import approximate, bits, device, linalg
+from . import approximate, bits, device, linalg, sort
 
 
 def _bit_cast(source, target):
@@ -97,6 +97,28 @@ def _rare_call(name, arity):
     if arity == 1:
         return intrinsic(lambda typing_context, x: lower(_common_float(x)))
     return intrinsic(lambda typing_context, x, y: lower(_common_float(x, y)))
+
+
+@intrinsic
+def _rank_bits(typing_context, value):
+    """A number as an int64 of the same order: `sort.rank_bits`."""
+
+    def of_float(context, builder, signature, arguments):
+        word, double = ir.IntType(64), ir.DoubleType()
+        (x,) = arguments
+        x = x if x.type == double else builder.fpext(x, double)
+        pattern = builder.bitcast(builder.fadd(x, ir.Constant(double, 0.0)), word)
+        sign = builder.ashr(pattern, ir.Constant(word, 63))
+        ordered = builder.xor(pattern, builder.and_(sign, ir.Constant(word, 2**63 - 1)))
+        return builder.select(builder.fcmp_unordered("uno", x, x), ir.Constant(word, 2**63 - 1), ordered)
+
+    def of_integer(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        if signature.args[0] == types.uint64:
+            return builder.xor(arguments[0], ir.Constant(word, -(2**63)))
+        return context.cast(builder, arguments[0], signature.args[0], types.int64)
+
+    return types.int64(value), of_float if isinstance(value, types.Float) else of_integer
 
 
 @intrinsic
@@ -279,6 +301,7 @@ INTRINSICS = {
     approximate.approximate_reciprocal: _instruction("reciprocal", 1),
     approximate.approximate_rsqrt: _instruction("rsqrt", 1),
     approximate.saturated_muladd: _instruction("muladd", 3),
+    sort.rank_bits: _rank_bits,
     linalg.at: _pointer_to,
     linalg.call: _call_address,
     device.thread: _position("thread"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import nbgrad as nb
 from nbgrad.errors import ArgumentError, DtypeError, NbgradError, ShapeError, TracedValueError
 from nbgrad.functions.analysis.statistics import mean_node
 from nbgrad.functions.arrays import cumulative, reductions
@@ -384,3 +385,13 @@ def test_sizes_are_not_part_of_the_program():
         assert float(interpret([mean])[0]) == 1.0
         names.append([source.name for source in mean.inputs])
     assert names == [["sum", "constant"]] * 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 8, 9, 12])
+def test_derivative_of_products_along_short_and_long_axes(n):
+    """Each element's is the product of all others, also where some are 0."""
+    x = np.random.default_rng(n).normal(size=(4, n))
+    x[0, 0] = x[1, 0] = x[1, -1] = 0.0
+    want = [[np.prod(np.delete(row, k)) for k in range(n)] for row in x]
+    np.testing.assert_allclose(nb.grad(lambda x: np.sum(np.prod(x, axis=1)))(x), want, rtol=1e-14)
+    nb.check_grads(lambda x: np.prod(x, axis=1), (x,), order=2)

@@ -2,7 +2,7 @@
 
 In: a `Loop`, of which only the facts in its `identity` are used. Out: IR of `void kernel(ptr pointers, ptr sizes, i64
 begin, i64 end)`, which runs chunks `begin` to `end` of the outermost axis. `pointers` holds one address per access,
-`sizes` the integers of `Loop.arguments`. Called by step_tables.py.
+`sizes` the integers of `Loop.arguments`. Called by tiles.py, which turns arrays that a loop reads across.
 
 The text is written for LLVM to optimise: variables live in stack slots (LLVM makes registers of them), the innermost
 loop is simple enough to vectorise, and the scalar kernels are included and inlined. Sums are formed in blocks whose
@@ -69,11 +69,6 @@ def identity_element(kind: str, dtype: np.dtype[Any]) -> Any:
         return kind == "min"
     limits = np.iinfo(dtype)
     return limits.min if kind == "max" else limits.max
-
-
-def emit(loop: Loop) -> str:
-    """The IR of a loop nest."""
-    return Emitter(loop).run()
 
 
 class Emitter:
@@ -367,12 +362,19 @@ class Emitter:
                 return "0"
             case "c":
                 return index
+            case "r":
+                return self.let(f"sub nsw i64 0, {index}")
+            case "d":
+                return self.let(f"shl nsw i64 {index}, 1")
             case _:
                 # Frozen, or LLVM would vectorise the loop for a stride of 1 only, which is another kernel's.
                 return self.let(f"freeze i64 {self.let(f'mul nsw i64 {index}, %a{position}.s{self.last}')}")
 
     def address(self, position: int, index: str) -> str:
+        first = self.loop.seconds.get(position)
         access = self.loop.accesses[position]
+        if first is not None:
+            return self.let(f"getelementptr {memory_type(access.dtype)}, ptr {self.address(first, index)}, i64 1")
         distance = self.step(position, access, index)
         if distance == "0":
             return self.rows[position]

@@ -37,6 +37,8 @@ LIGHT = frozenset(name for name, primitive in PRIMITIVES.items() if primitive.li
 """Primitives that are a few instructions; all others weigh more."""
 MOST_REPEATED = 2
 """The most values in a row that may be computed again."""
+MOST_BESIDE = 8
+"""Pieces of a concatenation, one element each, that one loop copies."""
 MOST_SHIFTED = 10
 """The most times that a value may be computed again at other points, as in a stencil."""
 DIVIDE, ITEM = PRIMITIVES["divide"], PRIMITIVES["item"]
@@ -129,6 +131,8 @@ class _Fuser:
         self.groups: list[_Group] = []
         self.written: dict[Node, list[tuple[Node, int]]] = {}
         self.reasons: dict[Node, str] = {}
+        self.copied: set[tuple[Node, int]] = set()
+        """Pieces of concatenations, by their positions, that loops copy."""
 
     def run(self) -> Fused:
         self._group()
@@ -374,6 +378,7 @@ class _Fuser:
             if node in self.written:
                 for whole, position in self.written[node]:
                     builder.store_at(whole, builder.value_of[node], _piece_view(whole, position))
+                    self._store_beside(builder, whole)
         return builder.finish()
 
     def _operand(self, builder: LoopBuilder, source: Source, view: View) -> int:
@@ -416,16 +421,38 @@ class _Fuser:
         builder.known[key] = position
         return position
 
+    def _store_beside(self, builder: LoopBuilder, whole: Node) -> None:
+        """The other pieces of a concatenation that lie between those which a loop writes, if nothing computes them."""
+        if not _is_interleaved(whole):
+            return
+        for position in self._copied(whole):
+            if self.views[whole.inputs[position]][0].node.primitive in LEAVES:
+                self._copy(builder, whole, position)
+
+    def _copy(self, builder: LoopBuilder, whole: Node, position: int) -> None:
+        value = self._operand(builder, *self.views[whole.inputs[position]])
+        builder.store_at(whole, value, _piece_view(whole, position))
+        self.copied.add((whole, position))
+
+    def _copied(self, whole: Node) -> list[int]:
+        """The pieces of a concatenation that no loop writes into it yet."""
+        return [
+            position
+            for position, piece in enumerate(whole.inputs)
+            if (whole, position) not in self.written.get(self.views[piece][0].node, ())
+            and (whole, position) not in self.copied
+        ]
+
     def _assemble(self, node: Node) -> list[Loop]:
-        """A concatenation: one copy for each piece that no loop writes into it."""
+        """A concatenation: one copy for each piece that no loop writes into it; pieces of one element share theirs."""
+        left = [[position] for position in self._copied(node)]
+        if left and _is_interleaved(node):
+            left = [self._copied(node)]
         loops: list[Loop] = []
-        for position, piece in enumerate(node.inputs):
-            if (node, position) in self.written.get(self.views[piece][0].node, ()):
-                continue
-            target = _piece_view(node, position)
-            builder = LoopBuilder(target.shape)
-            value = self._operand(builder, *self.views[piece])
-            builder.store_at(node, value, target)
+        for positions in left:
+            builder = LoopBuilder(_piece_view(node, positions[0]).shape)
+            for position in positions:
+                self._copy(builder, node, position)
             loops.append(builder.finish())
         return loops
 
@@ -447,6 +474,13 @@ def _entry(source: Source) -> tuple[int, int, Source]:
     """A source among those that are ready."""
     whole = source.node.primitive.kind == "special"
     return 0 if whole else math.prod(source.domain), -source.number, source
+
+
+def _is_interleaved(whole: Node) -> bool:
+    """Whether the pieces of a concatenation lie side by side, element by element, as the parts of complex numbers."""
+    axis = whole.params[0]
+    few = 1 < len(whole.inputs) <= MOST_BESIDE
+    return few and math.prod(whole.shape[axis:]) == len(whole.inputs) and whole.size > len(whole.inputs)
 
 
 def _piece_view(whole: Node, position: int) -> View:

@@ -44,6 +44,15 @@ class Value(NamedTuple):
     literal: bytes = b""
 
 
+WALKS = {0: "b", 1: "c", -1: "r", 2: "d"}
+"""Strides that are part of the code, so that LLVM reads whole vectors: "b"roadcast, "c"ontiguous, in "r"everse, and
+"d"oubled, as the parts of complex numbers lie."""
+
+
+TILE = 8
+"""Rows and columns of the tiles in which arrays are turned."""
+
+
 class Access(NamedTuple):
     """A buffer (an index into `Loop.buffers`; -1 for an iota, -2 for ranges alone), read or written through a view of
     the loop's domain."""
@@ -54,10 +63,9 @@ class Access(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The steps of the innermost loop: "b"roadcast, "c"ontiguous or "s"trided; with the axes that are masked."""
+        """The steps of the innermost loop: one of `WALKS`, or "s"trided; with the axes that are masked."""
         strides, valid = self.view.strides, self.view.valid
-        last = strides[-1] if strides else 0
-        walk = "b" if last == 0 else "c" if last == 1 else "s"
+        walk = WALKS.get(strides[-1] if strides else 0, "s")
         return walk + "".join([str(a) for a, v in enumerate(valid) if v is not None]) if any(valid) else walk
 
 
@@ -115,6 +123,53 @@ class Loop:
         return frozenset([value.access for value in self.values if value.operation == "gather"])
 
     @computed_once
+    def seconds(self) -> dict[int, int]:
+        """The accesses to the second elements of pairs, with those to the first, such as the parts of complex numbers.
+
+        Both have one address in the code, so that LLVM reads and writes whole vectors of pairs.
+        """
+        firsts: dict[tuple[Any, ...], int] = {}
+        found: dict[int, int] = {}
+        written = {s.access for s in self.stores}
+        for shift in (0, 1):
+            for position, (buffer, view, dtype) in enumerate(self.accesses):
+                if buffer < 0 or view.strides[-1:] != (2,) or position in self.gathered:
+                    continue
+                key = (buffer, view.strides, view.offset - shift, view.valid, dtype, position in written)
+                if shift == 0:
+                    firsts.setdefault(key, position)
+                elif key in firsts and firsts[key] not in found:
+                    found[position] = firsts[key]
+        return found
+
+    @computed_once
+    def turned(self) -> frozenset[int]:
+        """The arrays that a map reads across: side by side along the axis before the last one, far apart along that.
+
+        Their elements are turned in tiles (tiles.py), unless more arrays lie along the last axis, of which the memory
+        would be read and written in pieces.
+        """
+        if len(self.shape) < 2 or min(self.shape[-2:]) < TILE or self.reductions or self.interior is not None:
+            return frozenset()
+        written = {s.access for s in self.stores}
+        found = frozenset(
+            [
+                position
+                for position, (buffer, view, dtype) in enumerate(self.accesses)
+                if buffer >= 0
+                and position not in self.gathered
+                and position not in written
+                and view.strides[-2] == 1
+                and view.strides[-1] not in WALKS
+                and not any(view.valid)
+                and dtype.kind in "iuf"
+                and dtype.itemsize >= 4
+            ]
+        )
+        along = [a for position, a in enumerate(self.accesses) if position not in found and a.view.strides[-1] != 0]
+        return found if len(found) >= len(along) else frozenset()
+
+    @computed_once
     def interior(self) -> tuple[Range | None, ...] | None:
         """Per axis the range around the middle in which no mask begins or ends, None without masks; None altogether if
         there are no masks, or if the borders outside are not short."""
@@ -157,6 +212,10 @@ class Loop:
             for position in range(len(accesses)):
                 inside = [self.holds_inside(position, axis) for axis in range(len(self.shape))]
                 accesses[position] += "".join(" +" if i else " -" for i in inside if i is not None)
+        for position, first in self.seconds.items():
+            accesses[position] += f" after {first}"
+        for position in self.turned:
+            accesses[position] += " turned"
         stores = [f"{s.value}>{s.access}" for s in self.stores]
         reductions = [f"{r.kind}:{r.value}>{r.access}:{r.axes}" for r in self.reductions]
         axes = "single" if self.is_single else str(len(self.shape))
@@ -176,7 +235,7 @@ class Loop:
         axes = len(self.shape)
         for buffer, view, _ in self.accesses:
             strides = view.strides
-            result += strides[:-1] if len(strides) == axes and strides[-1] in (0, 1) else strides
+            result += strides[:-1] if len(strides) == axes and strides[-1] in WALKS else strides
             for span in view.valid:
                 if span is not None:
                     result += span
@@ -242,7 +301,10 @@ def normalise(loop: Loop) -> Loop:
     # Arrays that are read at computed positions have no part in this.
     moving = [position for position in range(len(loop.accesses)) if position not in loop.gathered]
     views = tuple([loop.accesses[position].view for position in moving])
-    shape, views, reduced = _normal_form(_Domain(loop.shape, views, tuple([r.axes for r in loop.reductions])))
+    written = -1 if loop.reductions or not loop.stores else loop.stores[0].access
+    place = moving.index(written) if written in moving else -1
+    domain = _Domain(loop.shape, views, tuple([r.axes for r in loop.reductions]), place)
+    shape, views, reduced, _ = _normal_form(domain)
     accesses = list(loop.accesses)
     for position, view in zip(moving, views, strict=True):
         buffer, _, dtype = accesses[position]
@@ -258,29 +320,46 @@ class _Domain(NamedTuple):
     shape: Shape
     views: tuple[View, ...]
     reduced: tuple[tuple[bool, ...], ...]
+    written: int
+    """The view that a map writes through, by its position; -1 if it is no map."""
 
 
 @lru_cache(MEMO)
 def _normal_form(domain: _Domain) -> _Domain:
-    shape, views, _ = domain
+    shape, views, _, written = domain
     if len(shape) > 1:
         cost = [sum(abs(view.strides[axis]) for view in views) for axis in range(len(shape))]
-        domain = _reordered(domain, sorted(range(len(shape)), key=lambda axis: -cost[axis]))
+        order = sorted(range(len(shape)), key=lambda axis: -cost[axis])
+        domain = _reordered(domain, _turning(shape, views, written, order) if written >= 0 else order)
     for axis in range(len(shape) - 2, -1, -1):
         if _is_mergeable(domain, axis):
             domain = _merged(domain, axis)
     if not shape:
         views = tuple([View((1,), (0,), view.offset, (None,)) for view in views])
-        domain = _Domain((1,), views, tuple([(False,) for _ in domain.reduced]))
+        domain = _Domain((1,), views, tuple([(False,) for _ in domain.reduced]), written)
     return domain
 
 
+def _turning(shape: Shape, views: Sequence[View], written: int, order: list[int]) -> list[int]:
+    """An order of axes in which a map writes along the last, and an array that lies across along the one before."""
+    steps = views[written].strides
+    along = next((axis for axis in order if steps[axis] == 1 and shape[axis] >= TILE), None)
+    if along is None:
+        return order
+    for view in views:
+        for axis in order:
+            if view.strides[axis] == 1 and view.strides[along] not in WALKS and shape[axis] >= TILE:
+                return [*[other for other in order if other not in (axis, along)], axis, along]
+    return order
+
+
 def _reordered(domain: _Domain, order: Sequence[int]) -> _Domain:
-    shape, views, reduced = domain
+    shape, views, reduced, written = domain
     return _Domain(
         tuple([shape[a] for a in order]),
         tuple([view.transpose(order) for view in views]),
         tuple([tuple([axes[a] for a in order]) for axes in reduced]),
+        written,
     )
 
 
@@ -297,12 +376,13 @@ def _merged(domain: _Domain, axis: int) -> _Domain:
     def drop(sequence: tuple[Any, ...], kept: Any) -> tuple[Any, ...]:
         return (*sequence[:axis], kept, *sequence[axis + 2 :])
 
-    shape, views, reduced = domain
+    shape, views, reduced, written = domain
     shape = drop(shape, shape[axis] * shape[axis + 1])
     return _Domain(
         shape,
         tuple([View(shape, drop(v.strides, v.strides[axis + 1]), v.offset, drop(v.valid, None)) for v in views]),
         tuple([drop(axes, axes[axis + 1]) for axes in reduced]),
+        written,
     )
 
 

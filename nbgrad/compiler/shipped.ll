@@ -1,31 +1,31 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 62dae61b9cdd4f8c6bdece6bcbad314f
-; digest nbgrad.kernels.comparison 8a0c70b96fbf7777455c8d970ba2152c
-; digest nbgrad.kernels.error_function cb59c76f00e8ef2ac05b474aa53df569
-; digest nbgrad.kernels.exponential 9a5367b214165372eb35a7e19a33654b
-; digest nbgrad.kernels.gamma 759b39ac64d9c0ddf55a49445c6d212b
-; digest nbgrad.kernels.hyperbolic 83b689171fbc48bf769f0c9beb331781
-; digest nbgrad.kernels.inverse_trigonometric 5862dd3145ed7002c649f0d5e3120b44
-; digest nbgrad.kernels.linalg 2042ecfeaee03c728e8723d2609f4a62
-; digest nbgrad.kernels.logarithm c1e6571033fe73070f186c513525570d
-; digest nbgrad.kernels.polygamma 082258a0a522e5a4f239bcb731f57160
-; digest nbgrad.kernels.power 300017b90f6ca500dd485a716c88846f
-; digest nbgrad.kernels.random ab6e07e761062051996eb62afd7da101
-; digest nbgrad.kernels.reciprocal_root 0cb872c945f2920c9f12ca8ec84509df
-; digest nbgrad.kernels.rounding c05f3ccc1ea7cafc11e52e81e588be3b
-; digest nbgrad.kernels.scan 3699e13f6ceb2fffa15f4f1b1df1f25a
-; digest nbgrad.kernels.scatter 4d5f2f973cdde6b71018c9b599fcf83a
-; digest nbgrad.kernels.sinc 6052a1e413b56c80a250a93a72867077
-; digest nbgrad.kernels.single 746b083645ff76c4a6c83aff54b435f0
-; digest nbgrad.kernels.sort 2ac3ea6efba77b5e43430aac6c16b281
-; digest nbgrad.kernels.trigonometric e8961e1c7ba179234f7d6251ed3f046a
-; digest nbgrad.kernels.widened 6941057382c839d2449de5193776780e
-; digest nbgrad.kernels.windows fb7b3afbd8cf0b72def515dbf002e216
-; digest nbgrad.runtime.blocks 651ff94a3764f81786a6a3d03d21347b
-; digest nbgrad.runtime.native 08859c8d270d7c093b0c6781d51d6c1c
-; digest nbgrad.runtime.native_tensors df75f4af0b3a5ac71531f12f66ba7ebe
-; digest nbgrad.runtime.turns f8881672384668693aa19110be3e3fe1
+; digest nbgrad.kernels.arithmetic 3e582de2dbbd39b9651a4ffae49d1560
+; digest nbgrad.kernels.comparison 7bd5f9dc2c83274ae2a4755589ee1cec
+; digest nbgrad.kernels.error_function bfb3e0b5f6cbcde9329fae92ccd22aab
+; digest nbgrad.kernels.exponential 988f5f8d41996db8962fc91f56f5cc23
+; digest nbgrad.kernels.gamma fd4a988126b8506bcac80f6c373e2d79
+; digest nbgrad.kernels.hyperbolic 3205c0e8e359c58e8990d24712cdf665
+; digest nbgrad.kernels.inverse_trigonometric cc604f1c2053af9b5f5318d7f2b795c1
+; digest nbgrad.kernels.linalg 04b3f65ac0462c65884773bba70a1fd6
+; digest nbgrad.kernels.logarithm 93213dd0d0140e8d3613550e78c536e3
+; digest nbgrad.kernels.polygamma b37e17d1d85a888707a75179c5ffc7b6
+; digest nbgrad.kernels.power 53a3d99fbd6f70ddd26a10a0ebef1fa6
+; digest nbgrad.kernels.random a0fe7459474d5c96625f7512d0c47b4e
+; digest nbgrad.kernels.reciprocal_root 6cacf874882b1d27a502b05deab9c92e
+; digest nbgrad.kernels.rounding 2cea0ac230e68422cd49d63522788d69
+; digest nbgrad.kernels.scan 99f33c9b074b27a629dbc8202d124d4f
+; digest nbgrad.kernels.scatter 54956b9e50c6e829b99f3582f20ecd1d
+; digest nbgrad.kernels.sinc f418ed24cf9aca1448e70d9e494714e7
+; digest nbgrad.kernels.single 86cd8fe08ea5c816f8a13318fa64ee30
+; digest nbgrad.kernels.sort 04b3f65ac0462c65884773bba70a1fd6
+; digest nbgrad.kernels.trigonometric c3247763711ce7fa4a6bbfcaa01ce843
+; digest nbgrad.kernels.widened bd560af061399b272b43f26072c90470
+; digest nbgrad.kernels.windows f67abac9b2710849270ba943a0d4396f
+; digest nbgrad.runtime.blocks 4151d053c6a68b712a210cfe41e8dc43
+; digest nbgrad.runtime.native 75c5aed563380230a3cc05f5be4ea3d1
+; digest nbgrad.runtime.native_tensors e06e7816dcf3cd45a6f6362f15582b5a
+; digest nbgrad.runtime.turns a346bd6ad7399a69d276f321a7a86d2d
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -12436,1113 +12436,1843 @@ _ZN6nbgrad7kernels4scan15running_minimumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRY
 ;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
 declare i64 @llvm.smax.i64(i64, i64)
 
-declare i64 @llvm.cttz.i64(i64, i1 immarg)
-
 declare i64 @llvm.smin.i64(i64, i64)
 
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.16.i = getelementptr i8, ptr %a3, i64 8
-  %.17.i = load i64, ptr %.16.i, align 8
-  %.57.i = sub i64 %a5, %a4
-  %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
-  %.103383.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  %.20.i = getelementptr i8, ptr %a3, i64 8
+  %.21.i = load i64, ptr %.20.i, align 8
+  %.33.i = icmp sgt i64 %.21.i, 12
+  br i1 %.33.i, label %B52.i, label %B90.endif.i
 
-B56.endif.lr.ph.i:                                ; preds = %0
-  %.278.i = icmp sgt i64 %.17.i, 1
-  br i1 %.278.i, label %B56.endif.us.preheader.i, label %B56.endif.lr.ph.split.i
+B52.i:                                            ; preds = %0, %B52.i
+  %levels.2.0.i = phi i64 [ %.36.i, %B52.i ], [ 0, %0 ]
+  %.36.i = add i64 %levels.2.0.i, 1
+  %.42.i = lshr i64 %.21.i, %.36.i
+  %.43.i = icmp samesign ugt i64 %.42.i, 12
+  br i1 %.43.i, label %B52.i, label %B90.endif.i
 
-B56.endif.us.preheader.i:                         ; preds = %B56.endif.lr.ph.i
-  %xtraiter.i = and i64 %.17.i, 7
-  %unroll_iter.i = and i64 %.17.i, 9223372036854775800
-  %xtraiter11.i = and i64 %.17.i, 3
-  %unroll_iter15.i = and i64 %.17.i, 9223372036854775804
-  %1 = mul i64 %.17.i, %a4
-  %2 = shl i64 %1, 3
-  %3 = getelementptr i8, ptr %a2, i64 %2
-  %scevgep18.i = getelementptr i8, ptr %3, i64 56
-  %4 = shl i64 %.17.i, 3
-  %scevgep46.i = getelementptr i8, ptr %a1, i64 %2
-  %5 = icmp samesign ult i64 %.17.i, 8
-  %6 = icmp samesign ult i64 %.17.i, 4
-  %7 = icmp eq i64 %xtraiter11.i, 0
-  %8 = icmp eq i64 %xtraiter.i, 0
-  br label %B56.endif.us.i
+B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B734.endif.i
+  %scevgep19.i = getelementptr i8, ptr %lsr.iv.i, i64 %11
+  %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %14
+  %.135.i = icmp sgt i64 %.134491.i, 1
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-B56.endif.us.i:                                   ; preds = %B642.loopexit.us.i, %B56.endif.us.preheader.i
-  %lsr.iv67.i = phi i64 [ %1, %B56.endif.us.preheader.i ], [ %lsr.iv.next68.i, %B642.loopexit.us.i ]
-  %lsr.iv47.i = phi ptr [ %scevgep46.i, %B56.endif.us.preheader.i ], [ %scevgep48.i, %B642.loopexit.us.i ]
-  %lsr.iv36.i = phi ptr [ %3, %B56.endif.us.preheader.i ], [ %scevgep37.i, %B642.loopexit.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep18.i, %B56.endif.us.preheader.i ], [ %scevgep19.i, %B642.loopexit.us.i ]
-  %.102347391.us.i = phi i64 [ %..57.i, %B56.endif.us.preheader.i ], [ %.112.us.i, %B642.loopexit.us.i ]
-  %.109349390.us.i = phi i64 [ %a4, %B56.endif.us.preheader.i ], [ %.116.us.i, %B642.loopexit.us.i ]
-  %.142.us.i = mul nsw i64 %.109349390.us.i, %.17.i
-  %9 = getelementptr i64, ptr %a2, i64 %.142.us.i
-  br i1 %5, label %B100.us.epil.i.preheader, label %B100.us.i
+B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
+  %lsr.iv23.i = phi ptr [ %scevgep22.i, %B126.lr.ph.i ], [ %scevgep24.i, %B124.loopexit.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B126.lr.ph.i ], [ %scevgep19.i, %B124.loopexit.i ]
+  %.76.0.i = phi i64 [ %a4, %B126.lr.ph.i ], [ %.148.i, %B124.loopexit.i ]
+  %.134491.i = phi i64 [ %.89.i, %B126.lr.ph.i ], [ %.144.i, %B124.loopexit.i ]
+  %.144.i = add nsw i64 %.134491.i, -1
+  %.148.i = add i64 %.76.0.i, 1
+  %.174.i = mul nsw i64 %.76.0.i, %.21.i
+  %.181.idx.i = mul i64 %.174.i, 24
+  %.181.i = getelementptr i8, ptr %a1, i64 %.181.idx.i
+  %.187.i = getelementptr i64, ptr %a2, i64 %.174.i
+  %.197.i = getelementptr i64, ptr %.181.i, i64 %.21.i
+  %.204.i = getelementptr i8, ptr %.181.i, i64 %.204.idx.i
+  %spec.select.i = select i1 %17, ptr %.187.i, ptr %.204.i
+  %spec.select372.i = select i1 %17, ptr %.204.i, ptr %.187.i
+  br i1 %15, label %B334.endif.i, label %B734.endif.i
 
-B120.us.loopexit.unr-lcssa.i:                     ; preds = %B100.us.i
-  br i1 %8, label %B120.us.loopexit.i, label %B100.us.epil.i.preheader
+B332.loopexit.i:                                  ; preds = %B710.i, %B334.endif.i
+  %exitcond.not.i = icmp eq i64 %.325.i, %storemerge373.i
+  br i1 %exitcond.not.i, label %B734.endif.i, label %B334.endif.i
 
-B100.us.epil.i.preheader:                         ; preds = %B120.us.loopexit.unr-lcssa.i, %B56.endif.us.i
-  %.232292294.us.epil.i.ph = phi i64 [ 0, %B56.endif.us.i ], [ %unroll_iter.i, %B120.us.loopexit.unr-lcssa.i ]
-  br label %B100.us.epil.i
+B408.i:                                           ; preds = %B408.preheader18.i, %B408.i
+  %lsr.iv28.i = phi i64 [ %28, %B408.preheader18.i ], [ %lsr.iv.next29.i, %B408.i ]
+  %lsr.iv27.i = phi i64 [ %26, %B408.preheader18.i ], [ %lsr.iv.next.i, %B408.i ]
+  %scevgep38.i = getelementptr i8, ptr %lsr.iv23.i, i64 %lsr.iv28.i
+  %scevgep39.i = getelementptr i8, ptr %scevgep38.i, i64 -12
+  %.488.i = load i32, ptr %scevgep39.i, align 4
+  %.489.i = sext i32 %.488.i to i64
+  %1 = shl i64 %lsr.iv28.i, 1
+  %scevgep32.i = getelementptr i8, ptr %lsr.iv.i, i64 %1
+  %scevgep33.i = getelementptr i8, ptr %scevgep32.i, i64 -24
+  store i64 %.489.i, ptr %scevgep33.i, align 8
+  %scevgep41.i = getelementptr i8, ptr %scevgep38.i, i64 -8
+  %.488.1.i = load i32, ptr %scevgep41.i, align 4
+  %.489.1.i = sext i32 %.488.1.i to i64
+  %scevgep36.i = getelementptr i8, ptr %scevgep32.i, i64 -16
+  store i64 %.489.1.i, ptr %scevgep36.i, align 8
+  %scevgep43.i = getelementptr i8, ptr %scevgep38.i, i64 -4
+  %.488.2.i = load i32, ptr %scevgep43.i, align 4
+  %.489.2.i = sext i32 %.488.2.i to i64
+  %scevgep31.i = getelementptr i8, ptr %scevgep32.i, i64 -8
+  store i64 %.489.2.i, ptr %scevgep31.i, align 8
+  %.488.3.i = load i32, ptr %scevgep38.i, align 4
+  %.489.3.i = sext i32 %.488.3.i to i64
+  store i64 %.489.3.i, ptr %scevgep32.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv27.i, -4
+  %lsr.iv.next29.i = add i64 %lsr.iv28.i, 16
+  %.446.3.i = icmp samesign ugt i64 %lsr.iv.next.i, 4
+  br i1 %.446.3.i, label %B408.i, label %B500.endif.preheader.i
 
-B100.us.epil.i:                                   ; preds = %B100.us.epil.i.preheader, %B100.us.epil.i
-  %lsr.iv39.i = phi i64 [ %lsr.iv.next.i, %B100.us.epil.i ], [ %xtraiter.i, %B100.us.epil.i.preheader ]
-  %.232292294.us.epil.i = phi i64 [ %.239.us.epil.i, %B100.us.epil.i ], [ %.232292294.us.epil.i.ph, %B100.us.epil.i.preheader ]
-  %.239.us.epil.i = add nuw nsw i64 %.232292294.us.epil.i, 1
-  %10 = shl i64 %.232292294.us.epil.i, 3
-  %scevgep38.i = getelementptr i8, ptr %lsr.iv36.i, i64 %10
-  store i64 %.232292294.us.epil.i, ptr %scevgep38.i, align 8
-  %lsr.iv.next.i = add nsw i64 %lsr.iv39.i, -1
-  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %B120.us.loopexit.i, label %B100.us.epil.i
+B500.endif.preheader.i:                           ; preds = %B408.i, %B408.prol.loopexit.i
+  %2 = add i64 %.361.i, -2
+  %.725.prol.i = add i64 %.353.i, 1
+  %3 = sub i64 %.353.i, %.361.i
+  %sunkaddr67.i = shl i64 %.353.i, 3
+  %sunkaddr68.i = getelementptr i8, ptr %.197.i, i64 %sunkaddr67.i
+  br label %B500.endif.i
 
-B120.us.loopexit.i:                               ; preds = %B100.us.epil.i, %B120.us.loopexit.unr-lcssa.i
-  %11 = getelementptr i32, ptr %a0, i64 %.142.us.i
-  br label %B136.endif.us.i
+B710.i:                                           ; preds = %B656.endif.i, %B656.endif.prol.loopexit.i, %B616.endif.i
+  %place.4.3.lcssa.i = phi i64 [ %place.3.3.lcssa.i, %B616.endif.i ], [ %.945.lcssa.unr.i, %B656.endif.prol.loopexit.i ], [ %.945.1.i, %B656.endif.i ]
+  %.956.i = getelementptr i64, ptr %.181.i, i64 %place.4.3.lcssa.i
+  store i64 %.623.i, ptr %.956.i, align 8
+  %.963.i = getelementptr i64, ptr %spec.select.i, i64 %place.4.3.lcssa.i
+  store i64 %.585410425.i, ptr %.963.i, align 8
+  %indvar.next.i = add nuw nsw i64 %indvar.i, 1
+  %.579.i = icmp samesign ugt i64 %.578408426.i, 1
+  br i1 %.579.i, label %B500.endif.i, label %B332.loopexit.i
 
-B136.endif.us.i:                                  ; preds = %B580.B620_crit_edge.us.i, %B120.us.loopexit.i
-  %width.2.1.us.i = phi i64 [ %.284.us.i, %B580.B620_crit_edge.us.i ], [ 1, %B120.us.loopexit.i ]
-  %.284.us.i = shl nsw i64 %width.2.1.us.i, 1
-  %12 = add i64 %.284.us.i, 9223372036854775807
-  %13 = and i64 %12, %.17.i
-  %.341.not.us.i = icmp ne i64 %13, 0
-  %14 = tail call range(i64 1, 65) i64 @llvm.cttz.i64(i64 %.284.us.i, i1 true)
-  %.342286.us.i = lshr i64 %.17.i, %14
-  %.343.us.i = zext i1 %.341.not.us.i to i64
-  %.344.us.i = add nuw nsw i64 %.342286.us.i, %.343.us.i
-  %.365318.us.not.i = icmp eq i64 %.344.us.i, 0
-  br i1 %.365318.us.not.i, label %B582.us.preheader.i, label %B178.endif.endif.endif.us.preheader.i
+B768.loopexit.i:                                  ; preds = %B812.backedge.i, %B770.endif.i
+  %.1089.i = icmp sgt i64 %.1033.0.i, 1
+  br i1 %.1089.i, label %B770.endif.i, label %B124.loopexit.i
 
-B178.endif.endif.endif.us.preheader.i:            ; preds = %B136.endif.us.i
-  %15 = shl i64 %width.2.1.us.i, 4
-  br label %B178.endif.endif.endif.us.i
+B814.i:                                           ; preds = %B770.endif.endif.i, %B812.backedge.i
+  %.1155.0.i = phi i64 [ %.1224.i, %B812.backedge.i ], [ 0, %B770.endif.endif.i ]
+  %.1210481.i = phi i64 [ %.1220.i, %B812.backedge.i ], [ %.1188367375.i, %B770.endif.endif.i ]
+  %.1224.i = add nuw nsw i64 %.1155.0.i, 2
+  %.1250.i = mul nsw i64 %.1155.0.i, %.21.i
+  %.1252.i = ashr i64 %.1250.i, %.1033.0.i
+  %.1253.i = or disjoint i64 %.1155.0.i, 1
+  %.1255.i = mul nsw i64 %.1253.i, %.21.i
+  %.1257.i = ashr i64 %.1255.i, %.1033.0.i
+  %.1260.i = mul nsw i64 %.1224.i, %.21.i
+  %.1262.i = ashr i64 %.1260.i, %.1033.0.i
+  %.40.i.i = sub nsw i64 %.1257.i, %.1252.i
+  %.42.i.i = sub nsw i64 %.1262.i, %.1257.i
+  %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i, i64 %.40.i.i)
+  %.30.i.i = add nsw i64 %.1257.i, -1
+  %.156105.not.i.i = icmp slt i64 %.13.i.i.i, 1
+  br i1 %.156105.not.i.i, label %B444.i.i, label %B108.endif.endif.preheader.i.i
 
-B582.us.preheader.i:                              ; preds = %B176.loopexit.us.i, %B136.endif.us.i
-  br i1 %6, label %B582.us.epil.preheader.i, label %B582.us.i
+B108.endif.endif.preheader.i.i:                   ; preds = %B814.i
+  %.35.i.i = add nsw i64 %.1262.i, -1
+  %4 = shl i64 %.1252.i, 3
+  %scevgep12.i.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %4
+  %scevgep14.i.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %4
+  br label %B108.endif.endif.i.i
 
-B582.us.i:                                        ; preds = %B582.us.preheader.i, %B582.us.i
-  %.848328330.us.i = phi i64 [ %.855.us.3.i, %B582.us.i ], [ 0, %B582.us.preheader.i ]
-  %16 = shl i64 %.848328330.us.i, 3
-  %scevgep66.i = getelementptr i8, ptr %lsr.iv47.i, i64 %16
-  %.884.us.i = load i64, ptr %scevgep66.i, align 8
-  %scevgep59.i = getelementptr i8, ptr %lsr.iv36.i, i64 %16
-  store i64 %.884.us.i, ptr %scevgep59.i, align 8
-  %scevgep65.i = getelementptr i8, ptr %scevgep66.i, i64 8
-  %.884.us.1.i = load i64, ptr %scevgep65.i, align 8
-  %scevgep58.i = getelementptr i8, ptr %scevgep59.i, i64 8
-  store i64 %.884.us.1.i, ptr %scevgep58.i, align 8
-  %scevgep63.i = getelementptr i8, ptr %scevgep66.i, i64 16
-  %.884.us.2.i = load i64, ptr %scevgep63.i, align 8
-  %scevgep56.i = getelementptr i8, ptr %scevgep59.i, i64 16
-  store i64 %.884.us.2.i, ptr %scevgep56.i, align 8
-  %.855.us.3.i = add nuw nsw i64 %.848328330.us.i, 4
-  %scevgep61.i = getelementptr i8, ptr %scevgep66.i, i64 24
-  %.884.us.3.i = load i64, ptr %scevgep61.i, align 8
-  %scevgep54.i = getelementptr i8, ptr %scevgep59.i, i64 24
-  store i64 %.884.us.3.i, ptr %scevgep54.i, align 8
-  %niter16.ncmp.3.i = icmp eq i64 %unroll_iter15.i, %.855.us.3.i
-  br i1 %niter16.ncmp.3.i, label %B580.B620_crit_edge.us.unr-lcssa.i, label %B582.us.i
+B444.i.i:                                         ; preds = %B108.endif.endif.i.i, %B814.i
+  %left.2.0.lcssa.i.i = phi i64 [ %.1252.i, %B814.i ], [ %.255.i.i, %B108.endif.endif.i.i ]
+  %right.2.0.lcssa.i.i = phi i64 [ %.1257.i, %B814.i ], [ %.250.i.i, %B108.endif.endif.i.i ]
+  %last_left.2.0.lcssa.i.i = phi i64 [ %.30.i.i, %B814.i ], [ %.316.i.i, %B108.endif.endif.i.i ]
+  %.332.i.i = shl nsw i64 %.13.i.i.i, 1
+  %.335.i.i = sub nsw i64 %.1262.i, %.1252.i
+  %.338.i.i = icmp slt i64 %.332.i.i, %.335.i.i
+  br i1 %.338.i.i, label %B468.i.i, label %B812.backedge.i
 
-B178.endif.endif.endif.us.i:                      ; preds = %B176.loopexit.us.i, %B178.endif.endif.endif.us.preheader.i
-  %lsr.iv49.i = phi ptr [ %lsr.iv47.i, %B178.endif.endif.endif.us.preheader.i ], [ %scevgep50.i, %B176.loopexit.us.i ]
-  %lsr.iv42.i = phi i64 [ 1, %B178.endif.endif.endif.us.preheader.i ], [ %lsr.iv.next43.i, %B176.loopexit.us.i ]
-  %lsr.iv40.i = phi i64 [ %.284.us.i, %B178.endif.endif.endif.us.preheader.i ], [ %lsr.iv.next41.i, %B176.loopexit.us.i ]
-  %.364306322.us.i = phi i64 [ %.344.us.i, %B178.endif.endif.endif.us.preheader.i ], [ %.374.us.i, %B176.loopexit.us.i ]
-  %.371308321.us.i = phi i64 [ 0, %B178.endif.endif.endif.us.preheader.i ], [ %.378.us.i, %B176.loopexit.us.i ]
-  %.374.us.i = add nsw i64 %.364306322.us.i, -1
-  %.378.us.i = add i64 %.371308321.us.i, %.284.us.i
-  %.404.us.i = add nsw i64 %.371308321.us.i, %width.2.1.us.i
-  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %.404.us.i)
-  %.13.i5.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %.378.us.i)
-  %.516.us.i = sub i64 %.13.i5.i, %.371308321.us.i
-  %.559299.us.not.i = icmp slt i64 %.516.us.i, 1
-  br i1 %.559299.us.not.i, label %B176.loopexit.us.i, label %B304.us.preheader.i
+B468.i.i:                                         ; preds = %B444.i.i
+  %.342.not.i.i = icmp sgt i64 %left.2.0.lcssa.i.i, %last_left.2.0.lcssa.i.i
+  %spec.select.i.i = select i1 %.342.not.i.i, i64 %right.2.0.lcssa.i.i, i64 %left.2.0.lcssa.i.i
+  %.367.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %spec.select.i.i
+  %.368.i.i = load i64, ptr %.367.i.i, align 8
+  %.373.i.i = add nsw i64 %.13.i.i.i, %.1252.i
+  %.375.i.i = getelementptr i64, ptr %other_keys.2.1486.i, i64 %.373.i.i
+  store i64 %.368.i.i, ptr %.375.i.i, align 8
+  %.380.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %spec.select.i.i
+  %.381.i.i = load i64, ptr %.380.i.i, align 8
+  %.392.i.i = getelementptr i64, ptr %other_order.3.1487.i, i64 %.373.i.i
+  store i64 %.381.i.i, ptr %.392.i.i, align 8
+  br label %B812.backedge.i
 
-B304.us.preheader.i:                              ; preds = %B178.endif.endif.endif.us.i
-  %smin.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %lsr.iv40.i)
-  %17 = add i64 %smin.i, %lsr.iv42.i
-  br label %B304.us.i
+B108.endif.endif.i.i:                             ; preds = %B108.endif.endif.i.i, %B108.endif.endif.preheader.i.i
+  %lsr.iv.i.i = phi i64 [ %.1262.i, %B108.endif.endif.preheader.i.i ], [ %lsr.iv.next.i.i, %B108.endif.endif.i.i ]
+  %last_right.2.0111.i.i = phi i64 [ %.35.i.i, %B108.endif.endif.preheader.i.i ], [ %.321.i.i, %B108.endif.endif.i.i ]
+  %last_left.2.0110.i.i = phi i64 [ %.30.i.i, %B108.endif.endif.preheader.i.i ], [ %.316.i.i, %B108.endif.endif.i.i ]
+  %right.2.0109.i.i = phi i64 [ %.1257.i, %B108.endif.endif.preheader.i.i ], [ %.250.i.i, %B108.endif.endif.i.i ]
+  %left.2.0108.i.i = phi i64 [ %.1252.i, %B108.endif.endif.preheader.i.i ], [ %.255.i.i, %B108.endif.endif.i.i ]
+  %.162103106.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i ], [ %.169.i.i, %B108.endif.endif.i.i ]
+  %.169.i.i = add nuw nsw i64 %.162103106.i.i, 1
+  %.197.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %right.2.0109.i.i
+  %.198.i.i = load i64, ptr %.197.i.i, align 8
+  %.201.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %left.2.0108.i.i
+  %.202.i.i = load i64, ptr %.201.i.i, align 8
+  %.6.i.i.i = xor i64 %.202.i.i, -1
+  %.7.i.i.i = and i64 %.198.i.i, %.6.i.i.i
+  %5 = xor i64 %.202.i.i, %.198.i.i
+  %.9.i.i.i = xor i64 %5, -1
+  %.10.i.i.i = sub nsw i64 %.198.i.i, %.202.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.i.i
+  %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
+  %.13.i1.i.i = ashr i64 %.12.i.i.i, 63
+  %.229.i.i = sub nsw i64 %right.2.0109.i.i, %left.2.0108.i.i
+  %.230.i.i = and i64 %.13.i1.i.i, %.229.i.i
+  %.232.i.i = add nsw i64 %.230.i.i, %left.2.0108.i.i
+  %.234.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.232.i.i
+  %.235.i.i = load i64, ptr %.234.i.i, align 8
+  %6 = shl i64 %.162103106.i.i, 3
+  %scevgep15.i.i = getelementptr i8, ptr %scevgep14.i.i, i64 %6
+  store i64 %.235.i.i, ptr %scevgep15.i.i, align 8
+  %.242.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.232.i.i
+  %.243.i.i = load i64, ptr %.242.i.i, align 8
+  %scevgep13.i.i = getelementptr i8, ptr %scevgep12.i.i, i64 %6
+  store i64 %.243.i.i, ptr %scevgep13.i.i, align 8
+  %.261.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_right.2.0111.i.i
+  %.262.i.i = load i64, ptr %.261.i.i, align 8
+  %.265.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_left.2.0110.i.i
+  %.266.i.i = load i64, ptr %.265.i.i, align 8
+  %.6.i2.i.i = xor i64 %.266.i.i, -1
+  %.7.i3.i.i = and i64 %.262.i.i, %.6.i2.i.i
+  %7 = xor i64 %.266.i.i, %.262.i.i
+  %.9.i4.i.i = xor i64 %7, -1
+  %.10.i5.i.i = sub nsw i64 %.262.i.i, %.266.i.i
+  %.11.i6.i.i = and i64 %.10.i5.i.i, %.9.i4.i.i
+  %.12.i7.i.i = or i64 %.11.i6.i.i, %.7.i3.i.i
+  %.13.i8.i.i = ashr i64 %.12.i7.i.i, 63
+  %.253.i.i = add i64 %left.2.0108.i.i, 1
+  %.255.i.i = add i64 %.253.i.i, %.13.i1.i.i
+  %.250.i.i = sub nsw i64 %right.2.0109.i.i, %.13.i1.i.i
+  %.293.i.i = sub nsw i64 %last_left.2.0110.i.i, %last_right.2.0111.i.i
+  %.294.i.i = and i64 %.13.i8.i.i, %.293.i.i
+  %.296.i.i = add nsw i64 %.294.i.i, %last_right.2.0111.i.i
+  %.298.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.296.i.i
+  %.299.i.i = load i64, ptr %.298.i.i, align 8
+  %sunkaddr.i = shl i64 %lsr.iv.i.i, 3
+  %sunkaddr62.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %sunkaddr.i
+  %sunkaddr63.i = getelementptr i8, ptr %sunkaddr62.i, i64 -8
+  store i64 %.299.i.i, ptr %sunkaddr63.i, align 8
+  %.307.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.296.i.i
+  %.308.i.i = load i64, ptr %.307.i.i, align 8
+  %sunkaddr65.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %sunkaddr.i
+  %sunkaddr66.i = getelementptr i8, ptr %sunkaddr65.i, i64 -8
+  store i64 %.308.i.i, ptr %sunkaddr66.i, align 8
+  %.316.i.i = add nsw i64 %.13.i8.i.i, %last_left.2.0110.i.i
+  %.319.neg.i.i = xor i64 %.13.i8.i.i, -1
+  %.321.i.i = add i64 %last_right.2.0111.i.i, %.319.neg.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
+  %exitcond.not.i.i = icmp eq i64 %.13.i.i.i, %.169.i.i
+  br i1 %exitcond.not.i.i, label %B444.i.i, label %B108.endif.endif.i.i
 
-B304.us.i:                                        ; preds = %B647.us.i, %B304.us.preheader.i
-  %lsr.iv51.i = phi ptr [ %scevgep52.i, %B647.us.i ], [ %lsr.iv49.i, %B304.us.preheader.i ]
-  %lsr.iv44.i = phi i64 [ %lsr.iv.next45.i, %B647.us.i ], [ %17, %B304.us.preheader.i ]
-  %right.2.4303.us.i = phi i64 [ %right.3.5.us.i, %B647.us.i ], [ %.13.i.i, %B304.us.preheader.i ]
-  %left.2.4302.us.i = phi i64 [ %left.3.5.us.i, %B647.us.i ], [ %.371308321.us.i, %B304.us.preheader.i ]
-  %.602.not.us.i = icmp slt i64 %right.2.4303.us.i, %.13.i5.i
-  br i1 %.602.not.us.i, label %B322.us.i, label %B304.us.B456.us_crit_edge.i
+B812.backedge.i:                                  ; preds = %B468.i.i, %B444.i.i
+  %.1220.i = add nsw i64 %.1210481.i, -1
+  %.1211.i = icmp sgt i64 %.1210481.i, 1
+  br i1 %.1211.i, label %B814.i, label %B768.loopexit.i
 
-B304.us.B456.us_crit_edge.i:                      ; preds = %B304.us.i
-  %.701.us.phi.trans.insert.i = getelementptr i64, ptr %9, i64 %left.2.4302.us.i
-  %.702.us.pre.i = load i64, ptr %.701.us.phi.trans.insert.i, align 8
-  br label %B456.us.i
+B90.endif.i:                                      ; preds = %B52.i, %0
+  %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
+  %.89.i = sub i64 %a5, %a4
+  %.135490.not.i = icmp slt i64 %.89.i, 1
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
-B322.us.i:                                        ; preds = %B304.us.i
-  %.619.us.i = icmp slt i64 %left.2.4302.us.i, %.13.i.i
-  br i1 %.619.us.i, label %B334.us.i, label %B322.us.B502.us_crit_edge.i
+B126.lr.ph.i:                                     ; preds = %B90.endif.i
+  %.204.idx.i = shl i64 %.21.i, 4
+  %.270.not.i = icmp eq i64 %levels.3.1.i, 63
+  %.232.i = shl nuw i64 1, %levels.3.1.i
+  %storemerge373.i = select i1 %.270.not.i, i64 0, i64 %.232.i
+  %8 = mul i64 %a4, 24
+  %9 = add i64 %8, 8
+  %10 = mul i64 %.21.i, %9
+  %scevgep.i = getelementptr i8, ptr %a1, i64 %10
+  %11 = mul i64 %.21.i, 24
+  %12 = shl i64 %a4, 2
+  %13 = mul i64 %12, %.21.i
+  %scevgep22.i = getelementptr i8, ptr %a0, i64 %13
+  %14 = shl i64 %.21.i, 2
+  %15 = icmp sgt i64 %storemerge373.i, 0
+  %16 = and i64 %levels.3.1.i, 1
+  %17 = icmp eq i64 %16, 0
+  %18 = icmp sgt i64 %levels.3.1.i, 0
+  br label %B126.i
 
-B322.us.B502.us_crit_edge.i:                      ; preds = %B322.us.i
-  %.728.us.phi.trans.insert.i = getelementptr i64, ptr %9, i64 %right.2.4303.us.i
-  %.729.us.pre.i = load i64, ptr %.728.us.phi.trans.insert.i, align 8
-  br label %B502.us.i
+B334.endif.i:                                     ; preds = %B126.i, %B332.loopexit.i
+  %.318435467.i = phi i64 [ %.325.i, %B332.loopexit.i ], [ 0, %B126.i ]
+  %.325.i = add nuw nsw i64 %.318435467.i, 1
+  %.351.i = mul nsw i64 %.318435467.i, %.21.i
+  %.353.i = ashr i64 %.351.i, %levels.3.1.i
+  %.359.i = mul nsw i64 %.325.i, %.21.i
+  %.361.i = ashr i64 %.359.i, %levels.3.1.i
+  %.403.i = sub i64 %.361.i, %.353.i
+  %.404.i = icmp sgt i64 %.403.i, 0
+  %..403.i = tail call i64 @llvm.smax.i64(i64 %.403.i, i64 0)
+  br i1 %.404.i, label %B408.preheader.i, label %B332.loopexit.i
 
-B334.us.i:                                        ; preds = %B322.us.i
-  %.627.us.i = getelementptr i64, ptr %9, i64 %left.2.4302.us.i
-  %.628.us.i = load i64, ptr %.627.us.i, align 8
-  %.632.us.i = getelementptr i32, ptr %11, i64 %.628.us.i
-  %.633.us.i = load i32, ptr %.632.us.i, align 4
-  %.641.us.i = getelementptr i64, ptr %9, i64 %right.2.4303.us.i
-  %.642.us.i = load i64, ptr %.641.us.i, align 8
-  %.646.us.i = getelementptr i32, ptr %11, i64 %.642.us.i
-  %.647.us.i = load i32, ptr %.646.us.i, align 4
-  %.653.us.i = icmp slt i32 %.647.us.i, %.633.us.i
-  br i1 %.653.us.i, label %B502.us.i, label %B456.us.i
+B408.preheader.i:                                 ; preds = %B334.endif.i
+  %xtraiter.i = and i64 %..403.i, 3
+  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
+  br i1 %lcmp.mod.not.i, label %B408.prol.loopexit.i, label %B408.prol.preheader.i
 
-B456.us.i:                                        ; preds = %B334.us.i, %B304.us.B456.us_crit_edge.i
-  %.702.us.i = phi i64 [ %.702.us.pre.i, %B304.us.B456.us_crit_edge.i ], [ %.628.us.i, %B334.us.i ]
-  store i64 %.702.us.i, ptr %lsr.iv51.i, align 8
-  %.712.us.i = add nsw i64 %left.2.4302.us.i, 1
-  br label %B647.us.i
+B408.prol.preheader.i:                            ; preds = %B408.preheader.i
+  %19 = shl i64 %.353.i, 3
+  %scevgep20.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
+  %20 = shl i64 %.353.i, 2
+  %scevgep25.i = getelementptr i8, ptr %lsr.iv23.i, i64 %20
+  br label %B408.prol.i
 
-B502.us.i:                                        ; preds = %B334.us.i, %B322.us.B502.us_crit_edge.i
-  %.729.us.i = phi i64 [ %.729.us.pre.i, %B322.us.B502.us_crit_edge.i ], [ %.642.us.i, %B334.us.i ]
-  store i64 %.729.us.i, ptr %lsr.iv51.i, align 8
-  %.739.us.i = add nsw i64 %right.2.4303.us.i, 1
-  br label %B647.us.i
+B408.prol.i:                                      ; preds = %B408.prol.i, %B408.prol.preheader.i
+  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B408.prol.i ], [ 0, %B408.prol.preheader.i ]
+  %21 = shl nuw nsw i64 %prol.iter.i, 2
+  %scevgep26.i = getelementptr i8, ptr %scevgep25.i, i64 %21
+  %.488.prol.i = load i32, ptr %scevgep26.i, align 4
+  %.489.prol.i = sext i32 %.488.prol.i to i64
+  %22 = shl nuw nsw i64 %prol.iter.i, 3
+  %scevgep21.i = getelementptr i8, ptr %scevgep20.i, i64 %22
+  store i64 %.489.prol.i, ptr %scevgep21.i, align 8
+  %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
+  %prol.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %prol.iter.next.i
+  br i1 %prol.iter.cmp.not.i, label %B408.prol.loopexit.loopexit.i, label %B408.prol.i
 
-B647.us.i:                                        ; preds = %B502.us.i, %B456.us.i
-  %right.3.5.us.i = phi i64 [ %right.2.4303.us.i, %B456.us.i ], [ %.739.us.i, %B502.us.i ]
-  %left.3.5.us.i = phi i64 [ %.712.us.i, %B456.us.i ], [ %left.2.4302.us.i, %B502.us.i ]
-  %lsr.iv.next45.i = add i64 %lsr.iv44.i, -1
-  %scevgep52.i = getelementptr i8, ptr %lsr.iv51.i, i64 8
-  %.559.us.i = icmp samesign ugt i64 %lsr.iv.next45.i, 1
-  br i1 %.559.us.i, label %B304.us.i, label %B176.loopexit.us.i
+B408.prol.loopexit.loopexit.i:                    ; preds = %B408.prol.i
+  %23 = and i64 %..403.i, 9223372036854775804
+  %24 = add i64 %xtraiter.i, %.353.i
+  br label %B408.prol.loopexit.i
 
-B100.us.i:                                        ; preds = %B56.endif.us.i, %B100.us.i
-  %.232292294.us.i = phi i64 [ %26, %B100.us.i ], [ 0, %B56.endif.us.i ]
-  %18 = shl i64 %.232292294.us.i, 3
-  %scevgep33.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
-  %scevgep34.i = getelementptr i8, ptr %scevgep33.i, i64 -56
-  store i64 %.232292294.us.i, ptr %scevgep34.i, align 8
-  %scevgep32.i = getelementptr i8, ptr %scevgep33.i, i64 -48
-  %19 = or disjoint i64 %.232292294.us.i, 1
-  store i64 %19, ptr %scevgep32.i, align 8
-  %scevgep30.i = getelementptr i8, ptr %scevgep33.i, i64 -40
-  %20 = or disjoint i64 %.232292294.us.i, 2
-  store i64 %20, ptr %scevgep30.i, align 8
-  %scevgep28.i = getelementptr i8, ptr %scevgep33.i, i64 -32
-  %21 = or disjoint i64 %.232292294.us.i, 3
-  store i64 %21, ptr %scevgep28.i, align 8
-  %scevgep26.i = getelementptr i8, ptr %scevgep33.i, i64 -24
-  %22 = or disjoint i64 %.232292294.us.i, 4
-  store i64 %22, ptr %scevgep26.i, align 8
-  %scevgep24.i = getelementptr i8, ptr %scevgep33.i, i64 -16
-  %23 = or disjoint i64 %.232292294.us.i, 5
-  store i64 %23, ptr %scevgep24.i, align 8
-  %scevgep22.i = getelementptr i8, ptr %scevgep33.i, i64 -8
-  %24 = or disjoint i64 %.232292294.us.i, 6
-  store i64 %24, ptr %scevgep22.i, align 8
-  %25 = or disjoint i64 %.232292294.us.i, 7
-  store i64 %25, ptr %scevgep33.i, align 8
-  %26 = add nuw nsw i64 %.232292294.us.i, 8
-  %niter.ncmp.7.i = icmp eq i64 %26, %unroll_iter.i
-  br i1 %niter.ncmp.7.i, label %B120.us.loopexit.unr-lcssa.i, label %B100.us.i
+B408.prol.loopexit.i:                             ; preds = %B408.prol.loopexit.loopexit.i, %B408.preheader.i
+  %.445384388.unr.i = phi i64 [ %..403.i, %B408.preheader.i ], [ %23, %B408.prol.loopexit.loopexit.i ]
+  %.452385387.unr.i = phi i64 [ %.353.i, %B408.preheader.i ], [ %24, %B408.prol.loopexit.loopexit.i ]
+  %25 = icmp samesign ult i64 %.403.i, 4
+  br i1 %25, label %B500.endif.preheader.i, label %B408.preheader18.i
 
-B176.loopexit.us.i:                               ; preds = %B647.us.i, %B178.endif.endif.endif.us.i
-  %lsr.iv.next41.i = add i64 %lsr.iv40.i, %.284.us.i
-  %lsr.iv.next43.i = sub i64 %lsr.iv42.i, %.284.us.i
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %15
-  %.365.us.i = icmp sgt i64 %.364306322.us.i, 1
-  br i1 %.365.us.i, label %B178.endif.endif.endif.us.i, label %B582.us.preheader.i
+B408.preheader18.i:                               ; preds = %B408.prol.loopexit.i
+  %26 = add nuw i64 %.445384388.unr.i, 4
+  %27 = shl i64 %.452385387.unr.i, 2
+  %28 = add i64 %27, 12
+  br label %B408.i
 
-B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge.us.i
-  %.112.us.i = add nsw i64 %.102347391.us.i, -1
-  %.116.us.i = add i64 %.109349390.us.i, 1
-  %scevgep19.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
-  %scevgep37.i = getelementptr i8, ptr %lsr.iv36.i, i64 %4
-  %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
-  %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
-  %.103.us.i = icmp sgt i64 %.102347391.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+B500.endif.i:                                     ; preds = %B710.i, %B500.endif.preheader.i
+  %indvar.i = phi i64 [ 0, %B500.endif.preheader.i ], [ %indvar.next.i, %B710.i ]
+  %.578408426.i = phi i64 [ %..403.i, %B500.endif.preheader.i ], [ %.588.i, %B710.i ]
+  %.585410425.i = phi i64 [ %.353.i, %B500.endif.preheader.i ], [ %.592.i, %B710.i ]
+  %29 = add i64 %indvar.i, %.353.i
+  %.588.i = add nsw i64 %.578408426.i, -1
+  %.592.i = add i64 %.585410425.i, 1
+  %.622.i = getelementptr i64, ptr %.197.i, i64 %.585410425.i
+  %.623.i = load i64, ptr %.622.i, align 8
+  %.669.i = sub i64 %.585410425.i, %.353.i
+  %.712392.not.i = icmp eq i64 %.669.i, 0
+  br i1 %.712392.not.i, label %B616.endif.i, label %B556.endif.preheader.i
 
-B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
-  br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
+B556.endif.preheader.i:                           ; preds = %B500.endif.i
+  %xtraiter9.i = and i64 %indvar.i, 1
+  %lcmp.mod10.not.i = icmp eq i64 %xtraiter9.i, 0
+  br i1 %lcmp.mod10.not.i, label %B556.endif.prol.loopexit.i, label %B556.endif.prol.i
 
-B582.us.epil.preheader.i:                         ; preds = %B580.B620_crit_edge.us.unr-lcssa.i, %B582.us.preheader.i
-  %.848328330.us.epil.init.i = phi i64 [ 0, %B582.us.preheader.i ], [ %unroll_iter15.i, %B580.B620_crit_edge.us.unr-lcssa.i ]
-  %27 = add nsw i64 %.848328330.us.epil.init.i, %lsr.iv67.i
-  %28 = shl i64 %27, 3
-  %scevgep69.i = getelementptr i8, ptr %a2, i64 %28
-  %scevgep71.i = getelementptr i8, ptr %a1, i64 %28
-  br label %B582.us.epil.i
+B556.endif.prol.i:                                ; preds = %B556.endif.preheader.i
+  %.753.prol.i = load i64, ptr %sunkaddr68.i, align 8
+  %.6.i.prol.i = xor i64 %.753.prol.i, -1
+  %.7.i.prol.i = and i64 %.623.i, %.6.i.prol.i
+  %30 = xor i64 %.623.i, %.753.prol.i
+  %.9.i.reass.prol.i = xor i64 %30, -1
+  %.10.i.prol.i = sub nsw i64 %.623.i, %.753.prol.i
+  %.11.i.prol.i = and i64 %.10.i.prol.i, %.9.i.reass.prol.i
+  %.12.i.prol.i = or i64 %.11.i.prol.i, %.7.i.prol.i
+  %.13.i.prol.i = ashr i64 %.12.i.prol.i, 63
+  %.721.prol.i = add nsw i64 %.669.i, -1
+  %.781.prol.i = add i64 %.13.i.prol.i, %.725.prol.i
+  br label %B556.endif.prol.loopexit.i
 
-B582.us.epil.i:                                   ; preds = %B582.us.epil.i, %B582.us.epil.preheader.i
-  %epil.iter12.i = phi i64 [ %epil.iter12.next.i, %B582.us.epil.i ], [ 0, %B582.us.epil.preheader.i ]
-  %29 = shl nuw nsw i64 %epil.iter12.i, 3
-  %scevgep72.i = getelementptr i8, ptr %scevgep71.i, i64 %29
-  %.884.us.epil.i = load i64, ptr %scevgep72.i, align 8
-  %scevgep70.i = getelementptr i8, ptr %scevgep69.i, i64 %29
-  store i64 %.884.us.epil.i, ptr %scevgep70.i, align 8
-  %epil.iter12.next.i = add i64 %epil.iter12.i, 1
-  %epil.iter12.cmp.not.i = icmp eq i64 %xtraiter11.i, %epil.iter12.next.i
-  br i1 %epil.iter12.cmp.not.i, label %B580.B620_crit_edge.us.i, label %B582.us.epil.i
+B556.endif.prol.loopexit.i:                       ; preds = %B556.endif.prol.i, %B556.endif.preheader.i
+  %place.3.3395.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.781.prol.i, %B556.endif.prol.i ]
+  %.711390394.unr.i = phi i64 [ %.669.i, %B556.endif.preheader.i ], [ %.721.prol.i, %B556.endif.prol.i ]
+  %.718391393.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.725.prol.i, %B556.endif.prol.i ]
+  %.781.lcssa.unr.i = phi i64 [ poison, %B556.endif.preheader.i ], [ %.781.prol.i, %B556.endif.prol.i ]
+  %31 = icmp eq i64 %indvar.i, 1
+  br i1 %31, label %B616.endif.i, label %B556.endif.preheader.new.i
 
-B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B580.B620_crit_edge.us.unr-lcssa.i
-  %.900.us.i = icmp slt i64 %.284.us.i, %.17.i
-  br i1 %.900.us.i, label %B136.endif.us.i, label %B642.loopexit.us.i
+B556.endif.preheader.new.i:                       ; preds = %B556.endif.prol.loopexit.i
+  %invariant.op.i = xor i64 %.623.i, -1
+  %32 = add i64 %.711390394.unr.i, 2
+  %33 = shl i64 %.718391393.unr.i, 3
+  br label %B556.endif.i
 
-B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
-  %.226293.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+B556.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.preheader.new.i
+  %lsr.iv46.i = phi i64 [ %lsr.iv.next47.i, %B556.endif.i ], [ %33, %B556.endif.preheader.new.i ]
+  %lsr.iv44.i = phi i64 [ %lsr.iv.next45.i, %B556.endif.i ], [ %32, %B556.endif.preheader.new.i ]
+  %place.3.3395.i = phi i64 [ %.781.1.i, %B556.endif.i ], [ %place.3.3395.unr.i, %B556.endif.preheader.new.i ]
+  %scevgep50.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv46.i
+  %.753.i = load i64, ptr %scevgep50.i, align 8
+  %.6.i.i = xor i64 %.753.i, -1
+  %.7.i.i = and i64 %.623.i, %.6.i.i
+  %.9.i.reass.reass.i = xor i64 %.753.i, %invariant.op.i
+  %.10.i.i = sub nsw i64 %.623.i, %.753.i
+  %.11.i.i = and i64 %.10.i.i, %.9.i.reass.reass.i
+  %.12.i.i = or i64 %.11.i.i, %.7.i.i
+  %.13.i.i = ashr i64 %.12.i.i, 63
+  %scevgep49.i = getelementptr i8, ptr %scevgep50.i, i64 8
+  %.753.1.i = load i64, ptr %scevgep49.i, align 8
+  %.6.i.1.i = xor i64 %.753.1.i, -1
+  %.7.i.1.i = and i64 %.623.i, %.6.i.1.i
+  %.9.i.reass.1.reass.i = xor i64 %.753.1.i, %invariant.op.i
+  %.10.i.1.i = sub nsw i64 %.623.i, %.753.1.i
+  %.11.i.1.i = and i64 %.10.i.1.i, %.9.i.reass.1.reass.i
+  %.12.i.1.i = or i64 %.11.i.1.i, %.7.i.1.i
+  %.13.i.1.i = ashr i64 %.12.i.1.i, 63
+  %.781.i = add i64 %place.3.3395.i, 2
+  %.779.1.i = add i64 %.781.i, %.13.i.i
+  %.781.1.i = add i64 %.779.1.i, %.13.i.1.i
+  %lsr.iv.next45.i = add i64 %lsr.iv44.i, -2
+  %lsr.iv.next47.i = add i64 %lsr.iv46.i, 16
+  %.712.1.i = icmp sgt i64 %lsr.iv.next45.i, 2
+  br i1 %.712.1.i, label %B556.endif.i, label %B616.endif.i
 
-B56.endif.us451.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
-  %30 = shl i64 %a4, 3
-  %scevgep.i = getelementptr i8, ptr %a2, i64 %30
-  %31 = shl nuw i64 %..57.i, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+B616.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.prol.loopexit.i, %B500.endif.i
+  %place.3.3.lcssa.i = phi i64 [ %.353.i, %B500.endif.i ], [ %.781.lcssa.unr.i, %B556.endif.prol.loopexit.i ], [ %.781.1.i, %B556.endif.i ]
+  %.834.i = sub i64 %.361.i, %.592.i
+  %.877401.not.i = icmp slt i64 %.834.i, 1
+  br i1 %.877401.not.i, label %B710.i, label %B656.endif.preheader.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
+B656.endif.preheader.i:                           ; preds = %B616.endif.i
+  %.6.i1.i = xor i64 %.623.i, -1
+  %34 = add i64 %3, %indvar.i
+  %35 = and i64 %34, 1
+  %lcmp.mod13.not.not.i = icmp eq i64 %35, 0
+  br i1 %lcmp.mod13.not.not.i, label %B656.endif.prol.i, label %B656.endif.prol.loopexit.i
+
+B656.endif.prol.i:                                ; preds = %B656.endif.preheader.i
+  %.917.prol.i = getelementptr i64, ptr %.197.i, i64 %.592.i
+  %.918.prol.i = load i64, ptr %.917.prol.i, align 8
+  %.7.i2.prol.i = and i64 %.918.prol.i, %.6.i1.i
+  %36 = xor i64 %.623.i, %.918.prol.i
+  %.9.i3.reass.prol.i = xor i64 %36, -1
+  %.10.i4.prol.i = sub nsw i64 %.918.prol.i, %.623.i
+  %.11.i5.prol.i = and i64 %.10.i4.prol.i, %.9.i3.reass.prol.i
+  %.12.i6.prol.i = or i64 %.11.i5.prol.i, %.7.i2.prol.i
+  %.13.i7.neg.prol.i = lshr i64 %.12.i6.prol.i, 63
+  %.890.prol.i = add i64 %.585410425.i, 2
+  %.886.prol.i = add nsw i64 %.834.i, -1
+  %.945.prol.i = add i64 %.13.i7.neg.prol.i, %place.3.3.lcssa.i
+  br label %B656.endif.prol.loopexit.i
+
+B656.endif.prol.loopexit.i:                       ; preds = %B656.endif.prol.i, %B656.endif.preheader.i
+  %place.4.3404.unr.i = phi i64 [ %place.3.3.lcssa.i, %B656.endif.preheader.i ], [ %.945.prol.i, %B656.endif.prol.i ]
+  %.876399403.unr.i = phi i64 [ %.834.i, %B656.endif.preheader.i ], [ %.886.prol.i, %B656.endif.prol.i ]
+  %.883400402.unr.i = phi i64 [ %.592.i, %B656.endif.preheader.i ], [ %.890.prol.i, %B656.endif.prol.i ]
+  %.945.lcssa.unr.i = phi i64 [ poison, %B656.endif.preheader.i ], [ %.945.prol.i, %B656.endif.prol.i ]
+  %37 = icmp eq i64 %2, %29
+  br i1 %37, label %B710.i, label %B656.endif.preheader.new.i
+
+B656.endif.preheader.new.i:                       ; preds = %B656.endif.prol.loopexit.i
+  %38 = add nuw i64 %.876399403.unr.i, 2
+  %39 = shl i64 %.883400402.unr.i, 3
+  br label %B656.endif.i
+
+B656.endif.i:                                     ; preds = %B656.endif.i, %B656.endif.preheader.new.i
+  %lsr.iv53.i = phi i64 [ %lsr.iv.next54.i, %B656.endif.i ], [ %39, %B656.endif.preheader.new.i ]
+  %lsr.iv51.i = phi i64 [ %lsr.iv.next52.i, %B656.endif.i ], [ %38, %B656.endif.preheader.new.i ]
+  %place.4.3404.i = phi i64 [ %.945.1.i, %B656.endif.i ], [ %place.4.3404.unr.i, %B656.endif.preheader.new.i ]
+  %scevgep57.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv53.i
+  %.918.i = load i64, ptr %scevgep57.i, align 8
+  %.7.i2.i = and i64 %.918.i, %.6.i1.i
+  %.9.i3.reass.reass.i = xor i64 %.918.i, %.6.i1.i
+  %.10.i4.i = sub nsw i64 %.918.i, %.623.i
+  %.11.i5.i = and i64 %.10.i4.i, %.9.i3.reass.reass.i
+  %.12.i6.i = or i64 %.11.i5.i, %.7.i2.i
+  %.13.i7.neg.i = lshr i64 %.12.i6.i, 63
+  %.945.i = add i64 %.13.i7.neg.i, %place.4.3404.i
+  %scevgep56.i = getelementptr i8, ptr %scevgep57.i, i64 8
+  %.918.1.i = load i64, ptr %scevgep56.i, align 8
+  %.7.i2.1.i = and i64 %.918.1.i, %.6.i1.i
+  %.9.i3.reass.1.reass.i = xor i64 %.918.1.i, %.6.i1.i
+  %.10.i4.1.i = sub nsw i64 %.918.1.i, %.623.i
+  %.11.i5.1.i = and i64 %.10.i4.1.i, %.9.i3.reass.1.reass.i
+  %.12.i6.1.i = or i64 %.11.i5.1.i, %.7.i2.1.i
+  %.13.i7.neg.1.i = lshr i64 %.12.i6.1.i, 63
+  %.945.1.i = add i64 %.945.i, %.13.i7.neg.1.i
+  %lsr.iv.next52.i = add i64 %lsr.iv51.i, -2
+  %lsr.iv.next54.i = add i64 %lsr.iv53.i, 16
+  %.877.1.i = icmp samesign ugt i64 %lsr.iv.next52.i, 2
+  br i1 %.877.1.i, label %B656.endif.i, label %B710.i
+
+B734.endif.i:                                     ; preds = %B332.loopexit.i, %B126.i
+  br i1 %18, label %B770.endif.i, label %B124.loopexit.i
+
+B770.endif.i:                                     ; preds = %B734.endif.i, %B768.loopexit.i
+  %.1033.0.i = phi i64 [ %.1102.i, %B768.loopexit.i ], [ %levels.3.1.i, %B734.endif.i ]
+  %other_order.3.1487.i = phi ptr [ %order.4.1485.i, %B768.loopexit.i ], [ %spec.select372.i, %B734.endif.i ]
+  %other_keys.2.1486.i = phi ptr [ %keys.2.1484.i, %B768.loopexit.i ], [ %.197.i, %B734.endif.i ]
+  %order.4.1485.i = phi ptr [ %other_order.3.1487.i, %B768.loopexit.i ], [ %spec.select.i, %B734.endif.i ]
+  %keys.2.1484.i = phi ptr [ %other_keys.2.1486.i, %B768.loopexit.i ], [ %.181.i, %B734.endif.i ]
+  %.1102.i = add nsw i64 %.1033.0.i, -1
+  %.1169.not.i = icmp eq i64 %.1033.0.i, 63
+  br i1 %.1169.not.i, label %B768.loopexit.i, label %B770.endif.endif.i
+
+B770.endif.endif.i:                               ; preds = %B770.endif.i
+  %.1131.i = shl nuw nsw i64 1, %.1033.0.i
+  %.1188367375.i = lshr i64 %.1131.i, 1
+  br label %B814.i
+
+_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
 declare i64 @llvm.smax.i64(i64, i64)
 
-declare i64 @llvm.cttz.i64(i64, i1 immarg)
-
 declare i64 @llvm.smin.i64(i64, i64)
 
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.16.i = getelementptr i8, ptr %a3, i64 8
-  %.17.i = load i64, ptr %.16.i, align 8
-  %.57.i = sub i64 %a5, %a4
-  %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
-  %.103383.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103383.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  %.20.i = getelementptr i8, ptr %a3, i64 8
+  %.21.i = load i64, ptr %.20.i, align 8
+  %.33.i = icmp sgt i64 %.21.i, 12
+  br i1 %.33.i, label %B52.i, label %B90.endif.i
 
-B56.endif.lr.ph.i:                                ; preds = %0
-  %.278.i = icmp sgt i64 %.17.i, 1
-  br i1 %.278.i, label %B56.endif.us.preheader.i, label %B56.endif.lr.ph.split.i
+B52.i:                                            ; preds = %0, %B52.i
+  %levels.2.0.i = phi i64 [ %.36.i, %B52.i ], [ 0, %0 ]
+  %.36.i = add i64 %levels.2.0.i, 1
+  %.42.i = lshr i64 %.21.i, %.36.i
+  %.43.i = icmp samesign ugt i64 %.42.i, 12
+  br i1 %.43.i, label %B52.i, label %B90.endif.i
 
-B56.endif.us.preheader.i:                         ; preds = %B56.endif.lr.ph.i
-  %xtraiter.i = and i64 %.17.i, 7
-  %unroll_iter.i = and i64 %.17.i, 9223372036854775800
-  %xtraiter11.i = and i64 %.17.i, 3
-  %unroll_iter15.i = and i64 %.17.i, 9223372036854775804
-  %1 = mul i64 %.17.i, %a4
-  %2 = shl i64 %1, 3
-  %3 = getelementptr i8, ptr %a2, i64 %2
-  %scevgep18.i = getelementptr i8, ptr %3, i64 56
-  %4 = shl i64 %.17.i, 3
-  %scevgep46.i = getelementptr i8, ptr %a1, i64 %2
-  %5 = icmp samesign ult i64 %.17.i, 8
-  %6 = icmp samesign ult i64 %.17.i, 4
-  %7 = icmp eq i64 %xtraiter11.i, 0
-  %8 = icmp eq i64 %xtraiter.i, 0
-  br label %B56.endif.us.i
+B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B734.endif.i
+  %scevgep22.i = getelementptr i8, ptr %lsr.iv.i, i64 %10
+  %scevgep27.i = getelementptr i8, ptr %lsr.iv26.i, i64 %13
+  %.135.i = icmp sgt i64 %.134491.i, 1
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-B56.endif.us.i:                                   ; preds = %B642.loopexit.us.i, %B56.endif.us.preheader.i
-  %lsr.iv67.i = phi i64 [ %1, %B56.endif.us.preheader.i ], [ %lsr.iv.next68.i, %B642.loopexit.us.i ]
-  %lsr.iv47.i = phi ptr [ %scevgep46.i, %B56.endif.us.preheader.i ], [ %scevgep48.i, %B642.loopexit.us.i ]
-  %lsr.iv36.i = phi ptr [ %3, %B56.endif.us.preheader.i ], [ %scevgep37.i, %B642.loopexit.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep18.i, %B56.endif.us.preheader.i ], [ %scevgep19.i, %B642.loopexit.us.i ]
-  %.102347391.us.i = phi i64 [ %..57.i, %B56.endif.us.preheader.i ], [ %.112.us.i, %B642.loopexit.us.i ]
-  %.109349390.us.i = phi i64 [ %a4, %B56.endif.us.preheader.i ], [ %.116.us.i, %B642.loopexit.us.i ]
-  %.142.us.i = mul nsw i64 %.109349390.us.i, %.17.i
-  %9 = getelementptr i64, ptr %a2, i64 %.142.us.i
-  br i1 %5, label %B100.us.epil.i.preheader, label %B100.us.i
+B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
+  %lsr.iv26.i = phi ptr [ %scevgep25.i, %B126.lr.ph.i ], [ %scevgep27.i, %B124.loopexit.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B126.lr.ph.i ], [ %scevgep22.i, %B124.loopexit.i ]
+  %.76.0.i = phi i64 [ %a4, %B126.lr.ph.i ], [ %.148.i, %B124.loopexit.i ]
+  %.134491.i = phi i64 [ %.89.i, %B126.lr.ph.i ], [ %.144.i, %B124.loopexit.i ]
+  %.144.i = add nsw i64 %.134491.i, -1
+  %.148.i = add i64 %.76.0.i, 1
+  %.174.i = mul nsw i64 %.76.0.i, %.21.i
+  %.181.idx.i = mul i64 %.174.i, 24
+  %.181.i = getelementptr i8, ptr %a1, i64 %.181.idx.i
+  %.187.i = getelementptr i64, ptr %a2, i64 %.174.i
+  %.197.i = getelementptr i64, ptr %.181.i, i64 %.21.i
+  %.204.i = getelementptr i8, ptr %.181.i, i64 %.204.idx.i
+  %spec.select.i = select i1 %16, ptr %.187.i, ptr %.204.i
+  %spec.select372.i = select i1 %16, ptr %.204.i, ptr %.187.i
+  br i1 %14, label %B334.endif.i, label %B734.endif.i
 
-B120.us.loopexit.unr-lcssa.i:                     ; preds = %B100.us.i
-  br i1 %8, label %B120.us.loopexit.i, label %B100.us.epil.i.preheader
+B332.loopexit.i:                                  ; preds = %B710.i, %B334.endif.i
+  %exitcond.not.i = icmp eq i64 %.325.i, %storemerge373.i
+  br i1 %exitcond.not.i, label %B734.endif.i, label %B334.endif.i
 
-B100.us.epil.i.preheader:                         ; preds = %B120.us.loopexit.unr-lcssa.i, %B56.endif.us.i
-  %.232292294.us.epil.i.ph = phi i64 [ 0, %B56.endif.us.i ], [ %unroll_iter.i, %B120.us.loopexit.unr-lcssa.i ]
-  br label %B100.us.epil.i
+B408.i:                                           ; preds = %B408.preheader21.i, %B408.i
+  %lsr.iv31.i = phi i64 [ %25, %B408.preheader21.i ], [ %lsr.iv.next32.i, %B408.i ]
+  %lsr.iv30.i = phi i64 [ %23, %B408.preheader21.i ], [ %lsr.iv.next.i, %B408.i ]
+  %scevgep42.i = getelementptr i8, ptr %lsr.iv26.i, i64 %lsr.iv31.i
+  %scevgep43.i = getelementptr i8, ptr %scevgep42.i, i64 -16
+  %.488.i = load i64, ptr %scevgep43.i, align 8
+  %scevgep34.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv31.i
+  %scevgep35.i = getelementptr i8, ptr %scevgep34.i, i64 -16
+  store i64 %.488.i, ptr %scevgep35.i, align 8
+  %scevgep45.i = getelementptr i8, ptr %scevgep42.i, i64 -8
+  %.488.1.i = load i64, ptr %scevgep45.i, align 8
+  %scevgep39.i = getelementptr i8, ptr %scevgep34.i, i64 -8
+  store i64 %.488.1.i, ptr %scevgep39.i, align 8
+  %.488.2.i = load i64, ptr %scevgep42.i, align 8
+  store i64 %.488.2.i, ptr %scevgep34.i, align 8
+  %scevgep41.i = getelementptr i8, ptr %scevgep42.i, i64 8
+  %.488.3.i = load i64, ptr %scevgep41.i, align 8
+  %scevgep37.i = getelementptr i8, ptr %scevgep34.i, i64 8
+  store i64 %.488.3.i, ptr %scevgep37.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv30.i, -4
+  %lsr.iv.next32.i = add i64 %lsr.iv31.i, 32
+  %.446.3.i = icmp samesign ugt i64 %lsr.iv.next.i, 4
+  br i1 %.446.3.i, label %B408.i, label %B500.endif.preheader.i
 
-B100.us.epil.i:                                   ; preds = %B100.us.epil.i.preheader, %B100.us.epil.i
-  %lsr.iv39.i = phi i64 [ %lsr.iv.next.i, %B100.us.epil.i ], [ %xtraiter.i, %B100.us.epil.i.preheader ]
-  %.232292294.us.epil.i = phi i64 [ %.239.us.epil.i, %B100.us.epil.i ], [ %.232292294.us.epil.i.ph, %B100.us.epil.i.preheader ]
-  %.239.us.epil.i = add nuw nsw i64 %.232292294.us.epil.i, 1
-  %10 = shl i64 %.232292294.us.epil.i, 3
-  %scevgep38.i = getelementptr i8, ptr %lsr.iv36.i, i64 %10
-  store i64 %.232292294.us.epil.i, ptr %scevgep38.i, align 8
-  %lsr.iv.next.i = add nsw i64 %lsr.iv39.i, -1
-  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %B120.us.loopexit.i, label %B100.us.epil.i
+B500.endif.preheader.i:                           ; preds = %B408.i, %B408.prol.loopexit.i
+  %1 = add i64 %.361.i, -2
+  %.724.prol.i = add i64 %.353.i, 1
+  %2 = sub i64 %.353.i, %.361.i
+  %sunkaddr70.i = shl i64 %.353.i, 3
+  %sunkaddr71.i = getelementptr i8, ptr %.197.i, i64 %sunkaddr70.i
+  br label %B500.endif.i
 
-B120.us.loopexit.i:                               ; preds = %B100.us.epil.i, %B120.us.loopexit.unr-lcssa.i
-  %11 = getelementptr i64, ptr %a0, i64 %.142.us.i
-  br label %B136.endif.us.i
+B710.i:                                           ; preds = %B656.endif.i, %B656.endif.prol.loopexit.i, %B616.endif.i
+  %place.4.3.lcssa.i = phi i64 [ %place.3.3.lcssa.i, %B616.endif.i ], [ %.944.lcssa.unr.i, %B656.endif.prol.loopexit.i ], [ %.944.1.i, %B656.endif.i ]
+  %.955.i = getelementptr i64, ptr %.181.i, i64 %place.4.3.lcssa.i
+  store i64 %.622.i, ptr %.955.i, align 8
+  %.962.i = getelementptr i64, ptr %spec.select.i, i64 %place.4.3.lcssa.i
+  store i64 %.584410425.i, ptr %.962.i, align 8
+  %indvar.next.i = add nuw nsw i64 %indvar.i, 1
+  %.578.i = icmp samesign ugt i64 %.577408426.i, 1
+  br i1 %.578.i, label %B500.endif.i, label %B332.loopexit.i
 
-B136.endif.us.i:                                  ; preds = %B580.B620_crit_edge.us.i, %B120.us.loopexit.i
-  %width.2.1.us.i = phi i64 [ %.284.us.i, %B580.B620_crit_edge.us.i ], [ 1, %B120.us.loopexit.i ]
-  %.284.us.i = shl nsw i64 %width.2.1.us.i, 1
-  %12 = add i64 %.284.us.i, 9223372036854775807
-  %13 = and i64 %12, %.17.i
-  %.341.not.us.i = icmp ne i64 %13, 0
-  %14 = tail call range(i64 1, 65) i64 @llvm.cttz.i64(i64 %.284.us.i, i1 true)
-  %.342286.us.i = lshr i64 %.17.i, %14
-  %.343.us.i = zext i1 %.341.not.us.i to i64
-  %.344.us.i = add nuw nsw i64 %.342286.us.i, %.343.us.i
-  %.365318.us.not.i = icmp eq i64 %.344.us.i, 0
-  br i1 %.365318.us.not.i, label %B582.us.preheader.i, label %B178.endif.endif.endif.us.preheader.i
+B768.loopexit.i:                                  ; preds = %B812.backedge.i, %B770.endif.i
+  %.1088.i = icmp sgt i64 %.1032.0.i, 1
+  br i1 %.1088.i, label %B770.endif.i, label %B124.loopexit.i
 
-B178.endif.endif.endif.us.preheader.i:            ; preds = %B136.endif.us.i
-  %15 = shl i64 %width.2.1.us.i, 4
-  br label %B178.endif.endif.endif.us.i
+B814.i:                                           ; preds = %B770.endif.endif.i, %B812.backedge.i
+  %.1154.0.i = phi i64 [ %.1223.i, %B812.backedge.i ], [ 0, %B770.endif.endif.i ]
+  %.1209481.i = phi i64 [ %.1219.i, %B812.backedge.i ], [ %.1187367375.i, %B770.endif.endif.i ]
+  %.1223.i = add nuw nsw i64 %.1154.0.i, 2
+  %.1249.i = mul nsw i64 %.1154.0.i, %.21.i
+  %.1251.i = ashr i64 %.1249.i, %.1032.0.i
+  %.1252.i = or disjoint i64 %.1154.0.i, 1
+  %.1254.i = mul nsw i64 %.1252.i, %.21.i
+  %.1256.i = ashr i64 %.1254.i, %.1032.0.i
+  %.1259.i = mul nsw i64 %.1223.i, %.21.i
+  %.1261.i = ashr i64 %.1259.i, %.1032.0.i
+  %.40.i.i = sub nsw i64 %.1256.i, %.1251.i
+  %.42.i.i = sub nsw i64 %.1261.i, %.1256.i
+  %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i, i64 %.40.i.i)
+  %.30.i.i = add nsw i64 %.1256.i, -1
+  %.156105.not.i.i = icmp slt i64 %.13.i.i.i, 1
+  br i1 %.156105.not.i.i, label %B444.i.i, label %B108.endif.endif.preheader.i.i
 
-B582.us.preheader.i:                              ; preds = %B176.loopexit.us.i, %B136.endif.us.i
-  br i1 %6, label %B582.us.epil.preheader.i, label %B582.us.i
+B108.endif.endif.preheader.i.i:                   ; preds = %B814.i
+  %.35.i.i = add nsw i64 %.1261.i, -1
+  %3 = shl i64 %.1251.i, 3
+  %scevgep12.i.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %3
+  %scevgep14.i.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %3
+  br label %B108.endif.endif.i.i
 
-B582.us.i:                                        ; preds = %B582.us.preheader.i, %B582.us.i
-  %.848328330.us.i = phi i64 [ %.855.us.3.i, %B582.us.i ], [ 0, %B582.us.preheader.i ]
-  %16 = shl i64 %.848328330.us.i, 3
-  %scevgep66.i = getelementptr i8, ptr %lsr.iv47.i, i64 %16
-  %.884.us.i = load i64, ptr %scevgep66.i, align 8
-  %scevgep59.i = getelementptr i8, ptr %lsr.iv36.i, i64 %16
-  store i64 %.884.us.i, ptr %scevgep59.i, align 8
-  %scevgep65.i = getelementptr i8, ptr %scevgep66.i, i64 8
-  %.884.us.1.i = load i64, ptr %scevgep65.i, align 8
-  %scevgep58.i = getelementptr i8, ptr %scevgep59.i, i64 8
-  store i64 %.884.us.1.i, ptr %scevgep58.i, align 8
-  %scevgep63.i = getelementptr i8, ptr %scevgep66.i, i64 16
-  %.884.us.2.i = load i64, ptr %scevgep63.i, align 8
-  %scevgep56.i = getelementptr i8, ptr %scevgep59.i, i64 16
-  store i64 %.884.us.2.i, ptr %scevgep56.i, align 8
-  %.855.us.3.i = add nuw nsw i64 %.848328330.us.i, 4
-  %scevgep61.i = getelementptr i8, ptr %scevgep66.i, i64 24
-  %.884.us.3.i = load i64, ptr %scevgep61.i, align 8
-  %scevgep54.i = getelementptr i8, ptr %scevgep59.i, i64 24
-  store i64 %.884.us.3.i, ptr %scevgep54.i, align 8
-  %niter16.ncmp.3.i = icmp eq i64 %unroll_iter15.i, %.855.us.3.i
-  br i1 %niter16.ncmp.3.i, label %B580.B620_crit_edge.us.unr-lcssa.i, label %B582.us.i
+B444.i.i:                                         ; preds = %B108.endif.endif.i.i, %B814.i
+  %left.2.0.lcssa.i.i = phi i64 [ %.1251.i, %B814.i ], [ %.255.i.i, %B108.endif.endif.i.i ]
+  %right.2.0.lcssa.i.i = phi i64 [ %.1256.i, %B814.i ], [ %.250.i.i, %B108.endif.endif.i.i ]
+  %last_left.2.0.lcssa.i.i = phi i64 [ %.30.i.i, %B814.i ], [ %.316.i.i, %B108.endif.endif.i.i ]
+  %.332.i.i = shl nsw i64 %.13.i.i.i, 1
+  %.335.i.i = sub nsw i64 %.1261.i, %.1251.i
+  %.338.i.i = icmp slt i64 %.332.i.i, %.335.i.i
+  br i1 %.338.i.i, label %B468.i.i, label %B812.backedge.i
 
-B178.endif.endif.endif.us.i:                      ; preds = %B176.loopexit.us.i, %B178.endif.endif.endif.us.preheader.i
-  %lsr.iv49.i = phi ptr [ %lsr.iv47.i, %B178.endif.endif.endif.us.preheader.i ], [ %scevgep50.i, %B176.loopexit.us.i ]
-  %lsr.iv42.i = phi i64 [ 1, %B178.endif.endif.endif.us.preheader.i ], [ %lsr.iv.next43.i, %B176.loopexit.us.i ]
-  %lsr.iv40.i = phi i64 [ %.284.us.i, %B178.endif.endif.endif.us.preheader.i ], [ %lsr.iv.next41.i, %B176.loopexit.us.i ]
-  %.364306322.us.i = phi i64 [ %.344.us.i, %B178.endif.endif.endif.us.preheader.i ], [ %.374.us.i, %B176.loopexit.us.i ]
-  %.371308321.us.i = phi i64 [ 0, %B178.endif.endif.endif.us.preheader.i ], [ %.378.us.i, %B176.loopexit.us.i ]
-  %.374.us.i = add nsw i64 %.364306322.us.i, -1
-  %.378.us.i = add i64 %.371308321.us.i, %.284.us.i
-  %.404.us.i = add nsw i64 %.371308321.us.i, %width.2.1.us.i
-  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %.404.us.i)
-  %.13.i5.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %.378.us.i)
-  %.516.us.i = sub i64 %.13.i5.i, %.371308321.us.i
-  %.559299.us.not.i = icmp slt i64 %.516.us.i, 1
-  br i1 %.559299.us.not.i, label %B176.loopexit.us.i, label %B304.us.preheader.i
+B468.i.i:                                         ; preds = %B444.i.i
+  %.342.not.i.i = icmp sgt i64 %left.2.0.lcssa.i.i, %last_left.2.0.lcssa.i.i
+  %spec.select.i.i = select i1 %.342.not.i.i, i64 %right.2.0.lcssa.i.i, i64 %left.2.0.lcssa.i.i
+  %.367.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %spec.select.i.i
+  %.368.i.i = load i64, ptr %.367.i.i, align 8
+  %.373.i.i = add nsw i64 %.13.i.i.i, %.1251.i
+  %.375.i.i = getelementptr i64, ptr %other_keys.2.1486.i, i64 %.373.i.i
+  store i64 %.368.i.i, ptr %.375.i.i, align 8
+  %.380.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %spec.select.i.i
+  %.381.i.i = load i64, ptr %.380.i.i, align 8
+  %.392.i.i = getelementptr i64, ptr %other_order.3.1487.i, i64 %.373.i.i
+  store i64 %.381.i.i, ptr %.392.i.i, align 8
+  br label %B812.backedge.i
 
-B304.us.preheader.i:                              ; preds = %B178.endif.endif.endif.us.i
-  %smin.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %lsr.iv40.i)
-  %17 = add i64 %smin.i, %lsr.iv42.i
-  br label %B304.us.i
+B108.endif.endif.i.i:                             ; preds = %B108.endif.endif.i.i, %B108.endif.endif.preheader.i.i
+  %lsr.iv.i.i = phi i64 [ %.1261.i, %B108.endif.endif.preheader.i.i ], [ %lsr.iv.next.i.i, %B108.endif.endif.i.i ]
+  %last_right.2.0111.i.i = phi i64 [ %.35.i.i, %B108.endif.endif.preheader.i.i ], [ %.321.i.i, %B108.endif.endif.i.i ]
+  %last_left.2.0110.i.i = phi i64 [ %.30.i.i, %B108.endif.endif.preheader.i.i ], [ %.316.i.i, %B108.endif.endif.i.i ]
+  %right.2.0109.i.i = phi i64 [ %.1256.i, %B108.endif.endif.preheader.i.i ], [ %.250.i.i, %B108.endif.endif.i.i ]
+  %left.2.0108.i.i = phi i64 [ %.1251.i, %B108.endif.endif.preheader.i.i ], [ %.255.i.i, %B108.endif.endif.i.i ]
+  %.162103106.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i ], [ %.169.i.i, %B108.endif.endif.i.i ]
+  %.169.i.i = add nuw nsw i64 %.162103106.i.i, 1
+  %.197.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %right.2.0109.i.i
+  %.198.i.i = load i64, ptr %.197.i.i, align 8
+  %.201.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %left.2.0108.i.i
+  %.202.i.i = load i64, ptr %.201.i.i, align 8
+  %.6.i.i.i = xor i64 %.202.i.i, -1
+  %.7.i.i.i = and i64 %.198.i.i, %.6.i.i.i
+  %4 = xor i64 %.202.i.i, %.198.i.i
+  %.9.i.i.i = xor i64 %4, -1
+  %.10.i.i.i = sub nsw i64 %.198.i.i, %.202.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.i.i
+  %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
+  %.13.i1.i.i = ashr i64 %.12.i.i.i, 63
+  %.229.i.i = sub nsw i64 %right.2.0109.i.i, %left.2.0108.i.i
+  %.230.i.i = and i64 %.13.i1.i.i, %.229.i.i
+  %.232.i.i = add nsw i64 %.230.i.i, %left.2.0108.i.i
+  %.234.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.232.i.i
+  %.235.i.i = load i64, ptr %.234.i.i, align 8
+  %5 = shl i64 %.162103106.i.i, 3
+  %scevgep15.i.i = getelementptr i8, ptr %scevgep14.i.i, i64 %5
+  store i64 %.235.i.i, ptr %scevgep15.i.i, align 8
+  %.242.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.232.i.i
+  %.243.i.i = load i64, ptr %.242.i.i, align 8
+  %scevgep13.i.i = getelementptr i8, ptr %scevgep12.i.i, i64 %5
+  store i64 %.243.i.i, ptr %scevgep13.i.i, align 8
+  %.261.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_right.2.0111.i.i
+  %.262.i.i = load i64, ptr %.261.i.i, align 8
+  %.265.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_left.2.0110.i.i
+  %.266.i.i = load i64, ptr %.265.i.i, align 8
+  %.6.i2.i.i = xor i64 %.266.i.i, -1
+  %.7.i3.i.i = and i64 %.262.i.i, %.6.i2.i.i
+  %6 = xor i64 %.266.i.i, %.262.i.i
+  %.9.i4.i.i = xor i64 %6, -1
+  %.10.i5.i.i = sub nsw i64 %.262.i.i, %.266.i.i
+  %.11.i6.i.i = and i64 %.10.i5.i.i, %.9.i4.i.i
+  %.12.i7.i.i = or i64 %.11.i6.i.i, %.7.i3.i.i
+  %.13.i8.i.i = ashr i64 %.12.i7.i.i, 63
+  %.253.i.i = add i64 %left.2.0108.i.i, 1
+  %.255.i.i = add i64 %.253.i.i, %.13.i1.i.i
+  %.250.i.i = sub nsw i64 %right.2.0109.i.i, %.13.i1.i.i
+  %.293.i.i = sub nsw i64 %last_left.2.0110.i.i, %last_right.2.0111.i.i
+  %.294.i.i = and i64 %.13.i8.i.i, %.293.i.i
+  %.296.i.i = add nsw i64 %.294.i.i, %last_right.2.0111.i.i
+  %.298.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.296.i.i
+  %.299.i.i = load i64, ptr %.298.i.i, align 8
+  %sunkaddr.i = shl i64 %lsr.iv.i.i, 3
+  %sunkaddr65.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %sunkaddr.i
+  %sunkaddr66.i = getelementptr i8, ptr %sunkaddr65.i, i64 -8
+  store i64 %.299.i.i, ptr %sunkaddr66.i, align 8
+  %.307.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.296.i.i
+  %.308.i.i = load i64, ptr %.307.i.i, align 8
+  %sunkaddr68.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %sunkaddr.i
+  %sunkaddr69.i = getelementptr i8, ptr %sunkaddr68.i, i64 -8
+  store i64 %.308.i.i, ptr %sunkaddr69.i, align 8
+  %.316.i.i = add nsw i64 %.13.i8.i.i, %last_left.2.0110.i.i
+  %.319.neg.i.i = xor i64 %.13.i8.i.i, -1
+  %.321.i.i = add i64 %last_right.2.0111.i.i, %.319.neg.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
+  %exitcond.not.i.i = icmp eq i64 %.13.i.i.i, %.169.i.i
+  br i1 %exitcond.not.i.i, label %B444.i.i, label %B108.endif.endif.i.i
 
-B304.us.i:                                        ; preds = %B647.us.i, %B304.us.preheader.i
-  %lsr.iv51.i = phi ptr [ %scevgep52.i, %B647.us.i ], [ %lsr.iv49.i, %B304.us.preheader.i ]
-  %lsr.iv44.i = phi i64 [ %lsr.iv.next45.i, %B647.us.i ], [ %17, %B304.us.preheader.i ]
-  %right.2.4303.us.i = phi i64 [ %right.3.5.us.i, %B647.us.i ], [ %.13.i.i, %B304.us.preheader.i ]
-  %left.2.4302.us.i = phi i64 [ %left.3.5.us.i, %B647.us.i ], [ %.371308321.us.i, %B304.us.preheader.i ]
-  %.602.not.us.i = icmp slt i64 %right.2.4303.us.i, %.13.i5.i
-  br i1 %.602.not.us.i, label %B322.us.i, label %B304.us.B456.us_crit_edge.i
+B812.backedge.i:                                  ; preds = %B468.i.i, %B444.i.i
+  %.1219.i = add nsw i64 %.1209481.i, -1
+  %.1210.i = icmp sgt i64 %.1209481.i, 1
+  br i1 %.1210.i, label %B814.i, label %B768.loopexit.i
 
-B304.us.B456.us_crit_edge.i:                      ; preds = %B304.us.i
-  %.701.us.phi.trans.insert.i = getelementptr i64, ptr %9, i64 %left.2.4302.us.i
-  %.702.us.pre.i = load i64, ptr %.701.us.phi.trans.insert.i, align 8
-  br label %B456.us.i
+B90.endif.i:                                      ; preds = %B52.i, %0
+  %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
+  %.89.i = sub i64 %a5, %a4
+  %.135490.not.i = icmp slt i64 %.89.i, 1
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
-B322.us.i:                                        ; preds = %B304.us.i
-  %.619.us.i = icmp slt i64 %left.2.4302.us.i, %.13.i.i
-  br i1 %.619.us.i, label %B334.us.i, label %B322.us.B502.us_crit_edge.i
+B126.lr.ph.i:                                     ; preds = %B90.endif.i
+  %.204.idx.i = shl i64 %.21.i, 4
+  %.270.not.i = icmp eq i64 %levels.3.1.i, 63
+  %.232.i = shl nuw i64 1, %levels.3.1.i
+  %storemerge373.i = select i1 %.270.not.i, i64 0, i64 %.232.i
+  %7 = mul i64 %a4, 24
+  %8 = add i64 %7, 8
+  %9 = mul i64 %.21.i, %8
+  %scevgep.i = getelementptr i8, ptr %a1, i64 %9
+  %10 = mul i64 %.21.i, 24
+  %11 = shl i64 %a4, 3
+  %12 = mul i64 %11, %.21.i
+  %scevgep25.i = getelementptr i8, ptr %a0, i64 %12
+  %13 = shl i64 %.21.i, 3
+  %14 = icmp sgt i64 %storemerge373.i, 0
+  %15 = and i64 %levels.3.1.i, 1
+  %16 = icmp eq i64 %15, 0
+  %17 = icmp sgt i64 %levels.3.1.i, 0
+  br label %B126.i
 
-B322.us.B502.us_crit_edge.i:                      ; preds = %B322.us.i
-  %.728.us.phi.trans.insert.i = getelementptr i64, ptr %9, i64 %right.2.4303.us.i
-  %.729.us.pre.i = load i64, ptr %.728.us.phi.trans.insert.i, align 8
-  br label %B502.us.i
+B334.endif.i:                                     ; preds = %B126.i, %B332.loopexit.i
+  %.318435467.i = phi i64 [ %.325.i, %B332.loopexit.i ], [ 0, %B126.i ]
+  %.325.i = add nuw nsw i64 %.318435467.i, 1
+  %.351.i = mul nsw i64 %.318435467.i, %.21.i
+  %.353.i = ashr i64 %.351.i, %levels.3.1.i
+  %.359.i = mul nsw i64 %.325.i, %.21.i
+  %.361.i = ashr i64 %.359.i, %levels.3.1.i
+  %.403.i = sub i64 %.361.i, %.353.i
+  %.404.i = icmp sgt i64 %.403.i, 0
+  %..403.i = tail call i64 @llvm.smax.i64(i64 %.403.i, i64 0)
+  br i1 %.404.i, label %B408.preheader.i, label %B332.loopexit.i
 
-B334.us.i:                                        ; preds = %B322.us.i
-  %.627.us.i = getelementptr i64, ptr %9, i64 %left.2.4302.us.i
-  %.628.us.i = load i64, ptr %.627.us.i, align 8
-  %.632.us.i = getelementptr i64, ptr %11, i64 %.628.us.i
-  %.633.us.i = load i64, ptr %.632.us.i, align 8
-  %.641.us.i = getelementptr i64, ptr %9, i64 %right.2.4303.us.i
-  %.642.us.i = load i64, ptr %.641.us.i, align 8
-  %.646.us.i = getelementptr i64, ptr %11, i64 %.642.us.i
-  %.647.us.i = load i64, ptr %.646.us.i, align 8
-  %.653.us.i = icmp slt i64 %.647.us.i, %.633.us.i
-  br i1 %.653.us.i, label %B502.us.i, label %B456.us.i
+B408.preheader.i:                                 ; preds = %B334.endif.i
+  %xtraiter.i = and i64 %..403.i, 3
+  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
+  br i1 %lcmp.mod.not.i, label %B408.prol.loopexit.i, label %B408.prol.preheader.i
 
-B456.us.i:                                        ; preds = %B334.us.i, %B304.us.B456.us_crit_edge.i
-  %.702.us.i = phi i64 [ %.702.us.pre.i, %B304.us.B456.us_crit_edge.i ], [ %.628.us.i, %B334.us.i ]
-  store i64 %.702.us.i, ptr %lsr.iv51.i, align 8
-  %.712.us.i = add nsw i64 %left.2.4302.us.i, 1
-  br label %B647.us.i
+B408.prol.preheader.i:                            ; preds = %B408.preheader.i
+  %18 = shl i64 %.353.i, 3
+  %scevgep23.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
+  %scevgep28.i = getelementptr i8, ptr %lsr.iv26.i, i64 %18
+  br label %B408.prol.i
 
-B502.us.i:                                        ; preds = %B334.us.i, %B322.us.B502.us_crit_edge.i
-  %.729.us.i = phi i64 [ %.729.us.pre.i, %B322.us.B502.us_crit_edge.i ], [ %.642.us.i, %B334.us.i ]
-  store i64 %.729.us.i, ptr %lsr.iv51.i, align 8
-  %.739.us.i = add nsw i64 %right.2.4303.us.i, 1
-  br label %B647.us.i
+B408.prol.i:                                      ; preds = %B408.prol.i, %B408.prol.preheader.i
+  %prol.iter.i = phi i64 [ %prol.iter.next.i, %B408.prol.i ], [ 0, %B408.prol.preheader.i ]
+  %19 = shl nuw nsw i64 %prol.iter.i, 3
+  %scevgep29.i = getelementptr i8, ptr %scevgep28.i, i64 %19
+  %.488.prol.i = load i64, ptr %scevgep29.i, align 8
+  %scevgep24.i = getelementptr i8, ptr %scevgep23.i, i64 %19
+  store i64 %.488.prol.i, ptr %scevgep24.i, align 8
+  %prol.iter.next.i = add nuw nsw i64 %prol.iter.i, 1
+  %prol.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %prol.iter.next.i
+  br i1 %prol.iter.cmp.not.i, label %B408.prol.loopexit.loopexit.i, label %B408.prol.i
 
-B647.us.i:                                        ; preds = %B502.us.i, %B456.us.i
-  %right.3.5.us.i = phi i64 [ %right.2.4303.us.i, %B456.us.i ], [ %.739.us.i, %B502.us.i ]
-  %left.3.5.us.i = phi i64 [ %.712.us.i, %B456.us.i ], [ %left.2.4302.us.i, %B502.us.i ]
-  %lsr.iv.next45.i = add i64 %lsr.iv44.i, -1
-  %scevgep52.i = getelementptr i8, ptr %lsr.iv51.i, i64 8
-  %.559.us.i = icmp samesign ugt i64 %lsr.iv.next45.i, 1
-  br i1 %.559.us.i, label %B304.us.i, label %B176.loopexit.us.i
+B408.prol.loopexit.loopexit.i:                    ; preds = %B408.prol.i
+  %20 = and i64 %..403.i, 9223372036854775804
+  %21 = add i64 %xtraiter.i, %.353.i
+  br label %B408.prol.loopexit.i
 
-B100.us.i:                                        ; preds = %B56.endif.us.i, %B100.us.i
-  %.232292294.us.i = phi i64 [ %26, %B100.us.i ], [ 0, %B56.endif.us.i ]
-  %18 = shl i64 %.232292294.us.i, 3
-  %scevgep33.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
-  %scevgep34.i = getelementptr i8, ptr %scevgep33.i, i64 -56
-  store i64 %.232292294.us.i, ptr %scevgep34.i, align 8
-  %scevgep32.i = getelementptr i8, ptr %scevgep33.i, i64 -48
-  %19 = or disjoint i64 %.232292294.us.i, 1
-  store i64 %19, ptr %scevgep32.i, align 8
-  %scevgep30.i = getelementptr i8, ptr %scevgep33.i, i64 -40
-  %20 = or disjoint i64 %.232292294.us.i, 2
-  store i64 %20, ptr %scevgep30.i, align 8
-  %scevgep28.i = getelementptr i8, ptr %scevgep33.i, i64 -32
-  %21 = or disjoint i64 %.232292294.us.i, 3
-  store i64 %21, ptr %scevgep28.i, align 8
-  %scevgep26.i = getelementptr i8, ptr %scevgep33.i, i64 -24
-  %22 = or disjoint i64 %.232292294.us.i, 4
-  store i64 %22, ptr %scevgep26.i, align 8
-  %scevgep24.i = getelementptr i8, ptr %scevgep33.i, i64 -16
-  %23 = or disjoint i64 %.232292294.us.i, 5
-  store i64 %23, ptr %scevgep24.i, align 8
-  %scevgep22.i = getelementptr i8, ptr %scevgep33.i, i64 -8
-  %24 = or disjoint i64 %.232292294.us.i, 6
-  store i64 %24, ptr %scevgep22.i, align 8
-  %25 = or disjoint i64 %.232292294.us.i, 7
-  store i64 %25, ptr %scevgep33.i, align 8
-  %26 = add nuw nsw i64 %.232292294.us.i, 8
-  %niter.ncmp.7.i = icmp eq i64 %26, %unroll_iter.i
-  br i1 %niter.ncmp.7.i, label %B120.us.loopexit.unr-lcssa.i, label %B100.us.i
+B408.prol.loopexit.i:                             ; preds = %B408.prol.loopexit.loopexit.i, %B408.preheader.i
+  %.445384388.unr.i = phi i64 [ %..403.i, %B408.preheader.i ], [ %20, %B408.prol.loopexit.loopexit.i ]
+  %.452385387.unr.i = phi i64 [ %.353.i, %B408.preheader.i ], [ %21, %B408.prol.loopexit.loopexit.i ]
+  %22 = icmp samesign ult i64 %.403.i, 4
+  br i1 %22, label %B500.endif.preheader.i, label %B408.preheader21.i
 
-B176.loopexit.us.i:                               ; preds = %B647.us.i, %B178.endif.endif.endif.us.i
-  %lsr.iv.next41.i = add i64 %lsr.iv40.i, %.284.us.i
-  %lsr.iv.next43.i = sub i64 %lsr.iv42.i, %.284.us.i
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %15
-  %.365.us.i = icmp sgt i64 %.364306322.us.i, 1
-  br i1 %.365.us.i, label %B178.endif.endif.endif.us.i, label %B582.us.preheader.i
+B408.preheader21.i:                               ; preds = %B408.prol.loopexit.i
+  %23 = add nuw i64 %.445384388.unr.i, 4
+  %24 = shl i64 %.452385387.unr.i, 3
+  %25 = add i64 %24, 16
+  br label %B408.i
 
-B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge.us.i
-  %.112.us.i = add nsw i64 %.102347391.us.i, -1
-  %.116.us.i = add i64 %.109349390.us.i, 1
-  %scevgep19.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
-  %scevgep37.i = getelementptr i8, ptr %lsr.iv36.i, i64 %4
-  %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
-  %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
-  %.103.us.i = icmp sgt i64 %.102347391.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+B500.endif.i:                                     ; preds = %B710.i, %B500.endif.preheader.i
+  %indvar.i = phi i64 [ 0, %B500.endif.preheader.i ], [ %indvar.next.i, %B710.i ]
+  %.577408426.i = phi i64 [ %..403.i, %B500.endif.preheader.i ], [ %.587.i, %B710.i ]
+  %.584410425.i = phi i64 [ %.353.i, %B500.endif.preheader.i ], [ %.591.i, %B710.i ]
+  %26 = add i64 %indvar.i, %.353.i
+  %.587.i = add nsw i64 %.577408426.i, -1
+  %.591.i = add i64 %.584410425.i, 1
+  %.621.i = getelementptr i64, ptr %.197.i, i64 %.584410425.i
+  %.622.i = load i64, ptr %.621.i, align 8
+  %.668.i = sub i64 %.584410425.i, %.353.i
+  %.711392.not.i = icmp eq i64 %.668.i, 0
+  br i1 %.711392.not.i, label %B616.endif.i, label %B556.endif.preheader.i
 
-B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
-  br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
+B556.endif.preheader.i:                           ; preds = %B500.endif.i
+  %xtraiter12.i = and i64 %indvar.i, 1
+  %lcmp.mod13.not.i = icmp eq i64 %xtraiter12.i, 0
+  br i1 %lcmp.mod13.not.i, label %B556.endif.prol.loopexit.i, label %B556.endif.prol.i
 
-B582.us.epil.preheader.i:                         ; preds = %B580.B620_crit_edge.us.unr-lcssa.i, %B582.us.preheader.i
-  %.848328330.us.epil.init.i = phi i64 [ 0, %B582.us.preheader.i ], [ %unroll_iter15.i, %B580.B620_crit_edge.us.unr-lcssa.i ]
-  %27 = add nsw i64 %.848328330.us.epil.init.i, %lsr.iv67.i
-  %28 = shl i64 %27, 3
-  %scevgep69.i = getelementptr i8, ptr %a2, i64 %28
-  %scevgep71.i = getelementptr i8, ptr %a1, i64 %28
-  br label %B582.us.epil.i
+B556.endif.prol.i:                                ; preds = %B556.endif.preheader.i
+  %.752.prol.i = load i64, ptr %sunkaddr71.i, align 8
+  %.6.i.prol.i = xor i64 %.752.prol.i, -1
+  %.7.i.prol.i = and i64 %.622.i, %.6.i.prol.i
+  %27 = xor i64 %.622.i, %.752.prol.i
+  %.9.i.reass.prol.i = xor i64 %27, -1
+  %.10.i.prol.i = sub nsw i64 %.622.i, %.752.prol.i
+  %.11.i.prol.i = and i64 %.10.i.prol.i, %.9.i.reass.prol.i
+  %.12.i.prol.i = or i64 %.11.i.prol.i, %.7.i.prol.i
+  %.13.i.prol.i = ashr i64 %.12.i.prol.i, 63
+  %.720.prol.i = add nsw i64 %.668.i, -1
+  %.780.prol.i = add i64 %.13.i.prol.i, %.724.prol.i
+  br label %B556.endif.prol.loopexit.i
 
-B582.us.epil.i:                                   ; preds = %B582.us.epil.i, %B582.us.epil.preheader.i
-  %epil.iter12.i = phi i64 [ %epil.iter12.next.i, %B582.us.epil.i ], [ 0, %B582.us.epil.preheader.i ]
-  %29 = shl nuw nsw i64 %epil.iter12.i, 3
-  %scevgep72.i = getelementptr i8, ptr %scevgep71.i, i64 %29
-  %.884.us.epil.i = load i64, ptr %scevgep72.i, align 8
-  %scevgep70.i = getelementptr i8, ptr %scevgep69.i, i64 %29
-  store i64 %.884.us.epil.i, ptr %scevgep70.i, align 8
-  %epil.iter12.next.i = add i64 %epil.iter12.i, 1
-  %epil.iter12.cmp.not.i = icmp eq i64 %xtraiter11.i, %epil.iter12.next.i
-  br i1 %epil.iter12.cmp.not.i, label %B580.B620_crit_edge.us.i, label %B582.us.epil.i
+B556.endif.prol.loopexit.i:                       ; preds = %B556.endif.prol.i, %B556.endif.preheader.i
+  %place.3.3395.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.780.prol.i, %B556.endif.prol.i ]
+  %.710390394.unr.i = phi i64 [ %.668.i, %B556.endif.preheader.i ], [ %.720.prol.i, %B556.endif.prol.i ]
+  %.717391393.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.724.prol.i, %B556.endif.prol.i ]
+  %.780.lcssa.unr.i = phi i64 [ poison, %B556.endif.preheader.i ], [ %.780.prol.i, %B556.endif.prol.i ]
+  %28 = icmp eq i64 %indvar.i, 1
+  br i1 %28, label %B616.endif.i, label %B556.endif.preheader.new.i
 
-B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B580.B620_crit_edge.us.unr-lcssa.i
-  %.900.us.i = icmp slt i64 %.284.us.i, %.17.i
-  br i1 %.900.us.i, label %B136.endif.us.i, label %B642.loopexit.us.i
+B556.endif.preheader.new.i:                       ; preds = %B556.endif.prol.loopexit.i
+  %invariant.op.i = xor i64 %.622.i, -1
+  %29 = add i64 %.710390394.unr.i, 2
+  %30 = shl i64 %.717391393.unr.i, 3
+  br label %B556.endif.i
 
-B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
-  %.226293.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226293.not.not.i, label %B56.endif.us451.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+B556.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.preheader.new.i
+  %lsr.iv49.i = phi i64 [ %lsr.iv.next50.i, %B556.endif.i ], [ %30, %B556.endif.preheader.new.i ]
+  %lsr.iv47.i = phi i64 [ %lsr.iv.next48.i, %B556.endif.i ], [ %29, %B556.endif.preheader.new.i ]
+  %place.3.3395.i = phi i64 [ %.780.1.i, %B556.endif.i ], [ %place.3.3395.unr.i, %B556.endif.preheader.new.i ]
+  %scevgep53.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv49.i
+  %.752.i = load i64, ptr %scevgep53.i, align 8
+  %.6.i.i = xor i64 %.752.i, -1
+  %.7.i.i = and i64 %.622.i, %.6.i.i
+  %.9.i.reass.reass.i = xor i64 %.752.i, %invariant.op.i
+  %.10.i.i = sub nsw i64 %.622.i, %.752.i
+  %.11.i.i = and i64 %.10.i.i, %.9.i.reass.reass.i
+  %.12.i.i = or i64 %.11.i.i, %.7.i.i
+  %.13.i.i = ashr i64 %.12.i.i, 63
+  %scevgep52.i = getelementptr i8, ptr %scevgep53.i, i64 8
+  %.752.1.i = load i64, ptr %scevgep52.i, align 8
+  %.6.i.1.i = xor i64 %.752.1.i, -1
+  %.7.i.1.i = and i64 %.622.i, %.6.i.1.i
+  %.9.i.reass.1.reass.i = xor i64 %.752.1.i, %invariant.op.i
+  %.10.i.1.i = sub nsw i64 %.622.i, %.752.1.i
+  %.11.i.1.i = and i64 %.10.i.1.i, %.9.i.reass.1.reass.i
+  %.12.i.1.i = or i64 %.11.i.1.i, %.7.i.1.i
+  %.13.i.1.i = ashr i64 %.12.i.1.i, 63
+  %.780.i = add i64 %place.3.3395.i, 2
+  %.778.1.i = add i64 %.780.i, %.13.i.i
+  %.780.1.i = add i64 %.778.1.i, %.13.i.1.i
+  %lsr.iv.next48.i = add i64 %lsr.iv47.i, -2
+  %lsr.iv.next50.i = add i64 %lsr.iv49.i, 16
+  %.711.1.i = icmp sgt i64 %lsr.iv.next48.i, 2
+  br i1 %.711.1.i, label %B556.endif.i, label %B616.endif.i
 
-B56.endif.us451.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
-  %30 = shl i64 %a4, 3
-  %scevgep.i = getelementptr i8, ptr %a2, i64 %30
-  %31 = shl nuw i64 %..57.i, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+B616.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.prol.loopexit.i, %B500.endif.i
+  %place.3.3.lcssa.i = phi i64 [ %.353.i, %B500.endif.i ], [ %.780.lcssa.unr.i, %B556.endif.prol.loopexit.i ], [ %.780.1.i, %B556.endif.i ]
+  %.833.i = sub i64 %.361.i, %.591.i
+  %.876401.not.i = icmp slt i64 %.833.i, 1
+  br i1 %.876401.not.i, label %B710.i, label %B656.endif.preheader.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us451.preheader.i
+B656.endif.preheader.i:                           ; preds = %B616.endif.i
+  %.6.i1.i = xor i64 %.622.i, -1
+  %31 = add i64 %2, %indvar.i
+  %32 = and i64 %31, 1
+  %lcmp.mod16.not.not.i = icmp eq i64 %32, 0
+  br i1 %lcmp.mod16.not.not.i, label %B656.endif.prol.i, label %B656.endif.prol.loopexit.i
+
+B656.endif.prol.i:                                ; preds = %B656.endif.preheader.i
+  %.916.prol.i = getelementptr i64, ptr %.197.i, i64 %.591.i
+  %.917.prol.i = load i64, ptr %.916.prol.i, align 8
+  %.7.i2.prol.i = and i64 %.917.prol.i, %.6.i1.i
+  %33 = xor i64 %.622.i, %.917.prol.i
+  %.9.i3.reass.prol.i = xor i64 %33, -1
+  %.10.i4.prol.i = sub nsw i64 %.917.prol.i, %.622.i
+  %.11.i5.prol.i = and i64 %.10.i4.prol.i, %.9.i3.reass.prol.i
+  %.12.i6.prol.i = or i64 %.11.i5.prol.i, %.7.i2.prol.i
+  %.13.i7.neg.prol.i = lshr i64 %.12.i6.prol.i, 63
+  %.889.prol.i = add i64 %.584410425.i, 2
+  %.885.prol.i = add nsw i64 %.833.i, -1
+  %.944.prol.i = add i64 %.13.i7.neg.prol.i, %place.3.3.lcssa.i
+  br label %B656.endif.prol.loopexit.i
+
+B656.endif.prol.loopexit.i:                       ; preds = %B656.endif.prol.i, %B656.endif.preheader.i
+  %place.4.3404.unr.i = phi i64 [ %place.3.3.lcssa.i, %B656.endif.preheader.i ], [ %.944.prol.i, %B656.endif.prol.i ]
+  %.875399403.unr.i = phi i64 [ %.833.i, %B656.endif.preheader.i ], [ %.885.prol.i, %B656.endif.prol.i ]
+  %.882400402.unr.i = phi i64 [ %.591.i, %B656.endif.preheader.i ], [ %.889.prol.i, %B656.endif.prol.i ]
+  %.944.lcssa.unr.i = phi i64 [ poison, %B656.endif.preheader.i ], [ %.944.prol.i, %B656.endif.prol.i ]
+  %34 = icmp eq i64 %1, %26
+  br i1 %34, label %B710.i, label %B656.endif.preheader.new.i
+
+B656.endif.preheader.new.i:                       ; preds = %B656.endif.prol.loopexit.i
+  %35 = add nuw i64 %.875399403.unr.i, 2
+  %36 = shl i64 %.882400402.unr.i, 3
+  br label %B656.endif.i
+
+B656.endif.i:                                     ; preds = %B656.endif.i, %B656.endif.preheader.new.i
+  %lsr.iv56.i = phi i64 [ %lsr.iv.next57.i, %B656.endif.i ], [ %36, %B656.endif.preheader.new.i ]
+  %lsr.iv54.i = phi i64 [ %lsr.iv.next55.i, %B656.endif.i ], [ %35, %B656.endif.preheader.new.i ]
+  %place.4.3404.i = phi i64 [ %.944.1.i, %B656.endif.i ], [ %place.4.3404.unr.i, %B656.endif.preheader.new.i ]
+  %scevgep60.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv56.i
+  %.917.i = load i64, ptr %scevgep60.i, align 8
+  %.7.i2.i = and i64 %.917.i, %.6.i1.i
+  %.9.i3.reass.reass.i = xor i64 %.917.i, %.6.i1.i
+  %.10.i4.i = sub nsw i64 %.917.i, %.622.i
+  %.11.i5.i = and i64 %.10.i4.i, %.9.i3.reass.reass.i
+  %.12.i6.i = or i64 %.11.i5.i, %.7.i2.i
+  %.13.i7.neg.i = lshr i64 %.12.i6.i, 63
+  %.944.i = add i64 %.13.i7.neg.i, %place.4.3404.i
+  %scevgep59.i = getelementptr i8, ptr %scevgep60.i, i64 8
+  %.917.1.i = load i64, ptr %scevgep59.i, align 8
+  %.7.i2.1.i = and i64 %.917.1.i, %.6.i1.i
+  %.9.i3.reass.1.reass.i = xor i64 %.917.1.i, %.6.i1.i
+  %.10.i4.1.i = sub nsw i64 %.917.1.i, %.622.i
+  %.11.i5.1.i = and i64 %.10.i4.1.i, %.9.i3.reass.1.reass.i
+  %.12.i6.1.i = or i64 %.11.i5.1.i, %.7.i2.1.i
+  %.13.i7.neg.1.i = lshr i64 %.12.i6.1.i, 63
+  %.944.1.i = add i64 %.944.i, %.13.i7.neg.1.i
+  %lsr.iv.next55.i = add i64 %lsr.iv54.i, -2
+  %lsr.iv.next57.i = add i64 %lsr.iv56.i, 16
+  %.876.1.i = icmp samesign ugt i64 %lsr.iv.next55.i, 2
+  br i1 %.876.1.i, label %B656.endif.i, label %B710.i
+
+B734.endif.i:                                     ; preds = %B332.loopexit.i, %B126.i
+  br i1 %17, label %B770.endif.i, label %B124.loopexit.i
+
+B770.endif.i:                                     ; preds = %B734.endif.i, %B768.loopexit.i
+  %.1032.0.i = phi i64 [ %.1101.i, %B768.loopexit.i ], [ %levels.3.1.i, %B734.endif.i ]
+  %other_order.3.1487.i = phi ptr [ %order.4.1485.i, %B768.loopexit.i ], [ %spec.select372.i, %B734.endif.i ]
+  %other_keys.2.1486.i = phi ptr [ %keys.2.1484.i, %B768.loopexit.i ], [ %.197.i, %B734.endif.i ]
+  %order.4.1485.i = phi ptr [ %other_order.3.1487.i, %B768.loopexit.i ], [ %spec.select.i, %B734.endif.i ]
+  %keys.2.1484.i = phi ptr [ %other_keys.2.1486.i, %B768.loopexit.i ], [ %.181.i, %B734.endif.i ]
+  %.1101.i = add nsw i64 %.1032.0.i, -1
+  %.1168.not.i = icmp eq i64 %.1032.0.i, 63
+  br i1 %.1168.not.i, label %B768.loopexit.i, label %B770.endif.endif.i
+
+B770.endif.endif.i:                               ; preds = %B770.endif.i
+  %.1130.i = shl nuw nsw i64 1, %.1032.0.i
+  %.1187367375.i = lshr i64 %.1130.i, 1
+  br label %B814.i
+
+_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
 declare i64 @llvm.smax.i64(i64, i64)
 
-declare i64 @llvm.cttz.i64(i64, i1 immarg)
-
 declare i64 @llvm.smin.i64(i64, i64)
 
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.16.i = getelementptr i8, ptr %a3, i64 8
-  %.17.i = load i64, ptr %.16.i, align 8
-  %.57.i = sub i64 %a5, %a4
-  %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
-  %.103376.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  %.20.i = getelementptr i8, ptr %a3, i64 8
+  %.21.i = load i64, ptr %.20.i, align 8
+  %.33.i = icmp sgt i64 %.21.i, 12
+  br i1 %.33.i, label %B52.i, label %B90.endif.i
 
-B56.endif.lr.ph.i:                                ; preds = %0
-  %.278.i = icmp sgt i64 %.17.i, 1
-  br i1 %.278.i, label %B56.endif.us.preheader.i, label %B56.endif.lr.ph.split.i
+B52.i:                                            ; preds = %0, %B52.i
+  %levels.2.0.i = phi i64 [ %.36.i, %B52.i ], [ 0, %0 ]
+  %.36.i = add i64 %levels.2.0.i, 1
+  %.42.i = lshr i64 %.21.i, %.36.i
+  %.43.i = icmp samesign ugt i64 %.42.i, 12
+  br i1 %.43.i, label %B52.i, label %B90.endif.i
 
-B56.endif.us.preheader.i:                         ; preds = %B56.endif.lr.ph.i
-  %xtraiter.i = and i64 %.17.i, 7
-  %unroll_iter.i = and i64 %.17.i, 9223372036854775800
-  %xtraiter11.i = and i64 %.17.i, 3
-  %unroll_iter15.i = and i64 %.17.i, 9223372036854775804
-  %1 = mul i64 %.17.i, %a4
-  %2 = shl i64 %1, 3
-  %3 = getelementptr i8, ptr %a2, i64 %2
-  %scevgep18.i = getelementptr i8, ptr %3, i64 56
-  %4 = shl i64 %.17.i, 3
-  %scevgep46.i = getelementptr i8, ptr %a1, i64 %2
-  %5 = icmp samesign ult i64 %.17.i, 8
-  %6 = icmp samesign ult i64 %.17.i, 4
-  %7 = icmp eq i64 %xtraiter11.i, 0
-  %8 = icmp eq i64 %xtraiter.i, 0
-  br label %B56.endif.us.i
+B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B734.endif.i
+  %scevgep18.i = getelementptr i8, ptr %lsr.iv17.i, i64 %12
+  %scevgep26.i = getelementptr i8, ptr %lsr.iv25.i, i64 %17
+  %scevgep37.i = getelementptr i8, ptr %lsr.iv36.i, i64 %17
+  %.135.i = icmp sgt i64 %.134491.i, 1
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
-B56.endif.us.i:                                   ; preds = %B642.loopexit.us.i, %B56.endif.us.preheader.i
-  %lsr.iv67.i = phi i64 [ %1, %B56.endif.us.preheader.i ], [ %lsr.iv.next68.i, %B642.loopexit.us.i ]
-  %lsr.iv47.i = phi ptr [ %scevgep46.i, %B56.endif.us.preheader.i ], [ %scevgep48.i, %B642.loopexit.us.i ]
-  %lsr.iv36.i = phi ptr [ %3, %B56.endif.us.preheader.i ], [ %scevgep37.i, %B642.loopexit.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep18.i, %B56.endif.us.preheader.i ], [ %scevgep19.i, %B642.loopexit.us.i ]
-  %.102340384.us.i = phi i64 [ %..57.i, %B56.endif.us.preheader.i ], [ %.112.us.i, %B642.loopexit.us.i ]
-  %.109342383.us.i = phi i64 [ %a4, %B56.endif.us.preheader.i ], [ %.116.us.i, %B642.loopexit.us.i ]
-  %.142.us.i = mul nsw i64 %.109342383.us.i, %.17.i
-  %9 = getelementptr i64, ptr %a2, i64 %.142.us.i
-  br i1 %5, label %B100.us.epil.i.preheader, label %B100.us.i
+B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
+  %lsr.iv36.i = phi ptr [ %16, %B126.lr.ph.i ], [ %scevgep37.i, %B124.loopexit.i ]
+  %lsr.iv25.i = phi ptr [ %scevgep24.i, %B126.lr.ph.i ], [ %scevgep26.i, %B124.loopexit.i ]
+  %lsr.iv17.i = phi ptr [ %scevgep.i, %B126.lr.ph.i ], [ %scevgep18.i, %B124.loopexit.i ]
+  %.76.0.i = phi i64 [ %a4, %B126.lr.ph.i ], [ %.148.i, %B124.loopexit.i ]
+  %.134491.i = phi i64 [ %.89.i, %B126.lr.ph.i ], [ %.144.i, %B124.loopexit.i ]
+  %.144.i = add nsw i64 %.134491.i, -1
+  %.148.i = add i64 %.76.0.i, 1
+  %.174.i = mul nsw i64 %.76.0.i, %.21.i
+  %.181.idx.i = mul i64 %.174.i, 24
+  %.181.i = getelementptr i8, ptr %a1, i64 %.181.idx.i
+  %.187.i = getelementptr i64, ptr %a2, i64 %.174.i
+  %.197.i = getelementptr i64, ptr %.181.i, i64 %.21.i
+  %.204.i = getelementptr i8, ptr %.181.i, i64 %.204.idx.i
+  %spec.select.i = select i1 %20, ptr %.187.i, ptr %.204.i
+  %spec.select372.i = select i1 %20, ptr %.204.i, ptr %.187.i
+  br i1 %18, label %B334.endif.lr.ph.i, label %B734.endif.i
 
-B120.us.loopexit.unr-lcssa.i:                     ; preds = %B100.us.i
-  br i1 %8, label %B120.us.loopexit.i, label %B100.us.epil.i.preheader
+B334.endif.lr.ph.i:                               ; preds = %B126.i
+  %1 = getelementptr float, ptr %a0, i64 %.174.i
+  br label %B334.endif.i
 
-B100.us.epil.i.preheader:                         ; preds = %B120.us.loopexit.unr-lcssa.i, %B56.endif.us.i
-  %.232285287.us.epil.i.ph = phi i64 [ 0, %B56.endif.us.i ], [ %unroll_iter.i, %B120.us.loopexit.unr-lcssa.i ]
-  br label %B100.us.epil.i
+B332.loopexit.i:                                  ; preds = %B710.i, %B334.endif.i
+  %exitcond.not.i = icmp eq i64 %.325.i, %storemerge373.i
+  br i1 %exitcond.not.i, label %B734.endif.i, label %B334.endif.i
 
-B100.us.epil.i:                                   ; preds = %B100.us.epil.i.preheader, %B100.us.epil.i
-  %lsr.iv39.i = phi i64 [ %lsr.iv.next.i, %B100.us.epil.i ], [ %xtraiter.i, %B100.us.epil.i.preheader ]
-  %.232285287.us.epil.i = phi i64 [ %.239.us.epil.i, %B100.us.epil.i ], [ %.232285287.us.epil.i.ph, %B100.us.epil.i.preheader ]
-  %.239.us.epil.i = add nuw nsw i64 %.232285287.us.epil.i, 1
-  %10 = shl i64 %.232285287.us.epil.i, 3
-  %scevgep38.i = getelementptr i8, ptr %lsr.iv36.i, i64 %10
-  store i64 %.232285287.us.epil.i, ptr %scevgep38.i, align 8
-  %lsr.iv.next.i = add nsw i64 %lsr.iv39.i, -1
-  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %B120.us.loopexit.i, label %B100.us.epil.i
+B408.i:                                           ; preds = %B408.preheader16.i, %B408.i
+  %lsr.iv19.i = phi i64 [ %24, %B408.preheader16.i ], [ %lsr.iv.next20.i, %B408.i ]
+  %lsr.iv.i = phi i64 [ %23, %B408.preheader16.i ], [ %lsr.iv.next.i, %B408.i ]
+  %scevgep22.i = getelementptr i8, ptr %lsr.iv17.i, i64 %lsr.iv19.i
+  %scevgep23.i = getelementptr i8, ptr %scevgep22.i, i64 -4
+  %.488.i = load float, ptr %scevgep23.i, align 4
+  %.489.i = fpext float %.488.i to double
+  %.490.i = fadd double %.489.i, 0.000000e+00
+  %.491.i = bitcast double %.490.i to i64
+  %isneg.i = icmp slt i64 %.491.i, 0
+  %.493.i = select i1 %isneg.i, i64 9223372036854775807, i64 0
+  %.494.i = xor i64 %.493.i, %.491.i
+  %.495.i = fcmp uno float %.488.i, 0.000000e+00
+  %.496.i = select i1 %.495.i, i64 9223372036854775807, i64 %.494.i
+  %2 = shl i64 %lsr.iv19.i, 1
+  %scevgep28.i = getelementptr i8, ptr %lsr.iv25.i, i64 %2
+  %scevgep29.i = getelementptr i8, ptr %scevgep28.i, i64 -8
+  store i64 %.496.i, ptr %scevgep29.i, align 8
+  %.488.1.i = load float, ptr %scevgep22.i, align 4
+  %.489.1.i = fpext float %.488.1.i to double
+  %.490.1.i = fadd double %.489.1.i, 0.000000e+00
+  %.491.1.i = bitcast double %.490.1.i to i64
+  %isneg.1.i = icmp slt i64 %.491.1.i, 0
+  %.493.1.i = select i1 %isneg.1.i, i64 9223372036854775807, i64 0
+  %.494.1.i = xor i64 %.493.1.i, %.491.1.i
+  %.495.1.i = fcmp uno float %.488.1.i, 0.000000e+00
+  %.496.1.i = select i1 %.495.1.i, i64 9223372036854775807, i64 %.494.1.i
+  store i64 %.496.1.i, ptr %scevgep28.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -2
+  %lsr.iv.next20.i = add i64 %lsr.iv19.i, 8
+  %.446.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
+  br i1 %.446.1.i, label %B408.i, label %B500.endif.preheader.i
 
-B120.us.loopexit.i:                               ; preds = %B100.us.epil.i, %B120.us.loopexit.unr-lcssa.i
-  %11 = getelementptr float, ptr %a0, i64 %.142.us.i
-  br label %B136.endif.us.i
+B500.endif.preheader.i:                           ; preds = %B408.i, %B408.prol.loopexit.i
+  %3 = add i64 %.361.i, -2
+  %.732.prol.i = add i64 %.353.i, 1
+  %4 = sub i64 %.353.i, %.361.i
+  %sunkaddr54.i = shl i64 %.353.i, 3
+  %sunkaddr55.i = getelementptr i8, ptr %.197.i, i64 %sunkaddr54.i
+  br label %B500.endif.i
 
-B136.endif.us.i:                                  ; preds = %B580.B620_crit_edge.us.i, %B120.us.loopexit.i
-  %width.2.1.us.i = phi i64 [ %.284.us.i, %B580.B620_crit_edge.us.i ], [ 1, %B120.us.loopexit.i ]
-  %.284.us.i = shl nsw i64 %width.2.1.us.i, 1
-  %12 = add i64 %.284.us.i, 9223372036854775807
-  %13 = and i64 %12, %.17.i
-  %.341.not.us.i = icmp ne i64 %13, 0
-  %14 = tail call range(i64 1, 65) i64 @llvm.cttz.i64(i64 %.284.us.i, i1 true)
-  %.342279.us.i = lshr i64 %.17.i, %14
-  %.343.us.i = zext i1 %.341.not.us.i to i64
-  %.344.us.i = add nuw nsw i64 %.342279.us.i, %.343.us.i
-  %.365311.us.not.i = icmp eq i64 %.344.us.i, 0
-  br i1 %.365311.us.not.i, label %B582.us.preheader.i, label %B178.endif.endif.endif.us.preheader.i
+B710.i:                                           ; preds = %B656.endif.i, %B656.endif.prol.loopexit.i, %B616.endif.i
+  %place.4.3.lcssa.i = phi i64 [ %place.3.3.lcssa.i, %B616.endif.i ], [ %.952.lcssa.unr.i, %B656.endif.prol.loopexit.i ], [ %.952.1.i, %B656.endif.i ]
+  %.963.i = getelementptr i64, ptr %.181.i, i64 %place.4.3.lcssa.i
+  store i64 %.630.i, ptr %.963.i, align 8
+  %.970.i = getelementptr i64, ptr %spec.select.i, i64 %place.4.3.lcssa.i
+  store i64 %.592410425.i, ptr %.970.i, align 8
+  %indvar.next.i = add nuw nsw i64 %indvar.i, 1
+  %.586.i = icmp samesign ugt i64 %.585408426.i, 1
+  br i1 %.586.i, label %B500.endif.i, label %B332.loopexit.i
 
-B178.endif.endif.endif.us.preheader.i:            ; preds = %B136.endif.us.i
-  %15 = shl i64 %width.2.1.us.i, 4
-  br label %B178.endif.endif.endif.us.i
+B768.loopexit.i:                                  ; preds = %B812.backedge.i, %B770.endif.i
+  %.1096.i = icmp sgt i64 %.1040.0.i, 1
+  br i1 %.1096.i, label %B770.endif.i, label %B124.loopexit.i
 
-B582.us.preheader.i:                              ; preds = %B176.loopexit.us.i, %B136.endif.us.i
-  br i1 %6, label %B582.us.epil.preheader.i, label %B582.us.i
+B814.i:                                           ; preds = %B770.endif.endif.i, %B812.backedge.i
+  %.1162.0.i = phi i64 [ %.1231.i, %B812.backedge.i ], [ 0, %B770.endif.endif.i ]
+  %.1217481.i = phi i64 [ %.1227.i, %B812.backedge.i ], [ %.1195367375.i, %B770.endif.endif.i ]
+  %.1231.i = add nuw nsw i64 %.1162.0.i, 2
+  %.1257.i = mul nsw i64 %.1162.0.i, %.21.i
+  %.1259.i = ashr i64 %.1257.i, %.1040.0.i
+  %.1260.i = or disjoint i64 %.1162.0.i, 1
+  %.1262.i = mul nsw i64 %.1260.i, %.21.i
+  %.1264.i = ashr i64 %.1262.i, %.1040.0.i
+  %.1267.i = mul nsw i64 %.1231.i, %.21.i
+  %.1269.i = ashr i64 %.1267.i, %.1040.0.i
+  %.40.i.i = sub nsw i64 %.1264.i, %.1259.i
+  %.42.i.i = sub nsw i64 %.1269.i, %.1264.i
+  %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i, i64 %.40.i.i)
+  %.30.i.i = add nsw i64 %.1264.i, -1
+  %.156105.not.i.i = icmp slt i64 %.13.i.i.i, 1
+  br i1 %.156105.not.i.i, label %B444.i.i, label %B108.endif.endif.preheader.i.i
 
-B582.us.i:                                        ; preds = %B582.us.preheader.i, %B582.us.i
-  %.848321323.us.i = phi i64 [ %.855.us.3.i, %B582.us.i ], [ 0, %B582.us.preheader.i ]
-  %16 = shl i64 %.848321323.us.i, 3
-  %scevgep66.i = getelementptr i8, ptr %lsr.iv47.i, i64 %16
-  %.884.us.i = load i64, ptr %scevgep66.i, align 8
-  %scevgep59.i = getelementptr i8, ptr %lsr.iv36.i, i64 %16
-  store i64 %.884.us.i, ptr %scevgep59.i, align 8
-  %scevgep65.i = getelementptr i8, ptr %scevgep66.i, i64 8
-  %.884.us.1.i = load i64, ptr %scevgep65.i, align 8
-  %scevgep58.i = getelementptr i8, ptr %scevgep59.i, i64 8
-  store i64 %.884.us.1.i, ptr %scevgep58.i, align 8
-  %scevgep63.i = getelementptr i8, ptr %scevgep66.i, i64 16
-  %.884.us.2.i = load i64, ptr %scevgep63.i, align 8
-  %scevgep56.i = getelementptr i8, ptr %scevgep59.i, i64 16
-  store i64 %.884.us.2.i, ptr %scevgep56.i, align 8
-  %.855.us.3.i = add nuw nsw i64 %.848321323.us.i, 4
-  %scevgep61.i = getelementptr i8, ptr %scevgep66.i, i64 24
-  %.884.us.3.i = load i64, ptr %scevgep61.i, align 8
-  %scevgep54.i = getelementptr i8, ptr %scevgep59.i, i64 24
-  store i64 %.884.us.3.i, ptr %scevgep54.i, align 8
-  %niter16.ncmp.3.i = icmp eq i64 %unroll_iter15.i, %.855.us.3.i
-  br i1 %niter16.ncmp.3.i, label %B580.B620_crit_edge.us.unr-lcssa.i, label %B582.us.i
+B108.endif.endif.preheader.i.i:                   ; preds = %B814.i
+  %.35.i.i = add nsw i64 %.1269.i, -1
+  %5 = shl i64 %.1259.i, 3
+  %scevgep12.i.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %5
+  %scevgep14.i.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %5
+  br label %B108.endif.endif.i.i
 
-B178.endif.endif.endif.us.i:                      ; preds = %B176.loopexit.us.i, %B178.endif.endif.endif.us.preheader.i
-  %lsr.iv49.i = phi ptr [ %lsr.iv47.i, %B178.endif.endif.endif.us.preheader.i ], [ %scevgep50.i, %B176.loopexit.us.i ]
-  %lsr.iv42.i = phi i64 [ 1, %B178.endif.endif.endif.us.preheader.i ], [ %lsr.iv.next43.i, %B176.loopexit.us.i ]
-  %lsr.iv40.i = phi i64 [ %.284.us.i, %B178.endif.endif.endif.us.preheader.i ], [ %lsr.iv.next41.i, %B176.loopexit.us.i ]
-  %.364299315.us.i = phi i64 [ %.344.us.i, %B178.endif.endif.endif.us.preheader.i ], [ %.374.us.i, %B176.loopexit.us.i ]
-  %.371301314.us.i = phi i64 [ 0, %B178.endif.endif.endif.us.preheader.i ], [ %.378.us.i, %B176.loopexit.us.i ]
-  %.374.us.i = add nsw i64 %.364299315.us.i, -1
-  %.378.us.i = add i64 %.371301314.us.i, %.284.us.i
-  %.404.us.i = add nsw i64 %.371301314.us.i, %width.2.1.us.i
-  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %.404.us.i)
-  %.13.i5.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %.378.us.i)
-  %.516.us.i = sub i64 %.13.i5.i, %.371301314.us.i
-  %.559292.us.not.i = icmp slt i64 %.516.us.i, 1
-  br i1 %.559292.us.not.i, label %B176.loopexit.us.i, label %B304.us.preheader.i
+B444.i.i:                                         ; preds = %B108.endif.endif.i.i, %B814.i
+  %left.2.0.lcssa.i.i = phi i64 [ %.1259.i, %B814.i ], [ %.255.i.i, %B108.endif.endif.i.i ]
+  %right.2.0.lcssa.i.i = phi i64 [ %.1264.i, %B814.i ], [ %.250.i.i, %B108.endif.endif.i.i ]
+  %last_left.2.0.lcssa.i.i = phi i64 [ %.30.i.i, %B814.i ], [ %.316.i.i, %B108.endif.endif.i.i ]
+  %.332.i.i = shl nsw i64 %.13.i.i.i, 1
+  %.335.i.i = sub nsw i64 %.1269.i, %.1259.i
+  %.338.i.i = icmp slt i64 %.332.i.i, %.335.i.i
+  br i1 %.338.i.i, label %B468.i.i, label %B812.backedge.i
 
-B304.us.preheader.i:                              ; preds = %B178.endif.endif.endif.us.i
-  %smin.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %lsr.iv40.i)
-  %17 = add i64 %smin.i, %lsr.iv42.i
-  br label %B304.us.i
+B468.i.i:                                         ; preds = %B444.i.i
+  %.342.not.i.i = icmp sgt i64 %left.2.0.lcssa.i.i, %last_left.2.0.lcssa.i.i
+  %spec.select.i.i = select i1 %.342.not.i.i, i64 %right.2.0.lcssa.i.i, i64 %left.2.0.lcssa.i.i
+  %.367.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %spec.select.i.i
+  %.368.i.i = load i64, ptr %.367.i.i, align 8
+  %.373.i.i = add nsw i64 %.13.i.i.i, %.1259.i
+  %.375.i.i = getelementptr i64, ptr %other_keys.2.1486.i, i64 %.373.i.i
+  store i64 %.368.i.i, ptr %.375.i.i, align 8
+  %.380.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %spec.select.i.i
+  %.381.i.i = load i64, ptr %.380.i.i, align 8
+  %.392.i.i = getelementptr i64, ptr %other_order.3.1487.i, i64 %.373.i.i
+  store i64 %.381.i.i, ptr %.392.i.i, align 8
+  br label %B812.backedge.i
 
-B304.us.i:                                        ; preds = %B647.us.i, %B304.us.preheader.i
-  %lsr.iv51.i = phi ptr [ %scevgep52.i, %B647.us.i ], [ %lsr.iv49.i, %B304.us.preheader.i ]
-  %lsr.iv44.i = phi i64 [ %lsr.iv.next45.i, %B647.us.i ], [ %17, %B304.us.preheader.i ]
-  %right.2.4296.us.i = phi i64 [ %right.3.5.us.i, %B647.us.i ], [ %.13.i.i, %B304.us.preheader.i ]
-  %left.2.4295.us.i = phi i64 [ %left.3.5.us.i, %B647.us.i ], [ %.371301314.us.i, %B304.us.preheader.i ]
-  %.602.not.us.i = icmp slt i64 %right.2.4296.us.i, %.13.i5.i
-  br i1 %.602.not.us.i, label %B322.us.i, label %B304.us.B456.us_crit_edge.i
+B108.endif.endif.i.i:                             ; preds = %B108.endif.endif.i.i, %B108.endif.endif.preheader.i.i
+  %lsr.iv.i.i = phi i64 [ %.1269.i, %B108.endif.endif.preheader.i.i ], [ %lsr.iv.next.i.i, %B108.endif.endif.i.i ]
+  %last_right.2.0111.i.i = phi i64 [ %.35.i.i, %B108.endif.endif.preheader.i.i ], [ %.321.i.i, %B108.endif.endif.i.i ]
+  %last_left.2.0110.i.i = phi i64 [ %.30.i.i, %B108.endif.endif.preheader.i.i ], [ %.316.i.i, %B108.endif.endif.i.i ]
+  %right.2.0109.i.i = phi i64 [ %.1264.i, %B108.endif.endif.preheader.i.i ], [ %.250.i.i, %B108.endif.endif.i.i ]
+  %left.2.0108.i.i = phi i64 [ %.1259.i, %B108.endif.endif.preheader.i.i ], [ %.255.i.i, %B108.endif.endif.i.i ]
+  %.162103106.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i ], [ %.169.i.i, %B108.endif.endif.i.i ]
+  %.169.i.i = add nuw nsw i64 %.162103106.i.i, 1
+  %.197.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %right.2.0109.i.i
+  %.198.i.i = load i64, ptr %.197.i.i, align 8
+  %.201.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %left.2.0108.i.i
+  %.202.i.i = load i64, ptr %.201.i.i, align 8
+  %.6.i.i.i = xor i64 %.202.i.i, -1
+  %.7.i.i.i = and i64 %.198.i.i, %.6.i.i.i
+  %6 = xor i64 %.202.i.i, %.198.i.i
+  %.9.i.i.i = xor i64 %6, -1
+  %.10.i.i.i = sub nsw i64 %.198.i.i, %.202.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.i.i
+  %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
+  %.13.i1.i.i = ashr i64 %.12.i.i.i, 63
+  %.229.i.i = sub nsw i64 %right.2.0109.i.i, %left.2.0108.i.i
+  %.230.i.i = and i64 %.13.i1.i.i, %.229.i.i
+  %.232.i.i = add nsw i64 %.230.i.i, %left.2.0108.i.i
+  %.234.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.232.i.i
+  %.235.i.i = load i64, ptr %.234.i.i, align 8
+  %7 = shl i64 %.162103106.i.i, 3
+  %scevgep15.i.i = getelementptr i8, ptr %scevgep14.i.i, i64 %7
+  store i64 %.235.i.i, ptr %scevgep15.i.i, align 8
+  %.242.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.232.i.i
+  %.243.i.i = load i64, ptr %.242.i.i, align 8
+  %scevgep13.i.i = getelementptr i8, ptr %scevgep12.i.i, i64 %7
+  store i64 %.243.i.i, ptr %scevgep13.i.i, align 8
+  %.261.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_right.2.0111.i.i
+  %.262.i.i = load i64, ptr %.261.i.i, align 8
+  %.265.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_left.2.0110.i.i
+  %.266.i.i = load i64, ptr %.265.i.i, align 8
+  %.6.i2.i.i = xor i64 %.266.i.i, -1
+  %.7.i3.i.i = and i64 %.262.i.i, %.6.i2.i.i
+  %8 = xor i64 %.266.i.i, %.262.i.i
+  %.9.i4.i.i = xor i64 %8, -1
+  %.10.i5.i.i = sub nsw i64 %.262.i.i, %.266.i.i
+  %.11.i6.i.i = and i64 %.10.i5.i.i, %.9.i4.i.i
+  %.12.i7.i.i = or i64 %.11.i6.i.i, %.7.i3.i.i
+  %.13.i8.i.i = ashr i64 %.12.i7.i.i, 63
+  %.253.i.i = add i64 %left.2.0108.i.i, 1
+  %.255.i.i = add i64 %.253.i.i, %.13.i1.i.i
+  %.250.i.i = sub nsw i64 %right.2.0109.i.i, %.13.i1.i.i
+  %.293.i.i = sub nsw i64 %last_left.2.0110.i.i, %last_right.2.0111.i.i
+  %.294.i.i = and i64 %.13.i8.i.i, %.293.i.i
+  %.296.i.i = add nsw i64 %.294.i.i, %last_right.2.0111.i.i
+  %.298.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.296.i.i
+  %.299.i.i = load i64, ptr %.298.i.i, align 8
+  %sunkaddr.i = shl i64 %lsr.iv.i.i, 3
+  %sunkaddr49.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %sunkaddr.i
+  %sunkaddr50.i = getelementptr i8, ptr %sunkaddr49.i, i64 -8
+  store i64 %.299.i.i, ptr %sunkaddr50.i, align 8
+  %.307.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.296.i.i
+  %.308.i.i = load i64, ptr %.307.i.i, align 8
+  %sunkaddr52.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %sunkaddr.i
+  %sunkaddr53.i = getelementptr i8, ptr %sunkaddr52.i, i64 -8
+  store i64 %.308.i.i, ptr %sunkaddr53.i, align 8
+  %.316.i.i = add nsw i64 %.13.i8.i.i, %last_left.2.0110.i.i
+  %.319.neg.i.i = xor i64 %.13.i8.i.i, -1
+  %.321.i.i = add i64 %last_right.2.0111.i.i, %.319.neg.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
+  %exitcond.not.i.i = icmp eq i64 %.13.i.i.i, %.169.i.i
+  br i1 %exitcond.not.i.i, label %B444.i.i, label %B108.endif.endif.i.i
 
-B304.us.B456.us_crit_edge.i:                      ; preds = %B304.us.i
-  %.701.us.phi.trans.insert.i = getelementptr i64, ptr %9, i64 %left.2.4295.us.i
-  %.702.us.pre.i = load i64, ptr %.701.us.phi.trans.insert.i, align 8
-  br label %B456.us.i
+B812.backedge.i:                                  ; preds = %B468.i.i, %B444.i.i
+  %.1227.i = add nsw i64 %.1217481.i, -1
+  %.1218.i = icmp sgt i64 %.1217481.i, 1
+  br i1 %.1218.i, label %B814.i, label %B768.loopexit.i
 
-B322.us.i:                                        ; preds = %B304.us.i
-  %.619.us.i = icmp slt i64 %left.2.4295.us.i, %.13.i.i
-  br i1 %.619.us.i, label %B334.us.i, label %B322.us.B502.us_crit_edge.i
+B90.endif.i:                                      ; preds = %B52.i, %0
+  %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
+  %.89.i = sub i64 %a5, %a4
+  %.135490.not.i = icmp slt i64 %.89.i, 1
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
-B322.us.B502.us_crit_edge.i:                      ; preds = %B322.us.i
-  %.728.us.phi.trans.insert.i = getelementptr i64, ptr %9, i64 %right.2.4296.us.i
-  %.729.us.pre.i = load i64, ptr %.728.us.phi.trans.insert.i, align 8
-  br label %B502.us.i
+B126.lr.ph.i:                                     ; preds = %B90.endif.i
+  %.204.idx.i = shl i64 %.21.i, 4
+  %.270.not.i = icmp eq i64 %levels.3.1.i, 63
+  %.232.i = shl nuw i64 1, %levels.3.1.i
+  %storemerge373.i = select i1 %.270.not.i, i64 0, i64 %.232.i
+  %9 = shl i64 %a4, 2
+  %10 = mul i64 %9, %.21.i
+  %11 = getelementptr i8, ptr %a0, i64 %10
+  %scevgep.i = getelementptr i8, ptr %11, i64 4
+  %12 = shl i64 %.21.i, 2
+  %13 = mul i64 %a4, 24
+  %14 = add i64 %13, 8
+  %15 = mul i64 %.21.i, %14
+  %16 = getelementptr i8, ptr %a1, i64 %15
+  %scevgep24.i = getelementptr i8, ptr %16, i64 8
+  %17 = mul i64 %.21.i, 24
+  %18 = icmp sgt i64 %storemerge373.i, 0
+  %19 = and i64 %levels.3.1.i, 1
+  %20 = icmp eq i64 %19, 0
+  %21 = icmp sgt i64 %levels.3.1.i, 0
+  br label %B126.i
 
-B334.us.i:                                        ; preds = %B322.us.i
-  %.627.us.i = getelementptr i64, ptr %9, i64 %left.2.4295.us.i
-  %.628.us.i = load i64, ptr %.627.us.i, align 8
-  %.632.us.i = getelementptr float, ptr %11, i64 %.628.us.i
-  %.633.us.i = load float, ptr %.632.us.i, align 4
-  %.641.us.i = getelementptr i64, ptr %9, i64 %right.2.4296.us.i
-  %.642.us.i = load i64, ptr %.641.us.i, align 8
-  %.646.us.i = getelementptr float, ptr %11, i64 %.642.us.i
-  %.647.us.i = load float, ptr %.646.us.i, align 4
-  %.653.us.i = fcmp olt float %.647.us.i, %.633.us.i
-  br i1 %.653.us.i, label %B502.us.i, label %B426.us.i
+B334.endif.i:                                     ; preds = %B332.loopexit.i, %B334.endif.lr.ph.i
+  %.318435467.i = phi i64 [ 0, %B334.endif.lr.ph.i ], [ %.325.i, %B332.loopexit.i ]
+  %.325.i = add nuw nsw i64 %.318435467.i, 1
+  %.351.i = mul nsw i64 %.318435467.i, %.21.i
+  %.353.i = ashr i64 %.351.i, %levels.3.1.i
+  %.359.i = mul nsw i64 %.325.i, %.21.i
+  %.361.i = ashr i64 %.359.i, %levels.3.1.i
+  %.403.i = sub i64 %.361.i, %.353.i
+  %.404.i = icmp sgt i64 %.403.i, 0
+  %..403.i = tail call i64 @llvm.smax.i64(i64 %.403.i, i64 0)
+  br i1 %.404.i, label %B408.preheader.i, label %B332.loopexit.i
 
-B426.us.i:                                        ; preds = %B334.us.i
-  %.660.us.i = fcmp ord float %.633.us.i, 0.000000e+00
-  %.668.us.i = fcmp uno float %.647.us.i, 0.000000e+00
-  %or.cond.us.i = or i1 %.660.us.i, %.668.us.i
-  br i1 %or.cond.us.i, label %B456.us.i, label %B502.us.i
+B408.preheader.i:                                 ; preds = %B334.endif.i
+  %xtraiter.i = and i64 %..403.i, 1
+  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
+  br i1 %lcmp.mod.not.i, label %B408.prol.loopexit.i, label %B408.prol.i
 
-B456.us.i:                                        ; preds = %B426.us.i, %B304.us.B456.us_crit_edge.i
-  %.702.us.i = phi i64 [ %.702.us.pre.i, %B304.us.B456.us_crit_edge.i ], [ %.628.us.i, %B426.us.i ]
-  store i64 %.702.us.i, ptr %lsr.iv51.i, align 8
-  %.712.us.i = add nsw i64 %left.2.4295.us.i, 1
-  br label %B647.us.i
+B408.prol.i:                                      ; preds = %B408.preheader.i
+  %.455.prol.i = add nsw i64 %..403.i, -1
+  %.459.prol.i = add i64 %.353.i, 1
+  %.487.prol.i = getelementptr float, ptr %1, i64 %.353.i
+  %.488.prol.i = load float, ptr %.487.prol.i, align 4
+  %.489.prol.i = fpext float %.488.prol.i to double
+  %.490.prol.i = fadd double %.489.prol.i, 0.000000e+00
+  %.491.prol.i = bitcast double %.490.prol.i to i64
+  %isneg.prol.i = icmp slt i64 %.491.prol.i, 0
+  %.493.prol.i = select i1 %isneg.prol.i, i64 9223372036854775807, i64 0
+  %.494.prol.i = xor i64 %.493.prol.i, %.491.prol.i
+  %.495.prol.i = fcmp uno float %.488.prol.i, 0.000000e+00
+  %.496.prol.i = select i1 %.495.prol.i, i64 9223372036854775807, i64 %.494.prol.i
+  %.498.prol.i = getelementptr i64, ptr %.197.i, i64 %.353.i
+  store i64 %.496.prol.i, ptr %.498.prol.i, align 8
+  br label %B408.prol.loopexit.i
 
-B502.us.i:                                        ; preds = %B426.us.i, %B334.us.i, %B322.us.B502.us_crit_edge.i
-  %.729.us.i = phi i64 [ %.729.us.pre.i, %B322.us.B502.us_crit_edge.i ], [ %.642.us.i, %B426.us.i ], [ %.642.us.i, %B334.us.i ]
-  store i64 %.729.us.i, ptr %lsr.iv51.i, align 8
-  %.739.us.i = add nsw i64 %right.2.4296.us.i, 1
-  br label %B647.us.i
+B408.prol.loopexit.i:                             ; preds = %B408.prol.i, %B408.preheader.i
+  %.445384388.unr.i = phi i64 [ %..403.i, %B408.preheader.i ], [ %.455.prol.i, %B408.prol.i ]
+  %.452385387.unr.i = phi i64 [ %.353.i, %B408.preheader.i ], [ %.459.prol.i, %B408.prol.i ]
+  %22 = icmp eq i64 %.403.i, 1
+  br i1 %22, label %B500.endif.preheader.i, label %B408.preheader16.i
 
-B647.us.i:                                        ; preds = %B502.us.i, %B456.us.i
-  %right.3.5.us.i = phi i64 [ %right.2.4296.us.i, %B456.us.i ], [ %.739.us.i, %B502.us.i ]
-  %left.3.5.us.i = phi i64 [ %.712.us.i, %B456.us.i ], [ %left.2.4295.us.i, %B502.us.i ]
-  %lsr.iv.next45.i = add i64 %lsr.iv44.i, -1
-  %scevgep52.i = getelementptr i8, ptr %lsr.iv51.i, i64 8
-  %.559.us.i = icmp samesign ugt i64 %lsr.iv.next45.i, 1
-  br i1 %.559.us.i, label %B304.us.i, label %B176.loopexit.us.i
+B408.preheader16.i:                               ; preds = %B408.prol.loopexit.i
+  %23 = add nuw i64 %.445384388.unr.i, 2
+  %24 = shl i64 %.452385387.unr.i, 2
+  br label %B408.i
 
-B100.us.i:                                        ; preds = %B56.endif.us.i, %B100.us.i
-  %.232285287.us.i = phi i64 [ %26, %B100.us.i ], [ 0, %B56.endif.us.i ]
-  %18 = shl i64 %.232285287.us.i, 3
-  %scevgep33.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
-  %scevgep34.i = getelementptr i8, ptr %scevgep33.i, i64 -56
-  store i64 %.232285287.us.i, ptr %scevgep34.i, align 8
-  %scevgep32.i = getelementptr i8, ptr %scevgep33.i, i64 -48
-  %19 = or disjoint i64 %.232285287.us.i, 1
-  store i64 %19, ptr %scevgep32.i, align 8
-  %scevgep30.i = getelementptr i8, ptr %scevgep33.i, i64 -40
-  %20 = or disjoint i64 %.232285287.us.i, 2
-  store i64 %20, ptr %scevgep30.i, align 8
-  %scevgep28.i = getelementptr i8, ptr %scevgep33.i, i64 -32
-  %21 = or disjoint i64 %.232285287.us.i, 3
-  store i64 %21, ptr %scevgep28.i, align 8
-  %scevgep26.i = getelementptr i8, ptr %scevgep33.i, i64 -24
-  %22 = or disjoint i64 %.232285287.us.i, 4
-  store i64 %22, ptr %scevgep26.i, align 8
-  %scevgep24.i = getelementptr i8, ptr %scevgep33.i, i64 -16
-  %23 = or disjoint i64 %.232285287.us.i, 5
-  store i64 %23, ptr %scevgep24.i, align 8
-  %scevgep22.i = getelementptr i8, ptr %scevgep33.i, i64 -8
-  %24 = or disjoint i64 %.232285287.us.i, 6
-  store i64 %24, ptr %scevgep22.i, align 8
-  %25 = or disjoint i64 %.232285287.us.i, 7
-  store i64 %25, ptr %scevgep33.i, align 8
-  %26 = add nuw nsw i64 %.232285287.us.i, 8
-  %niter.ncmp.7.i = icmp eq i64 %26, %unroll_iter.i
-  br i1 %niter.ncmp.7.i, label %B120.us.loopexit.unr-lcssa.i, label %B100.us.i
+B500.endif.i:                                     ; preds = %B710.i, %B500.endif.preheader.i
+  %indvar.i = phi i64 [ 0, %B500.endif.preheader.i ], [ %indvar.next.i, %B710.i ]
+  %.585408426.i = phi i64 [ %..403.i, %B500.endif.preheader.i ], [ %.595.i, %B710.i ]
+  %.592410425.i = phi i64 [ %.353.i, %B500.endif.preheader.i ], [ %.599.i, %B710.i ]
+  %25 = add i64 %indvar.i, %.353.i
+  %.595.i = add nsw i64 %.585408426.i, -1
+  %.599.i = add i64 %.592410425.i, 1
+  %.629.i = getelementptr i64, ptr %.197.i, i64 %.592410425.i
+  %.630.i = load i64, ptr %.629.i, align 8
+  %.676.i = sub i64 %.592410425.i, %.353.i
+  %.719392.not.i = icmp eq i64 %.676.i, 0
+  br i1 %.719392.not.i, label %B616.endif.i, label %B556.endif.preheader.i
 
-B176.loopexit.us.i:                               ; preds = %B647.us.i, %B178.endif.endif.endif.us.i
-  %lsr.iv.next41.i = add i64 %lsr.iv40.i, %.284.us.i
-  %lsr.iv.next43.i = sub i64 %lsr.iv42.i, %.284.us.i
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %15
-  %.365.us.i = icmp sgt i64 %.364299315.us.i, 1
-  br i1 %.365.us.i, label %B178.endif.endif.endif.us.i, label %B582.us.preheader.i
+B556.endif.preheader.i:                           ; preds = %B500.endif.i
+  %xtraiter9.i = and i64 %indvar.i, 1
+  %lcmp.mod10.not.i = icmp eq i64 %xtraiter9.i, 0
+  br i1 %lcmp.mod10.not.i, label %B556.endif.prol.loopexit.i, label %B556.endif.prol.i
 
-B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge.us.i
-  %.112.us.i = add nsw i64 %.102340384.us.i, -1
-  %.116.us.i = add i64 %.109342383.us.i, 1
-  %scevgep19.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
-  %scevgep37.i = getelementptr i8, ptr %lsr.iv36.i, i64 %4
-  %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
-  %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
-  %.103.us.i = icmp sgt i64 %.102340384.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+B556.endif.prol.i:                                ; preds = %B556.endif.preheader.i
+  %.760.prol.i = load i64, ptr %sunkaddr55.i, align 8
+  %.6.i.prol.i = xor i64 %.760.prol.i, -1
+  %.7.i.prol.i = and i64 %.630.i, %.6.i.prol.i
+  %26 = xor i64 %.630.i, %.760.prol.i
+  %.9.i.reass.prol.i = xor i64 %26, -1
+  %.10.i.prol.i = sub nsw i64 %.630.i, %.760.prol.i
+  %.11.i.prol.i = and i64 %.10.i.prol.i, %.9.i.reass.prol.i
+  %.12.i.prol.i = or i64 %.11.i.prol.i, %.7.i.prol.i
+  %.13.i.prol.i = ashr i64 %.12.i.prol.i, 63
+  %.728.prol.i = add nsw i64 %.676.i, -1
+  %.788.prol.i = add i64 %.13.i.prol.i, %.732.prol.i
+  br label %B556.endif.prol.loopexit.i
 
-B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
-  br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
+B556.endif.prol.loopexit.i:                       ; preds = %B556.endif.prol.i, %B556.endif.preheader.i
+  %place.3.3395.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.788.prol.i, %B556.endif.prol.i ]
+  %.718390394.unr.i = phi i64 [ %.676.i, %B556.endif.preheader.i ], [ %.728.prol.i, %B556.endif.prol.i ]
+  %.725391393.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.732.prol.i, %B556.endif.prol.i ]
+  %.788.lcssa.unr.i = phi i64 [ poison, %B556.endif.preheader.i ], [ %.788.prol.i, %B556.endif.prol.i ]
+  %27 = icmp eq i64 %indvar.i, 1
+  br i1 %27, label %B616.endif.i, label %B556.endif.preheader.new.i
 
-B582.us.epil.preheader.i:                         ; preds = %B580.B620_crit_edge.us.unr-lcssa.i, %B582.us.preheader.i
-  %.848321323.us.epil.init.i = phi i64 [ 0, %B582.us.preheader.i ], [ %unroll_iter15.i, %B580.B620_crit_edge.us.unr-lcssa.i ]
-  %27 = add nsw i64 %.848321323.us.epil.init.i, %lsr.iv67.i
-  %28 = shl i64 %27, 3
-  %scevgep69.i = getelementptr i8, ptr %a2, i64 %28
-  %scevgep71.i = getelementptr i8, ptr %a1, i64 %28
-  br label %B582.us.epil.i
+B556.endif.preheader.new.i:                       ; preds = %B556.endif.prol.loopexit.i
+  %invariant.op.i = xor i64 %.630.i, -1
+  %28 = add i64 %.718390394.unr.i, 2
+  %29 = shl i64 %.725391393.unr.i, 3
+  br label %B556.endif.i
 
-B582.us.epil.i:                                   ; preds = %B582.us.epil.i, %B582.us.epil.preheader.i
-  %epil.iter12.i = phi i64 [ %epil.iter12.next.i, %B582.us.epil.i ], [ 0, %B582.us.epil.preheader.i ]
-  %29 = shl nuw nsw i64 %epil.iter12.i, 3
-  %scevgep72.i = getelementptr i8, ptr %scevgep71.i, i64 %29
-  %.884.us.epil.i = load i64, ptr %scevgep72.i, align 8
-  %scevgep70.i = getelementptr i8, ptr %scevgep69.i, i64 %29
-  store i64 %.884.us.epil.i, ptr %scevgep70.i, align 8
-  %epil.iter12.next.i = add i64 %epil.iter12.i, 1
-  %epil.iter12.cmp.not.i = icmp eq i64 %xtraiter11.i, %epil.iter12.next.i
-  br i1 %epil.iter12.cmp.not.i, label %B580.B620_crit_edge.us.i, label %B582.us.epil.i
+B556.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.preheader.new.i
+  %lsr.iv32.i = phi i64 [ %lsr.iv.next33.i, %B556.endif.i ], [ %29, %B556.endif.preheader.new.i ]
+  %lsr.iv30.i = phi i64 [ %lsr.iv.next31.i, %B556.endif.i ], [ %28, %B556.endif.preheader.new.i ]
+  %place.3.3395.i = phi i64 [ %.788.1.i, %B556.endif.i ], [ %place.3.3395.unr.i, %B556.endif.preheader.new.i ]
+  %scevgep38.i = getelementptr i8, ptr %lsr.iv36.i, i64 %lsr.iv32.i
+  %.760.i = load i64, ptr %scevgep38.i, align 8
+  %.6.i.i = xor i64 %.760.i, -1
+  %.7.i.i = and i64 %.630.i, %.6.i.i
+  %.9.i.reass.reass.i = xor i64 %.760.i, %invariant.op.i
+  %.10.i.i = sub nsw i64 %.630.i, %.760.i
+  %.11.i.i = and i64 %.10.i.i, %.9.i.reass.reass.i
+  %.12.i.i = or i64 %.11.i.i, %.7.i.i
+  %.13.i.i = ashr i64 %.12.i.i, 63
+  %scevgep34.i = getelementptr i8, ptr %lsr.iv25.i, i64 %lsr.iv32.i
+  %.760.1.i = load i64, ptr %scevgep34.i, align 8
+  %.6.i.1.i = xor i64 %.760.1.i, -1
+  %.7.i.1.i = and i64 %.630.i, %.6.i.1.i
+  %.9.i.reass.1.reass.i = xor i64 %.760.1.i, %invariant.op.i
+  %.10.i.1.i = sub nsw i64 %.630.i, %.760.1.i
+  %.11.i.1.i = and i64 %.10.i.1.i, %.9.i.reass.1.reass.i
+  %.12.i.1.i = or i64 %.11.i.1.i, %.7.i.1.i
+  %.13.i.1.i = ashr i64 %.12.i.1.i, 63
+  %.788.i = add i64 %place.3.3395.i, 2
+  %.786.1.i = add i64 %.788.i, %.13.i.i
+  %.788.1.i = add i64 %.786.1.i, %.13.i.1.i
+  %lsr.iv.next31.i = add i64 %lsr.iv30.i, -2
+  %lsr.iv.next33.i = add i64 %lsr.iv32.i, 16
+  %.719.1.i = icmp sgt i64 %lsr.iv.next31.i, 2
+  br i1 %.719.1.i, label %B556.endif.i, label %B616.endif.i
 
-B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B580.B620_crit_edge.us.unr-lcssa.i
-  %.900.us.i = icmp slt i64 %.284.us.i, %.17.i
-  br i1 %.900.us.i, label %B136.endif.us.i, label %B642.loopexit.us.i
+B616.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.prol.loopexit.i, %B500.endif.i
+  %place.3.3.lcssa.i = phi i64 [ %.353.i, %B500.endif.i ], [ %.788.lcssa.unr.i, %B556.endif.prol.loopexit.i ], [ %.788.1.i, %B556.endif.i ]
+  %.841.i = sub i64 %.361.i, %.599.i
+  %.884401.not.i = icmp slt i64 %.841.i, 1
+  br i1 %.884401.not.i, label %B710.i, label %B656.endif.preheader.i
 
-B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
-  %.226286.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+B656.endif.preheader.i:                           ; preds = %B616.endif.i
+  %.6.i1.i = xor i64 %.630.i, -1
+  %30 = add i64 %4, %indvar.i
+  %31 = and i64 %30, 1
+  %lcmp.mod12.not.not.i = icmp eq i64 %31, 0
+  br i1 %lcmp.mod12.not.not.i, label %B656.endif.prol.i, label %B656.endif.prol.loopexit.i
 
-B56.endif.us444.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
-  %30 = shl i64 %a4, 3
-  %scevgep.i = getelementptr i8, ptr %a2, i64 %30
-  %31 = shl nuw i64 %..57.i, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+B656.endif.prol.i:                                ; preds = %B656.endif.preheader.i
+  %.924.prol.i = getelementptr i64, ptr %.197.i, i64 %.599.i
+  %.925.prol.i = load i64, ptr %.924.prol.i, align 8
+  %.7.i2.prol.i = and i64 %.925.prol.i, %.6.i1.i
+  %32 = xor i64 %.630.i, %.925.prol.i
+  %.9.i3.reass.prol.i = xor i64 %32, -1
+  %.10.i4.prol.i = sub nsw i64 %.925.prol.i, %.630.i
+  %.11.i5.prol.i = and i64 %.10.i4.prol.i, %.9.i3.reass.prol.i
+  %.12.i6.prol.i = or i64 %.11.i5.prol.i, %.7.i2.prol.i
+  %.13.i7.neg.prol.i = lshr i64 %.12.i6.prol.i, 63
+  %.897.prol.i = add i64 %.592410425.i, 2
+  %.893.prol.i = add nsw i64 %.841.i, -1
+  %.952.prol.i = add i64 %.13.i7.neg.prol.i, %place.3.3.lcssa.i
+  br label %B656.endif.prol.loopexit.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v579B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
+B656.endif.prol.loopexit.i:                       ; preds = %B656.endif.prol.i, %B656.endif.preheader.i
+  %place.4.3404.unr.i = phi i64 [ %place.3.3.lcssa.i, %B656.endif.preheader.i ], [ %.952.prol.i, %B656.endif.prol.i ]
+  %.883399403.unr.i = phi i64 [ %.841.i, %B656.endif.preheader.i ], [ %.893.prol.i, %B656.endif.prol.i ]
+  %.890400402.unr.i = phi i64 [ %.599.i, %B656.endif.preheader.i ], [ %.897.prol.i, %B656.endif.prol.i ]
+  %.952.lcssa.unr.i = phi i64 [ poison, %B656.endif.preheader.i ], [ %.952.prol.i, %B656.endif.prol.i ]
+  %33 = icmp eq i64 %3, %25
+  br i1 %33, label %B710.i, label %B656.endif.preheader.new.i
+
+B656.endif.preheader.new.i:                       ; preds = %B656.endif.prol.loopexit.i
+  %34 = add nuw i64 %.883399403.unr.i, 2
+  %35 = shl i64 %.890400402.unr.i, 3
+  br label %B656.endif.i
+
+B656.endif.i:                                     ; preds = %B656.endif.i, %B656.endif.preheader.new.i
+  %lsr.iv41.i = phi i64 [ %lsr.iv.next42.i, %B656.endif.i ], [ %35, %B656.endif.preheader.new.i ]
+  %lsr.iv39.i = phi i64 [ %lsr.iv.next40.i, %B656.endif.i ], [ %34, %B656.endif.preheader.new.i ]
+  %place.4.3404.i = phi i64 [ %.952.1.i, %B656.endif.i ], [ %place.4.3404.unr.i, %B656.endif.preheader.new.i ]
+  %scevgep44.i = getelementptr i8, ptr %lsr.iv36.i, i64 %lsr.iv41.i
+  %.925.i = load i64, ptr %scevgep44.i, align 8
+  %.7.i2.i = and i64 %.925.i, %.6.i1.i
+  %.9.i3.reass.reass.i = xor i64 %.925.i, %.6.i1.i
+  %.10.i4.i = sub nsw i64 %.925.i, %.630.i
+  %.11.i5.i = and i64 %.10.i4.i, %.9.i3.reass.reass.i
+  %.12.i6.i = or i64 %.11.i5.i, %.7.i2.i
+  %.13.i7.neg.i = lshr i64 %.12.i6.i, 63
+  %.952.i = add i64 %.13.i7.neg.i, %place.4.3404.i
+  %scevgep43.i = getelementptr i8, ptr %lsr.iv25.i, i64 %lsr.iv41.i
+  %.925.1.i = load i64, ptr %scevgep43.i, align 8
+  %.7.i2.1.i = and i64 %.925.1.i, %.6.i1.i
+  %.9.i3.reass.1.reass.i = xor i64 %.925.1.i, %.6.i1.i
+  %.10.i4.1.i = sub nsw i64 %.925.1.i, %.630.i
+  %.11.i5.1.i = and i64 %.10.i4.1.i, %.9.i3.reass.1.reass.i
+  %.12.i6.1.i = or i64 %.11.i5.1.i, %.7.i2.1.i
+  %.13.i7.neg.1.i = lshr i64 %.12.i6.1.i, 63
+  %.952.1.i = add i64 %.952.i, %.13.i7.neg.1.i
+  %lsr.iv.next40.i = add i64 %lsr.iv39.i, -2
+  %lsr.iv.next42.i = add i64 %lsr.iv41.i, 16
+  %.884.1.i = icmp samesign ugt i64 %lsr.iv.next40.i, 2
+  br i1 %.884.1.i, label %B656.endif.i, label %B710.i
+
+B734.endif.i:                                     ; preds = %B332.loopexit.i, %B126.i
+  br i1 %21, label %B770.endif.i, label %B124.loopexit.i
+
+B770.endif.i:                                     ; preds = %B734.endif.i, %B768.loopexit.i
+  %.1040.0.i = phi i64 [ %.1109.i, %B768.loopexit.i ], [ %levels.3.1.i, %B734.endif.i ]
+  %other_order.3.1487.i = phi ptr [ %order.4.1485.i, %B768.loopexit.i ], [ %spec.select372.i, %B734.endif.i ]
+  %other_keys.2.1486.i = phi ptr [ %keys.2.1484.i, %B768.loopexit.i ], [ %.197.i, %B734.endif.i ]
+  %order.4.1485.i = phi ptr [ %other_order.3.1487.i, %B768.loopexit.i ], [ %spec.select.i, %B734.endif.i ]
+  %keys.2.1484.i = phi ptr [ %other_keys.2.1486.i, %B768.loopexit.i ], [ %.181.i, %B734.endif.i ]
+  %.1109.i = add nsw i64 %.1040.0.i, -1
+  %.1176.not.i = icmp eq i64 %.1040.0.i, 63
+  br i1 %.1176.not.i, label %B768.loopexit.i, label %B770.endif.endif.i
+
+B770.endif.endif.i:                               ; preds = %B770.endif.i
+  %.1138.i = shl nuw nsw i64 1, %.1040.0.i
+  %.1195367375.i = lshr i64 %.1138.i, 1
+  br label %B814.i
+
+_ZN6nbgrad7kernels4sort7argsortB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
 declare i64 @llvm.smax.i64(i64, i64)
 
-declare i64 @llvm.cttz.i64(i64, i1 immarg)
-
 declare i64 @llvm.smin.i64(i64, i64)
 
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
-
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr captures(none) %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
-  %.16.i = getelementptr i8, ptr %a3, i64 8
-  %.17.i = load i64, ptr %.16.i, align 8
-  %.57.i = sub i64 %a5, %a4
-  %..57.i = tail call i64 @llvm.smax.i64(i64 %.57.i, i64 0)
-  %.103376.not.i = icmp slt i64 %.57.i, 1
-  br i1 %.103376.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B56.endif.lr.ph.i
+  %.20.i = getelementptr i8, ptr %a3, i64 8
+  %.21.i = load i64, ptr %.20.i, align 8
+  %.33.i = icmp sgt i64 %.21.i, 12
+  br i1 %.33.i, label %B52.i, label %B90.endif.i
 
-B56.endif.lr.ph.i:                                ; preds = %0
-  %.278.i = icmp sgt i64 %.17.i, 1
-  br i1 %.278.i, label %B56.endif.us.preheader.i, label %B56.endif.lr.ph.split.i
+B52.i:                                            ; preds = %0, %B52.i
+  %levels.2.0.i = phi i64 [ %.36.i, %B52.i ], [ 0, %0 ]
+  %.36.i = add i64 %levels.2.0.i, 1
+  %.42.i = lshr i64 %.21.i, %.36.i
+  %.43.i = icmp samesign ugt i64 %.42.i, 12
+  br i1 %.43.i, label %B52.i, label %B90.endif.i
 
-B56.endif.us.preheader.i:                         ; preds = %B56.endif.lr.ph.i
-  %xtraiter.i = and i64 %.17.i, 7
-  %unroll_iter.i = and i64 %.17.i, 9223372036854775800
-  %xtraiter11.i = and i64 %.17.i, 3
-  %unroll_iter15.i = and i64 %.17.i, 9223372036854775804
-  %1 = mul i64 %.17.i, %a4
-  %2 = shl i64 %1, 3
-  %3 = getelementptr i8, ptr %a2, i64 %2
-  %scevgep18.i = getelementptr i8, ptr %3, i64 56
-  %4 = shl i64 %.17.i, 3
-  %scevgep46.i = getelementptr i8, ptr %a1, i64 %2
-  %5 = icmp samesign ult i64 %.17.i, 8
-  %6 = icmp samesign ult i64 %.17.i, 4
-  %7 = icmp eq i64 %xtraiter11.i, 0
-  %8 = icmp eq i64 %xtraiter.i, 0
-  br label %B56.endif.us.i
+B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B734.endif.i
+  %scevgep18.i = getelementptr i8, ptr %lsr.iv17.i, i64 %11
+  %scevgep26.i = getelementptr i8, ptr %lsr.iv25.i, i64 %16
+  %scevgep37.i = getelementptr i8, ptr %lsr.iv36.i, i64 %16
+  %.135.i = icmp sgt i64 %.134491.i, 1
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-B56.endif.us.i:                                   ; preds = %B642.loopexit.us.i, %B56.endif.us.preheader.i
-  %lsr.iv67.i = phi i64 [ %1, %B56.endif.us.preheader.i ], [ %lsr.iv.next68.i, %B642.loopexit.us.i ]
-  %lsr.iv47.i = phi ptr [ %scevgep46.i, %B56.endif.us.preheader.i ], [ %scevgep48.i, %B642.loopexit.us.i ]
-  %lsr.iv36.i = phi ptr [ %3, %B56.endif.us.preheader.i ], [ %scevgep37.i, %B642.loopexit.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep18.i, %B56.endif.us.preheader.i ], [ %scevgep19.i, %B642.loopexit.us.i ]
-  %.102340384.us.i = phi i64 [ %..57.i, %B56.endif.us.preheader.i ], [ %.112.us.i, %B642.loopexit.us.i ]
-  %.109342383.us.i = phi i64 [ %a4, %B56.endif.us.preheader.i ], [ %.116.us.i, %B642.loopexit.us.i ]
-  %.142.us.i = mul nsw i64 %.109342383.us.i, %.17.i
-  %9 = getelementptr i64, ptr %a2, i64 %.142.us.i
-  br i1 %5, label %B100.us.epil.i.preheader, label %B100.us.i
+B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
+  %lsr.iv36.i = phi ptr [ %15, %B126.lr.ph.i ], [ %scevgep37.i, %B124.loopexit.i ]
+  %lsr.iv25.i = phi ptr [ %scevgep24.i, %B126.lr.ph.i ], [ %scevgep26.i, %B124.loopexit.i ]
+  %lsr.iv17.i = phi ptr [ %scevgep.i, %B126.lr.ph.i ], [ %scevgep18.i, %B124.loopexit.i ]
+  %.76.0.i = phi i64 [ %a4, %B126.lr.ph.i ], [ %.148.i, %B124.loopexit.i ]
+  %.134491.i = phi i64 [ %.89.i, %B126.lr.ph.i ], [ %.144.i, %B124.loopexit.i ]
+  %.144.i = add nsw i64 %.134491.i, -1
+  %.148.i = add i64 %.76.0.i, 1
+  %.174.i = mul nsw i64 %.76.0.i, %.21.i
+  %.181.idx.i = mul i64 %.174.i, 24
+  %.181.i = getelementptr i8, ptr %a1, i64 %.181.idx.i
+  %.187.i = getelementptr i64, ptr %a2, i64 %.174.i
+  %.197.i = getelementptr i64, ptr %.181.i, i64 %.21.i
+  %.204.i = getelementptr i8, ptr %.181.i, i64 %.204.idx.i
+  %spec.select.i = select i1 %19, ptr %.187.i, ptr %.204.i
+  %spec.select372.i = select i1 %19, ptr %.204.i, ptr %.187.i
+  br i1 %17, label %B334.endif.lr.ph.i, label %B734.endif.i
 
-B120.us.loopexit.unr-lcssa.i:                     ; preds = %B100.us.i
-  br i1 %8, label %B120.us.loopexit.i, label %B100.us.epil.i.preheader
+B334.endif.lr.ph.i:                               ; preds = %B126.i
+  %1 = getelementptr double, ptr %a0, i64 %.174.i
+  br label %B334.endif.i
 
-B100.us.epil.i.preheader:                         ; preds = %B120.us.loopexit.unr-lcssa.i, %B56.endif.us.i
-  %.232285287.us.epil.i.ph = phi i64 [ 0, %B56.endif.us.i ], [ %unroll_iter.i, %B120.us.loopexit.unr-lcssa.i ]
-  br label %B100.us.epil.i
+B332.loopexit.i:                                  ; preds = %B710.i, %B334.endif.i
+  %exitcond.not.i = icmp eq i64 %.325.i, %storemerge373.i
+  br i1 %exitcond.not.i, label %B734.endif.i, label %B334.endif.i
 
-B100.us.epil.i:                                   ; preds = %B100.us.epil.i.preheader, %B100.us.epil.i
-  %lsr.iv39.i = phi i64 [ %lsr.iv.next.i, %B100.us.epil.i ], [ %xtraiter.i, %B100.us.epil.i.preheader ]
-  %.232285287.us.epil.i = phi i64 [ %.239.us.epil.i, %B100.us.epil.i ], [ %.232285287.us.epil.i.ph, %B100.us.epil.i.preheader ]
-  %.239.us.epil.i = add nuw nsw i64 %.232285287.us.epil.i, 1
-  %10 = shl i64 %.232285287.us.epil.i, 3
-  %scevgep38.i = getelementptr i8, ptr %lsr.iv36.i, i64 %10
-  store i64 %.232285287.us.epil.i, ptr %scevgep38.i, align 8
-  %lsr.iv.next.i = add nsw i64 %lsr.iv39.i, -1
-  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %B120.us.loopexit.i, label %B100.us.epil.i
+B408.i:                                           ; preds = %B408.preheader16.i, %B408.i
+  %lsr.iv19.i = phi i64 [ %23, %B408.preheader16.i ], [ %lsr.iv.next20.i, %B408.i ]
+  %lsr.iv.i = phi i64 [ %22, %B408.preheader16.i ], [ %lsr.iv.next.i, %B408.i ]
+  %scevgep22.i = getelementptr i8, ptr %lsr.iv17.i, i64 %lsr.iv19.i
+  %scevgep23.i = getelementptr i8, ptr %scevgep22.i, i64 -8
+  %.488.i = load double, ptr %scevgep23.i, align 8
+  %.489.i = fadd double %.488.i, 0.000000e+00
+  %.490.i = bitcast double %.489.i to i64
+  %isneg.i = icmp slt i64 %.490.i, 0
+  %.492.i = select i1 %isneg.i, i64 9223372036854775807, i64 0
+  %.493.i = xor i64 %.492.i, %.490.i
+  %.494.i = fcmp uno double %.488.i, 0.000000e+00
+  %.495.i = select i1 %.494.i, i64 9223372036854775807, i64 %.493.i
+  %scevgep28.i = getelementptr i8, ptr %lsr.iv25.i, i64 %lsr.iv19.i
+  %scevgep29.i = getelementptr i8, ptr %scevgep28.i, i64 -8
+  store i64 %.495.i, ptr %scevgep29.i, align 8
+  %.488.1.i = load double, ptr %scevgep22.i, align 8
+  %.489.1.i = fadd double %.488.1.i, 0.000000e+00
+  %.490.1.i = bitcast double %.489.1.i to i64
+  %isneg.1.i = icmp slt i64 %.490.1.i, 0
+  %.492.1.i = select i1 %isneg.1.i, i64 9223372036854775807, i64 0
+  %.493.1.i = xor i64 %.492.1.i, %.490.1.i
+  %.494.1.i = fcmp uno double %.488.1.i, 0.000000e+00
+  %.495.1.i = select i1 %.494.1.i, i64 9223372036854775807, i64 %.493.1.i
+  store i64 %.495.1.i, ptr %scevgep28.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -2
+  %lsr.iv.next20.i = add i64 %lsr.iv19.i, 16
+  %.446.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
+  br i1 %.446.1.i, label %B408.i, label %B500.endif.preheader.i
 
-B120.us.loopexit.i:                               ; preds = %B100.us.epil.i, %B120.us.loopexit.unr-lcssa.i
-  %11 = getelementptr double, ptr %a0, i64 %.142.us.i
-  br label %B136.endif.us.i
+B500.endif.preheader.i:                           ; preds = %B408.i, %B408.prol.loopexit.i
+  %2 = add i64 %.361.i, -2
+  %.731.prol.i = add i64 %.353.i, 1
+  %3 = sub i64 %.353.i, %.361.i
+  %sunkaddr54.i = shl i64 %.353.i, 3
+  %sunkaddr55.i = getelementptr i8, ptr %.197.i, i64 %sunkaddr54.i
+  br label %B500.endif.i
 
-B136.endif.us.i:                                  ; preds = %B580.B620_crit_edge.us.i, %B120.us.loopexit.i
-  %width.2.1.us.i = phi i64 [ %.284.us.i, %B580.B620_crit_edge.us.i ], [ 1, %B120.us.loopexit.i ]
-  %.284.us.i = shl nsw i64 %width.2.1.us.i, 1
-  %12 = add i64 %.284.us.i, 9223372036854775807
-  %13 = and i64 %12, %.17.i
-  %.341.not.us.i = icmp ne i64 %13, 0
-  %14 = tail call range(i64 1, 65) i64 @llvm.cttz.i64(i64 %.284.us.i, i1 true)
-  %.342279.us.i = lshr i64 %.17.i, %14
-  %.343.us.i = zext i1 %.341.not.us.i to i64
-  %.344.us.i = add nuw nsw i64 %.342279.us.i, %.343.us.i
-  %.365311.us.not.i = icmp eq i64 %.344.us.i, 0
-  br i1 %.365311.us.not.i, label %B582.us.preheader.i, label %B178.endif.endif.endif.us.preheader.i
+B710.i:                                           ; preds = %B656.endif.i, %B656.endif.prol.loopexit.i, %B616.endif.i
+  %place.4.3.lcssa.i = phi i64 [ %place.3.3.lcssa.i, %B616.endif.i ], [ %.951.lcssa.unr.i, %B656.endif.prol.loopexit.i ], [ %.951.1.i, %B656.endif.i ]
+  %.962.i = getelementptr i64, ptr %.181.i, i64 %place.4.3.lcssa.i
+  store i64 %.629.i, ptr %.962.i, align 8
+  %.969.i = getelementptr i64, ptr %spec.select.i, i64 %place.4.3.lcssa.i
+  store i64 %.591410425.i, ptr %.969.i, align 8
+  %indvar.next.i = add nuw nsw i64 %indvar.i, 1
+  %.585.i = icmp samesign ugt i64 %.584408426.i, 1
+  br i1 %.585.i, label %B500.endif.i, label %B332.loopexit.i
 
-B178.endif.endif.endif.us.preheader.i:            ; preds = %B136.endif.us.i
-  %15 = shl i64 %width.2.1.us.i, 4
-  br label %B178.endif.endif.endif.us.i
+B768.loopexit.i:                                  ; preds = %B812.backedge.i, %B770.endif.i
+  %.1095.i = icmp sgt i64 %.1039.0.i, 1
+  br i1 %.1095.i, label %B770.endif.i, label %B124.loopexit.i
 
-B582.us.preheader.i:                              ; preds = %B176.loopexit.us.i, %B136.endif.us.i
-  br i1 %6, label %B582.us.epil.preheader.i, label %B582.us.i
+B814.i:                                           ; preds = %B770.endif.endif.i, %B812.backedge.i
+  %.1161.0.i = phi i64 [ %.1230.i, %B812.backedge.i ], [ 0, %B770.endif.endif.i ]
+  %.1216481.i = phi i64 [ %.1226.i, %B812.backedge.i ], [ %.1194367375.i, %B770.endif.endif.i ]
+  %.1230.i = add nuw nsw i64 %.1161.0.i, 2
+  %.1256.i = mul nsw i64 %.1161.0.i, %.21.i
+  %.1258.i = ashr i64 %.1256.i, %.1039.0.i
+  %.1259.i = or disjoint i64 %.1161.0.i, 1
+  %.1261.i = mul nsw i64 %.1259.i, %.21.i
+  %.1263.i = ashr i64 %.1261.i, %.1039.0.i
+  %.1266.i = mul nsw i64 %.1230.i, %.21.i
+  %.1268.i = ashr i64 %.1266.i, %.1039.0.i
+  %.40.i.i = sub nsw i64 %.1263.i, %.1258.i
+  %.42.i.i = sub nsw i64 %.1268.i, %.1263.i
+  %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.42.i.i, i64 %.40.i.i)
+  %.30.i.i = add nsw i64 %.1263.i, -1
+  %.156105.not.i.i = icmp slt i64 %.13.i.i.i, 1
+  br i1 %.156105.not.i.i, label %B444.i.i, label %B108.endif.endif.preheader.i.i
 
-B582.us.i:                                        ; preds = %B582.us.preheader.i, %B582.us.i
-  %.848321323.us.i = phi i64 [ %.855.us.3.i, %B582.us.i ], [ 0, %B582.us.preheader.i ]
-  %16 = shl i64 %.848321323.us.i, 3
-  %scevgep66.i = getelementptr i8, ptr %lsr.iv47.i, i64 %16
-  %.884.us.i = load i64, ptr %scevgep66.i, align 8
-  %scevgep59.i = getelementptr i8, ptr %lsr.iv36.i, i64 %16
-  store i64 %.884.us.i, ptr %scevgep59.i, align 8
-  %scevgep65.i = getelementptr i8, ptr %scevgep66.i, i64 8
-  %.884.us.1.i = load i64, ptr %scevgep65.i, align 8
-  %scevgep58.i = getelementptr i8, ptr %scevgep59.i, i64 8
-  store i64 %.884.us.1.i, ptr %scevgep58.i, align 8
-  %scevgep63.i = getelementptr i8, ptr %scevgep66.i, i64 16
-  %.884.us.2.i = load i64, ptr %scevgep63.i, align 8
-  %scevgep56.i = getelementptr i8, ptr %scevgep59.i, i64 16
-  store i64 %.884.us.2.i, ptr %scevgep56.i, align 8
-  %.855.us.3.i = add nuw nsw i64 %.848321323.us.i, 4
-  %scevgep61.i = getelementptr i8, ptr %scevgep66.i, i64 24
-  %.884.us.3.i = load i64, ptr %scevgep61.i, align 8
-  %scevgep54.i = getelementptr i8, ptr %scevgep59.i, i64 24
-  store i64 %.884.us.3.i, ptr %scevgep54.i, align 8
-  %niter16.ncmp.3.i = icmp eq i64 %unroll_iter15.i, %.855.us.3.i
-  br i1 %niter16.ncmp.3.i, label %B580.B620_crit_edge.us.unr-lcssa.i, label %B582.us.i
+B108.endif.endif.preheader.i.i:                   ; preds = %B814.i
+  %.35.i.i = add nsw i64 %.1268.i, -1
+  %4 = shl i64 %.1258.i, 3
+  %scevgep12.i.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %4
+  %scevgep14.i.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %4
+  br label %B108.endif.endif.i.i
 
-B178.endif.endif.endif.us.i:                      ; preds = %B176.loopexit.us.i, %B178.endif.endif.endif.us.preheader.i
-  %lsr.iv49.i = phi ptr [ %lsr.iv47.i, %B178.endif.endif.endif.us.preheader.i ], [ %scevgep50.i, %B176.loopexit.us.i ]
-  %lsr.iv42.i = phi i64 [ 1, %B178.endif.endif.endif.us.preheader.i ], [ %lsr.iv.next43.i, %B176.loopexit.us.i ]
-  %lsr.iv40.i = phi i64 [ %.284.us.i, %B178.endif.endif.endif.us.preheader.i ], [ %lsr.iv.next41.i, %B176.loopexit.us.i ]
-  %.364299315.us.i = phi i64 [ %.344.us.i, %B178.endif.endif.endif.us.preheader.i ], [ %.374.us.i, %B176.loopexit.us.i ]
-  %.371301314.us.i = phi i64 [ 0, %B178.endif.endif.endif.us.preheader.i ], [ %.378.us.i, %B176.loopexit.us.i ]
-  %.374.us.i = add nsw i64 %.364299315.us.i, -1
-  %.378.us.i = add i64 %.371301314.us.i, %.284.us.i
-  %.404.us.i = add nsw i64 %.371301314.us.i, %width.2.1.us.i
-  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %.404.us.i)
-  %.13.i5.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %.378.us.i)
-  %.516.us.i = sub i64 %.13.i5.i, %.371301314.us.i
-  %.559292.us.not.i = icmp slt i64 %.516.us.i, 1
-  br i1 %.559292.us.not.i, label %B176.loopexit.us.i, label %B304.us.preheader.i
+B444.i.i:                                         ; preds = %B108.endif.endif.i.i, %B814.i
+  %left.2.0.lcssa.i.i = phi i64 [ %.1258.i, %B814.i ], [ %.255.i.i, %B108.endif.endif.i.i ]
+  %right.2.0.lcssa.i.i = phi i64 [ %.1263.i, %B814.i ], [ %.250.i.i, %B108.endif.endif.i.i ]
+  %last_left.2.0.lcssa.i.i = phi i64 [ %.30.i.i, %B814.i ], [ %.316.i.i, %B108.endif.endif.i.i ]
+  %.332.i.i = shl nsw i64 %.13.i.i.i, 1
+  %.335.i.i = sub nsw i64 %.1268.i, %.1258.i
+  %.338.i.i = icmp slt i64 %.332.i.i, %.335.i.i
+  br i1 %.338.i.i, label %B468.i.i, label %B812.backedge.i
 
-B304.us.preheader.i:                              ; preds = %B178.endif.endif.endif.us.i
-  %smin.i = tail call i64 @llvm.smin.i64(i64 %.17.i, i64 %lsr.iv40.i)
-  %17 = add i64 %smin.i, %lsr.iv42.i
-  br label %B304.us.i
+B468.i.i:                                         ; preds = %B444.i.i
+  %.342.not.i.i = icmp sgt i64 %left.2.0.lcssa.i.i, %last_left.2.0.lcssa.i.i
+  %spec.select.i.i = select i1 %.342.not.i.i, i64 %right.2.0.lcssa.i.i, i64 %left.2.0.lcssa.i.i
+  %.367.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %spec.select.i.i
+  %.368.i.i = load i64, ptr %.367.i.i, align 8
+  %.373.i.i = add nsw i64 %.13.i.i.i, %.1258.i
+  %.375.i.i = getelementptr i64, ptr %other_keys.2.1486.i, i64 %.373.i.i
+  store i64 %.368.i.i, ptr %.375.i.i, align 8
+  %.380.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %spec.select.i.i
+  %.381.i.i = load i64, ptr %.380.i.i, align 8
+  %.392.i.i = getelementptr i64, ptr %other_order.3.1487.i, i64 %.373.i.i
+  store i64 %.381.i.i, ptr %.392.i.i, align 8
+  br label %B812.backedge.i
 
-B304.us.i:                                        ; preds = %B647.us.i, %B304.us.preheader.i
-  %lsr.iv51.i = phi ptr [ %scevgep52.i, %B647.us.i ], [ %lsr.iv49.i, %B304.us.preheader.i ]
-  %lsr.iv44.i = phi i64 [ %lsr.iv.next45.i, %B647.us.i ], [ %17, %B304.us.preheader.i ]
-  %right.2.4296.us.i = phi i64 [ %right.3.5.us.i, %B647.us.i ], [ %.13.i.i, %B304.us.preheader.i ]
-  %left.2.4295.us.i = phi i64 [ %left.3.5.us.i, %B647.us.i ], [ %.371301314.us.i, %B304.us.preheader.i ]
-  %.602.not.us.i = icmp slt i64 %right.2.4296.us.i, %.13.i5.i
-  br i1 %.602.not.us.i, label %B322.us.i, label %B304.us.B456.us_crit_edge.i
+B108.endif.endif.i.i:                             ; preds = %B108.endif.endif.i.i, %B108.endif.endif.preheader.i.i
+  %lsr.iv.i.i = phi i64 [ %.1268.i, %B108.endif.endif.preheader.i.i ], [ %lsr.iv.next.i.i, %B108.endif.endif.i.i ]
+  %last_right.2.0111.i.i = phi i64 [ %.35.i.i, %B108.endif.endif.preheader.i.i ], [ %.321.i.i, %B108.endif.endif.i.i ]
+  %last_left.2.0110.i.i = phi i64 [ %.30.i.i, %B108.endif.endif.preheader.i.i ], [ %.316.i.i, %B108.endif.endif.i.i ]
+  %right.2.0109.i.i = phi i64 [ %.1263.i, %B108.endif.endif.preheader.i.i ], [ %.250.i.i, %B108.endif.endif.i.i ]
+  %left.2.0108.i.i = phi i64 [ %.1258.i, %B108.endif.endif.preheader.i.i ], [ %.255.i.i, %B108.endif.endif.i.i ]
+  %.162103106.i.i = phi i64 [ 0, %B108.endif.endif.preheader.i.i ], [ %.169.i.i, %B108.endif.endif.i.i ]
+  %.169.i.i = add nuw nsw i64 %.162103106.i.i, 1
+  %.197.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %right.2.0109.i.i
+  %.198.i.i = load i64, ptr %.197.i.i, align 8
+  %.201.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %left.2.0108.i.i
+  %.202.i.i = load i64, ptr %.201.i.i, align 8
+  %.6.i.i.i = xor i64 %.202.i.i, -1
+  %.7.i.i.i = and i64 %.198.i.i, %.6.i.i.i
+  %5 = xor i64 %.202.i.i, %.198.i.i
+  %.9.i.i.i = xor i64 %5, -1
+  %.10.i.i.i = sub nsw i64 %.198.i.i, %.202.i.i
+  %.11.i.i.i = and i64 %.10.i.i.i, %.9.i.i.i
+  %.12.i.i.i = or i64 %.11.i.i.i, %.7.i.i.i
+  %.13.i1.i.i = ashr i64 %.12.i.i.i, 63
+  %.229.i.i = sub nsw i64 %right.2.0109.i.i, %left.2.0108.i.i
+  %.230.i.i = and i64 %.13.i1.i.i, %.229.i.i
+  %.232.i.i = add nsw i64 %.230.i.i, %left.2.0108.i.i
+  %.234.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.232.i.i
+  %.235.i.i = load i64, ptr %.234.i.i, align 8
+  %6 = shl i64 %.162103106.i.i, 3
+  %scevgep15.i.i = getelementptr i8, ptr %scevgep14.i.i, i64 %6
+  store i64 %.235.i.i, ptr %scevgep15.i.i, align 8
+  %.242.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.232.i.i
+  %.243.i.i = load i64, ptr %.242.i.i, align 8
+  %scevgep13.i.i = getelementptr i8, ptr %scevgep12.i.i, i64 %6
+  store i64 %.243.i.i, ptr %scevgep13.i.i, align 8
+  %.261.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_right.2.0111.i.i
+  %.262.i.i = load i64, ptr %.261.i.i, align 8
+  %.265.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %last_left.2.0110.i.i
+  %.266.i.i = load i64, ptr %.265.i.i, align 8
+  %.6.i2.i.i = xor i64 %.266.i.i, -1
+  %.7.i3.i.i = and i64 %.262.i.i, %.6.i2.i.i
+  %7 = xor i64 %.266.i.i, %.262.i.i
+  %.9.i4.i.i = xor i64 %7, -1
+  %.10.i5.i.i = sub nsw i64 %.262.i.i, %.266.i.i
+  %.11.i6.i.i = and i64 %.10.i5.i.i, %.9.i4.i.i
+  %.12.i7.i.i = or i64 %.11.i6.i.i, %.7.i3.i.i
+  %.13.i8.i.i = ashr i64 %.12.i7.i.i, 63
+  %.253.i.i = add i64 %left.2.0108.i.i, 1
+  %.255.i.i = add i64 %.253.i.i, %.13.i1.i.i
+  %.250.i.i = sub nsw i64 %right.2.0109.i.i, %.13.i1.i.i
+  %.293.i.i = sub nsw i64 %last_left.2.0110.i.i, %last_right.2.0111.i.i
+  %.294.i.i = and i64 %.13.i8.i.i, %.293.i.i
+  %.296.i.i = add nsw i64 %.294.i.i, %last_right.2.0111.i.i
+  %.298.i.i = getelementptr i64, ptr %keys.2.1484.i, i64 %.296.i.i
+  %.299.i.i = load i64, ptr %.298.i.i, align 8
+  %sunkaddr.i = shl i64 %lsr.iv.i.i, 3
+  %sunkaddr49.i = getelementptr i8, ptr %other_keys.2.1486.i, i64 %sunkaddr.i
+  %sunkaddr50.i = getelementptr i8, ptr %sunkaddr49.i, i64 -8
+  store i64 %.299.i.i, ptr %sunkaddr50.i, align 8
+  %.307.i.i = getelementptr i64, ptr %order.4.1485.i, i64 %.296.i.i
+  %.308.i.i = load i64, ptr %.307.i.i, align 8
+  %sunkaddr52.i = getelementptr i8, ptr %other_order.3.1487.i, i64 %sunkaddr.i
+  %sunkaddr53.i = getelementptr i8, ptr %sunkaddr52.i, i64 -8
+  store i64 %.308.i.i, ptr %sunkaddr53.i, align 8
+  %.316.i.i = add nsw i64 %.13.i8.i.i, %last_left.2.0110.i.i
+  %.319.neg.i.i = xor i64 %.13.i8.i.i, -1
+  %.321.i.i = add i64 %last_right.2.0111.i.i, %.319.neg.i.i
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -1
+  %exitcond.not.i.i = icmp eq i64 %.13.i.i.i, %.169.i.i
+  br i1 %exitcond.not.i.i, label %B444.i.i, label %B108.endif.endif.i.i
 
-B304.us.B456.us_crit_edge.i:                      ; preds = %B304.us.i
-  %.701.us.phi.trans.insert.i = getelementptr i64, ptr %9, i64 %left.2.4295.us.i
-  %.702.us.pre.i = load i64, ptr %.701.us.phi.trans.insert.i, align 8
-  br label %B456.us.i
+B812.backedge.i:                                  ; preds = %B468.i.i, %B444.i.i
+  %.1226.i = add nsw i64 %.1216481.i, -1
+  %.1217.i = icmp sgt i64 %.1216481.i, 1
+  br i1 %.1217.i, label %B814.i, label %B768.loopexit.i
 
-B322.us.i:                                        ; preds = %B304.us.i
-  %.619.us.i = icmp slt i64 %left.2.4295.us.i, %.13.i.i
-  br i1 %.619.us.i, label %B334.us.i, label %B322.us.B502.us_crit_edge.i
+B90.endif.i:                                      ; preds = %B52.i, %0
+  %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
+  %.89.i = sub i64 %a5, %a4
+  %.135490.not.i = icmp slt i64 %.89.i, 1
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
-B322.us.B502.us_crit_edge.i:                      ; preds = %B322.us.i
-  %.728.us.phi.trans.insert.i = getelementptr i64, ptr %9, i64 %right.2.4296.us.i
-  %.729.us.pre.i = load i64, ptr %.728.us.phi.trans.insert.i, align 8
-  br label %B502.us.i
+B126.lr.ph.i:                                     ; preds = %B90.endif.i
+  %.204.idx.i = shl i64 %.21.i, 4
+  %.270.not.i = icmp eq i64 %levels.3.1.i, 63
+  %.232.i = shl nuw i64 1, %levels.3.1.i
+  %storemerge373.i = select i1 %.270.not.i, i64 0, i64 %.232.i
+  %8 = shl i64 %a4, 3
+  %9 = mul i64 %8, %.21.i
+  %10 = getelementptr i8, ptr %a0, i64 %9
+  %scevgep.i = getelementptr i8, ptr %10, i64 8
+  %11 = shl i64 %.21.i, 3
+  %12 = mul i64 %a4, 24
+  %13 = add i64 %12, 8
+  %14 = mul i64 %.21.i, %13
+  %15 = getelementptr i8, ptr %a1, i64 %14
+  %scevgep24.i = getelementptr i8, ptr %15, i64 8
+  %16 = mul i64 %.21.i, 24
+  %17 = icmp sgt i64 %storemerge373.i, 0
+  %18 = and i64 %levels.3.1.i, 1
+  %19 = icmp eq i64 %18, 0
+  %20 = icmp sgt i64 %levels.3.1.i, 0
+  br label %B126.i
 
-B334.us.i:                                        ; preds = %B322.us.i
-  %.627.us.i = getelementptr i64, ptr %9, i64 %left.2.4295.us.i
-  %.628.us.i = load i64, ptr %.627.us.i, align 8
-  %.632.us.i = getelementptr double, ptr %11, i64 %.628.us.i
-  %.633.us.i = load double, ptr %.632.us.i, align 8
-  %.641.us.i = getelementptr i64, ptr %9, i64 %right.2.4296.us.i
-  %.642.us.i = load i64, ptr %.641.us.i, align 8
-  %.646.us.i = getelementptr double, ptr %11, i64 %.642.us.i
-  %.647.us.i = load double, ptr %.646.us.i, align 8
-  %.653.us.i = fcmp olt double %.647.us.i, %.633.us.i
-  br i1 %.653.us.i, label %B502.us.i, label %B426.us.i
+B334.endif.i:                                     ; preds = %B332.loopexit.i, %B334.endif.lr.ph.i
+  %.318435467.i = phi i64 [ 0, %B334.endif.lr.ph.i ], [ %.325.i, %B332.loopexit.i ]
+  %.325.i = add nuw nsw i64 %.318435467.i, 1
+  %.351.i = mul nsw i64 %.318435467.i, %.21.i
+  %.353.i = ashr i64 %.351.i, %levels.3.1.i
+  %.359.i = mul nsw i64 %.325.i, %.21.i
+  %.361.i = ashr i64 %.359.i, %levels.3.1.i
+  %.403.i = sub i64 %.361.i, %.353.i
+  %.404.i = icmp sgt i64 %.403.i, 0
+  %..403.i = tail call i64 @llvm.smax.i64(i64 %.403.i, i64 0)
+  br i1 %.404.i, label %B408.preheader.i, label %B332.loopexit.i
 
-B426.us.i:                                        ; preds = %B334.us.i
-  %.660.us.i = fcmp ord double %.633.us.i, 0.000000e+00
-  %.668.us.i = fcmp uno double %.647.us.i, 0.000000e+00
-  %or.cond.us.i = or i1 %.660.us.i, %.668.us.i
-  br i1 %or.cond.us.i, label %B456.us.i, label %B502.us.i
+B408.preheader.i:                                 ; preds = %B334.endif.i
+  %xtraiter.i = and i64 %..403.i, 1
+  %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
+  br i1 %lcmp.mod.not.i, label %B408.prol.loopexit.i, label %B408.prol.i
 
-B456.us.i:                                        ; preds = %B426.us.i, %B304.us.B456.us_crit_edge.i
-  %.702.us.i = phi i64 [ %.702.us.pre.i, %B304.us.B456.us_crit_edge.i ], [ %.628.us.i, %B426.us.i ]
-  store i64 %.702.us.i, ptr %lsr.iv51.i, align 8
-  %.712.us.i = add nsw i64 %left.2.4295.us.i, 1
-  br label %B647.us.i
+B408.prol.i:                                      ; preds = %B408.preheader.i
+  %.455.prol.i = add nsw i64 %..403.i, -1
+  %.459.prol.i = add i64 %.353.i, 1
+  %.487.prol.i = getelementptr double, ptr %1, i64 %.353.i
+  %.488.prol.i = load double, ptr %.487.prol.i, align 8
+  %.489.prol.i = fadd double %.488.prol.i, 0.000000e+00
+  %.490.prol.i = bitcast double %.489.prol.i to i64
+  %isneg.prol.i = icmp slt i64 %.490.prol.i, 0
+  %.492.prol.i = select i1 %isneg.prol.i, i64 9223372036854775807, i64 0
+  %.493.prol.i = xor i64 %.492.prol.i, %.490.prol.i
+  %.494.prol.i = fcmp uno double %.488.prol.i, 0.000000e+00
+  %.495.prol.i = select i1 %.494.prol.i, i64 9223372036854775807, i64 %.493.prol.i
+  %.497.prol.i = getelementptr i64, ptr %.197.i, i64 %.353.i
+  store i64 %.495.prol.i, ptr %.497.prol.i, align 8
+  br label %B408.prol.loopexit.i
 
-B502.us.i:                                        ; preds = %B426.us.i, %B334.us.i, %B322.us.B502.us_crit_edge.i
-  %.729.us.i = phi i64 [ %.729.us.pre.i, %B322.us.B502.us_crit_edge.i ], [ %.642.us.i, %B426.us.i ], [ %.642.us.i, %B334.us.i ]
-  store i64 %.729.us.i, ptr %lsr.iv51.i, align 8
-  %.739.us.i = add nsw i64 %right.2.4296.us.i, 1
-  br label %B647.us.i
+B408.prol.loopexit.i:                             ; preds = %B408.prol.i, %B408.preheader.i
+  %.445384388.unr.i = phi i64 [ %..403.i, %B408.preheader.i ], [ %.455.prol.i, %B408.prol.i ]
+  %.452385387.unr.i = phi i64 [ %.353.i, %B408.preheader.i ], [ %.459.prol.i, %B408.prol.i ]
+  %21 = icmp eq i64 %.403.i, 1
+  br i1 %21, label %B500.endif.preheader.i, label %B408.preheader16.i
 
-B647.us.i:                                        ; preds = %B502.us.i, %B456.us.i
-  %right.3.5.us.i = phi i64 [ %right.2.4296.us.i, %B456.us.i ], [ %.739.us.i, %B502.us.i ]
-  %left.3.5.us.i = phi i64 [ %.712.us.i, %B456.us.i ], [ %left.2.4295.us.i, %B502.us.i ]
-  %lsr.iv.next45.i = add i64 %lsr.iv44.i, -1
-  %scevgep52.i = getelementptr i8, ptr %lsr.iv51.i, i64 8
-  %.559.us.i = icmp samesign ugt i64 %lsr.iv.next45.i, 1
-  br i1 %.559.us.i, label %B304.us.i, label %B176.loopexit.us.i
+B408.preheader16.i:                               ; preds = %B408.prol.loopexit.i
+  %22 = add nuw i64 %.445384388.unr.i, 2
+  %23 = shl i64 %.452385387.unr.i, 3
+  br label %B408.i
 
-B100.us.i:                                        ; preds = %B56.endif.us.i, %B100.us.i
-  %.232285287.us.i = phi i64 [ %26, %B100.us.i ], [ 0, %B56.endif.us.i ]
-  %18 = shl i64 %.232285287.us.i, 3
-  %scevgep33.i = getelementptr i8, ptr %lsr.iv.i, i64 %18
-  %scevgep34.i = getelementptr i8, ptr %scevgep33.i, i64 -56
-  store i64 %.232285287.us.i, ptr %scevgep34.i, align 8
-  %scevgep32.i = getelementptr i8, ptr %scevgep33.i, i64 -48
-  %19 = or disjoint i64 %.232285287.us.i, 1
-  store i64 %19, ptr %scevgep32.i, align 8
-  %scevgep30.i = getelementptr i8, ptr %scevgep33.i, i64 -40
-  %20 = or disjoint i64 %.232285287.us.i, 2
-  store i64 %20, ptr %scevgep30.i, align 8
-  %scevgep28.i = getelementptr i8, ptr %scevgep33.i, i64 -32
-  %21 = or disjoint i64 %.232285287.us.i, 3
-  store i64 %21, ptr %scevgep28.i, align 8
-  %scevgep26.i = getelementptr i8, ptr %scevgep33.i, i64 -24
-  %22 = or disjoint i64 %.232285287.us.i, 4
-  store i64 %22, ptr %scevgep26.i, align 8
-  %scevgep24.i = getelementptr i8, ptr %scevgep33.i, i64 -16
-  %23 = or disjoint i64 %.232285287.us.i, 5
-  store i64 %23, ptr %scevgep24.i, align 8
-  %scevgep22.i = getelementptr i8, ptr %scevgep33.i, i64 -8
-  %24 = or disjoint i64 %.232285287.us.i, 6
-  store i64 %24, ptr %scevgep22.i, align 8
-  %25 = or disjoint i64 %.232285287.us.i, 7
-  store i64 %25, ptr %scevgep33.i, align 8
-  %26 = add nuw nsw i64 %.232285287.us.i, 8
-  %niter.ncmp.7.i = icmp eq i64 %26, %unroll_iter.i
-  br i1 %niter.ncmp.7.i, label %B120.us.loopexit.unr-lcssa.i, label %B100.us.i
+B500.endif.i:                                     ; preds = %B710.i, %B500.endif.preheader.i
+  %indvar.i = phi i64 [ 0, %B500.endif.preheader.i ], [ %indvar.next.i, %B710.i ]
+  %.584408426.i = phi i64 [ %..403.i, %B500.endif.preheader.i ], [ %.594.i, %B710.i ]
+  %.591410425.i = phi i64 [ %.353.i, %B500.endif.preheader.i ], [ %.598.i, %B710.i ]
+  %24 = add i64 %indvar.i, %.353.i
+  %.594.i = add nsw i64 %.584408426.i, -1
+  %.598.i = add i64 %.591410425.i, 1
+  %.628.i = getelementptr i64, ptr %.197.i, i64 %.591410425.i
+  %.629.i = load i64, ptr %.628.i, align 8
+  %.675.i = sub i64 %.591410425.i, %.353.i
+  %.718392.not.i = icmp eq i64 %.675.i, 0
+  br i1 %.718392.not.i, label %B616.endif.i, label %B556.endif.preheader.i
 
-B176.loopexit.us.i:                               ; preds = %B647.us.i, %B178.endif.endif.endif.us.i
-  %lsr.iv.next41.i = add i64 %lsr.iv40.i, %.284.us.i
-  %lsr.iv.next43.i = sub i64 %lsr.iv42.i, %.284.us.i
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %15
-  %.365.us.i = icmp sgt i64 %.364299315.us.i, 1
-  br i1 %.365.us.i, label %B178.endif.endif.endif.us.i, label %B582.us.preheader.i
+B556.endif.preheader.i:                           ; preds = %B500.endif.i
+  %xtraiter9.i = and i64 %indvar.i, 1
+  %lcmp.mod10.not.i = icmp eq i64 %xtraiter9.i, 0
+  br i1 %lcmp.mod10.not.i, label %B556.endif.prol.loopexit.i, label %B556.endif.prol.i
 
-B642.loopexit.us.i:                               ; preds = %B580.B620_crit_edge.us.i
-  %.112.us.i = add nsw i64 %.102340384.us.i, -1
-  %.116.us.i = add i64 %.109342383.us.i, 1
-  %scevgep19.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
-  %scevgep37.i = getelementptr i8, ptr %lsr.iv36.i, i64 %4
-  %scevgep48.i = getelementptr i8, ptr %lsr.iv47.i, i64 %4
-  %lsr.iv.next68.i = add i64 %lsr.iv67.i, %.17.i
-  %.103.us.i = icmp sgt i64 %.102340384.us.i, 1
-  br i1 %.103.us.i, label %B56.endif.us.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+B556.endif.prol.i:                                ; preds = %B556.endif.preheader.i
+  %.759.prol.i = load i64, ptr %sunkaddr55.i, align 8
+  %.6.i.prol.i = xor i64 %.759.prol.i, -1
+  %.7.i.prol.i = and i64 %.629.i, %.6.i.prol.i
+  %25 = xor i64 %.629.i, %.759.prol.i
+  %.9.i.reass.prol.i = xor i64 %25, -1
+  %.10.i.prol.i = sub nsw i64 %.629.i, %.759.prol.i
+  %.11.i.prol.i = and i64 %.10.i.prol.i, %.9.i.reass.prol.i
+  %.12.i.prol.i = or i64 %.11.i.prol.i, %.7.i.prol.i
+  %.13.i.prol.i = ashr i64 %.12.i.prol.i, 63
+  %.727.prol.i = add nsw i64 %.675.i, -1
+  %.787.prol.i = add i64 %.13.i.prol.i, %.731.prol.i
+  br label %B556.endif.prol.loopexit.i
 
-B580.B620_crit_edge.us.unr-lcssa.i:               ; preds = %B582.us.i
-  br i1 %7, label %B580.B620_crit_edge.us.i, label %B582.us.epil.preheader.i
+B556.endif.prol.loopexit.i:                       ; preds = %B556.endif.prol.i, %B556.endif.preheader.i
+  %place.3.3395.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.787.prol.i, %B556.endif.prol.i ]
+  %.717390394.unr.i = phi i64 [ %.675.i, %B556.endif.preheader.i ], [ %.727.prol.i, %B556.endif.prol.i ]
+  %.724391393.unr.i = phi i64 [ %.353.i, %B556.endif.preheader.i ], [ %.731.prol.i, %B556.endif.prol.i ]
+  %.787.lcssa.unr.i = phi i64 [ poison, %B556.endif.preheader.i ], [ %.787.prol.i, %B556.endif.prol.i ]
+  %26 = icmp eq i64 %indvar.i, 1
+  br i1 %26, label %B616.endif.i, label %B556.endif.preheader.new.i
 
-B582.us.epil.preheader.i:                         ; preds = %B580.B620_crit_edge.us.unr-lcssa.i, %B582.us.preheader.i
-  %.848321323.us.epil.init.i = phi i64 [ 0, %B582.us.preheader.i ], [ %unroll_iter15.i, %B580.B620_crit_edge.us.unr-lcssa.i ]
-  %27 = add nsw i64 %.848321323.us.epil.init.i, %lsr.iv67.i
-  %28 = shl i64 %27, 3
-  %scevgep69.i = getelementptr i8, ptr %a2, i64 %28
-  %scevgep71.i = getelementptr i8, ptr %a1, i64 %28
-  br label %B582.us.epil.i
+B556.endif.preheader.new.i:                       ; preds = %B556.endif.prol.loopexit.i
+  %invariant.op.i = xor i64 %.629.i, -1
+  %27 = add i64 %.717390394.unr.i, 2
+  %28 = shl i64 %.724391393.unr.i, 3
+  br label %B556.endif.i
 
-B582.us.epil.i:                                   ; preds = %B582.us.epil.i, %B582.us.epil.preheader.i
-  %epil.iter12.i = phi i64 [ %epil.iter12.next.i, %B582.us.epil.i ], [ 0, %B582.us.epil.preheader.i ]
-  %29 = shl nuw nsw i64 %epil.iter12.i, 3
-  %scevgep72.i = getelementptr i8, ptr %scevgep71.i, i64 %29
-  %.884.us.epil.i = load i64, ptr %scevgep72.i, align 8
-  %scevgep70.i = getelementptr i8, ptr %scevgep69.i, i64 %29
-  store i64 %.884.us.epil.i, ptr %scevgep70.i, align 8
-  %epil.iter12.next.i = add i64 %epil.iter12.i, 1
-  %epil.iter12.cmp.not.i = icmp eq i64 %xtraiter11.i, %epil.iter12.next.i
-  br i1 %epil.iter12.cmp.not.i, label %B580.B620_crit_edge.us.i, label %B582.us.epil.i
+B556.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.preheader.new.i
+  %lsr.iv32.i = phi i64 [ %lsr.iv.next33.i, %B556.endif.i ], [ %28, %B556.endif.preheader.new.i ]
+  %lsr.iv30.i = phi i64 [ %lsr.iv.next31.i, %B556.endif.i ], [ %27, %B556.endif.preheader.new.i ]
+  %place.3.3395.i = phi i64 [ %.787.1.i, %B556.endif.i ], [ %place.3.3395.unr.i, %B556.endif.preheader.new.i ]
+  %scevgep38.i = getelementptr i8, ptr %lsr.iv36.i, i64 %lsr.iv32.i
+  %.759.i = load i64, ptr %scevgep38.i, align 8
+  %.6.i.i = xor i64 %.759.i, -1
+  %.7.i.i = and i64 %.629.i, %.6.i.i
+  %.9.i.reass.reass.i = xor i64 %.759.i, %invariant.op.i
+  %.10.i.i = sub nsw i64 %.629.i, %.759.i
+  %.11.i.i = and i64 %.10.i.i, %.9.i.reass.reass.i
+  %.12.i.i = or i64 %.11.i.i, %.7.i.i
+  %.13.i.i = ashr i64 %.12.i.i, 63
+  %scevgep34.i = getelementptr i8, ptr %lsr.iv25.i, i64 %lsr.iv32.i
+  %.759.1.i = load i64, ptr %scevgep34.i, align 8
+  %.6.i.1.i = xor i64 %.759.1.i, -1
+  %.7.i.1.i = and i64 %.629.i, %.6.i.1.i
+  %.9.i.reass.1.reass.i = xor i64 %.759.1.i, %invariant.op.i
+  %.10.i.1.i = sub nsw i64 %.629.i, %.759.1.i
+  %.11.i.1.i = and i64 %.10.i.1.i, %.9.i.reass.1.reass.i
+  %.12.i.1.i = or i64 %.11.i.1.i, %.7.i.1.i
+  %.13.i.1.i = ashr i64 %.12.i.1.i, 63
+  %.787.i = add i64 %place.3.3395.i, 2
+  %.785.1.i = add i64 %.787.i, %.13.i.i
+  %.787.1.i = add i64 %.785.1.i, %.13.i.1.i
+  %lsr.iv.next31.i = add i64 %lsr.iv30.i, -2
+  %lsr.iv.next33.i = add i64 %lsr.iv32.i, 16
+  %.718.1.i = icmp sgt i64 %lsr.iv.next31.i, 2
+  br i1 %.718.1.i, label %B556.endif.i, label %B616.endif.i
 
-B580.B620_crit_edge.us.i:                         ; preds = %B582.us.epil.i, %B580.B620_crit_edge.us.unr-lcssa.i
-  %.900.us.i = icmp slt i64 %.284.us.i, %.17.i
-  br i1 %.900.us.i, label %B136.endif.us.i, label %B642.loopexit.us.i
+B616.endif.i:                                     ; preds = %B556.endif.i, %B556.endif.prol.loopexit.i, %B500.endif.i
+  %place.3.3.lcssa.i = phi i64 [ %.353.i, %B500.endif.i ], [ %.787.lcssa.unr.i, %B556.endif.prol.loopexit.i ], [ %.787.1.i, %B556.endif.i ]
+  %.840.i = sub i64 %.361.i, %.598.i
+  %.883401.not.i = icmp slt i64 %.840.i, 1
+  br i1 %.883401.not.i, label %B710.i, label %B656.endif.preheader.i
 
-B56.endif.lr.ph.split.i:                          ; preds = %B56.endif.lr.ph.i
-  %.226286.not.not.i = icmp eq i64 %.17.i, 1
-  br i1 %.226286.not.not.i, label %B56.endif.us444.preheader.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+B656.endif.preheader.i:                           ; preds = %B616.endif.i
+  %.6.i1.i = xor i64 %.629.i, -1
+  %29 = add i64 %3, %indvar.i
+  %30 = and i64 %29, 1
+  %lcmp.mod12.not.not.i = icmp eq i64 %30, 0
+  br i1 %lcmp.mod12.not.not.i, label %B656.endif.prol.i, label %B656.endif.prol.loopexit.i
 
-B56.endif.us444.preheader.i:                      ; preds = %B56.endif.lr.ph.split.i
-  %30 = shl i64 %a4, 3
-  %scevgep.i = getelementptr i8, ptr %a2, i64 %30
-  %31 = shl nuw i64 %..57.i, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %31, i1 false)
-  br label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+B656.endif.prol.i:                                ; preds = %B656.endif.preheader.i
+  %.923.prol.i = getelementptr i64, ptr %.197.i, i64 %.598.i
+  %.924.prol.i = load i64, ptr %.923.prol.i, align 8
+  %.7.i2.prol.i = and i64 %.924.prol.i, %.6.i1.i
+  %31 = xor i64 %.629.i, %.924.prol.i
+  %.9.i3.reass.prol.i = xor i64 %31, -1
+  %.10.i4.prol.i = sub nsw i64 %.924.prol.i, %.629.i
+  %.11.i5.prol.i = and i64 %.10.i4.prol.i, %.9.i3.reass.prol.i
+  %.12.i6.prol.i = or i64 %.11.i5.prol.i, %.7.i2.prol.i
+  %.13.i7.neg.prol.i = lshr i64 %.12.i6.prol.i, 63
+  %.896.prol.i = add i64 %.591410425.i, 2
+  %.892.prol.i = add nsw i64 %.840.i, -1
+  %.951.prol.i = add i64 %.13.i7.neg.prol.i, %place.3.3.lcssa.i
+  br label %B656.endif.prol.loopexit.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B642.loopexit.us.i, %0, %B56.endif.lr.ph.split.i, %B56.endif.us444.preheader.i
+B656.endif.prol.loopexit.i:                       ; preds = %B656.endif.prol.i, %B656.endif.preheader.i
+  %place.4.3404.unr.i = phi i64 [ %place.3.3.lcssa.i, %B656.endif.preheader.i ], [ %.951.prol.i, %B656.endif.prol.i ]
+  %.882399403.unr.i = phi i64 [ %.840.i, %B656.endif.preheader.i ], [ %.892.prol.i, %B656.endif.prol.i ]
+  %.889400402.unr.i = phi i64 [ %.598.i, %B656.endif.preheader.i ], [ %.896.prol.i, %B656.endif.prol.i ]
+  %.951.lcssa.unr.i = phi i64 [ poison, %B656.endif.preheader.i ], [ %.951.prol.i, %B656.endif.prol.i ]
+  %32 = icmp eq i64 %2, %24
+  br i1 %32, label %B710.i, label %B656.endif.preheader.new.i
+
+B656.endif.preheader.new.i:                       ; preds = %B656.endif.prol.loopexit.i
+  %33 = add nuw i64 %.882399403.unr.i, 2
+  %34 = shl i64 %.889400402.unr.i, 3
+  br label %B656.endif.i
+
+B656.endif.i:                                     ; preds = %B656.endif.i, %B656.endif.preheader.new.i
+  %lsr.iv41.i = phi i64 [ %lsr.iv.next42.i, %B656.endif.i ], [ %34, %B656.endif.preheader.new.i ]
+  %lsr.iv39.i = phi i64 [ %lsr.iv.next40.i, %B656.endif.i ], [ %33, %B656.endif.preheader.new.i ]
+  %place.4.3404.i = phi i64 [ %.951.1.i, %B656.endif.i ], [ %place.4.3404.unr.i, %B656.endif.preheader.new.i ]
+  %scevgep44.i = getelementptr i8, ptr %lsr.iv36.i, i64 %lsr.iv41.i
+  %.924.i = load i64, ptr %scevgep44.i, align 8
+  %.7.i2.i = and i64 %.924.i, %.6.i1.i
+  %.9.i3.reass.reass.i = xor i64 %.924.i, %.6.i1.i
+  %.10.i4.i = sub nsw i64 %.924.i, %.629.i
+  %.11.i5.i = and i64 %.10.i4.i, %.9.i3.reass.reass.i
+  %.12.i6.i = or i64 %.11.i5.i, %.7.i2.i
+  %.13.i7.neg.i = lshr i64 %.12.i6.i, 63
+  %.951.i = add i64 %.13.i7.neg.i, %place.4.3404.i
+  %scevgep43.i = getelementptr i8, ptr %lsr.iv25.i, i64 %lsr.iv41.i
+  %.924.1.i = load i64, ptr %scevgep43.i, align 8
+  %.7.i2.1.i = and i64 %.924.1.i, %.6.i1.i
+  %.9.i3.reass.1.reass.i = xor i64 %.924.1.i, %.6.i1.i
+  %.10.i4.1.i = sub nsw i64 %.924.1.i, %.629.i
+  %.11.i5.1.i = and i64 %.10.i4.1.i, %.9.i3.reass.1.reass.i
+  %.12.i6.1.i = or i64 %.11.i5.1.i, %.7.i2.1.i
+  %.13.i7.neg.1.i = lshr i64 %.12.i6.1.i, 63
+  %.951.1.i = add i64 %.951.i, %.13.i7.neg.1.i
+  %lsr.iv.next40.i = add i64 %lsr.iv39.i, -2
+  %lsr.iv.next42.i = add i64 %lsr.iv41.i, 16
+  %.883.1.i = icmp samesign ugt i64 %lsr.iv.next40.i, 2
+  br i1 %.883.1.i, label %B656.endif.i, label %B710.i
+
+B734.endif.i:                                     ; preds = %B332.loopexit.i, %B126.i
+  br i1 %20, label %B770.endif.i, label %B124.loopexit.i
+
+B770.endif.i:                                     ; preds = %B734.endif.i, %B768.loopexit.i
+  %.1039.0.i = phi i64 [ %.1108.i, %B768.loopexit.i ], [ %levels.3.1.i, %B734.endif.i ]
+  %other_order.3.1487.i = phi ptr [ %order.4.1485.i, %B768.loopexit.i ], [ %spec.select372.i, %B734.endif.i ]
+  %other_keys.2.1486.i = phi ptr [ %keys.2.1484.i, %B768.loopexit.i ], [ %.197.i, %B734.endif.i ]
+  %order.4.1485.i = phi ptr [ %other_order.3.1487.i, %B768.loopexit.i ], [ %spec.select.i, %B734.endif.i ]
+  %keys.2.1484.i = phi ptr [ %other_keys.2.1486.i, %B768.loopexit.i ], [ %.181.i, %B734.endif.i ]
+  %.1108.i = add nsw i64 %.1039.0.i, -1
+  %.1175.not.i = icmp eq i64 %.1039.0.i, 63
+  br i1 %.1175.not.i, label %B768.loopexit.i, label %B770.endif.endif.i
+
+B770.endif.endif.i:                               ; preds = %B770.endif.i
+  %.1137.i = shl nuw nsw i64 1, %.1039.0.i
+  %.1194367375.i = lshr i64 %.1137.i, 1
+  br label %B814.i
+
+_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -13586,7 +14316,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -13598,12 +14328,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load i32, ptr %.278.epil.i, align 4
   %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
   store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -13613,7 +14343,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -13656,7 +14386,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.150.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2388284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -13668,12 +14398,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.278.epil.i = load i64, ptr %.277.epil.i, align 8
   %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
   store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.150.i = load i64, ptr %a3, align 8
   %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.150.i, 1
@@ -13683,7 +14413,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.150.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -13727,7 +14457,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -13739,12 +14469,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load float, ptr %.278.epil.i, align 4
   %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
   store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -13754,7 +14484,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -13797,7 +14527,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -13809,12 +14539,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load double, ptr %.278.epil.i, align 8
   %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
   store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -13824,7 +14554,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -13848,7 +14578,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -13934,9 +14664,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -13960,7 +14690,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.238141.not.i = icmp slt i64 %.156.i, 1
   %.366130.not.i = icmp slt i64 %.150.i, 1
   %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.150.i, 3
@@ -14046,9 +14776,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14072,7 +14802,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -14158,9 +14888,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14184,7 +14914,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -14270,9 +15000,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14317,7 +15047,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 
 B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
 
 B106.epil.i.preheader:                            ; preds = %B106.preheader.i, %B132.loopexit.unr-lcssa.i
   %.2358284.epil.i.ph = phi i64 [ %unroll_iter.i, %B132.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -14334,12 +15064,12 @@ B106.epil.i:                                      ; preds = %B106.epil.i.prehead
   store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.147.i = load i64, ptr %a2, align 8
   %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.147.i, 3
@@ -14350,7 +15080,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.147.i, 9223372036854775804
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter12scatter_lastB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_lastB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -14394,7 +15124,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -14403,7 +15133,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -14417,7 +15147,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 2
   %factor.op.mul61.i = shl i64 %4, 2
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -14507,7 +15237,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -15176,7 +15906,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -15220,7 +15950,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -15229,7 +15959,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -15243,7 +15973,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 3
   %factor.op.mul61.i = shl i64 %4, 3
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -15333,7 +16063,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -16002,7 +16732,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -16045,7 +16775,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -16100,7 +16830,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -16133,7 +16863,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -16165,7 +16895,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -16221,7 +16951,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -16294,7 +17024,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -16589,7 +17319,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -16646,7 +17376,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 2
@@ -16703,11 +17433,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -16723,9 +17453,9 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -16768,7 +17498,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -16823,7 +17553,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -16856,7 +17586,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -16888,7 +17618,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -16944,7 +17674,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -17017,7 +17747,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -17312,7 +18042,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -17369,7 +18099,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 3
@@ -17426,11 +18156,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -17446,9 +18176,9 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -17481,13 +18211,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -17799,9 +18529,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -17834,13 +18564,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -18152,9 +18882,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -18173,7 +18903,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep269.i = getelementptr float, ptr %a2, i64 %.20.fr.i
   %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -18400,7 +19130,7 @@ B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.
   %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
   %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
   %37 = icmp sgt i64 %.211.i, 0
@@ -18485,7 +19215,7 @@ B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %
   %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
   %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
   %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
   %53 = add nuw i64 %.113.i, 1
@@ -18513,9 +19243,9 @@ B138.endif.i:                                     ; preds = %B138.endif.i, %B138
   %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
   %scevgep148.i = getelementptr i8, ptr %61, i64 16
   %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -18534,7 +19264,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep269.i = getelementptr double, ptr %a2, i64 %.20.fr.i
   %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -18761,7 +19491,7 @@ B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.
   %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
   %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
   %37 = icmp sgt i64 %.211.i, 0
@@ -18846,7 +19576,7 @@ B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %
   %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
   %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
   %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
   %53 = add nuw i64 %.113.i, 1
@@ -18873,9 +19603,9 @@ B138.endif.i:                                     ; preds = %B138.endif.i, %B138
   %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
   %scevgep148.i = getelementptr i8, ptr %60, i64 16
   %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -18892,7 +19622,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.68.i = mul i64 %.26.i, %.31221.i
   %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
   %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.201.i = icmp sgt i64 %.20.fr.i, 0
@@ -18957,7 +19687,7 @@ B632.us.us.i:                                     ; preds = %B530.loopexit.us.us
   %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
   %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
   %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
   %lcmp.mod9.not.i = icmp eq i64 %14, 0
@@ -19097,9 +19827,9 @@ B122.endif.i:                                     ; preds = %B122.endif.i, %B122
   %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
   %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
   %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v600B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19116,7 +19846,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.68.i = mul i64 %.26.i, %.31221.i
   %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
   %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.201.i = icmp sgt i64 %.20.fr.i, 0
@@ -19181,7 +19911,7 @@ B632.us.us.i:                                     ; preds = %B530.loopexit.us.us
   %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
   %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
   %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
   %lcmp.mod9.not.i = icmp eq i64 %14, 0
@@ -19320,9 +20050,9 @@ B122.endif.i:                                     ; preds = %B122.endif.i, %B122
   %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
   %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
   %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19344,7 +20074,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -19371,7 +20101,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -19436,7 +20166,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -19517,7 +20247,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -19622,7 +20352,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -19635,7 +20365,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -19745,7 +20475,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -19788,7 +20518,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19810,7 +20540,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -19837,7 +20567,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -19902,7 +20632,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -19983,7 +20713,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -20088,7 +20818,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -20101,7 +20831,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -20211,7 +20941,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -20254,7 +20984,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20272,7 +21002,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -20739,7 +21469,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -20769,7 +21499,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %56 = icmp eq i64 %.63.i, 1
-  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %57 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -20807,11 +21537,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 8
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %62 = icmp sgt i64 %.168.i, 0
-  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -20884,9 +21614,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %66
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20904,7 +21634,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -21370,7 +22100,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -21400,7 +22130,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %55 = icmp eq i64 %.63.i, 1
-  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %56 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -21438,11 +22168,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 16
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %61 = icmp sgt i64 %.168.i, 0
-  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -21515,9 +22245,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %65
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -21673,7 +22403,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -21745,7 +22475,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -23026,7 +23756,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -23034,7 +23764,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -23090,7 +23820,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i14.i = icmp eq i64 %lsr.iv.next2.i.i13.i, 0
   br i1 %exitcond.not.i.i14.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -23253,7 +23983,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -23326,7 +24056,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -24621,7 +25351,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -24629,7 +25359,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -24684,7 +25414,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i15.i = icmp eq i64 %lsr.iv.next2.i.i14.i, 0
   br i1 %exitcond.not.i.i15.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -24705,7 +25435,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -24726,7 +25456,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -24795,7 +25525,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -24845,9 +25575,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -24865,7 +25595,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114107.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -25085,7 +25815,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.396.i = shl nsw i64 %.166.i, 3
   %.400.i = add nsw i64 %.396.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11399109.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B398.endif.i:                                     ; preds = %B336.i
   store i64 %.202.i, ptr %1, align 8
@@ -25112,9 +25842,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB4v627B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -25128,13 +25858,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -25204,7 +25934,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -25400,7 +26130,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -25572,10 +26302,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr48.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -25602,7 +26332,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -25699,14 +26429,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr50.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -25773,7 +26503,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -25783,14 +26513,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -25835,9 +26565,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -25855,7 +26585,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -25938,7 +26668,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -25977,7 +26707,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v633B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -26097,7 +26827,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr420.i = getelementptr i8, ptr %.21.i, i64 16
@@ -28012,7 +28742,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -28378,9 +29108,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.918.i, %B1496.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }

@@ -136,7 +136,7 @@ KERNELS: dict[str, SpecialKernel] = {
         NUMBERS,
         _lines,
         lambda node, rows: [rows, node.shape[-1]],
-        workspace=lambda node: node.size * 8,
+        workspace=lambda node: node.size * 24,
     ),
     "scatter_add": SpecialKernel(
         "scatter.scatter_add", "int64 * *", NUMBERS, _one, lambda node, rows: [node.inputs[0].size, node.size]

@@ -5,8 +5,10 @@ In: nothing. Out: tables of rows. Called by primitives.py.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,10 @@ def _unsum(g: Node, node: Node) -> Node:
     return broadcast(reshape(g, kept), source.shape)
 
 
+SHORT = 8
+"""Elements of an axis along which products are written out."""
+
+
 def _prod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
     """Sum of t[i] times the product of all others, exact with zeros: products from the left times from the right."""
     x, t = node.inputs[0], tangents[0]
@@ -40,8 +46,21 @@ def _prod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node:
         reshape(transpose(v, kept + axes), (*[x.shape[a] for a in kept], math.prod(x.shape[a] for a in axes)))
         for v in (x, t)
     )
-    others = _products_before(x, reverse=False) * _products_before(x, reverse=True)
+    if 1 < x.shape[-1] <= SHORT:
+        others = _products_of_few(x)
+    else:
+        others = _products_before(x, reverse=False) * _products_before(x, reverse=True)
     return reduce("sum", others * t, (x.ndim - 1,))
+
+
+def _products_of_few(x: Node) -> Node:
+    """Along a short last axis, the product of all elements but each one, which loops take into their bodies."""
+    lead = [(0, m, 1) for m in x.shape[:-1]]
+    elements = [slice_axes(x, [*lead, (k, 1, 1)]) for k in range(x.shape[-1])]
+    before = list(itertools.accumulate(elements[:-1], mul))
+    after = list(itertools.accumulate(elements[:0:-1], mul))[::-1]
+    inner = [left * right for left, right in zip(before, after[1:], strict=False)]
+    return make("concatenate", (after[0], *inner, before[-1]), (x.ndim - 1,))
 
 
 def _products_before(x: Node, reverse: bool) -> Node:

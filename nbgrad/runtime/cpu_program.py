@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.sorted_values import without_positions
 from ..errors import OutOfMemoryError
 from ..graph.ir import Node, plain_dtype
 from ..graph.loops.segments import Key, Schedule, scheduled
@@ -104,7 +105,7 @@ class Program:
         head = f"compiling {name}:" if name else "compiling"
         with RareCollection(), Work() as work:
             self.outputs = outputs
-            made = front([output.node for output in outputs], arguments)
+            made = front([output.node for output in outputs], arguments, without_positions)
             self.plan: Plan = plan(made.fused, made.arguments, made.constants, threads.available())
             self.schedules: list[Scheduled] = []
             """The tapes of loops that are stored, if there is a budget."""
@@ -133,7 +134,7 @@ class Program:
 
         def needs(schedules: Mapping[Key, Schedule]) -> int:
             nonlocal best
-            best = front(nodes, arguments, lambda graph: scheduled(graph, schedules))
+            best = front(nodes, arguments, without_positions, lambda graph, leaves: scheduled(graph, schedules))
             leaves, apart = best.constants, None
             if budget.offload is not None:
                 self.file = TapeFile(budget.offload, best.fused)

@@ -39,7 +39,9 @@ class Front:
 
 
 def front(
-    outputs: Sequence[Node], arguments: Sequence[Node], rewritten: Callable[[list[Node]], list[Node]] | None = None
+    outputs: Sequence[Node],
+    arguments: Sequence[Node],
+    *rewrites: Callable[[list[Node], Sequence[Node]], list[Node]],
 ) -> Front:
     """Store complex numbers as pairs, simplify and fuse.
 
@@ -47,13 +49,15 @@ def front(
     ----------
     outputs, arguments : sequences of nodes
         The results of the program, and the leaves that its calls give.
-    rewritten : callable, optional
-        Makes another graph of the simplified one, for the same values.
+    *rewrites : callables
+        Each makes of the simplified graph and the leaves another graph for the same values, or gives back the graph.
     """
     results, leaves = interleaved(outputs, arguments)
     graph = pruned(simplify(results))
-    if rewritten is not None:
-        graph = pruned(simplify(rewritten(graph)))
+    for rewrite in rewrites:
+        better = rewrite(graph, leaves)
+        if better is not graph:
+            graph = pruned(simplify(better))
     fused = fuse(graph)
     known = set(leaves)
     read = [n for step in fused.steps for n in step.reads]

@@ -241,6 +241,10 @@ class DeviceEmitter(Emitter):
                 return "0"
             case "c":
                 return index
+            case "r":
+                return self.let(f"sub nsw i64 0, {index}")
+            case "d":
+                return self.let(f"shl nsw i64 {index}, 1")
             case _:
                 return self.let(f"mul nsw i64 {index}, %a{position}.s{self.last}")
 

@@ -31,24 +31,36 @@ def _fftn(x: np.ndarray, axes: Axes, forward: bool, norm: str) -> Any:
 
     if not x.size:
         return x
-    found: Any = (fft.fftn if forward else fft.ifftn)(x, axes=axes, norm=norm)
+    found: Any
+    if len(axes) == 1:
+        # SciPy looks longer at the arguments of transforms of several axes.
+        found = (fft.fft if forward else fft.ifft)(x, axis=axes[0], norm=norm)
+    else:
+        found = (fft.fftn if forward else fft.ifftn)(x, axes=axes, norm=norm)
     if x.dtype.kind == "f":
         # SciPy mirrors one half, which makes zeros negative; NumPy's are positive.
-        found.imag += 0.0
+        axis = len(x.shape) + axes[-1]
+        mirrored = found if len(axes) > 1 else found[(*[slice(None)] * axis, slice(x.shape[axis] // 2 + 1, None))]
+        mirrored.imag += 0.0
     return found
 
 
 def _rfftn(x: np.ndarray, axes: Axes, norm: str) -> Any:
     from scipy import fft
 
-    return fft.rfftn(x, axes=axes, norm=norm) if x.size else np.zeros(_half(x.shape, axes))
+    if not x.size:
+        return np.zeros(_half(x.shape, axes))
+    return fft.rfft(x, axis=axes[0], norm=norm) if len(axes) == 1 else fft.rfftn(x, axes=axes, norm=norm)
 
 
 def _irfftn(x: np.ndarray, n: int, axes: Axes, norm: str) -> Any:
     from scipy import fft
 
-    extents = [x.shape[axis] for axis in axes[:-1]]
-    return fft.irfftn(x, s=[*extents, n], axes=axes, norm=norm) if x.size else np.zeros(_whole(x.shape, n, axes))
+    if not x.size:
+        return np.zeros(_whole(x.shape, n, axes))
+    if len(axes) == 1:
+        return fft.irfft(x, n, axis=axes[0], norm=norm)
+    return fft.irfftn(x, s=[*[x.shape[axis] for axis in axes[:-1]], n], axes=axes, norm=norm)
 
 
 def _half(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:

@@ -42,9 +42,10 @@ from ..arrays.reductions import extremum_position
 from ..arrays.result_order import in_c_order, like_argument
 from ..arrays.shaping import common_shape
 from ..arrays.sorting import searchsorted_node
+from .long_convolutions import DTYPES, backwards, long_convolution
 
 _FEW = 64
-"""Up to this many taps, a convolution is a sum of shifted slices; beyond, a gather of windows."""
+"""Up to this many taps, a convolution is a sum of shifted slices; beyond, NumPy's, or a gather of windows."""
 
 
 # ----- By conditions -----
@@ -197,6 +198,9 @@ def _convolve(signal: Node, kernel: Node, mode: str) -> Node:
             total = term if total is None else total + term
         assert total is not None
         return cut(total, 0, start, length) if mode == "same" else total
+    if signal.dtype in DTYPES and signal.device is None and kernel.device is None:
+        whole = long_convolution(signal, kernel, "valid" if mode == "valid" else "full")
+        return cut(whole, 0, start, length) if mode == "same" else whole
     place = elementwise("add", reshape(iota(length), (length, 1)), extent(start, INT64)) - iota(m)
     inside = elementwise("logical_and", elementwise("greater_equal", place, 0), elementwise("less", place, n))
     met = gather(signal, elementwise("minimum", elementwise("maximum", place, 0), n - 1))
@@ -228,13 +232,9 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     first, second = _two_lines("correlate", a, v)
     second = conjugate(second)
     if second.size <= first.size:
-        return wrap(_convolve(first, _reversed(second), mode))
+        return wrap(_convolve(first, backwards(second), mode))
     # NumPy computes with the longer one first and turns the result around.
-    return wrap(_reversed(_convolve(second, _reversed(first), mode)))
-
-
-def _reversed(node: Node) -> Node:
-    return cut(node, 0, node.size - 1, node.size, -1)
+    return wrap(backwards(_convolve(second, backwards(first), mode)))
 
 
 # ----- Differences of samples -----
@@ -367,7 +367,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
             continue
         start = int(concrete(extremum_position(counts, 0, False, "max"), "int")) if "f" in trim.lower() else 0
         behind = (
-            int(concrete(extremum_position(_reversed(counts), 0, False, "max"), "int")) if "b" in trim.lower() else 0
+            int(concrete(extremum_position(backwards(counts), 0, False, "max"), "int")) if "b" in trim.lower() else 0
         )
         node = cut(node, at, start, node.shape[at] - behind - start)
     return wrap(node)

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import ShapeError
 from ...graph import builders
 from ...graph.builders import beside, cast, concatenate, gather, reshape
-from ...graph.ir import INT64, Node, constant, elementwise, extent
+from ...graph.ir import BOOL, INT64, Node, constant, elementwise, extent, zeros
 from ...record.as_node import as_node, wrap
 from ...record.axes_and_dtypes import (
     axis_of,
@@ -64,14 +64,47 @@ def sort_node(node: Node, axis: Any = -1) -> Node:
 def searchsorted_node(sorted_values: Node, values: Node, side: str) -> Node:
     """The positions where values belong in a sorted 1-d array.
 
-    Both are sorted together, stably: a value's rank among all minus its rank among the values is its position.
+    A search that halves the array in equal steps for all values, without a branch: loops take it into their bodies and
+    vectorise it. Complex numbers, which have no order of their own in loops, are ranked by sorting.
     """
-    n, count = sorted_values.size, values.size
-    flat = reshape(values, (count,))
+    n = sorted_values.size
     on_device = sorted_values.device is not None or values.device is not None
     if not (sorted_values.traced or values.traced or on_device):
         found = np.searchsorted(concrete(sorted_values, "array"), concrete(values, "array"), side)  # pyright: ignore
         return constant(np.asarray(found, INT64))
+    if sorted_values.dtype.kind == "c":
+        return _ranked(sorted_values, values, side)
+
+    if n == 0:
+        return zeros(values.shape, INT64)
+    if values.dtype == BOOL:
+        sorted_values, values = cast(sorted_values, INT64), cast(values, INT64)
+    unknown = elementwise("isnan", values) if values.dtype.kind == "f" else None
+
+    def behind(position: Node) -> Node:
+        """Whether a value belongs behind the element at a position; NaN is the last of all."""
+        element = gather(sorted_values, position)
+        if side == "right":
+            found = elementwise("greater_equal", values, element)
+            return found if unknown is None else elementwise("logical_or", found, unknown)
+        if unknown is None:
+            return elementwise("less", element, values)
+        before = elementwise("logical_or", elementwise("greater_equal", element, values), elementwise("isnan", element))
+        return elementwise("logical_not", before)
+
+    at, left = zeros(values.shape, INT64), n
+    while left > 1:
+        step = extent(left // 2, INT64)
+        further = at + step
+        at = elementwise("select", behind(further - 1), further, at)
+        left -= left // 2
+    return at + cast(behind(at), INT64)
+
+
+def _ranked(sorted_values: Node, values: Node, side: str) -> Node:
+    """Positions in a sorted array by sorting: a value's rank among all minus its rank among the values."""
+    n, count = sorted_values.size, values.size
+    flat = reshape(values, (count,))
     parts, first = ([flat, sorted_values], 0) if side == "left" else ([sorted_values, flat], n)
     order = builders.argsort(concatenate(parts, 0))
     rank = cut(builders.argsort(order), 0, first, count)

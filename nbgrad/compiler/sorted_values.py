@@ -1,0 +1,126 @@
+"""Sorted elements without their positions: where only values are asked for, NumPy sorts or selects them.
+
+In: a simplified graph, and its leaves that vary from call to call. Out: the same graph, or one in which `host` nodes
+stand for elements gathered by the positions that sort them. Called by cpu_program.py. A function of the library
+nbgrad.functions sorts by `argsort` and a gather, so that it differentiates; a program that needs no derivative does not
+need the positions either, and NumPy's sorts of numbers alone use the widest vectors of the machine. Where few places of
+the sorted rows are read, as by a median, a selection does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..graph.builders import argsort, take_last
+from ..graph.host_functions import HostFunction
+from ..graph.interpret import interpret
+from ..graph.ir import PRIMITIVES, Node, make, topological, with_inputs
+from ..graph.simplify import simplify
+
+ARGSORT, GATHER, SLICE, RESHAPE, INPUT, CONSTANT = (
+    PRIMITIVES[name] for name in "argsort gather slice reshape input constant".split()
+)
+FEWEST = 512
+"""Elements from which on a call into Python costs less than it saves."""
+MOST_PLACES = 8
+"""Places of the sorted rows that one selection finds faster than a sort."""
+
+
+def _sort(out: np.ndarray, x: np.ndarray) -> None:
+    out[...] = x
+    out.sort(axis=-1)
+
+
+def _select(out: np.ndarray, x: np.ndarray, places: tuple[int, ...]) -> None:
+    out[...] = x
+    out.partition(places, axis=-1)
+
+
+def _same(inputs: Sequence[Node], params: Any) -> Any:
+    return inputs[0].shape, inputs[0].dtype
+
+
+SORTED = HostFunction("sort", _same, lambda x: np.sort(x, axis=-1), _sort)
+SELECTED = HostFunction("partition", _same, lambda x, places: np.partition(x, places, axis=-1), _select)
+
+
+def without_positions(graph: list[Node], varying: Iterable[Node]) -> list[Node]:
+    """The graph with NumPy's sorted values in place of gathers by positions that nothing else reads."""
+    nodes = topological(graph)
+    if not any(node.primitive is ARGSORT for node in nodes):
+        return graph
+    readers: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for source in node.inputs:
+            readers.setdefault(source, []).append(node)
+    results, leaves = set(graph), set(varying)
+    replaced: dict[Node, Node] = {}
+    for node in nodes:
+        if node.primitive is not ARGSORT or node.size < FEWEST:
+            continue
+        rows = node.inputs[0]
+        indices = [node] if node.ndim == 1 else readers.get(node, [])
+        gathers = [reader for index in indices for reader in readers.get(index, ())]
+        (expected,) = simplify([take_last(rows, argsort(rows))])
+        if results.isdisjoint([node, *indices]) and all(_equal(found, expected, rows, leaves) for found in gathers):
+            for found in gathers:
+                places = None if found in results else _places(found, readers, leaves)
+                asked = (SELECTED, places) if places else (SORTED,)
+                # The last parameter has the layouts of operand and result, as complex_storage.py adds it.
+                replaced[found] = make("host", (rows,), (*asked, ((rows.shape, rows.dtype),) * 2))
+    if not replaced:
+        return graph
+    made: dict[Node, Node] = {}
+    for node in nodes:
+        better = replaced.get(node)
+        source = node if better is None else better
+        inputs = tuple([made[part] for part in source.inputs])
+        made[node] = source if inputs == source.inputs else with_inputs(source, inputs)
+    return [made[node] for node in graph]
+
+
+def _equal(one: Node, other: Node, rows: Node, varying: set[Node]) -> bool:
+    """Whether two nodes are the same computation from the same rows, whatever the varying leaves are."""
+    if one is other:
+        return True
+    if one is rows or other is rows or one.primitive is not other.primitive:
+        return False
+    if one.primitive is CONSTANT:
+        fixed = one not in varying and other not in varying
+        return fixed and one.dtype == other.dtype and np.array_equal(one.value, other.value)  # pyright: ignore
+    if one.params != other.params or one.shape != other.shape or len(one.inputs) != len(other.inputs):
+        return False
+    if one.primitive is INPUT:
+        return False
+    pairs = [one.inputs] if one.name not in ("add", "multiply") else [one.inputs, one.inputs[::-1]]
+    return any(all(_equal(a, b, rows, varying) for a, b in zip(p, other.inputs, strict=True)) for p in pairs)
+
+
+def _places(ordered: Node, readers: dict[Node, list[Node]], varying: set[Node]) -> tuple[int, ...] | None:
+    """The few places of sorted rows that are read, if that is known; None if all may be."""
+    found: set[int] = set()
+    for reader in readers.get(ordered, ()):
+        if reader.primitive is SLICE:
+            start, length, step = reader.params[0][-1]
+            if length > MOST_PLACES:
+                return None
+            found.update(start + step * k for k in range(length))
+        elif reader.primitive is GATHER and ordered.ndim == 1 and reader.inputs[0] is ordered:
+            places = _constant_places(reader.inputs[1], varying)
+            if places is None:
+                return None
+            found.update(places)
+        else:
+            return None
+    return tuple(sorted(found)) if 0 < len(found) <= MOST_PLACES else None
+
+
+def _constant_places(index: Node, varying: set[Node]) -> list[int] | None:
+    """The numbers of an index that no call changes."""
+    leaves = [node for node in topological([index]) if not node.inputs]
+    if index.size > MOST_PLACES or any(node in varying or node.primitive is INPUT for node in leaves):
+        return None
+    return interpret([index], {})[0].ravel().tolist()
