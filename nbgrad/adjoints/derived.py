@@ -38,6 +38,7 @@ from .kernel_statements import (
     with_blocks,
 )
 from .kernel_text import function_of, function_text
+from .machine.machine_function import Compiled, Statements
 from .reading.array_values import View
 from .reading.kernel_form import ScalarForm
 from .removal import without_unused
@@ -152,6 +153,8 @@ class Derived:
         Options of `numba.njit`.
     parts : dict of str to str
         The texts of the functions that run parts of its loops, by name.
+    statements : Statements, optional
+        The statements that the text says.
     """
 
     name: str
@@ -160,6 +163,7 @@ class Derived:
     objects: dict[str, Any]
     options: dict[str, Any] = field(default_factory=lambda: dict(_FAST))
     parts: dict[str, str] = field(default_factory=dict)
+    statements: Statements | None = None
 
     @property
     def whole(self) -> str:
@@ -181,7 +185,13 @@ class Derived:
 
     @computed_once
     def function(self) -> Callable[..., Any]:
-        """The function, which Numba compiles when it is first called; plain Python with NBGRAD_DISABLE_JIT=1."""
+        """The function, which is compiled when it is first called; plain Python with NBGRAD_DISABLE_JIT=1."""
+        if interpret() or self.statements is None:
+            return self.by_numba()
+        return Compiled(self.statements, self.objects, self.by_numba)
+
+    def by_numba(self) -> Callable[..., Any]:
+        """The function of the text."""
         import numba
 
         plain = interpret()
@@ -241,7 +251,8 @@ def _derived(
     body, turns = with_threads(body, after, dtypes, name)
     parts = {one.name: function_text(one.name, one.parameters, one.body, ()) for one in turns}
     text = function_text(name, parameters, body, results)
-    return Derived(name, text, parameters, form.objects, _PARALLEL if parts else _FAST, parts)
+    statements = Statements(parameters, body, turns, results)
+    return Derived(name, text, parameters, form.objects, _PARALLEL if parts else _FAST, parts, statements)
 
 
 def reverse_kernel(form: ScalarForm, wanted: Sequence[str], threads: bool = True) -> tuple[Derived, Adjoint]:
