@@ -118,11 +118,11 @@ def _entry(symbol: str, main: FunctionCode, given: Mapping[str, Layout]) -> str:
                 lines.append(f"%{name}.number = {conversions[kind]}")
             passed.append(f"{kind} %{name}.{'number' if kind in conversions else 'in'}")
             continue
-        parameters.append(f"ptr %{name}")
+        parameters.append(f"ptr %{name}.object")
         for field, offset in (("data", "array_data"), ("extents", "array_extents")):
             lines += [
                 f"%{name}.{field}.offset = call i64 @{PREFIX}{offset}()",
-                f"%{name}.{field}.place = getelementptr i8, ptr %{name}, i64 %{name}.{field}.offset",
+                f"%{name}.{field}.place = getelementptr i8, ptr %{name}.object, i64 %{name}.{field}.offset",
                 f"%{name}.{field} = load ptr, ptr %{name}.{field}.place",
             ]
         passed.append(f"ptr %{name}.data")
