@@ -18,7 +18,7 @@ from ...compiler.cpu import Code, function_code
 from ...runtime.threads import get_num_threads, openmp
 from ..kernel_statements import Atom, Block, stored
 from ..turns.thread_parts import Turns
-from .number_code import FLOAT64, Unknown
+from .number_code import FLOAT64, UnknownPartError
 from .program_code import program_text
 from .statement_code import ELEMENTS, Layout
 
@@ -40,7 +40,7 @@ class MachineFunction:
 
     Raises
     ------
-    Unknown
+    UnknownPartError
         If it has a part of which no machine code is made here.
     """
 
@@ -75,7 +75,8 @@ class MachineFunction:
         results = np.empty(len(self.kinds) or 1)
         threads = get_num_threads() if self.start is not None else 1
         if self.entry(*arguments, results.ctypes.data, threads, self.start):
-            raise MemoryError("There is no memory for the numbers that the derivative of a kernel stores.")
+            message = "There is no memory for the numbers that the derivative of a kernel stores."
+            raise MemoryError(message)
         for one, changed in back:
             one[...] = changed
         integers = results.view(np.int64)
@@ -99,7 +100,7 @@ class Compiled:
         if found is None:
             try:
                 found = MachineFunction(self.program, self.objects, given)
-            except Unknown:
+            except UnknownPartError:
                 found = self.by_numba()
             self.functions[key] = found
         return found(*given)
@@ -110,5 +111,5 @@ def _layout(given: Any) -> Layout:
     if not isinstance(given, np.ndarray):
         return Layout(np.asarray(given).dtype.name, -1)
     if not given.dtype.isnative or given.dtype.name not in ELEMENTS:
-        raise Unknown(given.dtype.name)
+        raise unknown(given.dtype.name)
     return Layout(given.dtype.name, given.ndim)

@@ -2,7 +2,7 @@
 
 In: the text of an operation, such as `math.exp({0}) * {1}`, and its operands as `Number`s. Out: `NumberCode`, which has
 collected the lines of IR. Called by statement_code.py. A number is one of four kinds: all integers are 64 bits wide, as
-results of integers are for Numba. Texts that are not known here raise `Unknown`; Numba compiles these.
+results of integers are for Numba. Texts that are not known here raise `UnknownPartError`; Numba compiles these.
 """
 
 from __future__ import annotations
@@ -18,8 +18,13 @@ BOOL, INT, FLOAT32, FLOAT64 = "i1", "i64", "float", "double"
 KINDS = (BOOL, INT, FLOAT32, FLOAT64)
 
 
-class Unknown(Exception):
-    """A part of a derivative of which no machine code is made here."""
+class UnknownPartError(Exception):
+    """A derivative has a part of which no machine code is made here; Numba compiles it."""
+
+
+def unknown(part: object) -> UnknownPartError:
+    """The error for a part."""
+    return UnknownPartError(str(part))
 
 
 class Number(NamedTuple):
@@ -121,7 +126,7 @@ def constant(value: float) -> Number:
     if isinstance(value, float):
         (bits,) = struct.unpack("<Q", struct.pack("<d", value))
         return Number(f"0x{bits:016X}", FLOAT64)
-    raise Unknown(repr(value))
+    raise unknown(repr(value))
 
 
 class NumberCode:
@@ -226,7 +231,7 @@ class NumberCode:
             case ast.Call(function, arguments, []):
                 return self.call(ast.unparse(function), [self.expression(one, given) for one in arguments])
             case _:
-                raise Unknown(ast.unparse(node))
+                raise unknown(ast.unparse(node))
 
     def unary(self, operator: ast.unaryop, number: Number) -> Number:
         """An operation on one number."""
@@ -243,7 +248,7 @@ class NumberCode:
             case ast.Invert() if kind == INT:
                 return self.value(INT, f"xor i64 {number.value}, -1")
             case _:
-                raise Unknown("an operator")
+                raise unknown("an operator")
 
     def binary(self, operator: ast.operator, left: Number, right: Number) -> Number:
         """An operation on two numbers."""
@@ -258,7 +263,7 @@ class NumberCode:
                 return self.value(kind, f"{names[type(operator)]} {pair}")
             rest = {ast.Mod: "modulo", ast.FloorDiv: "quotient"}.get(type(operator))
             if rest is None:
-                raise Unknown("an operator of floats")
+                raise unknown("an operator of floats")
             return self.value(kind, f"call {kind} @nbgrad.{rest}.{kind}({kind} {left.value}, {kind} {right.value})")
         match operator:
             case ast.Add():
@@ -278,7 +283,7 @@ class NumberCode:
             case _ if type(operator) in _BITS:
                 return self.value(INT, f"{_BITS[type(operator)]} {pair}")
             case _:
-                raise Unknown("an operator of integers")
+                raise unknown("an operator of integers")
 
     def integer_quotient(self, left: Number, right: Number, rest: bool) -> Number:
         """Python's `//` or `%` of integers; 0 by a divisor of 0, as Numba's error model for NumPy says."""
@@ -307,7 +312,7 @@ class NumberCode:
             if abs(count) <= _MOST_PRODUCTS and (kind != INT or count >= 0):
                 return self.products(factor, abs(count), count < 0)
         if base.kind in (BOOL, INT) and exponent.kind in (BOOL, INT):
-            raise Unknown("a power of integers")
+            raise unknown("a power of integers")
         kind, pair = self.alike(base, exponent)
         return self.called(f"llvm.pow.{_short(kind)}", kind, *pair)
 
@@ -329,7 +334,7 @@ class NumberCode:
     def compared(self, operator: ast.cmpop, left: Number, right: Number) -> Number:
         """A comparison."""
         if type(operator) not in _COMPARED:
-            raise Unknown("a comparison")
+            raise unknown("a comparison")
         kind, (left, right) = self.alike(left, right)
         floats, integers = _COMPARED[type(operator)]
         test = f"icmp {integers}" if kind == INT else f"fcmp {floats}"
@@ -338,7 +343,7 @@ class NumberCode:
     def truth(self, operator: ast.boolop, parts: Sequence[Number]) -> Number:
         """`and` or `or` of truth values."""
         if any(one.kind != BOOL for one in parts):
-            raise Unknown("`and` of numbers")
+            raise unknown("`and` of numbers")
         name = "and" if isinstance(operator, ast.And) else "or"
         return functools.reduce(lambda x, y: self.value(BOOL, f"{name} i1 {x.value}, {y.value}"), parts)
 
@@ -388,7 +393,7 @@ class NumberCode:
         if found is not None:
             return found(self, *given)
         if not function.startswith(("math.", "np.")):
-            raise Unknown(function)
+            raise unknown(function)
         if name in _TESTS:
             return self.tested(name, given[0])
         if name in _ROUNDED:
@@ -400,7 +405,7 @@ class NumberCode:
             return self.function(f"llvm.{name}", given)
         if name in _LIBRARY:
             return self.function(_LIBRARY[name], given)
-        raise Unknown(function)
+        raise unknown(function)
 
     def function(self, name: str, given: Sequence[Number]) -> Number:
         """A call of a function of floats, of LLVM's or of the C library."""
@@ -439,6 +444,14 @@ class NumberCode:
             found = chosen._replace(natural=natural and kind == INT)
         return found
 
+    def sign(self, number: Number) -> Number:
+        """NumPy's sign: that of a number, a zero, or no number."""
+        kind, (number,) = self.alike(number)
+        one = self.cast(constant(1), kind)
+        above = self.compared(ast.Gt(), number, self.cast(constant(0), kind))
+        below = self.compared(ast.Lt(), number, self.cast(constant(0), kind))
+        return self.selected(above, one, self.selected(below, self.unary(ast.USub(), one), number))
+
     def plus(self, left: Number, right: Number) -> Number:
         """A sum that LLVM may put into another order."""
         kind, (left, right) = self.alike(left, right)
@@ -451,6 +464,11 @@ _KNOWN: dict[str, Callable[..., Number]] = {
     "max": lambda code, *given: code.extreme(ast.Gt(), *given),
     "min": lambda code, *given: code.extreme(ast.Lt(), *given),
     "plus": NumberCode.plus,
+    "np.sign": NumberCode.sign,
+    "np.round": lambda code, x: code.function("llvm.rint", [x]) if x.kind in (FLOAT32, FLOAT64) else x,
+    "np.logical_not": lambda code, x: code.unary(ast.Not(), x),
+    "np.logical_and": lambda code, x, y: code.truth(ast.And(), [code.cast(x, BOOL), code.cast(y, BOOL)]),
+    "np.logical_or": lambda code, x, y: code.truth(ast.Or(), [code.cast(x, BOOL), code.cast(y, BOOL)]),
     "pow": NumberCode.power,
     "math.pow": lambda code, base, exponent: code.function("llvm.pow", [base, exponent]),
     "np.power": NumberCode.power,

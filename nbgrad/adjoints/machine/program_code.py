@@ -1,8 +1,8 @@
 """Derivatives as whole programs of LLVM IR: a function, the parts of its loops, and the entry that Python calls.
 
 In: the statements of a derivative, and the dtypes and ranks of its arguments. Out: `program_text`, and the kinds of the
-results. Called by machine_function.py. The entry gets the addresses of NumPy's arrays, numbers, a place for the results, the number of
-threads, and the address of OpenMP's function that starts them.
+results. Called by machine_function.py. The entry gets the addresses of NumPy's arrays, numbers, a place for the
+results, the number of threads, and the address of OpenMP's function that starts them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from ...process.object_layout import PREFIX, definitions
 from ..kernel_statements import Atom, Block
 from ..turns.thread_parts import Turns
-from .number_code import BOOL, DEFINITIONS, FLOAT32, FLOAT64, INT, Number, Unknown
+from .number_code import BOOL, DEFINITIONS, FLOAT32, FLOAT64, INT, Number, unknown
 from .statement_code import Facts, FunctionCode, Layout, kind_of
 
 _LIBRARY = """
@@ -91,14 +91,14 @@ def program_text(
     facts = program.facts[main] = Facts()
     for name in parameters:
         if not name.isascii():
-            raise Unknown(name)
+            raise unknown(name)
         if given[name].rank < 0:
             facts.set_number(name, Number("", kind_of(given[name].dtype)))
         else:
             facts.set_array(name, given[name])
     functions = program.functions(main, results)
     texts = [DEFINITIONS, _LIBRARY, definitions(), _entry(symbol, functions[0], given)]
-    texts += [one.function for one in functions]
+    texts += [one.definition for one in functions]
     texts += [_worker(name, names, program.facts[name]) for one in functions for name, names, _ in one.loops]
     declared = {name: line for one in functions for name, line in one.declared.items()}
     texts += [line for line in declared.values() if f"{line.partition('(')[0]}(" not in DEFINITIONS]
@@ -109,7 +109,7 @@ def _entry(symbol: str, main: FunctionCode, given: Mapping[str, Layout]) -> str:
     """The function that Python calls."""
     parameters, lines, passed = [], [], []
     for name in main.parameters:
-        dtype, rank = given[name]
+        rank = given[name].rank
         kind = main.facts.kinds.get(name, "")
         if rank < 0:
             parameters.append(f"{FLOAT64 if kind in (FLOAT32, FLOAT64) else INT} %{name}.in")

@@ -30,13 +30,13 @@ from ..kernel_statements import (
     Statement,
     Store,
     While,
-    is_name,
     atoms_of,
+    is_name,
     loaded,
     stored,
     walk,
 )
-from .number_code import BOOL, FLOAT32, FLOAT64, INT, Number, NumberCode, Unknown, constant, joined, literal
+from .number_code import BOOL, FLOAT32, FLOAT64, INT, Number, NumberCode, constant, joined, literal, unknown
 
 ELEMENTS = {
     "float64": FLOAT64,
@@ -65,7 +65,7 @@ class Layout(NamedTuple):
 def kind_of(dtype: str) -> str:
     """The kind of the numbers of a dtype."""
     if dtype not in ELEMENTS:
-        raise Unknown(dtype)
+        raise unknown(dtype)
     if dtype == "bool":
         return BOOL
     return {FLOAT64: FLOAT64, FLOAT32: FLOAT32}.get(ELEMENTS[dtype], INT)
@@ -94,12 +94,12 @@ class Facts:
     def set_array(self, array: str, layout: Layout) -> None:
         """Note the dtype and rank of an array."""
         if self.layouts.setdefault(array, layout) != layout:
-            raise Unknown("an array of several dtypes or ranks")
+            raise unknown("an array of several dtypes or ranks")
 
     def layout(self, array: str) -> Layout:
         """The dtype and rank of an array, which was made or given before."""
         if array not in self.layouts:
-            raise Unknown(array)
+            raise unknown(array)
         return self.layouts[array]
 
 
@@ -126,9 +126,9 @@ class FunctionCode(NumberCode):
         seen = {one.source for one in statements if isinstance(one, Alias)}
         seen |= {one for part in statements if isinstance(part, Part) for one in (part.parts, part.whole)}
         if again & seen:
-            raise Unknown("another name of an array that is made anew")
+            raise unknown("another name of an array that is made anew")
         self.own = sorted({one.array for one in statements if isinstance(one, New | Copy | Room)})
-        self.function = self.text(body)
+        self.definition = self.text(body)
 
     # ----- Variables -----
 
@@ -147,7 +147,7 @@ class FunctionCode(NumberCode):
         """The integer of an atom."""
         found = self.atom(atom)
         if found.kind in (FLOAT32, FLOAT64):
-            raise Unknown("a float as an integer")
+            raise unknown("a float as an integer")
         return self.cast(found, INT)
 
     def set_number(self, name: str, number: Number) -> None:
@@ -164,7 +164,7 @@ class FunctionCode(NumberCode):
     def extent(self, array: str, axis: int) -> Number:
         """The length of an axis."""
         if axis >= self.layout(array).rank:
-            raise Unknown("an axis")
+            raise unknown("an axis")
         return self.value(INT, f"load i64, ptr %{array}.extent{axis}", natural=True)
 
     def size(self, array: str) -> Number:
@@ -178,7 +178,7 @@ class FunctionCode(NumberCode):
         """The address of an element; negative indices count from the end."""
         layout = self.layout(array)
         if len(index) != layout.rank:
-            raise Unknown("an index of a row")
+            raise unknown("an index of a row")
         offset = "0"
         for axis, atom in enumerate(index):
             at = self.integer(atom)
@@ -259,6 +259,9 @@ class FunctionCode(NumberCode):
         match statement:
             case Set(target, Op(_, args, text, ())):
                 self.set_number(target, self.operation(text, [self.atom(one) for one in args]))
+            case Set(target, Op(_, (), "{0}.nbytes", (array,))):
+                width = SIZES[ELEMENTS[self.layout(array).dtype]]
+                self.set_number(target, self.value(INT, f"mul i64 {self.size(array).value}, {width}", natural=True))
             case Set(target, Load(array, index)):
                 self.set_number(target, self.load(array, self.element(array, index)))
             case Set(target, Extent(array, axis)):
@@ -269,9 +272,7 @@ class FunctionCode(NumberCode):
                 if add:
                     old = self.load(array, place)
                     kind, (old, number) = self.alike(old, number)
-                    number = self.value(
-                        kind, f"{'add' if kind == INT else 'fadd'} {kind} {old.value}, {number.value}"
-                    )
+                    number = self.value(kind, f"{'add' if kind == INT else 'fadd'} {kind} {old.value}, {number.value}")
                 self.keep(array, place, number)
             case If():
                 self.branch(statement)
@@ -319,7 +320,7 @@ class FunctionCode(NumberCode):
             case Call(function, arguments):
                 self.call_function(function, arguments)
             case _:
-                raise Unknown(type(statement).__name__)
+                raise unknown(str(statement))
 
     def part(self, array: str, parts: str, part: Number, count: Number, whole: str) -> None:
         """Have an array as one of the copies of another, or as that itself, if there is only one."""
@@ -349,7 +350,7 @@ class FunctionCode(NumberCode):
         """Have at least some length along the one axis of an array."""
         layout = self.layout(array)
         if layout.rank != 1:
-            raise Unknown("room along several axes")
+            raise unknown("room along several axes")
         short, ready = self.labels("short", "ready")
         old = self.extent(array, 0)
         less = self.value(BOOL, f"icmp slt i64 {old.value}, {length.value}").value
@@ -500,6 +501,8 @@ class FunctionCode(NumberCode):
         self.begin("body")
         self.write(body)
         for k, atom in enumerate(self.results):
+            if atom in self.facts.layouts:
+                raise unknown("an array as a result")
             number = self.atom(atom)
             number = self.cast(number, INT if number.kind in (BOOL, INT) else FLOAT64)
             place = self.value("ptr", f"getelementptr i64, ptr %results, i64 {k}").value
