@@ -111,5 +111,5 @@ def _layout(given: Any) -> Layout:
     if not isinstance(given, np.ndarray):
         return Layout(np.asarray(given).dtype.name, -1)
     if not given.dtype.isnative or given.dtype.name not in ELEMENTS:
-        raise unknown(given.dtype.name)
+        raise UnknownPartError
     return Layout(given.dtype.name, given.ndim)

@@ -22,11 +22,6 @@ class UnknownPartError(Exception):
     """A derivative has a part of which no machine code is made here; Numba compiles it."""
 
 
-def unknown(part: object) -> UnknownPartError:
-    """The error for a part."""
-    return UnknownPartError(str(part))
-
-
 class Number(NamedTuple):
     """A number: its value in IR and its kind, which is LLVM's type. `natural`: certainly not negative."""
 
@@ -126,7 +121,7 @@ def constant(value: float) -> Number:
     if isinstance(value, float):
         (bits,) = struct.unpack("<Q", struct.pack("<d", value))
         return Number(f"0x{bits:016X}", FLOAT64)
-    raise unknown(repr(value))
+    raise UnknownPartError
 
 
 class NumberCode:
@@ -231,7 +226,7 @@ class NumberCode:
             case ast.Call(function, arguments, []):
                 return self.call(ast.unparse(function), [self.expression(one, given) for one in arguments])
             case _:
-                raise unknown(ast.unparse(node))
+                raise UnknownPartError
 
     def unary(self, operator: ast.unaryop, number: Number) -> Number:
         """An operation on one number."""
@@ -248,7 +243,7 @@ class NumberCode:
             case ast.Invert() if kind == INT:
                 return self.value(INT, f"xor i64 {number.value}, -1")
             case _:
-                raise unknown("an operator")
+                raise UnknownPartError  # an operator
 
     def binary(self, operator: ast.operator, left: Number, right: Number) -> Number:
         """An operation on two numbers."""
@@ -263,7 +258,7 @@ class NumberCode:
                 return self.value(kind, f"{names[type(operator)]} {pair}")
             rest = {ast.Mod: "modulo", ast.FloorDiv: "quotient"}.get(type(operator))
             if rest is None:
-                raise unknown("an operator of floats")
+                raise UnknownPartError  # an operator of floats
             return self.value(kind, f"call {kind} @nbgrad.{rest}.{kind}({kind} {left.value}, {kind} {right.value})")
         match operator:
             case ast.Add():
@@ -283,7 +278,7 @@ class NumberCode:
             case _ if type(operator) in _BITS:
                 return self.value(INT, f"{_BITS[type(operator)]} {pair}")
             case _:
-                raise unknown("an operator of integers")
+                raise UnknownPartError  # an operator of integers
 
     def integer_quotient(self, left: Number, right: Number, rest: bool) -> Number:
         """Python's `//` or `%` of integers; 0 by a divisor of 0, as Numba's error model for NumPy says."""
@@ -312,7 +307,7 @@ class NumberCode:
             if abs(count) <= _MOST_PRODUCTS and (kind != INT or count >= 0):
                 return self.products(factor, abs(count), count < 0)
         if base.kind in (BOOL, INT) and exponent.kind in (BOOL, INT):
-            raise unknown("a power of integers")
+            raise UnknownPartError  # a power of integers
         kind, pair = self.alike(base, exponent)
         return self.called(f"llvm.pow.{_short(kind)}", kind, *pair)
 
@@ -334,7 +329,7 @@ class NumberCode:
     def compared(self, operator: ast.cmpop, left: Number, right: Number) -> Number:
         """A comparison."""
         if type(operator) not in _COMPARED:
-            raise unknown("a comparison")
+            raise UnknownPartError  # a comparison
         kind, (left, right) = self.alike(left, right)
         floats, integers = _COMPARED[type(operator)]
         test = f"icmp {integers}" if kind == INT else f"fcmp {floats}"
@@ -343,7 +338,7 @@ class NumberCode:
     def truth(self, operator: ast.boolop, parts: Sequence[Number]) -> Number:
         """`and` or `or` of truth values."""
         if any(one.kind != BOOL for one in parts):
-            raise unknown("`and` of numbers")
+            raise UnknownPartError  # `and` of numbers
         name = "and" if isinstance(operator, ast.And) else "or"
         return functools.reduce(lambda x, y: self.value(BOOL, f"{name} i1 {x.value}, {y.value}"), parts)
 
@@ -393,7 +388,7 @@ class NumberCode:
         if found is not None:
             return found(self, *given)
         if not function.startswith(("math.", "np.")):
-            raise unknown(function)
+            raise UnknownPartError
         if name in _TESTS:
             return self.tested(name, given[0])
         if name in _ROUNDED:
@@ -405,7 +400,7 @@ class NumberCode:
             return self.function(f"llvm.{name}", given)
         if name in _LIBRARY:
             return self.function(_LIBRARY[name], given)
-        raise unknown(function)
+        raise UnknownPartError
 
     def function(self, name: str, given: Sequence[Number]) -> Number:
         """A call of a function of floats, of LLVM's or of the C library."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from ...process.object_layout import PREFIX, definitions
 from ..kernel_statements import Atom, Block
 from ..turns.thread_parts import Turns
-from .number_code import BOOL, DEFINITIONS, FLOAT32, FLOAT64, INT, Number, unknown
+from .number_code import BOOL, DEFINITIONS, FLOAT32, FLOAT64, INT, Number, UnknownPartError
 from .statement_code import Facts, FunctionCode, Layout, kind_of
 
 _LIBRARY = """
@@ -91,7 +91,7 @@ def program_text(
     facts = program.facts[main] = Facts()
     for name in parameters:
         if not name.isascii():
-            raise unknown(name)
+            raise UnknownPartError
         if given[name].rank < 0:
             facts.set_number(name, Number("", kind_of(given[name].dtype)))
         else:

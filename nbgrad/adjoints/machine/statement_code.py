@@ -36,7 +36,7 @@ from ..kernel_statements import (
     stored,
     walk,
 )
-from .number_code import BOOL, FLOAT32, FLOAT64, INT, Number, NumberCode, constant, joined, literal, unknown
+from .number_code import BOOL, FLOAT32, FLOAT64, INT, Number, NumberCode, UnknownPartError, constant, joined, literal
 
 ELEMENTS = {
     "float64": FLOAT64,
@@ -65,7 +65,7 @@ class Layout(NamedTuple):
 def kind_of(dtype: str) -> str:
     """The kind of the numbers of a dtype."""
     if dtype not in ELEMENTS:
-        raise unknown(dtype)
+        raise UnknownPartError
     if dtype == "bool":
         return BOOL
     return {FLOAT64: FLOAT64, FLOAT32: FLOAT32}.get(ELEMENTS[dtype], INT)
@@ -94,12 +94,12 @@ class Facts:
     def set_array(self, array: str, layout: Layout) -> None:
         """Note the dtype and rank of an array."""
         if self.layouts.setdefault(array, layout) != layout:
-            raise unknown("an array of several dtypes or ranks")
+            raise UnknownPartError  # an array of several dtypes or ranks
 
     def layout(self, array: str) -> Layout:
         """The dtype and rank of an array, which was made or given before."""
         if array not in self.layouts:
-            raise unknown(array)
+            raise UnknownPartError
         return self.layouts[array]
 
 
@@ -126,7 +126,7 @@ class FunctionCode(NumberCode):
         seen = {one.source for one in statements if isinstance(one, Alias)}
         seen |= {one for part in statements if isinstance(part, Part) for one in (part.parts, part.whole)}
         if again & seen:
-            raise unknown("another name of an array that is made anew")
+            raise UnknownPartError  # another name of an array that is made anew
         self.own = sorted({one.array for one in statements if isinstance(one, New | Copy | Room)})
         self.definition = self.text(body)
 
@@ -147,7 +147,7 @@ class FunctionCode(NumberCode):
         """The integer of an atom."""
         found = self.atom(atom)
         if found.kind in (FLOAT32, FLOAT64):
-            raise unknown("a float as an integer")
+            raise UnknownPartError  # a float as an integer
         return self.cast(found, INT)
 
     def set_number(self, name: str, number: Number) -> None:
@@ -164,7 +164,7 @@ class FunctionCode(NumberCode):
     def extent(self, array: str, axis: int) -> Number:
         """The length of an axis."""
         if axis >= self.layout(array).rank:
-            raise unknown("an axis")
+            raise UnknownPartError  # an axis
         return self.value(INT, f"load i64, ptr %{array}.extent{axis}", natural=True)
 
     def size(self, array: str) -> Number:
@@ -178,7 +178,7 @@ class FunctionCode(NumberCode):
         """The address of an element; negative indices count from the end."""
         layout = self.layout(array)
         if len(index) != layout.rank:
-            raise unknown("an index of a row")
+            raise UnknownPartError  # an index of a row
         offset = "0"
         for axis, atom in enumerate(index):
             at = self.integer(atom)
@@ -320,7 +320,7 @@ class FunctionCode(NumberCode):
             case Call(function, arguments):
                 self.call_function(function, arguments)
             case _:
-                raise unknown(str(statement))
+                raise UnknownPartError
 
     def part(self, array: str, parts: str, part: Number, count: Number, whole: str) -> None:
         """Have an array as one of the copies of another, or as that itself, if there is only one."""
@@ -350,7 +350,7 @@ class FunctionCode(NumberCode):
         """Have at least some length along the one axis of an array."""
         layout = self.layout(array)
         if layout.rank != 1:
-            raise unknown("room along several axes")
+            raise UnknownPartError  # room along several axes
         short, ready = self.labels("short", "ready")
         old = self.extent(array, 0)
         less = self.value(BOOL, f"icmp slt i64 {old.value}, {length.value}").value
@@ -502,7 +502,7 @@ class FunctionCode(NumberCode):
         self.write(body)
         for k, atom in enumerate(self.results):
             if atom in self.facts.layouts:
-                raise unknown("an array as a result")
+                raise UnknownPartError  # an array as a result
             number = self.atom(atom)
             number = self.cast(number, INT if number.kind in (BOOL, INT) else FLOAT64)
             place = self.value("ptr", f"getelementptr i64, ptr %results, i64 {k}").value
