@@ -18,12 +18,13 @@ from ...compiler.cpu import Code, function_code
 from ...runtime.threads import get_num_threads, openmp
 from ..kernel_statements import Atom, Block, stored
 from ..turns.thread_parts import Turns
-from .number_code import FLOAT64, UnknownPartError
+from .number_code import FLOAT64, INT, UnknownPartError
 from .program_code import program_text
 from .statement_code import ELEMENTS, Layout
 
 _SYMBOL = "nbgrad_derived"
 _C_TYPES: dict[str, Any] = {"f": ctypes.c_double, **dict.fromkeys("iub", ctypes.c_int64)}
+_GIVE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
 
 class Statements(NamedTuple):
@@ -54,7 +55,7 @@ class MachineFunction:
         text, self.kinds = program_text(_SYMBOL, names, program.body, program.turns, program.results, layouts)
         self.code: Code = function_code(text, _SYMBOL, lambda: text)
         types = [_C_TYPES[np.dtype(one.dtype).kind] if one.rank < 0 else ctypes.py_object for one in self.layouts]
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *types, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *types, ctypes.c_void_p, _GIVE, ctypes.c_int64, ctypes.c_void_p)
         self.entry = prototype(self.code.address)
         library = openmp() if program.turns else None
         self.start = None if library is None else ctypes.cast(library.GOMP_parallel, ctypes.c_void_p)
@@ -72,16 +73,29 @@ class MachineFunction:
                 arguments.append(np.array(one, order="C"))
                 if written:
                     back.append((one, arguments[-1]))
-        results = np.empty(len(self.kinds) or 1)
+        numbers = np.empty(len(self.kinds) or 1)
+        made: dict[int, np.ndarray] = {}
         threads = get_num_threads() if self.start is not None else 1
-        if self.entry(*arguments, results.ctypes.data, threads, self.start):
+        if self.entry(*arguments, numbers.ctypes.data, self.giver(made), threads, self.start):
             message = "There is no memory for the numbers that the derivative of a kernel stores."
             raise MemoryError(message)
         for one, changed in back:
             one[...] = changed
-        integers = results.view(np.int64)
-        found = [results[k] if kind == FLOAT64 else integers[k] for k, kind in enumerate(self.kinds)]
+        cells = {FLOAT64: numbers, INT: numbers.view(np.int64)}
+        found = [made[k] if isinstance(kind, Layout) else cells[kind][k] for k, kind in enumerate(self.kinds)]
         return tuple(found) if found else None
+
+    def giver(self, made: dict[int, np.ndarray]) -> Any:
+        """The function that machine code calls for the memory of an array that it returns."""
+        layouts = {k: kind for k, kind in enumerate(self.kinds) if isinstance(kind, Layout)}
+        if not layouts:
+            return _GIVE()
+
+        def give(k: int, extents: Any) -> int | None:
+            made[k] = np.empty(extents[: layouts[k].rank], layouts[k].dtype)
+            return made[k].ctypes.data
+
+        return _GIVE(give)
 
 
 class Compiled:

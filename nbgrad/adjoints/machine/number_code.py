@@ -96,7 +96,33 @@ declare {kind} @llvm.copysign.{short}({kind}, {kind})
 declare {kind} @llvm.rint.{short}({kind})
 """
 """Python's `%` and `//` of floats."""
-DEFINITIONS = MODULO.format(kind=FLOAT64, short="f64") + MODULO.format(kind=FLOAT32, short="f32")
+SORTED = """
+define internal i64 @nbgrad.position(ptr %array, i64 %count, double %x, i1 %right) {
+entry:
+  br label %head
+head:
+  %low = phi i64 [0, %entry], [%low.next, %turn]
+  %high = phi i64 [%count, %entry], [%high.next, %turn]
+  %more = icmp slt i64 %low, %high
+  br i1 %more, label %turn, label %end
+turn:
+  %sum = add i64 %low, %high
+  %middle = lshr i64 %sum, 1
+  %place = getelementptr double, ptr %array, i64 %middle
+  %element = load double, ptr %place
+  %above = fcmp ogt double %element, %x
+  %from = fcmp oge double %element, %x
+  %stop = select i1 %right, i1 %above, i1 %from
+  %later = add i64 %middle, 1
+  %low.next = select i1 %stop, i64 %low, i64 %later
+  %high.next = select i1 %stop, i64 %middle, i64 %high
+  br label %head
+end:
+  ret i64 %low
+}
+"""
+"""The place of a number in a sorted array: before equal elements, or after them."""
+DEFINITIONS = MODULO.format(kind=FLOAT64, short="f64") + MODULO.format(kind=FLOAT32, short="f32") + SORTED
 
 
 @functools.lru_cache(maxsize=4096)

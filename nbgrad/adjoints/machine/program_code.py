@@ -1,7 +1,7 @@
 """Derivatives as whole programs of LLVM IR: a function, the parts of its loops, and the entry that Python calls.
 
-In: the statements of a derivative, and the dtypes and ranks of its arguments. Out: `program_text`, and the kinds of the
-results. Called by machine_function.py. The entry gets the addresses of NumPy's arrays, numbers, a place for the
+In: the statements of a derivative, and the dtypes and ranks of its arguments. Out: `program_text`, and the kinds
+of the results. Called by machine_function.py. The entry gets the addresses of NumPy's arrays, numbers, a place for the
 results, the number of threads, and the address of OpenMP's function that starts them.
 """
 
@@ -83,8 +83,8 @@ def program_text(
     turns: Sequence[Turns],
     results: Sequence[Atom],
     given: Mapping[str, Layout],
-) -> tuple[str, list[str]]:
-    """The IR of a derivative, and the kinds of its results; `given` are arguments, of which numbers have rank -1."""
+) -> tuple[str, list[str | Layout]]:
+    """The IR of a derivative, and the kinds or layouts of its results; among `given`, numbers have rank -1."""
     main = f"{symbol}.main"
     program = Program(turns)
     program.bodies[main] = (parameters, body)
@@ -132,8 +132,8 @@ def _entry(symbol: str, main: FunctionCode, given: Mapping[str, Layout]) -> str:
                 f"%{name}.extent{axis} = load i64, ptr %{name}.place{axis}",
             ]
             passed.append(f"i64 %{name}.extent{axis}")
-    parameters += ["ptr %results", "i64 %threads", "ptr %start"]
-    passed += [*(["ptr %results"] if main.results else []), "i64 %threads", "ptr %start"]
+    parameters += ["ptr %results", "ptr %give", "i64 %threads", "ptr %start"]
+    passed += [*(["ptr %results", "ptr %give"] if main.results else []), "i64 %threads", "ptr %start"]
     lines += [f"%status = call i32 @{main.symbol}({', '.join(passed)})", "ret i32 %status"]
     body = "\n".join([f"  {line}" for line in lines])
     return f"define i32 @{symbol}({', '.join(parameters)}) {{\n{body}\n}}\n"

@@ -53,6 +53,7 @@ ELEMENTS = {
 """The types in memory of the dtypes that arrays may have."""
 SIZES = {FLOAT64: 8, FLOAT32: 4, INT: 8, "i32": 4, "i16": 2, "i8": 1}
 FAILED = "out_of_memory"
+_SORTED = {f"np.searchsorted({{1}}, {{0}}, side='{side}')": side == "right" for side in ("left", "right")}
 
 
 class Layout(NamedTuple):
@@ -111,8 +112,8 @@ class FunctionCode(NumberCode):
     ) -> None:
         super().__init__()
         self.symbol, self.parameters, self.results, self.facts = symbol, list(parameters), list(results), facts
-        self.returned: list[str] = []
-        """The kinds of the results."""
+        self.returned: list[str | Layout] = []
+        """The kinds of the numbers, and the layouts of the arrays, that are results."""
         self.calls: list[tuple[str, list[str | Number]]] = []
         """The functions that are called, with arrays by name, and numbers."""
         self.loops: list[tuple[str, list[str], Block]] = []
@@ -262,6 +263,8 @@ class FunctionCode(NumberCode):
             case Set(target, Op(_, (), "{0}.nbytes", (array,))):
                 width = SIZES[ELEMENTS[self.layout(array).dtype]]
                 self.set_number(target, self.value(INT, f"mul i64 {self.size(array).value}, {width}", natural=True))
+            case Set(target, Op(_, (atom,), text, (array,))) if text in _SORTED:
+                self.set_number(target, self.position(array, self.atom(atom), _SORTED[text]))
             case Set(target, Load(array, index)):
                 self.set_number(target, self.load(array, self.element(array, index)))
             case Set(target, Extent(array, axis)):
@@ -301,11 +304,8 @@ class FunctionCode(NumberCode):
                 layout = self.layout(source)
                 self.facts.set_array(array, layout)
                 extents = [self.extent(source, axis).value for axis in range(layout.rank)]
-                data = self.data(source)
                 self.allocate(array, extents)
-                width = SIZES[ELEMENTS[layout.dtype]]
-                count = self.value(INT, f"mul nuw nsw i64 {self.size(source).value}, {width}").value
-                self.put(f"call void @llvm.memcpy.p0.p0.i64(ptr {self.data(array)}, ptr {data}, i64 {count}, i1 false)")
+                self.copy(self.data(array), source)
             case Alias(array, source):
                 self.facts.set_array(array, self.layout(source))
                 self.put(f"store ptr {self.data(source)}, ptr %{array}.data")
@@ -334,6 +334,19 @@ class FunctionCode(NumberCode):
         self.put(f"store ptr {data}, ptr %{array}.data")
         for axis in range(layout.rank):
             self.put(f"store i64 {self.extent(whole, axis).value}, ptr %{array}.extent{axis}")
+
+    def copy(self, memory: str, source: str) -> None:
+        """Copy the elements of an array."""
+        width = SIZES[ELEMENTS[self.layout(source).dtype]]
+        count = self.value(INT, f"mul nuw nsw i64 {self.size(source).value}, {width}").value
+        self.put(f"call void @llvm.memcpy.p0.p0.i64(ptr {memory}, ptr {self.data(source)}, i64 {count}, i1 false)")
+
+    def position(self, array: str, number: Number, right: bool) -> Number:
+        """The place of a number in a sorted array."""
+        if self.layout(array) != Layout("float64", 1):
+            raise UnknownPartError  # another dtype
+        given = f"ptr {self.data(array)}, i64 {self.extent(array, 0).value}, double {self.cast(number, FLOAT64).value}"
+        return self.value(INT, f"call i64 @nbgrad.position({given}, i1 {str(right).lower()})", natural=True)
 
     def fill(self, array: str, number: Number) -> None:
         """Set all elements of an array to a number."""
@@ -502,7 +515,8 @@ class FunctionCode(NumberCode):
         self.write(body)
         for k, atom in enumerate(self.results):
             if atom in self.facts.layouts:
-                raise UnknownPartError  # an array as a result
+                self.give(k, atom)
+                continue
             number = self.atom(atom)
             number = self.cast(number, INT if number.kind in (BOOL, INT) else FLOAT64)
             place = self.value("ptr", f"getelementptr i64, ptr %results, i64 {k}").value
@@ -527,7 +541,20 @@ class FunctionCode(NumberCode):
                 found += [f"i64 %{name}.given{axis}" for axis in range(self.layout(name).rank)]
             else:
                 found.append(f"{self.facts.kinds[name]} %{name}.given")
-        return [*found, *(["ptr %results"] if self.results else []), "i64 %threads", "ptr %start"]
+        return [*found, *(["ptr %results", "ptr %give"] if self.results else []), "i64 %threads", "ptr %start"]
+
+    def give(self, k: int, array: str) -> None:
+        """Write the array that is a result to an array that Python makes."""
+        layout = self.layout(array)
+        (extents,) = self.labels("extents")
+        self.slots.append(f"%{extents} = alloca [{layout.rank} x i64]")
+        for axis in range(layout.rank):
+            place = self.value("ptr", f"getelementptr i64, ptr %{extents}, i64 {axis}").value
+            self.put(f"store i64 {self.extent(array, axis).value}, ptr {place}")
+        memory = self.value("ptr", f"call ptr %give(i64 {k}, ptr %{extents})").value
+        self.check(self.value(BOOL, f"icmp eq ptr {memory}, null").value)
+        self.copy(memory, array)
+        self.returned.append(layout)
 
     def places(self) -> list[str]:
         """The variables, with the values of parameters; all others are zero."""
