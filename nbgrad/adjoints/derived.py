@@ -250,7 +250,7 @@ def _derived(
     after = [one for one in results if is_name(one)]
     body = with_loops_forward(with_gathers(body, after), after)
     body, more = with_element_sums(body, cotangents, [*parameters, *dtypes])
-    body = with_free_sums(body, more.union(sums))
+    body = with_free_sums(body, frozenset([*more, *sums]))
     body, turns = with_threads(body, after, dtypes, name)
     parts = {one.name: function_text(one.name, one.parameters, one.body, ()) for one in turns}
     text = function_text(name, parameters, body, results)

@@ -24,6 +24,7 @@ from .statement_code import ELEMENTS, Layout
 
 _SYMBOL = "nbgrad_derived"
 _C_TYPES: dict[str, Any] = {"f": ctypes.c_double, **dict.fromkeys("iub", ctypes.c_int64)}
+_SHORT = 4
 _GIVE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
 
@@ -109,7 +110,7 @@ class Compiled:
 
     def __call__(self, *given: Any) -> tuple[Any, ...] | None:
         """Run the derivative."""
-        key = tuple([one.dtype if isinstance(one, np.ndarray) else type(one) for one in given])
+        key = tuple([(one.dtype, _short_axis(one)) if isinstance(one, np.ndarray) else type(one) for one in given])
         found = self.functions.get(key)
         if found is None:
             try:
@@ -126,4 +127,9 @@ def _layout(given: Any) -> Layout:
         return Layout(np.asarray(given).dtype.name, -1)
     if not given.dtype.isnative or given.dtype.name not in ELEMENTS:
         raise UnknownPartError
-    return Layout(given.dtype.name, given.ndim)
+    return Layout(given.dtype.name, given.ndim, _short_axis(given))
+
+
+def _short_axis(given: np.ndarray) -> int:
+    """The length of the last axis, if code for just this length is worth while: points in space, and the like."""
+    return given.shape[-1] if given.ndim > 1 and given.shape[-1] <= _SHORT else 0

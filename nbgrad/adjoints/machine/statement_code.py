@@ -57,10 +57,11 @@ _SORTED = {f"np.searchsorted({{1}}, {{0}}, side='{side}')": side == "right" for 
 
 
 class Layout(NamedTuple):
-    """The dtype and rank of an array."""
+    """The dtype and rank of an array, and the length of its last axis; 0 if that is not known."""
 
     dtype: str
     rank: int
+    last: int = 0
 
 
 def kind_of(dtype: str) -> str:
@@ -82,7 +83,7 @@ class Facts:
 
     def state(self) -> tuple[object, ...]:
         """What changes while kinds are found."""
-        return tuple(sorted(self.kinds.items())), len(self.layouts), len(self.signed)
+        return dict(self.kinds), dict(self.layouts), len(self.signed)
 
     def set_number(self, name: str, number: Number) -> str:
         """Note that a variable is set to a number; gives its kind."""
@@ -93,9 +94,12 @@ class Facts:
         return kind
 
     def set_array(self, array: str, layout: Layout) -> None:
-        """Note the dtype and rank of an array."""
-        if self.layouts.setdefault(array, layout) != layout:
+        """Note the layout of an array."""
+        known = self.layouts.setdefault(array, layout)
+        if known[:2] != layout[:2]:
             raise UnknownPartError  # an array of several dtypes or ranks
+        if known.last != layout.last:
+            self.layouts[array] = known._replace(last=0)
 
     def layout(self, array: str) -> Layout:
         """The dtype and rank of an array, which was made or given before."""
@@ -166,6 +170,8 @@ class FunctionCode(NumberCode):
         """The length of an axis."""
         if axis >= self.layout(array).rank:
             raise UnknownPartError  # an axis
+        if axis == self.layout(array).rank - 1 and self.layout(array).last:
+            return constant(self.layout(array).last)
         return self.value(INT, f"load i64, ptr %{array}.extent{axis}", natural=True)
 
     def size(self, array: str) -> Number:
@@ -296,7 +302,8 @@ class FunctionCode(NumberCode):
                 if dtype.endswith(".dtype"):
                     dtype = self.layout(dtype.removesuffix(".dtype")).dtype
                 kind_of(dtype)
-                self.facts.set_array(array, Layout(dtype, len(shape)))
+                last = int(shape[-1]) if shape and shape[-1].isdigit() else 0
+                self.facts.set_array(array, Layout(dtype, len(shape), last if len(shape) > 1 else 0))
                 self.allocate(array, [self.not_negative(one) for one in shape], zero=fill in ("0", "0.0", "False"))
                 if fill and fill not in ("0", "0.0", "False"):
                     self.fill(array, self.atom(fill))
@@ -343,7 +350,7 @@ class FunctionCode(NumberCode):
 
     def position(self, array: str, number: Number, right: bool) -> Number:
         """The place of a number in a sorted array."""
-        if self.layout(array) != Layout("float64", 1):
+        if self.layout(array)[:2] != ("float64", 1):
             raise UnknownPartError  # another dtype
         given = f"ptr {self.data(array)}, i64 {self.extent(array, 0).value}, double {self.cast(number, FLOAT64).value}"
         return self.value(INT, f"call i64 @nbgrad.position({given}, i1 {str(right).lower()})", natural=True)

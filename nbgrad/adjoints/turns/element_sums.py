@@ -5,8 +5,8 @@ of `a[i]`, where `i` stays the same in all of its turns, and the names of these 
 that each turn waits for the element that the turn before has written to memory, and LLVM makes no vectors of the loop,
 as it cannot know that the element is none of the others.
 
-Additions to an array may come in any order, if a loop does nothing else with it. So the sum is added after the loop; not
-if it is zero, because then no turn may have had the element, and its index may be none of the array's.
+Additions to an array may come in any order, if a loop does nothing else with it. So the sum is added after the loop;
+not if it is zero, because then no turn may have had the element, and its index may be none of the array's.
 """
 
 from __future__ import annotations
