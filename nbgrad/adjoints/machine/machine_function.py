@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...compiler.cpu import Code, function_code
-from ...runtime.threads import get_num_threads, openmp
+from ...runtime.threads import get_num_threads, start_of_threads
 from ..kernel_statements import Atom, Block, stored
 from ..turns.thread_parts import Turns
+from .array_code import ELEMENTS, Layout
 from .number_code import FLOAT64, INT, UnknownPartError
 from .program_code import program_text
-from .statement_code import ELEMENTS, Layout
 
 _SYMBOL = "nbgrad_derived"
 _C_TYPES: dict[str, Any] = {"f": ctypes.c_double, **dict.fromkeys("iub", ctypes.c_int64)}
@@ -58,8 +58,9 @@ class MachineFunction:
         types = [_C_TYPES[np.dtype(one.dtype).kind] if one.rank < 0 else ctypes.py_object for one in self.layouts]
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *types, ctypes.c_void_p, _GIVE, ctypes.c_int64, ctypes.c_void_p)
         self.entry = prototype(self.code.address)
-        library = openmp() if program.turns else None
-        self.start = None if library is None else ctypes.cast(library.GOMP_parallel, ctypes.c_void_p)
+        self.start = start_of_threads() if program.turns else None
+        if program.turns and self.start is None:
+            raise UnknownPartError  # threads, which Numba has here
 
     def __call__(self, *given: Any) -> tuple[Any, ...] | None:
         """Run it; gives the numbers that it returns."""

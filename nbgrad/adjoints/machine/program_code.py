@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from ...process.object_layout import PREFIX, definitions
 from ..kernel_statements import Atom, Block
 from ..turns.thread_parts import Turns
+from .array_code import Facts, Layout, kind_of
 from .number_code import BOOL, DEFINITIONS, FLOAT32, FLOAT64, INT, Number, UnknownPartError
-from .statement_code import Facts, FunctionCode, Layout, kind_of
+from .statement_code import FunctionCode
 
 _LIBRARY = """
 declare noalias ptr @malloc(i64)
