@@ -28,6 +28,7 @@ ELEMENTS = {
 """The types in memory of the dtypes that arrays may have."""
 SIZES = {FLOAT64: 8, FLOAT32: 4, INT: 8, "i32": 4, "i16": 2, "i8": 1}
 FAILED = "out_of_memory"
+_TOO_MUCH = 2**62
 
 
 class Layout(NamedTuple):
@@ -211,18 +212,25 @@ class ArrayCode(NumberCode):
 
     def allocate(self, array: str, extents: Sequence[str], zero: bool = False) -> None:
         """Make a local array instead of the one that there was."""
-        size = constant(1).value
-        for axis, extent in enumerate(extents):
-            self.put(f"store i64 {extent}, ptr %{array}.extent{axis}")
-            size = self.value(INT, f"mul i64 {size}, {extent}").value
         width = SIZES[ELEMENTS[self.layout(array).dtype]]
-        count = self.value(INT, f"mul i64 {size}, {width}").value
-        count = self.value(INT, f"add i64 {count}, 64").value
         old = self.value("ptr", f"load ptr, ptr %{array}.own").value
         self.put(f"call void @free(ptr {old})")
         self.put(f"store ptr null, ptr %{array}.own")
+        count = str(width)
+        for axis, extent in enumerate(extents):
+            self.put(f"store i64 {extent}, ptr %{array}.extent{axis}")
+            count = self.bytes(count, extent)
+        # At least one byte: memory without any may have no address.
+        count = self.value(INT, f"add i64 {count}, {width}").value
         call = f"@calloc(i64 1, i64 {count})" if zero else f"@malloc(i64 {count})"
         self.take(array, self.value("ptr", f"call noalias ptr {call}").value)
+
+    def bytes(self, size: str, count: str) -> str:
+        """A number of bytes; more than there is, if it has more digits than an integer."""
+        pair = self.value("{i64, i1}", f"call {{i64, i1}} @llvm.smul.with.overflow.i64(i64 {size}, i64 {count})").value
+        found = self.value(INT, f"extractvalue {{i64, i1}} {pair}, 0").value
+        over = self.value(BOOL, f"extractvalue {{i64, i1}} {pair}, 1").value
+        return self.value(INT, f"select i1 {over}, i64 {_TOO_MUCH}, i64 {found}").value
 
     def take(self, array: str, memory: str) -> None:
         """Have memory as that of a local array, unless there is none."""

@@ -82,11 +82,18 @@ define internal {kind} @nbgrad.modulo.{kind}({kind} %x, {kind} %y) alwaysinline 
   ret {kind} %found
 }}
 define internal {kind} @nbgrad.quotient.{kind}({kind} %x, {kind} %y) alwaysinline {{
-  %rest = call {kind} @nbgrad.modulo.{kind}({kind} %x, {kind} %y)
+  %rest = frem {kind} %x, %y
   %part = fsub {kind} %x, %rest
   %exact = fdiv {kind} %part, %y
+  %some = fcmp one {kind} %rest, 0.0
+  %below = fcmp olt {kind} %rest, 0.0
+  %negative = fcmp olt {kind} %y, 0.0
+  %other = xor i1 %below, %negative
+  %uneven = and i1 %some, %other
+  %less = fsub {kind} %exact, 1.0
+  %near = select i1 %uneven, {kind} %less, {kind} %exact
   %plain = fdiv {kind} %x, %y
-  %whole = call {kind} @llvm.rint.{short}({kind} %exact)
+  %whole = call {kind} @llvm.rint.{short}({kind} %near)
   %sign = call {kind} @llvm.copysign.{short}({kind} %whole, {kind} %plain)
   %zero = fcmp oeq {kind} %y, 0.0
   %found = select i1 %zero, {kind} %plain, {kind} %sign
