@@ -1,7 +1,7 @@
 """Machine code of derivatives: operations, statements and whole derivatives, beside Python that runs their text.
 
-Python's own operators and NumPy say what an operation gives; the derivatives themselves are compared with differences of
-the kernels by test_adjoints.py, where they run as Python.
+Python's own operators and NumPy say what an operation gives; the derivatives themselves are compared with differences
+of the kernels by test_adjoints.py, where they run as Python.
 """
 
 from __future__ import annotations
@@ -95,16 +95,16 @@ OPERATIONS = {
     "copies of signs": ("math.copysign({0}, {1})", (FLOATS, FLOATS), None),
     "angles": ("math.radians({0}) + math.degrees({0})", (FLOATS,), None),
 }
-FUNCTIONS = "sqrt sin cos tan exp expm1 log log2 log10 log1p sinh cosh tanh asin acos atan asinh acosh atanh erf erfc gamma"
+FUNCTIONS = (
+    "sqrt sin cos tan exp expm1 log log2 log10 log1p sinh cosh tanh asin acos atan asinh acosh atanh erf erfc gamma"
+)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_operations_are_those_of_python(name: str) -> None:
     text, domains, other = OPERATIONS[name]
     for kinds in ((float, float), (int, int), (float, int), (int, float)):
-        samples = [
-            [one for one in domain if type(one) is kind] for domain, kind in zip(domains, kinds, strict=False)
-        ]
+        samples = [[one for one in domain if type(one) is kind] for domain, kind in zip(domains, kinds, strict=False)]
         grid = [[x] for x in samples[0]] if len(samples) == 1 else [[x, y] for x in samples[0] for y in samples[1]]
         if not grid:
             continue
@@ -126,9 +126,7 @@ NAMES = {"math": math, "np": np, "nan": math.nan, "inf": math.inf}
 def test_functions_are_those_of_the_library(dtype: Any) -> None:
     names = FUNCTIONS.split()
     lines = [Set(f"y_{name}", Op("", ("x",), f"math.{name}({{0}})")) for name in names]
-    function = MachineFunction(
-        Statements(["x"], tuple(lines), (), [one.target for one in lines]), {}, [dtype(0.5)]
-    )
+    function = MachineFunction(Statements(["x"], tuple(lines), (), [one.target for one in lines]), {}, [dtype(0.5)])
     for x in (0.25, 1.0, 1.5):
         found = function(dtype(x)) or ()
         for name, y in zip(names, found, strict=True):
