@@ -272,6 +272,11 @@ def test_arrays_in_any_order_are_written_to() -> None:
     assert np.array_equal(out, [[0.0, whole[2, 3]], [0.0, 0.0]])
 
 
+def test_names_of_all_letters() -> None:
+    body = (Set("größe", Load("Δx", ("0",))), Set("Δ_394", Op("", ("größe",), "{0} + 1")))
+    assert run(body, ("größe", "Δ_394"), Δx=np.array([2.0])) == (2.0, 3.0)
+
+
 def test_other_names_of_arrays_that_are_made_anew_are_left_to_numba() -> None:
     body = (For("i", "3", (New("a", ("2",), "float64", "0.0"), Alias("b", "a"))),)
     with pytest.raises(UnknownPartError):

@@ -7,13 +7,14 @@ results, the number of threads, and the address of OpenMP's function that starts
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ...process.object_layout import PREFIX, definitions
 from ..kernel_statements import Atom, Block
 from ..turns.thread_parts import Turns
 from .array_code import Facts, Layout, kind_of
-from .number_code import BOOL, DEFINITIONS, FLOAT32, FLOAT64, INT, Number, UnknownPartError
+from .number_code import BOOL, DEFINITIONS, FLOAT32, FLOAT64, INT, Number
 from .statement_code import FunctionCode
 
 _LIBRARY = """
@@ -92,8 +93,6 @@ def program_text(
     program.bodies[main] = (parameters, body)
     facts = program.facts[main] = Facts()
     for name in parameters:
-        if not name.isascii():
-            raise UnknownPartError
         if given[name].rank < 0:
             facts.set_number(name, Number("", kind_of(given[name].dtype)))
         else:
@@ -104,7 +103,9 @@ def program_text(
     texts += [_worker(name, names, program.facts[name]) for one in functions for name, names, _ in one.loops]
     declared = {name: line for one in functions for name, line in one.declared.items()}
     texts += [line for line in declared.values() if f"{line.partition('(')[0]}(" not in DEFINITIONS]
-    return "\n".join(texts), functions[0].returned
+    # Names of Python may have letters that those of LLVM may not.
+    text = re.sub(r"[^\x00-\x7f]", lambda letter: f"${ord(letter[0]):x}", "\n".join(texts))
+    return text, functions[0].returned
 
 
 def _entry(symbol: str, main: FunctionCode, given: Mapping[str, Layout]) -> str:
