@@ -14,6 +14,10 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from ...compiler.scalars import scalar_ir
+
 BOOL, INT, FLOAT32, FLOAT64 = "i1", "i64", "float", "double"
 KINDS = (BOOL, INT, FLOAT32, FLOAT64)
 
@@ -54,6 +58,14 @@ _LIBRARY = {
     "arctan2": "atan2",
     "gamma": "tgamma",
 }
+_OWN = {
+    **{f"llvm.{name}": name for name in "sin cos exp log log2 log10".split()},
+    **{name: name for name in "tan sinh cosh tanh expm1 log1p erf erfc".split()},
+    "llvm.pow": "power",
+    "lgamma": "gammaln",
+}
+"""nbgrad's primitives that are these functions."""
+_HELPERS = {f"nbgrad_{name}": name for name in ("cbrt", "digamma", "polygamma")}
 _ROUNDED = frozenset("floor ceil trunc".split())
 _TESTS = {"isnan": "uno", "isinf": "oeq", "isfinite": "one"}
 _COMPARED: dict[type[ast.cmpop], tuple[str, str]] = {
@@ -165,6 +177,9 @@ class NumberCode:
         self.count = 0
         self.label = "entry"
         self.declared: dict[str, str] = {}
+        self.scalars: dict[str, str] = {}
+        self.exact = True
+        """Whether values must be those of the functions that Numba calls."""
 
     # ----- Lines -----
 
@@ -341,8 +356,7 @@ class NumberCode:
                 return self.products(factor, abs(count), count < 0)
         if base.kind in (BOOL, INT) and exponent.kind in (BOOL, INT):
             raise UnknownPartError  # a power of integers
-        kind, pair = self.alike(base, exponent)
-        return self.called(f"llvm.pow.{_short(kind)}", kind, *pair)
+        return self.function("llvm.pow", [base, exponent])
 
     def products(self, factor: Number, count: int, inverted: bool) -> Number:
         """A power by repeated squares."""
@@ -420,6 +434,8 @@ class NumberCode:
         found = _KNOWN.get(function)
         if found is not None:
             return found(self, *given)
+        if function in _HELPERS:
+            return self.own_function(_HELPERS[function], FLOAT64, [self.cast(one, FLOAT64) for one in given])
         if not function.startswith(("math.", "np.")):
             raise UnknownPartError
         if name in _TESTS:
@@ -438,8 +454,16 @@ class NumberCode:
     def function(self, name: str, given: Sequence[Number]) -> Number:
         """A call of a function of floats, of LLVM's or of the C library."""
         kind, floats = self.alike(*map(self.as_float, given))
+        if name in _OWN and not self.exact:
+            return self.own_function(_OWN[name], kind, floats)
         suffix = f".{_short(kind)}" if name.startswith("llvm.") else "f" if kind == FLOAT32 else ""
         return self.called(f"{name}{suffix}", kind, *floats)
+
+    def own_function(self, name: str, kind: str, given: Sequence[Number]) -> Number:
+        """A call of a primitive of nbgrad's, which becomes part of the program."""
+        dtype = np.dtype(np.float64 if kind == FLOAT64 else np.float32)
+        symbol, self.scalars[symbol] = scalar_ir(name, [dtype] * len(given), dtype)
+        return self.value(kind, f"call {kind} @{symbol}({', '.join([f'{kind} {one.value}' for one in given])})")
 
     def tested(self, name: str, number: Number) -> Number:
         """A test of a float."""

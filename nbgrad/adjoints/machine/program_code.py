@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from ...compiler.scalars import merge
 from ...process.object_layout import PREFIX, definitions
 from ..kernel_statements import Atom, Block
 from ..turns.thread_parts import Turns
 from .array_code import Facts, Layout, kind_of
+from .deciding_values import deciding_values
 from .number_code import BOOL, DEFINITIONS, FLOAT32, FLOAT64, INT, Number
 from .statement_code import FunctionCode
 
@@ -44,6 +46,7 @@ class Program:
     def __init__(self, turns: Sequence[Turns]) -> None:
         self.bodies: dict[str, tuple[Sequence[str], Block]] = {one.name: (one.parameters, one.body) for one in turns}
         self.facts: dict[str, Facts] = {}
+        self.deciding: frozenset[str] = frozenset()
 
     def functions(self, symbol: str, results: Sequence[Atom]) -> list[FunctionCode]:
         """A function and those that it calls, when nothing is found out about their variables any more."""
@@ -62,7 +65,7 @@ class Program:
     def function(self, symbol: str, results: list[Atom]) -> FunctionCode:
         """One function; notes the arguments of those that it calls."""
         parameters, body = self.bodies[symbol]
-        code = FunctionCode(symbol, parameters, body, results, self.facts[symbol])
+        code = FunctionCode(symbol, parameters, body, results, self.facts[symbol], self.deciding)
         for name, names, inner in code.loops:
             self.bodies[name] = (names, inner)
         for name, given in code.calls:
@@ -91,6 +94,7 @@ def program_text(
     main = f"{symbol}.main"
     program = Program(turns)
     program.bodies[main] = (parameters, body)
+    program.deciding = deciding_values([block for _, block in program.bodies.values()])
     facts = program.facts[main] = Facts()
     for name in parameters:
         if given[name].rank < 0:
@@ -104,7 +108,9 @@ def program_text(
     declared = {name: line for one in functions for name, line in one.declared.items()}
     texts += [line for line in declared.values() if f"{line.partition('(')[0]}(" not in DEFINITIONS]
     # Names of Python may have letters that those of LLVM may not.
-    text = re.sub(r"[^\x00-\x7f]", lambda letter: f"${ord(letter[0]):x}", "\n".join(texts))
+    scalars = {symbol: text for one in functions for symbol, text in one.scalars.items()}
+    whole = merge(["\n".join(texts), *scalars.values()])
+    text = re.sub(r"[^\x00-\x7f]", lambda letter: f"${ord(letter[0]):x}", whole)
     return text, functions[0].returned
 
 

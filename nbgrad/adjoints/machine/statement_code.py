@@ -44,9 +44,16 @@ class FunctionCode(ArrayCode):
     """The IR of one function; `functions` are those that it calls, by name, and those that it makes of loops."""
 
     def __init__(
-        self, symbol: str, parameters: Sequence[str], body: Block, results: Sequence[Atom], facts: Facts
+        self,
+        symbol: str,
+        parameters: Sequence[str],
+        body: Block,
+        results: Sequence[Atom],
+        facts: Facts,
+        deciding: frozenset[str],
     ) -> None:
         super().__init__(facts)
+        self.deciding = deciding
         self.symbol, self.parameters, self.results = symbol, list(parameters), list(results)
         self.returned: list[str | Layout] = []
         """The kinds of the numbers, and the layouts of the arrays, that are results."""
@@ -76,6 +83,7 @@ class FunctionCode(ArrayCode):
         """Write a statement."""
         match statement:
             case Set(target, Op(_, args, text, ())):
+                self.exact = target in self.deciding
                 self.set_number(target, self.operation(text, [self.atom(one) for one in args]))
             case Set(target, Op(_, (), "{0}.nbytes", (array,))):
                 width = SIZES[ELEMENTS[self.layout(array).dtype]]

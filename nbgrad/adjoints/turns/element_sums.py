@@ -34,6 +34,8 @@ from ..kernel_statements import (
 )
 from .independence import NewNames, aliased_arrays
 
+ADDED = "{0} != 0.0"
+"""Whether anything was added to a sum."""
 _Element = tuple[str, tuple[Atom, ...]]
 
 
@@ -64,7 +66,7 @@ class _Writer(NewNames):
             found.append(with_blocks(loop, self.block))
             for (array, index), name in sums.items():
                 some = self.new("some")
-                found.append(Set(some, Op("", (name,), "{0} != 0.0")))
+                found.append(Set(some, Op("", (name,), ADDED)))
                 found.append(If(some, (Store(array, index, name, True),), ()))
         return tuple(found)
 
