@@ -114,7 +114,7 @@ def test_operations_are_those_of_python(name: str) -> None:
         function = MachineFunction(program, {}, grid[0])
         for given in grid:
             expected = other(*given) if other else eval(text.format(*[f"({x!r})" for x in given]), NAMES)
-            found = (function(*given) or (None,))[0]
+            found = np.float64((function(*given) or (math.nan,))[0])
             assert np.array_equal(found, np.float64(expected), equal_nan=True) or (
                 found == pytest.approx(expected, rel=4e-16)
             ), (given, found, expected)

@@ -1,9 +1,9 @@
 """Derivatives of kernels as functions of machine code, without Numba's compiler.
 
-In: the statements of a derivative. Out: `Compiled`, which is called with NumPy's arrays and numbers as the
-function that Numba would compile. Called by derived.py. The kinds of all variables are known, so that IR can be written
-at once: compiling takes a third of Numba's time. Arguments that are not laid out in C order are copied, and copied back
-if they are written to. Derivatives with a part that number_code.py does not know are compiled by Numba.
+In: the statements of a derivative. Out: `Compiled`, which is called with NumPy's arrays and numbers as the function
+that Numba would compile. Called by derived.py. The kinds of all variables are known, so that IR can be written at once:
+compiling takes a third of Numba's time. Arguments that are not laid out in C order are copied, and copied back if they
+are written to. Derivatives with a part that is not known here are compiled by Numba.
 """
 
 from __future__ import annotations

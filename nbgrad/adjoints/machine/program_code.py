@@ -16,7 +16,8 @@ from ..kernel_statements import Atom, Block
 from ..turns.thread_parts import Turns
 from .array_code import Facts, Layout, kind_of
 from .deciding_values import deciding_values
-from .number_code import BOOL, DEFINITIONS, FLOAT32, FLOAT64, INT, Number
+from .number_code import BOOL, FLOAT32, FLOAT64, INT, Number
+from .number_definitions import DEFINITIONS
 from .statement_code import FunctionCode
 
 _LIBRARY = """
