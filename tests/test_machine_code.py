@@ -312,7 +312,7 @@ class Both:
         raise AssertionError(f"{self.name} is left to Numba")
 
 
-@pytest.mark.sampled(of=4)
+@pytest.mark.sampled(of=8)
 @pytest.mark.parametrize("name", ROWS)
 def test_machine_code_gives_the_numbers_of_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBGRAD_DISABLE_JIT", "1")
