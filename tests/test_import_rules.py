@@ -47,7 +47,7 @@ LAYERS = """
     numpy
     source
     extend
-    adjoints adjoints.reading adjoints.threads adjoints.turns
+    adjoints adjoints.machine adjoints.reading adjoints.threads adjoints.turns
     sparse
     autograd
     tape

@@ -10,7 +10,7 @@ import builtins
 import functools
 import math
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,11 +38,13 @@ from .kernel_statements import (
     with_blocks,
 )
 from .kernel_text import function_of, function_text
+from .machine.machine_function import Compiled, Statements
 from .reading.array_values import View
 from .reading.kernel_form import ScalarForm
 from .removal import without_unused
 from .reverse import Adjoint, reverse
 from .tangent import dot, dot_again, tangent
+from .turns.element_sums import with_element_sums
 from .turns.gathers import with_gathers
 from .turns.independence import NewNames
 from .turns.loop_order import with_free_sums, with_loops_forward
@@ -152,6 +154,8 @@ class Derived:
         Options of `numba.njit`.
     parts : dict of str to str
         The texts of the functions that run parts of its loops, by name.
+    statements : Statements, optional
+        The statements that the text says.
     """
 
     name: str
@@ -160,6 +164,7 @@ class Derived:
     objects: dict[str, Any]
     options: dict[str, Any] = field(default_factory=lambda: dict(_FAST))
     parts: dict[str, str] = field(default_factory=dict)
+    statements: Statements | None = None
 
     @property
     def whole(self) -> str:
@@ -181,7 +186,13 @@ class Derived:
 
     @computed_once
     def function(self) -> Callable[..., Any]:
-        """The function, which Numba compiles when it is first called; plain Python with NBGRAD_DISABLE_JIT=1."""
+        """The function, which is compiled when it is first called; plain Python with NBGRAD_DISABLE_JIT=1."""
+        if interpret() or self.statements is None:
+            return self.by_numba()
+        return Compiled(self.statements, self.objects, self.by_numba)
+
+    def by_numba(self) -> Callable[..., Any]:
+        """The function of the text."""
         import numba
 
         plain = interpret()
@@ -231,24 +242,34 @@ def _derived(
     body: Block,
     results: Sequence[str],
     dtypes: Mapping[str, str],
-    sums: Iterable[str],
+    sums: Iterable[str] = (),
+    cotangents: Collection[str] = (),
 ) -> Derived:
-    """A derivative whose statements are given; `sums` are its cotangents that are sums."""
+    """A derivative whose statements are given, its cotangents that are sums, and its arrays of cotangents."""
     name = f"{form.name.strip('_<>')}_{kind}"
     after = [one for one in results if is_name(one)]
     body = with_loops_forward(with_gathers(body, after), after)
-    body = with_free_sums(body, frozenset(sums))
+    body, more = with_element_sums(body, cotangents, [*parameters, *dtypes])
+    body = with_free_sums(body, frozenset([*more, *sums]))
     body, turns = with_threads(body, after, dtypes, name)
     parts = {one.name: function_text(one.name, one.parameters, one.body, ()) for one in turns}
     text = function_text(name, parameters, body, results)
-    return Derived(name, text, parameters, form.objects, _PARALLEL if parts else _FAST, parts)
+    statements = Statements(parameters, body, turns, results)
+    return Derived(name, text, parameters, form.objects, _PARALLEL if parts else _FAST, parts, statements)
 
 
 def reverse_kernel(form: ScalarForm, wanted: Sequence[str], threads: bool = True) -> tuple[Derived, Adjoint]:
     """The reverse kernel: the kernel's arguments, cotangents of arrays and results; gives those of numbers."""
     found = reverse(form, list(wanted), short=True, nests=True)
     body = found.body if threads else on_one_thread(found.body)
-    return _derived(form, "vjp", found.parameters, body, found.results, found.dtypes, found.sums), found
+    return _derived(
+        form, "vjp", found.parameters, body, found.results, found.dtypes, found.sums, _bars(form, found)
+    ), found
+
+
+def _bars(form: ScalarForm, adjoint: Adjoint) -> list[str]:
+    """The arrays of a reverse kernel that are cotangents."""
+    return [bar(one) for one in (*form.parameters, *made(form.body)) if one not in adjoint.numbers]
 
 
 def measuring_kernel(form: ScalarForm, adjoint: Adjoint) -> tuple[Derived, list[str]]:
@@ -274,7 +295,7 @@ def measuring_kernel(form: ScalarForm, adjoint: Adjoint) -> tuple[Derived, list[
         return tuple(found)
 
     parameters = [*adjoint.parameters, held]
-    return _derived(form, "vjp_bytes", parameters, measured(body), adjoint.results, dtypes, ()), arrays
+    return _derived(form, "vjp_bytes", parameters, measured(body), adjoint.results, dtypes), arrays
 
 
 def forward_kernel(form: ScalarForm, moved: Sequence[str]) -> Forward:
@@ -284,23 +305,29 @@ def forward_kernel(form: ScalarForm, moved: Sequence[str]) -> Forward:
         for k, one in enumerate(form.results)
         if k not in form.same and isinstance(one, str | View) and is_float(form.dtype_of(one))
     ]
-    return _with_tangents(form, "jvp", form.body, form.parameters, moved, results, form.dtypes, ())
+    return _with_tangents(form, "jvp", form.body, form.parameters, moved, results, form.dtypes)
 
 
 def second_kernel(form: ScalarForm, adjoint: Adjoint, moved: Sequence[str]) -> Forward:
     """The tangent of a reverse kernel: `moved` are arguments of it; gives the tangents of what it returns."""
-    sums = [*adjoint.sums, *map(dot, adjoint.sums)]
+    sums, bars = [*adjoint.sums, *map(dot, adjoint.sums)], _bars(form, adjoint)
     return _with_tangents(
-        form, "vjp_jvp", adjoint.body, adjoint.parameters, moved, adjoint.results, adjoint.dtypes, sums
+        form,
+        "vjp_jvp",
+        adjoint.body,
+        adjoint.parameters,
+        moved,
+        adjoint.results,
+        adjoint.dtypes,
+        sums,
+        [*bars, *map(dot, bars)],
     )
 
 
 def forward_again_kernel(form: ScalarForm, first: Forward, moved: Sequence[str]) -> Forward:
     """The tangent of a tangent kernel: `moved` are arguments of it; gives the tangents of what it returns."""
     parameters = first.derived.parameters
-    return _with_tangents(
-        form, "jvp_jvp", first.body, parameters, moved, first.results, first.dtypes, (), named=dot_again
-    )
+    return _with_tangents(form, "jvp_jvp", first.body, parameters, moved, first.results, first.dtypes, named=dot_again)
 
 
 def _with_tangents(
@@ -311,7 +338,8 @@ def _with_tangents(
     moved: Sequence[str],
     results: Sequence[str],
     dtypes: Mapping[str, str],
-    sums: Iterable[str],
+    sums: Iterable[str] = (),
+    cotangents: Collection[str] = (),
     named: Callable[[str], str] = dot,
 ) -> Forward:
     known = {**dtypes, **{bar(one): "float64" for one in form.parameters}}
@@ -321,10 +349,12 @@ def _with_tangents(
     roots = [named(one) for one in moving] + [one for one in given if is_name(one)]
     kept = without_unused(found.body, roots)
     names = [*parameters, *map(named, moving)]
-    return Forward(_derived(form, kind, names, kept, given, found.dtypes, sums), moving, kept, given, found.dtypes)
+    return Forward(
+        _derived(form, kind, names, kept, given, found.dtypes, sums, cotangents), moving, kept, given, found.dtypes
+    )
 
 
 def extents_kernel(form: ScalarForm, atoms: Sequence[str]) -> tuple[Derived, set[str]]:
     """The function that computes numbers of a kernel, such as the lengths of results, and the arrays that it reads."""
     kept = without_unused(form.body, [one for one in atoms if is_name(one)])
-    return _derived(form, "shape", form.parameters, kept, list(atoms), form.dtypes, ()), loaded(kept)
+    return _derived(form, "shape", form.parameters, kept, list(atoms), form.dtypes), loaded(kept)

@@ -64,6 +64,12 @@ def _sleeping_waits() -> Iterator[None]:
         del os.environ["GOMP_SPINCOUNT"]
 
 
+def start_of_threads() -> ctypes.c_void_p | None:
+    """The address of the function that runs another one in several threads; None without the runtime."""
+    library = openmp()
+    return None if library is None else ctypes.cast(library.GOMP_parallel, ctypes.c_void_p)
+
+
 def available() -> int:
     """The number of threads that the machine and the environment allow."""
     for variable in ("NBGRAD_NUM_THREADS", "OMP_NUM_THREADS"):
