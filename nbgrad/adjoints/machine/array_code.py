@@ -57,7 +57,7 @@ class Facts:
         self.signed: set[str] = set()
 
     def state(self) -> tuple[object, ...]:
-        """What changes while kinds are found."""
+        """The state that changes while kinds are found."""
         return dict(self.kinds), dict(self.layouts), len(self.signed)
 
     def set_number(self, name: str, number: Number) -> str:
