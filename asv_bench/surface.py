@@ -242,7 +242,7 @@ def read_page() -> dict[str, Line]:
 
 def page(lines: dict[str, Line]) -> str:
     """The page's text."""
-    ordered = sorted(lines.values(), key=lambda line: (line.worst(), line.name))
+    ordered = sorted(lines.values(), key=lambda line: (round(line.worst(), 2), line.name))
     ruler = "|---" * (TABLE.count("|") - 1) + "|"
     reasons = [
         "| calls | reason |",
