@@ -49,8 +49,8 @@ Why some are below 1:
 
 """
 REASONS = {
-    "values of transposed arrays": "NumPy's result lies in the order of its argument; compiled functions give C order, "
-    "so that each result is turned once",
+    "transposed arrays": "compiled functions copy arguments that are not in C order, at each call (80 microseconds for "
+    "100,000 elements), and give results in C order; NumPy computes in the order of the arguments",
     "`argsort`, `argpartition`, `lexsort`": "the sort is stable, and faster than NumPy's stable one; NumPy's default "
     "is not stable",
     "logarithms, powers, `tan`, `cbrt`, and most functions in float32": "NumPy's vector functions for AVX-512 may be 4 "
@@ -242,7 +242,7 @@ def read_page() -> dict[str, Line]:
 
 def page(lines: dict[str, Line]) -> str:
     """The page's text."""
-    ordered = sorted(lines.values(), key=lambda line: (line.worst(), line.name))
+    ordered = sorted(lines.values(), key=lambda line: (round(line.worst(), 2), line.name))
     ruler = "|---" * (TABLE.count("|") - 1) + "|"
     reasons = [
         "| calls | reason |",

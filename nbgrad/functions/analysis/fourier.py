@@ -39,9 +39,7 @@ def _fftn(x: np.ndarray, axes: Axes, forward: bool, norm: str) -> Any:
         found = (fft.fftn if forward else fft.ifftn)(x, axes=axes, norm=norm)
     if x.dtype.kind == "f":
         # SciPy mirrors one half, which makes zeros negative; NumPy's are positive.
-        axis = len(x.shape) + axes[-1]
-        mirrored = found if len(axes) > 1 else found[(*[slice(None)] * axis, slice(x.shape[axis] // 2 + 1, None))]
-        mirrored.imag += 0.0
+        found.imag += 0.0
     return found
 
 
