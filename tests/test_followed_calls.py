@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
+import nbgrad.numpy as xp
 from nbgrad.errors import ArgumentError, RangeError
 from nbgrad.graph import ir
 from nbgrad.graph.interpret import interpret
@@ -402,3 +403,71 @@ def test_a_key_may_be_another_in_some_turn(position: int) -> None:
         return [u]
 
     np.testing.assert_array_equal(interpret(recorded(run))[0], run(X)[0])
+
+
+MATRICES: dict[str, Callable[[Any, Any], Any]] = {
+    "a condition in each turn": lambda np, s: np.linalg.solve(s + 3 * np.eye(3), s),
+    "two conditions": lambda np, s: np.linalg.solve(s + 3 * np.eye(3), s) @ np.linalg.inv(s * s + 2 * np.eye(3)),
+    "views": lambda np, s: (s.T + s[::-1].T @ np.reshape(s, (3, 3)) - s.ravel()[:9].reshape(3, 3)).T,
+    "the shape is asked for": lambda np, s: np.linalg.solve(s + s.shape[0] * np.eye(len(s)), s),
+    "methods": lambda np, s: s.dot(s).clip(-1, 1) - s.sum(0) * s.mean() + s.transpose(1, 0),
+    "matrices of numbers": lambda np, s: s * np.eye(3) + np.tri(3) @ s,
+}
+"""A turn of a loop over a matrix."""
+MATRIX = np.array([[0.5, -0.2, 0.1], [0.3, 0.4, -0.6], [0.2, 0.1, 0.7]])
+
+
+def turned(xp: Any, name: str, turns: int) -> Callable[[Any], Any]:
+    """The sum of a matrix after turns of the table, each scaled."""
+
+    def run(s: Any) -> Any:
+        for _ in range(turns):
+            s = xp.tanh(MATRICES[name](xp, s)) * 0.9
+        return xp.sum(s)
+
+    return run
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_functions_of_matrices_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = [0]
+    usual = follower.Follower.go_on
+
+    def counted(self: Any, taken: int) -> None:
+        seen[0] += len(self.steps) > 1
+        usual(self, taken)
+
+    monkeypatch.setattr(follower.Follower, "go_on", counted)
+    value, slope = nb.jit(nb.value_and_grad(turned(xp, name, 200)))(MATRIX)
+    assert seen[0]
+    np.testing.assert_allclose(value, turned(np, name, 200)(MATRIX), rtol=1e-9)
+    h = 1e-6 * np.eye(9)[4].reshape(3, 3)
+    rest = (turned(np, name, 200)(MATRIX + h) - turned(np, name, 200)(MATRIX - h)) / 2e-6
+    np.testing.assert_allclose(slope[1, 1], rest, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_matrix_is_singular_in_one_turn(asks: bool) -> None:
+    """The condition of an expected call holds in the recording, and not in a later call of the compiled program."""
+
+    def run(s: Any, at: Any) -> Any:
+        for k in range(200):
+            s = xp.tanh(xp.linalg.solve(s + 3 * xp.eye(3) * at[k], s)) * 0.9 + 0.1
+            if asks and k == 190 and bool(at[190] > 5):
+                s = s + 1.0
+        return xp.sum(s)
+
+    at = np.ones(200)
+    fast = nb.jit(nb.grad(run))
+    expected = fast(MATRIX, at)
+    for turn in (0, 60, 150, 199):
+        wrong = at.copy()
+        wrong[turn] = np.nan
+        np.testing.assert_array_equal(np.isnan(fast(MATRIX, wrong)), True)
+        zero = at.copy()
+        zero[turn] = 0.0
+        # Without its diagonal the matrix of the first turn is regular, those of later ones have equal rows.
+        if turn > 100:
+            with pytest.raises(np.linalg.LinAlgError, match=r"(?i)singular"):
+                fast(MATRIX * 0 + 0.1, zero)
+    np.testing.assert_allclose(fast(MATRIX, at), expected)

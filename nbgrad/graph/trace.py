@@ -285,7 +285,7 @@ class recording:  # noqa: N801 - used like a function
         self.noted: Token[list[Node] | None] | None = None
         self.own_watch: Watch | None = None
         if rolls is not None and config.roll():
-            self.trace.window = Window(self.trace.known, rolls)
+            self.trace.window = Window(self.trace.known, rolls, self.trace.checks)
             notes = current_notes()
             if notes is not None:
                 self.trace.window.nodes = NotedNodes(notes)

@@ -15,11 +15,14 @@ from ..graph.trace import current_trace, roll_if_full
 from ..runtime.evaluate import questions
 from .shared_memory import note_view
 from .tensor import Tensor
+from .view_chain import Moves
 
 _new = object.__new__
 _recorded = RECORDED.get
-PLAIN = frozenset([float, int, bool, str, type(None)])
+PLAIN = frozenset([float, int, bool, str, type, type(None)])
 """Classes of arguments that are compared by value."""
+CREATION = "nbgrad.functions.arrays.creation"
+"""The functions there make the same of numbers each time."""
 
 
 class Operands(Arguments):
@@ -49,7 +52,7 @@ def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
             frame.append(value)
         else:
             return None
-    return Operands(frame, nodes, apply, args, kwargs) if nodes else None
+    return Operands(frame, nodes, apply, args, kwargs) if nodes or apply.__module__ == CREATION else None
 
 
 def look() -> None:
@@ -125,7 +128,9 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
                     follower.k += 1
                     tensor = _new(Tensor)
                     tensor._node = node
-                    return note_view(one, other, tensor) if is_view and one is not None else tensor
+                    if not is_view:
+                        return tensor
+                    return note_view(other.args[0], is_view, tensor) if one is None else note_view(one, other, tensor)
             if other.__class__ is int and (call, node, other) in follower.fixed:
                 return Tensor._of(follower.fixed[call, node, other])
             if follower.ends_turn():
@@ -140,11 +145,15 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
 
 def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | None, other: Any) -> Any:
     """The result of a call that the follower takes note of."""
-    begin, since, before = follower.at, len(follower.log), _noted_so_far()
+    checks, before = _noted_so_far()
+    begin, since = follower.at, len(follower.log)
+    noted = len(checks)
     result = call(one, other)
     base, key = getattr(result, "_base", (None, None))
-    is_view = base is not None and base is one and key is other and _is_plain(key)
-    steady = result.__class__ is Tensor and (base is None or is_view) and _noted_so_far() == before
+    is_view: Any = base is not None and base is one and key is other and _is_plain(key)
+    if isinstance(other, Operands) and isinstance(key, Moves) and other.args and base is other.args[0]:
+        is_view = key
+    steady = result.__class__ is Tensor and (base is None or bool(is_view)) and _noted_so_far()[1] == before
     if other.__class__ is Tensor:
         other = other._node
     elif isinstance(other, Operands):
@@ -153,7 +162,8 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
     elif not (other.__class__ in PLAIN or is_view):
         steady = False
     if steady:
-        follower.note(call, None if one is None else one._node, other, result._node, is_view, begin, since)
+        operand = None if one is None else one._node
+        follower.note(call, operand, other, result._node, is_view, checks[noted:], begin, since)
     return result
 
 
@@ -166,8 +176,13 @@ def _is_plain(key: Any) -> bool:
     return True
 
 
-def _noted_so_far() -> tuple[int, ...]:
-    """How much a recording has noted beside its nodes, and how often a value was asked for."""
+def _noted_so_far() -> tuple[list[Any], tuple[int, ...]]:
+    """The checks of a recording, how much it has noted beside those and its nodes, and how many values were asked for."""
     trace = current_trace()
     assert trace is not None
-    return len(trace.guards or ()), len(trace.checks), len(trace.orders), len(trace.outside), questions.count
+    counts = [len(trace.guards or ()), len(trace.orders), len(trace.outside), questions.count]
+    around: Any = trace
+    while around is not None:
+        counts.append(len(around.turn_checks or ()))
+        around = around.parent
+    return trace.checks, tuple(counts)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ..ir import CPU_PLACES, DERIVED, LEFT_OUT, Node, due
 from .known_turn import KnownTurn
@@ -29,13 +30,15 @@ OFTEN = 1024
 """Operations between two looks at the recording."""
 Source = tuple[int, Node | None]
 """An operand: its place, counted from the end of what is recorded, or 0 and a constant."""
-Step = tuple[Any, int, Node | None, Any, int, Any, "Pattern", Sequence[Source], list[Node], bool]
+Step = tuple[Any, int, Node | None, Any, int, Any, "Pattern", Sequence[Source], list[Node], Any]
 """What is expected: a call, the source that is its first operand, the class of the second, the second, and the node
-that it gives, of sources, after others that nothing else reads, and whether the result is a view of the first operand.
+that it gives, of sources, after others that nothing else reads, and whether the result is a view of the first operand:
+True for the part that the second operand says, or how elements are moved.
 
 The second operand is a source; or 0 and a number or a key; or, for a function, the description of its arguments with
 their sources.
 """
+Condition = tuple[int, str, type[Exception]]
 NO_STEP: Step = (None, 0, None, None, 0, None, None, (), [], False)  # type: ignore[assignment]
 """Calls that are recorded as ever, and the end of a turn."""
 
@@ -54,16 +57,20 @@ class Pattern(int):
 
     `facts` has the fixed part of all nodes that the call makes, the result last, and for each which of the sources or,
     by negative numbers, of these nodes are its inputs.
+    `conditions` are those that the call notes: which of the nodes must be true, by negative numbers, and the error.
+    `made` has the other nodes of results that know all of themselves.
     """
 
     facts: list[tuple[Any, ...]]
     inputs: list[tuple[int, ...]]
+    conditions: list[Condition]
+    made: WeakKeyDictionary[Node, list[Node]]
 
     @staticmethod
-    def of(nodes: Sequence[Node], inputs: list[tuple[int, ...]]) -> Pattern:
+    def of(nodes: Sequence[Node], inputs: list[tuple[int, ...]], conditions: list[Condition]) -> Pattern:
         """The pattern of the nodes of a call."""
         made = Pattern()
-        made.inputs = inputs
+        made.inputs, made.conditions, made.made = inputs, conditions, WeakKeyDictionary()
         made.facts = [
             (*_steady(node)[:-1], node.primitive, node.params, None if node.layout is None else DERIVED)
             for node in nodes
@@ -125,27 +132,35 @@ def finish(node: Node) -> None:
                 one.depth = pattern if one is node else 0
                 hold(one, facts[7])
             node.__class__ = Node
+            if count > 1:
+                pattern.made[node] = made[:-1]
 
 
-def finished(nodes: Sequence[Node]) -> list[Node]:
-    """Recorded nodes, with those that calls have left out."""
+def finish_alone(node: Node) -> None:
+    """Let a node know all of itself, of which the nodes that its call has left out are no longer asked for."""
+    finish(node)
+    if node.depth.__class__ is Pattern:
+        pattern: Any = node.depth
+        pattern.made.pop(node, None)
+
+
+def finished(nodes: Sequence[Node], checks: list[Any]) -> list[Node]:
+    """Recorded nodes, with those that calls have left out; their conditions are noted among the checks."""
     found: list[Node] = []
-    missing = 0
+    missing = False
     for node in nodes:
         if node is LEFT_OUT:
-            missing += 1
+            missing = True
             continue
         if missing:
             finish(node)
             pattern: Any = node.depth
-            made = {-1: node}
-            for number in range(-1, -missing - 1, -1):
-                for k, source in zip(pattern.inputs[number], made[number].inputs, strict=True):
-                    if k < 0:
-                        made[k] = source
-            found += [made[k] for k in range(-missing - 1, -1)]
-            missing = 0
-        found.append(node)
+            found += pattern.made.pop(node)
+            found.append(node)
+            checks += [(found[k], message, error) for k, message, error in pattern.conditions]
+            missing = False
+        else:
+            found.append(node)
     return found
 
 
@@ -241,14 +256,25 @@ class Follower:
 
     # ----- Learning -----
 
-    def note(self, key: Any, one: Node | None, other: Any, result: Node, is_view: bool, begin: int, since: int) -> None:
+    def note(
+        self,
+        key: Any,
+        one: Node | None,
+        other: Any,
+        result: Node,
+        is_view: Any,
+        conditions: Sequence[Any],
+        begin: int,
+        since: int,
+    ) -> None:
         """Take note of a call that may be expected, in place of those that were noted `since` and are parts of it.
 
-        `other` is a node, the `Arguments` of a function, or what stands for itself.
+        `other` is a node, the `Arguments` of a function, or what stands for itself. `conditions` are the checks that it
+        has noted.
         """
         if self.goes_on and not self.steps and self._fits():
             del self.log[since:]
-            self.log.append((key, one, other, result, is_view, begin, self.at))
+            self.log.append((key, one, other, result, is_view, conditions, begin, self.at))
 
     def _learn(self) -> bool:
         """Know what to expect in a turn; False if that is too little."""
@@ -259,13 +285,13 @@ class Follower:
         places = {node: k for k, node in enumerate(nodes)}
         steps: list[Step] = []
         at, expected = begin, 0
-        for key, one, other, result, is_view, first, end in self.log:
+        for key, one, other, result, is_view, noted, first, end in self.log:
             if first > at:
                 self._step_at[at - begin] = len(steps)
                 steps.append(NO_STEP)
             if end > first:
                 at = end
-                step = self._step(key, one, other, result, is_view, first, end, places)
+                step = self._step(key, one, other, result, is_view, first, end, noted, places)
                 self._step_at[first - begin] = len(steps)
                 steps.append(step or NO_STEP)
                 expected += (end - first) * (step is not None)
@@ -286,13 +312,17 @@ class Follower:
         one: Node | None,
         other: Any,
         result: Node,
-        is_view: bool,
+        is_view: Any,
         first: int,
         end: int,
+        noted: Sequence[Any],
         places: dict[Node, int],
     ) -> Step | None:
         """What to expect where a call has made some nodes; None if that does not follow from the call."""
         nodes, made = self.nodes[first:end], end - first
+        places_of_conditions = [(places.get(node, -1), message, error) for node, message, error in noted]
+        if not all(first <= at < end - 1 for at, _, _ in places_of_conditions):
+            return None
         if result is not nodes[-1] or (other.__class__ is float and (not other or other != other)):
             return None
 
@@ -319,6 +349,10 @@ class Follower:
         # Some nodes are read by other calls, too.
         if any(inner.count(k) != self._turn.readers[(end + k) % self._turn.period] for k in range(-made, -1)):
             return None
+        conditions = [(at - end, message, error) for at, message, error in places_of_conditions]
+        known = {(end + k) % self._turn.period: (message, error) for k, message, error in conditions}
+        if any(self._turn.conditions.setdefault(at, one) != one for at, one in known.items()):
+            return None
         self._turn.hidden.update([at % self._turn.period for at in range(first, end - 1)])
         kind: Any = other.__class__
         way, second = 0, other
@@ -329,4 +363,4 @@ class Follower:
             kind = Arguments
             second = other.frame, [source(node) for node in other.nodes]
         left_out = [LEFT_OUT] * (made - 1)
-        return key, *source(one), kind, way, second, Pattern.of(nodes, inputs), sources, left_out, is_view
+        return key, *source(one), kind, way, second, Pattern.of(nodes, inputs, conditions), sources, left_out, is_view
