@@ -20,7 +20,7 @@ from ..functions.arrays.construction import asarray
 from ..functions.elementwise.ufunc_protocol import array_ufunc
 from ..functions.table import find
 from ..graph.ir import due
-from ..record.followed import followed_function
+from ..record.followed import expected
 from .scalar_types import stand_in
 
 SUBMODULES = ("linalg", "fft", "random")
@@ -98,7 +98,7 @@ def public(function: Callable[..., Any], submodule: str = "") -> Any:
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         if due:
-            return followed_function(function, args, kwargs)
+            return expected.function(function, args, kwargs)
         return function(*args, **kwargs)
 
     called.__module__, called.__qualname__ = f"{__package__}{submodule}", function.__name__

@@ -7,12 +7,15 @@ and protocols, as long as `ir.due` says that something is to be done between two
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..graph.ir import RECORDED, Node, due, next_serial
-from ..graph.loops.follower import Arguments, Followed, Follower, hold
+from ..graph.loops.follower import AT, Arguments, Followed, Follower, K, hold
 from ..graph.trace import current_trace, roll_if_full
 from ..runtime.evaluate import questions
+from ..runtime.native_steps import Expectation, Tables
+from .expected_steps import outline_of, tables_of
 from .shared_memory import note_view
 from .tensor import Tensor
 from .view_chain import Moves
@@ -55,6 +58,35 @@ def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     return Operands(frame, nodes, apply, args, kwargs) if nodes or apply.__module__ == CREATION else None
 
 
+class _Expected:
+    """The calls of operators and functions while a loop is followed: at first as Python, then as native code.
+
+    `tables` are those of the loop that native code follows, `native` is absent where it cannot know objects.
+    """
+
+    __slots__ = ("_is_known", "call", "function", "native", "tables")
+
+    def __init__(self) -> None:
+        self.call: Callable[..., Any] = followed
+        self.function: Callable[..., Any] = followed_function
+        self._is_known = False
+        self.native: Expectation | None = None
+        self.tables: Tables | None = None
+
+    def attend(self, follower: Follower) -> None:
+        """Let native code expect the steps of a loop."""
+        if not self._is_known:
+            self._is_known = True
+            with suppress(LookupError):
+                self.native = Expectation(Tensor, Followed, followed, followed_function)
+                self.call, self.function = self.native.call, self.native.function
+        if self.native is not None:
+            if follower.tables is None:
+                follower.tables = tables_of(follower)
+            self.native.follow(follower.tables)
+            self.tables = follower.tables
+
+
 def look() -> None:
     """Look for loops between two operations, if it is time."""
     if due[-1:] == [None]:
@@ -94,15 +126,16 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
         nodes = follower.nodes
         if _recorded() is not nodes:
             break
-        if follower.at == len(nodes) and follower.steps:
+        if follower.words[AT] == len(nodes) and follower.steps:
             node: Any = None if one is None else one._node
-            step = follower.steps[follower.k]
-            expected, way, source, kind, other_way, second, pattern, sources, hidden, is_view = step
-            if expected is call and node is (nodes[way] if way else source):
+            words = follower.words
+            step = follower.steps[words[K]]
+            key, way, source, kind, other_way, second, pattern, sources, hidden, is_view = step
+            if key is call and node is (nodes[way] if way else source):
                 if kind is Node:
                     same = other.__class__ is Tensor and other._node is (nodes[other_way] if other_way else second)
                 elif kind is Arguments:
-                    frame, places = second
+                    frame, places, _ = second
                     same = other.frame == frame and other.nodes == [nodes[at] if at else c for at, c in places]
                 else:
                     same = other.__class__ is kind and (not is_view or _is_plain(other)) and other == second
@@ -124,8 +157,10 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
                         node.inputs = inputs
                     node.depth, node.serial = pattern, next_serial()
                     nodes.append(node)
-                    follower.at = len(nodes)
-                    follower.k += 1
+                    words[AT] = len(nodes)
+                    words[K] += 1
+                    if expected.tables is None or follower.tables is not expected.tables:
+                        expected.attend(follower)
                     tensor = _new(Tensor)
                     tensor._node = node
                     if not is_view:
@@ -159,6 +194,7 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
     elif isinstance(other, Operands):
         after = _operands(other.apply, other.args, other.kwargs)
         steady = steady and after is not None and after.nodes == other.nodes  # nothing was written to
+        other.outline = outline_of(other.args, other.kwargs)
     elif not (other.__class__ in PLAIN or is_view):
         steady = False
     if steady:
@@ -174,6 +210,10 @@ def _is_plain(key: Any) -> bool:
         if not all(one is None or one is Ellipsis or one.__class__ is int for one in parts):
             return False
     return True
+
+
+expected = _Expected()
+"""Called in the place of `followed` and `followed_function`."""
 
 
 def _noted_so_far() -> tuple[list[Any], tuple[int, ...]]:

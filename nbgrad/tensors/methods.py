@@ -16,7 +16,7 @@ from ..functions.elementwise import complex_parts
 from ..functions.table import IMPLEMENTATIONS, METHODS, implementation
 from ..graph.ir import due
 from ..record import shared_memory
-from ..record.followed import followed_function
+from ..record.followed import expected
 from ..record.tensor import Tensor, part_of_tensor
 
 _SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
@@ -30,7 +30,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
         if kwargs:
             kwargs = {_SPELLINGS.get(name, name): value for name, value in kwargs.items()}
         apply = IMPLEMENTATIONS.get(function) or implementation(function)
-        return followed_function(apply, (self, *args), kwargs) if due else apply(self, *args, **kwargs)
+        return expected.function(apply, (self, *args), kwargs) if due else apply(self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = function.__name__
     method.__doc__ = f"As `numpy.{function.__name__}` of this Tensor."
@@ -82,13 +82,13 @@ class Methods(Tensor):
     def reshape(self, *shape: Any, order: str = "C") -> Tensor:
         """The elements in another shape: `reshape(2, 3)` or `reshape((2, 3))`."""
         apply, new = implementation(np.reshape), shape[0] if len(shape) == 1 else shape
-        return followed_function(apply, (self, new), {"order": order}) if due else apply(self, new, order=order)
+        return expected.function(apply, (self, new), {"order": order}) if due else apply(self, new, order=order)
 
     def transpose(self, *axes: Any) -> Tensor:
         """Axes permuted (reversed by default): `transpose(1, 0)` or `transpose((1, 0))`."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
         apply = implementation(np.transpose)
-        return followed_function(apply, (self, order), {}) if due else apply(self, order)
+        return expected.function(apply, (self, order), {}) if due else apply(self, order)
 
     permute = transpose
 

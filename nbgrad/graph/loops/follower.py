@@ -12,6 +12,7 @@ window finds out what the function does now.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
@@ -30,13 +31,18 @@ OFTEN = 1024
 """Operations between two looks at the recording."""
 Source = tuple[int, Node | None]
 """An operand: its place, counted from the end of what is recorded, or 0 and a constant."""
+AT, K, BEGIN, CYCLE, NEXT_LOOK, FOLLOWER, WORDS = range(7)
+"""The words of a follower: how many operations are known to be turns, the step that is next, where its turn begins,
+operations of a turn, when loops are looked for again, and who it is, or 0 if it has ended."""
+ROOM = 16
+"""Words that native code finds there: those, and its own."""
 Step = tuple[Any, int, Node | None, Any, int, Any, "Pattern", Sequence[Source], list[Node], Any]
 """What is expected: a call, the source that is its first operand, the class of the second, the second, and the node
 that it gives, of sources, after others that nothing else reads, and whether the result is a view of the first operand:
 True for the part that the second operand says, or how elements are moved.
 
-The second operand is a source; or 0 and a number or a key; or, for a function, the description of its arguments with
-their sources.
+The second operand is a source; or 0 and a number or a key; or, for a function, the description of its arguments, their
+sources, and their outline.
 """
 Condition = tuple[int, str, type[Exception]]
 NO_STEP: Step = (None, 0, None, None, 0, None, None, (), [], False)  # type: ignore[assignment]
@@ -44,12 +50,16 @@ NO_STEP: Step = (None, 0, None, None, 0, None, None, (), [], False)  # type: ign
 
 
 class Arguments:
-    """What a function is called with: the nodes among it, and all else, in `frame`, which is compared by value."""
+    """What a function is called with: the nodes among it, and all else, in `frame`, which is compared by value.
 
-    __slots__ = ("frame", "nodes")
+    `outline` says the same for native code.
+    """
+
+    __slots__ = ("frame", "nodes", "outline")
 
     def __init__(self, frame: list[Any], nodes: list[Node]) -> None:
         self.frame, self.nodes = frame, nodes
+        self.outline: Any = None
 
 
 class Pattern(int):
@@ -171,10 +181,14 @@ class Follower:
     ----------
     nodes : list of nodes
         What is recorded, from the beginning of a turn on.
+    words : array of int
+        Its state, which native code shares.
     at : int
         How many of these are known to be turns of the loop.
     steps, k : list of steps, int
         What is expected in a turn, and which of it is next; no steps while calls are noted.
+    tables : any
+        What native code knows of the steps.
     goes_on : bool
         Whether anything can be expected.
     log : list
@@ -185,74 +199,87 @@ class Follower:
 
     def __init__(self, turn: KnownTurn, nodes: list[Node]) -> None:
         self.nodes, self._turn = nodes, turn
-        self._cycle = turn.period * -(-SHORT // turn.period)
+        self.words = array("q", [0] * ROOM)
+        self.words[FOLLOWER] = id(self)
+        self._cycle = self.words[CYCLE] = turn.period * -(-SHORT // turn.period)
         self.steps: list[Step] = []
+        self.tables: Any = None
         self.fixed: dict[tuple[Any, Node, int], Node] = {}
         self.log: list[tuple[Any, ...]] = []
         self._step_at: dict[int, int] = {}
-        self.k = 0
-        self._begin = self._next_look = len(nodes)
-        self.at = turn.period
+        self.words[BEGIN] = self.words[NEXT_LOOK] = len(nodes)
+        self.words[AT] = turn.period
         self.goes_on = True
         if not self._fits():
             self.stop()
 
+    @property
+    def at(self) -> int:
+        """How many operations are known to be turns."""
+        return self.words[AT]
+
     def stop(self) -> None:
         """Follow no longer; what is known stays known."""
+        self.words[FOLLOWER] = 0
         self.goes_on = False
         self.steps = []
+        if self.tables is not None:
+            self.tables.forget()
+            self.tables = None
         self.log = []
         with suppress(ValueError):
             due.remove(self)
 
     def go_on(self, taken: int) -> None:
         """Operations at the beginning have become a part of the loop."""
-        self.at -= taken
-        self._begin -= taken
-        self._next_look = len(self.nodes) + OFTEN
+        self.words[AT] -= taken
+        self.words[BEGIN] -= taken
+        self.words[NEXT_LOOK] = len(self.nodes) + OFTEN
 
     # ----- What is recorded -----
 
     def _fits(self) -> bool:
         """Whether what was recorded since the last look is as expected."""
-        nodes, at = self.nodes, self.at
+        nodes, at = self.nodes, self.words[AT]
         fresh = nodes[at:]
         if any(node.primitive is INPUT and node.value is None for node in fresh if not node.inputs):
             return False
         nodes[at:] = [node for node in fresh if node.inputs and not (node.primitive is BROADCAST and is_source(node))]
-        while self.at < len(nodes):
-            if nodes[self.at].place not in CPU_PLACES or not self._turn.fits(nodes, self.at):
+        while at < len(nodes):
+            if nodes[at].place not in CPU_PLACES or not self._turn.fits(nodes, at):
                 return False
-            self.at += 1
+            at += 1
+            self.words[AT] = at
         return True
 
     def catch_up(self) -> bool:
         """Look at what was recorded as ever, or begin the next turn; False if nothing more can be expected."""
+        words = self.words
         if not self._fits():
             self.stop()
             return False
         if not self.steps:
-            count = self.at - self._begin
+            count = words[AT] - words[BEGIN]
             if count < self._cycle:
                 return True
             if count > self._cycle or not self._learn():
                 self.stop()
                 return False
-        while self.at - self._begin >= self._cycle:
-            self._begin += self._cycle
-        k = self._step_at.get(self.at - self._begin)
+        while words[AT] - words[BEGIN] >= self._cycle:
+            words[BEGIN] += self._cycle
+        k = self._step_at.get(words[AT] - words[BEGIN])
         if k is None:
             self.stop()
             return False
-        self.k = k
-        if self.at >= self._next_look:
-            self._next_look = self.at + OFTEN
+        words[K] = k
+        if words[AT] >= words[NEXT_LOOK]:
+            words[NEXT_LOOK] = words[AT] + OFTEN
             due.append(None)
         return True
 
     def ends_turn(self) -> bool:
         """Whether all of a turn was recorded; then the next one is expected."""
-        return self.k == len(self.steps) - 1 and self.catch_up() and self.k == 0
+        return self.words[K] == len(self.steps) - 1 and self.catch_up() and self.words[K] == 0
 
     # ----- Learning -----
 
@@ -279,7 +306,7 @@ class Follower:
     def _learn(self) -> bool:
         """Know what to expect in a turn; False if that is too little."""
         nodes, period, cycle = self.nodes, self._turn.period, self._cycle
-        begin = self._begin
+        begin = self.words[BEGIN]
         if any(_steady(nodes[k]) != _steady(nodes[k - period]) for k in range(begin, begin + cycle)):
             return False
         places = {node: k for k, node in enumerate(nodes)}
@@ -361,6 +388,6 @@ class Follower:
             way, second = source(other)
         elif isinstance(other, Arguments):
             kind = Arguments
-            second = other.frame, [source(node) for node in other.nodes]
+            second = other.frame, [source(node) for node in other.nodes], other.outline
         left_out = [LEFT_OUT] * (made - 1)
         return key, *source(one), kind, way, second, Pattern.of(nodes, inputs, conditions), sources, left_out, is_view
