@@ -189,6 +189,34 @@ def a_smaller_array_from_some_turn_on(u: Any) -> list[Any]:
     return [u]
 
 
+@program
+def elements_of_the_argument(u: Any) -> list[Any]:
+    p = u
+    for k in range(200):
+        u = np.sin(u * p[0]) * p[1] + p[2 if k != 150 else 1]
+    return [u]
+
+
+@program
+def every_kind_of_argument(u: Any) -> list[Any]:
+    for k in range(200):
+        v = np.concatenate((u[1:], u[:1]), axis=0) * 1.5
+        w = np.stack([v, np.where(u > 0.0, u, v)], 1).sum(1)
+        u = np.clip(-w, -0.75, 1.0) + (np.sum(u, keepdims=True) if k != 150 else np.sum(u, keepdims=False)) * 0.01
+    return [u]
+
+
+@program
+def arguments_of_other_kinds_in_some_turns(u: Any) -> list[Any]:
+    for k in range(200):
+        both: Any = [u, u * 0.5]
+        if k in (120, 150):
+            both = (u, u * 0.5) if k == 120 else [u, u * 0.5, u]
+        v = np.sum(np.stack(both, 0), 0) if k != 135 else np.sum(np.stack(both, 0), axis=0)
+        u = np.sin(v) * np.clip(u, -1.0 if k != 140 else -1, 0.5) + 0.1
+    return [u]
+
+
 @pytest.fixture(autouse=True)
 def _short_windows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Loops are looked for early, and followed soon."""

@@ -22,10 +22,11 @@
 ; digest nbgrad.kernels.trigonometric a2f9020a3a9cb76e31654bd724802852
 ; digest nbgrad.kernels.widened 3761a87339a4cf1e421f331fa36c6f4e
 ; digest nbgrad.kernels.windows d3547c4948ba20198427b0f9e39bbb64
-; digest nbgrad.runtime.blocks 14163799cf0f2a030e65e088002dcbe2
-; digest nbgrad.runtime.native 4753aece3ab86ceff08fed834c586aad
-; digest nbgrad.runtime.native_tensors 7a39157c61885bbf6f74f605f8a30221
-; digest nbgrad.runtime.turns 2c478761c6fee8ff2f6ed66799fd9670
+; digest nbgrad.runtime.blocks 5973447681d117ffe6a1297840f05508
+; digest nbgrad.runtime.native f83835348378c4fbeecd71812d444f5c
+; digest nbgrad.runtime.native_steps 9d7460ee7766679e0ca3a6b2ac9fd76b
+; digest nbgrad.runtime.native_tensors a19c932425a5c19b621be9ddba78ebfe
+; digest nbgrad.runtime.turns 480b803a525b644cf39810072ba0239e
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -28368,5 +28369,1419 @@ B1454.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
 _ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1498.i, %B1454.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.919.i, %B1498.i ], [ %result.3.0.i, %B1454.endif.i ]
   ret i64 %result.3.0.sink.i
+}
+;; nbgrad.runtime.native_steps.expect_call(int64,int64,int64)int64 nbgrad.runtime.native_steps -
+declare i64 @nbgrad.offset.array_data() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.float_value() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.tuple_items() local_unnamed_addr nofree nosync nounwind memory(none)
+
+define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
+  %.11.i = tail call i64 @nbgrad.offset.array_data()
+  %.12.i = add nsw i64 %.11.i, %a0
+  %.13.i = inttoptr i64 %.12.i to ptr
+  %.14.i = load i64, ptr %.13.i, align 8
+  %.9.i.i.i = add nsw i64 %.14.i, 208
+  %.10.i.i.i = inttoptr i64 %.9.i.i.i to ptr
+  %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
+  %.16.i.i.i = icmp eq i64 %.11.i.i.i, 0
+  br i1 %.16.i.i.i, label %B110.i, label %B72.i.i.i
+
+B72.i.i.i:                                        ; preds = %0
+  %.26.i.i.i = add nsw i64 %.14.i, 32
+  %.27.i.i.i = inttoptr i64 %.26.i.i.i to ptr
+  %.28.i.i.i = load i64, ptr %.27.i.i.i, align 8
+  %.34.i.i.i = add nsw i64 %.14.i, 96
+  %.35.i.i.i = inttoptr i64 %.34.i.i.i to ptr
+  %.36.i.i.i = load i64, ptr %.35.i.i.i, align 8
+  %.38.i.i.i = inttoptr i64 %.36.i.i.i to ptr
+  %.39.i.i.i = tail call i64 %.38.i.i.i(i64 %.28.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.44.i.i.i = icmp slt i64 %.39.i.i.i, 1
+  br i1 %.44.i.i.i, label %B110.i, label %B234.i.i.i
+
+B234.i.i.i:                                       ; preds = %B72.i.i.i
+  %.58.i.i.i = add nsw i64 %.14.i, 104
+  %.59.i.i.i = inttoptr i64 %.58.i.i.i to ptr
+  %.60.i.i.i = load i64, ptr %.59.i.i.i, align 8
+  %.62.i.i.i = add nsw i64 %.39.i.i.i, -1
+  %.66.i.i.i = inttoptr i64 %.60.i.i.i to ptr
+  %.67.i.i.i = tail call i64 %.66.i.i.i(i64 %.28.i.i.i, i64 %.62.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.72.i.i.i = add nsw i64 %.11.i.i.i, 40
+  %.73.i.i.i = inttoptr i64 %.72.i.i.i to ptr
+  %.74.i.i.i = load i64, ptr %.73.i.i.i, align 8
+  %.75.not.i.i.i = icmp eq i64 %.67.i.i.i, %.74.i.i.i
+  br i1 %.75.not.i.i.i, label %B394.i.i.i, label %B110.i
+
+B394.i.i.i:                                       ; preds = %B234.i.i.i
+  %.85.i.i.i = add nsw i64 %.14.i, 40
+  %.86.i.i.i = inttoptr i64 %.85.i.i.i to ptr
+  %.87.i.i.i = load i64, ptr %.86.i.i.i, align 8
+  %.90.i.i.i = add nsw i64 %.14.i, 152
+  %.91.i.i.i = inttoptr i64 %.90.i.i.i to ptr
+  %.92.i.i.i = load i64, ptr %.91.i.i.i, align 8
+  %.95.i.i.i = add nsw i64 %.14.i, 232
+  %.96.i.i.i = inttoptr i64 %.92.i.i.i to ptr
+  %.97.i.i.i = tail call i64 %.96.i.i.i(i64 %.87.i.i.i, i64 0, i64 %.95.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.101.i.i.i = inttoptr i64 %.95.i.i.i to ptr
+  %.102.i.i.i = load i64, ptr %.101.i.i.i, align 8
+  %.107.i.i.i = icmp eq i64 %.102.i.i.i, 0
+  br i1 %.107.i.i.i, label %B110.i, label %B630.i.i.i
+
+B630.i.i.i:                                       ; preds = %B394.i.i.i
+  %.119.i.i.i = add nsw i64 %.14.i, 192
+  %.120.i.i.i = inttoptr i64 %.119.i.i.i to ptr
+  %.121.i.i.i = load i64, ptr %.120.i.i.i, align 8
+  %.123.i.i.i = inttoptr i64 %.121.i.i.i to ptr
+  %.124.i.i.i = tail call i64 %.123.i.i.i(i64 %.102.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.127.i.i.i = add nsw i64 %.11.i.i.i, 48
+  %.128.i.i.i = inttoptr i64 %.127.i.i.i to ptr
+  %.129.i.i.i = load i64, ptr %.128.i.i.i, align 8
+  %.131.not.i.i.i = icmp eq i64 %.102.i.i.i, %.129.i.i.i
+  br i1 %.131.not.i.i.i, label %B788.i.i.i, label %B110.i
+
+B788.i.i.i:                                       ; preds = %B630.i.i.i
+  %sunkaddr.i.i.i = inttoptr i64 %.14.i to ptr
+  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 96
+  %.147.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.149.i.i.i = inttoptr i64 %.147.i.i.i to ptr
+  %.150.i.i.i = tail call i64 %.149.i.i.i(i64 %.102.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.156.i.i.i = inttoptr i64 %.11.i.i.i to ptr
+  %.157.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.158.not.i.i.i = icmp eq i64 %.150.i.i.i, %.157.i.i.i
+  br i1 %.158.not.i.i.i, label %B50.i.i, label %B110.i
+
+B50.i.i:                                          ; preds = %B788.i.i.i
+  %.67.i.i = add nsw i64 %.11.i.i.i, 8
+  %.68.i.i = inttoptr i64 %.67.i.i to ptr
+  %.69.i.i = load i64, ptr %.68.i.i, align 8
+  %.72.i.i = add nsw i64 %.11.i.i.i, 64
+  %.73.i.i = inttoptr i64 %.72.i.i to ptr
+  %.74.i.i = load i64, ptr %.73.i.i, align 8
+  %.75.i.i = icmp eq i64 %.69.i.i, %.74.i.i
+  br i1 %.75.i.i, label %B210.i.i, label %B492.i.i
+
+B210.i.i:                                         ; preds = %B50.i.i
+  %.79.i.i = add nsw i64 %.11.i.i.i, 32
+  %.80.i.i = inttoptr i64 %.79.i.i to ptr
+  %.81.i.i = load i64, ptr %.80.i.i, align 8
+  %.83.i.i = icmp slt i64 %.150.i.i.i, %.81.i.i
+  br i1 %.83.i.i, label %B270.i.i, label %B492.i.i
+
+B270.i.i:                                         ; preds = %B210.i.i
+  %.87.i.i = add nsw i64 %.11.i.i.i, 16
+  %.88.i.i = inttoptr i64 %.87.i.i to ptr
+  %.89.i.i = load i64, ptr %.88.i.i, align 8
+  %.91.i.i = sub nsw i64 %.150.i.i.i, %.89.i.i
+  %.94.i.i = add nsw i64 %.11.i.i.i, 24
+  %.95.i.i = inttoptr i64 %.94.i.i to ptr
+  %.96.i.i = load i64, ptr %.95.i.i, align 8
+  %.97.i.i = icmp eq i64 %.91.i.i, %.96.i.i
+  br i1 %.97.i.i, label %B384.i.i, label %B492.i.i
+
+B384.i.i:                                         ; preds = %B270.i.i
+  %sunkaddr316.i.i = getelementptr i8, ptr %.156.i.i.i, i64 16
+  store i64 %.150.i.i.i, ptr %sunkaddr316.i.i, align 8
+  %sunkaddr318.i.i = getelementptr i8, ptr %.156.i.i.i, i64 8
+  store i64 0, ptr %sunkaddr318.i.i, align 8
+  br label %B492.i.i
+
+B492.i.i:                                         ; preds = %B384.i.i, %B270.i.i, %B210.i.i, %B50.i.i
+  %.124.i.i = phi i64 [ 0, %B384.i.i ], [ %.69.i.i, %B270.i.i ], [ %.69.i.i, %B210.i.i ], [ %.69.i.i, %B50.i.i ]
+  %.117.i.i = add nsw i64 %.11.i.i.i, 56
+  %.118.i.i = inttoptr i64 %.117.i.i to ptr
+  %.119.i.i = load i64, ptr %.118.i.i, align 8
+  %.125.i.i = shl nsw i64 %.124.i.i, 3
+  %.126.i.i = add nsw i64 %.125.i.i, %.119.i.i
+  %.127.i.i = inttoptr i64 %.126.i.i to ptr
+  %.128.i.i = load i64, ptr %.127.i.i, align 8
+  %.135.i.i = inttoptr i64 %.128.i.i to ptr
+  %.136.i.i = load i64, ptr %.135.i.i, align 8
+  %.138.i.i = inttoptr i64 %a1 to ptr
+  %.139.i.i = load i64, ptr %.138.i.i, align 8
+  %.140.not.i.i = icmp eq i64 %.136.i.i, %.139.i.i
+  br i1 %.140.not.i.i, label %B766.i.i, label %B732.i.i
+
+B732.i.i:                                         ; preds = %B492.i.i
+  %.14.i.i.i = add nsw i64 %a1, 8
+  %.15.i.i.i = inttoptr i64 %.14.i.i.i to ptr
+  %.16.i61.i.i = load i64, ptr %.15.i.i.i, align 8
+  %.20.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.22.i.i.i = add nsw i64 %.20.i.i.i, %.16.i61.i.i
+  %.23.i.i.i = inttoptr i64 %.22.i.i.i to ptr
+  %.24.i.i.i = load i64, ptr %.23.i.i.i, align 8
+  %.29.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.30.not.i.i.i = icmp eq i64 %.24.i.i.i, %.29.i.i.i
+  br i1 %.30.not.i.i.i, label %B160.endif.i.i.i, label %B110.i
+
+B378.i.i.i:                                       ; preds = %B378.lr.ph.i.i.i, %B994.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %4, %B378.lr.ph.i.i.i ], [ %lsr.iv.next.i.i.i, %B994.i.i.i ]
+  %spec.2.093.i.i.i = phi i64 [ %.60.i67.i.i, %B378.lr.ph.i.i.i ], [ %.313.i.i.i, %B994.i.i.i ]
+  %.192.i.i.i = inttoptr i64 %spec.2.093.i.i.i to ptr
+  %.193.i.i.i = load i64, ptr %.192.i.i.i, align 8
+  %.197.i.i.i = icmp eq i64 %.193.i.i.i, %.139.i.i
+  br i1 %.197.i.i.i, label %B446.i.i.i, label %B994.i.i.i
+
+B446.i.i.i:                                       ; preds = %B378.i.i.i
+  %1 = add i64 %spec.2.093.i.i.i, 8
+  %.201.i.i.i = inttoptr i64 %1 to ptr
+  %.202.i.i.i = load i64, ptr %.201.i.i.i, align 8
+  %.204.i.i.i = icmp eq i64 %.202.i.i.i, %.52.i.i.i
+  br i1 %.204.i.i.i, label %B490.i.i.i, label %B994.i.i.i
+
+B490.i.i.i:                                       ; preds = %B446.i.i.i
+  %2 = add i64 %spec.2.093.i.i.i, 16
+  %.208.i.i.i = inttoptr i64 %2 to ptr
+  %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
+  %.213.i.i.i = load i64, ptr %sunkaddr21.i, align 8
+  %.214.i.i.i = icmp eq i64 %.209.i.i.i, %.213.i.i.i
+  br i1 %.214.i.i.i, label %B566.i.i.i, label %B994.i.i.i
+
+B566.i.i.i:                                       ; preds = %B490.i.i.i
+  %3 = add i64 %spec.2.093.i.i.i, 24
+  %.226.i.i.i = inttoptr i64 %3 to ptr
+  %.227.i.i.i = load i64, ptr %.226.i.i.i, align 8
+  %.233.i.i.i = add nsw i64 %.14.i, 184
+  %.234.i.i.i = inttoptr i64 %.233.i.i.i to ptr
+  %.235.i.i.i = load i64, ptr %.234.i.i.i, align 8
+  %.237.i.i.i = inttoptr i64 %.235.i.i.i to ptr
+  %.238.i.i.i = tail call i64 %.237.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.241.i.i.i = add nsw i64 %.14.i, 168
+  %.242.i.i.i = inttoptr i64 %.241.i.i.i to ptr
+  %.243.i.i.i = load i64, ptr %.242.i.i.i, align 8
+  %.248.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.249.i.i.i = inttoptr i64 %.243.i.i.i to ptr
+  %.250.i.i.i = tail call i64 %.249.i.i.i(i64 %.248.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.255.i.i.i = icmp eq i64 %.250.i.i.i, 0
+  br i1 %.255.i.i.i, label %B850.i.i.i, label %B900.i.i.i
+
+B850.i.i.i:                                       ; preds = %B566.i.i.i
+  %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+
+B16.i.i.i.i:                                      ; preds = %B850.i.i.i
+  %sunkaddr322.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i.i.i.i = load i64, ptr %sunkaddr322.i.i, align 8
+  %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
+  %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B900.i.i.i:                                       ; preds = %B566.i.i.i
+  %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %.298.i.i.i = load i64, ptr %sunkaddr10.i.i.i, align 8
+  %.300.i.i.i = add nsw i64 %.298.i.i.i, %.250.i.i.i
+  %.302.i.i.i = inttoptr i64 %.300.i.i.i to ptr
+  store i64 %.227.i.i.i, ptr %.302.i.i.i, align 8
+  br label %B0.endif.i
+
+B994.i.i.i:                                       ; preds = %B490.i.i.i, %B446.i.i.i, %B378.i.i.i
+  %.313.i.i.i = add nsw i64 %spec.2.093.i.i.i, 32
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %.153.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  br i1 %.153.i.i.i, label %B378.i.i.i, label %B110.i
+
+B160.endif.i.i.i:                                 ; preds = %B732.i.i
+  %.44.i63.i.i = add nsw i64 %.14.i, 56
+  %.45.i.i.i = inttoptr i64 %.44.i63.i.i to ptr
+  %.46.i.i.i = load i64, ptr %.45.i.i.i, align 8
+  %.48.i.i.i = add nsw i64 %.46.i.i.i, %.16.i61.i.i
+  %.51.i.i.i = inttoptr i64 %.48.i.i.i to ptr
+  %.52.i.i.i = load i64, ptr %.51.i.i.i, align 8
+  %.66.i64.i.i = add nsw i64 %.11.i.i.i, 80
+  %.69.i.i.i = inttoptr i64 %.66.i64.i.i to ptr
+  %.70.i.i.i = load i64, ptr %.69.i.i.i, align 8
+  %.15390.not.i.i.i = icmp slt i64 %.70.i.i.i, 1
+  br i1 %.15390.not.i.i.i, label %B110.i, label %B378.lr.ph.i.i.i
+
+B378.lr.ph.i.i.i:                                 ; preds = %B160.endif.i.i.i
+  %.58.i65.i.i = add nsw i64 %.11.i.i.i, 72
+  %.59.i66.i.i = inttoptr i64 %.58.i65.i.i to ptr
+  %.60.i67.i.i = load i64, ptr %.59.i66.i.i, align 8
+  %4 = add nuw i64 %.70.i.i.i, 1
+  %sunkaddr21.i = getelementptr i8, ptr %.138.i.i, i64 16
+  br label %B378.i.i.i
+
+B766.i.i:                                         ; preds = %B492.i.i
+  %.202.i.i = add nsw i64 %.128.i.i, 64
+  %.203.i.i = inttoptr i64 %.202.i.i to ptr
+  %.204.i.i = load i64, ptr %.203.i.i, align 8
+  %.207.i.i = add nsw i64 %.14.i, 176
+  %.208.i.i = inttoptr i64 %.207.i.i to ptr
+  %.209.i.i = load i64, ptr %.208.i.i, align 8
+  %.210.i.i = inttoptr i64 %.209.i.i to ptr
+  %.211.i.i = tail call i64 %.210.i.i(i64 %.204.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.225.not.i.i = icmp eq i64 %.211.i.i, 0
+  br i1 %.225.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B1078.i.i
+
+B1078.i.i:                                        ; preds = %B766.i.i
+  %.229.i.i = add nsw i64 %.14.i, 168
+  %.230.i.i = inttoptr i64 %.229.i.i to ptr
+  %.231.i.i = load i64, ptr %.230.i.i, align 8
+  %.234.i.i = add nsw i64 %.14.i, 8
+  %.235.i.i = inttoptr i64 %.234.i.i to ptr
+  %.236.i.i = load i64, ptr %.235.i.i, align 8
+  %.237.i.i = inttoptr i64 %.231.i.i to ptr
+  %.238.i.i = tail call i64 %.237.i.i(i64 %.236.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.249.not.i.i = icmp eq i64 %.238.i.i, 0
+  br i1 %.249.not.i.i, label %B1796.endif.endif.endif.endif.sink.split.i.i, label %B1232.i.i
+
+B1232.i.i:                                        ; preds = %B1078.i.i
+  %sunkaddr324.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 168
+  %.255.i.i = load i64, ptr %sunkaddr324.i.i, align 8
+  %.260.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.261.i.i = inttoptr i64 %.255.i.i to ptr
+  %.262.i.i = tail call i64 %.261.i.i(i64 %.260.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.273.not.i.i = icmp eq i64 %.262.i.i, 0
+  br i1 %.273.not.i.i, label %B16.i198.i.i, label %B1386.i.i
+
+B1386.i.i:                                        ; preds = %B1232.i.i
+  %.277.i.i = add nsw i64 %.14.i, 160
+  %.278.i.i = inttoptr i64 %.277.i.i to ptr
+  %.279.i.i = load i64, ptr %.278.i.i, align 8
+  %.282.i.i = add nsw i64 %.14.i, 48
+  %.283.i.i = inttoptr i64 %.282.i.i to ptr
+  %.284.i.i = load i64, ptr %.283.i.i, align 8
+  %.285.i.i = inttoptr i64 %.279.i.i to ptr
+  %.286.i.i = tail call i64 %.285.i.i(i64 %.284.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.291.not.i.i = icmp eq i64 %.286.i.i, 0
+  br i1 %.291.not.i.i, label %B16.i198.i.i, label %B1428.i.i
+
+B1428.i.i:                                        ; preds = %B1386.i.i
+  %sunkaddr326.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
+  %.11.i3.i.i = load i64, ptr %sunkaddr326.i.i, align 8
+  %.16.i4.i.i = icmp eq i64 %.11.i3.i.i, 0
+  br i1 %.16.i4.i.i, label %B16.i198.i.i, label %B72.i5.i.i
+
+B72.i5.i.i:                                       ; preds = %B1428.i.i
+  %sunkaddr328.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
+  %.28.i8.i.i = load i64, ptr %sunkaddr328.i.i, align 8
+  %.36.i11.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.38.i12.i.i = inttoptr i64 %.36.i11.i.i to ptr
+  %.39.i13.i.i = tail call i64 %.38.i12.i.i(i64 %.28.i8.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.44.i14.i.i = icmp slt i64 %.39.i13.i.i, 1
+  br i1 %.44.i14.i.i, label %B16.i198.i.i, label %B234.i15.i.i
+
+B234.i15.i.i:                                     ; preds = %B72.i5.i.i
+  %sunkaddr332.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 104
+  %.60.i18.i.i = load i64, ptr %sunkaddr332.i.i, align 8
+  %.62.i19.i.i = add nsw i64 %.39.i13.i.i, -1
+  %.66.i20.i.i = inttoptr i64 %.60.i18.i.i to ptr
+  %.67.i21.i.i = tail call i64 %.66.i20.i.i(i64 %.28.i8.i.i, i64 %.62.i19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.72.i22.i.i = add nsw i64 %.11.i3.i.i, 40
+  %.73.i23.i.i = inttoptr i64 %.72.i22.i.i to ptr
+  %.74.i24.i.i = load i64, ptr %.73.i23.i.i, align 8
+  %.75.not.i25.i.i = icmp eq i64 %.67.i21.i.i, %.74.i24.i.i
+  br i1 %.75.not.i25.i.i, label %B394.i27.i.i, label %B16.i198.i.i
+
+B394.i27.i.i:                                     ; preds = %B234.i15.i.i
+  %sunkaddr334.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
+  %.87.i30.i.i = load i64, ptr %sunkaddr334.i.i, align 8
+  %sunkaddr336.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
+  %.92.i33.i.i = load i64, ptr %sunkaddr336.i.i, align 8
+  %.96.i35.i.i = inttoptr i64 %.92.i33.i.i to ptr
+  %.97.i36.i.i = tail call i64 %.96.i35.i.i(i64 %.87.i30.i.i, i64 0, i64 %.95.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr338.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
+  %.102.i38.i.i = load i64, ptr %sunkaddr338.i.i, align 8
+  %.107.i39.i.i = icmp eq i64 %.102.i38.i.i, 0
+  br i1 %.107.i39.i.i, label %B16.i198.i.i, label %B630.i40.i.i
+
+B630.i40.i.i:                                     ; preds = %B394.i27.i.i
+  %sunkaddr340.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.121.i43.i.i = load i64, ptr %sunkaddr340.i.i, align 8
+  %.123.i44.i.i = inttoptr i64 %.121.i43.i.i to ptr
+  %.124.i45.i.i = tail call i64 %.123.i44.i.i(i64 %.102.i38.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.127.i46.i.i = add nsw i64 %.11.i3.i.i, 48
+  %.128.i47.i.i = inttoptr i64 %.127.i46.i.i to ptr
+  %.129.i48.i.i = load i64, ptr %.128.i47.i.i, align 8
+  %.131.not.i49.i.i = icmp eq i64 %.102.i38.i.i, %.129.i48.i.i
+  br i1 %.131.not.i49.i.i, label %B788.i50.i.i, label %B16.i198.i.i
+
+B788.i50.i.i:                                     ; preds = %B630.i40.i.i
+  %.147.i53.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.149.i54.i.i = inttoptr i64 %.147.i53.i.i to ptr
+  %.150.i55.i.i = tail call i64 %.149.i54.i.i(i64 %.102.i38.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.156.i56.i.i = inttoptr i64 %.11.i3.i.i to ptr
+  %.157.i57.i.i = load i64, ptr %.156.i56.i.i, align 8
+  %.158.not.i58.i.i = icmp eq i64 %.150.i55.i.i, %.157.i57.i.i
+  %.11..i59.i.i = select i1 %.158.not.i58.i.i, i64 %.11.i3.i.i, i64 0
+  %5 = icmp eq i64 %.11..i59.i.i, %.11.i.i.i
+  br i1 %5, label %B1466.i.i, label %B16.i198.i.i
+
+B1466.i.i:                                        ; preds = %B788.i50.i.i
+  %sunkaddr344.i.i = getelementptr i8, ptr %.156.i.i.i, i64 56
+  %.352.i.i = load i64, ptr %sunkaddr344.i.i, align 8
+  %sunkaddr346.i.i = getelementptr i8, ptr %.156.i.i.i, i64 8
+  %.357.i.i = load i64, ptr %sunkaddr346.i.i, align 8
+  %.358.i.i = shl nsw i64 %.357.i.i, 3
+  %.359.i.i = add nsw i64 %.358.i.i, %.352.i.i
+  %.360.i.i = inttoptr i64 %.359.i.i to ptr
+  %.361.i.i = load i64, ptr %.360.i.i, align 8
+  %.363.i.i = icmp eq i64 %.361.i.i, %.128.i.i
+  br i1 %.363.i.i, label %B1660.i.i, label %B16.i198.i.i
+
+B1660.i.i:                                        ; preds = %B1466.i.i
+  %.18.i.i.i = add nsw i64 %a1, 8
+  %.19.i.i.i = inttoptr i64 %.18.i.i.i to ptr
+  %.20.i148.i.i = load i64, ptr %.19.i.i.i, align 8
+  %.24.i149.i.i = add nsw i64 %.128.i.i, 8
+  %.25.i.i.i = inttoptr i64 %.24.i149.i.i to ptr
+  %.26.i150.i.i = load i64, ptr %.25.i.i.i, align 8
+  %.29.i151.i.i = add nsw i64 %.128.i.i, 16
+  %.30.i.i.i = inttoptr i64 %.29.i151.i.i to ptr
+  %.31.i.i.i = load i64, ptr %.30.i.i.i, align 8
+  %.17.i.i.i.i = icmp eq i64 %.26.i150.i.i, 0
+  br i1 %.17.i.i.i.i, label %B0.endif.i.i.i, label %B20.i.i.i.i
+
+B20.i.i.i.i:                                      ; preds = %B1660.i.i
+  %.36.i.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.38.i.i.i.i = add nsw i64 %.36.i.i.i.i, %.26.i150.i.i
+  %.45.i.i.i.i = icmp slt i64 %.38.i.i.i.i, 0
+  br i1 %.45.i.i.i.i, label %B0.endif.i.i.i, label %B94.i.i.i.i
+
+B94.i.i.i.i:                                      ; preds = %B20.i.i.i.i
+  %.61.i.i.i.i = load i64, ptr %sunkaddr332.i.i, align 8
+  %sunkaddr350.i.i = getelementptr i8, ptr %.156.i.i.i, i64 48
+  %.68.i.i.i.i = load i64, ptr %sunkaddr350.i.i, align 8
+  %.70.i.i.i.i = inttoptr i64 %.61.i.i.i.i to ptr
+  %.71.i.i.i.i = tail call i64 %.70.i.i.i.i(i64 %.68.i.i.i.i, i64 %.38.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B0.endif.i.i.i
+
+B210.i.i.i:                                       ; preds = %B0.endif.endif.i.i.i
+  %.99.i.i.i = add nsw i64 %.128.i.i, 24
+  %.100.i.i.i = inttoptr i64 %.99.i.i.i to ptr
+  %.101.i155.i.i = load i64, ptr %.100.i.i.i, align 8
+  %.103.i.i.i = add nsw i64 %a1, 16
+  %.106.i.i.i = inttoptr i64 %.103.i.i.i to ptr
+  %.107.i156.i.i = load i64, ptr %.106.i.i.i, align 8
+  %.110.i.i.i = add nsw i64 %.128.i.i, 40
+  %.111.i.i.i = inttoptr i64 %.110.i.i.i to ptr
+  %.112.i.i.i = load i64, ptr %.111.i.i.i, align 8
+  switch i64 %.101.i155.i.i, label %B542.i.i.i [
+    i64 0, label %B372.i.i.i
+    i64 1, label %B508.i.i.i
+  ]
+
+B372.i.i.i:                                       ; preds = %B210.i.i.i
+  %.131.i.i.i = add nsw i64 %.128.i.i, 32
+  %.134.i.i.i = inttoptr i64 %.131.i.i.i to ptr
+  %.135.i.i.i = load i64, ptr %.134.i.i.i, align 8
+  %.17.i1.i.i.i = icmp eq i64 %.135.i.i.i, 0
+  br i1 %.17.i1.i.i.i, label %B372.endif.i.i.i, label %B20.i2.i.i.i
+
+B20.i2.i.i.i:                                     ; preds = %B372.i.i.i
+  %.36.i4.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.38.i5.i.i.i = add nsw i64 %.36.i4.i.i.i, %.135.i.i.i
+  %.45.i6.i.i.i = icmp slt i64 %.38.i5.i.i.i, 0
+  br i1 %.45.i6.i.i.i, label %B372.endif.i.i.i, label %B94.i7.i.i.i
+
+B94.i7.i.i.i:                                     ; preds = %B20.i2.i.i.i
+  %.61.i10.i.i.i = load i64, ptr %sunkaddr332.i.i, align 8
+  %sunkaddr354.i.i = getelementptr i8, ptr %.156.i.i.i, i64 48
+  %.68.i13.i.i.i = load i64, ptr %sunkaddr354.i.i, align 8
+  %.70.i14.i.i.i = inttoptr i64 %.61.i10.i.i.i to ptr
+  %.71.i15.i.i.i = tail call i64 %.70.i14.i.i.i(i64 %.68.i13.i.i.i, i64 %.38.i5.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.22.i27.pre.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  br label %B372.endif.i.i.i
+
+B508.i.i.i:                                       ; preds = %B210.i.i.i
+  %.13.i40.i.i.i = add nsw i64 %.107.i156.i.i, %.13.i.i.i.i
+  %.14.i.i.i.i = inttoptr i64 %.13.i40.i.i.i to ptr
+  %.15.i41.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
+  %.17.i42.i.i.i = add nsw i64 %.14.i, 16
+  %.18.i.i157.i.i = inttoptr i64 %.17.i42.i.i.i to ptr
+  %.19.i.i158.i.i = load i64, ptr %.18.i.i157.i.i, align 8
+  %.20.not.i.i.i.i = icmp eq i64 %.15.i41.i.i.i, %.19.i.i158.i.i
+  br i1 %.20.not.i.i.i.i, label %B124.i44.i.i.i, label %B1762.i.i
+
+B124.i44.i.i.i:                                   ; preds = %B508.i.i.i
+  %.28.i.i.i.i = tail call i64 @nbgrad.offset.float_value()
+  %.30.i.i.i.i = add nsw i64 %.28.i.i.i.i, %.107.i156.i.i
+  %.33.i.i.i.i = inttoptr i64 %.30.i.i.i.i to ptr
+  %.34.i.i.i.i = load i64, ptr %.33.i.i.i.i, align 8
+  %.36.i45.i.i.i = icmp eq i64 %.34.i.i.i.i, %.112.i.i.i
+  br i1 %.36.i45.i.i.i, label %B1708.i.i, label %B1762.i.i
+
+B542.i.i.i:                                       ; preds = %B210.i.i.i
+  %.248.i160.i.i = icmp eq i64 %.107.i156.i.i, %.112.i.i.i
+  br i1 %.248.i160.i.i, label %B1708.i.i, label %B1762.i.i
+
+B0.endif.i.i.i:                                   ; preds = %B94.i.i.i.i, %B20.i.i.i.i, %B1660.i.i
+  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.31.i.i.i, %B1660.i.i ], [ -1, %B20.i.i.i.i ]
+  %.13.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.15.i.i152.i.i = add nsw i64 %.13.i.i.i.i, %.20.i148.i.i
+  %.16.i.i.i.i = inttoptr i64 %.15.i.i152.i.i to ptr
+  %.17.i18.i.i.i = load i64, ptr %.16.i.i.i.i, align 8
+  %.22.i.i154.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.23.not.i.i.i.i = icmp eq i64 %.17.i18.i.i.i, %.22.i.i154.i.i
+  br i1 %.23.not.i.i.i.i, label %B0.endif.endif.i.i.i, label %B1762.i.i
+
+B0.endif.endif.i.i.i:                             ; preds = %B0.endif.i.i.i
+  %.35.i19.i.i.i = add nsw i64 %.14.i, 56
+  %.38.i20.i.i.i = inttoptr i64 %.35.i19.i.i.i to ptr
+  %.39.i.i.i.i = load i64, ptr %.38.i20.i.i.i, align 8
+  %.41.i.i.i.i = add nsw i64 %.39.i.i.i.i, %.20.i148.i.i
+  %.44.i.i.i.i = inttoptr i64 %.41.i.i.i.i to ptr
+  %.45.i21.i.i.i = load i64, ptr %.44.i.i.i.i, align 8
+  %.47.i.not.i.i.i = icmp eq i64 %.45.i21.i.i.i, %.71.sink.i.i.i.i
+  br i1 %.47.i.not.i.i.i, label %B210.i.i.i, label %B1762.i.i
+
+B372.endif.i.i.i:                                 ; preds = %B94.i7.i.i.i, %B20.i2.i.i.i, %B372.i.i.i
+  %.29.i77307.i.i = phi i64 [ %.22.i27.pre.i.i.i, %B94.i7.i.i.i ], [ %.17.i18.i.i.i, %B372.i.i.i ], [ %.17.i18.i.i.i, %B20.i2.i.i.i ]
+  %.71.sink.i16.i.i.i = phi i64 [ %.71.i15.i.i.i, %B94.i7.i.i.i ], [ %.112.i.i.i, %B372.i.i.i ], [ -1, %B20.i2.i.i.i ]
+  %.15.i23.i.i.i = add nsw i64 %.107.i156.i.i, %.13.i.i.i.i
+  %.16.i24.i.i.i = inttoptr i64 %.15.i23.i.i.i to ptr
+  %.17.i25.i.i.i = load i64, ptr %.16.i24.i.i.i, align 8
+  %.23.not.i28.i.i.i = icmp eq i64 %.17.i25.i.i.i, %.29.i77307.i.i
+  br i1 %.23.not.i28.i.i.i, label %B1694.i.i, label %B1762.i.i
+
+B1694.i.i:                                        ; preds = %B372.endif.i.i.i
+  %sunkaddr51.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %.39.i33.i.i.i = load i64, ptr %sunkaddr51.i.i.i, align 8
+  %.41.i34.i.i.i = add nsw i64 %.39.i33.i.i.i, %.107.i156.i.i
+  %.44.i35.i.i.i = inttoptr i64 %.41.i34.i.i.i to ptr
+  %.45.i36.i.i.i = load i64, ptr %.44.i35.i.i.i, align 8
+  %.47.i37.i.i.i = icmp eq i64 %.45.i36.i.i.i, %.71.sink.i16.i.i.i
+  br i1 %.47.i37.i.i.i, label %B1708.i.i, label %B1762.i.i
+
+B1708.i.i:                                        ; preds = %B1694.i.i, %B542.i.i.i, %B124.i44.i.i.i
+  %.33.i.i.i = add nsw i64 %.14.i, 184
+  %.34.i162.i.i = inttoptr i64 %.33.i.i.i to ptr
+  %.35.i163.i.i = load i64, ptr %.34.i162.i.i, align 8
+  %sunkaddr356.i.i = getelementptr i8, ptr %.135.i.i, i64 64
+  %.43.i.i.i = load i64, ptr %sunkaddr356.i.i, align 8
+  %.125143.not.i.i.i = icmp slt i64 %.43.i.i.i, 1
+  br i1 %.125143.not.i.i.i, label %B0.endif.B406_crit_edge.i.i.i, label %B162.lr.ph.i.i.i
+
+B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B1708.i.i
+  %.pre.i.i.i = inttoptr i64 %.35.i163.i.i to ptr
+  br label %B406.i.i.i
+
+B162.lr.ph.i.i.i:                                 ; preds = %B1708.i.i
+  %.27.i164.i.i = add nsw i64 %.128.i.i, 72
+  %sunkaddr33.i = getelementptr i8, ptr %.156.i.i.i, i64 48
+  %6 = inttoptr i64 %.35.i163.i.i to ptr
+  br label %B162.i.i.i
+
+B162.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B162.lr.ph.i.i.i
+  %lsr.iv5.i.i.i = phi i64 [ %.43.i.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next6.i.i.i, %B162.endif.i.i.i ]
+  %lsr.iv3.i.i.i = phi i64 [ %.211.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next4.i.i.i, %B162.endif.i.i.i ]
+  %spec.2.0146.i.i.i = phi i64 [ %.27.i164.i.i, %B162.lr.ph.i.i.i ], [ %11, %B162.endif.i.i.i ]
+  %.165.i.i.i = inttoptr i64 %spec.2.0146.i.i.i to ptr
+  %.166.i.i.i = load i64, ptr %.165.i.i.i, align 8
+  %7 = add i64 %spec.2.0146.i.i.i, 8
+  %.169.i.i.i = inttoptr i64 %7 to ptr
+  %.170.i.i.i = load i64, ptr %.169.i.i.i, align 8
+  %.17.i.i166.i.i = icmp eq i64 %.166.i.i.i, 0
+  br i1 %.17.i.i166.i.i, label %B162.endif.i.i.i, label %B20.i.i167.i.i
+
+B20.i.i167.i.i:                                   ; preds = %B162.i.i.i
+  %.36.i.i168.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.38.i.i169.i.i = add nsw i64 %.36.i.i168.i.i, %.166.i.i.i
+  %.45.i.i170.i.i = icmp slt i64 %.38.i.i169.i.i, 0
+  br i1 %.45.i.i170.i.i, label %B162.endif.i.i.i, label %B94.i.i171.i.i
+
+B94.i.i171.i.i:                                   ; preds = %B20.i.i167.i.i
+  %.61.i.i173.i.i = load i64, ptr %sunkaddr332.i.i, align 8
+  %.68.i.i174.i.i = load i64, ptr %sunkaddr33.i, align 8
+  %.70.i.i175.i.i = inttoptr i64 %.61.i.i173.i.i to ptr
+  %.71.i.i176.i.i = tail call i64 %.70.i.i175.i.i(i64 %.68.i.i174.i.i, i64 %.38.i.i169.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B162.endif.i.i.i
+
+B406.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B0.endif.B406_crit_edge.i.i.i
+  %.272.pre-phi.i.i.i = phi ptr [ %.pre.i.i.i, %B0.endif.B406_crit_edge.i.i.i ], [ %6, %B162.endif.i.i.i ]
+  %.221.i.i.i = add nsw i64 %.128.i.i, 48
+  %.222.i.i.i = inttoptr i64 %.221.i.i.i to ptr
+  %.223.i.i.i = load i64, ptr %.222.i.i.i, align 8
+  %.226.i178.i.i = add nsw i64 %.128.i.i, 56
+  %.229.i.i.i = inttoptr i64 %.226.i178.i.i to ptr
+  %.230.i.i.i = load i64, ptr %.229.i.i.i, align 8
+  %sunkaddr362.i.i = getelementptr i8, ptr %.156.i.i.i, i64 48
+  %.235.i179.i.i = load i64, ptr %sunkaddr362.i.i, align 8
+  %.246.i.i.i = icmp sgt i64 %.223.i.i.i, 0
+  %.258.i.i.i = select i1 %.246.i.i.i, i64 72, i64 64
+  %.260.i.i.i = add nsw i64 %.258.i.i.i, %.14.i
+  %.261.i.i.i = inttoptr i64 %.260.i.i.i to ptr
+  %.262.i.i.i = load i64, ptr %.261.i.i.i, align 8
+  %.264.i.i.i = add nsw i64 %.262.i.i.i, %.238.i.i
+  %.266.i.i.i = inttoptr i64 %.264.i.i.i to ptr
+  store i64 %.211.i.i, ptr %.266.i.i.i, align 8
+  %.273.i.i.i = tail call i64 %.272.pre-phi.i.i.i(i64 %.230.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.278.i.i.i = add nsw i64 %.14.i, 80
+  %.279.i.i.i = inttoptr i64 %.278.i.i.i to ptr
+  %.280.i.i.i = load i64, ptr %.279.i.i.i, align 8
+  %.282.i.i.i = add nsw i64 %.280.i.i.i, %.238.i.i
+  %.284.i.i.i = inttoptr i64 %.282.i.i.i to ptr
+  store i64 %.230.i.i.i, ptr %.284.i.i.i, align 8
+  %.290.i.i.i = add nsw i64 %.14.i, 88
+  %.291.i.i.i = inttoptr i64 %.290.i.i.i to ptr
+  %.292.i.i.i = load i64, ptr %.291.i.i.i, align 8
+  %.294.i.i.i = add nsw i64 %.292.i.i.i, %.238.i.i
+  %.296.i.i.i = inttoptr i64 %.294.i.i.i to ptr
+  store i64 %.286.i.i, ptr %.296.i.i.i, align 8
+  %sunkaddr364.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %.304.i.i.i = load i64, ptr %sunkaddr364.i.i, align 8
+  %.306.i.i.i = add nsw i64 %.304.i.i.i, %.262.i.i
+  %.308.i.i.i = inttoptr i64 %.306.i.i.i to ptr
+  store i64 %.238.i.i, ptr %.308.i.i.i, align 8
+  %.312.i.i.i = add nsw i64 %.14.i, 112
+  %.313.i181.i.i = inttoptr i64 %.312.i.i.i to ptr
+  %.314.i.i.i = load i64, ptr %.313.i181.i.i, align 8
+  %.401150.not.i.i.i = icmp slt i64 %.223.i.i.i, 1
+  br i1 %.401150.not.i.i.i, label %B406.B1180_crit_edge.i.i.i, label %B1070.lr.ph.i.i.i
+
+B406.B1180_crit_edge.i.i.i:                       ; preds = %B406.i.i.i
+  %.pre158.i.i.i = inttoptr i64 %.314.i.i.i to ptr
+  br label %B1180.i.i.i
+
+B1070.lr.ph.i.i.i:                                ; preds = %B406.i.i.i
+  %8 = add nuw i64 %.223.i.i.i, 1
+  %9 = inttoptr i64 %.314.i.i.i to ptr
+  %sunkaddr35.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
+  br label %B1070.i.i.i
+
+B1070.i.i.i:                                      ; preds = %B1070.i.i.i, %B1070.lr.ph.i.i.i
+  %lsr.iv.i182.i.i = phi i64 [ %8, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i185.i.i, %B1070.i.i.i ]
+  %failed.3.0153.i.i.i = phi i64 [ 0, %B1070.lr.ph.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
+  %.443.i.i.i = load i64, ptr %sunkaddr35.i, align 8
+  %.447.i.i.i = tail call i64 %9(i64 %.235.i179.i.i, i64 %.443.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.448.i.i.i = and i64 %.447.i.i.i, 4294967295
+  %.450.i.i.i = or i64 %.448.i.i.i, %failed.3.0153.i.i.i
+  %lsr.iv.next.i185.i.i = add i64 %lsr.iv.i182.i.i, -1
+  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i185.i.i, 1
+  br i1 %.401.i.i.i, label %B1070.i.i.i, label %B1180.i.i.i
+
+B1180.i.i.i:                                      ; preds = %B1070.i.i.i, %B406.B1180_crit_edge.i.i.i
+  %.461.pre-phi.i.i.i = phi ptr [ %.pre158.i.i.i, %B406.B1180_crit_edge.i.i.i ], [ %9, %B1070.i.i.i ]
+  %failed.3.0.lcssa.i.i.i = phi i64 [ 0, %B406.B1180_crit_edge.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
+  %.462.i.i.i = tail call i64 %.461.pre-phi.i.i.i(i64 %.235.i179.i.i, i64 %.238.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.469.i.i.i = and i64 %.462.i.i.i, 4294967295
+  %.471.i.i.i = or i64 %.469.i.i.i, %failed.3.0.lcssa.i.i.i
+  %.474.not.i.i.i = icmp eq i64 %.471.i.i.i, 0
+  br i1 %.474.not.i.i.i, label %B1296.i.i.i, label %B16.i.i187.i.i
+
+B16.i.i187.i.i:                                   ; preds = %B1180.i.i.i
+  %.19.i.i190.i.i = load i64, ptr %sunkaddr340.i.i, align 8
+  %.21.i.i191.i.i = inttoptr i64 %.19.i.i190.i.i to ptr
+  %.22.i.i192.i.i = tail call i64 %.21.i.i191.i.i(i64 %.262.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B1296.i.i.i:                                      ; preds = %B1180.i.i.i
+  %.522.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.524.i.i.i = add i64 %.223.i.i.i, 1
+  %.527.i.i.i = add i64 %.524.i.i.i, %.522.i.i.i
+  store i64 %.527.i.i.i, ptr %.156.i.i.i, align 8
+  %.539.i.i.i = load i64, ptr %sunkaddr346.i.i, align 8
+  %.540.i.i.i = add nsw i64 %.539.i.i.i, 1
+  store i64 %.540.i.i.i, ptr %sunkaddr346.i.i, align 8
+  br label %B0.endif.i
+
+B162.endif.i.i.i:                                 ; preds = %B94.i.i171.i.i, %B20.i.i167.i.i, %B162.i.i.i
+  %.71.sink.i.i177.i.i = phi i64 [ %.71.i.i176.i.i, %B94.i.i171.i.i ], [ %.170.i.i.i, %B162.i.i.i ], [ -1, %B20.i.i167.i.i ]
+  %.199.i.i.i = tail call i64 %6(i64 %.71.sink.i.i177.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.200.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %10 = add i64 %.200.i.i.i, %lsr.iv3.i.i.i
+  %.205.i.i.i = inttoptr i64 %10 to ptr
+  store i64 %.71.sink.i.i177.i.i, ptr %.205.i.i.i, align 8
+  %lsr.iv.next4.i.i.i = add i64 %lsr.iv3.i.i.i, 8
+  %lsr.iv.next6.i.i.i = add nsw i64 %lsr.iv5.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next6.i.i.i, 0
+  %11 = add i64 %spec.2.0146.i.i.i, 16
+  br i1 %exitcond.not.i.i.i, label %B406.i.i.i, label %B162.i.i.i
+
+B1762.i.i:                                        ; preds = %B1694.i.i, %B372.endif.i.i.i, %B0.endif.endif.i.i.i, %B0.endif.i.i.i, %B542.i.i.i, %B124.i44.i.i.i, %B508.i.i.i
+  %.29.i77.i.i = phi i64 [ %.17.i18.i.i.i, %B542.i.i.i ], [ %.17.i18.i.i.i, %B124.i44.i.i.i ], [ %.17.i18.i.i.i, %B508.i.i.i ], [ %.22.i.i154.i.i, %B0.endif.i.i.i ], [ %.17.i18.i.i.i, %B0.endif.endif.i.i.i ], [ %.29.i77307.i.i, %B372.endif.i.i.i ], [ %.29.i77307.i.i, %B1694.i.i ]
+  %sunkaddr372.i.i = getelementptr i8, ptr %.138.i.i, i64 8
+  %.16.i71.i.i = load i64, ptr %sunkaddr372.i.i, align 8
+  %.22.i73.i.i = add nsw i64 %.16.i71.i.i, %.13.i.i.i.i
+  %.23.i74.i.i = inttoptr i64 %.22.i73.i.i to ptr
+  %.24.i75.i.i = load i64, ptr %.23.i74.i.i, align 8
+  %.30.not.i78.i.i = icmp eq i64 %.24.i75.i.i, %.29.i77.i.i
+  br i1 %.30.not.i78.i.i, label %B160.endif.i80.i.i, label %B16.i198.i.i
+
+B378.i97.i.i:                                     ; preds = %B378.lr.ph.i91.i.i, %B994.i103.i.i
+  %lsr.iv.i98.i.i = phi i64 [ %15, %B378.lr.ph.i91.i.i ], [ %lsr.iv.next.i105.i.i, %B994.i103.i.i ]
+  %spec.2.093.i99.i.i = phi i64 [ %.60.i94.i.i, %B378.lr.ph.i91.i.i ], [ %.313.i104.i.i, %B994.i103.i.i ]
+  %.192.i100.i.i = inttoptr i64 %spec.2.093.i99.i.i to ptr
+  %.193.i101.i.i = load i64, ptr %.192.i100.i.i, align 8
+  %.197.i102.i.i = icmp eq i64 %.193.i101.i.i, %.196.i96.i.i
+  br i1 %.197.i102.i.i, label %B446.i107.i.i, label %B994.i103.i.i
+
+B446.i107.i.i:                                    ; preds = %B378.i97.i.i
+  %12 = add i64 %spec.2.093.i99.i.i, 8
+  %.201.i108.i.i = inttoptr i64 %12 to ptr
+  %.202.i109.i.i = load i64, ptr %.201.i108.i.i, align 8
+  %.204.i110.i.i = icmp eq i64 %.202.i109.i.i, %.52.i86.i.i
+  br i1 %.204.i110.i.i, label %B490.i111.i.i, label %B994.i103.i.i
+
+B490.i111.i.i:                                    ; preds = %B446.i107.i.i
+  %13 = add i64 %spec.2.093.i99.i.i, 16
+  %.208.i112.i.i = inttoptr i64 %13 to ptr
+  %.209.i113.i.i = load i64, ptr %.208.i112.i.i, align 8
+  %.213.i116.i.i = load i64, ptr %sunkaddr41.i, align 8
+  %.214.i117.i.i = icmp eq i64 %.209.i113.i.i, %.213.i116.i.i
+  br i1 %.214.i117.i.i, label %B566.i118.i.i, label %B994.i103.i.i
+
+B566.i118.i.i:                                    ; preds = %B490.i111.i.i
+  %14 = add i64 %spec.2.093.i99.i.i, 24
+  %.226.i119.i.i = inttoptr i64 %14 to ptr
+  %.227.i120.i.i = load i64, ptr %.226.i119.i.i, align 8
+  %.233.i121.i.i = add nsw i64 %.14.i, 184
+  %.234.i122.i.i = inttoptr i64 %.233.i121.i.i to ptr
+  %.235.i123.i.i = load i64, ptr %.234.i122.i.i, align 8
+  %.237.i124.i.i = inttoptr i64 %.235.i123.i.i to ptr
+  %.238.i125.i.i = tail call i64 %.237.i124.i.i(i64 %.227.i120.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.243.i128.i.i = load i64, ptr %sunkaddr324.i.i, align 8
+  %.248.i129.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.249.i130.i.i = inttoptr i64 %.243.i128.i.i to ptr
+  %.250.i131.i.i = tail call i64 %.249.i130.i.i(i64 %.248.i129.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.255.i132.i.i = icmp eq i64 %.250.i131.i.i, 0
+  br i1 %.255.i132.i.i, label %B850.i139.i.i, label %B900.i133.i.i
+
+B850.i139.i.i:                                    ; preds = %B566.i118.i.i
+  %.11.not.i.i140.i.i = icmp eq i64 %.227.i120.i.i, 0
+  br i1 %.11.not.i.i140.i.i, label %B16.i198.i.i, label %B16.i.i141.i.i
+
+B16.i.i141.i.i:                                   ; preds = %B850.i139.i.i
+  %.19.i.i144.i.i = load i64, ptr %sunkaddr340.i.i, align 8
+  %.21.i.i145.i.i = inttoptr i64 %.19.i.i144.i.i to ptr
+  %.22.i.i146.i.i = tail call i64 %.21.i.i145.i.i(i64 %.227.i120.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B16.i198.i.i
+
+B900.i133.i.i:                                    ; preds = %B566.i118.i.i
+  %sunkaddr10.i135.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %.298.i136.i.i = load i64, ptr %sunkaddr10.i135.i.i, align 8
+  %.300.i137.i.i = add nsw i64 %.298.i136.i.i, %.250.i131.i.i
+  %.302.i138.i.i = inttoptr i64 %.300.i137.i.i to ptr
+  store i64 %.227.i120.i.i, ptr %.302.i138.i.i, align 8
+  br label %B16.i198.i.i
+
+B994.i103.i.i:                                    ; preds = %B490.i111.i.i, %B446.i107.i.i, %B378.i97.i.i
+  %.313.i104.i.i = add nsw i64 %spec.2.093.i99.i.i, 32
+  %lsr.iv.next.i105.i.i = add i64 %lsr.iv.i98.i.i, -1
+  %.153.i106.i.i = icmp samesign ugt i64 %lsr.iv.next.i105.i.i, 1
+  br i1 %.153.i106.i.i, label %B378.i97.i.i, label %B16.i198.i.i
+
+B160.endif.i80.i.i:                               ; preds = %B1762.i.i
+  %.44.i81.i.i = add nsw i64 %.14.i, 56
+  %.45.i82.i.i = inttoptr i64 %.44.i81.i.i to ptr
+  %.46.i83.i.i = load i64, ptr %.45.i82.i.i, align 8
+  %.48.i84.i.i = add nsw i64 %.46.i83.i.i, %.16.i71.i.i
+  %.51.i85.i.i = inttoptr i64 %.48.i84.i.i to ptr
+  %.52.i86.i.i = load i64, ptr %.51.i85.i.i, align 8
+  %.66.i87.i.i = add nsw i64 %.11.i.i.i, 80
+  %.69.i88.i.i = inttoptr i64 %.66.i87.i.i to ptr
+  %.70.i89.i.i = load i64, ptr %.69.i88.i.i, align 8
+  %.15390.not.i90.i.i = icmp slt i64 %.70.i89.i.i, 1
+  br i1 %.15390.not.i90.i.i, label %B16.i198.i.i, label %B378.lr.ph.i91.i.i
+
+B378.lr.ph.i91.i.i:                               ; preds = %B160.endif.i80.i.i
+  %.58.i92.i.i = add nsw i64 %.11.i.i.i, 72
+  %.59.i93.i.i = inttoptr i64 %.58.i92.i.i to ptr
+  %.60.i94.i.i = load i64, ptr %.59.i93.i.i, align 8
+  %.196.i96.i.i = load i64, ptr %.138.i.i, align 8
+  %15 = add nuw i64 %.70.i89.i.i, 1
+  %sunkaddr41.i = getelementptr i8, ptr %.138.i.i, i64 16
+  br label %B378.i97.i.i
+
+B16.i198.i.i:                                     ; preds = %B994.i103.i.i, %B160.endif.i80.i.i, %B900.i133.i.i, %B16.i.i141.i.i, %B850.i139.i.i, %B1762.i.i, %B1466.i.i, %B788.i50.i.i, %B630.i40.i.i, %B394.i27.i.i, %B234.i15.i.i, %B72.i5.i.i, %B1428.i.i, %B1386.i.i, %B1232.i.i
+  %serial.2.0157164237278.i.i = phi i64 [ %.286.i.i, %B788.i50.i.i ], [ %.286.i.i, %B630.i40.i.i ], [ %.286.i.i, %B394.i27.i.i ], [ %.286.i.i, %B234.i15.i.i ], [ %.286.i.i, %B72.i5.i.i ], [ %.286.i.i, %B1428.i.i ], [ 0, %B1386.i.i ], [ %.286.i.i, %B1466.i.i ], [ 0, %B1232.i.i ], [ %.286.i.i, %B1762.i.i ], [ %.286.i.i, %B160.endif.i80.i.i ], [ %.286.i.i, %B900.i133.i.i ], [ %.286.i.i, %B850.i139.i.i ], [ %.286.i.i, %B16.i.i141.i.i ], [ %.286.i.i, %B994.i103.i.i ]
+  %result.2.0239276.i.i = phi i64 [ 0, %B788.i50.i.i ], [ 0, %B630.i40.i.i ], [ 0, %B394.i27.i.i ], [ 0, %B234.i15.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1428.i.i ], [ 1, %B1386.i.i ], [ 0, %B1466.i.i ], [ 1, %B1232.i.i ], [ 0, %B1762.i.i ], [ 0, %B160.endif.i80.i.i ], [ %.250.i131.i.i, %B900.i133.i.i ], [ 1, %B850.i139.i.i ], [ 1, %B16.i.i141.i.i ], [ 0, %B994.i103.i.i ]
+  %sunkaddr380.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i195.i.i = load i64, ptr %sunkaddr380.i.i, align 8
+  %.21.i.i.i = inttoptr i64 %.19.i195.i.i to ptr
+  %.22.i196.i.i = tail call i64 %.21.i.i.i(i64 %.211.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.19.i201.i.i = load i64, ptr %sunkaddr380.i.i, align 8
+  %.21.i202.i.i = inttoptr i64 %.19.i201.i.i to ptr
+  %.22.i203.i.i = tail call i64 %.21.i202.i.i(i64 %.238.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br i1 %.273.not.i.i, label %B1796.endif.endif.endif.i.i, label %B16.i206.i.i
+
+B16.i206.i.i:                                     ; preds = %B16.i198.i.i
+  %.19.i209.i.i = load i64, ptr %sunkaddr380.i.i, align 8
+  %.21.i210.i.i = inttoptr i64 %.19.i209.i.i to ptr
+  %.22.i211.i.i = tail call i64 %.21.i210.i.i(i64 %.262.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1796.endif.endif.endif.i.i
+
+B1796.endif.endif.endif.i.i:                      ; preds = %B16.i206.i.i, %B16.i198.i.i
+  %.11.not.i213.i.i = icmp eq i64 %serial.2.0157164237278.i.i, 0
+  br i1 %.11.not.i213.i.i, label %B0.endif.i, label %B1796.endif.endif.endif.endif.sink.split.i.i
+
+B1796.endif.endif.endif.endif.sink.split.i.i:     ; preds = %B1796.endif.endif.endif.i.i, %B1078.i.i
+  %.211.sink.i.i = phi i64 [ %.211.i.i, %B1078.i.i ], [ %serial.2.0157164237278.i.i, %B1796.endif.endif.endif.i.i ]
+  %result.2.0240255263267.ph.i.i = phi i64 [ 1, %B1078.i.i ], [ %result.2.0239276.i.i, %B1796.endif.endif.endif.i.i ]
+  %sunkaddr384.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i195288.i.i = load i64, ptr %sunkaddr384.i.i, align 8
+  %.21.i289.i.i = inttoptr i64 %.19.i195288.i.i to ptr
+  %.22.i196290.i.i = tail call i64 %.21.i289.i.i(i64 %.211.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B0.endif.i
+
+B110.i:                                           ; preds = %B994.i.i.i, %B0.endif.i, %B160.endif.i.i.i, %B732.i.i, %B788.i.i.i, %B630.i.i.i, %B394.i.i.i, %B234.i.i.i, %B72.i.i.i, %0
+  %.57.i = add nsw i64 %.14.i, 216
+  %.58.i = inttoptr i64 %.57.i to ptr
+  %.59.i = load i64, ptr %.58.i, align 8
+  %.62.i = add nsw i64 %.14.i, 200
+  %.65.i = inttoptr i64 %.62.i to ptr
+  %.66.i = load i64, ptr %.65.i, align 8
+  %.69.i = inttoptr i64 %.66.i to ptr
+  %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B282.i:                                           ; preds = %B0.endif.i
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B0.endif.i:                                       ; preds = %B1796.endif.endif.endif.endif.sink.split.i.i, %B1796.endif.endif.endif.i.i, %B1296.i.i.i, %B900.i.i.i
+  %result.2.0240255263267.sink.i.i = phi i64 [ %.250.i.i.i, %B900.i.i.i ], [ %result.2.0240255263267.ph.i.i, %B1796.endif.endif.endif.endif.sink.split.i.i ], [ %.262.i.i, %B1296.i.i.i ], [ %result.2.0239276.i.i, %B1796.endif.endif.endif.i.i ]
+  switch i64 %result.2.0240255263267.sink.i.i, label %B282.i [
+    i64 0, label %B110.i
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  ]
+
+_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B766.i.i, %B16.i.i187.i.i, %B110.i, %B282.i, %B0.endif.i
+  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0240255263267.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i187.i.i ], [ 0, %B766.i.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ]
+  ret i64 %storemerge.i
+}
+;; nbgrad.runtime.native_steps.expect_function(int64,int64,int64)int64 nbgrad.runtime.native_steps -
+declare i64 @nbgrad.offset.array_data() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.float_value() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.tuple_items() local_unnamed_addr nofree nosync nounwind memory(none)
+
+define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
+  %.11.i = tail call i64 @nbgrad.offset.array_data()
+  %.12.i = add nsw i64 %.11.i, %a0
+  %.13.i = inttoptr i64 %.12.i to ptr
+  %.14.i = load i64, ptr %.13.i, align 8
+  %.9.i.i.i = add nsw i64 %.14.i, 208
+  %.10.i.i.i = inttoptr i64 %.9.i.i.i to ptr
+  %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
+  %.16.i.i.i = icmp eq i64 %.11.i.i.i, 0
+  br i1 %.16.i.i.i, label %B110.i, label %B72.i.i.i
+
+B72.i.i.i:                                        ; preds = %0
+  %.26.i.i.i = add nsw i64 %.14.i, 32
+  %.27.i.i.i = inttoptr i64 %.26.i.i.i to ptr
+  %.28.i.i.i = load i64, ptr %.27.i.i.i, align 8
+  %.34.i.i.i = add nsw i64 %.14.i, 96
+  %.35.i.i.i = inttoptr i64 %.34.i.i.i to ptr
+  %.36.i.i.i = load i64, ptr %.35.i.i.i, align 8
+  %.38.i.i.i = inttoptr i64 %.36.i.i.i to ptr
+  %.39.i.i.i = tail call i64 %.38.i.i.i(i64 %.28.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.44.i.i.i = icmp slt i64 %.39.i.i.i, 1
+  br i1 %.44.i.i.i, label %B110.i, label %B234.i.i.i
+
+B234.i.i.i:                                       ; preds = %B72.i.i.i
+  %.58.i.i.i = add nsw i64 %.14.i, 104
+  %.59.i.i.i = inttoptr i64 %.58.i.i.i to ptr
+  %.60.i.i.i = load i64, ptr %.59.i.i.i, align 8
+  %.62.i.i.i = add nsw i64 %.39.i.i.i, -1
+  %.66.i.i.i = inttoptr i64 %.60.i.i.i to ptr
+  %.67.i.i.i = tail call i64 %.66.i.i.i(i64 %.28.i.i.i, i64 %.62.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.72.i.i.i = add nsw i64 %.11.i.i.i, 40
+  %.73.i.i.i = inttoptr i64 %.72.i.i.i to ptr
+  %.74.i.i.i = load i64, ptr %.73.i.i.i, align 8
+  %.75.not.i.i.i = icmp eq i64 %.67.i.i.i, %.74.i.i.i
+  br i1 %.75.not.i.i.i, label %B394.i.i.i, label %B110.i
+
+B394.i.i.i:                                       ; preds = %B234.i.i.i
+  %.85.i.i.i = add nsw i64 %.14.i, 40
+  %.86.i.i.i = inttoptr i64 %.85.i.i.i to ptr
+  %.87.i.i.i = load i64, ptr %.86.i.i.i, align 8
+  %.90.i.i.i = add nsw i64 %.14.i, 152
+  %.91.i.i.i = inttoptr i64 %.90.i.i.i to ptr
+  %.92.i.i.i = load i64, ptr %.91.i.i.i, align 8
+  %.95.i.i.i = add nsw i64 %.14.i, 232
+  %.96.i.i.i = inttoptr i64 %.92.i.i.i to ptr
+  %.97.i.i.i = tail call i64 %.96.i.i.i(i64 %.87.i.i.i, i64 0, i64 %.95.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.101.i.i.i = inttoptr i64 %.95.i.i.i to ptr
+  %.102.i.i.i = load i64, ptr %.101.i.i.i, align 8
+  %.107.i.i.i = icmp eq i64 %.102.i.i.i, 0
+  br i1 %.107.i.i.i, label %B110.i, label %B630.i.i.i
+
+B630.i.i.i:                                       ; preds = %B394.i.i.i
+  %.119.i.i.i = add nsw i64 %.14.i, 192
+  %.120.i.i.i = inttoptr i64 %.119.i.i.i to ptr
+  %.121.i.i.i = load i64, ptr %.120.i.i.i, align 8
+  %.123.i.i.i = inttoptr i64 %.121.i.i.i to ptr
+  %.124.i.i.i = tail call i64 %.123.i.i.i(i64 %.102.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.127.i.i.i = add nsw i64 %.11.i.i.i, 48
+  %.128.i.i.i = inttoptr i64 %.127.i.i.i to ptr
+  %.129.i.i.i = load i64, ptr %.128.i.i.i, align 8
+  %.131.not.i.i.i = icmp eq i64 %.102.i.i.i, %.129.i.i.i
+  br i1 %.131.not.i.i.i, label %B788.i.i.i, label %B110.i
+
+B788.i.i.i:                                       ; preds = %B630.i.i.i
+  %sunkaddr.i.i.i = inttoptr i64 %.14.i to ptr
+  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 96
+  %.147.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.149.i.i.i = inttoptr i64 %.147.i.i.i to ptr
+  %.150.i.i.i = tail call i64 %.149.i.i.i(i64 %.102.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.156.i.i.i = inttoptr i64 %.11.i.i.i to ptr
+  %.157.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.158.not.i.i.i = icmp eq i64 %.150.i.i.i, %.157.i.i.i
+  br i1 %.158.not.i.i.i, label %B50.i.i, label %B110.i
+
+B50.i.i:                                          ; preds = %B788.i.i.i
+  %.67.i.i = add nsw i64 %.11.i.i.i, 8
+  %.68.i.i = inttoptr i64 %.67.i.i to ptr
+  %.69.i.i = load i64, ptr %.68.i.i, align 8
+  %.72.i.i = add nsw i64 %.11.i.i.i, 64
+  %.73.i.i = inttoptr i64 %.72.i.i to ptr
+  %.74.i.i = load i64, ptr %.73.i.i, align 8
+  %.75.i.i = icmp eq i64 %.69.i.i, %.74.i.i
+  br i1 %.75.i.i, label %B210.i.i, label %B492.i.i
+
+B210.i.i:                                         ; preds = %B50.i.i
+  %.79.i.i = add nsw i64 %.11.i.i.i, 32
+  %.80.i.i = inttoptr i64 %.79.i.i to ptr
+  %.81.i.i = load i64, ptr %.80.i.i, align 8
+  %.83.i.i = icmp slt i64 %.150.i.i.i, %.81.i.i
+  br i1 %.83.i.i, label %B270.i.i, label %B492.i.i
+
+B270.i.i:                                         ; preds = %B210.i.i
+  %.87.i.i = add nsw i64 %.11.i.i.i, 16
+  %.88.i.i = inttoptr i64 %.87.i.i to ptr
+  %.89.i.i = load i64, ptr %.88.i.i, align 8
+  %.91.i.i = sub nsw i64 %.150.i.i.i, %.89.i.i
+  %.94.i.i = add nsw i64 %.11.i.i.i, 24
+  %.95.i.i = inttoptr i64 %.94.i.i to ptr
+  %.96.i.i = load i64, ptr %.95.i.i, align 8
+  %.97.i.i = icmp eq i64 %.91.i.i, %.96.i.i
+  br i1 %.97.i.i, label %B384.i.i, label %B492.i.i
+
+B384.i.i:                                         ; preds = %B270.i.i
+  %sunkaddr200.i.i = getelementptr i8, ptr %.156.i.i.i, i64 16
+  store i64 %.150.i.i.i, ptr %sunkaddr200.i.i, align 8
+  %sunkaddr202.i.i = getelementptr i8, ptr %.156.i.i.i, i64 8
+  store i64 0, ptr %sunkaddr202.i.i, align 8
+  br label %B492.i.i
+
+B492.i.i:                                         ; preds = %B384.i.i, %B270.i.i, %B210.i.i, %B50.i.i
+  %.124.i.i = phi i64 [ 0, %B384.i.i ], [ %.69.i.i, %B270.i.i ], [ %.69.i.i, %B210.i.i ], [ %.69.i.i, %B50.i.i ]
+  %.117.i.i = add nsw i64 %.11.i.i.i, 56
+  %.118.i.i = inttoptr i64 %.117.i.i to ptr
+  %.119.i.i = load i64, ptr %.118.i.i, align 8
+  %.125.i.i = shl nsw i64 %.124.i.i, 3
+  %.126.i.i = add nsw i64 %.125.i.i, %.119.i.i
+  %.127.i.i = inttoptr i64 %.126.i.i to ptr
+  %.128.i.i = load i64, ptr %.127.i.i, align 8
+  %.135.i.i = inttoptr i64 %.128.i.i to ptr
+  %.136.i.i = load i64, ptr %.135.i.i, align 8
+  %.138.i.i = inttoptr i64 %a1 to ptr
+  %.139.i.i = load i64, ptr %.138.i.i, align 8
+  %.140.not.i.i = icmp eq i64 %.136.i.i, %.139.i.i
+  br i1 %.140.not.i.i, label %B766.i.i, label %B110.i
+
+B766.i.i:                                         ; preds = %B492.i.i
+  %.202.i.i = add nsw i64 %.128.i.i, 64
+  %.203.i.i = inttoptr i64 %.202.i.i to ptr
+  %.204.i.i = load i64, ptr %.203.i.i, align 8
+  %.207.i.i = add nsw i64 %.14.i, 176
+  %.208.i.i = inttoptr i64 %.207.i.i to ptr
+  %.209.i.i = load i64, ptr %.208.i.i, align 8
+  %.210.i.i = inttoptr i64 %.209.i.i to ptr
+  %.211.i.i = tail call i64 %.210.i.i(i64 %.204.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.225.not.i.i = icmp eq i64 %.211.i.i, 0
+  br i1 %.225.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B1078.i.i
+
+B1078.i.i:                                        ; preds = %B766.i.i
+  %.229.i.i = add nsw i64 %.14.i, 168
+  %.230.i.i = inttoptr i64 %.229.i.i to ptr
+  %.231.i.i = load i64, ptr %.230.i.i, align 8
+  %.234.i.i = add nsw i64 %.14.i, 8
+  %.235.i.i = inttoptr i64 %.234.i.i to ptr
+  %.236.i.i = load i64, ptr %.235.i.i, align 8
+  %.237.i.i = inttoptr i64 %.231.i.i to ptr
+  %.238.i.i = tail call i64 %.237.i.i(i64 %.236.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.249.not.i.i = icmp eq i64 %.238.i.i, 0
+  br i1 %.249.not.i.i, label %B1796.endif.endif.endif.endif.sink.split.i.i, label %B1232.i.i
+
+B1232.i.i:                                        ; preds = %B1078.i.i
+  %sunkaddr204.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 168
+  %.255.i.i = load i64, ptr %sunkaddr204.i.i, align 8
+  %.260.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.261.i.i = inttoptr i64 %.255.i.i to ptr
+  %.262.i.i = tail call i64 %.261.i.i(i64 %.260.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.273.not.i.i = icmp eq i64 %.262.i.i, 0
+  br i1 %.273.not.i.i, label %B16.i97.i.i, label %B1386.i.i
+
+B1386.i.i:                                        ; preds = %B1232.i.i
+  %.277.i.i = add nsw i64 %.14.i, 160
+  %.278.i.i = inttoptr i64 %.277.i.i to ptr
+  %.279.i.i = load i64, ptr %.278.i.i, align 8
+  %.282.i.i = add nsw i64 %.14.i, 48
+  %.283.i.i = inttoptr i64 %.282.i.i to ptr
+  %.284.i.i = load i64, ptr %.283.i.i, align 8
+  %.285.i.i = inttoptr i64 %.279.i.i to ptr
+  %.286.i.i = tail call i64 %.285.i.i(i64 %.284.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.291.not.i.i = icmp eq i64 %.286.i.i, 0
+  br i1 %.291.not.i.i, label %B16.i97.i.i, label %B1428.i.i
+
+B1428.i.i:                                        ; preds = %B1386.i.i
+  %sunkaddr206.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
+  %.11.i3.i.i = load i64, ptr %sunkaddr206.i.i, align 8
+  %.16.i4.i.i = icmp eq i64 %.11.i3.i.i, 0
+  br i1 %.16.i4.i.i, label %B16.i97.i.i, label %B72.i5.i.i
+
+B72.i5.i.i:                                       ; preds = %B1428.i.i
+  %sunkaddr208.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
+  %.28.i8.i.i = load i64, ptr %sunkaddr208.i.i, align 8
+  %.36.i11.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.38.i12.i.i = inttoptr i64 %.36.i11.i.i to ptr
+  %.39.i13.i.i = tail call i64 %.38.i12.i.i(i64 %.28.i8.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.44.i14.i.i = icmp slt i64 %.39.i13.i.i, 1
+  br i1 %.44.i14.i.i, label %B16.i97.i.i, label %B234.i15.i.i
+
+B234.i15.i.i:                                     ; preds = %B72.i5.i.i
+  %sunkaddr212.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 104
+  %.60.i18.i.i = load i64, ptr %sunkaddr212.i.i, align 8
+  %.62.i19.i.i = add nsw i64 %.39.i13.i.i, -1
+  %.66.i20.i.i = inttoptr i64 %.60.i18.i.i to ptr
+  %.67.i21.i.i = tail call i64 %.66.i20.i.i(i64 %.28.i8.i.i, i64 %.62.i19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.72.i22.i.i = add nsw i64 %.11.i3.i.i, 40
+  %.73.i23.i.i = inttoptr i64 %.72.i22.i.i to ptr
+  %.74.i24.i.i = load i64, ptr %.73.i23.i.i, align 8
+  %.75.not.i25.i.i = icmp eq i64 %.67.i21.i.i, %.74.i24.i.i
+  br i1 %.75.not.i25.i.i, label %B394.i27.i.i, label %B16.i97.i.i
+
+B394.i27.i.i:                                     ; preds = %B234.i15.i.i
+  %sunkaddr214.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
+  %.87.i30.i.i = load i64, ptr %sunkaddr214.i.i, align 8
+  %sunkaddr216.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
+  %.92.i33.i.i = load i64, ptr %sunkaddr216.i.i, align 8
+  %.96.i35.i.i = inttoptr i64 %.92.i33.i.i to ptr
+  %.97.i36.i.i = tail call i64 %.96.i35.i.i(i64 %.87.i30.i.i, i64 0, i64 %.95.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr218.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
+  %.102.i38.i.i = load i64, ptr %sunkaddr218.i.i, align 8
+  %.107.i39.i.i = icmp eq i64 %.102.i38.i.i, 0
+  br i1 %.107.i39.i.i, label %B16.i97.i.i, label %B630.i40.i.i
+
+B630.i40.i.i:                                     ; preds = %B394.i27.i.i
+  %sunkaddr220.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.121.i43.i.i = load i64, ptr %sunkaddr220.i.i, align 8
+  %.123.i44.i.i = inttoptr i64 %.121.i43.i.i to ptr
+  %.124.i45.i.i = tail call i64 %.123.i44.i.i(i64 %.102.i38.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.127.i46.i.i = add nsw i64 %.11.i3.i.i, 48
+  %.128.i47.i.i = inttoptr i64 %.127.i46.i.i to ptr
+  %.129.i48.i.i = load i64, ptr %.128.i47.i.i, align 8
+  %.131.not.i49.i.i = icmp eq i64 %.102.i38.i.i, %.129.i48.i.i
+  br i1 %.131.not.i49.i.i, label %B788.i50.i.i, label %B16.i97.i.i
+
+B788.i50.i.i:                                     ; preds = %B630.i40.i.i
+  %.147.i53.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.149.i54.i.i = inttoptr i64 %.147.i53.i.i to ptr
+  %.150.i55.i.i = tail call i64 %.149.i54.i.i(i64 %.102.i38.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.156.i56.i.i = inttoptr i64 %.11.i3.i.i to ptr
+  %.157.i57.i.i = load i64, ptr %.156.i56.i.i, align 8
+  %.158.not.i58.i.i = icmp eq i64 %.150.i55.i.i, %.157.i57.i.i
+  %.11..i59.i.i = select i1 %.158.not.i58.i.i, i64 %.11.i3.i.i, i64 0
+  %1 = icmp eq i64 %.11..i59.i.i, %.11.i.i.i
+  br i1 %1, label %B1466.i.i, label %B16.i97.i.i
+
+B1466.i.i:                                        ; preds = %B788.i50.i.i
+  %sunkaddr224.i.i = getelementptr i8, ptr %.156.i.i.i, i64 56
+  %.352.i.i = load i64, ptr %sunkaddr224.i.i, align 8
+  %sunkaddr226.i.i = getelementptr i8, ptr %.156.i.i.i, i64 8
+  %.357.i.i = load i64, ptr %sunkaddr226.i.i, align 8
+  %.358.i.i = shl nsw i64 %.357.i.i, 3
+  %.359.i.i = add nsw i64 %.358.i.i, %.352.i.i
+  %.360.i.i = inttoptr i64 %.359.i.i to ptr
+  %.361.i.i = load i64, ptr %.360.i.i, align 8
+  %.363.i.i = icmp eq i64 %.361.i.i, %.128.i.i
+  br i1 %.363.i.i, label %B1624.i.i, label %B16.i97.i.i
+
+B1624.i.i:                                        ; preds = %B1466.i.i
+  %.12.i.i.i = add nsw i64 %a1, 8
+  %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
+  %.14.i.i.i = load i64, ptr %.13.i.i.i, align 8
+  %.15.i.i.i = add nsw i64 %a1, 16
+  %.16.i61.i.i = inttoptr i64 %.15.i.i.i to ptr
+  %.17.i.i.i = load i64, ptr %.16.i61.i.i, align 8
+  %.25.i.i.i = add nsw i64 %.128.i.i, 40
+  %.26.i62.i.i = inttoptr i64 %.25.i.i.i to ptr
+  %.27.i63.i.i = load i64, ptr %.26.i62.i.i, align 8
+  %.33.i.i.i = add nsw i64 %.14.i, 120
+  %.34.i64.i.i = inttoptr i64 %.33.i.i.i to ptr
+  %.35.i65.i.i = load i64, ptr %.34.i64.i.i, align 8
+  %.37.i.i.i = inttoptr i64 %.35.i65.i.i to ptr
+  %.38.i66.i.i = tail call i64 %.37.i.i.i(i64 %.14.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.41.i.i.i = add nsw i64 %.14.i, 136
+  %.42.i.i.i = inttoptr i64 %.41.i.i.i to ptr
+  %.43.i.i.i = load i64, ptr %.42.i.i.i, align 8
+  %.45.i.i.i = inttoptr i64 %.43.i.i.i to ptr
+  %.46.i.i.i = tail call i64 %.45.i.i.i(i64 %.17.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.53.i.i.i = inttoptr i64 %.27.i63.i.i to ptr
+  %.54.i.i.i = load i64, ptr %.53.i.i.i, align 8
+  %.55.not.i.i.i = icmp eq i64 %.38.i66.i.i, %.54.i.i.i
+  br i1 %.55.not.i.i.i, label %B376.i.i.i, label %B16.i97.i.i
+
+B376.i.i.i:                                       ; preds = %B1624.i.i
+  %.59.i67.i.i = add nsw i64 %.27.i63.i.i, 8
+  %.60.i68.i.i = inttoptr i64 %.59.i67.i.i to ptr
+  %.61.i.i.i = load i64, ptr %.60.i68.i.i, align 8
+  %.63.not.i.i.i = icmp eq i64 %.46.i.i.i, %.61.i.i.i
+  br i1 %.63.not.i.i.i, label %B440.endif.i.i.i, label %B16.i97.i.i
+
+B552.i.i.i:                                       ; preds = %B552.lr.ph.i.i.i, %B1224.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %8, %B552.lr.ph.i.i.i ], [ %lsr.iv.next.i.i.i, %B1224.i.i.i ]
+  %at.2.0135.i.i.i = phi i64 [ %.83.i.i.i, %B552.lr.ph.i.i.i ], [ %7, %B1224.i.i.i ]
+  %.221.i.i.i = inttoptr i64 %at.2.0135.i.i.i to ptr
+  %.222.i.i.i = load i64, ptr %.221.i.i.i, align 8
+  %2 = add i64 %at.2.0135.i.i.i, 8
+  %.226.i.i.i = inttoptr i64 %2 to ptr
+  %.227.i.i.i = load i64, ptr %.226.i.i.i, align 8
+  switch i64 %.222.i.i.i, label %B894.i.i.i [
+    i64 -1, label %B1156.i.i.i
+    i64 -2, label %B798.i.i.i
+  ]
+
+B798.i.i.i:                                       ; preds = %B552.i.i.i
+  br label %B1156.i.i.i
+
+B894.i.i.i:                                       ; preds = %B552.i.i.i
+  %.275.i.i.i = mul nsw i64 %.222.i.i.i, 48
+  %.279.i.i.i = add nsw i64 %.275.i.i.i, %.83.i.i.i
+  %.285.i.i.i = add nsw i64 %.279.i.i.i, 16
+  %.286.i.i.i = inttoptr i64 %.285.i.i.i to ptr
+  %.287.i.i.i = load i64, ptr %.286.i.i.i, align 8
+  %.288.i.i.i = icmp eq i64 %.287.i.i.i, 3
+  %.300.i.i.i = select i1 %.288.i.i.i, i64 104, i64 128
+  %.302.i.i.i = add nsw i64 %.300.i.i.i, %.14.i
+  %.307.i.i.i = add nsw i64 %.279.i.i.i, 40
+  %.310.i.i.i = inttoptr i64 %.307.i.i.i to ptr
+  %.311.i.i.i = load i64, ptr %.310.i.i.i, align 8
+  br label %B1156.i.i.i
+
+B1156.i.i.i:                                      ; preds = %B894.i.i.i, %B798.i.i.i, %B552.i.i.i
+  %.304.sink.in.in.i.i.i = phi i64 [ %.302.i.i.i, %B894.i.i.i ], [ %.261.i.i.i, %B798.i.i.i ], [ %.241.i.i.i, %B552.i.i.i ]
+  %.311.sink.i.i.i = phi i64 [ %.311.i.i.i, %B894.i.i.i ], [ %.17.i.i.i, %B798.i.i.i ], [ %.14.i.i.i, %B552.i.i.i ]
+  %.304.sink.in.i.i.i = inttoptr i64 %.304.sink.in.in.i.i.i to ptr
+  %.304.sink.i.i.i = load i64, ptr %.304.sink.in.i.i.i, align 8
+  %.313.i.i.i = inttoptr i64 %.304.sink.i.i.i to ptr
+  %.314.i.i.i = tail call i64 %.313.i.i.i(i64 %.311.sink.i.i.i, i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.321.i.i.i = icmp eq i64 %.314.i.i.i, 0
+  br i1 %.321.i.i.i, label %B16.i97.i.i, label %B1174.i.i.i
+
+B1174.i.i.i:                                      ; preds = %B1156.i.i.i
+  %3 = add i64 %at.2.0135.i.i.i, 16
+  %.16.i.i.i.i = inttoptr i64 %3 to ptr
+  %.17.i.i.i.i = load i64, ptr %.16.i.i.i.i, align 8
+  %4 = add i64 %at.2.0135.i.i.i, 24
+  %.20.i.i.i.i = inttoptr i64 %4 to ptr
+  %.21.i.i.i.i = load i64, ptr %.20.i.i.i.i, align 8
+  %5 = add i64 %at.2.0135.i.i.i, 32
+  %.24.i.i.i.i = inttoptr i64 %5 to ptr
+  %.25.i.i.i.i = load i64, ptr %.24.i.i.i.i, align 8
+  switch i64 %.17.i.i.i.i, label %B346.i.i.i.i [
+    i64 0, label %B182.i.i.i.i
+    i64 1, label %B270.i.i.i.i
+    i64 2, label %B326.i.i.i.i
+  ]
+
+B182.i.i.i.i:                                     ; preds = %B1174.i.i.i
+  %.17.i.i.i.i.i = icmp eq i64 %.21.i.i.i.i, 0
+  br i1 %.17.i.i.i.i.i, label %B182.endif.i.i.i.i, label %B20.i.i.i.i.i
+
+B20.i.i.i.i.i:                                    ; preds = %B182.i.i.i.i
+  %.36.i.i.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.38.i.i.i.i.i = add nsw i64 %.36.i.i.i.i.i, %.21.i.i.i.i
+  %.45.i.i.i.i.i = icmp slt i64 %.38.i.i.i.i.i, 0
+  br i1 %.45.i.i.i.i.i, label %B182.endif.i.i.i.i, label %B94.i.i.i.i.i
+
+B94.i.i.i.i.i:                                    ; preds = %B20.i.i.i.i.i
+  %.61.i.i.i.i.i = load i64, ptr %sunkaddr212.i.i, align 8
+  %.68.i.i.i.i.i = load i64, ptr %sunkaddr13.i, align 8
+  %.70.i.i.i.i.i = inttoptr i64 %.61.i.i.i.i.i to ptr
+  %.71.i.i.i.i.i = tail call i64 %.70.i.i.i.i.i(i64 %.68.i.i.i.i.i, i64 %.38.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B182.endif.i.i.i.i
+
+B270.i.i.i.i:                                     ; preds = %B1174.i.i.i
+  %.11.i.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.13.i5.i.i.i.i = add nsw i64 %.11.i.i.i.i.i, %.314.i.i.i
+  %.14.i.i.i.i.i = inttoptr i64 %.13.i5.i.i.i.i to ptr
+  %.15.i6.i.i.i.i = load i64, ptr %.14.i.i.i.i.i, align 8
+  %.19.i.i.i.i.i = load i64, ptr %sunkaddr15.i, align 8
+  %.20.not.i.i.i.i.i = icmp eq i64 %.15.i6.i.i.i.i, %.19.i.i.i.i.i
+  br i1 %.20.not.i.i.i.i.i, label %B1174.endif.i.i.i, label %B16.i97.i.i
+
+B326.i.i.i.i:                                     ; preds = %B1174.i.i.i
+  %.166.i.i.i.i = icmp eq i64 %.314.i.i.i, %.25.i.i.i.i
+  br i1 %.166.i.i.i.i, label %B1224.i.i.i, label %B16.i97.i.i
+
+B346.i.i.i.i:                                     ; preds = %B1174.i.i.i
+  %.184.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.186.i.i.i.i = add nsw i64 %.184.i.i.i.i, %.314.i.i.i
+  %.187.i.i.i.i = inttoptr i64 %.186.i.i.i.i to ptr
+  %.188.i.i.i.i = load i64, ptr %.187.i.i.i.i, align 8
+  %.190.not.i.i.i.i = icmp eq i64 %.188.i.i.i.i, %.21.i.i.i.i
+  br i1 %.190.not.i.i.i.i, label %B418.i.i.i.i, label %B16.i97.i.i
+
+B418.i.i.i.i:                                     ; preds = %B346.i.i.i.i
+  %.205.i.i.i.i = icmp eq i64 %.17.i.i.i.i, 3
+  %.219.i.i.i.i = select i1 %.205.i.i.i.i, i64 96, i64 120
+  %.221.i.i.i.i = add nsw i64 %.219.i.i.i.i, %.14.i
+  %.224.i.i.i.i = inttoptr i64 %.221.i.i.i.i to ptr
+  %.225.i.i.i.i = load i64, ptr %.224.i.i.i.i, align 8
+  %.227.i.i.i.i = inttoptr i64 %.225.i.i.i.i to ptr
+  %.228.i.i.i.i = tail call i64 %.227.i.i.i.i(i64 %.314.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.232.i.i.i.i = icmp eq i64 %.228.i.i.i.i, %.25.i.i.i.i
+  br i1 %.232.i.i.i.i, label %B1224.i.i.i, label %B16.i97.i.i
+
+B182.endif.i.i.i.i:                               ; preds = %B94.i.i.i.i.i, %B20.i.i.i.i.i, %B182.i.i.i.i
+  %.71.sink.i.i.i.i.i = phi i64 [ %.71.i.i.i.i.i, %B94.i.i.i.i.i ], [ %.25.i.i.i.i, %B182.i.i.i.i ], [ -1, %B20.i.i.i.i.i ]
+  %.13.i.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.15.i.i.i.i.i = add nsw i64 %.13.i.i.i.i.i, %.314.i.i.i
+  %.16.i.i.i.i.i = inttoptr i64 %.15.i.i.i.i.i to ptr
+  %.17.i1.i.i.i.i = load i64, ptr %.16.i.i.i.i.i, align 8
+  %.22.i.i.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.23.not.i.i.i.i.i = icmp eq i64 %.17.i1.i.i.i.i, %.22.i.i.i.i.i
+  br i1 %.23.not.i.i.i.i.i, label %B124.i.i.i.i.i, label %B16.i97.i.i
+
+B124.i.i.i.i.i:                                   ; preds = %B182.endif.i.i.i.i
+  %.39.i.i.i.i.i = load i64, ptr %sunkaddr17.i, align 8
+  %.41.i.i.i.i.i = add nsw i64 %.39.i.i.i.i.i, %.314.i.i.i
+  %.44.i.i.i.i.i = inttoptr i64 %.41.i.i.i.i.i to ptr
+  %.45.i4.i.i.i.i = load i64, ptr %.44.i.i.i.i.i, align 8
+  %.47.i.i.i.i.i = icmp eq i64 %.45.i4.i.i.i.i, %.71.sink.i.i.i.i.i
+  br i1 %.47.i.i.i.i.i, label %B1224.i.i.i, label %B16.i97.i.i
+
+B1224.i.i.i:                                      ; preds = %B1174.endif.i.i.i, %B124.i.i.i.i.i, %B418.i.i.i.i, %B326.i.i.i.i
+  %6 = add i64 %at.2.0135.i.i.i, 40
+  %.394.i.i.i = inttoptr i64 %6 to ptr
+  store i64 %.314.i.i.i, ptr %.394.i.i.i, align 8
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %.180.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  %7 = add i64 %at.2.0135.i.i.i, 48
+  br i1 %.180.i.i.i, label %B552.i.i.i, label %B1708.i.i
+
+B440.endif.i.i.i:                                 ; preds = %B376.i.i.i
+  %.83.i.i.i = add nsw i64 %.27.i63.i.i, 24
+  %.93.i.i.i = add nsw i64 %.27.i63.i.i, 16
+  %.96.i69.i.i = inttoptr i64 %.93.i.i.i to ptr
+  %.97.i70.i.i = load i64, ptr %.96.i69.i.i, align 8
+  %.180132.not.i.i.i = icmp slt i64 %.97.i70.i.i, 1
+  br i1 %.180132.not.i.i.i, label %B1708.i.i, label %B552.lr.ph.i.i.i
+
+B552.lr.ph.i.i.i:                                 ; preds = %B440.endif.i.i.i
+  %.261.i.i.i = add nsw i64 %.14.i, 144
+  %.241.i.i.i = add nsw i64 %.14.i, 128
+  %8 = add nuw i64 %.97.i70.i.i, 1
+  %sunkaddr15.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 16
+  %sunkaddr13.i = getelementptr i8, ptr %.156.i.i.i, i64 48
+  %sunkaddr17.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  br label %B552.i.i.i
+
+B1174.endif.i.i.i:                                ; preds = %B270.i.i.i.i
+  %.28.i.i.i.i.i = tail call i64 @nbgrad.offset.float_value()
+  %.30.i.i.i.i.i = add nsw i64 %.28.i.i.i.i.i, %.314.i.i.i
+  %.33.i.i.i.i.i = inttoptr i64 %.30.i.i.i.i.i to ptr
+  %.34.i.i.i.i.i = load i64, ptr %.33.i.i.i.i.i, align 8
+  %.36.i10.i.i.i.i = icmp eq i64 %.34.i.i.i.i.i, %.25.i.i.i.i
+  br i1 %.36.i10.i.i.i.i, label %B1224.i.i.i, label %B16.i97.i.i
+
+B1708.i.i:                                        ; preds = %B1224.i.i.i, %B440.endif.i.i.i
+  %.33.i72.i.i = add nsw i64 %.14.i, 184
+  %.34.i73.i.i = inttoptr i64 %.33.i72.i.i to ptr
+  %.35.i74.i.i = load i64, ptr %.34.i73.i.i, align 8
+  %sunkaddr236.i.i = getelementptr i8, ptr %.135.i.i, i64 64
+  %.43.i77.i.i = load i64, ptr %sunkaddr236.i.i, align 8
+  %.125143.not.i.i.i = icmp slt i64 %.43.i77.i.i, 1
+  br i1 %.125143.not.i.i.i, label %B0.endif.B406_crit_edge.i.i.i, label %B162.lr.ph.i.i.i
+
+B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B1708.i.i
+  %.pre.i.i.i = inttoptr i64 %.35.i74.i.i to ptr
+  br label %B406.i.i.i
+
+B162.lr.ph.i.i.i:                                 ; preds = %B1708.i.i
+  %.27.i78.i.i = add nsw i64 %.128.i.i, 72
+  %sunkaddr21.i = getelementptr i8, ptr %.156.i.i.i, i64 48
+  %9 = inttoptr i64 %.35.i74.i.i to ptr
+  br label %B162.i.i.i
+
+B162.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B162.lr.ph.i.i.i
+  %lsr.iv5.i.i.i = phi i64 [ %.43.i77.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next6.i.i.i, %B162.endif.i.i.i ]
+  %lsr.iv3.i.i.i = phi i64 [ %.211.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next4.i.i.i, %B162.endif.i.i.i ]
+  %spec.2.0146.i.i.i = phi i64 [ %.27.i78.i.i, %B162.lr.ph.i.i.i ], [ %14, %B162.endif.i.i.i ]
+  %.165.i.i.i = inttoptr i64 %spec.2.0146.i.i.i to ptr
+  %.166.i.i.i = load i64, ptr %.165.i.i.i, align 8
+  %10 = add i64 %spec.2.0146.i.i.i, 8
+  %.169.i.i.i = inttoptr i64 %10 to ptr
+  %.170.i.i.i = load i64, ptr %.169.i.i.i, align 8
+  %.17.i.i79.i.i = icmp eq i64 %.166.i.i.i, 0
+  br i1 %.17.i.i79.i.i, label %B162.endif.i.i.i, label %B20.i.i.i.i
+
+B20.i.i.i.i:                                      ; preds = %B162.i.i.i
+  %.36.i.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.38.i.i.i.i = add nsw i64 %.36.i.i.i.i, %.166.i.i.i
+  %.45.i.i.i.i = icmp slt i64 %.38.i.i.i.i, 0
+  br i1 %.45.i.i.i.i, label %B162.endif.i.i.i, label %B94.i.i.i.i
+
+B94.i.i.i.i:                                      ; preds = %B20.i.i.i.i
+  %.61.i.i.i.i = load i64, ptr %sunkaddr212.i.i, align 8
+  %.68.i.i.i.i = load i64, ptr %sunkaddr21.i, align 8
+  %.70.i.i.i.i = inttoptr i64 %.61.i.i.i.i to ptr
+  %.71.i.i.i.i = tail call i64 %.70.i.i.i.i(i64 %.68.i.i.i.i, i64 %.38.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B162.endif.i.i.i
+
+B406.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B0.endif.B406_crit_edge.i.i.i
+  %.272.pre-phi.i.i.i = phi ptr [ %.pre.i.i.i, %B0.endif.B406_crit_edge.i.i.i ], [ %9, %B162.endif.i.i.i ]
+  %.221.i82.i.i = add nsw i64 %.128.i.i, 48
+  %.222.i83.i.i = inttoptr i64 %.221.i82.i.i to ptr
+  %.223.i.i.i = load i64, ptr %.222.i83.i.i, align 8
+  %.226.i84.i.i = add nsw i64 %.128.i.i, 56
+  %.229.i.i.i = inttoptr i64 %.226.i84.i.i to ptr
+  %.230.i.i.i = load i64, ptr %.229.i.i.i, align 8
+  %sunkaddr242.i.i = getelementptr i8, ptr %.156.i.i.i, i64 48
+  %.235.i.i.i = load i64, ptr %sunkaddr242.i.i, align 8
+  %.246.i.i.i = icmp sgt i64 %.223.i.i.i, 0
+  %.258.i.i.i = select i1 %.246.i.i.i, i64 72, i64 64
+  %.260.i.i.i = add nsw i64 %.258.i.i.i, %.14.i
+  %.261.i85.i.i = inttoptr i64 %.260.i.i.i to ptr
+  %.262.i.i.i = load i64, ptr %.261.i85.i.i, align 8
+  %.264.i.i.i = add nsw i64 %.262.i.i.i, %.238.i.i
+  %.266.i.i.i = inttoptr i64 %.264.i.i.i to ptr
+  store i64 %.211.i.i, ptr %.266.i.i.i, align 8
+  %.273.i.i.i = tail call i64 %.272.pre-phi.i.i.i(i64 %.230.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.278.i.i.i = add nsw i64 %.14.i, 80
+  %.279.i86.i.i = inttoptr i64 %.278.i.i.i to ptr
+  %.280.i.i.i = load i64, ptr %.279.i86.i.i, align 8
+  %.282.i.i.i = add nsw i64 %.280.i.i.i, %.238.i.i
+  %.284.i.i.i = inttoptr i64 %.282.i.i.i to ptr
+  store i64 %.230.i.i.i, ptr %.284.i.i.i, align 8
+  %.290.i.i.i = add nsw i64 %.14.i, 88
+  %.291.i.i.i = inttoptr i64 %.290.i.i.i to ptr
+  %.292.i.i.i = load i64, ptr %.291.i.i.i, align 8
+  %.294.i.i.i = add nsw i64 %.292.i.i.i, %.238.i.i
+  %.296.i.i.i = inttoptr i64 %.294.i.i.i to ptr
+  store i64 %.286.i.i, ptr %.296.i.i.i, align 8
+  %.302.i87.i.i = add nsw i64 %.14.i, 56
+  %.303.i.i.i = inttoptr i64 %.302.i87.i.i to ptr
+  %.304.i.i.i = load i64, ptr %.303.i.i.i, align 8
+  %.306.i.i.i = add nsw i64 %.304.i.i.i, %.262.i.i
+  %.308.i.i.i = inttoptr i64 %.306.i.i.i to ptr
+  store i64 %.238.i.i, ptr %.308.i.i.i, align 8
+  %.312.i.i.i = add nsw i64 %.14.i, 112
+  %.313.i88.i.i = inttoptr i64 %.312.i.i.i to ptr
+  %.314.i89.i.i = load i64, ptr %.313.i88.i.i, align 8
+  %.401150.not.i.i.i = icmp slt i64 %.223.i.i.i, 1
+  br i1 %.401150.not.i.i.i, label %B406.B1180_crit_edge.i.i.i, label %B1070.lr.ph.i.i.i
+
+B406.B1180_crit_edge.i.i.i:                       ; preds = %B406.i.i.i
+  %.pre158.i.i.i = inttoptr i64 %.314.i89.i.i to ptr
+  br label %B1180.i.i.i
+
+B1070.lr.ph.i.i.i:                                ; preds = %B406.i.i.i
+  %11 = add nuw i64 %.223.i.i.i, 1
+  %12 = inttoptr i64 %.314.i89.i.i to ptr
+  %sunkaddr23.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
+  br label %B1070.i.i.i
+
+B1070.i.i.i:                                      ; preds = %B1070.i.i.i, %B1070.lr.ph.i.i.i
+  %lsr.iv.i90.i.i = phi i64 [ %11, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i93.i.i, %B1070.i.i.i ]
+  %failed.3.0153.i.i.i = phi i64 [ 0, %B1070.lr.ph.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
+  %.443.i.i.i = load i64, ptr %sunkaddr23.i, align 8
+  %.447.i.i.i = tail call i64 %12(i64 %.235.i.i.i, i64 %.443.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.448.i.i.i = and i64 %.447.i.i.i, 4294967295
+  %.450.i.i.i = or i64 %.448.i.i.i, %failed.3.0153.i.i.i
+  %lsr.iv.next.i93.i.i = add i64 %lsr.iv.i90.i.i, -1
+  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i93.i.i, 1
+  br i1 %.401.i.i.i, label %B1070.i.i.i, label %B1180.i.i.i
+
+B1180.i.i.i:                                      ; preds = %B1070.i.i.i, %B406.B1180_crit_edge.i.i.i
+  %.461.pre-phi.i.i.i = phi ptr [ %.pre158.i.i.i, %B406.B1180_crit_edge.i.i.i ], [ %12, %B1070.i.i.i ]
+  %failed.3.0.lcssa.i.i.i = phi i64 [ 0, %B406.B1180_crit_edge.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
+  %.462.i.i.i = tail call i64 %.461.pre-phi.i.i.i(i64 %.235.i.i.i, i64 %.238.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.469.i.i.i = and i64 %.462.i.i.i, 4294967295
+  %.471.i.i.i = or i64 %.469.i.i.i, %failed.3.0.lcssa.i.i.i
+  %.474.not.i.i.i = icmp eq i64 %.471.i.i.i, 0
+  br i1 %.474.not.i.i.i, label %B1296.i.i.i, label %B16.i.i.i.i
+
+B16.i.i.i.i:                                      ; preds = %B1180.i.i.i
+  %.19.i.i.i.i = load i64, ptr %sunkaddr220.i.i, align 8
+  %.21.i.i94.i.i = inttoptr i64 %.19.i.i.i.i to ptr
+  %.22.i.i.i.i = tail call i64 %.21.i.i94.i.i(i64 %.262.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B1296.i.i.i:                                      ; preds = %B1180.i.i.i
+  %.522.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.524.i.i.i = add i64 %.223.i.i.i, 1
+  %.527.i.i.i = add i64 %.524.i.i.i, %.522.i.i.i
+  store i64 %.527.i.i.i, ptr %.156.i.i.i, align 8
+  %.539.i.i.i = load i64, ptr %sunkaddr226.i.i, align 8
+  %.540.i.i.i = add nsw i64 %.539.i.i.i, 1
+  store i64 %.540.i.i.i, ptr %sunkaddr226.i.i, align 8
+  br label %B0.endif.i
+
+B162.endif.i.i.i:                                 ; preds = %B94.i.i.i.i, %B20.i.i.i.i, %B162.i.i.i
+  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.170.i.i.i, %B162.i.i.i ], [ -1, %B20.i.i.i.i ]
+  %.199.i.i.i = tail call i64 %9(i64 %.71.sink.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.200.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %13 = add i64 %.200.i.i.i, %lsr.iv3.i.i.i
+  %.205.i.i.i = inttoptr i64 %13 to ptr
+  store i64 %.71.sink.i.i.i.i, ptr %.205.i.i.i, align 8
+  %lsr.iv.next4.i.i.i = add i64 %lsr.iv3.i.i.i, 8
+  %lsr.iv.next6.i.i.i = add nsw i64 %lsr.iv5.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next6.i.i.i, 0
+  %14 = add i64 %spec.2.0146.i.i.i, 16
+  br i1 %exitcond.not.i.i.i, label %B406.i.i.i, label %B162.i.i.i
+
+B16.i97.i.i:                                      ; preds = %B1174.endif.i.i.i, %B124.i.i.i.i.i, %B182.endif.i.i.i.i, %B418.i.i.i.i, %B346.i.i.i.i, %B326.i.i.i.i, %B270.i.i.i.i, %B1156.i.i.i, %B376.i.i.i, %B1624.i.i, %B1466.i.i, %B788.i50.i.i, %B630.i40.i.i, %B394.i27.i.i, %B234.i15.i.i, %B72.i5.i.i, %B1428.i.i, %B1386.i.i, %B1232.i.i
+  %serial.2.0157164133176.i.i = phi i64 [ %.286.i.i, %B788.i50.i.i ], [ %.286.i.i, %B630.i40.i.i ], [ %.286.i.i, %B394.i27.i.i ], [ %.286.i.i, %B234.i15.i.i ], [ %.286.i.i, %B72.i5.i.i ], [ %.286.i.i, %B1428.i.i ], [ %.286.i.i, %B376.i.i.i ], [ %.286.i.i, %B1466.i.i ], [ 0, %B1232.i.i ], [ 0, %B1386.i.i ], [ %.286.i.i, %B1624.i.i ], [ %.286.i.i, %B1156.i.i.i ], [ %.286.i.i, %B270.i.i.i.i ], [ %.286.i.i, %B326.i.i.i.i ], [ %.286.i.i, %B346.i.i.i.i ], [ %.286.i.i, %B418.i.i.i.i ], [ %.286.i.i, %B182.endif.i.i.i.i ], [ %.286.i.i, %B124.i.i.i.i.i ], [ %.286.i.i, %B1174.endif.i.i.i ]
+  %result.2.0135174.i.i = phi i64 [ 0, %B788.i50.i.i ], [ 0, %B630.i40.i.i ], [ 0, %B394.i27.i.i ], [ 0, %B234.i15.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1428.i.i ], [ 0, %B376.i.i.i ], [ 0, %B1466.i.i ], [ 1, %B1232.i.i ], [ 1, %B1386.i.i ], [ 0, %B1624.i.i ], [ 0, %B1156.i.i.i ], [ 0, %B270.i.i.i.i ], [ 0, %B326.i.i.i.i ], [ 0, %B346.i.i.i.i ], [ 0, %B418.i.i.i.i ], [ 0, %B182.endif.i.i.i.i ], [ 0, %B124.i.i.i.i.i ], [ 0, %B1174.endif.i.i.i ]
+  %sunkaddr250.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i.i.i = load i64, ptr %sunkaddr250.i.i, align 8
+  %.21.i.i.i = inttoptr i64 %.19.i.i.i to ptr
+  %.22.i.i.i = tail call i64 %.21.i.i.i(i64 %.211.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.19.i100.i.i = load i64, ptr %sunkaddr250.i.i, align 8
+  %.21.i101.i.i = inttoptr i64 %.19.i100.i.i to ptr
+  %.22.i102.i.i = tail call i64 %.21.i101.i.i(i64 %.238.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br i1 %.273.not.i.i, label %B1796.endif.endif.endif.i.i, label %B16.i105.i.i
+
+B16.i105.i.i:                                     ; preds = %B16.i97.i.i
+  %.19.i108.i.i = load i64, ptr %sunkaddr250.i.i, align 8
+  %.21.i109.i.i = inttoptr i64 %.19.i108.i.i to ptr
+  %.22.i110.i.i = tail call i64 %.21.i109.i.i(i64 %.262.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1796.endif.endif.endif.i.i
+
+B1796.endif.endif.endif.i.i:                      ; preds = %B16.i105.i.i, %B16.i97.i.i
+  %.11.not.i112.i.i = icmp eq i64 %serial.2.0157164133176.i.i, 0
+  br i1 %.11.not.i112.i.i, label %B0.endif.i, label %B1796.endif.endif.endif.endif.sink.split.i.i
+
+B1796.endif.endif.endif.endif.sink.split.i.i:     ; preds = %B1796.endif.endif.endif.i.i, %B1078.i.i
+  %.211.sink.i.i = phi i64 [ %.211.i.i, %B1078.i.i ], [ %serial.2.0157164133176.i.i, %B1796.endif.endif.endif.i.i ]
+  %result.2.0136153161165.ph.i.i = phi i64 [ 1, %B1078.i.i ], [ %result.2.0135174.i.i, %B1796.endif.endif.endif.i.i ]
+  %sunkaddr254.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i186.i.i = load i64, ptr %sunkaddr254.i.i, align 8
+  %.21.i187.i.i = inttoptr i64 %.19.i186.i.i to ptr
+  %.22.i188.i.i = tail call i64 %.21.i187.i.i(i64 %.211.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B0.endif.i
+
+B110.i:                                           ; preds = %B0.endif.i, %B492.i.i, %B788.i.i.i, %B630.i.i.i, %B394.i.i.i, %B234.i.i.i, %B72.i.i.i, %0
+  %.57.i = add nsw i64 %.14.i, 224
+  %.58.i = inttoptr i64 %.57.i to ptr
+  %.59.i = load i64, ptr %.58.i, align 8
+  %.62.i = add nsw i64 %.14.i, 200
+  %.65.i = inttoptr i64 %.62.i to ptr
+  %.66.i = load i64, ptr %.65.i, align 8
+  %.69.i = inttoptr i64 %.66.i to ptr
+  %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B282.i:                                           ; preds = %B0.endif.i
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B0.endif.i:                                       ; preds = %B1796.endif.endif.endif.endif.sink.split.i.i, %B1796.endif.endif.endif.i.i, %B1296.i.i.i
+  %result.2.0136153161165.sink.i.i = phi i64 [ %result.2.0136153161165.ph.i.i, %B1796.endif.endif.endif.endif.sink.split.i.i ], [ %.262.i.i, %B1296.i.i.i ], [ %result.2.0135174.i.i, %B1796.endif.endif.endif.i.i ]
+  switch i64 %result.2.0136153161165.sink.i.i, label %B282.i [
+    i64 0, label %B110.i
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  ]
+
+_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B766.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
+  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0136153161165.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B766.i.i ]
+  ret i64 %storemerge.i
 }
 ;; end

@@ -342,9 +342,7 @@ class Expectation:
         If objects are not as native code needs them.
     """
 
-    def __init__(
-        self, tensor: type, followed: type, call: Callable[..., Any], function: Callable[..., Any]
-    ) -> None:
+    def __init__(self, tensor: type, followed: type, call: Callable[..., Any], function: Callable[..., Any]) -> None:
         state = _state(tensor, followed)
         if state is None:
             raise LookupError
