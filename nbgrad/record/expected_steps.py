@@ -1,7 +1,7 @@
 """The steps of a followed loop, as the words that native code reads.
 
 In: a `Follower` that knows what to expect, and the arguments of its functions when they are noted. Out: `Tables` of
-runtime/native_steps.py. Called by followed.py. What native code does not know (views, keys that are no integers) is a
+runtime/native_steps.py. Called by followed.py. What native code does not know (views, several results) is a
 step that no call fits, so that Python sees to it.
 """
 
@@ -49,9 +49,10 @@ def tables_of(follower: Follower) -> Tables:
 
 def _row(step: Step, kept: list[Any]) -> list[int]:
     """The words of a step."""
-    call, way, one, kind, other_way, other, pattern, sources, hidden, is_view = step
-    if call is None or is_view:
+    call, way, one, kind, other_way, other, parts, is_view, (of, _) = step
+    if call is None or is_view or of is not None or len(parts) > 1:
         return [0] * 9
+    ((pattern, sources, hidden),) = parts
     key = call
     if kind is Arguments:
         frame, places, outline = other

@@ -130,7 +130,7 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
             node: Any = None if one is None else one._node
             words = follower.words
             step = follower.steps[words[K]]
-            key, way, source, kind, other_way, second, pattern, sources, hidden, is_view = step
+            key, way, source, kind, other_way, second, parts, is_view, pack = step
             if key is call and node is (nodes[way] if way else source):
                 if kind is Node:
                     same = other.__class__ is Tensor and other._node is (nodes[other_way] if other_way else second)
@@ -140,29 +140,16 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
                 else:
                     same = other.__class__ is kind and (not is_view or _is_plain(other)) and other == second
                 if same:
-                    node = _new(Followed)
-                    count = len(sources)
-                    if count == 2:
-                        (way, source), (other_way, second) = sources
-                        inputs: Any = nodes[way] if way else source, nodes[other_way] if other_way else second
-                    elif count == 1:
-                        ((way, source),) = sources
-                        inputs = (nodes[way] if way else source,)
-                    else:
-                        inputs = tuple([nodes[at] if at else constant for at, constant in sources])
-                    if hidden:
-                        hold(node, inputs)
-                        nodes += hidden
-                    else:
-                        node.inputs = inputs
-                    node.depth, node.serial = pattern, next_serial()
-                    nodes.append(node)
+                    made = [_made(nodes, *part) for part in parts]
                     words[AT] = len(nodes)
                     words[K] += 1
                     if expected.tables is None or follower.tables is not expected.tables:
                         expected.attend(follower)
-                    tensor = _new(Tensor)
-                    tensor._node = node
+                    of, numbers = pack
+                    results = [Tensor._of(made[number]) for number in numbers]
+                    if of is not None:
+                        return tuple(results) if of is tuple else of(*results)
+                    (tensor,) = results
                     if not is_view:
                         return tensor
                     return note_view(other.args[0], is_view, tensor) if one is None else note_view(one, other, tensor)
@@ -178,6 +165,20 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
     return call(one, other)
 
 
+def _made(nodes: list[Node], pattern: Any, sources: Sequence[Any], hidden: list[Node]) -> Node:
+    """The node of a part of an expected call, which is recorded."""
+    node: Any = _new(Followed)
+    inputs = tuple([nodes[at] if at else constant for at, constant in sources])
+    if hidden:
+        hold(node, inputs)
+        nodes += hidden
+    else:
+        node.inputs = inputs
+    node.depth, node.serial = pattern, next_serial()
+    nodes.append(node)
+    return node
+
+
 def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | None, other: Any) -> Any:
     """The result of a call that the follower takes note of."""
     checks, before = _noted_so_far()
@@ -188,7 +189,11 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
     is_view: Any = base is not None and base is one and key is other and _is_plain(key)
     if isinstance(other, Operands) and isinstance(key, Moves) and other.args and base is other.args[0]:
         is_view = key
-    steady = result.__class__ is Tensor and (base is None or bool(is_view)) and _noted_so_far()[1] == before
+    several = isinstance(result, tuple) and bool(result)
+    results: Any = result if several else (result,)
+    usual = all(one.__class__ is Tensor for one in results) and (base is None or bool(is_view))
+    steady = usual and not (several and any(hasattr(one, "_base") for one in results))
+    steady = steady and _noted_so_far()[1] == before
     if other.__class__ is Tensor:
         other = other._node
     elif isinstance(other, Operands):
@@ -199,7 +204,10 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
         steady = False
     if steady:
         operand = None if one is None else one._node
-        follower.note(call, operand, other, result._node, is_view, checks[noted:], begin, since)
+        made = tuple([one._node for one in results])
+        # The classes of named tuples take each result by itself.
+        packed = result.__class__(*made) if several and result.__class__ is not tuple else made if several else made[0]
+        follower.note(call, operand, other, packed, is_view, checks[noted:], begin, since)
     return result
 
 

@@ -13,7 +13,9 @@ window finds out what the function does now.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Any
@@ -36,16 +38,18 @@ AT, K, BEGIN, CYCLE, NEXT_LOOK, FOLLOWER, WORDS = range(7)
 operations of a turn, when loops are looked for again, and who it is, or 0 if it has ended."""
 ROOM = 16
 """Words that native code finds there: those, and its own."""
-Step = tuple[Any, int, Node | None, Any, int, Any, "Pattern", Sequence[Source], list[Node], Any]
-"""What is expected: a call, the source that is its first operand, the class of the second, the second, and the node
-that it gives, of sources, after others that nothing else reads, and whether the result is a view of the first operand:
-True for the part that the second operand says, or how elements are moved.
+Part = tuple["Pattern", Sequence[Source], list[Node]]
+"""A node of a call that something else reads, made of sources, after others that nothing else reads."""
+Step = tuple[Any, int, Node | None, Any, int, Any, Sequence[Part], Any, tuple[Any, Sequence[int]]]
+"""What is expected: a call, the source that is its first operand, the class of the second, the second, and the nodes
+that it makes; whether the result is a view of the first operand: True for the part that the second operand says, or how
+elements are moved; and the results, by number, with the class of the tuple if that is one.
 
 The second operand is a source; or 0 and a number or a key; or, for a function, the description of its arguments, their
 sources, and their outline.
 """
 Condition = tuple[int, str, type[Exception]]
-NO_STEP: Step = (None, 0, None, None, 0, None, None, (), [], False)  # type: ignore[assignment]
+NO_STEP: Step = (None, 0, None, None, 0, None, (), False, (None, ()))
 """Calls that are recorded as ever, and the end of a turn."""
 
 
@@ -288,7 +292,7 @@ class Follower:
         key: Any,
         one: Node | None,
         other: Any,
-        result: Node,
+        result: Node | tuple[Node, ...],
         is_view: Any,
         conditions: Sequence[Any],
         begin: int,
@@ -338,7 +342,7 @@ class Follower:
         key: Any,
         one: Node | None,
         other: Any,
-        result: Node,
+        result: Any,
         is_view: Any,
         first: int,
         end: int,
@@ -346,41 +350,26 @@ class Follower:
         places: dict[Node, int],
     ) -> Step | None:
         """What to expect where a call has made some nodes; None if that does not follow from the call."""
-        nodes, made = self.nodes[first:end], end - first
-        places_of_conditions = [(places.get(node, -1), message, error) for node, message, error in noted]
-        if not all(first <= at < end - 1 for at, _, _ in places_of_conditions):
+        results = result if isinstance(result, tuple) else (result,)
+        at_results = [places.get(node, -1) for node in results]
+        if min(at_results) < first or (other.__class__ is float and (not other or other != other)):
             return None
-        if result is not nodes[-1] or (other.__class__ is float and (not other or other != other)):
+        ends = self._ends(first, end, at_results)
+        if ends is None:
             return None
+        conditions = {places.get(node, -1): (message, error) for node, message, error in noted}
+        if not all(first <= at < end and at not in ends for at in conditions):
+            return None
+        known = {at % self._turn.period: condition for at, condition in conditions.items()}
+        if any(self._turn.conditions.setdefault(at, one) != one for at, one in known.items()):
+            return None
+        self._turn.hidden.update([at % self._turn.period for at in range(first, end) if at not in ends])
+        parts = [self._part(begin, at + 1, conditions) for begin, at in zip([first, *[k + 1 for k in ends]], ends)]
 
         def source(node: Node | None) -> Source:
             at = first if node is None else places.get(node, first)
             return (at - first, None) if at < first else (0, node)
 
-        sources: list[Source] = []
-        inputs: list[tuple[int, ...]] = []
-        inner: list[int] = []
-        for at, node in enumerate(nodes, first):
-            ways = self._turn.steady_inputs(at)
-            if ways is None:
-                return None
-            numbers: list[int] = []
-            for way, operand in zip(ways, node.inputs, strict=True):
-                if way and at + way >= first:
-                    numbers.append(at + way - end)
-                    inner.append(at + way - end)
-                else:
-                    numbers.append(len(sources))
-                    sources.append((way and at + way - first, None if way else operand))
-            inputs.append(tuple(numbers))
-        # Some nodes are read by other calls, too.
-        if any(inner.count(k) != self._turn.readers[(end + k) % self._turn.period] for k in range(-made, -1)):
-            return None
-        conditions = [(at - end, message, error) for at, message, error in places_of_conditions]
-        known = {(end + k) % self._turn.period: (message, error) for k, message, error in conditions}
-        if any(self._turn.conditions.setdefault(at, one) != one for at, one in known.items()):
-            return None
-        self._turn.hidden.update([at % self._turn.period for at in range(first, end - 1)])
         kind: Any = other.__class__
         way, second = 0, other
         if isinstance(other, Node):
@@ -389,5 +378,44 @@ class Follower:
         elif isinstance(other, Arguments):
             kind = Arguments
             second = other.frame, [source(node) for node in other.nodes], other.outline
-        left_out = [LEFT_OUT] * (made - 1)
-        return key, *source(one), kind, way, second, Pattern.of(nodes, inputs, conditions), sources, left_out, is_view
+        numbers = [ends.index(at) for at in at_results]
+        pack = (result.__class__, numbers) if isinstance(result, tuple) else (None, numbers)
+        return key, *source(one), kind, way, second, parts, is_view, pack
+
+    def _ends(self, first: int, end: int, results: Sequence[int]) -> list[int] | None:
+        """The last places of the parts of a call; None if its nodes are not the same in all turns.
+
+        All other nodes of a part are read in this part only.
+        """
+        ways = {at: self._turn.steady_inputs(at) for at in range(first, end)}
+        if None in ways.values():
+            return None
+        shown = {*results, end - 1}
+        while True:
+            ends = sorted(shown)
+            inside: Counter[int] = Counter()
+            for at in range(first, end):
+                for way in ways[at] or ():
+                    if way and at + way >= first and bisect_left(ends, at + way) == bisect_left(ends, at):
+                        inside[at + way] += 1
+            readers = self._turn.readers
+            more = {at for at in ways if at not in shown and inside[at] != readers[at % self._turn.period]}
+            if not more:
+                return ends
+            shown |= more
+
+    def _part(self, begin: int, end: int, conditions: Mapping[int, Any]) -> Part:
+        """The pattern of the nodes from a place to another, and their sources."""
+        sources: list[Source] = []
+        inputs: list[tuple[int, ...]] = []
+        for at in range(begin, end):
+            numbers: list[int] = []
+            for way, operand in zip(self._turn.steady_inputs(at) or (), self.nodes[at].inputs, strict=True):
+                if way and at + way >= begin:
+                    numbers.append(at + way - end)
+                else:
+                    numbers.append(len(sources))
+                    sources.append((way and at + way - begin, None if way else operand))
+            inputs.append(tuple(numbers))
+        own = [(at - end, *condition) for at, condition in conditions.items() if begin <= at < end]
+        return Pattern.of(self.nodes[begin:end], inputs, own), sources, [LEFT_OUT] * (end - begin - 1)
