@@ -100,6 +100,10 @@ def _steady(node: Node) -> tuple[Any, ...]:
 _params: Any = Node.__dict__["params"]
 hold = _params.__set__
 """Let a `Followed` node know the sources of its call."""
+_FACTS: dict[str, Any] = {
+    name: Node.__dict__[name]
+    for name in ("shape", "dtype", "weak", "traced", "tensor", "place", "layout", "value", "owner")
+}
 _lock = Lock()
 
 
@@ -107,12 +111,17 @@ class Followed(Node):
     """The result of an expected call: it has a serial number and the pattern, in the place of its depth.
 
     It has its inputs, too, if the call makes no other nodes; otherwise the sources of the call, in the place of its
-    parameters. It becomes a `Node` when something asks for more.
+    parameters. When something asks for its shape and the like, it has these as well; for more, it becomes a `Node`.
     """
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
+        if name in _FACTS:
+            pattern: Any = self.depth
+            if pattern.__class__ is Pattern:
+                _know(self, pattern.facts[-1])
+                return _FACTS[name].__get__(self)
         finish(self)
         return getattr(self, name)
 
@@ -121,6 +130,13 @@ class Followed(Node):
         """The parameters, once the node knows itself."""
         finish(self)
         return self.params
+
+
+def _know(node: Node, facts: tuple[Any, ...]) -> None:
+    """Let a node have the facts that follow from those of its operands."""
+    node.value = node.owner = None
+    node.shape, node.dtype, node.weak, node.traced, node.tensor, node.place = facts[:6]
+    node.layout = facts[8]
 
 
 def finish(node: Node) -> None:
@@ -140,9 +156,8 @@ def finish(node: Node) -> None:
             else:
                 made = [node]
             for one, facts in zip(made, pattern.facts, strict=True):
-                one.value = one.owner = None
-                one.shape, one.dtype, one.weak, one.traced, one.tensor, one.place = facts[:6]
-                one.primitive, one.layout = facts[6], facts[8]
+                _know(one, facts)
+                one.primitive = facts[6]
                 one.depth = pattern if one is node else 0
                 hold(one, facts[7])
             node.__class__ = Node
