@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 import nbgrad as nb
 import nbgrad.numpy as xp
+from nbgrad.autograd import no_grad
 from nbgrad.errors import ArgumentError, RangeError
 from nbgrad.graph import ir
 from nbgrad.graph.interpret import interpret
@@ -431,6 +433,21 @@ def test_a_key_may_be_another_in_some_turn(position: int) -> None:
         return [u]
 
     np.testing.assert_array_equal(interpret(recorded(run))[0], run(X)[0])
+
+
+@pytest.mark.parametrize("within", [range(700, 760), range(900)])
+def test_gradients_stop_within_some_turns(within: range) -> None:
+    """Each turn multiplies by 1.01, and its derivative is 1 where half of it is no longer differentiated."""
+
+    def run(u: Any) -> Any:
+        for k in range(900):
+            with no_grad() if k in within else nullcontext():
+                v = xp.multiply(u, 0.01)
+            u = u + v
+        return xp.sum(u)
+
+    expected = 1.01 ** (900 - len(within))
+    np.testing.assert_allclose(nb.grad(run)(X), np.full(3, expected), rtol=1e-12)
 
 
 MATRICES: dict[str, Callable[[Any, Any], Any]] = {

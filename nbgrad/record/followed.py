@@ -13,6 +13,7 @@ from typing import Any
 from ..graph.ir import RECORDED, Node, due, next_serial
 from ..graph.loops.follower import AT, Arguments, Followed, Follower, K, hold
 from ..graph.trace import current_trace, roll_if_full
+from ..process.modes import attentive
 from ..runtime.evaluate import questions
 from ..runtime.native_steps import Expectation, Tables
 from .expected_steps import outline_of, tables_of
@@ -124,7 +125,7 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
             roll_if_full()
             continue
         nodes = follower.nodes
-        if _recorded() is not nodes:
+        if attentive or _recorded() is not nodes:
             break
         if follower.words[AT] == len(nodes) and follower.steps:
             node: Any = None if one is None else one._node

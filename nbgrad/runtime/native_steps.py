@@ -21,6 +21,7 @@ import numpy as np
 from ..graph import ir
 from ..graph.ir import LEFT_OUT, Node
 from ..graph.loops.follower import AT, BEGIN, CYCLE, FOLLOWER, NEXT_LOOK, WORDS, K
+from ..process.modes import attentive
 from ..process.object_layout import array_data, float_value, object_type, slots, tuple_items
 from .cpu_program import native_callable
 from .words import invoke, load, native_address, store
@@ -31,7 +32,7 @@ TENSOR, FOLLOWED, FLOAT, HIDDEN_NODE, DUE, RECORDED, SERIALS = range(7)
 TENSOR_NODE, INPUTS, PARAMS, DEPTH, SERIAL = range(7, 12)
 LIST_SIZE, LIST_ITEM, APPEND, TUPLE_SIZE, TUPLE_ITEM, DICT_SIZE, DICT_ITEM = range(12, 19)
 GET_CONTEXT, NEXT, NEW_OBJECT, NEW_TUPLE, INCREF, DECREF, VECTORCALL = range(19, 26)
-CURRENT, CALL_FALLBACK, FUNCTION_FALLBACK, ANSWER, STATE_LENGTH = range(26, 31)
+CURRENT, CALL_FALLBACK, FUNCTION_FALLBACK, ANSWER, ATTENTIVE, STATE_LENGTH = range(26, 32)
 # What is followed: the follower's own words, then the recorded nodes, the steps, the last one, and elements of constants.
 NODES, STEPS, LAST, FIXED, FIXED_COUNT, TABLE_LENGTH = range(WORDS, WORDS + 6)
 # A step: the call (0: none); how far from the end its first operand is, or 0 and a constant; of the second one, the
@@ -78,6 +79,8 @@ def followed_now(state: int) -> int:
     """The words of what is followed, if the next operation of this recording is the next one of that; otherwise 0."""
     words = load(state + 8 * CURRENT)
     if words == 0:
+        return 0
+    if invoke(load(state + 8 * LIST_SIZE), load(state + 8 * ATTENTIVE), 0, 0, 0, 0, 0, 0, 0) != 0:
         return 0
     due = load(state + 8 * DUE)
     size = invoke(load(state + 8 * LIST_SIZE), due, 0, 0, 0, 0, 0, 0, 0)
@@ -299,6 +302,7 @@ def _state(tensor: type, followed: type) -> np.ndarray | None:
         (DUE, ir.due),
         (RECORDED, ir.RECORDED),
         (SERIALS, ir._serials),
+        (ATTENTIVE, attentive),
     ):
         table[place] = id(known)
     for place, name in (
