@@ -454,6 +454,10 @@ MATRICES: dict[str, Callable[[Any, Any], Any]] = {
     "a condition in each turn": lambda np, s: np.linalg.solve(s + 3 * np.eye(3), s),
     "two conditions": lambda np, s: np.linalg.solve(s + 3 * np.eye(3), s) @ np.linalg.inv(s * s + 2 * np.eye(3)),
     "views": lambda np, s: (s.T + s[::-1].T @ np.reshape(s, (3, 3)) - s.ravel()[:9].reshape(3, 3)).T,
+    "several results": lambda np, s: (
+        s * np.linalg.slogdet(s + 3 * np.eye(3))[1] - np.linalg.slogdet(s + 2 * np.eye(3)).sign + np.divmod(s, 0.7)[1]
+    ),
+    "one of several results": lambda np, s: s * 0.5 - np.linalg.eigh(s + s.T)[0] * 0.1,
     "the shape is asked for": lambda np, s: np.linalg.solve(s + s.shape[0] * np.eye(len(s)), s),
     "methods": lambda np, s: s.dot(s).clip(-1, 1) - s.sum(0) * s.mean() + s.transpose(1, 0),
     "matrices of numbers": lambda np, s: s * np.eye(3) + np.tri(3) @ s,

@@ -42,7 +42,10 @@ class StepProcessor(Processor):
     """The instructions of the functions that follow loops."""
 
     modules = (steps,)
-    meanings: dict[int, Callable[..., int]] = {}  # noqa: RUF012 - a property of the base
+
+    @cached_property
+    def meanings(self) -> dict[int, Callable[..., int]]:
+        return {}
 
     @cached_property
     def interface(self) -> set[int]:

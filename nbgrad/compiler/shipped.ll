@@ -22,11 +22,11 @@
 ; digest nbgrad.kernels.trigonometric a2f9020a3a9cb76e31654bd724802852
 ; digest nbgrad.kernels.widened 3761a87339a4cf1e421f331fa36c6f4e
 ; digest nbgrad.kernels.windows d3547c4948ba20198427b0f9e39bbb64
-; digest nbgrad.runtime.blocks 5973447681d117ffe6a1297840f05508
-; digest nbgrad.runtime.native f83835348378c4fbeecd71812d444f5c
-; digest nbgrad.runtime.native_steps 9d7460ee7766679e0ca3a6b2ac9fd76b
-; digest nbgrad.runtime.native_tensors a19c932425a5c19b621be9ddba78ebfe
-; digest nbgrad.runtime.turns 480b803a525b644cf39810072ba0239e
+; digest nbgrad.runtime.blocks 9ef626078193aad5fdab68c58f985bec
+; digest nbgrad.runtime.native 84294872145c6d28a0a6c7df88d8331e
+; digest nbgrad.runtime.native_steps 4980457b044a7d6b5463430594ee8dfe
+; digest nbgrad.runtime.native_tensors 20a3a1c779462c66a2be145f3b1d0469
+; digest nbgrad.runtime.turns f4b3e3b27d5c641c6b68ac66ea409992
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -28391,69 +28391,79 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   br i1 %.16.i.i.i, label %B110.i, label %B72.i.i.i
 
 B72.i.i.i:                                        ; preds = %0
-  %.26.i.i.i = add nsw i64 %.14.i, 32
+  %.26.i.i.i = add nsw i64 %.14.i, 96
   %.27.i.i.i = inttoptr i64 %.26.i.i.i to ptr
   %.28.i.i.i = load i64, ptr %.27.i.i.i, align 8
-  %.34.i.i.i = add nsw i64 %.14.i, 96
-  %.35.i.i.i = inttoptr i64 %.34.i.i.i to ptr
-  %.36.i.i.i = load i64, ptr %.35.i.i.i, align 8
-  %.38.i.i.i = inttoptr i64 %.36.i.i.i to ptr
-  %.39.i.i.i = tail call i64 %.38.i.i.i(i64 %.28.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.44.i.i.i = icmp slt i64 %.39.i.i.i, 1
-  br i1 %.44.i.i.i, label %B110.i, label %B234.i.i.i
+  %.31.i.i.i = add nsw i64 %.14.i, 240
+  %.32.i.i.i = inttoptr i64 %.31.i.i.i to ptr
+  %.33.i.i.i = load i64, ptr %.32.i.i.i, align 8
+  %.34.i.i.i = inttoptr i64 %.28.i.i.i to ptr
+  %.35.i.i.i = tail call i64 %.34.i.i.i(i64 %.33.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.36.not.i.i.i = icmp eq i64 %.35.i.i.i, 0
+  br i1 %.36.not.i.i.i, label %B226.i.i.i, label %B110.i
 
-B234.i.i.i:                                       ; preds = %B72.i.i.i
-  %.58.i.i.i = add nsw i64 %.14.i, 104
-  %.59.i.i.i = inttoptr i64 %.58.i.i.i to ptr
-  %.60.i.i.i = load i64, ptr %.59.i.i.i, align 8
-  %.62.i.i.i = add nsw i64 %.39.i.i.i, -1
-  %.66.i.i.i = inttoptr i64 %.60.i.i.i to ptr
-  %.67.i.i.i = tail call i64 %.66.i.i.i(i64 %.28.i.i.i, i64 %.62.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.72.i.i.i = add nsw i64 %.11.i.i.i, 40
-  %.73.i.i.i = inttoptr i64 %.72.i.i.i to ptr
-  %.74.i.i.i = load i64, ptr %.73.i.i.i, align 8
-  %.75.not.i.i.i = icmp eq i64 %.67.i.i.i, %.74.i.i.i
-  br i1 %.75.not.i.i.i, label %B394.i.i.i, label %B110.i
-
-B394.i.i.i:                                       ; preds = %B234.i.i.i
-  %.85.i.i.i = add nsw i64 %.14.i, 40
-  %.86.i.i.i = inttoptr i64 %.85.i.i.i to ptr
-  %.87.i.i.i = load i64, ptr %.86.i.i.i, align 8
-  %.90.i.i.i = add nsw i64 %.14.i, 152
-  %.91.i.i.i = inttoptr i64 %.90.i.i.i to ptr
-  %.92.i.i.i = load i64, ptr %.91.i.i.i, align 8
-  %.95.i.i.i = add nsw i64 %.14.i, 232
-  %.96.i.i.i = inttoptr i64 %.92.i.i.i to ptr
-  %.97.i.i.i = tail call i64 %.96.i.i.i(i64 %.87.i.i.i, i64 0, i64 %.95.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.101.i.i.i = inttoptr i64 %.95.i.i.i to ptr
-  %.102.i.i.i = load i64, ptr %.101.i.i.i, align 8
-  %.107.i.i.i = icmp eq i64 %.102.i.i.i, 0
-  br i1 %.107.i.i.i, label %B110.i, label %B630.i.i.i
-
-B630.i.i.i:                                       ; preds = %B394.i.i.i
-  %.119.i.i.i = add nsw i64 %.14.i, 192
-  %.120.i.i.i = inttoptr i64 %.119.i.i.i to ptr
-  %.121.i.i.i = load i64, ptr %.120.i.i.i, align 8
-  %.123.i.i.i = inttoptr i64 %.121.i.i.i to ptr
-  %.124.i.i.i = tail call i64 %.123.i.i.i(i64 %.102.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.127.i.i.i = add nsw i64 %.11.i.i.i, 48
-  %.128.i.i.i = inttoptr i64 %.127.i.i.i to ptr
-  %.129.i.i.i = load i64, ptr %.128.i.i.i, align 8
-  %.131.not.i.i.i = icmp eq i64 %.102.i.i.i, %.129.i.i.i
-  br i1 %.131.not.i.i.i, label %B788.i.i.i, label %B110.i
-
-B788.i.i.i:                                       ; preds = %B630.i.i.i
+B226.i.i.i:                                       ; preds = %B72.i.i.i
+  %.46.i.i.i = add nsw i64 %.14.i, 32
+  %.47.i.i.i = inttoptr i64 %.46.i.i.i to ptr
+  %.48.i.i.i = load i64, ptr %.47.i.i.i, align 8
   %sunkaddr.i.i.i = inttoptr i64 %.14.i to ptr
   %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 96
-  %.147.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
-  %.149.i.i.i = inttoptr i64 %.147.i.i.i to ptr
-  %.150.i.i.i = tail call i64 %.149.i.i.i(i64 %.102.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.156.i.i.i = inttoptr i64 %.11.i.i.i to ptr
-  %.157.i.i.i = load i64, ptr %.156.i.i.i, align 8
-  %.158.not.i.i.i = icmp eq i64 %.150.i.i.i, %.157.i.i.i
-  br i1 %.158.not.i.i.i, label %B50.i.i, label %B110.i
+  %.56.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.58.i.i.i = inttoptr i64 %.56.i.i.i to ptr
+  %.59.i.i.i = tail call i64 %.58.i.i.i(i64 %.48.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.64.i.i.i = icmp slt i64 %.59.i.i.i, 1
+  br i1 %.64.i.i.i, label %B110.i, label %B388.i.i.i
 
-B50.i.i:                                          ; preds = %B788.i.i.i
+B388.i.i.i:                                       ; preds = %B226.i.i.i
+  %.78.i.i.i = add nsw i64 %.14.i, 104
+  %.79.i.i.i = inttoptr i64 %.78.i.i.i to ptr
+  %.80.i.i.i = load i64, ptr %.79.i.i.i, align 8
+  %.82.i.i.i = add nsw i64 %.59.i.i.i, -1
+  %.86.i.i.i = inttoptr i64 %.80.i.i.i to ptr
+  %.87.i.i.i = tail call i64 %.86.i.i.i(i64 %.48.i.i.i, i64 %.82.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.92.i.i.i = add nsw i64 %.11.i.i.i, 40
+  %.93.i.i.i = inttoptr i64 %.92.i.i.i to ptr
+  %.94.i.i.i = load i64, ptr %.93.i.i.i, align 8
+  %.95.not.i.i.i = icmp eq i64 %.87.i.i.i, %.94.i.i.i
+  br i1 %.95.not.i.i.i, label %B548.i.i.i, label %B110.i
+
+B548.i.i.i:                                       ; preds = %B388.i.i.i
+  %.105.i.i.i = add nsw i64 %.14.i, 40
+  %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
+  %.107.i.i.i = load i64, ptr %.106.i.i.i, align 8
+  %.110.i.i.i = add nsw i64 %.14.i, 152
+  %.111.i.i.i = inttoptr i64 %.110.i.i.i to ptr
+  %.112.i.i.i = load i64, ptr %.111.i.i.i, align 8
+  %.115.i.i.i = add nsw i64 %.14.i, 232
+  %.116.i.i.i = inttoptr i64 %.112.i.i.i to ptr
+  %.117.i.i.i = tail call i64 %.116.i.i.i(i64 %.107.i.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.121.i.i.i = inttoptr i64 %.115.i.i.i to ptr
+  %.122.i.i.i = load i64, ptr %.121.i.i.i, align 8
+  %.127.i.i.i = icmp eq i64 %.122.i.i.i, 0
+  br i1 %.127.i.i.i, label %B110.i, label %B784.i.i.i
+
+B784.i.i.i:                                       ; preds = %B548.i.i.i
+  %.139.i.i.i = add nsw i64 %.14.i, 192
+  %.140.i.i.i = inttoptr i64 %.139.i.i.i to ptr
+  %.141.i.i.i = load i64, ptr %.140.i.i.i, align 8
+  %.143.i.i.i = inttoptr i64 %.141.i.i.i to ptr
+  %.144.i.i.i = tail call i64 %.143.i.i.i(i64 %.122.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.147.i.i.i = add nsw i64 %.11.i.i.i, 48
+  %.148.i.i.i = inttoptr i64 %.147.i.i.i to ptr
+  %.149.i.i.i = load i64, ptr %.148.i.i.i, align 8
+  %.151.not.i.i.i = icmp eq i64 %.122.i.i.i, %.149.i.i.i
+  br i1 %.151.not.i.i.i, label %B942.i.i.i, label %B110.i
+
+B942.i.i.i:                                       ; preds = %B784.i.i.i
+  %.167.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.169.i.i.i = inttoptr i64 %.167.i.i.i to ptr
+  %.170.i.i.i = tail call i64 %.169.i.i.i(i64 %.122.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.176.i.i.i = inttoptr i64 %.11.i.i.i to ptr
+  %.177.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.178.not.i.i.i = icmp eq i64 %.170.i.i.i, %.177.i.i.i
+  br i1 %.178.not.i.i.i, label %B50.i.i, label %B110.i
+
+B50.i.i:                                          ; preds = %B942.i.i.i
   %.67.i.i = add nsw i64 %.11.i.i.i, 8
   %.68.i.i = inttoptr i64 %.67.i.i to ptr
   %.69.i.i = load i64, ptr %.68.i.i, align 8
@@ -28461,55 +28471,39 @@ B50.i.i:                                          ; preds = %B788.i.i.i
   %.73.i.i = inttoptr i64 %.72.i.i to ptr
   %.74.i.i = load i64, ptr %.73.i.i, align 8
   %.75.i.i = icmp eq i64 %.69.i.i, %.74.i.i
-  br i1 %.75.i.i, label %B210.i.i, label %B492.i.i
+  br i1 %.75.i.i, label %B268.i.i, label %B496.endif.i.i
 
-B210.i.i:                                         ; preds = %B50.i.i
-  %.79.i.i = add nsw i64 %.11.i.i.i, 32
-  %.80.i.i = inttoptr i64 %.79.i.i to ptr
-  %.81.i.i = load i64, ptr %.80.i.i, align 8
-  %.83.i.i = icmp slt i64 %.150.i.i.i, %.81.i.i
-  br i1 %.83.i.i, label %B270.i.i, label %B492.i.i
+B268.i.i:                                         ; preds = %B50.i.i
+  %.82.i.i = add nsw i64 %.11.i.i.i, 32
+  %.83.i.i = inttoptr i64 %.82.i.i to ptr
+  %.84.i.i = load i64, ptr %.83.i.i, align 8
+  %.86.i.i = icmp slt i64 %.170.i.i.i, %.84.i.i
+  br i1 %.86.i.i, label %B274.i.i, label %B496.endif.i.i
 
-B270.i.i:                                         ; preds = %B210.i.i
-  %.87.i.i = add nsw i64 %.11.i.i.i, 16
-  %.88.i.i = inttoptr i64 %.87.i.i to ptr
-  %.89.i.i = load i64, ptr %.88.i.i, align 8
-  %.91.i.i = sub nsw i64 %.150.i.i.i, %.89.i.i
-  %.94.i.i = add nsw i64 %.11.i.i.i, 24
-  %.95.i.i = inttoptr i64 %.94.i.i to ptr
-  %.96.i.i = load i64, ptr %.95.i.i, align 8
-  %.97.i.i = icmp eq i64 %.91.i.i, %.96.i.i
-  br i1 %.97.i.i, label %B384.i.i, label %B492.i.i
+B274.i.i:                                         ; preds = %B268.i.i
+  %.96.i.i = add nsw i64 %.11.i.i.i, 16
+  %.97.i.i = inttoptr i64 %.96.i.i to ptr
+  %.98.i.i = load i64, ptr %.97.i.i, align 8
+  %.100.i.i = sub nsw i64 %.170.i.i.i, %.98.i.i
+  %.103.i.i = add nsw i64 %.11.i.i.i, 24
+  %.104.i.i = inttoptr i64 %.103.i.i to ptr
+  %.105.i.i = load i64, ptr %.104.i.i, align 8
+  %.106.i.i = icmp eq i64 %.100.i.i, %.105.i.i
+  br i1 %.106.i.i, label %B388.i.i, label %B496.endif.i.i
 
-B384.i.i:                                         ; preds = %B270.i.i
-  %sunkaddr316.i.i = getelementptr i8, ptr %.156.i.i.i, i64 16
-  store i64 %.150.i.i.i, ptr %sunkaddr316.i.i, align 8
-  %sunkaddr318.i.i = getelementptr i8, ptr %.156.i.i.i, i64 8
-  store i64 0, ptr %sunkaddr318.i.i, align 8
-  br label %B492.i.i
+B388.i.i:                                         ; preds = %B274.i.i
+  %sunkaddr350.i.i = getelementptr i8, ptr %.176.i.i.i, i64 16
+  store i64 %.170.i.i.i, ptr %sunkaddr350.i.i, align 8
+  %sunkaddr352.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  store i64 0, ptr %sunkaddr352.i.i, align 8
+  br label %B496.endif.i.i
 
-B492.i.i:                                         ; preds = %B384.i.i, %B270.i.i, %B210.i.i, %B50.i.i
-  %.124.i.i = phi i64 [ 0, %B384.i.i ], [ %.69.i.i, %B270.i.i ], [ %.69.i.i, %B210.i.i ], [ %.69.i.i, %B50.i.i ]
-  %.117.i.i = add nsw i64 %.11.i.i.i, 56
-  %.118.i.i = inttoptr i64 %.117.i.i to ptr
-  %.119.i.i = load i64, ptr %.118.i.i, align 8
-  %.125.i.i = shl nsw i64 %.124.i.i, 3
-  %.126.i.i = add nsw i64 %.125.i.i, %.119.i.i
-  %.127.i.i = inttoptr i64 %.126.i.i to ptr
-  %.128.i.i = load i64, ptr %.127.i.i, align 8
-  %.135.i.i = inttoptr i64 %.128.i.i to ptr
-  %.136.i.i = load i64, ptr %.135.i.i, align 8
-  %.138.i.i = inttoptr i64 %a1 to ptr
-  %.139.i.i = load i64, ptr %.138.i.i, align 8
-  %.140.not.i.i = icmp eq i64 %.136.i.i, %.139.i.i
-  br i1 %.140.not.i.i, label %B766.i.i, label %B732.i.i
-
-B732.i.i:                                         ; preds = %B492.i.i
-  %.14.i.i.i = add nsw i64 %a1, 8
-  %.15.i.i.i = inttoptr i64 %.14.i.i.i to ptr
-  %.16.i61.i.i = load i64, ptr %.15.i.i.i, align 8
+B628.i.i:                                         ; preds = %B496.endif.i.i
+  %.14.i84.i.i = add nsw i64 %a1, 8
+  %.15.i85.i.i = inttoptr i64 %.14.i84.i.i to ptr
+  %.16.i86.i.i = load i64, ptr %.15.i85.i.i, align 8
   %.20.i.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.22.i.i.i = add nsw i64 %.20.i.i.i, %.16.i61.i.i
+  %.22.i.i.i = add nsw i64 %.20.i.i.i, %.16.i86.i.i
   %.23.i.i.i = inttoptr i64 %.22.i.i.i to ptr
   %.24.i.i.i = load i64, ptr %.23.i.i.i, align 8
   %.29.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
@@ -28518,10 +28512,10 @@ B732.i.i:                                         ; preds = %B492.i.i
 
 B378.i.i.i:                                       ; preds = %B378.lr.ph.i.i.i, %B994.i.i.i
   %lsr.iv.i.i.i = phi i64 [ %4, %B378.lr.ph.i.i.i ], [ %lsr.iv.next.i.i.i, %B994.i.i.i ]
-  %spec.2.093.i.i.i = phi i64 [ %.60.i67.i.i, %B378.lr.ph.i.i.i ], [ %.313.i.i.i, %B994.i.i.i ]
+  %spec.2.093.i.i.i = phi i64 [ %.60.i.i.i, %B378.lr.ph.i.i.i ], [ %.313.i.i.i, %B994.i.i.i ]
   %.192.i.i.i = inttoptr i64 %spec.2.093.i.i.i to ptr
   %.193.i.i.i = load i64, ptr %.192.i.i.i, align 8
-  %.197.i.i.i = icmp eq i64 %.193.i.i.i, %.139.i.i
+  %.197.i.i.i = icmp eq i64 %.193.i.i.i, %.160.i.i
   br i1 %.197.i.i.i, label %B446.i.i.i, label %B994.i.i.i
 
 B446.i.i.i:                                       ; preds = %B378.i.i.i
@@ -28535,7 +28529,7 @@ B490.i.i.i:                                       ; preds = %B446.i.i.i
   %2 = add i64 %spec.2.093.i.i.i, 16
   %.208.i.i.i = inttoptr i64 %2 to ptr
   %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
-  %.213.i.i.i = load i64, ptr %sunkaddr21.i, align 8
+  %.213.i.i.i = load i64, ptr %sunkaddr23.i, align 8
   %.214.i.i.i = icmp eq i64 %.209.i.i.i, %.213.i.i.i
   br i1 %.214.i.i.i, label %B566.i.i.i, label %B994.i.i.i
 
@@ -28562,8 +28556,8 @@ B850.i.i.i:                                       ; preds = %B566.i.i.i
   br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
-  %sunkaddr322.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.19.i.i.i.i = load i64, ptr %sunkaddr322.i.i, align 8
+  %sunkaddr356.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i.i.i.i = load i64, ptr %sunkaddr356.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
@@ -28582,352 +28576,349 @@ B994.i.i.i:                                       ; preds = %B490.i.i.i, %B446.i
   %.153.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
   br i1 %.153.i.i.i, label %B378.i.i.i, label %B110.i
 
-B160.endif.i.i.i:                                 ; preds = %B732.i.i
-  %.44.i63.i.i = add nsw i64 %.14.i, 56
-  %.45.i.i.i = inttoptr i64 %.44.i63.i.i to ptr
-  %.46.i.i.i = load i64, ptr %.45.i.i.i, align 8
-  %.48.i.i.i = add nsw i64 %.46.i.i.i, %.16.i61.i.i
-  %.51.i.i.i = inttoptr i64 %.48.i.i.i to ptr
+B160.endif.i.i.i:                                 ; preds = %B628.i.i
+  %.44.i.i.i = add nsw i64 %.14.i, 56
+  %.45.i.i.i = inttoptr i64 %.44.i.i.i to ptr
+  %.46.i88.i.i = load i64, ptr %.45.i.i.i, align 8
+  %.48.i89.i.i = add nsw i64 %.46.i88.i.i, %.16.i86.i.i
+  %.51.i.i.i = inttoptr i64 %.48.i89.i.i to ptr
   %.52.i.i.i = load i64, ptr %.51.i.i.i, align 8
-  %.66.i64.i.i = add nsw i64 %.11.i.i.i, 80
-  %.69.i.i.i = inttoptr i64 %.66.i64.i.i to ptr
+  %.66.i.i.i = add nsw i64 %.11.i.i.i, 80
+  %.69.i.i.i = inttoptr i64 %.66.i.i.i to ptr
   %.70.i.i.i = load i64, ptr %.69.i.i.i, align 8
   %.15390.not.i.i.i = icmp slt i64 %.70.i.i.i, 1
   br i1 %.15390.not.i.i.i, label %B110.i, label %B378.lr.ph.i.i.i
 
 B378.lr.ph.i.i.i:                                 ; preds = %B160.endif.i.i.i
-  %.58.i65.i.i = add nsw i64 %.11.i.i.i, 72
-  %.59.i66.i.i = inttoptr i64 %.58.i65.i.i to ptr
-  %.60.i67.i.i = load i64, ptr %.59.i66.i.i, align 8
+  %.58.i90.i.i = add nsw i64 %.11.i.i.i, 72
+  %.59.i91.i.i = inttoptr i64 %.58.i90.i.i to ptr
+  %.60.i.i.i = load i64, ptr %.59.i91.i.i, align 8
   %4 = add nuw i64 %.70.i.i.i, 1
-  %sunkaddr21.i = getelementptr i8, ptr %.138.i.i, i64 16
+  %sunkaddr23.i = getelementptr i8, ptr %.159.i.i, i64 16
   br label %B378.i.i.i
 
-B766.i.i:                                         ; preds = %B492.i.i
-  %.202.i.i = add nsw i64 %.128.i.i, 64
-  %.203.i.i = inttoptr i64 %.202.i.i to ptr
-  %.204.i.i = load i64, ptr %.203.i.i, align 8
-  %.207.i.i = add nsw i64 %.14.i, 176
-  %.208.i.i = inttoptr i64 %.207.i.i to ptr
-  %.209.i.i = load i64, ptr %.208.i.i, align 8
-  %.210.i.i = inttoptr i64 %.209.i.i to ptr
-  %.211.i.i = tail call i64 %.210.i.i(i64 %.204.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.225.not.i.i = icmp eq i64 %.211.i.i, 0
-  br i1 %.225.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B1078.i.i
+B662.i.i:                                         ; preds = %B496.endif.i.i
+  %.223.i.i = add nsw i64 %.16.i73.i.i, 64
+  %.224.i.i = inttoptr i64 %.223.i.i to ptr
+  %.225.i.i = load i64, ptr %.224.i.i, align 8
+  %.228.i.i = add nsw i64 %.14.i, 176
+  %.229.i.i = inttoptr i64 %.228.i.i to ptr
+  %.230.i.i = load i64, ptr %.229.i.i, align 8
+  %.231.i.i = inttoptr i64 %.230.i.i to ptr
+  %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.246.not.i.i = icmp eq i64 %.232.i.i, 0
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
-B1078.i.i:                                        ; preds = %B766.i.i
-  %.229.i.i = add nsw i64 %.14.i, 168
-  %.230.i.i = inttoptr i64 %.229.i.i to ptr
-  %.231.i.i = load i64, ptr %.230.i.i, align 8
-  %.234.i.i = add nsw i64 %.14.i, 8
-  %.235.i.i = inttoptr i64 %.234.i.i to ptr
-  %.236.i.i = load i64, ptr %.235.i.i, align 8
-  %.237.i.i = inttoptr i64 %.231.i.i to ptr
-  %.238.i.i = tail call i64 %.237.i.i(i64 %.236.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.249.not.i.i = icmp eq i64 %.238.i.i, 0
-  br i1 %.249.not.i.i, label %B1796.endif.endif.endif.endif.sink.split.i.i, label %B1232.i.i
+B974.i.i:                                         ; preds = %B662.i.i
+  %.250.i.i = add nsw i64 %.14.i, 168
+  %.251.i.i = inttoptr i64 %.250.i.i to ptr
+  %.252.i.i = load i64, ptr %.251.i.i, align 8
+  %.255.i.i = add nsw i64 %.14.i, 8
+  %.256.i.i = inttoptr i64 %.255.i.i to ptr
+  %.257.i.i = load i64, ptr %.256.i.i, align 8
+  %.258.i.i = inttoptr i64 %.252.i.i to ptr
+  %.259.i.i = tail call i64 %.258.i.i(i64 %.257.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.270.not.i.i = icmp eq i64 %.259.i.i, 0
+  br i1 %.270.not.i.i, label %B1584.endif.endif.endif.endif.sink.split.i.i, label %B1128.i.i
 
-B1232.i.i:                                        ; preds = %B1078.i.i
-  %sunkaddr324.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 168
-  %.255.i.i = load i64, ptr %sunkaddr324.i.i, align 8
-  %.260.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
-  %.261.i.i = inttoptr i64 %.255.i.i to ptr
-  %.262.i.i = tail call i64 %.261.i.i(i64 %.260.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.273.not.i.i = icmp eq i64 %.262.i.i, 0
-  br i1 %.273.not.i.i, label %B16.i198.i.i, label %B1386.i.i
+B1128.i.i:                                        ; preds = %B974.i.i
+  %sunkaddr358.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 168
+  %.276.i.i = load i64, ptr %sunkaddr358.i.i, align 8
+  %.281.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.282.i.i = inttoptr i64 %.276.i.i to ptr
+  %.283.i.i = tail call i64 %.282.i.i(i64 %.281.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.294.not.i.i = icmp eq i64 %.283.i.i, 0
+  br i1 %.294.not.i.i, label %B16.i229.i.i, label %B1282.i.i
 
-B1386.i.i:                                        ; preds = %B1232.i.i
-  %.277.i.i = add nsw i64 %.14.i, 160
-  %.278.i.i = inttoptr i64 %.277.i.i to ptr
-  %.279.i.i = load i64, ptr %.278.i.i, align 8
-  %.282.i.i = add nsw i64 %.14.i, 48
-  %.283.i.i = inttoptr i64 %.282.i.i to ptr
-  %.284.i.i = load i64, ptr %.283.i.i, align 8
-  %.285.i.i = inttoptr i64 %.279.i.i to ptr
-  %.286.i.i = tail call i64 %.285.i.i(i64 %.284.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.291.not.i.i = icmp eq i64 %.286.i.i, 0
-  br i1 %.291.not.i.i, label %B16.i198.i.i, label %B1428.i.i
+B1282.i.i:                                        ; preds = %B1128.i.i
+  %.298.i.i = add nsw i64 %.14.i, 160
+  %.299.i.i = inttoptr i64 %.298.i.i to ptr
+  %.300.i.i = load i64, ptr %.299.i.i, align 8
+  %.303.i.i = add nsw i64 %.14.i, 48
+  %.304.i.i = inttoptr i64 %.303.i.i to ptr
+  %.305.i.i = load i64, ptr %.304.i.i, align 8
+  %.306.i.i = inttoptr i64 %.300.i.i to ptr
+  %.307.i.i = tail call i64 %.306.i.i(i64 %.305.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.not.i.i = icmp eq i64 %.307.i.i, 0
+  br i1 %.312.not.i.i, label %B16.i229.i.i, label %B1324.i.i
 
-B1428.i.i:                                        ; preds = %B1386.i.i
-  %sunkaddr326.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
-  %.11.i3.i.i = load i64, ptr %sunkaddr326.i.i, align 8
+B1324.i.i:                                        ; preds = %B1282.i.i
+  %sunkaddr360.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
+  %.11.i3.i.i = load i64, ptr %sunkaddr360.i.i, align 8
   %.16.i4.i.i = icmp eq i64 %.11.i3.i.i, 0
-  br i1 %.16.i4.i.i, label %B16.i198.i.i, label %B72.i5.i.i
+  br i1 %.16.i4.i.i, label %B16.i229.i.i, label %B72.i5.i.i
 
-B72.i5.i.i:                                       ; preds = %B1428.i.i
-  %sunkaddr328.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
-  %.28.i8.i.i = load i64, ptr %sunkaddr328.i.i, align 8
-  %.36.i11.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
-  %.38.i12.i.i = inttoptr i64 %.36.i11.i.i to ptr
-  %.39.i13.i.i = tail call i64 %.38.i12.i.i(i64 %.28.i8.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.44.i14.i.i = icmp slt i64 %.39.i13.i.i, 1
-  br i1 %.44.i14.i.i, label %B16.i198.i.i, label %B234.i15.i.i
+B72.i5.i.i:                                       ; preds = %B1324.i.i
+  %.28.i8.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %sunkaddr364.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 240
+  %.33.i11.i.i = load i64, ptr %sunkaddr364.i.i, align 8
+  %.34.i12.i.i = inttoptr i64 %.28.i8.i.i to ptr
+  %.35.i13.i.i = tail call i64 %.34.i12.i.i(i64 %.33.i11.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.36.not.i14.i.i = icmp eq i64 %.35.i13.i.i, 0
+  br i1 %.36.not.i14.i.i, label %B226.i16.i.i, label %B16.i229.i.i
 
-B234.i15.i.i:                                     ; preds = %B72.i5.i.i
-  %sunkaddr332.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 104
-  %.60.i18.i.i = load i64, ptr %sunkaddr332.i.i, align 8
-  %.62.i19.i.i = add nsw i64 %.39.i13.i.i, -1
-  %.66.i20.i.i = inttoptr i64 %.60.i18.i.i to ptr
-  %.67.i21.i.i = tail call i64 %.66.i20.i.i(i64 %.28.i8.i.i, i64 %.62.i19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.72.i22.i.i = add nsw i64 %.11.i3.i.i, 40
-  %.73.i23.i.i = inttoptr i64 %.72.i22.i.i to ptr
-  %.74.i24.i.i = load i64, ptr %.73.i23.i.i, align 8
-  %.75.not.i25.i.i = icmp eq i64 %.67.i21.i.i, %.74.i24.i.i
-  br i1 %.75.not.i25.i.i, label %B394.i27.i.i, label %B16.i198.i.i
+B226.i16.i.i:                                     ; preds = %B72.i5.i.i
+  %sunkaddr366.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
+  %.48.i19.i.i = load i64, ptr %sunkaddr366.i.i, align 8
+  %.56.i22.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.58.i23.i.i = inttoptr i64 %.56.i22.i.i to ptr
+  %.59.i24.i.i = tail call i64 %.58.i23.i.i(i64 %.48.i19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.64.i25.i.i = icmp slt i64 %.59.i24.i.i, 1
+  br i1 %.64.i25.i.i, label %B16.i229.i.i, label %B388.i26.i.i
 
-B394.i27.i.i:                                     ; preds = %B234.i15.i.i
-  %sunkaddr334.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
-  %.87.i30.i.i = load i64, ptr %sunkaddr334.i.i, align 8
-  %sunkaddr336.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
-  %.92.i33.i.i = load i64, ptr %sunkaddr336.i.i, align 8
-  %.96.i35.i.i = inttoptr i64 %.92.i33.i.i to ptr
-  %.97.i36.i.i = tail call i64 %.96.i35.i.i(i64 %.87.i30.i.i, i64 0, i64 %.95.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr338.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
-  %.102.i38.i.i = load i64, ptr %sunkaddr338.i.i, align 8
-  %.107.i39.i.i = icmp eq i64 %.102.i38.i.i, 0
-  br i1 %.107.i39.i.i, label %B16.i198.i.i, label %B630.i40.i.i
+B388.i26.i.i:                                     ; preds = %B226.i16.i.i
+  %sunkaddr370.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 104
+  %.80.i29.i.i = load i64, ptr %sunkaddr370.i.i, align 8
+  %.82.i30.i.i = add nsw i64 %.59.i24.i.i, -1
+  %.86.i31.i.i = inttoptr i64 %.80.i29.i.i to ptr
+  %.87.i32.i.i = tail call i64 %.86.i31.i.i(i64 %.48.i19.i.i, i64 %.82.i30.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.92.i33.i.i = add nsw i64 %.11.i3.i.i, 40
+  %.93.i34.i.i = inttoptr i64 %.92.i33.i.i to ptr
+  %.94.i35.i.i = load i64, ptr %.93.i34.i.i, align 8
+  %.95.not.i36.i.i = icmp eq i64 %.87.i32.i.i, %.94.i35.i.i
+  br i1 %.95.not.i36.i.i, label %B548.i37.i.i, label %B16.i229.i.i
 
-B630.i40.i.i:                                     ; preds = %B394.i27.i.i
-  %sunkaddr340.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.121.i43.i.i = load i64, ptr %sunkaddr340.i.i, align 8
-  %.123.i44.i.i = inttoptr i64 %.121.i43.i.i to ptr
-  %.124.i45.i.i = tail call i64 %.123.i44.i.i(i64 %.102.i38.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.127.i46.i.i = add nsw i64 %.11.i3.i.i, 48
-  %.128.i47.i.i = inttoptr i64 %.127.i46.i.i to ptr
-  %.129.i48.i.i = load i64, ptr %.128.i47.i.i, align 8
-  %.131.not.i49.i.i = icmp eq i64 %.102.i38.i.i, %.129.i48.i.i
-  br i1 %.131.not.i49.i.i, label %B788.i50.i.i, label %B16.i198.i.i
+B548.i37.i.i:                                     ; preds = %B388.i26.i.i
+  %sunkaddr372.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
+  %.107.i40.i.i = load i64, ptr %sunkaddr372.i.i, align 8
+  %sunkaddr374.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
+  %.112.i43.i.i = load i64, ptr %sunkaddr374.i.i, align 8
+  %.116.i45.i.i = inttoptr i64 %.112.i43.i.i to ptr
+  %.117.i46.i.i = tail call i64 %.116.i45.i.i(i64 %.107.i40.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr376.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
+  %.122.i48.i.i = load i64, ptr %sunkaddr376.i.i, align 8
+  %.127.i49.i.i = icmp eq i64 %.122.i48.i.i, 0
+  br i1 %.127.i49.i.i, label %B16.i229.i.i, label %B784.i50.i.i
 
-B788.i50.i.i:                                     ; preds = %B630.i40.i.i
-  %.147.i53.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
-  %.149.i54.i.i = inttoptr i64 %.147.i53.i.i to ptr
-  %.150.i55.i.i = tail call i64 %.149.i54.i.i(i64 %.102.i38.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.156.i56.i.i = inttoptr i64 %.11.i3.i.i to ptr
-  %.157.i57.i.i = load i64, ptr %.156.i56.i.i, align 8
-  %.158.not.i58.i.i = icmp eq i64 %.150.i55.i.i, %.157.i57.i.i
-  %.11..i59.i.i = select i1 %.158.not.i58.i.i, i64 %.11.i3.i.i, i64 0
-  %5 = icmp eq i64 %.11..i59.i.i, %.11.i.i.i
-  br i1 %5, label %B1466.i.i, label %B16.i198.i.i
+B784.i50.i.i:                                     ; preds = %B548.i37.i.i
+  %sunkaddr378.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.141.i53.i.i = load i64, ptr %sunkaddr378.i.i, align 8
+  %.143.i54.i.i = inttoptr i64 %.141.i53.i.i to ptr
+  %.144.i55.i.i = tail call i64 %.143.i54.i.i(i64 %.122.i48.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.147.i56.i.i = add nsw i64 %.11.i3.i.i, 48
+  %.148.i57.i.i = inttoptr i64 %.147.i56.i.i to ptr
+  %.149.i58.i.i = load i64, ptr %.148.i57.i.i, align 8
+  %.151.not.i59.i.i = icmp eq i64 %.122.i48.i.i, %.149.i58.i.i
+  br i1 %.151.not.i59.i.i, label %B942.i60.i.i, label %B16.i229.i.i
 
-B1466.i.i:                                        ; preds = %B788.i50.i.i
-  %sunkaddr344.i.i = getelementptr i8, ptr %.156.i.i.i, i64 56
-  %.352.i.i = load i64, ptr %sunkaddr344.i.i, align 8
-  %sunkaddr346.i.i = getelementptr i8, ptr %.156.i.i.i, i64 8
-  %.357.i.i = load i64, ptr %sunkaddr346.i.i, align 8
-  %.358.i.i = shl nsw i64 %.357.i.i, 3
-  %.359.i.i = add nsw i64 %.358.i.i, %.352.i.i
-  %.360.i.i = inttoptr i64 %.359.i.i to ptr
-  %.361.i.i = load i64, ptr %.360.i.i, align 8
-  %.363.i.i = icmp eq i64 %.361.i.i, %.128.i.i
-  br i1 %.363.i.i, label %B1660.i.i, label %B16.i198.i.i
+B942.i60.i.i:                                     ; preds = %B784.i50.i.i
+  %.167.i63.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.169.i64.i.i = inttoptr i64 %.167.i63.i.i to ptr
+  %.170.i65.i.i = tail call i64 %.169.i64.i.i(i64 %.122.i48.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.176.i66.i.i = inttoptr i64 %.11.i3.i.i to ptr
+  %.177.i67.i.i = load i64, ptr %.176.i66.i.i, align 8
+  %.178.not.i68.i.i = icmp eq i64 %.170.i65.i.i, %.177.i67.i.i
+  %.11..i69.i.i = select i1 %.178.not.i68.i.i, i64 %.11.i3.i.i, i64 0
+  %5 = icmp eq i64 %.11..i69.i.i, %.11.i.i.i
+  br i1 %5, label %B1362.endif.i.i, label %B16.i229.i.i
 
-B1660.i.i:                                        ; preds = %B1466.i.i
+B1448.i.i:                                        ; preds = %B1362.endif.i.i
   %.18.i.i.i = add nsw i64 %a1, 8
   %.19.i.i.i = inttoptr i64 %.18.i.i.i to ptr
-  %.20.i148.i.i = load i64, ptr %.19.i.i.i, align 8
-  %.24.i149.i.i = add nsw i64 %.128.i.i, 8
-  %.25.i.i.i = inttoptr i64 %.24.i149.i.i to ptr
-  %.26.i150.i.i = load i64, ptr %.25.i.i.i, align 8
-  %.29.i151.i.i = add nsw i64 %.128.i.i, 16
-  %.30.i.i.i = inttoptr i64 %.29.i151.i.i to ptr
-  %.31.i.i.i = load i64, ptr %.30.i.i.i, align 8
-  %.17.i.i.i.i = icmp eq i64 %.26.i150.i.i, 0
+  %.20.i172.i.i = load i64, ptr %.19.i.i.i, align 8
+  %.24.i173.i.i = add nsw i64 %.16.i73.i.i, 8
+  %.25.i.i.i = inttoptr i64 %.24.i173.i.i to ptr
+  %.26.i174.i.i = load i64, ptr %.25.i.i.i, align 8
+  %.29.i175.i.i = add nsw i64 %.16.i73.i.i, 16
+  %.30.i.i.i = inttoptr i64 %.29.i175.i.i to ptr
+  %.31.i176.i.i = load i64, ptr %.30.i.i.i, align 8
+  %.17.i.i.i.i = icmp eq i64 %.26.i174.i.i, 0
   br i1 %.17.i.i.i.i, label %B0.endif.i.i.i, label %B20.i.i.i.i
 
-B20.i.i.i.i:                                      ; preds = %B1660.i.i
-  %.36.i.i.i.i = load i64, ptr %.156.i.i.i, align 8
-  %.38.i.i.i.i = add nsw i64 %.36.i.i.i.i, %.26.i150.i.i
+B20.i.i.i.i:                                      ; preds = %B1448.i.i
+  %.36.i.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.38.i.i.i.i = add nsw i64 %.36.i.i.i.i, %.26.i174.i.i
   %.45.i.i.i.i = icmp slt i64 %.38.i.i.i.i, 0
   br i1 %.45.i.i.i.i, label %B0.endif.i.i.i, label %B94.i.i.i.i
 
 B94.i.i.i.i:                                      ; preds = %B20.i.i.i.i
-  %.61.i.i.i.i = load i64, ptr %sunkaddr332.i.i, align 8
-  %sunkaddr350.i.i = getelementptr i8, ptr %.156.i.i.i, i64 48
-  %.68.i.i.i.i = load i64, ptr %sunkaddr350.i.i, align 8
+  %.61.i.i.i.i = load i64, ptr %sunkaddr370.i.i, align 8
+  %sunkaddr384.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.68.i.i.i.i = load i64, ptr %sunkaddr384.i.i, align 8
   %.70.i.i.i.i = inttoptr i64 %.61.i.i.i.i to ptr
   %.71.i.i.i.i = tail call i64 %.70.i.i.i.i(i64 %.68.i.i.i.i, i64 %.38.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B0.endif.i.i.i
 
 B210.i.i.i:                                       ; preds = %B0.endif.endif.i.i.i
-  %.99.i.i.i = add nsw i64 %.128.i.i, 24
+  %.99.i.i.i = add nsw i64 %.16.i73.i.i, 24
   %.100.i.i.i = inttoptr i64 %.99.i.i.i to ptr
-  %.101.i155.i.i = load i64, ptr %.100.i.i.i, align 8
+  %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
   %.103.i.i.i = add nsw i64 %a1, 16
-  %.106.i.i.i = inttoptr i64 %.103.i.i.i to ptr
-  %.107.i156.i.i = load i64, ptr %.106.i.i.i, align 8
-  %.110.i.i.i = add nsw i64 %.128.i.i, 40
-  %.111.i.i.i = inttoptr i64 %.110.i.i.i to ptr
-  %.112.i.i.i = load i64, ptr %.111.i.i.i, align 8
-  switch i64 %.101.i155.i.i, label %B542.i.i.i [
+  %.106.i180.i.i = inttoptr i64 %.103.i.i.i to ptr
+  %.107.i181.i.i = load i64, ptr %.106.i180.i.i, align 8
+  %.110.i182.i.i = add nsw i64 %.16.i73.i.i, 40
+  %.111.i183.i.i = inttoptr i64 %.110.i182.i.i to ptr
+  %.112.i184.i.i = load i64, ptr %.111.i183.i.i, align 8
+  switch i64 %.101.i.i.i, label %B542.i.i.i [
     i64 0, label %B372.i.i.i
     i64 1, label %B508.i.i.i
   ]
 
 B372.i.i.i:                                       ; preds = %B210.i.i.i
-  %.131.i.i.i = add nsw i64 %.128.i.i, 32
+  %.131.i.i.i = add nsw i64 %.16.i73.i.i, 32
   %.134.i.i.i = inttoptr i64 %.131.i.i.i to ptr
   %.135.i.i.i = load i64, ptr %.134.i.i.i, align 8
   %.17.i1.i.i.i = icmp eq i64 %.135.i.i.i, 0
   br i1 %.17.i1.i.i.i, label %B372.endif.i.i.i, label %B20.i2.i.i.i
 
 B20.i2.i.i.i:                                     ; preds = %B372.i.i.i
-  %.36.i4.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.36.i4.i.i.i = load i64, ptr %.176.i.i.i, align 8
   %.38.i5.i.i.i = add nsw i64 %.36.i4.i.i.i, %.135.i.i.i
   %.45.i6.i.i.i = icmp slt i64 %.38.i5.i.i.i, 0
   br i1 %.45.i6.i.i.i, label %B372.endif.i.i.i, label %B94.i7.i.i.i
 
 B94.i7.i.i.i:                                     ; preds = %B20.i2.i.i.i
-  %.61.i10.i.i.i = load i64, ptr %sunkaddr332.i.i, align 8
-  %sunkaddr354.i.i = getelementptr i8, ptr %.156.i.i.i, i64 48
-  %.68.i13.i.i.i = load i64, ptr %sunkaddr354.i.i, align 8
+  %.61.i10.i.i.i = load i64, ptr %sunkaddr370.i.i, align 8
+  %sunkaddr388.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.68.i13.i.i.i = load i64, ptr %sunkaddr388.i.i, align 8
   %.70.i14.i.i.i = inttoptr i64 %.61.i10.i.i.i to ptr
   %.71.i15.i.i.i = tail call i64 %.70.i14.i.i.i(i64 %.68.i13.i.i.i, i64 %.38.i5.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.22.i27.pre.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
   br label %B372.endif.i.i.i
 
 B508.i.i.i:                                       ; preds = %B210.i.i.i
-  %.13.i40.i.i.i = add nsw i64 %.107.i156.i.i, %.13.i.i.i.i
+  %.13.i40.i.i.i = add nsw i64 %.107.i181.i.i, %.13.i.i.i.i
   %.14.i.i.i.i = inttoptr i64 %.13.i40.i.i.i to ptr
   %.15.i41.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
   %.17.i42.i.i.i = add nsw i64 %.14.i, 16
-  %.18.i.i157.i.i = inttoptr i64 %.17.i42.i.i.i to ptr
-  %.19.i.i158.i.i = load i64, ptr %.18.i.i157.i.i, align 8
-  %.20.not.i.i.i.i = icmp eq i64 %.15.i41.i.i.i, %.19.i.i158.i.i
-  br i1 %.20.not.i.i.i.i, label %B124.i44.i.i.i, label %B1762.i.i
+  %.18.i.i185.i.i = inttoptr i64 %.17.i42.i.i.i to ptr
+  %.19.i.i186.i.i = load i64, ptr %.18.i.i185.i.i, align 8
+  %.20.not.i.i.i.i = icmp eq i64 %.15.i41.i.i.i, %.19.i.i186.i.i
+  br i1 %.20.not.i.i.i.i, label %B124.i44.i.i.i, label %B1550.i.i
 
 B124.i44.i.i.i:                                   ; preds = %B508.i.i.i
   %.28.i.i.i.i = tail call i64 @nbgrad.offset.float_value()
-  %.30.i.i.i.i = add nsw i64 %.28.i.i.i.i, %.107.i156.i.i
+  %.30.i.i.i.i = add nsw i64 %.28.i.i.i.i, %.107.i181.i.i
   %.33.i.i.i.i = inttoptr i64 %.30.i.i.i.i to ptr
   %.34.i.i.i.i = load i64, ptr %.33.i.i.i.i, align 8
-  %.36.i45.i.i.i = icmp eq i64 %.34.i.i.i.i, %.112.i.i.i
-  br i1 %.36.i45.i.i.i, label %B1708.i.i, label %B1762.i.i
+  %.36.i45.i.i.i = icmp eq i64 %.34.i.i.i.i, %.112.i184.i.i
+  br i1 %.36.i45.i.i.i, label %B1496.i.i, label %B1550.i.i
 
 B542.i.i.i:                                       ; preds = %B210.i.i.i
-  %.248.i160.i.i = icmp eq i64 %.107.i156.i.i, %.112.i.i.i
-  br i1 %.248.i160.i.i, label %B1708.i.i, label %B1762.i.i
+  %.248.i188.i.i = icmp eq i64 %.107.i181.i.i, %.112.i184.i.i
+  br i1 %.248.i188.i.i, label %B1496.i.i, label %B1550.i.i
 
-B0.endif.i.i.i:                                   ; preds = %B94.i.i.i.i, %B20.i.i.i.i, %B1660.i.i
-  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.31.i.i.i, %B1660.i.i ], [ -1, %B20.i.i.i.i ]
+B0.endif.i.i.i:                                   ; preds = %B94.i.i.i.i, %B20.i.i.i.i, %B1448.i.i
+  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.31.i176.i.i, %B1448.i.i ], [ -1, %B20.i.i.i.i ]
   %.13.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.15.i.i152.i.i = add nsw i64 %.13.i.i.i.i, %.20.i148.i.i
-  %.16.i.i.i.i = inttoptr i64 %.15.i.i152.i.i to ptr
+  %.15.i.i177.i.i = add nsw i64 %.13.i.i.i.i, %.20.i172.i.i
+  %.16.i.i.i.i = inttoptr i64 %.15.i.i177.i.i to ptr
   %.17.i18.i.i.i = load i64, ptr %.16.i.i.i.i, align 8
-  %.22.i.i154.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
-  %.23.not.i.i.i.i = icmp eq i64 %.17.i18.i.i.i, %.22.i.i154.i.i
-  br i1 %.23.not.i.i.i.i, label %B0.endif.endif.i.i.i, label %B1762.i.i
+  %.22.i.i179.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.23.not.i.i.i.i = icmp eq i64 %.17.i18.i.i.i, %.22.i.i179.i.i
+  br i1 %.23.not.i.i.i.i, label %B0.endif.endif.i.i.i, label %B1550.i.i
 
 B0.endif.endif.i.i.i:                             ; preds = %B0.endif.i.i.i
   %.35.i19.i.i.i = add nsw i64 %.14.i, 56
   %.38.i20.i.i.i = inttoptr i64 %.35.i19.i.i.i to ptr
   %.39.i.i.i.i = load i64, ptr %.38.i20.i.i.i, align 8
-  %.41.i.i.i.i = add nsw i64 %.39.i.i.i.i, %.20.i148.i.i
+  %.41.i.i.i.i = add nsw i64 %.39.i.i.i.i, %.20.i172.i.i
   %.44.i.i.i.i = inttoptr i64 %.41.i.i.i.i to ptr
   %.45.i21.i.i.i = load i64, ptr %.44.i.i.i.i, align 8
   %.47.i.not.i.i.i = icmp eq i64 %.45.i21.i.i.i, %.71.sink.i.i.i.i
-  br i1 %.47.i.not.i.i.i, label %B210.i.i.i, label %B1762.i.i
+  br i1 %.47.i.not.i.i.i, label %B210.i.i.i, label %B1550.i.i
 
 B372.endif.i.i.i:                                 ; preds = %B94.i7.i.i.i, %B20.i2.i.i.i, %B372.i.i.i
-  %.29.i77307.i.i = phi i64 [ %.22.i27.pre.i.i.i, %B94.i7.i.i.i ], [ %.17.i18.i.i.i, %B372.i.i.i ], [ %.17.i18.i.i.i, %B20.i2.i.i.i ]
-  %.71.sink.i16.i.i.i = phi i64 [ %.71.i15.i.i.i, %B94.i7.i.i.i ], [ %.112.i.i.i, %B372.i.i.i ], [ -1, %B20.i2.i.i.i ]
-  %.15.i23.i.i.i = add nsw i64 %.107.i156.i.i, %.13.i.i.i.i
+  %.29.i101339.i.i = phi i64 [ %.22.i27.pre.i.i.i, %B94.i7.i.i.i ], [ %.17.i18.i.i.i, %B372.i.i.i ], [ %.17.i18.i.i.i, %B20.i2.i.i.i ]
+  %.71.sink.i16.i.i.i = phi i64 [ %.71.i15.i.i.i, %B94.i7.i.i.i ], [ %.112.i184.i.i, %B372.i.i.i ], [ -1, %B20.i2.i.i.i ]
+  %.15.i23.i.i.i = add nsw i64 %.107.i181.i.i, %.13.i.i.i.i
   %.16.i24.i.i.i = inttoptr i64 %.15.i23.i.i.i to ptr
   %.17.i25.i.i.i = load i64, ptr %.16.i24.i.i.i, align 8
-  %.23.not.i28.i.i.i = icmp eq i64 %.17.i25.i.i.i, %.29.i77307.i.i
-  br i1 %.23.not.i28.i.i.i, label %B1694.i.i, label %B1762.i.i
+  %.23.not.i28.i.i.i = icmp eq i64 %.17.i25.i.i.i, %.29.i101339.i.i
+  br i1 %.23.not.i28.i.i.i, label %B1482.i.i, label %B1550.i.i
 
-B1694.i.i:                                        ; preds = %B372.endif.i.i.i
+B1482.i.i:                                        ; preds = %B372.endif.i.i.i
   %sunkaddr51.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
   %.39.i33.i.i.i = load i64, ptr %sunkaddr51.i.i.i, align 8
-  %.41.i34.i.i.i = add nsw i64 %.39.i33.i.i.i, %.107.i156.i.i
+  %.41.i34.i.i.i = add nsw i64 %.39.i33.i.i.i, %.107.i181.i.i
   %.44.i35.i.i.i = inttoptr i64 %.41.i34.i.i.i to ptr
   %.45.i36.i.i.i = load i64, ptr %.44.i35.i.i.i, align 8
   %.47.i37.i.i.i = icmp eq i64 %.45.i36.i.i.i, %.71.sink.i16.i.i.i
-  br i1 %.47.i37.i.i.i, label %B1708.i.i, label %B1762.i.i
+  br i1 %.47.i37.i.i.i, label %B1496.i.i, label %B1550.i.i
 
-B1708.i.i:                                        ; preds = %B1694.i.i, %B542.i.i.i, %B124.i44.i.i.i
-  %.33.i.i.i = add nsw i64 %.14.i, 184
-  %.34.i162.i.i = inttoptr i64 %.33.i.i.i to ptr
-  %.35.i163.i.i = load i64, ptr %.34.i162.i.i, align 8
-  %sunkaddr356.i.i = getelementptr i8, ptr %.135.i.i, i64 64
-  %.43.i.i.i = load i64, ptr %sunkaddr356.i.i, align 8
+B1496.i.i:                                        ; preds = %B1482.i.i, %B542.i.i.i, %B124.i44.i.i.i
+  %.33.i190.i.i = add nsw i64 %.14.i, 184
+  %.34.i191.i.i = inttoptr i64 %.33.i190.i.i to ptr
+  %.35.i192.i.i = load i64, ptr %.34.i191.i.i, align 8
+  %sunkaddr35.i = getelementptr i8, ptr %.156.i.i, i64 64
+  %.43.i.i.i = load i64, ptr %sunkaddr35.i, align 8
   %.125143.not.i.i.i = icmp slt i64 %.43.i.i.i, 1
   br i1 %.125143.not.i.i.i, label %B0.endif.B406_crit_edge.i.i.i, label %B162.lr.ph.i.i.i
 
-B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B1708.i.i
-  %.pre.i.i.i = inttoptr i64 %.35.i163.i.i to ptr
+B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B1496.i.i
+  %.pre.i.i.i = inttoptr i64 %.35.i192.i.i to ptr
   br label %B406.i.i.i
 
-B162.lr.ph.i.i.i:                                 ; preds = %B1708.i.i
-  %.27.i164.i.i = add nsw i64 %.128.i.i, 72
-  %sunkaddr33.i = getelementptr i8, ptr %.156.i.i.i, i64 48
-  %6 = inttoptr i64 %.35.i163.i.i to ptr
+B162.lr.ph.i.i.i:                                 ; preds = %B1496.i.i
+  %.27.i193.i.i = add nsw i64 %.16.i73.i.i, 72
+  %sunkaddr39.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %6 = inttoptr i64 %.35.i192.i.i to ptr
   br label %B162.i.i.i
 
 B162.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B162.lr.ph.i.i.i
   %lsr.iv5.i.i.i = phi i64 [ %.43.i.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next6.i.i.i, %B162.endif.i.i.i ]
-  %lsr.iv3.i.i.i = phi i64 [ %.211.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next4.i.i.i, %B162.endif.i.i.i ]
-  %spec.2.0146.i.i.i = phi i64 [ %.27.i164.i.i, %B162.lr.ph.i.i.i ], [ %11, %B162.endif.i.i.i ]
+  %lsr.iv3.i.i.i = phi i64 [ %.232.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next4.i.i.i, %B162.endif.i.i.i ]
+  %spec.2.0146.i.i.i = phi i64 [ %.27.i193.i.i, %B162.lr.ph.i.i.i ], [ %11, %B162.endif.i.i.i ]
   %.165.i.i.i = inttoptr i64 %spec.2.0146.i.i.i to ptr
   %.166.i.i.i = load i64, ptr %.165.i.i.i, align 8
   %7 = add i64 %spec.2.0146.i.i.i, 8
-  %.169.i.i.i = inttoptr i64 %7 to ptr
-  %.170.i.i.i = load i64, ptr %.169.i.i.i, align 8
-  %.17.i.i166.i.i = icmp eq i64 %.166.i.i.i, 0
-  br i1 %.17.i.i166.i.i, label %B162.endif.i.i.i, label %B20.i.i167.i.i
+  %.169.i195.i.i = inttoptr i64 %7 to ptr
+  %.170.i196.i.i = load i64, ptr %.169.i195.i.i, align 8
+  %.17.i.i197.i.i = icmp eq i64 %.166.i.i.i, 0
+  br i1 %.17.i.i197.i.i, label %B162.endif.i.i.i, label %B20.i.i198.i.i
 
-B20.i.i167.i.i:                                   ; preds = %B162.i.i.i
-  %.36.i.i168.i.i = load i64, ptr %.156.i.i.i, align 8
-  %.38.i.i169.i.i = add nsw i64 %.36.i.i168.i.i, %.166.i.i.i
-  %.45.i.i170.i.i = icmp slt i64 %.38.i.i169.i.i, 0
-  br i1 %.45.i.i170.i.i, label %B162.endif.i.i.i, label %B94.i.i171.i.i
+B20.i.i198.i.i:                                   ; preds = %B162.i.i.i
+  %.36.i.i199.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.38.i.i200.i.i = add nsw i64 %.36.i.i199.i.i, %.166.i.i.i
+  %.45.i.i201.i.i = icmp slt i64 %.38.i.i200.i.i, 0
+  br i1 %.45.i.i201.i.i, label %B162.endif.i.i.i, label %B94.i.i202.i.i
 
-B94.i.i171.i.i:                                   ; preds = %B20.i.i167.i.i
-  %.61.i.i173.i.i = load i64, ptr %sunkaddr332.i.i, align 8
-  %.68.i.i174.i.i = load i64, ptr %sunkaddr33.i, align 8
-  %.70.i.i175.i.i = inttoptr i64 %.61.i.i173.i.i to ptr
-  %.71.i.i176.i.i = tail call i64 %.70.i.i175.i.i(i64 %.68.i.i174.i.i, i64 %.38.i.i169.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B94.i.i202.i.i:                                   ; preds = %B20.i.i198.i.i
+  %.61.i.i204.i.i = load i64, ptr %sunkaddr370.i.i, align 8
+  %.68.i.i205.i.i = load i64, ptr %sunkaddr39.i, align 8
+  %.70.i.i206.i.i = inttoptr i64 %.61.i.i204.i.i to ptr
+  %.71.i.i207.i.i = tail call i64 %.70.i.i206.i.i(i64 %.68.i.i205.i.i, i64 %.38.i.i200.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B162.endif.i.i.i
 
 B406.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B0.endif.B406_crit_edge.i.i.i
   %.272.pre-phi.i.i.i = phi ptr [ %.pre.i.i.i, %B0.endif.B406_crit_edge.i.i.i ], [ %6, %B162.endif.i.i.i ]
-  %.221.i.i.i = add nsw i64 %.128.i.i, 48
+  %.221.i.i.i = add nsw i64 %.16.i73.i.i, 48
   %.222.i.i.i = inttoptr i64 %.221.i.i.i to ptr
   %.223.i.i.i = load i64, ptr %.222.i.i.i, align 8
-  %.226.i178.i.i = add nsw i64 %.128.i.i, 56
-  %.229.i.i.i = inttoptr i64 %.226.i178.i.i to ptr
+  %.226.i209.i.i = add nsw i64 %.16.i73.i.i, 56
+  %.229.i.i.i = inttoptr i64 %.226.i209.i.i to ptr
   %.230.i.i.i = load i64, ptr %.229.i.i.i, align 8
-  %sunkaddr362.i.i = getelementptr i8, ptr %.156.i.i.i, i64 48
-  %.235.i179.i.i = load i64, ptr %sunkaddr362.i.i, align 8
+  %sunkaddr396.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.235.i210.i.i = load i64, ptr %sunkaddr396.i.i, align 8
   %.246.i.i.i = icmp sgt i64 %.223.i.i.i, 0
   %.258.i.i.i = select i1 %.246.i.i.i, i64 72, i64 64
   %.260.i.i.i = add nsw i64 %.258.i.i.i, %.14.i
   %.261.i.i.i = inttoptr i64 %.260.i.i.i to ptr
   %.262.i.i.i = load i64, ptr %.261.i.i.i, align 8
-  %.264.i.i.i = add nsw i64 %.262.i.i.i, %.238.i.i
+  %.264.i.i.i = add nsw i64 %.262.i.i.i, %.259.i.i
   %.266.i.i.i = inttoptr i64 %.264.i.i.i to ptr
-  store i64 %.211.i.i, ptr %.266.i.i.i, align 8
+  store i64 %.232.i.i, ptr %.266.i.i.i, align 8
   %.273.i.i.i = tail call i64 %.272.pre-phi.i.i.i(i64 %.230.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.278.i.i.i = add nsw i64 %.14.i, 80
   %.279.i.i.i = inttoptr i64 %.278.i.i.i to ptr
   %.280.i.i.i = load i64, ptr %.279.i.i.i, align 8
-  %.282.i.i.i = add nsw i64 %.280.i.i.i, %.238.i.i
+  %.282.i.i.i = add nsw i64 %.280.i.i.i, %.259.i.i
   %.284.i.i.i = inttoptr i64 %.282.i.i.i to ptr
   store i64 %.230.i.i.i, ptr %.284.i.i.i, align 8
   %.290.i.i.i = add nsw i64 %.14.i, 88
   %.291.i.i.i = inttoptr i64 %.290.i.i.i to ptr
   %.292.i.i.i = load i64, ptr %.291.i.i.i, align 8
-  %.294.i.i.i = add nsw i64 %.292.i.i.i, %.238.i.i
+  %.294.i.i.i = add nsw i64 %.292.i.i.i, %.259.i.i
   %.296.i.i.i = inttoptr i64 %.294.i.i.i to ptr
-  store i64 %.286.i.i, ptr %.296.i.i.i, align 8
-  %sunkaddr364.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
-  %.304.i.i.i = load i64, ptr %sunkaddr364.i.i, align 8
-  %.306.i.i.i = add nsw i64 %.304.i.i.i, %.262.i.i
+  store i64 %.307.i.i, ptr %.296.i.i.i, align 8
+  %sunkaddr398.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %.304.i.i.i = load i64, ptr %sunkaddr398.i.i, align 8
+  %.306.i.i.i = add nsw i64 %.304.i.i.i, %.283.i.i
   %.308.i.i.i = inttoptr i64 %.306.i.i.i to ptr
-  store i64 %.238.i.i, ptr %.308.i.i.i, align 8
+  store i64 %.259.i.i, ptr %.308.i.i.i, align 8
   %.312.i.i.i = add nsw i64 %.14.i, 112
-  %.313.i181.i.i = inttoptr i64 %.312.i.i.i to ptr
-  %.314.i.i.i = load i64, ptr %.313.i181.i.i, align 8
+  %.313.i212.i.i = inttoptr i64 %.312.i.i.i to ptr
+  %.314.i.i.i = load i64, ptr %.313.i212.i.i, align 8
   %.401150.not.i.i.i = icmp slt i64 %.223.i.i.i, 1
   br i1 %.401150.not.i.i.i, label %B406.B1180_crit_edge.i.i.i, label %B1070.lr.ph.i.i.i
 
@@ -28938,185 +28929,213 @@ B406.B1180_crit_edge.i.i.i:                       ; preds = %B406.i.i.i
 B1070.lr.ph.i.i.i:                                ; preds = %B406.i.i.i
   %8 = add nuw i64 %.223.i.i.i, 1
   %9 = inttoptr i64 %.314.i.i.i to ptr
-  %sunkaddr35.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
+  %sunkaddr41.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
   br label %B1070.i.i.i
 
 B1070.i.i.i:                                      ; preds = %B1070.i.i.i, %B1070.lr.ph.i.i.i
-  %lsr.iv.i182.i.i = phi i64 [ %8, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i185.i.i, %B1070.i.i.i ]
+  %lsr.iv.i213.i.i = phi i64 [ %8, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i216.i.i, %B1070.i.i.i ]
   %failed.3.0153.i.i.i = phi i64 [ 0, %B1070.lr.ph.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
-  %.443.i.i.i = load i64, ptr %sunkaddr35.i, align 8
-  %.447.i.i.i = tail call i64 %9(i64 %.235.i179.i.i, i64 %.443.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.443.i.i.i = load i64, ptr %sunkaddr41.i, align 8
+  %.447.i.i.i = tail call i64 %9(i64 %.235.i210.i.i, i64 %.443.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.448.i.i.i = and i64 %.447.i.i.i, 4294967295
   %.450.i.i.i = or i64 %.448.i.i.i, %failed.3.0153.i.i.i
-  %lsr.iv.next.i185.i.i = add i64 %lsr.iv.i182.i.i, -1
-  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i185.i.i, 1
+  %lsr.iv.next.i216.i.i = add i64 %lsr.iv.i213.i.i, -1
+  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i216.i.i, 1
   br i1 %.401.i.i.i, label %B1070.i.i.i, label %B1180.i.i.i
 
 B1180.i.i.i:                                      ; preds = %B1070.i.i.i, %B406.B1180_crit_edge.i.i.i
   %.461.pre-phi.i.i.i = phi ptr [ %.pre158.i.i.i, %B406.B1180_crit_edge.i.i.i ], [ %9, %B1070.i.i.i ]
   %failed.3.0.lcssa.i.i.i = phi i64 [ 0, %B406.B1180_crit_edge.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
-  %.462.i.i.i = tail call i64 %.461.pre-phi.i.i.i(i64 %.235.i179.i.i, i64 %.238.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.462.i.i.i = tail call i64 %.461.pre-phi.i.i.i(i64 %.235.i210.i.i, i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.469.i.i.i = and i64 %.462.i.i.i, 4294967295
   %.471.i.i.i = or i64 %.469.i.i.i, %failed.3.0.lcssa.i.i.i
   %.474.not.i.i.i = icmp eq i64 %.471.i.i.i, 0
-  br i1 %.474.not.i.i.i, label %B1296.i.i.i, label %B16.i.i187.i.i
+  br i1 %.474.not.i.i.i, label %B1296.i.i.i, label %B16.i.i218.i.i
 
-B16.i.i187.i.i:                                   ; preds = %B1180.i.i.i
-  %.19.i.i190.i.i = load i64, ptr %sunkaddr340.i.i, align 8
-  %.21.i.i191.i.i = inttoptr i64 %.19.i.i190.i.i to ptr
-  %.22.i.i192.i.i = tail call i64 %.21.i.i191.i.i(i64 %.262.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B16.i.i218.i.i:                                   ; preds = %B1180.i.i.i
+  %.19.i.i221.i.i = load i64, ptr %sunkaddr378.i.i, align 8
+  %.21.i.i222.i.i = inttoptr i64 %.19.i.i221.i.i to ptr
+  %.22.i.i223.i.i = tail call i64 %.21.i.i222.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
-  %.522.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
   %.524.i.i.i = add i64 %.223.i.i.i, 1
   %.527.i.i.i = add i64 %.524.i.i.i, %.522.i.i.i
-  store i64 %.527.i.i.i, ptr %.156.i.i.i, align 8
-  %.539.i.i.i = load i64, ptr %sunkaddr346.i.i, align 8
+  store i64 %.527.i.i.i, ptr %.176.i.i.i, align 8
+  %.539.i.i.i = load i64, ptr %sunkaddr417.i.i, align 8
   %.540.i.i.i = add nsw i64 %.539.i.i.i, 1
-  store i64 %.540.i.i.i, ptr %sunkaddr346.i.i, align 8
+  store i64 %.540.i.i.i, ptr %sunkaddr417.i.i, align 8
   br label %B0.endif.i
 
-B162.endif.i.i.i:                                 ; preds = %B94.i.i171.i.i, %B20.i.i167.i.i, %B162.i.i.i
-  %.71.sink.i.i177.i.i = phi i64 [ %.71.i.i176.i.i, %B94.i.i171.i.i ], [ %.170.i.i.i, %B162.i.i.i ], [ -1, %B20.i.i167.i.i ]
-  %.199.i.i.i = tail call i64 %6(i64 %.71.sink.i.i177.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B162.endif.i.i.i:                                 ; preds = %B94.i.i202.i.i, %B20.i.i198.i.i, %B162.i.i.i
+  %.71.sink.i.i208.i.i = phi i64 [ %.71.i.i207.i.i, %B94.i.i202.i.i ], [ %.170.i196.i.i, %B162.i.i.i ], [ -1, %B20.i.i198.i.i ]
+  %.199.i.i.i = tail call i64 %6(i64 %.71.sink.i.i208.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.200.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
   %10 = add i64 %.200.i.i.i, %lsr.iv3.i.i.i
   %.205.i.i.i = inttoptr i64 %10 to ptr
-  store i64 %.71.sink.i.i177.i.i, ptr %.205.i.i.i, align 8
+  store i64 %.71.sink.i.i208.i.i, ptr %.205.i.i.i, align 8
   %lsr.iv.next4.i.i.i = add i64 %lsr.iv3.i.i.i, 8
   %lsr.iv.next6.i.i.i = add nsw i64 %lsr.iv5.i.i.i, -1
   %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next6.i.i.i, 0
   %11 = add i64 %spec.2.0146.i.i.i, 16
   br i1 %exitcond.not.i.i.i, label %B406.i.i.i, label %B162.i.i.i
 
-B1762.i.i:                                        ; preds = %B1694.i.i, %B372.endif.i.i.i, %B0.endif.endif.i.i.i, %B0.endif.i.i.i, %B542.i.i.i, %B124.i44.i.i.i, %B508.i.i.i
-  %.29.i77.i.i = phi i64 [ %.17.i18.i.i.i, %B542.i.i.i ], [ %.17.i18.i.i.i, %B124.i44.i.i.i ], [ %.17.i18.i.i.i, %B508.i.i.i ], [ %.22.i.i154.i.i, %B0.endif.i.i.i ], [ %.17.i18.i.i.i, %B0.endif.endif.i.i.i ], [ %.29.i77307.i.i, %B372.endif.i.i.i ], [ %.29.i77307.i.i, %B1694.i.i ]
-  %sunkaddr372.i.i = getelementptr i8, ptr %.138.i.i, i64 8
-  %.16.i71.i.i = load i64, ptr %sunkaddr372.i.i, align 8
-  %.22.i73.i.i = add nsw i64 %.16.i71.i.i, %.13.i.i.i.i
-  %.23.i74.i.i = inttoptr i64 %.22.i73.i.i to ptr
-  %.24.i75.i.i = load i64, ptr %.23.i74.i.i, align 8
-  %.30.not.i78.i.i = icmp eq i64 %.24.i75.i.i, %.29.i77.i.i
-  br i1 %.30.not.i78.i.i, label %B160.endif.i80.i.i, label %B16.i198.i.i
+B1550.i.i:                                        ; preds = %B1482.i.i, %B372.endif.i.i.i, %B0.endif.endif.i.i.i, %B0.endif.i.i.i, %B542.i.i.i, %B124.i44.i.i.i, %B508.i.i.i
+  %.29.i101.i.i = phi i64 [ %.17.i18.i.i.i, %B542.i.i.i ], [ %.17.i18.i.i.i, %B124.i44.i.i.i ], [ %.17.i18.i.i.i, %B508.i.i.i ], [ %.22.i.i179.i.i, %B0.endif.i.i.i ], [ %.17.i18.i.i.i, %B0.endif.endif.i.i.i ], [ %.29.i101339.i.i, %B372.endif.i.i.i ], [ %.29.i101339.i.i, %B1482.i.i ]
+  %sunkaddr47.i = getelementptr i8, ptr %.159.i.i, i64 8
+  %.16.i95.i.i = load i64, ptr %sunkaddr47.i, align 8
+  %.22.i97.i.i = add nsw i64 %.16.i95.i.i, %.13.i.i.i.i
+  %.23.i98.i.i = inttoptr i64 %.22.i97.i.i to ptr
+  %.24.i99.i.i = load i64, ptr %.23.i98.i.i, align 8
+  %.30.not.i102.i.i = icmp eq i64 %.24.i99.i.i, %.29.i101.i.i
+  br i1 %.30.not.i102.i.i, label %B160.endif.i104.i.i, label %B16.i229.i.i
 
-B378.i97.i.i:                                     ; preds = %B378.lr.ph.i91.i.i, %B994.i103.i.i
-  %lsr.iv.i98.i.i = phi i64 [ %15, %B378.lr.ph.i91.i.i ], [ %lsr.iv.next.i105.i.i, %B994.i103.i.i ]
-  %spec.2.093.i99.i.i = phi i64 [ %.60.i94.i.i, %B378.lr.ph.i91.i.i ], [ %.313.i104.i.i, %B994.i103.i.i ]
-  %.192.i100.i.i = inttoptr i64 %spec.2.093.i99.i.i to ptr
-  %.193.i101.i.i = load i64, ptr %.192.i100.i.i, align 8
-  %.197.i102.i.i = icmp eq i64 %.193.i101.i.i, %.196.i96.i.i
-  br i1 %.197.i102.i.i, label %B446.i107.i.i, label %B994.i103.i.i
+B378.i121.i.i:                                    ; preds = %B378.lr.ph.i115.i.i, %B994.i127.i.i
+  %lsr.iv.i122.i.i = phi i64 [ %15, %B378.lr.ph.i115.i.i ], [ %lsr.iv.next.i129.i.i, %B994.i127.i.i ]
+  %spec.2.093.i123.i.i = phi i64 [ %.60.i118.i.i, %B378.lr.ph.i115.i.i ], [ %.313.i128.i.i, %B994.i127.i.i ]
+  %.192.i124.i.i = inttoptr i64 %spec.2.093.i123.i.i to ptr
+  %.193.i125.i.i = load i64, ptr %.192.i124.i.i, align 8
+  %.197.i126.i.i = icmp eq i64 %.193.i125.i.i, %.196.i120.i.i
+  br i1 %.197.i126.i.i, label %B446.i131.i.i, label %B994.i127.i.i
 
-B446.i107.i.i:                                    ; preds = %B378.i97.i.i
-  %12 = add i64 %spec.2.093.i99.i.i, 8
-  %.201.i108.i.i = inttoptr i64 %12 to ptr
-  %.202.i109.i.i = load i64, ptr %.201.i108.i.i, align 8
-  %.204.i110.i.i = icmp eq i64 %.202.i109.i.i, %.52.i86.i.i
-  br i1 %.204.i110.i.i, label %B490.i111.i.i, label %B994.i103.i.i
+B446.i131.i.i:                                    ; preds = %B378.i121.i.i
+  %12 = add i64 %spec.2.093.i123.i.i, 8
+  %.201.i132.i.i = inttoptr i64 %12 to ptr
+  %.202.i133.i.i = load i64, ptr %.201.i132.i.i, align 8
+  %.204.i134.i.i = icmp eq i64 %.202.i133.i.i, %.52.i110.i.i
+  br i1 %.204.i134.i.i, label %B490.i135.i.i, label %B994.i127.i.i
 
-B490.i111.i.i:                                    ; preds = %B446.i107.i.i
-  %13 = add i64 %spec.2.093.i99.i.i, 16
-  %.208.i112.i.i = inttoptr i64 %13 to ptr
-  %.209.i113.i.i = load i64, ptr %.208.i112.i.i, align 8
-  %.213.i116.i.i = load i64, ptr %sunkaddr41.i, align 8
-  %.214.i117.i.i = icmp eq i64 %.209.i113.i.i, %.213.i116.i.i
-  br i1 %.214.i117.i.i, label %B566.i118.i.i, label %B994.i103.i.i
+B490.i135.i.i:                                    ; preds = %B446.i131.i.i
+  %13 = add i64 %spec.2.093.i123.i.i, 16
+  %.208.i136.i.i = inttoptr i64 %13 to ptr
+  %.209.i137.i.i = load i64, ptr %.208.i136.i.i, align 8
+  %.213.i140.i.i = load i64, ptr %sunkaddr49.i, align 8
+  %.214.i141.i.i = icmp eq i64 %.209.i137.i.i, %.213.i140.i.i
+  br i1 %.214.i141.i.i, label %B566.i142.i.i, label %B994.i127.i.i
 
-B566.i118.i.i:                                    ; preds = %B490.i111.i.i
-  %14 = add i64 %spec.2.093.i99.i.i, 24
-  %.226.i119.i.i = inttoptr i64 %14 to ptr
-  %.227.i120.i.i = load i64, ptr %.226.i119.i.i, align 8
-  %.233.i121.i.i = add nsw i64 %.14.i, 184
-  %.234.i122.i.i = inttoptr i64 %.233.i121.i.i to ptr
-  %.235.i123.i.i = load i64, ptr %.234.i122.i.i, align 8
-  %.237.i124.i.i = inttoptr i64 %.235.i123.i.i to ptr
-  %.238.i125.i.i = tail call i64 %.237.i124.i.i(i64 %.227.i120.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.243.i128.i.i = load i64, ptr %sunkaddr324.i.i, align 8
-  %.248.i129.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
-  %.249.i130.i.i = inttoptr i64 %.243.i128.i.i to ptr
-  %.250.i131.i.i = tail call i64 %.249.i130.i.i(i64 %.248.i129.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.255.i132.i.i = icmp eq i64 %.250.i131.i.i, 0
-  br i1 %.255.i132.i.i, label %B850.i139.i.i, label %B900.i133.i.i
+B566.i142.i.i:                                    ; preds = %B490.i135.i.i
+  %14 = add i64 %spec.2.093.i123.i.i, 24
+  %.226.i143.i.i = inttoptr i64 %14 to ptr
+  %.227.i144.i.i = load i64, ptr %.226.i143.i.i, align 8
+  %.233.i145.i.i = add nsw i64 %.14.i, 184
+  %.234.i146.i.i = inttoptr i64 %.233.i145.i.i to ptr
+  %.235.i147.i.i = load i64, ptr %.234.i146.i.i, align 8
+  %.237.i148.i.i = inttoptr i64 %.235.i147.i.i to ptr
+  %.238.i149.i.i = tail call i64 %.237.i148.i.i(i64 %.227.i144.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.243.i152.i.i = load i64, ptr %sunkaddr358.i.i, align 8
+  %.248.i153.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.249.i154.i.i = inttoptr i64 %.243.i152.i.i to ptr
+  %.250.i155.i.i = tail call i64 %.249.i154.i.i(i64 %.248.i153.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.255.i156.i.i = icmp eq i64 %.250.i155.i.i, 0
+  br i1 %.255.i156.i.i, label %B850.i163.i.i, label %B900.i157.i.i
 
-B850.i139.i.i:                                    ; preds = %B566.i118.i.i
-  %.11.not.i.i140.i.i = icmp eq i64 %.227.i120.i.i, 0
-  br i1 %.11.not.i.i140.i.i, label %B16.i198.i.i, label %B16.i.i141.i.i
+B850.i163.i.i:                                    ; preds = %B566.i142.i.i
+  %.11.not.i.i164.i.i = icmp eq i64 %.227.i144.i.i, 0
+  br i1 %.11.not.i.i164.i.i, label %B16.i229.i.i, label %B16.i.i165.i.i
 
-B16.i.i141.i.i:                                   ; preds = %B850.i139.i.i
-  %.19.i.i144.i.i = load i64, ptr %sunkaddr340.i.i, align 8
-  %.21.i.i145.i.i = inttoptr i64 %.19.i.i144.i.i to ptr
-  %.22.i.i146.i.i = tail call i64 %.21.i.i145.i.i(i64 %.227.i120.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B16.i198.i.i
+B16.i.i165.i.i:                                   ; preds = %B850.i163.i.i
+  %.19.i.i168.i.i = load i64, ptr %sunkaddr378.i.i, align 8
+  %.21.i.i169.i.i = inttoptr i64 %.19.i.i168.i.i to ptr
+  %.22.i.i170.i.i = tail call i64 %.21.i.i169.i.i(i64 %.227.i144.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B16.i229.i.i
 
-B900.i133.i.i:                                    ; preds = %B566.i118.i.i
-  %sunkaddr10.i135.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
-  %.298.i136.i.i = load i64, ptr %sunkaddr10.i135.i.i, align 8
-  %.300.i137.i.i = add nsw i64 %.298.i136.i.i, %.250.i131.i.i
-  %.302.i138.i.i = inttoptr i64 %.300.i137.i.i to ptr
-  store i64 %.227.i120.i.i, ptr %.302.i138.i.i, align 8
-  br label %B16.i198.i.i
+B900.i157.i.i:                                    ; preds = %B566.i142.i.i
+  %sunkaddr10.i159.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %.298.i160.i.i = load i64, ptr %sunkaddr10.i159.i.i, align 8
+  %.300.i161.i.i = add nsw i64 %.298.i160.i.i, %.250.i155.i.i
+  %.302.i162.i.i = inttoptr i64 %.300.i161.i.i to ptr
+  store i64 %.227.i144.i.i, ptr %.302.i162.i.i, align 8
+  br label %B16.i229.i.i
 
-B994.i103.i.i:                                    ; preds = %B490.i111.i.i, %B446.i107.i.i, %B378.i97.i.i
-  %.313.i104.i.i = add nsw i64 %spec.2.093.i99.i.i, 32
-  %lsr.iv.next.i105.i.i = add i64 %lsr.iv.i98.i.i, -1
-  %.153.i106.i.i = icmp samesign ugt i64 %lsr.iv.next.i105.i.i, 1
-  br i1 %.153.i106.i.i, label %B378.i97.i.i, label %B16.i198.i.i
+B994.i127.i.i:                                    ; preds = %B490.i135.i.i, %B446.i131.i.i, %B378.i121.i.i
+  %.313.i128.i.i = add nsw i64 %spec.2.093.i123.i.i, 32
+  %lsr.iv.next.i129.i.i = add i64 %lsr.iv.i122.i.i, -1
+  %.153.i130.i.i = icmp samesign ugt i64 %lsr.iv.next.i129.i.i, 1
+  br i1 %.153.i130.i.i, label %B378.i121.i.i, label %B16.i229.i.i
 
-B160.endif.i80.i.i:                               ; preds = %B1762.i.i
-  %.44.i81.i.i = add nsw i64 %.14.i, 56
-  %.45.i82.i.i = inttoptr i64 %.44.i81.i.i to ptr
-  %.46.i83.i.i = load i64, ptr %.45.i82.i.i, align 8
-  %.48.i84.i.i = add nsw i64 %.46.i83.i.i, %.16.i71.i.i
-  %.51.i85.i.i = inttoptr i64 %.48.i84.i.i to ptr
-  %.52.i86.i.i = load i64, ptr %.51.i85.i.i, align 8
-  %.66.i87.i.i = add nsw i64 %.11.i.i.i, 80
-  %.69.i88.i.i = inttoptr i64 %.66.i87.i.i to ptr
-  %.70.i89.i.i = load i64, ptr %.69.i88.i.i, align 8
-  %.15390.not.i90.i.i = icmp slt i64 %.70.i89.i.i, 1
-  br i1 %.15390.not.i90.i.i, label %B16.i198.i.i, label %B378.lr.ph.i91.i.i
+B160.endif.i104.i.i:                              ; preds = %B1550.i.i
+  %.44.i105.i.i = add nsw i64 %.14.i, 56
+  %.45.i106.i.i = inttoptr i64 %.44.i105.i.i to ptr
+  %.46.i107.i.i = load i64, ptr %.45.i106.i.i, align 8
+  %.48.i108.i.i = add nsw i64 %.46.i107.i.i, %.16.i95.i.i
+  %.51.i109.i.i = inttoptr i64 %.48.i108.i.i to ptr
+  %.52.i110.i.i = load i64, ptr %.51.i109.i.i, align 8
+  %.66.i111.i.i = add nsw i64 %.11.i.i.i, 80
+  %.69.i112.i.i = inttoptr i64 %.66.i111.i.i to ptr
+  %.70.i113.i.i = load i64, ptr %.69.i112.i.i, align 8
+  %.15390.not.i114.i.i = icmp slt i64 %.70.i113.i.i, 1
+  br i1 %.15390.not.i114.i.i, label %B16.i229.i.i, label %B378.lr.ph.i115.i.i
 
-B378.lr.ph.i91.i.i:                               ; preds = %B160.endif.i80.i.i
-  %.58.i92.i.i = add nsw i64 %.11.i.i.i, 72
-  %.59.i93.i.i = inttoptr i64 %.58.i92.i.i to ptr
-  %.60.i94.i.i = load i64, ptr %.59.i93.i.i, align 8
-  %.196.i96.i.i = load i64, ptr %.138.i.i, align 8
-  %15 = add nuw i64 %.70.i89.i.i, 1
-  %sunkaddr41.i = getelementptr i8, ptr %.138.i.i, i64 16
-  br label %B378.i97.i.i
+B378.lr.ph.i115.i.i:                              ; preds = %B160.endif.i104.i.i
+  %.58.i116.i.i = add nsw i64 %.11.i.i.i, 72
+  %.59.i117.i.i = inttoptr i64 %.58.i116.i.i to ptr
+  %.60.i118.i.i = load i64, ptr %.59.i117.i.i, align 8
+  %.196.i120.i.i = load i64, ptr %.159.i.i, align 8
+  %15 = add nuw i64 %.70.i113.i.i, 1
+  %sunkaddr49.i = getelementptr i8, ptr %.159.i.i, i64 16
+  br label %B378.i121.i.i
 
-B16.i198.i.i:                                     ; preds = %B994.i103.i.i, %B160.endif.i80.i.i, %B900.i133.i.i, %B16.i.i141.i.i, %B850.i139.i.i, %B1762.i.i, %B1466.i.i, %B788.i50.i.i, %B630.i40.i.i, %B394.i27.i.i, %B234.i15.i.i, %B72.i5.i.i, %B1428.i.i, %B1386.i.i, %B1232.i.i
-  %serial.2.0157164237278.i.i = phi i64 [ %.286.i.i, %B788.i50.i.i ], [ %.286.i.i, %B630.i40.i.i ], [ %.286.i.i, %B394.i27.i.i ], [ %.286.i.i, %B234.i15.i.i ], [ %.286.i.i, %B72.i5.i.i ], [ %.286.i.i, %B1428.i.i ], [ 0, %B1386.i.i ], [ %.286.i.i, %B1466.i.i ], [ 0, %B1232.i.i ], [ %.286.i.i, %B1762.i.i ], [ %.286.i.i, %B160.endif.i80.i.i ], [ %.286.i.i, %B900.i133.i.i ], [ %.286.i.i, %B850.i139.i.i ], [ %.286.i.i, %B16.i.i141.i.i ], [ %.286.i.i, %B994.i103.i.i ]
-  %result.2.0239276.i.i = phi i64 [ 0, %B788.i50.i.i ], [ 0, %B630.i40.i.i ], [ 0, %B394.i27.i.i ], [ 0, %B234.i15.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1428.i.i ], [ 1, %B1386.i.i ], [ 0, %B1466.i.i ], [ 1, %B1232.i.i ], [ 0, %B1762.i.i ], [ 0, %B160.endif.i80.i.i ], [ %.250.i131.i.i, %B900.i133.i.i ], [ 1, %B850.i139.i.i ], [ 1, %B16.i.i141.i.i ], [ 0, %B994.i103.i.i ]
-  %sunkaddr380.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.19.i195.i.i = load i64, ptr %sunkaddr380.i.i, align 8
-  %.21.i.i.i = inttoptr i64 %.19.i195.i.i to ptr
-  %.22.i196.i.i = tail call i64 %.21.i.i.i(i64 %.211.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.19.i201.i.i = load i64, ptr %sunkaddr380.i.i, align 8
-  %.21.i202.i.i = inttoptr i64 %.19.i201.i.i to ptr
-  %.22.i203.i.i = tail call i64 %.21.i202.i.i(i64 %.238.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br i1 %.273.not.i.i, label %B1796.endif.endif.endif.i.i, label %B16.i206.i.i
+B496.endif.i.i:                                   ; preds = %B388.i.i, %B274.i.i, %B268.i.i, %B50.i.i
+  %.12.i.i.i = phi i64 [ %.69.i.i, %B268.i.i ], [ %.69.i.i, %B274.i.i ], [ 0, %B388.i.i ], [ %.69.i.i, %B50.i.i ]
+  %.6.i.i.i = add nsw i64 %.11.i.i.i, 56
+  %.7.i.i.i = inttoptr i64 %.6.i.i.i to ptr
+  %.8.i.i.i = load i64, ptr %.7.i.i.i, align 8
+  %.13.i.i.i = shl nsw i64 %.12.i.i.i, 3
+  %.14.i.i.i = add nsw i64 %.13.i.i.i, %.8.i.i.i
+  %.15.i.i.i = inttoptr i64 %.14.i.i.i to ptr
+  %.16.i73.i.i = load i64, ptr %.15.i.i.i, align 8
+  %.156.i.i = inttoptr i64 %.16.i73.i.i to ptr
+  %.157.i.i = load i64, ptr %.156.i.i, align 8
+  %.159.i.i = inttoptr i64 %a1 to ptr
+  %.160.i.i = load i64, ptr %.159.i.i, align 8
+  %.161.not.i.i = icmp eq i64 %.157.i.i, %.160.i.i
+  br i1 %.161.not.i.i, label %B662.i.i, label %B628.i.i
 
-B16.i206.i.i:                                     ; preds = %B16.i198.i.i
-  %.19.i209.i.i = load i64, ptr %sunkaddr380.i.i, align 8
-  %.21.i210.i.i = inttoptr i64 %.19.i209.i.i to ptr
-  %.22.i211.i.i = tail call i64 %.21.i210.i.i(i64 %.262.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1796.endif.endif.endif.i.i
+B1362.endif.i.i:                                  ; preds = %B942.i60.i.i
+  %sunkaddr415.i.i = getelementptr i8, ptr %.176.i.i.i, i64 56
+  %.8.i76.i.i = load i64, ptr %sunkaddr415.i.i, align 8
+  %sunkaddr417.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  %.12.i79.i.i = load i64, ptr %sunkaddr417.i.i, align 8
+  %.13.i80.i.i = shl nsw i64 %.12.i79.i.i, 3
+  %.14.i81.i.i = add nsw i64 %.13.i80.i.i, %.8.i76.i.i
+  %.15.i82.i.i = inttoptr i64 %.14.i81.i.i to ptr
+  %.16.i83.i.i = load i64, ptr %.15.i82.i.i, align 8
+  %.396.i.i = icmp eq i64 %.16.i83.i.i, %.16.i73.i.i
+  br i1 %.396.i.i, label %B1448.i.i, label %B16.i229.i.i
 
-B1796.endif.endif.endif.i.i:                      ; preds = %B16.i206.i.i, %B16.i198.i.i
-  %.11.not.i213.i.i = icmp eq i64 %serial.2.0157164237278.i.i, 0
-  br i1 %.11.not.i213.i.i, label %B0.endif.i, label %B1796.endif.endif.endif.endif.sink.split.i.i
+B16.i229.i.i:                                     ; preds = %B994.i127.i.i, %B1362.endif.i.i, %B160.endif.i104.i.i, %B900.i157.i.i, %B16.i.i165.i.i, %B850.i163.i.i, %B1550.i.i, %B942.i60.i.i, %B784.i50.i.i, %B548.i37.i.i, %B388.i26.i.i, %B226.i16.i.i, %B72.i5.i.i, %B1324.i.i, %B1282.i.i, %B1128.i.i
+  %serial.2.0158165268309.i.i = phi i64 [ %.307.i.i, %B942.i60.i.i ], [ %.307.i.i, %B784.i50.i.i ], [ %.307.i.i, %B548.i37.i.i ], [ %.307.i.i, %B388.i26.i.i ], [ %.307.i.i, %B226.i16.i.i ], [ %.307.i.i, %B72.i5.i.i ], [ %.307.i.i, %B1324.i.i ], [ 0, %B1282.i.i ], [ %.307.i.i, %B1362.endif.i.i ], [ 0, %B1128.i.i ], [ %.307.i.i, %B1550.i.i ], [ %.307.i.i, %B160.endif.i104.i.i ], [ %.307.i.i, %B900.i157.i.i ], [ %.307.i.i, %B850.i163.i.i ], [ %.307.i.i, %B16.i.i165.i.i ], [ %.307.i.i, %B994.i127.i.i ]
+  %result.2.0270307.i.i = phi i64 [ 0, %B942.i60.i.i ], [ 0, %B784.i50.i.i ], [ 0, %B548.i37.i.i ], [ 0, %B388.i26.i.i ], [ 0, %B226.i16.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1324.i.i ], [ 1, %B1282.i.i ], [ 0, %B1362.endif.i.i ], [ 1, %B1128.i.i ], [ 0, %B1550.i.i ], [ 0, %B160.endif.i104.i.i ], [ %.250.i155.i.i, %B900.i157.i.i ], [ 1, %B850.i163.i.i ], [ 1, %B16.i.i165.i.i ], [ 0, %B994.i127.i.i ]
+  %sunkaddr419.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i226.i.i = load i64, ptr %sunkaddr419.i.i, align 8
+  %.21.i.i.i = inttoptr i64 %.19.i226.i.i to ptr
+  %.22.i227.i.i = tail call i64 %.21.i.i.i(i64 %.232.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.19.i232.i.i = load i64, ptr %sunkaddr419.i.i, align 8
+  %.21.i233.i.i = inttoptr i64 %.19.i232.i.i to ptr
+  %.22.i234.i.i = tail call i64 %.21.i233.i.i(i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br i1 %.294.not.i.i, label %B1584.endif.endif.endif.i.i, label %B16.i237.i.i
 
-B1796.endif.endif.endif.endif.sink.split.i.i:     ; preds = %B1796.endif.endif.endif.i.i, %B1078.i.i
-  %.211.sink.i.i = phi i64 [ %.211.i.i, %B1078.i.i ], [ %serial.2.0157164237278.i.i, %B1796.endif.endif.endif.i.i ]
-  %result.2.0240255263267.ph.i.i = phi i64 [ 1, %B1078.i.i ], [ %result.2.0239276.i.i, %B1796.endif.endif.endif.i.i ]
-  %sunkaddr384.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.19.i195288.i.i = load i64, ptr %sunkaddr384.i.i, align 8
-  %.21.i289.i.i = inttoptr i64 %.19.i195288.i.i to ptr
-  %.22.i196290.i.i = tail call i64 %.21.i289.i.i(i64 %.211.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B16.i237.i.i:                                     ; preds = %B16.i229.i.i
+  %.19.i240.i.i = load i64, ptr %sunkaddr419.i.i, align 8
+  %.21.i241.i.i = inttoptr i64 %.19.i240.i.i to ptr
+  %.22.i242.i.i = tail call i64 %.21.i241.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1584.endif.endif.endif.i.i
+
+B1584.endif.endif.endif.i.i:                      ; preds = %B16.i237.i.i, %B16.i229.i.i
+  %.11.not.i244.i.i = icmp eq i64 %serial.2.0158165268309.i.i, 0
+  br i1 %.11.not.i244.i.i, label %B0.endif.i, label %B1584.endif.endif.endif.endif.sink.split.i.i
+
+B1584.endif.endif.endif.endif.sink.split.i.i:     ; preds = %B1584.endif.endif.endif.i.i, %B974.i.i
+  %.232.sink.i.i = phi i64 [ %.232.i.i, %B974.i.i ], [ %serial.2.0158165268309.i.i, %B1584.endif.endif.endif.i.i ]
+  %result.2.0271286294298.ph.i.i = phi i64 [ 1, %B974.i.i ], [ %result.2.0270307.i.i, %B1584.endif.endif.endif.i.i ]
+  %sunkaddr423.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i226319.i.i = load i64, ptr %sunkaddr423.i.i, align 8
+  %.21.i320.i.i = inttoptr i64 %.19.i226319.i.i to ptr
+  %.22.i227321.i.i = tail call i64 %.21.i320.i.i(i64 %.232.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B0.endif.i
 
-B110.i:                                           ; preds = %B994.i.i.i, %B0.endif.i, %B160.endif.i.i.i, %B732.i.i, %B788.i.i.i, %B630.i.i.i, %B394.i.i.i, %B234.i.i.i, %B72.i.i.i, %0
+B110.i:                                           ; preds = %B994.i.i.i, %B0.endif.i, %B160.endif.i.i.i, %B628.i.i, %B942.i.i.i, %B784.i.i.i, %B548.i.i.i, %B388.i.i.i, %B226.i.i.i, %B72.i.i.i, %0
   %.57.i = add nsw i64 %.14.i, 216
   %.58.i = inttoptr i64 %.57.i to ptr
   %.59.i = load i64, ptr %.58.i, align 8
@@ -29130,15 +29149,15 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
 B282.i:                                           ; preds = %B0.endif.i
   br label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B0.endif.i:                                       ; preds = %B1796.endif.endif.endif.endif.sink.split.i.i, %B1796.endif.endif.endif.i.i, %B1296.i.i.i, %B900.i.i.i
-  %result.2.0240255263267.sink.i.i = phi i64 [ %.250.i.i.i, %B900.i.i.i ], [ %result.2.0240255263267.ph.i.i, %B1796.endif.endif.endif.endif.sink.split.i.i ], [ %.262.i.i, %B1296.i.i.i ], [ %result.2.0239276.i.i, %B1796.endif.endif.endif.i.i ]
-  switch i64 %result.2.0240255263267.sink.i.i, label %B282.i [
+B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i, %B900.i.i.i
+  %result.2.0271286294298.sink.i.i = phi i64 [ %result.2.0270307.i.i, %B1584.endif.endif.endif.i.i ], [ %result.2.0271286294298.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %.250.i.i.i, %B900.i.i.i ]
+  switch i64 %result.2.0271286294298.sink.i.i, label %B282.i [
     i64 0, label %B110.i
     i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B766.i.i, %B16.i.i187.i.i, %B110.i, %B282.i, %B0.endif.i
-  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0240255263267.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i187.i.i ], [ 0, %B766.i.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ]
+_ZN6nbgrad7runtime12native_steps11expect_callB3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B16.i.i218.i.i, %B110.i, %B282.i, %B0.endif.i
+  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0271286294298.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i218.i.i ], [ 0, %B662.i.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ]
   ret i64 %storemerge.i
 }
 ;; nbgrad.runtime.native_steps.expect_function(int64,int64,int64)int64 nbgrad.runtime.native_steps -
@@ -29162,69 +29181,79 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   br i1 %.16.i.i.i, label %B110.i, label %B72.i.i.i
 
 B72.i.i.i:                                        ; preds = %0
-  %.26.i.i.i = add nsw i64 %.14.i, 32
+  %.26.i.i.i = add nsw i64 %.14.i, 96
   %.27.i.i.i = inttoptr i64 %.26.i.i.i to ptr
   %.28.i.i.i = load i64, ptr %.27.i.i.i, align 8
-  %.34.i.i.i = add nsw i64 %.14.i, 96
-  %.35.i.i.i = inttoptr i64 %.34.i.i.i to ptr
-  %.36.i.i.i = load i64, ptr %.35.i.i.i, align 8
-  %.38.i.i.i = inttoptr i64 %.36.i.i.i to ptr
-  %.39.i.i.i = tail call i64 %.38.i.i.i(i64 %.28.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.44.i.i.i = icmp slt i64 %.39.i.i.i, 1
-  br i1 %.44.i.i.i, label %B110.i, label %B234.i.i.i
+  %.31.i.i.i = add nsw i64 %.14.i, 240
+  %.32.i.i.i = inttoptr i64 %.31.i.i.i to ptr
+  %.33.i.i.i = load i64, ptr %.32.i.i.i, align 8
+  %.34.i.i.i = inttoptr i64 %.28.i.i.i to ptr
+  %.35.i.i.i = tail call i64 %.34.i.i.i(i64 %.33.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.36.not.i.i.i = icmp eq i64 %.35.i.i.i, 0
+  br i1 %.36.not.i.i.i, label %B226.i.i.i, label %B110.i
 
-B234.i.i.i:                                       ; preds = %B72.i.i.i
-  %.58.i.i.i = add nsw i64 %.14.i, 104
-  %.59.i.i.i = inttoptr i64 %.58.i.i.i to ptr
-  %.60.i.i.i = load i64, ptr %.59.i.i.i, align 8
-  %.62.i.i.i = add nsw i64 %.39.i.i.i, -1
-  %.66.i.i.i = inttoptr i64 %.60.i.i.i to ptr
-  %.67.i.i.i = tail call i64 %.66.i.i.i(i64 %.28.i.i.i, i64 %.62.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.72.i.i.i = add nsw i64 %.11.i.i.i, 40
-  %.73.i.i.i = inttoptr i64 %.72.i.i.i to ptr
-  %.74.i.i.i = load i64, ptr %.73.i.i.i, align 8
-  %.75.not.i.i.i = icmp eq i64 %.67.i.i.i, %.74.i.i.i
-  br i1 %.75.not.i.i.i, label %B394.i.i.i, label %B110.i
-
-B394.i.i.i:                                       ; preds = %B234.i.i.i
-  %.85.i.i.i = add nsw i64 %.14.i, 40
-  %.86.i.i.i = inttoptr i64 %.85.i.i.i to ptr
-  %.87.i.i.i = load i64, ptr %.86.i.i.i, align 8
-  %.90.i.i.i = add nsw i64 %.14.i, 152
-  %.91.i.i.i = inttoptr i64 %.90.i.i.i to ptr
-  %.92.i.i.i = load i64, ptr %.91.i.i.i, align 8
-  %.95.i.i.i = add nsw i64 %.14.i, 232
-  %.96.i.i.i = inttoptr i64 %.92.i.i.i to ptr
-  %.97.i.i.i = tail call i64 %.96.i.i.i(i64 %.87.i.i.i, i64 0, i64 %.95.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.101.i.i.i = inttoptr i64 %.95.i.i.i to ptr
-  %.102.i.i.i = load i64, ptr %.101.i.i.i, align 8
-  %.107.i.i.i = icmp eq i64 %.102.i.i.i, 0
-  br i1 %.107.i.i.i, label %B110.i, label %B630.i.i.i
-
-B630.i.i.i:                                       ; preds = %B394.i.i.i
-  %.119.i.i.i = add nsw i64 %.14.i, 192
-  %.120.i.i.i = inttoptr i64 %.119.i.i.i to ptr
-  %.121.i.i.i = load i64, ptr %.120.i.i.i, align 8
-  %.123.i.i.i = inttoptr i64 %.121.i.i.i to ptr
-  %.124.i.i.i = tail call i64 %.123.i.i.i(i64 %.102.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.127.i.i.i = add nsw i64 %.11.i.i.i, 48
-  %.128.i.i.i = inttoptr i64 %.127.i.i.i to ptr
-  %.129.i.i.i = load i64, ptr %.128.i.i.i, align 8
-  %.131.not.i.i.i = icmp eq i64 %.102.i.i.i, %.129.i.i.i
-  br i1 %.131.not.i.i.i, label %B788.i.i.i, label %B110.i
-
-B788.i.i.i:                                       ; preds = %B630.i.i.i
+B226.i.i.i:                                       ; preds = %B72.i.i.i
+  %.46.i.i.i = add nsw i64 %.14.i, 32
+  %.47.i.i.i = inttoptr i64 %.46.i.i.i to ptr
+  %.48.i.i.i = load i64, ptr %.47.i.i.i, align 8
   %sunkaddr.i.i.i = inttoptr i64 %.14.i to ptr
   %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 96
-  %.147.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
-  %.149.i.i.i = inttoptr i64 %.147.i.i.i to ptr
-  %.150.i.i.i = tail call i64 %.149.i.i.i(i64 %.102.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.156.i.i.i = inttoptr i64 %.11.i.i.i to ptr
-  %.157.i.i.i = load i64, ptr %.156.i.i.i, align 8
-  %.158.not.i.i.i = icmp eq i64 %.150.i.i.i, %.157.i.i.i
-  br i1 %.158.not.i.i.i, label %B50.i.i, label %B110.i
+  %.56.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.58.i.i.i = inttoptr i64 %.56.i.i.i to ptr
+  %.59.i.i.i = tail call i64 %.58.i.i.i(i64 %.48.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.64.i.i.i = icmp slt i64 %.59.i.i.i, 1
+  br i1 %.64.i.i.i, label %B110.i, label %B388.i.i.i
 
-B50.i.i:                                          ; preds = %B788.i.i.i
+B388.i.i.i:                                       ; preds = %B226.i.i.i
+  %.78.i.i.i = add nsw i64 %.14.i, 104
+  %.79.i.i.i = inttoptr i64 %.78.i.i.i to ptr
+  %.80.i.i.i = load i64, ptr %.79.i.i.i, align 8
+  %.82.i.i.i = add nsw i64 %.59.i.i.i, -1
+  %.86.i.i.i = inttoptr i64 %.80.i.i.i to ptr
+  %.87.i.i.i = tail call i64 %.86.i.i.i(i64 %.48.i.i.i, i64 %.82.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.92.i.i.i = add nsw i64 %.11.i.i.i, 40
+  %.93.i.i.i = inttoptr i64 %.92.i.i.i to ptr
+  %.94.i.i.i = load i64, ptr %.93.i.i.i, align 8
+  %.95.not.i.i.i = icmp eq i64 %.87.i.i.i, %.94.i.i.i
+  br i1 %.95.not.i.i.i, label %B548.i.i.i, label %B110.i
+
+B548.i.i.i:                                       ; preds = %B388.i.i.i
+  %.105.i.i.i = add nsw i64 %.14.i, 40
+  %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
+  %.107.i.i.i = load i64, ptr %.106.i.i.i, align 8
+  %.110.i.i.i = add nsw i64 %.14.i, 152
+  %.111.i.i.i = inttoptr i64 %.110.i.i.i to ptr
+  %.112.i.i.i = load i64, ptr %.111.i.i.i, align 8
+  %.115.i.i.i = add nsw i64 %.14.i, 232
+  %.116.i.i.i = inttoptr i64 %.112.i.i.i to ptr
+  %.117.i.i.i = tail call i64 %.116.i.i.i(i64 %.107.i.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.121.i.i.i = inttoptr i64 %.115.i.i.i to ptr
+  %.122.i.i.i = load i64, ptr %.121.i.i.i, align 8
+  %.127.i.i.i = icmp eq i64 %.122.i.i.i, 0
+  br i1 %.127.i.i.i, label %B110.i, label %B784.i.i.i
+
+B784.i.i.i:                                       ; preds = %B548.i.i.i
+  %.139.i.i.i = add nsw i64 %.14.i, 192
+  %.140.i.i.i = inttoptr i64 %.139.i.i.i to ptr
+  %.141.i.i.i = load i64, ptr %.140.i.i.i, align 8
+  %.143.i.i.i = inttoptr i64 %.141.i.i.i to ptr
+  %.144.i.i.i = tail call i64 %.143.i.i.i(i64 %.122.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.147.i.i.i = add nsw i64 %.11.i.i.i, 48
+  %.148.i.i.i = inttoptr i64 %.147.i.i.i to ptr
+  %.149.i.i.i = load i64, ptr %.148.i.i.i, align 8
+  %.151.not.i.i.i = icmp eq i64 %.122.i.i.i, %.149.i.i.i
+  br i1 %.151.not.i.i.i, label %B942.i.i.i, label %B110.i
+
+B942.i.i.i:                                       ; preds = %B784.i.i.i
+  %.167.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.169.i.i.i = inttoptr i64 %.167.i.i.i to ptr
+  %.170.i.i.i = tail call i64 %.169.i.i.i(i64 %.122.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.176.i.i.i = inttoptr i64 %.11.i.i.i to ptr
+  %.177.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.178.not.i.i.i = icmp eq i64 %.170.i.i.i, %.177.i.i.i
+  br i1 %.178.not.i.i.i, label %B50.i.i, label %B110.i
+
+B50.i.i:                                          ; preds = %B942.i.i.i
   %.67.i.i = add nsw i64 %.11.i.i.i, 8
   %.68.i.i = inttoptr i64 %.67.i.i to ptr
   %.69.i.i = load i64, ptr %.68.i.i, align 8
@@ -29232,198 +29261,179 @@ B50.i.i:                                          ; preds = %B788.i.i.i
   %.73.i.i = inttoptr i64 %.72.i.i to ptr
   %.74.i.i = load i64, ptr %.73.i.i, align 8
   %.75.i.i = icmp eq i64 %.69.i.i, %.74.i.i
-  br i1 %.75.i.i, label %B210.i.i, label %B492.i.i
+  br i1 %.75.i.i, label %B268.i.i, label %B496.endif.i.i
 
-B210.i.i:                                         ; preds = %B50.i.i
-  %.79.i.i = add nsw i64 %.11.i.i.i, 32
-  %.80.i.i = inttoptr i64 %.79.i.i to ptr
-  %.81.i.i = load i64, ptr %.80.i.i, align 8
-  %.83.i.i = icmp slt i64 %.150.i.i.i, %.81.i.i
-  br i1 %.83.i.i, label %B270.i.i, label %B492.i.i
+B268.i.i:                                         ; preds = %B50.i.i
+  %.82.i.i = add nsw i64 %.11.i.i.i, 32
+  %.83.i.i = inttoptr i64 %.82.i.i to ptr
+  %.84.i.i = load i64, ptr %.83.i.i, align 8
+  %.86.i.i = icmp slt i64 %.170.i.i.i, %.84.i.i
+  br i1 %.86.i.i, label %B274.i.i, label %B496.endif.i.i
 
-B270.i.i:                                         ; preds = %B210.i.i
-  %.87.i.i = add nsw i64 %.11.i.i.i, 16
-  %.88.i.i = inttoptr i64 %.87.i.i to ptr
-  %.89.i.i = load i64, ptr %.88.i.i, align 8
-  %.91.i.i = sub nsw i64 %.150.i.i.i, %.89.i.i
-  %.94.i.i = add nsw i64 %.11.i.i.i, 24
-  %.95.i.i = inttoptr i64 %.94.i.i to ptr
-  %.96.i.i = load i64, ptr %.95.i.i, align 8
-  %.97.i.i = icmp eq i64 %.91.i.i, %.96.i.i
-  br i1 %.97.i.i, label %B384.i.i, label %B492.i.i
+B274.i.i:                                         ; preds = %B268.i.i
+  %.96.i.i = add nsw i64 %.11.i.i.i, 16
+  %.97.i.i = inttoptr i64 %.96.i.i to ptr
+  %.98.i.i = load i64, ptr %.97.i.i, align 8
+  %.100.i.i = sub nsw i64 %.170.i.i.i, %.98.i.i
+  %.103.i.i = add nsw i64 %.11.i.i.i, 24
+  %.104.i.i = inttoptr i64 %.103.i.i to ptr
+  %.105.i.i = load i64, ptr %.104.i.i, align 8
+  %.106.i.i = icmp eq i64 %.100.i.i, %.105.i.i
+  br i1 %.106.i.i, label %B388.i.i, label %B496.endif.i.i
 
-B384.i.i:                                         ; preds = %B270.i.i
-  %sunkaddr200.i.i = getelementptr i8, ptr %.156.i.i.i, i64 16
-  store i64 %.150.i.i.i, ptr %sunkaddr200.i.i, align 8
-  %sunkaddr202.i.i = getelementptr i8, ptr %.156.i.i.i, i64 8
-  store i64 0, ptr %sunkaddr202.i.i, align 8
-  br label %B492.i.i
+B388.i.i:                                         ; preds = %B274.i.i
+  %sunkaddr231.i.i = getelementptr i8, ptr %.176.i.i.i, i64 16
+  store i64 %.170.i.i.i, ptr %sunkaddr231.i.i, align 8
+  %sunkaddr233.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  store i64 0, ptr %sunkaddr233.i.i, align 8
+  br label %B496.endif.i.i
 
-B492.i.i:                                         ; preds = %B384.i.i, %B270.i.i, %B210.i.i, %B50.i.i
-  %.124.i.i = phi i64 [ 0, %B384.i.i ], [ %.69.i.i, %B270.i.i ], [ %.69.i.i, %B210.i.i ], [ %.69.i.i, %B50.i.i ]
-  %.117.i.i = add nsw i64 %.11.i.i.i, 56
-  %.118.i.i = inttoptr i64 %.117.i.i to ptr
-  %.119.i.i = load i64, ptr %.118.i.i, align 8
-  %.125.i.i = shl nsw i64 %.124.i.i, 3
-  %.126.i.i = add nsw i64 %.125.i.i, %.119.i.i
-  %.127.i.i = inttoptr i64 %.126.i.i to ptr
-  %.128.i.i = load i64, ptr %.127.i.i, align 8
-  %.135.i.i = inttoptr i64 %.128.i.i to ptr
-  %.136.i.i = load i64, ptr %.135.i.i, align 8
-  %.138.i.i = inttoptr i64 %a1 to ptr
-  %.139.i.i = load i64, ptr %.138.i.i, align 8
-  %.140.not.i.i = icmp eq i64 %.136.i.i, %.139.i.i
-  br i1 %.140.not.i.i, label %B766.i.i, label %B110.i
+B662.i.i:                                         ; preds = %B496.endif.i.i
+  %.223.i.i = add nsw i64 %.16.i73.i.i, 64
+  %.224.i.i = inttoptr i64 %.223.i.i to ptr
+  %.225.i.i = load i64, ptr %.224.i.i, align 8
+  %.228.i.i = add nsw i64 %.14.i, 176
+  %.229.i.i = inttoptr i64 %.228.i.i to ptr
+  %.230.i.i = load i64, ptr %.229.i.i, align 8
+  %.231.i.i = inttoptr i64 %.230.i.i to ptr
+  %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.246.not.i.i = icmp eq i64 %.232.i.i, 0
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
-B766.i.i:                                         ; preds = %B492.i.i
-  %.202.i.i = add nsw i64 %.128.i.i, 64
-  %.203.i.i = inttoptr i64 %.202.i.i to ptr
-  %.204.i.i = load i64, ptr %.203.i.i, align 8
-  %.207.i.i = add nsw i64 %.14.i, 176
-  %.208.i.i = inttoptr i64 %.207.i.i to ptr
-  %.209.i.i = load i64, ptr %.208.i.i, align 8
-  %.210.i.i = inttoptr i64 %.209.i.i to ptr
-  %.211.i.i = tail call i64 %.210.i.i(i64 %.204.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.225.not.i.i = icmp eq i64 %.211.i.i, 0
-  br i1 %.225.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B1078.i.i
+B974.i.i:                                         ; preds = %B662.i.i
+  %.250.i.i = add nsw i64 %.14.i, 168
+  %.251.i.i = inttoptr i64 %.250.i.i to ptr
+  %.252.i.i = load i64, ptr %.251.i.i, align 8
+  %.255.i.i = add nsw i64 %.14.i, 8
+  %.256.i.i = inttoptr i64 %.255.i.i to ptr
+  %.257.i.i = load i64, ptr %.256.i.i, align 8
+  %.258.i.i = inttoptr i64 %.252.i.i to ptr
+  %.259.i.i = tail call i64 %.258.i.i(i64 %.257.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.270.not.i.i = icmp eq i64 %.259.i.i, 0
+  br i1 %.270.not.i.i, label %B1584.endif.endif.endif.endif.sink.split.i.i, label %B1128.i.i
 
-B1078.i.i:                                        ; preds = %B766.i.i
-  %.229.i.i = add nsw i64 %.14.i, 168
-  %.230.i.i = inttoptr i64 %.229.i.i to ptr
-  %.231.i.i = load i64, ptr %.230.i.i, align 8
-  %.234.i.i = add nsw i64 %.14.i, 8
-  %.235.i.i = inttoptr i64 %.234.i.i to ptr
-  %.236.i.i = load i64, ptr %.235.i.i, align 8
-  %.237.i.i = inttoptr i64 %.231.i.i to ptr
-  %.238.i.i = tail call i64 %.237.i.i(i64 %.236.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.249.not.i.i = icmp eq i64 %.238.i.i, 0
-  br i1 %.249.not.i.i, label %B1796.endif.endif.endif.endif.sink.split.i.i, label %B1232.i.i
+B1128.i.i:                                        ; preds = %B974.i.i
+  %sunkaddr235.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 168
+  %.276.i.i = load i64, ptr %sunkaddr235.i.i, align 8
+  %.281.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.282.i.i = inttoptr i64 %.276.i.i to ptr
+  %.283.i.i = tail call i64 %.282.i.i(i64 %.281.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.294.not.i.i = icmp eq i64 %.283.i.i, 0
+  br i1 %.294.not.i.i, label %B16.i125.i.i, label %B1282.i.i
 
-B1232.i.i:                                        ; preds = %B1078.i.i
-  %sunkaddr204.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 168
-  %.255.i.i = load i64, ptr %sunkaddr204.i.i, align 8
-  %.260.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
-  %.261.i.i = inttoptr i64 %.255.i.i to ptr
-  %.262.i.i = tail call i64 %.261.i.i(i64 %.260.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.273.not.i.i = icmp eq i64 %.262.i.i, 0
-  br i1 %.273.not.i.i, label %B16.i97.i.i, label %B1386.i.i
+B1282.i.i:                                        ; preds = %B1128.i.i
+  %.298.i.i = add nsw i64 %.14.i, 160
+  %.299.i.i = inttoptr i64 %.298.i.i to ptr
+  %.300.i.i = load i64, ptr %.299.i.i, align 8
+  %.303.i.i = add nsw i64 %.14.i, 48
+  %.304.i.i = inttoptr i64 %.303.i.i to ptr
+  %.305.i.i = load i64, ptr %.304.i.i, align 8
+  %.306.i.i = inttoptr i64 %.300.i.i to ptr
+  %.307.i.i = tail call i64 %.306.i.i(i64 %.305.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.not.i.i = icmp eq i64 %.307.i.i, 0
+  br i1 %.312.not.i.i, label %B16.i125.i.i, label %B1324.i.i
 
-B1386.i.i:                                        ; preds = %B1232.i.i
-  %.277.i.i = add nsw i64 %.14.i, 160
-  %.278.i.i = inttoptr i64 %.277.i.i to ptr
-  %.279.i.i = load i64, ptr %.278.i.i, align 8
-  %.282.i.i = add nsw i64 %.14.i, 48
-  %.283.i.i = inttoptr i64 %.282.i.i to ptr
-  %.284.i.i = load i64, ptr %.283.i.i, align 8
-  %.285.i.i = inttoptr i64 %.279.i.i to ptr
-  %.286.i.i = tail call i64 %.285.i.i(i64 %.284.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.291.not.i.i = icmp eq i64 %.286.i.i, 0
-  br i1 %.291.not.i.i, label %B16.i97.i.i, label %B1428.i.i
-
-B1428.i.i:                                        ; preds = %B1386.i.i
-  %sunkaddr206.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
-  %.11.i3.i.i = load i64, ptr %sunkaddr206.i.i, align 8
+B1324.i.i:                                        ; preds = %B1282.i.i
+  %sunkaddr237.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
+  %.11.i3.i.i = load i64, ptr %sunkaddr237.i.i, align 8
   %.16.i4.i.i = icmp eq i64 %.11.i3.i.i, 0
-  br i1 %.16.i4.i.i, label %B16.i97.i.i, label %B72.i5.i.i
+  br i1 %.16.i4.i.i, label %B16.i125.i.i, label %B72.i5.i.i
 
-B72.i5.i.i:                                       ; preds = %B1428.i.i
-  %sunkaddr208.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
-  %.28.i8.i.i = load i64, ptr %sunkaddr208.i.i, align 8
-  %.36.i11.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
-  %.38.i12.i.i = inttoptr i64 %.36.i11.i.i to ptr
-  %.39.i13.i.i = tail call i64 %.38.i12.i.i(i64 %.28.i8.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.44.i14.i.i = icmp slt i64 %.39.i13.i.i, 1
-  br i1 %.44.i14.i.i, label %B16.i97.i.i, label %B234.i15.i.i
+B72.i5.i.i:                                       ; preds = %B1324.i.i
+  %.28.i8.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %sunkaddr241.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 240
+  %.33.i11.i.i = load i64, ptr %sunkaddr241.i.i, align 8
+  %.34.i12.i.i = inttoptr i64 %.28.i8.i.i to ptr
+  %.35.i13.i.i = tail call i64 %.34.i12.i.i(i64 %.33.i11.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.36.not.i14.i.i = icmp eq i64 %.35.i13.i.i, 0
+  br i1 %.36.not.i14.i.i, label %B226.i16.i.i, label %B16.i125.i.i
 
-B234.i15.i.i:                                     ; preds = %B72.i5.i.i
-  %sunkaddr212.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 104
-  %.60.i18.i.i = load i64, ptr %sunkaddr212.i.i, align 8
-  %.62.i19.i.i = add nsw i64 %.39.i13.i.i, -1
-  %.66.i20.i.i = inttoptr i64 %.60.i18.i.i to ptr
-  %.67.i21.i.i = tail call i64 %.66.i20.i.i(i64 %.28.i8.i.i, i64 %.62.i19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.72.i22.i.i = add nsw i64 %.11.i3.i.i, 40
-  %.73.i23.i.i = inttoptr i64 %.72.i22.i.i to ptr
-  %.74.i24.i.i = load i64, ptr %.73.i23.i.i, align 8
-  %.75.not.i25.i.i = icmp eq i64 %.67.i21.i.i, %.74.i24.i.i
-  br i1 %.75.not.i25.i.i, label %B394.i27.i.i, label %B16.i97.i.i
+B226.i16.i.i:                                     ; preds = %B72.i5.i.i
+  %sunkaddr243.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
+  %.48.i19.i.i = load i64, ptr %sunkaddr243.i.i, align 8
+  %.56.i22.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.58.i23.i.i = inttoptr i64 %.56.i22.i.i to ptr
+  %.59.i24.i.i = tail call i64 %.58.i23.i.i(i64 %.48.i19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.64.i25.i.i = icmp slt i64 %.59.i24.i.i, 1
+  br i1 %.64.i25.i.i, label %B16.i125.i.i, label %B388.i26.i.i
 
-B394.i27.i.i:                                     ; preds = %B234.i15.i.i
-  %sunkaddr214.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
-  %.87.i30.i.i = load i64, ptr %sunkaddr214.i.i, align 8
-  %sunkaddr216.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
-  %.92.i33.i.i = load i64, ptr %sunkaddr216.i.i, align 8
-  %.96.i35.i.i = inttoptr i64 %.92.i33.i.i to ptr
-  %.97.i36.i.i = tail call i64 %.96.i35.i.i(i64 %.87.i30.i.i, i64 0, i64 %.95.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr218.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
-  %.102.i38.i.i = load i64, ptr %sunkaddr218.i.i, align 8
-  %.107.i39.i.i = icmp eq i64 %.102.i38.i.i, 0
-  br i1 %.107.i39.i.i, label %B16.i97.i.i, label %B630.i40.i.i
+B388.i26.i.i:                                     ; preds = %B226.i16.i.i
+  %sunkaddr247.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 104
+  %.80.i29.i.i = load i64, ptr %sunkaddr247.i.i, align 8
+  %.82.i30.i.i = add nsw i64 %.59.i24.i.i, -1
+  %.86.i31.i.i = inttoptr i64 %.80.i29.i.i to ptr
+  %.87.i32.i.i = tail call i64 %.86.i31.i.i(i64 %.48.i19.i.i, i64 %.82.i30.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.92.i33.i.i = add nsw i64 %.11.i3.i.i, 40
+  %.93.i34.i.i = inttoptr i64 %.92.i33.i.i to ptr
+  %.94.i35.i.i = load i64, ptr %.93.i34.i.i, align 8
+  %.95.not.i36.i.i = icmp eq i64 %.87.i32.i.i, %.94.i35.i.i
+  br i1 %.95.not.i36.i.i, label %B548.i37.i.i, label %B16.i125.i.i
 
-B630.i40.i.i:                                     ; preds = %B394.i27.i.i
-  %sunkaddr220.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.121.i43.i.i = load i64, ptr %sunkaddr220.i.i, align 8
-  %.123.i44.i.i = inttoptr i64 %.121.i43.i.i to ptr
-  %.124.i45.i.i = tail call i64 %.123.i44.i.i(i64 %.102.i38.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.127.i46.i.i = add nsw i64 %.11.i3.i.i, 48
-  %.128.i47.i.i = inttoptr i64 %.127.i46.i.i to ptr
-  %.129.i48.i.i = load i64, ptr %.128.i47.i.i, align 8
-  %.131.not.i49.i.i = icmp eq i64 %.102.i38.i.i, %.129.i48.i.i
-  br i1 %.131.not.i49.i.i, label %B788.i50.i.i, label %B16.i97.i.i
+B548.i37.i.i:                                     ; preds = %B388.i26.i.i
+  %sunkaddr249.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
+  %.107.i40.i.i = load i64, ptr %sunkaddr249.i.i, align 8
+  %sunkaddr251.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
+  %.112.i43.i.i = load i64, ptr %sunkaddr251.i.i, align 8
+  %.116.i45.i.i = inttoptr i64 %.112.i43.i.i to ptr
+  %.117.i46.i.i = tail call i64 %.116.i45.i.i(i64 %.107.i40.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr253.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
+  %.122.i48.i.i = load i64, ptr %sunkaddr253.i.i, align 8
+  %.127.i49.i.i = icmp eq i64 %.122.i48.i.i, 0
+  br i1 %.127.i49.i.i, label %B16.i125.i.i, label %B784.i50.i.i
 
-B788.i50.i.i:                                     ; preds = %B630.i40.i.i
-  %.147.i53.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
-  %.149.i54.i.i = inttoptr i64 %.147.i53.i.i to ptr
-  %.150.i55.i.i = tail call i64 %.149.i54.i.i(i64 %.102.i38.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.156.i56.i.i = inttoptr i64 %.11.i3.i.i to ptr
-  %.157.i57.i.i = load i64, ptr %.156.i56.i.i, align 8
-  %.158.not.i58.i.i = icmp eq i64 %.150.i55.i.i, %.157.i57.i.i
-  %.11..i59.i.i = select i1 %.158.not.i58.i.i, i64 %.11.i3.i.i, i64 0
-  %1 = icmp eq i64 %.11..i59.i.i, %.11.i.i.i
-  br i1 %1, label %B1466.i.i, label %B16.i97.i.i
+B784.i50.i.i:                                     ; preds = %B548.i37.i.i
+  %sunkaddr255.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.141.i53.i.i = load i64, ptr %sunkaddr255.i.i, align 8
+  %.143.i54.i.i = inttoptr i64 %.141.i53.i.i to ptr
+  %.144.i55.i.i = tail call i64 %.143.i54.i.i(i64 %.122.i48.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.147.i56.i.i = add nsw i64 %.11.i3.i.i, 48
+  %.148.i57.i.i = inttoptr i64 %.147.i56.i.i to ptr
+  %.149.i58.i.i = load i64, ptr %.148.i57.i.i, align 8
+  %.151.not.i59.i.i = icmp eq i64 %.122.i48.i.i, %.149.i58.i.i
+  br i1 %.151.not.i59.i.i, label %B942.i60.i.i, label %B16.i125.i.i
 
-B1466.i.i:                                        ; preds = %B788.i50.i.i
-  %sunkaddr224.i.i = getelementptr i8, ptr %.156.i.i.i, i64 56
-  %.352.i.i = load i64, ptr %sunkaddr224.i.i, align 8
-  %sunkaddr226.i.i = getelementptr i8, ptr %.156.i.i.i, i64 8
-  %.357.i.i = load i64, ptr %sunkaddr226.i.i, align 8
-  %.358.i.i = shl nsw i64 %.357.i.i, 3
-  %.359.i.i = add nsw i64 %.358.i.i, %.352.i.i
-  %.360.i.i = inttoptr i64 %.359.i.i to ptr
-  %.361.i.i = load i64, ptr %.360.i.i, align 8
-  %.363.i.i = icmp eq i64 %.361.i.i, %.128.i.i
-  br i1 %.363.i.i, label %B1624.i.i, label %B16.i97.i.i
+B942.i60.i.i:                                     ; preds = %B784.i50.i.i
+  %.167.i63.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.169.i64.i.i = inttoptr i64 %.167.i63.i.i to ptr
+  %.170.i65.i.i = tail call i64 %.169.i64.i.i(i64 %.122.i48.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.176.i66.i.i = inttoptr i64 %.11.i3.i.i to ptr
+  %.177.i67.i.i = load i64, ptr %.176.i66.i.i, align 8
+  %.178.not.i68.i.i = icmp eq i64 %.170.i65.i.i, %.177.i67.i.i
+  %.11..i69.i.i = select i1 %.178.not.i68.i.i, i64 %.11.i3.i.i, i64 0
+  %1 = icmp eq i64 %.11..i69.i.i, %.11.i.i.i
+  br i1 %1, label %B1362.endif.i.i, label %B16.i125.i.i
 
-B1624.i.i:                                        ; preds = %B1466.i.i
-  %.12.i.i.i = add nsw i64 %a1, 8
-  %.13.i.i.i = inttoptr i64 %.12.i.i.i to ptr
-  %.14.i.i.i = load i64, ptr %.13.i.i.i, align 8
-  %.15.i.i.i = add nsw i64 %a1, 16
-  %.16.i61.i.i = inttoptr i64 %.15.i.i.i to ptr
-  %.17.i.i.i = load i64, ptr %.16.i61.i.i, align 8
-  %.25.i.i.i = add nsw i64 %.128.i.i, 40
-  %.26.i62.i.i = inttoptr i64 %.25.i.i.i to ptr
-  %.27.i63.i.i = load i64, ptr %.26.i62.i.i, align 8
-  %.33.i.i.i = add nsw i64 %.14.i, 120
-  %.34.i64.i.i = inttoptr i64 %.33.i.i.i to ptr
-  %.35.i65.i.i = load i64, ptr %.34.i64.i.i, align 8
-  %.37.i.i.i = inttoptr i64 %.35.i65.i.i to ptr
-  %.38.i66.i.i = tail call i64 %.37.i.i.i(i64 %.14.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B1412.i.i:                                        ; preds = %B1362.endif.i.i
+  %.12.i84.i.i = add nsw i64 %a1, 8
+  %.13.i85.i.i = inttoptr i64 %.12.i84.i.i to ptr
+  %.14.i86.i.i = load i64, ptr %.13.i85.i.i, align 8
+  %.15.i87.i.i = add nsw i64 %a1, 16
+  %.16.i88.i.i = inttoptr i64 %.15.i87.i.i to ptr
+  %.17.i.i.i = load i64, ptr %.16.i88.i.i, align 8
+  %.25.i.i.i = add nsw i64 %.16.i73.i.i, 40
+  %.26.i89.i.i = inttoptr i64 %.25.i.i.i to ptr
+  %.27.i90.i.i = load i64, ptr %.26.i89.i.i, align 8
+  %.33.i91.i.i = add nsw i64 %.14.i, 120
+  %.34.i92.i.i = inttoptr i64 %.33.i91.i.i to ptr
+  %.35.i93.i.i = load i64, ptr %.34.i92.i.i, align 8
+  %.37.i.i.i = inttoptr i64 %.35.i93.i.i to ptr
+  %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.14.i86.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.41.i.i.i = add nsw i64 %.14.i, 136
   %.42.i.i.i = inttoptr i64 %.41.i.i.i to ptr
   %.43.i.i.i = load i64, ptr %.42.i.i.i, align 8
   %.45.i.i.i = inttoptr i64 %.43.i.i.i to ptr
-  %.46.i.i.i = tail call i64 %.45.i.i.i(i64 %.17.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.53.i.i.i = inttoptr i64 %.27.i63.i.i to ptr
+  %.46.i94.i.i = tail call i64 %.45.i.i.i(i64 %.17.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.53.i.i.i = inttoptr i64 %.27.i90.i.i to ptr
   %.54.i.i.i = load i64, ptr %.53.i.i.i, align 8
-  %.55.not.i.i.i = icmp eq i64 %.38.i66.i.i, %.54.i.i.i
-  br i1 %.55.not.i.i.i, label %B376.i.i.i, label %B16.i97.i.i
+  %.55.not.i.i.i = icmp eq i64 %.38.i.i.i, %.54.i.i.i
+  br i1 %.55.not.i.i.i, label %B376.i.i.i, label %B16.i125.i.i
 
-B376.i.i.i:                                       ; preds = %B1624.i.i
-  %.59.i67.i.i = add nsw i64 %.27.i63.i.i, 8
-  %.60.i68.i.i = inttoptr i64 %.59.i67.i.i to ptr
-  %.61.i.i.i = load i64, ptr %.60.i68.i.i, align 8
-  %.63.not.i.i.i = icmp eq i64 %.46.i.i.i, %.61.i.i.i
-  br i1 %.63.not.i.i.i, label %B440.endif.i.i.i, label %B16.i97.i.i
+B376.i.i.i:                                       ; preds = %B1412.i.i
+  %.59.i95.i.i = add nsw i64 %.27.i90.i.i, 8
+  %.60.i.i.i = inttoptr i64 %.59.i95.i.i to ptr
+  %.61.i.i.i = load i64, ptr %.60.i.i.i, align 8
+  %.63.not.i.i.i = icmp eq i64 %.46.i94.i.i, %.61.i.i.i
+  br i1 %.63.not.i.i.i, label %B440.endif.i.i.i, label %B16.i125.i.i
 
 B552.i.i.i:                                       ; preds = %B552.lr.ph.i.i.i, %B1224.i.i.i
   %lsr.iv.i.i.i = phi i64 [ %8, %B552.lr.ph.i.i.i ], [ %lsr.iv.next.i.i.i, %B1224.i.i.i ]
@@ -29457,13 +29467,13 @@ B894.i.i.i:                                       ; preds = %B552.i.i.i
 
 B1156.i.i.i:                                      ; preds = %B894.i.i.i, %B798.i.i.i, %B552.i.i.i
   %.304.sink.in.in.i.i.i = phi i64 [ %.302.i.i.i, %B894.i.i.i ], [ %.261.i.i.i, %B798.i.i.i ], [ %.241.i.i.i, %B552.i.i.i ]
-  %.311.sink.i.i.i = phi i64 [ %.311.i.i.i, %B894.i.i.i ], [ %.17.i.i.i, %B798.i.i.i ], [ %.14.i.i.i, %B552.i.i.i ]
+  %.311.sink.i.i.i = phi i64 [ %.311.i.i.i, %B894.i.i.i ], [ %.17.i.i.i, %B798.i.i.i ], [ %.14.i86.i.i, %B552.i.i.i ]
   %.304.sink.in.i.i.i = inttoptr i64 %.304.sink.in.in.i.i.i to ptr
   %.304.sink.i.i.i = load i64, ptr %.304.sink.in.i.i.i, align 8
   %.313.i.i.i = inttoptr i64 %.304.sink.i.i.i to ptr
   %.314.i.i.i = tail call i64 %.313.i.i.i(i64 %.311.sink.i.i.i, i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.321.i.i.i = icmp eq i64 %.314.i.i.i, 0
-  br i1 %.321.i.i.i, label %B16.i97.i.i, label %B1174.i.i.i
+  br i1 %.321.i.i.i, label %B16.i125.i.i, label %B1174.i.i.i
 
 B1174.i.i.i:                                      ; preds = %B1156.i.i.i
   %3 = add i64 %at.2.0135.i.i.i, 16
@@ -29486,14 +29496,14 @@ B182.i.i.i.i:                                     ; preds = %B1174.i.i.i
   br i1 %.17.i.i.i.i.i, label %B182.endif.i.i.i.i, label %B20.i.i.i.i.i
 
 B20.i.i.i.i.i:                                    ; preds = %B182.i.i.i.i
-  %.36.i.i.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.36.i.i.i.i.i = load i64, ptr %.176.i.i.i, align 8
   %.38.i.i.i.i.i = add nsw i64 %.36.i.i.i.i.i, %.21.i.i.i.i
   %.45.i.i.i.i.i = icmp slt i64 %.38.i.i.i.i.i, 0
   br i1 %.45.i.i.i.i.i, label %B182.endif.i.i.i.i, label %B94.i.i.i.i.i
 
 B94.i.i.i.i.i:                                    ; preds = %B20.i.i.i.i.i
-  %.61.i.i.i.i.i = load i64, ptr %sunkaddr212.i.i, align 8
-  %.68.i.i.i.i.i = load i64, ptr %sunkaddr13.i, align 8
+  %.61.i.i.i.i.i = load i64, ptr %sunkaddr247.i.i, align 8
+  %.68.i.i.i.i.i = load i64, ptr %sunkaddr17.i, align 8
   %.70.i.i.i.i.i = inttoptr i64 %.61.i.i.i.i.i to ptr
   %.71.i.i.i.i.i = tail call i64 %.70.i.i.i.i.i(i64 %.68.i.i.i.i.i, i64 %.38.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B182.endif.i.i.i.i
@@ -29503,13 +29513,13 @@ B270.i.i.i.i:                                     ; preds = %B1174.i.i.i
   %.13.i5.i.i.i.i = add nsw i64 %.11.i.i.i.i.i, %.314.i.i.i
   %.14.i.i.i.i.i = inttoptr i64 %.13.i5.i.i.i.i to ptr
   %.15.i6.i.i.i.i = load i64, ptr %.14.i.i.i.i.i, align 8
-  %.19.i.i.i.i.i = load i64, ptr %sunkaddr15.i, align 8
+  %.19.i.i.i.i.i = load i64, ptr %sunkaddr19.i, align 8
   %.20.not.i.i.i.i.i = icmp eq i64 %.15.i6.i.i.i.i, %.19.i.i.i.i.i
-  br i1 %.20.not.i.i.i.i.i, label %B1174.endif.i.i.i, label %B16.i97.i.i
+  br i1 %.20.not.i.i.i.i.i, label %B1174.endif.i.i.i, label %B16.i125.i.i
 
 B326.i.i.i.i:                                     ; preds = %B1174.i.i.i
   %.166.i.i.i.i = icmp eq i64 %.314.i.i.i, %.25.i.i.i.i
-  br i1 %.166.i.i.i.i, label %B1224.i.i.i, label %B16.i97.i.i
+  br i1 %.166.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
 
 B346.i.i.i.i:                                     ; preds = %B1174.i.i.i
   %.184.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
@@ -29517,7 +29527,7 @@ B346.i.i.i.i:                                     ; preds = %B1174.i.i.i
   %.187.i.i.i.i = inttoptr i64 %.186.i.i.i.i to ptr
   %.188.i.i.i.i = load i64, ptr %.187.i.i.i.i, align 8
   %.190.not.i.i.i.i = icmp eq i64 %.188.i.i.i.i, %.21.i.i.i.i
-  br i1 %.190.not.i.i.i.i, label %B418.i.i.i.i, label %B16.i97.i.i
+  br i1 %.190.not.i.i.i.i, label %B418.i.i.i.i, label %B16.i125.i.i
 
 B418.i.i.i.i:                                     ; preds = %B346.i.i.i.i
   %.205.i.i.i.i = icmp eq i64 %.17.i.i.i.i, 3
@@ -29528,7 +29538,7 @@ B418.i.i.i.i:                                     ; preds = %B346.i.i.i.i
   %.227.i.i.i.i = inttoptr i64 %.225.i.i.i.i to ptr
   %.228.i.i.i.i = tail call i64 %.227.i.i.i.i(i64 %.314.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.232.i.i.i.i = icmp eq i64 %.228.i.i.i.i, %.25.i.i.i.i
-  br i1 %.232.i.i.i.i, label %B1224.i.i.i, label %B16.i97.i.i
+  br i1 %.232.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
 
 B182.endif.i.i.i.i:                               ; preds = %B94.i.i.i.i.i, %B20.i.i.i.i.i, %B182.i.i.i.i
   %.71.sink.i.i.i.i.i = phi i64 [ %.71.i.i.i.i.i, %B94.i.i.i.i.i ], [ %.25.i.i.i.i, %B182.i.i.i.i ], [ -1, %B20.i.i.i.i.i ]
@@ -29538,15 +29548,15 @@ B182.endif.i.i.i.i:                               ; preds = %B94.i.i.i.i.i, %B20
   %.17.i1.i.i.i.i = load i64, ptr %.16.i.i.i.i.i, align 8
   %.22.i.i.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
   %.23.not.i.i.i.i.i = icmp eq i64 %.17.i1.i.i.i.i, %.22.i.i.i.i.i
-  br i1 %.23.not.i.i.i.i.i, label %B124.i.i.i.i.i, label %B16.i97.i.i
+  br i1 %.23.not.i.i.i.i.i, label %B124.i.i.i.i.i, label %B16.i125.i.i
 
 B124.i.i.i.i.i:                                   ; preds = %B182.endif.i.i.i.i
-  %.39.i.i.i.i.i = load i64, ptr %sunkaddr17.i, align 8
+  %.39.i.i.i.i.i = load i64, ptr %sunkaddr21.i, align 8
   %.41.i.i.i.i.i = add nsw i64 %.39.i.i.i.i.i, %.314.i.i.i
   %.44.i.i.i.i.i = inttoptr i64 %.41.i.i.i.i.i to ptr
   %.45.i4.i.i.i.i = load i64, ptr %.44.i.i.i.i.i, align 8
   %.47.i.i.i.i.i = icmp eq i64 %.45.i4.i.i.i.i, %.71.sink.i.i.i.i.i
-  br i1 %.47.i.i.i.i.i, label %B1224.i.i.i, label %B16.i97.i.i
+  br i1 %.47.i.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
 
 B1224.i.i.i:                                      ; preds = %B1174.endif.i.i.i, %B124.i.i.i.i.i, %B418.i.i.i.i, %B326.i.i.i.i
   %6 = add i64 %at.2.0135.i.i.i, 40
@@ -29555,23 +29565,23 @@ B1224.i.i.i:                                      ; preds = %B1174.endif.i.i.i, 
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
   %.180.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
   %7 = add i64 %at.2.0135.i.i.i, 48
-  br i1 %.180.i.i.i, label %B552.i.i.i, label %B1708.i.i
+  br i1 %.180.i.i.i, label %B552.i.i.i, label %B1496.i.i
 
 B440.endif.i.i.i:                                 ; preds = %B376.i.i.i
-  %.83.i.i.i = add nsw i64 %.27.i63.i.i, 24
-  %.93.i.i.i = add nsw i64 %.27.i63.i.i, 16
-  %.96.i69.i.i = inttoptr i64 %.93.i.i.i to ptr
-  %.97.i70.i.i = load i64, ptr %.96.i69.i.i, align 8
-  %.180132.not.i.i.i = icmp slt i64 %.97.i70.i.i, 1
-  br i1 %.180132.not.i.i.i, label %B1708.i.i, label %B552.lr.ph.i.i.i
+  %.83.i.i.i = add nsw i64 %.27.i90.i.i, 24
+  %.93.i96.i.i = add nsw i64 %.27.i90.i.i, 16
+  %.96.i.i.i = inttoptr i64 %.93.i96.i.i to ptr
+  %.97.i.i.i = load i64, ptr %.96.i.i.i, align 8
+  %.180132.not.i.i.i = icmp slt i64 %.97.i.i.i, 1
+  br i1 %.180132.not.i.i.i, label %B1496.i.i, label %B552.lr.ph.i.i.i
 
 B552.lr.ph.i.i.i:                                 ; preds = %B440.endif.i.i.i
   %.261.i.i.i = add nsw i64 %.14.i, 144
   %.241.i.i.i = add nsw i64 %.14.i, 128
-  %8 = add nuw i64 %.97.i70.i.i, 1
-  %sunkaddr15.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 16
-  %sunkaddr13.i = getelementptr i8, ptr %.156.i.i.i, i64 48
-  %sunkaddr17.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %8 = add nuw i64 %.97.i.i.i, 1
+  %sunkaddr19.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 16
+  %sunkaddr17.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %sunkaddr21.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
   br label %B552.i.i.i
 
 B1174.endif.i.i.i:                                ; preds = %B270.i.i.i.i
@@ -29580,143 +29590,143 @@ B1174.endif.i.i.i:                                ; preds = %B270.i.i.i.i
   %.33.i.i.i.i.i = inttoptr i64 %.30.i.i.i.i.i to ptr
   %.34.i.i.i.i.i = load i64, ptr %.33.i.i.i.i.i, align 8
   %.36.i10.i.i.i.i = icmp eq i64 %.34.i.i.i.i.i, %.25.i.i.i.i
-  br i1 %.36.i10.i.i.i.i, label %B1224.i.i.i, label %B16.i97.i.i
+  br i1 %.36.i10.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
 
-B1708.i.i:                                        ; preds = %B1224.i.i.i, %B440.endif.i.i.i
-  %.33.i72.i.i = add nsw i64 %.14.i, 184
-  %.34.i73.i.i = inttoptr i64 %.33.i72.i.i to ptr
-  %.35.i74.i.i = load i64, ptr %.34.i73.i.i, align 8
-  %sunkaddr236.i.i = getelementptr i8, ptr %.135.i.i, i64 64
-  %.43.i77.i.i = load i64, ptr %sunkaddr236.i.i, align 8
-  %.125143.not.i.i.i = icmp slt i64 %.43.i77.i.i, 1
+B1496.i.i:                                        ; preds = %B1224.i.i.i, %B440.endif.i.i.i
+  %.33.i98.i.i = add nsw i64 %.14.i, 184
+  %.34.i99.i.i = inttoptr i64 %.33.i98.i.i to ptr
+  %.35.i100.i.i = load i64, ptr %.34.i99.i.i, align 8
+  %sunkaddr23.i = getelementptr i8, ptr %.156.i.i, i64 64
+  %.43.i103.i.i = load i64, ptr %sunkaddr23.i, align 8
+  %.125143.not.i.i.i = icmp slt i64 %.43.i103.i.i, 1
   br i1 %.125143.not.i.i.i, label %B0.endif.B406_crit_edge.i.i.i, label %B162.lr.ph.i.i.i
 
-B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B1708.i.i
-  %.pre.i.i.i = inttoptr i64 %.35.i74.i.i to ptr
+B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B1496.i.i
+  %.pre.i.i.i = inttoptr i64 %.35.i100.i.i to ptr
   br label %B406.i.i.i
 
-B162.lr.ph.i.i.i:                                 ; preds = %B1708.i.i
-  %.27.i78.i.i = add nsw i64 %.128.i.i, 72
-  %sunkaddr21.i = getelementptr i8, ptr %.156.i.i.i, i64 48
-  %9 = inttoptr i64 %.35.i74.i.i to ptr
+B162.lr.ph.i.i.i:                                 ; preds = %B1496.i.i
+  %.27.i104.i.i = add nsw i64 %.16.i73.i.i, 72
+  %sunkaddr27.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %9 = inttoptr i64 %.35.i100.i.i to ptr
   br label %B162.i.i.i
 
 B162.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B162.lr.ph.i.i.i
-  %lsr.iv5.i.i.i = phi i64 [ %.43.i77.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next6.i.i.i, %B162.endif.i.i.i ]
-  %lsr.iv3.i.i.i = phi i64 [ %.211.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next4.i.i.i, %B162.endif.i.i.i ]
-  %spec.2.0146.i.i.i = phi i64 [ %.27.i78.i.i, %B162.lr.ph.i.i.i ], [ %14, %B162.endif.i.i.i ]
+  %lsr.iv5.i.i.i = phi i64 [ %.43.i103.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next6.i.i.i, %B162.endif.i.i.i ]
+  %lsr.iv3.i.i.i = phi i64 [ %.232.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next4.i.i.i, %B162.endif.i.i.i ]
+  %spec.2.0146.i.i.i = phi i64 [ %.27.i104.i.i, %B162.lr.ph.i.i.i ], [ %14, %B162.endif.i.i.i ]
   %.165.i.i.i = inttoptr i64 %spec.2.0146.i.i.i to ptr
   %.166.i.i.i = load i64, ptr %.165.i.i.i, align 8
   %10 = add i64 %spec.2.0146.i.i.i, 8
-  %.169.i.i.i = inttoptr i64 %10 to ptr
-  %.170.i.i.i = load i64, ptr %.169.i.i.i, align 8
-  %.17.i.i79.i.i = icmp eq i64 %.166.i.i.i, 0
-  br i1 %.17.i.i79.i.i, label %B162.endif.i.i.i, label %B20.i.i.i.i
+  %.169.i105.i.i = inttoptr i64 %10 to ptr
+  %.170.i106.i.i = load i64, ptr %.169.i105.i.i, align 8
+  %.17.i.i107.i.i = icmp eq i64 %.166.i.i.i, 0
+  br i1 %.17.i.i107.i.i, label %B162.endif.i.i.i, label %B20.i.i.i.i
 
 B20.i.i.i.i:                                      ; preds = %B162.i.i.i
-  %.36.i.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.36.i.i.i.i = load i64, ptr %.176.i.i.i, align 8
   %.38.i.i.i.i = add nsw i64 %.36.i.i.i.i, %.166.i.i.i
   %.45.i.i.i.i = icmp slt i64 %.38.i.i.i.i, 0
   br i1 %.45.i.i.i.i, label %B162.endif.i.i.i, label %B94.i.i.i.i
 
 B94.i.i.i.i:                                      ; preds = %B20.i.i.i.i
-  %.61.i.i.i.i = load i64, ptr %sunkaddr212.i.i, align 8
-  %.68.i.i.i.i = load i64, ptr %sunkaddr21.i, align 8
+  %.61.i.i.i.i = load i64, ptr %sunkaddr247.i.i, align 8
+  %.68.i.i.i.i = load i64, ptr %sunkaddr27.i, align 8
   %.70.i.i.i.i = inttoptr i64 %.61.i.i.i.i to ptr
   %.71.i.i.i.i = tail call i64 %.70.i.i.i.i(i64 %.68.i.i.i.i, i64 %.38.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B162.endif.i.i.i
 
 B406.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B0.endif.B406_crit_edge.i.i.i
   %.272.pre-phi.i.i.i = phi ptr [ %.pre.i.i.i, %B0.endif.B406_crit_edge.i.i.i ], [ %9, %B162.endif.i.i.i ]
-  %.221.i82.i.i = add nsw i64 %.128.i.i, 48
-  %.222.i83.i.i = inttoptr i64 %.221.i82.i.i to ptr
-  %.223.i.i.i = load i64, ptr %.222.i83.i.i, align 8
-  %.226.i84.i.i = add nsw i64 %.128.i.i, 56
-  %.229.i.i.i = inttoptr i64 %.226.i84.i.i to ptr
+  %.221.i110.i.i = add nsw i64 %.16.i73.i.i, 48
+  %.222.i111.i.i = inttoptr i64 %.221.i110.i.i to ptr
+  %.223.i.i.i = load i64, ptr %.222.i111.i.i, align 8
+  %.226.i112.i.i = add nsw i64 %.16.i73.i.i, 56
+  %.229.i.i.i = inttoptr i64 %.226.i112.i.i to ptr
   %.230.i.i.i = load i64, ptr %.229.i.i.i, align 8
-  %sunkaddr242.i.i = getelementptr i8, ptr %.156.i.i.i, i64 48
-  %.235.i.i.i = load i64, ptr %sunkaddr242.i.i, align 8
+  %sunkaddr273.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.235.i.i.i = load i64, ptr %sunkaddr273.i.i, align 8
   %.246.i.i.i = icmp sgt i64 %.223.i.i.i, 0
   %.258.i.i.i = select i1 %.246.i.i.i, i64 72, i64 64
   %.260.i.i.i = add nsw i64 %.258.i.i.i, %.14.i
-  %.261.i85.i.i = inttoptr i64 %.260.i.i.i to ptr
-  %.262.i.i.i = load i64, ptr %.261.i85.i.i, align 8
-  %.264.i.i.i = add nsw i64 %.262.i.i.i, %.238.i.i
+  %.261.i113.i.i = inttoptr i64 %.260.i.i.i to ptr
+  %.262.i.i.i = load i64, ptr %.261.i113.i.i, align 8
+  %.264.i.i.i = add nsw i64 %.262.i.i.i, %.259.i.i
   %.266.i.i.i = inttoptr i64 %.264.i.i.i to ptr
-  store i64 %.211.i.i, ptr %.266.i.i.i, align 8
+  store i64 %.232.i.i, ptr %.266.i.i.i, align 8
   %.273.i.i.i = tail call i64 %.272.pre-phi.i.i.i(i64 %.230.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.278.i.i.i = add nsw i64 %.14.i, 80
-  %.279.i86.i.i = inttoptr i64 %.278.i.i.i to ptr
-  %.280.i.i.i = load i64, ptr %.279.i86.i.i, align 8
-  %.282.i.i.i = add nsw i64 %.280.i.i.i, %.238.i.i
+  %.279.i114.i.i = inttoptr i64 %.278.i.i.i to ptr
+  %.280.i.i.i = load i64, ptr %.279.i114.i.i, align 8
+  %.282.i.i.i = add nsw i64 %.280.i.i.i, %.259.i.i
   %.284.i.i.i = inttoptr i64 %.282.i.i.i to ptr
   store i64 %.230.i.i.i, ptr %.284.i.i.i, align 8
   %.290.i.i.i = add nsw i64 %.14.i, 88
   %.291.i.i.i = inttoptr i64 %.290.i.i.i to ptr
   %.292.i.i.i = load i64, ptr %.291.i.i.i, align 8
-  %.294.i.i.i = add nsw i64 %.292.i.i.i, %.238.i.i
+  %.294.i.i.i = add nsw i64 %.292.i.i.i, %.259.i.i
   %.296.i.i.i = inttoptr i64 %.294.i.i.i to ptr
-  store i64 %.286.i.i, ptr %.296.i.i.i, align 8
-  %.302.i87.i.i = add nsw i64 %.14.i, 56
-  %.303.i.i.i = inttoptr i64 %.302.i87.i.i to ptr
+  store i64 %.307.i.i, ptr %.296.i.i.i, align 8
+  %.302.i115.i.i = add nsw i64 %.14.i, 56
+  %.303.i.i.i = inttoptr i64 %.302.i115.i.i to ptr
   %.304.i.i.i = load i64, ptr %.303.i.i.i, align 8
-  %.306.i.i.i = add nsw i64 %.304.i.i.i, %.262.i.i
+  %.306.i.i.i = add nsw i64 %.304.i.i.i, %.283.i.i
   %.308.i.i.i = inttoptr i64 %.306.i.i.i to ptr
-  store i64 %.238.i.i, ptr %.308.i.i.i, align 8
+  store i64 %.259.i.i, ptr %.308.i.i.i, align 8
   %.312.i.i.i = add nsw i64 %.14.i, 112
-  %.313.i88.i.i = inttoptr i64 %.312.i.i.i to ptr
-  %.314.i89.i.i = load i64, ptr %.313.i88.i.i, align 8
+  %.313.i116.i.i = inttoptr i64 %.312.i.i.i to ptr
+  %.314.i117.i.i = load i64, ptr %.313.i116.i.i, align 8
   %.401150.not.i.i.i = icmp slt i64 %.223.i.i.i, 1
   br i1 %.401150.not.i.i.i, label %B406.B1180_crit_edge.i.i.i, label %B1070.lr.ph.i.i.i
 
 B406.B1180_crit_edge.i.i.i:                       ; preds = %B406.i.i.i
-  %.pre158.i.i.i = inttoptr i64 %.314.i89.i.i to ptr
+  %.pre158.i.i.i = inttoptr i64 %.314.i117.i.i to ptr
   br label %B1180.i.i.i
 
 B1070.lr.ph.i.i.i:                                ; preds = %B406.i.i.i
   %11 = add nuw i64 %.223.i.i.i, 1
-  %12 = inttoptr i64 %.314.i89.i.i to ptr
-  %sunkaddr23.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
+  %12 = inttoptr i64 %.314.i117.i.i to ptr
+  %sunkaddr29.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
   br label %B1070.i.i.i
 
 B1070.i.i.i:                                      ; preds = %B1070.i.i.i, %B1070.lr.ph.i.i.i
-  %lsr.iv.i90.i.i = phi i64 [ %11, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i93.i.i, %B1070.i.i.i ]
+  %lsr.iv.i118.i.i = phi i64 [ %11, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i121.i.i, %B1070.i.i.i ]
   %failed.3.0153.i.i.i = phi i64 [ 0, %B1070.lr.ph.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
-  %.443.i.i.i = load i64, ptr %sunkaddr23.i, align 8
+  %.443.i.i.i = load i64, ptr %sunkaddr29.i, align 8
   %.447.i.i.i = tail call i64 %12(i64 %.235.i.i.i, i64 %.443.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.448.i.i.i = and i64 %.447.i.i.i, 4294967295
   %.450.i.i.i = or i64 %.448.i.i.i, %failed.3.0153.i.i.i
-  %lsr.iv.next.i93.i.i = add i64 %lsr.iv.i90.i.i, -1
-  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i93.i.i, 1
+  %lsr.iv.next.i121.i.i = add i64 %lsr.iv.i118.i.i, -1
+  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i121.i.i, 1
   br i1 %.401.i.i.i, label %B1070.i.i.i, label %B1180.i.i.i
 
 B1180.i.i.i:                                      ; preds = %B1070.i.i.i, %B406.B1180_crit_edge.i.i.i
   %.461.pre-phi.i.i.i = phi ptr [ %.pre158.i.i.i, %B406.B1180_crit_edge.i.i.i ], [ %12, %B1070.i.i.i ]
   %failed.3.0.lcssa.i.i.i = phi i64 [ 0, %B406.B1180_crit_edge.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
-  %.462.i.i.i = tail call i64 %.461.pre-phi.i.i.i(i64 %.235.i.i.i, i64 %.238.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.462.i.i.i = tail call i64 %.461.pre-phi.i.i.i(i64 %.235.i.i.i, i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.469.i.i.i = and i64 %.462.i.i.i, 4294967295
   %.471.i.i.i = or i64 %.469.i.i.i, %failed.3.0.lcssa.i.i.i
   %.474.not.i.i.i = icmp eq i64 %.471.i.i.i, 0
   br i1 %.474.not.i.i.i, label %B1296.i.i.i, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B1180.i.i.i
-  %.19.i.i.i.i = load i64, ptr %sunkaddr220.i.i, align 8
-  %.21.i.i94.i.i = inttoptr i64 %.19.i.i.i.i to ptr
-  %.22.i.i.i.i = tail call i64 %.21.i.i94.i.i(i64 %.262.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %.19.i.i.i.i = load i64, ptr %sunkaddr255.i.i, align 8
+  %.21.i.i122.i.i = inttoptr i64 %.19.i.i.i.i to ptr
+  %.22.i.i.i.i = tail call i64 %.21.i.i122.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
-  %.522.i.i.i = load i64, ptr %.156.i.i.i, align 8
+  %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
   %.524.i.i.i = add i64 %.223.i.i.i, 1
   %.527.i.i.i = add i64 %.524.i.i.i, %.522.i.i.i
-  store i64 %.527.i.i.i, ptr %.156.i.i.i, align 8
-  %.539.i.i.i = load i64, ptr %sunkaddr226.i.i, align 8
+  store i64 %.527.i.i.i, ptr %.176.i.i.i, align 8
+  %.539.i.i.i = load i64, ptr %sunkaddr283.i.i, align 8
   %.540.i.i.i = add nsw i64 %.539.i.i.i, 1
-  store i64 %.540.i.i.i, ptr %sunkaddr226.i.i, align 8
+  store i64 %.540.i.i.i, ptr %sunkaddr283.i.i, align 8
   br label %B0.endif.i
 
 B162.endif.i.i.i:                                 ; preds = %B94.i.i.i.i, %B20.i.i.i.i, %B162.i.i.i
-  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.170.i.i.i, %B162.i.i.i ], [ -1, %B20.i.i.i.i ]
+  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.170.i106.i.i, %B162.i.i.i ], [ -1, %B20.i.i.i.i ]
   %.199.i.i.i = tail call i64 %9(i64 %.71.sink.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.200.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
   %13 = add i64 %.200.i.i.i, %lsr.iv3.i.i.i
@@ -29728,38 +29738,66 @@ B162.endif.i.i.i:                                 ; preds = %B94.i.i.i.i, %B20.i
   %14 = add i64 %spec.2.0146.i.i.i, 16
   br i1 %exitcond.not.i.i.i, label %B406.i.i.i, label %B162.i.i.i
 
-B16.i97.i.i:                                      ; preds = %B1174.endif.i.i.i, %B124.i.i.i.i.i, %B182.endif.i.i.i.i, %B418.i.i.i.i, %B346.i.i.i.i, %B326.i.i.i.i, %B270.i.i.i.i, %B1156.i.i.i, %B376.i.i.i, %B1624.i.i, %B1466.i.i, %B788.i50.i.i, %B630.i40.i.i, %B394.i27.i.i, %B234.i15.i.i, %B72.i5.i.i, %B1428.i.i, %B1386.i.i, %B1232.i.i
-  %serial.2.0157164133176.i.i = phi i64 [ %.286.i.i, %B788.i50.i.i ], [ %.286.i.i, %B630.i40.i.i ], [ %.286.i.i, %B394.i27.i.i ], [ %.286.i.i, %B234.i15.i.i ], [ %.286.i.i, %B72.i5.i.i ], [ %.286.i.i, %B1428.i.i ], [ %.286.i.i, %B376.i.i.i ], [ %.286.i.i, %B1466.i.i ], [ 0, %B1232.i.i ], [ 0, %B1386.i.i ], [ %.286.i.i, %B1624.i.i ], [ %.286.i.i, %B1156.i.i.i ], [ %.286.i.i, %B270.i.i.i.i ], [ %.286.i.i, %B326.i.i.i.i ], [ %.286.i.i, %B346.i.i.i.i ], [ %.286.i.i, %B418.i.i.i.i ], [ %.286.i.i, %B182.endif.i.i.i.i ], [ %.286.i.i, %B124.i.i.i.i.i ], [ %.286.i.i, %B1174.endif.i.i.i ]
-  %result.2.0135174.i.i = phi i64 [ 0, %B788.i50.i.i ], [ 0, %B630.i40.i.i ], [ 0, %B394.i27.i.i ], [ 0, %B234.i15.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1428.i.i ], [ 0, %B376.i.i.i ], [ 0, %B1466.i.i ], [ 1, %B1232.i.i ], [ 1, %B1386.i.i ], [ 0, %B1624.i.i ], [ 0, %B1156.i.i.i ], [ 0, %B270.i.i.i.i ], [ 0, %B326.i.i.i.i ], [ 0, %B346.i.i.i.i ], [ 0, %B418.i.i.i.i ], [ 0, %B182.endif.i.i.i.i ], [ 0, %B124.i.i.i.i.i ], [ 0, %B1174.endif.i.i.i ]
-  %sunkaddr250.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.19.i.i.i = load i64, ptr %sunkaddr250.i.i, align 8
+B496.endif.i.i:                                   ; preds = %B388.i.i, %B274.i.i, %B268.i.i, %B50.i.i
+  %.12.i.i.i = phi i64 [ %.69.i.i, %B268.i.i ], [ %.69.i.i, %B274.i.i ], [ 0, %B388.i.i ], [ %.69.i.i, %B50.i.i ]
+  %.6.i.i.i = add nsw i64 %.11.i.i.i, 56
+  %.7.i.i.i = inttoptr i64 %.6.i.i.i to ptr
+  %.8.i.i.i = load i64, ptr %.7.i.i.i, align 8
+  %.13.i.i.i = shl nsw i64 %.12.i.i.i, 3
+  %.14.i.i.i = add nsw i64 %.13.i.i.i, %.8.i.i.i
+  %.15.i.i.i = inttoptr i64 %.14.i.i.i to ptr
+  %.16.i73.i.i = load i64, ptr %.15.i.i.i, align 8
+  %.156.i.i = inttoptr i64 %.16.i73.i.i to ptr
+  %.157.i.i = load i64, ptr %.156.i.i, align 8
+  %.159.i.i = inttoptr i64 %a1 to ptr
+  %.160.i.i = load i64, ptr %.159.i.i, align 8
+  %.161.not.i.i = icmp eq i64 %.157.i.i, %.160.i.i
+  br i1 %.161.not.i.i, label %B662.i.i, label %B110.i
+
+B1362.endif.i.i:                                  ; preds = %B942.i60.i.i
+  %sunkaddr281.i.i = getelementptr i8, ptr %.176.i.i.i, i64 56
+  %.8.i76.i.i = load i64, ptr %sunkaddr281.i.i, align 8
+  %sunkaddr283.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  %.12.i79.i.i = load i64, ptr %sunkaddr283.i.i, align 8
+  %.13.i80.i.i = shl nsw i64 %.12.i79.i.i, 3
+  %.14.i81.i.i = add nsw i64 %.13.i80.i.i, %.8.i76.i.i
+  %.15.i82.i.i = inttoptr i64 %.14.i81.i.i to ptr
+  %.16.i83.i.i = load i64, ptr %.15.i82.i.i, align 8
+  %.396.i.i = icmp eq i64 %.16.i83.i.i, %.16.i73.i.i
+  br i1 %.396.i.i, label %B1412.i.i, label %B16.i125.i.i
+
+B16.i125.i.i:                                     ; preds = %B1174.endif.i.i.i, %B124.i.i.i.i.i, %B182.endif.i.i.i.i, %B418.i.i.i.i, %B346.i.i.i.i, %B326.i.i.i.i, %B270.i.i.i.i, %B1156.i.i.i, %B1362.endif.i.i, %B376.i.i.i, %B1412.i.i, %B942.i60.i.i, %B784.i50.i.i, %B548.i37.i.i, %B388.i26.i.i, %B226.i16.i.i, %B72.i5.i.i, %B1324.i.i, %B1282.i.i, %B1128.i.i
+  %serial.2.0158165161204.i.i = phi i64 [ %.307.i.i, %B942.i60.i.i ], [ %.307.i.i, %B784.i50.i.i ], [ %.307.i.i, %B548.i37.i.i ], [ %.307.i.i, %B388.i26.i.i ], [ %.307.i.i, %B226.i16.i.i ], [ %.307.i.i, %B72.i5.i.i ], [ %.307.i.i, %B1324.i.i ], [ %.307.i.i, %B376.i.i.i ], [ %.307.i.i, %B1362.endif.i.i ], [ 0, %B1128.i.i ], [ 0, %B1282.i.i ], [ %.307.i.i, %B1412.i.i ], [ %.307.i.i, %B1156.i.i.i ], [ %.307.i.i, %B270.i.i.i.i ], [ %.307.i.i, %B326.i.i.i.i ], [ %.307.i.i, %B346.i.i.i.i ], [ %.307.i.i, %B418.i.i.i.i ], [ %.307.i.i, %B182.endif.i.i.i.i ], [ %.307.i.i, %B124.i.i.i.i.i ], [ %.307.i.i, %B1174.endif.i.i.i ]
+  %result.2.0163202.i.i = phi i64 [ 0, %B942.i60.i.i ], [ 0, %B784.i50.i.i ], [ 0, %B548.i37.i.i ], [ 0, %B388.i26.i.i ], [ 0, %B226.i16.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1324.i.i ], [ 0, %B376.i.i.i ], [ 0, %B1362.endif.i.i ], [ 1, %B1128.i.i ], [ 1, %B1282.i.i ], [ 0, %B1412.i.i ], [ 0, %B1156.i.i.i ], [ 0, %B270.i.i.i.i ], [ 0, %B326.i.i.i.i ], [ 0, %B346.i.i.i.i ], [ 0, %B418.i.i.i.i ], [ 0, %B182.endif.i.i.i.i ], [ 0, %B124.i.i.i.i.i ], [ 0, %B1174.endif.i.i.i ]
+  %sunkaddr285.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i.i.i = load i64, ptr %sunkaddr285.i.i, align 8
   %.21.i.i.i = inttoptr i64 %.19.i.i.i to ptr
-  %.22.i.i.i = tail call i64 %.21.i.i.i(i64 %.211.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.19.i100.i.i = load i64, ptr %sunkaddr250.i.i, align 8
-  %.21.i101.i.i = inttoptr i64 %.19.i100.i.i to ptr
-  %.22.i102.i.i = tail call i64 %.21.i101.i.i(i64 %.238.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br i1 %.273.not.i.i, label %B1796.endif.endif.endif.i.i, label %B16.i105.i.i
+  %.22.i.i.i = tail call i64 %.21.i.i.i(i64 %.232.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.19.i128.i.i = load i64, ptr %sunkaddr285.i.i, align 8
+  %.21.i129.i.i = inttoptr i64 %.19.i128.i.i to ptr
+  %.22.i130.i.i = tail call i64 %.21.i129.i.i(i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br i1 %.294.not.i.i, label %B1584.endif.endif.endif.i.i, label %B16.i133.i.i
 
-B16.i105.i.i:                                     ; preds = %B16.i97.i.i
-  %.19.i108.i.i = load i64, ptr %sunkaddr250.i.i, align 8
-  %.21.i109.i.i = inttoptr i64 %.19.i108.i.i to ptr
-  %.22.i110.i.i = tail call i64 %.21.i109.i.i(i64 %.262.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1796.endif.endif.endif.i.i
+B16.i133.i.i:                                     ; preds = %B16.i125.i.i
+  %.19.i136.i.i = load i64, ptr %sunkaddr285.i.i, align 8
+  %.21.i137.i.i = inttoptr i64 %.19.i136.i.i to ptr
+  %.22.i138.i.i = tail call i64 %.21.i137.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1584.endif.endif.endif.i.i
 
-B1796.endif.endif.endif.i.i:                      ; preds = %B16.i105.i.i, %B16.i97.i.i
-  %.11.not.i112.i.i = icmp eq i64 %serial.2.0157164133176.i.i, 0
-  br i1 %.11.not.i112.i.i, label %B0.endif.i, label %B1796.endif.endif.endif.endif.sink.split.i.i
+B1584.endif.endif.endif.i.i:                      ; preds = %B16.i133.i.i, %B16.i125.i.i
+  %.11.not.i140.i.i = icmp eq i64 %serial.2.0158165161204.i.i, 0
+  br i1 %.11.not.i140.i.i, label %B0.endif.i, label %B1584.endif.endif.endif.endif.sink.split.i.i
 
-B1796.endif.endif.endif.endif.sink.split.i.i:     ; preds = %B1796.endif.endif.endif.i.i, %B1078.i.i
-  %.211.sink.i.i = phi i64 [ %.211.i.i, %B1078.i.i ], [ %serial.2.0157164133176.i.i, %B1796.endif.endif.endif.i.i ]
-  %result.2.0136153161165.ph.i.i = phi i64 [ 1, %B1078.i.i ], [ %result.2.0135174.i.i, %B1796.endif.endif.endif.i.i ]
-  %sunkaddr254.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.19.i186.i.i = load i64, ptr %sunkaddr254.i.i, align 8
-  %.21.i187.i.i = inttoptr i64 %.19.i186.i.i to ptr
-  %.22.i188.i.i = tail call i64 %.21.i187.i.i(i64 %.211.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B1584.endif.endif.endif.endif.sink.split.i.i:     ; preds = %B1584.endif.endif.endif.i.i, %B974.i.i
+  %.232.sink.i.i = phi i64 [ %.232.i.i, %B974.i.i ], [ %serial.2.0158165161204.i.i, %B1584.endif.endif.endif.i.i ]
+  %result.2.0164181189193.ph.i.i = phi i64 [ 1, %B974.i.i ], [ %result.2.0163202.i.i, %B1584.endif.endif.endif.i.i ]
+  %sunkaddr289.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i214.i.i = load i64, ptr %sunkaddr289.i.i, align 8
+  %.21.i215.i.i = inttoptr i64 %.19.i214.i.i to ptr
+  %.22.i216.i.i = tail call i64 %.21.i215.i.i(i64 %.232.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B0.endif.i
 
-B110.i:                                           ; preds = %B0.endif.i, %B492.i.i, %B788.i.i.i, %B630.i.i.i, %B394.i.i.i, %B234.i.i.i, %B72.i.i.i, %0
+B110.i:                                           ; preds = %B0.endif.i, %B496.endif.i.i, %B942.i.i.i, %B784.i.i.i, %B548.i.i.i, %B388.i.i.i, %B226.i.i.i, %B72.i.i.i, %0
   %.57.i = add nsw i64 %.14.i, 224
   %.58.i = inttoptr i64 %.57.i to ptr
   %.59.i = load i64, ptr %.58.i, align 8
@@ -29768,20 +29806,20 @@ B110.i:                                           ; preds = %B0.endif.i, %B492.i
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B0.endif.i:                                       ; preds = %B1796.endif.endif.endif.endif.sink.split.i.i, %B1796.endif.endif.endif.i.i, %B1296.i.i.i
-  %result.2.0136153161165.sink.i.i = phi i64 [ %result.2.0136153161165.ph.i.i, %B1796.endif.endif.endif.endif.sink.split.i.i ], [ %.262.i.i, %B1296.i.i.i ], [ %result.2.0135174.i.i, %B1796.endif.endif.endif.i.i ]
-  switch i64 %result.2.0136153161165.sink.i.i, label %B282.i [
+B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i
+  %result.2.0164181189193.sink.i.i = phi i64 [ %result.2.0163202.i.i, %B1584.endif.endif.endif.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %result.2.0164181189193.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ]
+  switch i64 %result.2.0164181189193.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB3v51B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B766.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
-  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0136153161165.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B766.i.i ]
+_ZN6nbgrad7runtime12native_steps15expect_functionB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
+  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0164181189193.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
 ;; end

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from ..graph.ir import RECORDED, Node, due, next_serial
 from ..graph.loops.follower import AT, Arguments, Followed, Follower, K, hold
 from ..graph.trace import current_trace, roll_if_full
@@ -23,8 +25,10 @@ from .view_chain import Moves
 
 _new = object.__new__
 _recorded = RECORDED.get
-PLAIN = frozenset([float, int, bool, str, type, type(None)])
+PLAIN = frozenset([float, int, bool, str, type(None)])
 """Classes of arguments that are compared by value."""
+NUMBERS = (np.generic, float, int, complex)
+"""Classes that stand for dtypes."""
 CREATION = "nbgrad.functions.arrays.creation"
 """The functions there make the same of numbers each time."""
 
@@ -52,7 +56,7 @@ def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         elif kind is list or kind is tuple:
             frame.append(len(value))
             waiting += value
-        elif kind in PLAIN and (value or kind is not float):
+        elif (kind in PLAIN and (value or kind is not float)) or (kind is type and issubclass(value, NUMBERS)):
             frame.append(value)
         else:
             return None
@@ -186,30 +190,34 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
     begin, since = follower.at, len(follower.log)
     noted = len(checks)
     result = call(one, other)
-    base, key = getattr(result, "_base", (None, None))
-    is_view: Any = base is not None and base is one and key is other and _is_plain(key)
-    if isinstance(other, Operands) and isinstance(key, Moves) and other.args and base is other.args[0]:
-        is_view = key
-    several = isinstance(result, tuple) and bool(result)
-    results: Any = result if several else (result,)
-    usual = all(one.__class__ is Tensor for one in results) and (base is None or bool(is_view))
-    steady = usual and not (several and any(hasattr(one, "_base") for one in results))
-    steady = steady and _noted_so_far()[1] == before
-    if other.__class__ is Tensor:
-        other = other._node
-    elif isinstance(other, Operands):
+    of = result.__class__ if isinstance(result, tuple) else None
+    results: Any = result if of else (result,)
+    is_view = _view_of(result, one, other)
+    steady = _noted_so_far()[1] == before and (of is None or bool(results))
+    for each in results:
+        steady = steady and each.__class__ is Tensor and (bool(is_view) or not hasattr(each, "_base"))
+    what: Any = other
+    if isinstance(other, Operands):
         after = _operands(other.apply, other.args, other.kwargs)
         steady = steady and after is not None and after.nodes == other.nodes  # nothing was written to
         other.outline = outline_of(other.args, other.kwargs)
+    elif isinstance(other, Tensor):
+        what = other._node
+        steady = steady and other.__class__ is Tensor
     elif not (other.__class__ in PLAIN or is_view):
         steady = False
     if steady:
-        operand = None if one is None else one._node
-        made = tuple([one._node for one in results])
-        # The classes of named tuples take each result by itself.
-        packed = result.__class__(*made) if several and result.__class__ is not tuple else made if several else made[0]
-        follower.note(call, operand, other, packed, is_view, checks[noted:], begin, since)
+        made = tuple([each._node for each in results])
+        follower.note(call, None if one is None else one._node, what, made, of, is_view, checks[noted:], begin, since)
     return result
+
+
+def _view_of(result: Any, one: Tensor | None, other: Any) -> Any:
+    """True for a result that is `one[other]`, how elements are moved for a view of a function's first argument."""
+    base, key = getattr(result, "_base", (None, None))
+    if isinstance(other, Operands):
+        return key if isinstance(key, Moves) and other.args and base is other.args[0] else False
+    return base is not None and base is one and key is other and _is_plain(key)
 
 
 def _is_plain(key: Any) -> bool:
@@ -226,7 +234,7 @@ expected = _Expected()
 
 
 def _noted_so_far() -> tuple[list[Any], tuple[int, ...]]:
-    """The checks of a recording, how much it has noted beside those and its nodes, and how many values were asked for."""
+    """The checks of a recording, how much else it has noted beside its nodes, and how many values were asked for."""
     trace = current_trace()
     assert trace is not None
     counts = [len(trace.guards or ()), len(trace.orders), len(trace.outside), questions.count]

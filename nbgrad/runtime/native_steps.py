@@ -33,7 +33,7 @@ TENSOR_NODE, INPUTS, PARAMS, DEPTH, SERIAL = range(7, 12)
 LIST_SIZE, LIST_ITEM, APPEND, TUPLE_SIZE, TUPLE_ITEM, DICT_SIZE, DICT_ITEM = range(12, 19)
 GET_CONTEXT, NEXT, NEW_OBJECT, NEW_TUPLE, INCREF, DECREF, VECTORCALL = range(19, 26)
 CURRENT, CALL_FALLBACK, FUNCTION_FALLBACK, ANSWER, ATTENTIVE, STATE_LENGTH = range(26, 32)
-# What is followed: the follower's own words, then the recorded nodes, the steps, the last one, and elements of constants.
+# What is followed: the follower's own words, the recorded nodes, the steps, the last one, and elements of constants.
 NODES, STEPS, LAST, FIXED, FIXED_COUNT, TABLE_LENGTH = range(WORDS, WORDS + 6)
 # A step: the call (0: none); how far from the end its first operand is, or 0 and a constant; of the second one, the
 # kind, and the same or what it must be; the nodes that are left out, the pattern, and how many sources follow.
@@ -107,11 +107,11 @@ def expected(state: int, arguments: int, is_function: int) -> int:
     if words == 0:
         return 0
     at = load(words + 8 * AT)
-    if load(words + 8 * K) == load(words + 8 * LAST) and at < load(words + 8 * NEXT_LOOK):
-        if at - load(words + 8 * BEGIN) == load(words + 8 * CYCLE):
-            store(words + 8 * BEGIN, at)
-            store(words + 8 * K, 0)
-    step = load(load(words + 8 * STEPS) + 8 * load(words + 8 * K))
+    ends = load(words + 8 * K) == load(words + 8 * LAST) and at < load(words + 8 * NEXT_LOOK)
+    if ends and at - load(words + 8 * BEGIN) == load(words + 8 * CYCLE):
+        store(words + 8 * BEGIN, at)
+        store(words + 8 * K, 0)
+    step = next_step(words)
     if load(step + 8 * CALL) != load(arguments):
         return 0 if is_function != 0 else element(state, words, arguments)
     count = load(step + 8 * SOURCES)
@@ -126,18 +126,22 @@ def expected(state: int, arguments: int, is_function: int) -> int:
     if tensor != 0:
         serial = invoke(load(state + 8 * NEXT), load(state + 8 * SERIALS), 0, 0, 0, 0, 0, 0, 0)
     result = 0 if serial != 0 else FAILED
-    if result == 0 and followed_now(state) == words:
-        if load(load(words + 8 * STEPS) + 8 * load(words + 8 * K)) == step:
-            fits = takes(state, words, step, arguments) if is_function != 0 else operates(state, words, step, arguments)
-            if fits != 0:
-                return done(state, words, step, sources, node, tensor, serial)
-            if is_function == 0:
-                result = element(state, words, arguments)
+    if result == 0 and followed_now(state) == words and next_step(words) == step:
+        fits = takes(state, words, step, arguments) if is_function != 0 else operates(state, words, step, arguments)
+        if fits != 0:
+            return done(state, words, step, sources, node, tensor, serial)
+        if is_function == 0:
+            result = element(state, words, arguments)
     forget(state, sources)
     forget(state, node)
     forget(state, tensor)
     forget(state, serial)
     return result
+
+
+def next_step(words: int) -> int:
+    """The step that is next."""
+    return load(load(words + 8 * STEPS) + 8 * load(words + 8 * K))
 
 
 def forget(state: int, thing: int) -> None:

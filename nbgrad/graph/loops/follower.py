@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -307,7 +308,8 @@ class Follower:
         key: Any,
         one: Node | None,
         other: Any,
-        result: Node | tuple[Node, ...],
+        results: tuple[Node, ...],
+        of: Any,
         is_view: Any,
         conditions: Sequence[Any],
         begin: int,
@@ -315,12 +317,12 @@ class Follower:
     ) -> None:
         """Take note of a call that may be expected, in place of those that were noted `since` and are parts of it.
 
-        `other` is a node, the `Arguments` of a function, or what stands for itself. `conditions` are the checks that it
-        has noted.
+        `other` is a node, the `Arguments` of a function, or what stands for itself; `of` the class of the tuple that it
+        gives, or None for one result. `conditions` are the checks that it has noted.
         """
         if self.goes_on and not self.steps and self._fits():
             del self.log[since:]
-            self.log.append((key, one, other, result, is_view, conditions, begin, self.at))
+            self.log.append((key, one, other, results, of, is_view, conditions, begin, self.at))
 
     def _learn(self) -> bool:
         """Know what to expect in a turn; False if that is too little."""
@@ -331,18 +333,18 @@ class Follower:
         places = {node: k for k, node in enumerate(nodes)}
         steps: list[Step] = []
         at, expected = begin, 0
-        for key, one, other, result, is_view, noted, first, end in self.log:
+        for key, one, other, results, of, is_view, noted, first, end in self.log:
             if first > at:
                 self._step_at[at - begin] = len(steps)
                 steps.append(NO_STEP)
             if end > first:
                 at = end
-                step = self._step(key, one, other, result, is_view, first, end, noted, places)
+                step = self._step(key, one, other, results, of, is_view, first, end, noted, places)
                 self._step_at[first - begin] = len(steps)
                 steps.append(step or NO_STEP)
                 expected += (end - first) * (step is not None)
-            elif one is not None and other.__class__ is int and not {one, result} & places.keys():
-                self.fixed[key, one, other] = result
+            elif one is not None and other.__class__ is int and not {one, *results} & places.keys():
+                (self.fixed[key, one, other],) = results
         self.log = []
         if expected < FEW * cycle:
             return False
@@ -357,7 +359,8 @@ class Follower:
         key: Any,
         one: Node | None,
         other: Any,
-        result: Any,
+        results: tuple[Node, ...],
+        of: Any,
         is_view: Any,
         first: int,
         end: int,
@@ -365,7 +368,6 @@ class Follower:
         places: dict[Node, int],
     ) -> Step | None:
         """What to expect where a call has made some nodes; None if that does not follow from the call."""
-        results = result if isinstance(result, tuple) else (result,)
         at_results = [places.get(node, -1) for node in results]
         if min(at_results) < first or (other.__class__ is float and (not other or other != other)):
             return None
@@ -379,7 +381,7 @@ class Follower:
         if any(self._turn.conditions.setdefault(at, one) != one for at, one in known.items()):
             return None
         self._turn.hidden.update([at % self._turn.period for at in range(first, end) if at not in ends])
-        parts = [self._part(begin, at + 1, conditions) for begin, at in zip([first, *[k + 1 for k in ends]], ends)]
+        parts = [self._part(a + 1, b + 1, conditions) for a, b in pairwise([first - 1, *ends])]
 
         def source(node: Node | None) -> Source:
             at = first if node is None else places.get(node, first)
@@ -394,8 +396,7 @@ class Follower:
             kind = Arguments
             second = other.frame, [source(node) for node in other.nodes], other.outline
         numbers = [ends.index(at) for at in at_results]
-        pack = (result.__class__, numbers) if isinstance(result, tuple) else (None, numbers)
-        return key, *source(one), kind, way, second, parts, is_view, pack
+        return key, *source(one), kind, way, second, parts, is_view, (of, numbers)
 
     def _ends(self, first: int, end: int, results: Sequence[int]) -> list[int] | None:
         """The last places of the parts of a call; None if its nodes are not the same in all turns.
