@@ -5,6 +5,7 @@ The oracle is NumPy, bit for bit: each program does the same for many turns, and
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -23,6 +24,7 @@ from nbgrad.graph.ir import Node, due, placeholder
 from nbgrad.graph.loops import follower, window
 from nbgrad.graph.loops.follower import Followed
 from nbgrad.graph.trace import recording
+from nbgrad.process import gc_pause
 from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.memory_order import strides_of
 from nbgrad.transforms.rolled import nodes_in, roll_up
@@ -448,6 +450,36 @@ def test_gradients_stop_within_some_turns(within: range) -> None:
 
     expected = 1.01 ** (900 - len(within))
     np.testing.assert_allclose(nb.grad(run)(X), np.full(3, expected), rtol=1e-12)
+
+
+class Computes:
+    """In a cycle, so that the collector ends it: at any time, and it computes then."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+    def __del__(self) -> None:
+        (Tensor(np.ones(2)) * 2.0).asnumpy()
+
+
+@pytest.mark.parametrize("seldom", [25, 100_000])
+def test_finalizers_compute(seldom: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process ended, when the collector ran while a context variable was reset."""
+
+    def run(u: Any) -> Any:
+        for _ in range(300):
+            Computes()
+            u = xp.tanh(u * 0.9 + xp.stack([u[1], u[2], u[0]]) * 0.2)
+        return xp.sum(u)
+
+    expected = nb.grad(run)(X)
+    monkeypatch.setattr(gc_pause, "SELDOM", seldom)
+    usual = gc.get_threshold()
+    gc.set_threshold(20)
+    try:
+        np.testing.assert_allclose(nb.grad(run)(X), expected)
+    finally:
+        gc.set_threshold(*usual)
 
 
 MATRICES: dict[str, Callable[[Any, Any], Any]] = {

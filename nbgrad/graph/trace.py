@@ -304,17 +304,20 @@ class recording:  # noqa: N801 - used like a function
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         window = self.trace.window
-        self.collection.__exit__(kind, error, traceback)
-        _current.reset(self.token)
-        if window is not None:
-            window.follow(None)
-        if self.own_watch is not None:
-            self.own_watch.end()
-        if self.noted is not None:
-            RECORDED.reset(self.noted)
-            around = RECORDED.get()
-            if around is not None and window is not None:
-                around += window.nodes
+        try:
+            _current.reset(self.token)
+            if window is not None:
+                window.follow(None)
+            if self.own_watch is not None:
+                self.own_watch.end()
+            if self.noted is not None:
+                RECORDED.reset(self.noted)
+                around = RECORDED.get()
+                if around is not None and window is not None:
+                    around += window.nodes
+        finally:
+            # Not before: CPython may lose the value of a context variable that a finalizer reads while it is reset.
+            self.collection.__exit__(kind, error, traceback)
         if error is not None:
             hidden = _hidden_behind(error, self.trace)
             self.trace.refused = None
