@@ -185,6 +185,11 @@ class Growing:
             notes.grow(self, turns[count - 1][-1], count)
         return count * self.period
 
+    def is_next(self, operations: Sequence[Node]) -> bool:
+        """Whether operations begin with a turn that does the same again."""
+        recent = [[one and one() for one in turn] for turn in self._recent]
+        return len(self.turn.matching(list(operations[: self.period]), recent)[0]) == 1
+
     def _settle(self, nodes: Sequence[Node], asked: Asked, varying: Sequence[Sequence[Node]], settle: Settle) -> None:
         """Let nodes know how they lie in memory."""
         known = self._layouts if all(node.layout is None for one in varying for node in one) else None

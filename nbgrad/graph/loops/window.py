@@ -98,7 +98,8 @@ class Window:
             self.follower = None
             self.nodes[:] = finished(self.nodes, self._checks)
         # The last turn was left out, and what follows it is to read of no turn before that one.
-        if growing is not None and growing.turn.back < 2 and not self._strange and type(self.nodes) is list:
+        usual = growing is not None and growing.turn.back < 2 and not self._strange and type(self.nodes) is list
+        if usual and growing.is_next(self.nodes):
             self.follower = Follower(growing.turn, self.nodes)
 
     def note_conditions(self) -> None:
