@@ -22,7 +22,7 @@ from .device.kernels.python_kernels import arguments_of
 from .device.recipes import PYTHON_KERNELS
 from .graph.ir import make, placeholder
 from .graph.primitives import PRIMITIVES
-from .runtime import blocks, native, turns, words
+from .runtime import blocks, native, native_steps, turns, words
 from .runtime import native_tensors as tensors
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
@@ -80,7 +80,8 @@ def functions() -> Iterator[tuple[str, str, Callable[[], str]]]:
             arguments = arguments_of([dtype if part == "*" else part for part in pattern.split()], count)
             section = shipped.function_name(function, arguments, "int64")
             yield section, function.__module__, partial(lower, function, arguments, "int64", "special")
-    for function, count in {**native.FUNCTIONS, **turns.FUNCTIONS, **blocks.FUNCTIONS, **tensors.FUNCTIONS}.items():
+    entries = native.FUNCTIONS | turns.FUNCTIONS | blocks.FUNCTIONS | tensors.FUNCTIONS | native_steps.FUNCTIONS
+    for function, count in entries.items():
         arguments = ["int64"] * count
         section = shipped.function_name(function, arguments, "int64")
         text = partial(lower, function, arguments, "int64", "native", words.register)

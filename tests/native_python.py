@@ -39,7 +39,9 @@ RELEASING = ctypes.CFUNCTYPE(WORD, *[WORD] * 8)
 
 
 class Processor:
-    """What the instructions do, and the state that they share."""
+    """What the instructions do, and the state that they share, for the native functions of some modules."""
+
+    modules: tuple[ModuleType, ...] = MODULES
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
@@ -116,7 +118,7 @@ class Processor:
     def functions(self) -> dict[str, Callable[..., Any]]:
         """The native functions by their names, with these instructions."""
         made: dict[str, Any] = {name: getattr(self, name) for name in INSTRUCTIONS}
-        for module in MODULES:
+        for module in self.modules:
             scope = dict(vars(module))
             for name in native_names(module):
                 made[name] = FunctionType(vars(module)[name].__code__, scope, name)

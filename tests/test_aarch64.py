@@ -25,7 +25,7 @@ from nbgrad.compiler.tiles import emit
 from nbgrad.graph.builders import cast
 from nbgrad.graph.ir import PRIMITIVES, Node, make, placeholder
 from nbgrad.graph.simplify import simplify
-from nbgrad.runtime import blocks, native, words
+from nbgrad.runtime import blocks, native, native_steps, words
 from nbgrad.runtime import native_tensors as tensors
 
 LIBRARY = {f"{name}{suffix}" for name in ("sin", "cos", "sincos", "tan", "pow", "fmod") for suffix in ("", "f")}
@@ -139,7 +139,8 @@ def test_special_kernels(cpu_name: str, every: int) -> None:
 
 @pytest.mark.parametrize("cpu_name", CPUS)
 def test_native_entry_points(cpu_name: str) -> None:
-    for function, count in {**native.FUNCTIONS, **blocks.FUNCTIONS, **tensors.FUNCTIONS}.items():
+    entries = native.FUNCTIONS | blocks.FUNCTIONS | tensors.FUNCTIONS | native_steps.FUNCTIONS
+    for function, count in entries.items():
         data = check(words.native_ir(function, count), "exported", cpu_name, finished=True)
         assert not [name for name, defined in symbols(data).items() if not defined], function.__name__
 

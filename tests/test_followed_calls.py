@@ -5,14 +5,18 @@ The oracle is NumPy, bit for bit: each program does the same for many turns, and
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 
 import nbgrad as nb
+import nbgrad.numpy as xp
+from nbgrad.autograd import no_grad
 from nbgrad.errors import ArgumentError, RangeError
 from nbgrad.graph import ir
 from nbgrad.graph.interpret import interpret
@@ -20,6 +24,7 @@ from nbgrad.graph.ir import Node, due, placeholder
 from nbgrad.graph.loops import follower, window
 from nbgrad.graph.loops.follower import Followed
 from nbgrad.graph.trace import recording
+from nbgrad.process import gc_pause
 from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.memory_order import strides_of
 from nbgrad.transforms.rolled import nodes_in, roll_up
@@ -185,6 +190,34 @@ def a_smaller_array_from_some_turn_on(u: Any) -> list[Any]:
         u = u * 0.5 - np.cos(u)
         if k == 180:
             u = u[:2]
+    return [u]
+
+
+@program
+def elements_of_the_argument(u: Any) -> list[Any]:
+    p = u
+    for k in range(200):
+        u = np.sin(u * p[0]) * p[1] + p[2 if k != 150 else 1]
+    return [u]
+
+
+@program
+def every_kind_of_argument(u: Any) -> list[Any]:
+    for k in range(200):
+        v = np.concatenate((u[1:], u[:1]), axis=0) * 1.5
+        w = np.stack([v, np.where(u > 0.0, u, v)], 1).sum(1)
+        u = np.clip(-w, -0.75, 1.0) + (np.sum(u, keepdims=True) if k != 150 else np.sum(u, keepdims=False)) * 0.01
+    return [u]
+
+
+@program
+def arguments_of_other_kinds_in_some_turns(u: Any) -> list[Any]:
+    for k in range(200):
+        both: Any = [u, u * 0.5]
+        if k in (120, 150):
+            both = (u, u * 0.5) if k == 120 else [u, u * 0.5, u]
+        v = np.sum(np.stack(both, 0), 0) if k != 135 else np.sum(np.stack(both, 0), axis=0)
+        u = np.sin(v) * np.clip(u, -1.0 if k != 140 else -1, 0.5) + 0.1
     return [u]
 
 
@@ -402,3 +435,125 @@ def test_a_key_may_be_another_in_some_turn(position: int) -> None:
         return [u]
 
     np.testing.assert_array_equal(interpret(recorded(run))[0], run(X)[0])
+
+
+@pytest.mark.parametrize("within", [range(700, 760), range(900)])
+def test_gradients_stop_within_some_turns(within: range) -> None:
+    """Each turn multiplies by 1.01, and its derivative is 1 where half of it is no longer differentiated."""
+
+    def run(u: Any) -> Any:
+        for k in range(900):
+            with no_grad() if k in within else nullcontext():
+                v = xp.multiply(u, 0.01)
+            u = u + v
+        return xp.sum(u)
+
+    expected = 1.01 ** (900 - len(within))
+    np.testing.assert_allclose(nb.grad(run)(X), np.full(3, expected), rtol=1e-12)
+
+
+class Computes:
+    """In a cycle, so that the collector ends it: at any time, and it computes then."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+    def __del__(self) -> None:
+        (Tensor(np.ones(2)) * 2.0).asnumpy()
+
+
+@pytest.mark.parametrize("seldom", [25, 100_000])
+def test_finalizers_compute(seldom: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process ended, when the collector ran while a context variable was reset."""
+
+    def run(u: Any) -> Any:
+        for _ in range(300):
+            Computes()
+            u = xp.tanh(u * 0.9 + xp.stack([u[1], u[2], u[0]]) * 0.2)
+        return xp.sum(u)
+
+    expected = nb.grad(run)(X)
+    monkeypatch.setattr(gc_pause, "SELDOM", seldom)
+    usual = gc.get_threshold()
+    gc.set_threshold(20)
+    try:
+        np.testing.assert_allclose(nb.grad(run)(X), expected)
+    finally:
+        gc.set_threshold(*usual)
+
+
+MATRICES: dict[str, Callable[[Any, Any], Any]] = {
+    "a condition in each turn": lambda np, s: np.linalg.solve(s + 3 * np.eye(3), s),
+    "two conditions": lambda np, s: np.linalg.solve(s + 3 * np.eye(3), s) @ np.linalg.inv(s * s + 2 * np.eye(3)),
+    "views": lambda np, s: (s.T + s[::-1].T @ np.reshape(s, (3, 3)) - s.ravel()[:9].reshape(3, 3)).T,
+    "several results": lambda np, s: (
+        s * np.linalg.slogdet(s + 3 * np.eye(3))[1] - np.linalg.slogdet(s + 2 * np.eye(3)).sign + np.divmod(s, 0.7)[1]
+    ),
+    "one of several results": lambda np, s: s * 0.5 - np.linalg.eigh(s + s.T)[0] * 0.1,
+    "the shape is asked for": lambda np, s: np.linalg.solve(s + s.shape[0] * np.eye(len(s)), s),
+    "methods": lambda np, s: s.dot(s).clip(-1, 1) - s.sum(0) * s.mean() + s.transpose(1, 0),
+    "matrices of numbers": lambda np, s: s * np.eye(3) + np.tri(3) @ s,
+}
+"""A turn of a loop over a matrix."""
+MATRIX = np.array([[0.5, -0.2, 0.1], [0.3, 0.4, -0.6], [0.2, 0.1, 0.7]])
+
+
+def turned(xp: Any, name: str, turns: int) -> Callable[[Any], Any]:
+    """The sum of a matrix after turns of the table, each scaled."""
+
+    def run(s: Any) -> Any:
+        for _ in range(turns):
+            s = xp.tanh(MATRICES[name](xp, s)) * 0.9
+        return xp.sum(s)
+
+    return run
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_functions_of_matrices_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = [0]
+    usual = follower.Follower.go_on
+
+    def counted(self: Any, taken: int) -> None:
+        seen[0] += len(self.steps) > 1
+        usual(self, taken)
+
+    monkeypatch.setattr(follower.Follower, "go_on", counted)
+    value, slope = nb.jit(nb.value_and_grad(turned(xp, name, 200)))(MATRIX)
+    assert seen[0]
+    np.testing.assert_allclose(value, turned(np, name, 200)(MATRIX), rtol=1e-9)
+    h = 1e-6 * np.eye(9)[4].reshape(3, 3)
+    rest = (turned(np, name, 200)(MATRIX + h) - turned(np, name, 200)(MATRIX - h)) / 2e-6
+    np.testing.assert_allclose(slope[1, 1], rest, rtol=1e-5, atol=1e-8)
+
+
+def shrinking(at: Any, asks: int = -1) -> Callable[[Any], Any]:
+    """Turns that solve with a matrix whose rows are equal but for the number `at[k]` on the diagonal."""
+
+    def run(s: Any) -> Any:
+        for k in range(200):
+            s = xp.linalg.solve(xp.ones((3, 3)) * 0.5 + xp.eye(3) * at[k], xp.tanh(s)) * 0.5 + 0.1 * at[k]
+            if k == asks and not bool(xp.all(xp.abs(s) < 1e6)):
+                message = "too large"
+                raise ArithmeticError(message)
+        return xp.sum(s)
+
+    return run
+
+
+def test_a_matrix_may_be_singular_in_any_turn() -> None:
+    """The conditions of expected calls hold in the recording, and one of them does not in a later call."""
+    fast = nb.jit(nb.grad(lambda s, at: shrinking(at)(s)))
+    assert np.isfinite(fast(MATRIX, np.ones(200))).all()
+    for turn in range(200):
+        at = np.ones(200)
+        at[turn] = 0.0
+        with pytest.raises(np.linalg.LinAlgError, match=r"(?i)singular"):
+            fast(MATRIX, at)
+
+
+@pytest.mark.parametrize("turn", [170, 171, 172, 173])
+def test_conditions_are_checked_before_a_question_is_answered(turn: int) -> None:
+    at = np.where(np.arange(200) == turn, 0.0, 1.0)
+    with pytest.raises(np.linalg.LinAlgError, match=r"(?i)singular"):
+        nb.jit(nb.grad(lambda s, at: shrinking(at, asks=turn)(s)))(MATRIX, at)

@@ -22,10 +22,11 @@
 ; digest nbgrad.kernels.trigonometric c3247763711ce7fa4a6bbfcaa01ce843
 ; digest nbgrad.kernels.widened bd560af061399b272b43f26072c90470
 ; digest nbgrad.kernels.windows f67abac9b2710849270ba943a0d4396f
-; digest nbgrad.runtime.blocks 4151d053c6a68b712a210cfe41e8dc43
-; digest nbgrad.runtime.native 75c5aed563380230a3cc05f5be4ea3d1
-; digest nbgrad.runtime.native_tensors e06e7816dcf3cd45a6f6362f15582b5a
-; digest nbgrad.runtime.turns a346bd6ad7399a69d276f321a7a86d2d
+; digest nbgrad.runtime.blocks c99020117ac55e41f4f4286bdb352d32
+; digest nbgrad.runtime.native 0e5bf2f7424ba72b1b35883c6d5ade6f
+; digest nbgrad.runtime.native_steps 35648feb2d086306485ac88070cc5c24
+; digest nbgrad.runtime.native_tensors 6e63b4889227632df857ec0af18fd422
+; digest nbgrad.runtime.turns 86d361c2d0114eec81d025bda7cbbc79
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -22403,7 +22404,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -22475,7 +22476,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -23756,7 +23757,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -23764,7 +23765,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -23820,7 +23821,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i14.i = icmp eq i64 %lsr.iv.next2.i.i13.i, 0
   br i1 %exitcond.not.i.i14.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -23983,7 +23984,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -24056,7 +24057,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -25351,7 +25352,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -25359,7 +25360,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -25414,7 +25415,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i15.i = icmp eq i64 %lsr.iv.next2.i.i14.i, 0
   br i1 %exitcond.not.i.i15.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -25435,7 +25436,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -25456,7 +25457,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -25525,7 +25526,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -25575,9 +25576,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -25595,7 +25596,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114107.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -25815,7 +25816,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.396.i = shl nsw i64 %.166.i, 3
   %.400.i = add nsw i64 %.396.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11399109.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B398.endif.i:                                     ; preds = %B336.i
   store i64 %.202.i, ptr %1, align 8
@@ -25842,9 +25843,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -25858,13 +25859,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -25934,7 +25935,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -26130,7 +26131,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -26302,10 +26303,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr48.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -26332,7 +26333,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -26429,14 +26430,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr50.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -26503,7 +26504,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -26513,14 +26514,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -26565,9 +26566,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -26585,7 +26586,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -26668,7 +26669,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -26707,7 +26708,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -26827,7 +26828,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr420.i = getelementptr i8, ptr %.21.i, i64 16
@@ -28742,7 +28743,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -29108,10 +29109,1461 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.918.i, %B1496.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
+}
+;; nbgrad.runtime.native_steps.expect_call(int64,int64,int64)int64 nbgrad.runtime.native_steps -
+declare i64 @nbgrad.offset.array_data() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.tuple_items() local_unnamed_addr nofree nosync nounwind memory(none)
+
+define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
+  %.11.i = tail call i64 @nbgrad.offset.array_data()
+  %.12.i = add nsw i64 %.11.i, %a0
+  %.13.i = inttoptr i64 %.12.i to ptr
+  %.14.i = load i64, ptr %.13.i, align 8
+  %.9.i.i.i = add nsw i64 %.14.i, 208
+  %.10.i.i.i = inttoptr i64 %.9.i.i.i to ptr
+  %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
+  %.16.i.i.i = icmp eq i64 %.11.i.i.i, 0
+  br i1 %.16.i.i.i, label %B110.i, label %B72.i.i.i
+
+B72.i.i.i:                                        ; preds = %0
+  %.26.i.i.i = add nsw i64 %.14.i, 96
+  %.27.i.i.i = inttoptr i64 %.26.i.i.i to ptr
+  %.28.i.i.i = load i64, ptr %.27.i.i.i, align 8
+  %.31.i.i.i = add nsw i64 %.14.i, 240
+  %.32.i.i.i = inttoptr i64 %.31.i.i.i to ptr
+  %.33.i.i.i = load i64, ptr %.32.i.i.i, align 8
+  %.34.i.i.i = inttoptr i64 %.28.i.i.i to ptr
+  %.35.i.i.i = tail call i64 %.34.i.i.i(i64 %.33.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.36.not.i.i.i = icmp eq i64 %.35.i.i.i, 0
+  br i1 %.36.not.i.i.i, label %B226.i.i.i, label %B110.i
+
+B226.i.i.i:                                       ; preds = %B72.i.i.i
+  %.46.i.i.i = add nsw i64 %.14.i, 32
+  %.47.i.i.i = inttoptr i64 %.46.i.i.i to ptr
+  %.48.i.i.i = load i64, ptr %.47.i.i.i, align 8
+  %sunkaddr.i.i.i = inttoptr i64 %.14.i to ptr
+  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 96
+  %.56.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.58.i.i.i = inttoptr i64 %.56.i.i.i to ptr
+  %.59.i.i.i = tail call i64 %.58.i.i.i(i64 %.48.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.64.i.i.i = icmp slt i64 %.59.i.i.i, 1
+  br i1 %.64.i.i.i, label %B110.i, label %B388.i.i.i
+
+B388.i.i.i:                                       ; preds = %B226.i.i.i
+  %.78.i.i.i = add nsw i64 %.14.i, 104
+  %.79.i.i.i = inttoptr i64 %.78.i.i.i to ptr
+  %.80.i.i.i = load i64, ptr %.79.i.i.i, align 8
+  %.82.i.i.i = add nsw i64 %.59.i.i.i, -1
+  %.86.i.i.i = inttoptr i64 %.80.i.i.i to ptr
+  %.87.i.i.i = tail call i64 %.86.i.i.i(i64 %.48.i.i.i, i64 %.82.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.92.i.i.i = add nsw i64 %.11.i.i.i, 40
+  %.93.i.i.i = inttoptr i64 %.92.i.i.i to ptr
+  %.94.i.i.i = load i64, ptr %.93.i.i.i, align 8
+  %.95.not.i.i.i = icmp eq i64 %.87.i.i.i, %.94.i.i.i
+  br i1 %.95.not.i.i.i, label %B548.i.i.i, label %B110.i
+
+B548.i.i.i:                                       ; preds = %B388.i.i.i
+  %.105.i.i.i = add nsw i64 %.14.i, 40
+  %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
+  %.107.i.i.i = load i64, ptr %.106.i.i.i, align 8
+  %.110.i.i.i = add nsw i64 %.14.i, 152
+  %.111.i.i.i = inttoptr i64 %.110.i.i.i to ptr
+  %.112.i.i.i = load i64, ptr %.111.i.i.i, align 8
+  %.115.i.i.i = add nsw i64 %.14.i, 232
+  %.116.i.i.i = inttoptr i64 %.112.i.i.i to ptr
+  %.117.i.i.i = tail call i64 %.116.i.i.i(i64 %.107.i.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.121.i.i.i = inttoptr i64 %.115.i.i.i to ptr
+  %.122.i.i.i = load i64, ptr %.121.i.i.i, align 8
+  %.127.i.i.i = icmp eq i64 %.122.i.i.i, 0
+  br i1 %.127.i.i.i, label %B110.i, label %B784.i.i.i
+
+B784.i.i.i:                                       ; preds = %B548.i.i.i
+  %.139.i.i.i = add nsw i64 %.14.i, 192
+  %.140.i.i.i = inttoptr i64 %.139.i.i.i to ptr
+  %.141.i.i.i = load i64, ptr %.140.i.i.i, align 8
+  %.143.i.i.i = inttoptr i64 %.141.i.i.i to ptr
+  %.144.i.i.i = tail call i64 %.143.i.i.i(i64 %.122.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.147.i.i.i = add nsw i64 %.11.i.i.i, 48
+  %.148.i.i.i = inttoptr i64 %.147.i.i.i to ptr
+  %.149.i.i.i = load i64, ptr %.148.i.i.i, align 8
+  %.151.not.i.i.i = icmp eq i64 %.122.i.i.i, %.149.i.i.i
+  br i1 %.151.not.i.i.i, label %B942.i.i.i, label %B110.i
+
+B942.i.i.i:                                       ; preds = %B784.i.i.i
+  %.167.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.169.i.i.i = inttoptr i64 %.167.i.i.i to ptr
+  %.170.i.i.i = tail call i64 %.169.i.i.i(i64 %.122.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.176.i.i.i = inttoptr i64 %.11.i.i.i to ptr
+  %.177.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.178.not.i.i.i = icmp eq i64 %.170.i.i.i, %.177.i.i.i
+  br i1 %.178.not.i.i.i, label %B50.i.i, label %B110.i
+
+B50.i.i:                                          ; preds = %B942.i.i.i
+  %.67.i.i = add nsw i64 %.11.i.i.i, 8
+  %.68.i.i = inttoptr i64 %.67.i.i to ptr
+  %.69.i.i = load i64, ptr %.68.i.i, align 8
+  %.72.i.i = add nsw i64 %.11.i.i.i, 64
+  %.73.i.i = inttoptr i64 %.72.i.i to ptr
+  %.74.i.i = load i64, ptr %.73.i.i, align 8
+  %.75.i.i = icmp eq i64 %.69.i.i, %.74.i.i
+  br i1 %.75.i.i, label %B268.i.i, label %B496.endif.i.i
+
+B268.i.i:                                         ; preds = %B50.i.i
+  %.82.i.i = add nsw i64 %.11.i.i.i, 32
+  %.83.i.i = inttoptr i64 %.82.i.i to ptr
+  %.84.i.i = load i64, ptr %.83.i.i, align 8
+  %.86.i.i = icmp slt i64 %.170.i.i.i, %.84.i.i
+  br i1 %.86.i.i, label %B274.i.i, label %B496.endif.i.i
+
+B274.i.i:                                         ; preds = %B268.i.i
+  %.96.i.i = add nsw i64 %.11.i.i.i, 16
+  %.97.i.i = inttoptr i64 %.96.i.i to ptr
+  %.98.i.i = load i64, ptr %.97.i.i, align 8
+  %.100.i.i = sub nsw i64 %.170.i.i.i, %.98.i.i
+  %.103.i.i = add nsw i64 %.11.i.i.i, 24
+  %.104.i.i = inttoptr i64 %.103.i.i to ptr
+  %.105.i.i = load i64, ptr %.104.i.i, align 8
+  %.106.i.i = icmp eq i64 %.100.i.i, %.105.i.i
+  br i1 %.106.i.i, label %B388.i.i, label %B496.endif.i.i
+
+B388.i.i:                                         ; preds = %B274.i.i
+  %sunkaddr348.i.i = getelementptr i8, ptr %.176.i.i.i, i64 16
+  store i64 %.170.i.i.i, ptr %sunkaddr348.i.i, align 8
+  %sunkaddr350.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  store i64 0, ptr %sunkaddr350.i.i, align 8
+  br label %B496.endif.i.i
+
+B628.i.i:                                         ; preds = %B496.endif.i.i
+  %.14.i84.i.i = add nsw i64 %a1, 8
+  %.15.i85.i.i = inttoptr i64 %.14.i84.i.i to ptr
+  %.16.i86.i.i = load i64, ptr %.15.i85.i.i, align 8
+  %.20.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.22.i.i.i = add nsw i64 %.20.i.i.i, %.16.i86.i.i
+  %.23.i.i.i = inttoptr i64 %.22.i.i.i to ptr
+  %.24.i.i.i = load i64, ptr %.23.i.i.i, align 8
+  %.29.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.30.not.i.i.i = icmp eq i64 %.24.i.i.i, %.29.i.i.i
+  br i1 %.30.not.i.i.i, label %B160.endif.i.i.i, label %B110.i
+
+B378.i.i.i:                                       ; preds = %B378.lr.ph.i.i.i, %B994.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %4, %B378.lr.ph.i.i.i ], [ %lsr.iv.next.i.i.i, %B994.i.i.i ]
+  %spec.2.093.i.i.i = phi i64 [ %.60.i.i.i, %B378.lr.ph.i.i.i ], [ %.313.i.i.i, %B994.i.i.i ]
+  %.192.i.i.i = inttoptr i64 %spec.2.093.i.i.i to ptr
+  %.193.i.i.i = load i64, ptr %.192.i.i.i, align 8
+  %.197.i.i.i = icmp eq i64 %.193.i.i.i, %.160.i.i
+  br i1 %.197.i.i.i, label %B446.i.i.i, label %B994.i.i.i
+
+B446.i.i.i:                                       ; preds = %B378.i.i.i
+  %1 = add i64 %spec.2.093.i.i.i, 8
+  %.201.i.i.i = inttoptr i64 %1 to ptr
+  %.202.i.i.i = load i64, ptr %.201.i.i.i, align 8
+  %.204.i.i.i = icmp eq i64 %.202.i.i.i, %.52.i.i.i
+  br i1 %.204.i.i.i, label %B490.i.i.i, label %B994.i.i.i
+
+B490.i.i.i:                                       ; preds = %B446.i.i.i
+  %2 = add i64 %spec.2.093.i.i.i, 16
+  %.208.i.i.i = inttoptr i64 %2 to ptr
+  %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
+  %.213.i.i.i = load i64, ptr %sunkaddr23.i, align 8
+  %.214.i.i.i = icmp eq i64 %.209.i.i.i, %.213.i.i.i
+  br i1 %.214.i.i.i, label %B566.i.i.i, label %B994.i.i.i
+
+B566.i.i.i:                                       ; preds = %B490.i.i.i
+  %3 = add i64 %spec.2.093.i.i.i, 24
+  %.226.i.i.i = inttoptr i64 %3 to ptr
+  %.227.i.i.i = load i64, ptr %.226.i.i.i, align 8
+  %.233.i.i.i = add nsw i64 %.14.i, 184
+  %.234.i.i.i = inttoptr i64 %.233.i.i.i to ptr
+  %.235.i.i.i = load i64, ptr %.234.i.i.i, align 8
+  %.237.i.i.i = inttoptr i64 %.235.i.i.i to ptr
+  %.238.i.i.i = tail call i64 %.237.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.241.i.i.i = add nsw i64 %.14.i, 168
+  %.242.i.i.i = inttoptr i64 %.241.i.i.i to ptr
+  %.243.i.i.i = load i64, ptr %.242.i.i.i, align 8
+  %.248.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.249.i.i.i = inttoptr i64 %.243.i.i.i to ptr
+  %.250.i.i.i = tail call i64 %.249.i.i.i(i64 %.248.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.255.i.i.i = icmp eq i64 %.250.i.i.i, 0
+  br i1 %.255.i.i.i, label %B850.i.i.i, label %B900.i.i.i
+
+B850.i.i.i:                                       ; preds = %B566.i.i.i
+  %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+
+B16.i.i.i.i:                                      ; preds = %B850.i.i.i
+  %sunkaddr354.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i.i.i.i = load i64, ptr %sunkaddr354.i.i, align 8
+  %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
+  %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B900.i.i.i:                                       ; preds = %B566.i.i.i
+  %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %.298.i.i.i = load i64, ptr %sunkaddr10.i.i.i, align 8
+  %.300.i.i.i = add nsw i64 %.298.i.i.i, %.250.i.i.i
+  %.302.i.i.i = inttoptr i64 %.300.i.i.i to ptr
+  store i64 %.227.i.i.i, ptr %.302.i.i.i, align 8
+  br label %B0.endif.i
+
+B994.i.i.i:                                       ; preds = %B490.i.i.i, %B446.i.i.i, %B378.i.i.i
+  %.313.i.i.i = add nsw i64 %spec.2.093.i.i.i, 32
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %.153.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  br i1 %.153.i.i.i, label %B378.i.i.i, label %B110.i
+
+B160.endif.i.i.i:                                 ; preds = %B628.i.i
+  %.44.i.i.i = add nsw i64 %.14.i, 56
+  %.45.i.i.i = inttoptr i64 %.44.i.i.i to ptr
+  %.46.i88.i.i = load i64, ptr %.45.i.i.i, align 8
+  %.48.i89.i.i = add nsw i64 %.46.i88.i.i, %.16.i86.i.i
+  %.51.i.i.i = inttoptr i64 %.48.i89.i.i to ptr
+  %.52.i.i.i = load i64, ptr %.51.i.i.i, align 8
+  %.66.i.i.i = add nsw i64 %.11.i.i.i, 80
+  %.69.i.i.i = inttoptr i64 %.66.i.i.i to ptr
+  %.70.i.i.i = load i64, ptr %.69.i.i.i, align 8
+  %.15390.not.i.i.i = icmp slt i64 %.70.i.i.i, 1
+  br i1 %.15390.not.i.i.i, label %B110.i, label %B378.lr.ph.i.i.i
+
+B378.lr.ph.i.i.i:                                 ; preds = %B160.endif.i.i.i
+  %.58.i90.i.i = add nsw i64 %.11.i.i.i, 72
+  %.59.i91.i.i = inttoptr i64 %.58.i90.i.i to ptr
+  %.60.i.i.i = load i64, ptr %.59.i91.i.i, align 8
+  %4 = add nuw i64 %.70.i.i.i, 1
+  %sunkaddr23.i = getelementptr i8, ptr %.159.i.i, i64 16
+  br label %B378.i.i.i
+
+B662.i.i:                                         ; preds = %B496.endif.i.i
+  %.223.i.i = add nsw i64 %.16.i73.i.i, 64
+  %.224.i.i = inttoptr i64 %.223.i.i to ptr
+  %.225.i.i = load i64, ptr %.224.i.i, align 8
+  %.228.i.i = add nsw i64 %.14.i, 176
+  %.229.i.i = inttoptr i64 %.228.i.i to ptr
+  %.230.i.i = load i64, ptr %.229.i.i, align 8
+  %.231.i.i = inttoptr i64 %.230.i.i to ptr
+  %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.246.not.i.i = icmp eq i64 %.232.i.i, 0
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+
+B974.i.i:                                         ; preds = %B662.i.i
+  %.250.i.i = add nsw i64 %.14.i, 168
+  %.251.i.i = inttoptr i64 %.250.i.i to ptr
+  %.252.i.i = load i64, ptr %.251.i.i, align 8
+  %.255.i.i = add nsw i64 %.14.i, 8
+  %.256.i.i = inttoptr i64 %.255.i.i to ptr
+  %.257.i.i = load i64, ptr %.256.i.i, align 8
+  %.258.i.i = inttoptr i64 %.252.i.i to ptr
+  %.259.i.i = tail call i64 %.258.i.i(i64 %.257.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.270.not.i.i = icmp eq i64 %.259.i.i, 0
+  br i1 %.270.not.i.i, label %B1584.endif.endif.endif.endif.sink.split.i.i, label %B1128.i.i
+
+B1128.i.i:                                        ; preds = %B974.i.i
+  %sunkaddr356.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 168
+  %.276.i.i = load i64, ptr %sunkaddr356.i.i, align 8
+  %.281.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.282.i.i = inttoptr i64 %.276.i.i to ptr
+  %.283.i.i = tail call i64 %.282.i.i(i64 %.281.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.294.not.i.i = icmp eq i64 %.283.i.i, 0
+  br i1 %.294.not.i.i, label %B16.i227.i.i, label %B1282.i.i
+
+B1282.i.i:                                        ; preds = %B1128.i.i
+  %.298.i.i = add nsw i64 %.14.i, 160
+  %.299.i.i = inttoptr i64 %.298.i.i to ptr
+  %.300.i.i = load i64, ptr %.299.i.i, align 8
+  %.303.i.i = add nsw i64 %.14.i, 48
+  %.304.i.i = inttoptr i64 %.303.i.i to ptr
+  %.305.i.i = load i64, ptr %.304.i.i, align 8
+  %.306.i.i = inttoptr i64 %.300.i.i to ptr
+  %.307.i.i = tail call i64 %.306.i.i(i64 %.305.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.not.i.i = icmp eq i64 %.307.i.i, 0
+  br i1 %.312.not.i.i, label %B16.i227.i.i, label %B1324.i.i
+
+B1324.i.i:                                        ; preds = %B1282.i.i
+  %sunkaddr358.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
+  %.11.i3.i.i = load i64, ptr %sunkaddr358.i.i, align 8
+  %.16.i4.i.i = icmp eq i64 %.11.i3.i.i, 0
+  br i1 %.16.i4.i.i, label %B16.i227.i.i, label %B72.i5.i.i
+
+B72.i5.i.i:                                       ; preds = %B1324.i.i
+  %.28.i8.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %sunkaddr362.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 240
+  %.33.i11.i.i = load i64, ptr %sunkaddr362.i.i, align 8
+  %.34.i12.i.i = inttoptr i64 %.28.i8.i.i to ptr
+  %.35.i13.i.i = tail call i64 %.34.i12.i.i(i64 %.33.i11.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.36.not.i14.i.i = icmp eq i64 %.35.i13.i.i, 0
+  br i1 %.36.not.i14.i.i, label %B226.i16.i.i, label %B16.i227.i.i
+
+B226.i16.i.i:                                     ; preds = %B72.i5.i.i
+  %sunkaddr364.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
+  %.48.i19.i.i = load i64, ptr %sunkaddr364.i.i, align 8
+  %.56.i22.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.58.i23.i.i = inttoptr i64 %.56.i22.i.i to ptr
+  %.59.i24.i.i = tail call i64 %.58.i23.i.i(i64 %.48.i19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.64.i25.i.i = icmp slt i64 %.59.i24.i.i, 1
+  br i1 %.64.i25.i.i, label %B16.i227.i.i, label %B388.i26.i.i
+
+B388.i26.i.i:                                     ; preds = %B226.i16.i.i
+  %sunkaddr368.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 104
+  %.80.i29.i.i = load i64, ptr %sunkaddr368.i.i, align 8
+  %.82.i30.i.i = add nsw i64 %.59.i24.i.i, -1
+  %.86.i31.i.i = inttoptr i64 %.80.i29.i.i to ptr
+  %.87.i32.i.i = tail call i64 %.86.i31.i.i(i64 %.48.i19.i.i, i64 %.82.i30.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.92.i33.i.i = add nsw i64 %.11.i3.i.i, 40
+  %.93.i34.i.i = inttoptr i64 %.92.i33.i.i to ptr
+  %.94.i35.i.i = load i64, ptr %.93.i34.i.i, align 8
+  %.95.not.i36.i.i = icmp eq i64 %.87.i32.i.i, %.94.i35.i.i
+  br i1 %.95.not.i36.i.i, label %B548.i37.i.i, label %B16.i227.i.i
+
+B548.i37.i.i:                                     ; preds = %B388.i26.i.i
+  %sunkaddr370.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
+  %.107.i40.i.i = load i64, ptr %sunkaddr370.i.i, align 8
+  %sunkaddr372.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
+  %.112.i43.i.i = load i64, ptr %sunkaddr372.i.i, align 8
+  %.116.i45.i.i = inttoptr i64 %.112.i43.i.i to ptr
+  %.117.i46.i.i = tail call i64 %.116.i45.i.i(i64 %.107.i40.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr374.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
+  %.122.i48.i.i = load i64, ptr %sunkaddr374.i.i, align 8
+  %.127.i49.i.i = icmp eq i64 %.122.i48.i.i, 0
+  br i1 %.127.i49.i.i, label %B16.i227.i.i, label %B784.i50.i.i
+
+B784.i50.i.i:                                     ; preds = %B548.i37.i.i
+  %sunkaddr376.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.141.i53.i.i = load i64, ptr %sunkaddr376.i.i, align 8
+  %.143.i54.i.i = inttoptr i64 %.141.i53.i.i to ptr
+  %.144.i55.i.i = tail call i64 %.143.i54.i.i(i64 %.122.i48.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.147.i56.i.i = add nsw i64 %.11.i3.i.i, 48
+  %.148.i57.i.i = inttoptr i64 %.147.i56.i.i to ptr
+  %.149.i58.i.i = load i64, ptr %.148.i57.i.i, align 8
+  %.151.not.i59.i.i = icmp eq i64 %.122.i48.i.i, %.149.i58.i.i
+  br i1 %.151.not.i59.i.i, label %B942.i60.i.i, label %B16.i227.i.i
+
+B942.i60.i.i:                                     ; preds = %B784.i50.i.i
+  %.167.i63.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.169.i64.i.i = inttoptr i64 %.167.i63.i.i to ptr
+  %.170.i65.i.i = tail call i64 %.169.i64.i.i(i64 %.122.i48.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.176.i66.i.i = inttoptr i64 %.11.i3.i.i to ptr
+  %.177.i67.i.i = load i64, ptr %.176.i66.i.i, align 8
+  %.178.not.i68.i.i = icmp eq i64 %.170.i65.i.i, %.177.i67.i.i
+  %.11..i69.i.i = select i1 %.178.not.i68.i.i, i64 %.11.i3.i.i, i64 0
+  %5 = icmp eq i64 %.11..i69.i.i, %.11.i.i.i
+  br i1 %5, label %B1362.endif.i.i, label %B16.i227.i.i
+
+B1448.i.i:                                        ; preds = %B1362.endif.i.i
+  %.18.i.i.i = add nsw i64 %a1, 8
+  %.19.i.i.i = inttoptr i64 %.18.i.i.i to ptr
+  %.20.i172.i.i = load i64, ptr %.19.i.i.i, align 8
+  %.24.i173.i.i = add nsw i64 %.16.i73.i.i, 8
+  %.25.i.i.i = inttoptr i64 %.24.i173.i.i to ptr
+  %.26.i174.i.i = load i64, ptr %.25.i.i.i, align 8
+  %.29.i175.i.i = add nsw i64 %.16.i73.i.i, 16
+  %.30.i.i.i = inttoptr i64 %.29.i175.i.i to ptr
+  %.31.i176.i.i = load i64, ptr %.30.i.i.i, align 8
+  %.17.i.i.i.i = icmp eq i64 %.26.i174.i.i, 0
+  br i1 %.17.i.i.i.i, label %B0.endif.i.i.i, label %B20.i.i.i.i
+
+B20.i.i.i.i:                                      ; preds = %B1448.i.i
+  %.36.i.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.38.i.i.i.i = add nsw i64 %.36.i.i.i.i, %.26.i174.i.i
+  %.45.i.i.i.i = icmp slt i64 %.38.i.i.i.i, 0
+  br i1 %.45.i.i.i.i, label %B0.endif.i.i.i, label %B94.i.i.i.i
+
+B94.i.i.i.i:                                      ; preds = %B20.i.i.i.i
+  %.61.i.i.i.i = load i64, ptr %sunkaddr368.i.i, align 8
+  %sunkaddr382.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.68.i.i.i.i = load i64, ptr %sunkaddr382.i.i, align 8
+  %.70.i.i.i.i = inttoptr i64 %.61.i.i.i.i to ptr
+  %.71.i.i.i.i = tail call i64 %.70.i.i.i.i(i64 %.68.i.i.i.i, i64 %.38.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B0.endif.i.i.i
+
+B210.i.i.i:                                       ; preds = %B0.endif.endif.i.i.i
+  %.99.i.i.i = add nsw i64 %.16.i73.i.i, 24
+  %.100.i.i.i = inttoptr i64 %.99.i.i.i to ptr
+  %.101.i.i.i = load i64, ptr %.100.i.i.i, align 8
+  %.103.i.i.i = add nsw i64 %a1, 16
+  %.106.i180.i.i = inttoptr i64 %.103.i.i.i to ptr
+  %.107.i181.i.i = load i64, ptr %.106.i180.i.i, align 8
+  %.110.i182.i.i = add nsw i64 %.16.i73.i.i, 40
+  %.111.i183.i.i = inttoptr i64 %.110.i182.i.i to ptr
+  %.112.i184.i.i = load i64, ptr %.111.i183.i.i, align 8
+  switch i64 %.101.i.i.i, label %B542.i.i.i [
+    i64 0, label %B372.i.i.i
+    i64 1, label %B508.i.i.i
+  ]
+
+B372.i.i.i:                                       ; preds = %B210.i.i.i
+  %.131.i.i.i = add nsw i64 %.16.i73.i.i, 32
+  %.134.i.i.i = inttoptr i64 %.131.i.i.i to ptr
+  %.135.i.i.i = load i64, ptr %.134.i.i.i, align 8
+  %.17.i1.i.i.i = icmp eq i64 %.135.i.i.i, 0
+  br i1 %.17.i1.i.i.i, label %B372.endif.i.i.i, label %B20.i2.i.i.i
+
+B20.i2.i.i.i:                                     ; preds = %B372.i.i.i
+  %.36.i4.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.38.i5.i.i.i = add nsw i64 %.36.i4.i.i.i, %.135.i.i.i
+  %.45.i6.i.i.i = icmp slt i64 %.38.i5.i.i.i, 0
+  br i1 %.45.i6.i.i.i, label %B372.endif.i.i.i, label %B94.i7.i.i.i
+
+B94.i7.i.i.i:                                     ; preds = %B20.i2.i.i.i
+  %.61.i10.i.i.i = load i64, ptr %sunkaddr368.i.i, align 8
+  %sunkaddr386.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.68.i13.i.i.i = load i64, ptr %sunkaddr386.i.i, align 8
+  %.70.i14.i.i.i = inttoptr i64 %.61.i10.i.i.i to ptr
+  %.71.i15.i.i.i = tail call i64 %.70.i14.i.i.i(i64 %.68.i13.i.i.i, i64 %.38.i5.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.22.i27.pre.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  br label %B372.endif.i.i.i
+
+B508.i.i.i:                                       ; preds = %B210.i.i.i
+  %.15.i41.i.i.i = add nsw i64 %.107.i181.i.i, %.13.i.i.i.i
+  %.16.i42.i.i.i = inttoptr i64 %.15.i41.i.i.i to ptr
+  %.17.i43.i.i.i = load i64, ptr %.16.i42.i.i.i, align 8
+  %.20.i.i.i.i = add nsw i64 %.14.i, 16
+  %.21.i44.i.i.i = inttoptr i64 %.20.i.i.i.i to ptr
+  %.22.i45.i.i.i = load i64, ptr %.21.i44.i.i.i, align 8
+  %.23.not.i46.i.i.i = icmp eq i64 %.17.i43.i.i.i, %.22.i45.i.i.i
+  br i1 %.23.not.i46.i.i.i, label %B124.i48.i.i.i, label %B1550.i.i
+
+B124.i48.i.i.i:                                   ; preds = %B508.i.i.i
+  %.35.i49.i.i.i = add nsw i64 %.14.i, 248
+  %.38.i50.i.i.i = inttoptr i64 %.35.i49.i.i.i to ptr
+  %.39.i51.i.i.i = load i64, ptr %.38.i50.i.i.i, align 8
+  %.41.i52.i.i.i = add nsw i64 %.39.i51.i.i.i, %.107.i181.i.i
+  %.44.i53.i.i.i = inttoptr i64 %.41.i52.i.i.i to ptr
+  %.45.i54.i.i.i = load i64, ptr %.44.i53.i.i.i, align 8
+  %.47.i55.i.i.i = icmp eq i64 %.45.i54.i.i.i, %.112.i184.i.i
+  br i1 %.47.i55.i.i.i, label %B1496.i.i, label %B1550.i.i
+
+B542.i.i.i:                                       ; preds = %B210.i.i.i
+  %.248.i186.i.i = icmp eq i64 %.107.i181.i.i, %.112.i184.i.i
+  br i1 %.248.i186.i.i, label %B1496.i.i, label %B1550.i.i
+
+B0.endif.i.i.i:                                   ; preds = %B94.i.i.i.i, %B20.i.i.i.i, %B1448.i.i
+  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.31.i176.i.i, %B1448.i.i ], [ -1, %B20.i.i.i.i ]
+  %.13.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.15.i.i177.i.i = add nsw i64 %.13.i.i.i.i, %.20.i172.i.i
+  %.16.i.i.i.i = inttoptr i64 %.15.i.i177.i.i to ptr
+  %.17.i18.i.i.i = load i64, ptr %.16.i.i.i.i, align 8
+  %.22.i.i179.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.23.not.i.i.i.i = icmp eq i64 %.17.i18.i.i.i, %.22.i.i179.i.i
+  br i1 %.23.not.i.i.i.i, label %B0.endif.endif.i.i.i, label %B1550.i.i
+
+B0.endif.endif.i.i.i:                             ; preds = %B0.endif.i.i.i
+  %.35.i19.i.i.i = add nsw i64 %.14.i, 56
+  %.38.i20.i.i.i = inttoptr i64 %.35.i19.i.i.i to ptr
+  %.39.i.i.i.i = load i64, ptr %.38.i20.i.i.i, align 8
+  %.41.i.i.i.i = add nsw i64 %.39.i.i.i.i, %.20.i172.i.i
+  %.44.i.i.i.i = inttoptr i64 %.41.i.i.i.i to ptr
+  %.45.i21.i.i.i = load i64, ptr %.44.i.i.i.i, align 8
+  %.47.i.not.i.i.i = icmp eq i64 %.45.i21.i.i.i, %.71.sink.i.i.i.i
+  br i1 %.47.i.not.i.i.i, label %B210.i.i.i, label %B1550.i.i
+
+B372.endif.i.i.i:                                 ; preds = %B94.i7.i.i.i, %B20.i2.i.i.i, %B372.i.i.i
+  %.29.i101337.i.i = phi i64 [ %.22.i27.pre.i.i.i, %B94.i7.i.i.i ], [ %.17.i18.i.i.i, %B372.i.i.i ], [ %.17.i18.i.i.i, %B20.i2.i.i.i ]
+  %.71.sink.i16.i.i.i = phi i64 [ %.71.i15.i.i.i, %B94.i7.i.i.i ], [ %.112.i184.i.i, %B372.i.i.i ], [ -1, %B20.i2.i.i.i ]
+  %.15.i23.i.i.i = add nsw i64 %.107.i181.i.i, %.13.i.i.i.i
+  %.16.i24.i.i.i = inttoptr i64 %.15.i23.i.i.i to ptr
+  %.17.i25.i.i.i = load i64, ptr %.16.i24.i.i.i, align 8
+  %.23.not.i28.i.i.i = icmp eq i64 %.17.i25.i.i.i, %.29.i101337.i.i
+  br i1 %.23.not.i28.i.i.i, label %B1482.i.i, label %B1550.i.i
+
+B1482.i.i:                                        ; preds = %B372.endif.i.i.i
+  %sunkaddr61.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %.39.i33.i.i.i = load i64, ptr %sunkaddr61.i.i.i, align 8
+  %.41.i34.i.i.i = add nsw i64 %.39.i33.i.i.i, %.107.i181.i.i
+  %.44.i35.i.i.i = inttoptr i64 %.41.i34.i.i.i to ptr
+  %.45.i36.i.i.i = load i64, ptr %.44.i35.i.i.i, align 8
+  %.47.i37.i.i.i = icmp eq i64 %.45.i36.i.i.i, %.71.sink.i16.i.i.i
+  br i1 %.47.i37.i.i.i, label %B1496.i.i, label %B1550.i.i
+
+B1496.i.i:                                        ; preds = %B1482.i.i, %B542.i.i.i, %B124.i48.i.i.i
+  %.33.i188.i.i = add nsw i64 %.14.i, 184
+  %.34.i189.i.i = inttoptr i64 %.33.i188.i.i to ptr
+  %.35.i190.i.i = load i64, ptr %.34.i189.i.i, align 8
+  %sunkaddr35.i = getelementptr i8, ptr %.156.i.i, i64 64
+  %.43.i.i.i = load i64, ptr %sunkaddr35.i, align 8
+  %.125143.not.i.i.i = icmp slt i64 %.43.i.i.i, 1
+  br i1 %.125143.not.i.i.i, label %B0.endif.B406_crit_edge.i.i.i, label %B162.lr.ph.i.i.i
+
+B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B1496.i.i
+  %.pre.i.i.i = inttoptr i64 %.35.i190.i.i to ptr
+  br label %B406.i.i.i
+
+B162.lr.ph.i.i.i:                                 ; preds = %B1496.i.i
+  %.27.i191.i.i = add nsw i64 %.16.i73.i.i, 72
+  %sunkaddr39.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %6 = inttoptr i64 %.35.i190.i.i to ptr
+  br label %B162.i.i.i
+
+B162.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B162.lr.ph.i.i.i
+  %lsr.iv5.i.i.i = phi i64 [ %.43.i.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next6.i.i.i, %B162.endif.i.i.i ]
+  %lsr.iv3.i.i.i = phi i64 [ %.232.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next4.i.i.i, %B162.endif.i.i.i ]
+  %spec.2.0146.i.i.i = phi i64 [ %.27.i191.i.i, %B162.lr.ph.i.i.i ], [ %11, %B162.endif.i.i.i ]
+  %.165.i.i.i = inttoptr i64 %spec.2.0146.i.i.i to ptr
+  %.166.i.i.i = load i64, ptr %.165.i.i.i, align 8
+  %7 = add i64 %spec.2.0146.i.i.i, 8
+  %.169.i193.i.i = inttoptr i64 %7 to ptr
+  %.170.i194.i.i = load i64, ptr %.169.i193.i.i, align 8
+  %.17.i.i195.i.i = icmp eq i64 %.166.i.i.i, 0
+  br i1 %.17.i.i195.i.i, label %B162.endif.i.i.i, label %B20.i.i196.i.i
+
+B20.i.i196.i.i:                                   ; preds = %B162.i.i.i
+  %.36.i.i197.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.38.i.i198.i.i = add nsw i64 %.36.i.i197.i.i, %.166.i.i.i
+  %.45.i.i199.i.i = icmp slt i64 %.38.i.i198.i.i, 0
+  br i1 %.45.i.i199.i.i, label %B162.endif.i.i.i, label %B94.i.i200.i.i
+
+B94.i.i200.i.i:                                   ; preds = %B20.i.i196.i.i
+  %.61.i.i202.i.i = load i64, ptr %sunkaddr368.i.i, align 8
+  %.68.i.i203.i.i = load i64, ptr %sunkaddr39.i, align 8
+  %.70.i.i204.i.i = inttoptr i64 %.61.i.i202.i.i to ptr
+  %.71.i.i205.i.i = tail call i64 %.70.i.i204.i.i(i64 %.68.i.i203.i.i, i64 %.38.i.i198.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B162.endif.i.i.i
+
+B406.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B0.endif.B406_crit_edge.i.i.i
+  %.272.pre-phi.i.i.i = phi ptr [ %.pre.i.i.i, %B0.endif.B406_crit_edge.i.i.i ], [ %6, %B162.endif.i.i.i ]
+  %.221.i.i.i = add nsw i64 %.16.i73.i.i, 48
+  %.222.i.i.i = inttoptr i64 %.221.i.i.i to ptr
+  %.223.i.i.i = load i64, ptr %.222.i.i.i, align 8
+  %.226.i207.i.i = add nsw i64 %.16.i73.i.i, 56
+  %.229.i.i.i = inttoptr i64 %.226.i207.i.i to ptr
+  %.230.i.i.i = load i64, ptr %.229.i.i.i, align 8
+  %sunkaddr394.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.235.i208.i.i = load i64, ptr %sunkaddr394.i.i, align 8
+  %.246.i.i.i = icmp sgt i64 %.223.i.i.i, 0
+  %.258.i.i.i = select i1 %.246.i.i.i, i64 72, i64 64
+  %.260.i.i.i = add nsw i64 %.258.i.i.i, %.14.i
+  %.261.i.i.i = inttoptr i64 %.260.i.i.i to ptr
+  %.262.i.i.i = load i64, ptr %.261.i.i.i, align 8
+  %.264.i.i.i = add nsw i64 %.262.i.i.i, %.259.i.i
+  %.266.i.i.i = inttoptr i64 %.264.i.i.i to ptr
+  store i64 %.232.i.i, ptr %.266.i.i.i, align 8
+  %.273.i.i.i = tail call i64 %.272.pre-phi.i.i.i(i64 %.230.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.278.i.i.i = add nsw i64 %.14.i, 80
+  %.279.i.i.i = inttoptr i64 %.278.i.i.i to ptr
+  %.280.i.i.i = load i64, ptr %.279.i.i.i, align 8
+  %.282.i.i.i = add nsw i64 %.280.i.i.i, %.259.i.i
+  %.284.i.i.i = inttoptr i64 %.282.i.i.i to ptr
+  store i64 %.230.i.i.i, ptr %.284.i.i.i, align 8
+  %.290.i.i.i = add nsw i64 %.14.i, 88
+  %.291.i.i.i = inttoptr i64 %.290.i.i.i to ptr
+  %.292.i.i.i = load i64, ptr %.291.i.i.i, align 8
+  %.294.i.i.i = add nsw i64 %.292.i.i.i, %.259.i.i
+  %.296.i.i.i = inttoptr i64 %.294.i.i.i to ptr
+  store i64 %.307.i.i, ptr %.296.i.i.i, align 8
+  %sunkaddr396.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %.304.i.i.i = load i64, ptr %sunkaddr396.i.i, align 8
+  %.306.i.i.i = add nsw i64 %.304.i.i.i, %.283.i.i
+  %.308.i.i.i = inttoptr i64 %.306.i.i.i to ptr
+  store i64 %.259.i.i, ptr %.308.i.i.i, align 8
+  %.312.i.i.i = add nsw i64 %.14.i, 112
+  %.313.i210.i.i = inttoptr i64 %.312.i.i.i to ptr
+  %.314.i.i.i = load i64, ptr %.313.i210.i.i, align 8
+  %.401150.not.i.i.i = icmp slt i64 %.223.i.i.i, 1
+  br i1 %.401150.not.i.i.i, label %B406.B1180_crit_edge.i.i.i, label %B1070.lr.ph.i.i.i
+
+B406.B1180_crit_edge.i.i.i:                       ; preds = %B406.i.i.i
+  %.pre158.i.i.i = inttoptr i64 %.314.i.i.i to ptr
+  br label %B1180.i.i.i
+
+B1070.lr.ph.i.i.i:                                ; preds = %B406.i.i.i
+  %8 = add nuw i64 %.223.i.i.i, 1
+  %9 = inttoptr i64 %.314.i.i.i to ptr
+  %sunkaddr41.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
+  br label %B1070.i.i.i
+
+B1070.i.i.i:                                      ; preds = %B1070.i.i.i, %B1070.lr.ph.i.i.i
+  %lsr.iv.i211.i.i = phi i64 [ %8, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i214.i.i, %B1070.i.i.i ]
+  %failed.3.0153.i.i.i = phi i64 [ 0, %B1070.lr.ph.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
+  %.443.i.i.i = load i64, ptr %sunkaddr41.i, align 8
+  %.447.i.i.i = tail call i64 %9(i64 %.235.i208.i.i, i64 %.443.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.448.i.i.i = and i64 %.447.i.i.i, 4294967295
+  %.450.i.i.i = or i64 %.448.i.i.i, %failed.3.0153.i.i.i
+  %lsr.iv.next.i214.i.i = add i64 %lsr.iv.i211.i.i, -1
+  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i214.i.i, 1
+  br i1 %.401.i.i.i, label %B1070.i.i.i, label %B1180.i.i.i
+
+B1180.i.i.i:                                      ; preds = %B1070.i.i.i, %B406.B1180_crit_edge.i.i.i
+  %.461.pre-phi.i.i.i = phi ptr [ %.pre158.i.i.i, %B406.B1180_crit_edge.i.i.i ], [ %9, %B1070.i.i.i ]
+  %failed.3.0.lcssa.i.i.i = phi i64 [ 0, %B406.B1180_crit_edge.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
+  %.462.i.i.i = tail call i64 %.461.pre-phi.i.i.i(i64 %.235.i208.i.i, i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.469.i.i.i = and i64 %.462.i.i.i, 4294967295
+  %.471.i.i.i = or i64 %.469.i.i.i, %failed.3.0.lcssa.i.i.i
+  %.474.not.i.i.i = icmp eq i64 %.471.i.i.i, 0
+  br i1 %.474.not.i.i.i, label %B1296.i.i.i, label %B16.i.i216.i.i
+
+B16.i.i216.i.i:                                   ; preds = %B1180.i.i.i
+  %.19.i.i219.i.i = load i64, ptr %sunkaddr376.i.i, align 8
+  %.21.i.i220.i.i = inttoptr i64 %.19.i.i219.i.i to ptr
+  %.22.i.i221.i.i = tail call i64 %.21.i.i220.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B1296.i.i.i:                                      ; preds = %B1180.i.i.i
+  %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.524.i.i.i = add i64 %.223.i.i.i, 1
+  %.527.i.i.i = add i64 %.524.i.i.i, %.522.i.i.i
+  store i64 %.527.i.i.i, ptr %.176.i.i.i, align 8
+  %.539.i.i.i = load i64, ptr %sunkaddr415.i.i, align 8
+  %.540.i.i.i = add nsw i64 %.539.i.i.i, 1
+  store i64 %.540.i.i.i, ptr %sunkaddr415.i.i, align 8
+  br label %B0.endif.i
+
+B162.endif.i.i.i:                                 ; preds = %B94.i.i200.i.i, %B20.i.i196.i.i, %B162.i.i.i
+  %.71.sink.i.i206.i.i = phi i64 [ %.71.i.i205.i.i, %B94.i.i200.i.i ], [ %.170.i194.i.i, %B162.i.i.i ], [ -1, %B20.i.i196.i.i ]
+  %.199.i.i.i = tail call i64 %6(i64 %.71.sink.i.i206.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.200.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %10 = add i64 %.200.i.i.i, %lsr.iv3.i.i.i
+  %.205.i.i.i = inttoptr i64 %10 to ptr
+  store i64 %.71.sink.i.i206.i.i, ptr %.205.i.i.i, align 8
+  %lsr.iv.next4.i.i.i = add i64 %lsr.iv3.i.i.i, 8
+  %lsr.iv.next6.i.i.i = add nsw i64 %lsr.iv5.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next6.i.i.i, 0
+  %11 = add i64 %spec.2.0146.i.i.i, 16
+  br i1 %exitcond.not.i.i.i, label %B406.i.i.i, label %B162.i.i.i
+
+B1550.i.i:                                        ; preds = %B1482.i.i, %B372.endif.i.i.i, %B0.endif.endif.i.i.i, %B0.endif.i.i.i, %B542.i.i.i, %B124.i48.i.i.i, %B508.i.i.i
+  %.29.i101.i.i = phi i64 [ %.17.i18.i.i.i, %B542.i.i.i ], [ %.17.i18.i.i.i, %B124.i48.i.i.i ], [ %.17.i18.i.i.i, %B508.i.i.i ], [ %.22.i.i179.i.i, %B0.endif.i.i.i ], [ %.17.i18.i.i.i, %B0.endif.endif.i.i.i ], [ %.29.i101337.i.i, %B372.endif.i.i.i ], [ %.29.i101337.i.i, %B1482.i.i ]
+  %sunkaddr47.i = getelementptr i8, ptr %.159.i.i, i64 8
+  %.16.i95.i.i = load i64, ptr %sunkaddr47.i, align 8
+  %.22.i97.i.i = add nsw i64 %.16.i95.i.i, %.13.i.i.i.i
+  %.23.i98.i.i = inttoptr i64 %.22.i97.i.i to ptr
+  %.24.i99.i.i = load i64, ptr %.23.i98.i.i, align 8
+  %.30.not.i102.i.i = icmp eq i64 %.24.i99.i.i, %.29.i101.i.i
+  br i1 %.30.not.i102.i.i, label %B160.endif.i104.i.i, label %B16.i227.i.i
+
+B378.i121.i.i:                                    ; preds = %B378.lr.ph.i115.i.i, %B994.i127.i.i
+  %lsr.iv.i122.i.i = phi i64 [ %15, %B378.lr.ph.i115.i.i ], [ %lsr.iv.next.i129.i.i, %B994.i127.i.i ]
+  %spec.2.093.i123.i.i = phi i64 [ %.60.i118.i.i, %B378.lr.ph.i115.i.i ], [ %.313.i128.i.i, %B994.i127.i.i ]
+  %.192.i124.i.i = inttoptr i64 %spec.2.093.i123.i.i to ptr
+  %.193.i125.i.i = load i64, ptr %.192.i124.i.i, align 8
+  %.197.i126.i.i = icmp eq i64 %.193.i125.i.i, %.196.i120.i.i
+  br i1 %.197.i126.i.i, label %B446.i131.i.i, label %B994.i127.i.i
+
+B446.i131.i.i:                                    ; preds = %B378.i121.i.i
+  %12 = add i64 %spec.2.093.i123.i.i, 8
+  %.201.i132.i.i = inttoptr i64 %12 to ptr
+  %.202.i133.i.i = load i64, ptr %.201.i132.i.i, align 8
+  %.204.i134.i.i = icmp eq i64 %.202.i133.i.i, %.52.i110.i.i
+  br i1 %.204.i134.i.i, label %B490.i135.i.i, label %B994.i127.i.i
+
+B490.i135.i.i:                                    ; preds = %B446.i131.i.i
+  %13 = add i64 %spec.2.093.i123.i.i, 16
+  %.208.i136.i.i = inttoptr i64 %13 to ptr
+  %.209.i137.i.i = load i64, ptr %.208.i136.i.i, align 8
+  %.213.i140.i.i = load i64, ptr %sunkaddr49.i, align 8
+  %.214.i141.i.i = icmp eq i64 %.209.i137.i.i, %.213.i140.i.i
+  br i1 %.214.i141.i.i, label %B566.i142.i.i, label %B994.i127.i.i
+
+B566.i142.i.i:                                    ; preds = %B490.i135.i.i
+  %14 = add i64 %spec.2.093.i123.i.i, 24
+  %.226.i143.i.i = inttoptr i64 %14 to ptr
+  %.227.i144.i.i = load i64, ptr %.226.i143.i.i, align 8
+  %.233.i145.i.i = add nsw i64 %.14.i, 184
+  %.234.i146.i.i = inttoptr i64 %.233.i145.i.i to ptr
+  %.235.i147.i.i = load i64, ptr %.234.i146.i.i, align 8
+  %.237.i148.i.i = inttoptr i64 %.235.i147.i.i to ptr
+  %.238.i149.i.i = tail call i64 %.237.i148.i.i(i64 %.227.i144.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.243.i152.i.i = load i64, ptr %sunkaddr356.i.i, align 8
+  %.248.i153.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.249.i154.i.i = inttoptr i64 %.243.i152.i.i to ptr
+  %.250.i155.i.i = tail call i64 %.249.i154.i.i(i64 %.248.i153.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.255.i156.i.i = icmp eq i64 %.250.i155.i.i, 0
+  br i1 %.255.i156.i.i, label %B850.i163.i.i, label %B900.i157.i.i
+
+B850.i163.i.i:                                    ; preds = %B566.i142.i.i
+  %.11.not.i.i164.i.i = icmp eq i64 %.227.i144.i.i, 0
+  br i1 %.11.not.i.i164.i.i, label %B16.i227.i.i, label %B16.i.i165.i.i
+
+B16.i.i165.i.i:                                   ; preds = %B850.i163.i.i
+  %.19.i.i168.i.i = load i64, ptr %sunkaddr376.i.i, align 8
+  %.21.i.i169.i.i = inttoptr i64 %.19.i.i168.i.i to ptr
+  %.22.i.i170.i.i = tail call i64 %.21.i.i169.i.i(i64 %.227.i144.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B16.i227.i.i
+
+B900.i157.i.i:                                    ; preds = %B566.i142.i.i
+  %sunkaddr10.i159.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %.298.i160.i.i = load i64, ptr %sunkaddr10.i159.i.i, align 8
+  %.300.i161.i.i = add nsw i64 %.298.i160.i.i, %.250.i155.i.i
+  %.302.i162.i.i = inttoptr i64 %.300.i161.i.i to ptr
+  store i64 %.227.i144.i.i, ptr %.302.i162.i.i, align 8
+  br label %B16.i227.i.i
+
+B994.i127.i.i:                                    ; preds = %B490.i135.i.i, %B446.i131.i.i, %B378.i121.i.i
+  %.313.i128.i.i = add nsw i64 %spec.2.093.i123.i.i, 32
+  %lsr.iv.next.i129.i.i = add i64 %lsr.iv.i122.i.i, -1
+  %.153.i130.i.i = icmp samesign ugt i64 %lsr.iv.next.i129.i.i, 1
+  br i1 %.153.i130.i.i, label %B378.i121.i.i, label %B16.i227.i.i
+
+B160.endif.i104.i.i:                              ; preds = %B1550.i.i
+  %.44.i105.i.i = add nsw i64 %.14.i, 56
+  %.45.i106.i.i = inttoptr i64 %.44.i105.i.i to ptr
+  %.46.i107.i.i = load i64, ptr %.45.i106.i.i, align 8
+  %.48.i108.i.i = add nsw i64 %.46.i107.i.i, %.16.i95.i.i
+  %.51.i109.i.i = inttoptr i64 %.48.i108.i.i to ptr
+  %.52.i110.i.i = load i64, ptr %.51.i109.i.i, align 8
+  %.66.i111.i.i = add nsw i64 %.11.i.i.i, 80
+  %.69.i112.i.i = inttoptr i64 %.66.i111.i.i to ptr
+  %.70.i113.i.i = load i64, ptr %.69.i112.i.i, align 8
+  %.15390.not.i114.i.i = icmp slt i64 %.70.i113.i.i, 1
+  br i1 %.15390.not.i114.i.i, label %B16.i227.i.i, label %B378.lr.ph.i115.i.i
+
+B378.lr.ph.i115.i.i:                              ; preds = %B160.endif.i104.i.i
+  %.58.i116.i.i = add nsw i64 %.11.i.i.i, 72
+  %.59.i117.i.i = inttoptr i64 %.58.i116.i.i to ptr
+  %.60.i118.i.i = load i64, ptr %.59.i117.i.i, align 8
+  %.196.i120.i.i = load i64, ptr %.159.i.i, align 8
+  %15 = add nuw i64 %.70.i113.i.i, 1
+  %sunkaddr49.i = getelementptr i8, ptr %.159.i.i, i64 16
+  br label %B378.i121.i.i
+
+B496.endif.i.i:                                   ; preds = %B388.i.i, %B274.i.i, %B268.i.i, %B50.i.i
+  %.12.i.i.i = phi i64 [ %.69.i.i, %B268.i.i ], [ %.69.i.i, %B274.i.i ], [ 0, %B388.i.i ], [ %.69.i.i, %B50.i.i ]
+  %.6.i.i.i = add nsw i64 %.11.i.i.i, 56
+  %.7.i.i.i = inttoptr i64 %.6.i.i.i to ptr
+  %.8.i.i.i = load i64, ptr %.7.i.i.i, align 8
+  %.13.i.i.i = shl nsw i64 %.12.i.i.i, 3
+  %.14.i.i.i = add nsw i64 %.13.i.i.i, %.8.i.i.i
+  %.15.i.i.i = inttoptr i64 %.14.i.i.i to ptr
+  %.16.i73.i.i = load i64, ptr %.15.i.i.i, align 8
+  %.156.i.i = inttoptr i64 %.16.i73.i.i to ptr
+  %.157.i.i = load i64, ptr %.156.i.i, align 8
+  %.159.i.i = inttoptr i64 %a1 to ptr
+  %.160.i.i = load i64, ptr %.159.i.i, align 8
+  %.161.not.i.i = icmp eq i64 %.157.i.i, %.160.i.i
+  br i1 %.161.not.i.i, label %B662.i.i, label %B628.i.i
+
+B1362.endif.i.i:                                  ; preds = %B942.i60.i.i
+  %sunkaddr413.i.i = getelementptr i8, ptr %.176.i.i.i, i64 56
+  %.8.i76.i.i = load i64, ptr %sunkaddr413.i.i, align 8
+  %sunkaddr415.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  %.12.i79.i.i = load i64, ptr %sunkaddr415.i.i, align 8
+  %.13.i80.i.i = shl nsw i64 %.12.i79.i.i, 3
+  %.14.i81.i.i = add nsw i64 %.13.i80.i.i, %.8.i76.i.i
+  %.15.i82.i.i = inttoptr i64 %.14.i81.i.i to ptr
+  %.16.i83.i.i = load i64, ptr %.15.i82.i.i, align 8
+  %.396.i.i = icmp eq i64 %.16.i83.i.i, %.16.i73.i.i
+  br i1 %.396.i.i, label %B1448.i.i, label %B16.i227.i.i
+
+B16.i227.i.i:                                     ; preds = %B994.i127.i.i, %B1362.endif.i.i, %B160.endif.i104.i.i, %B900.i157.i.i, %B16.i.i165.i.i, %B850.i163.i.i, %B1550.i.i, %B942.i60.i.i, %B784.i50.i.i, %B548.i37.i.i, %B388.i26.i.i, %B226.i16.i.i, %B72.i5.i.i, %B1324.i.i, %B1282.i.i, %B1128.i.i
+  %serial.2.0158165266307.i.i = phi i64 [ %.307.i.i, %B942.i60.i.i ], [ %.307.i.i, %B784.i50.i.i ], [ %.307.i.i, %B548.i37.i.i ], [ %.307.i.i, %B388.i26.i.i ], [ %.307.i.i, %B226.i16.i.i ], [ %.307.i.i, %B72.i5.i.i ], [ %.307.i.i, %B1324.i.i ], [ 0, %B1282.i.i ], [ %.307.i.i, %B1362.endif.i.i ], [ 0, %B1128.i.i ], [ %.307.i.i, %B1550.i.i ], [ %.307.i.i, %B160.endif.i104.i.i ], [ %.307.i.i, %B900.i157.i.i ], [ %.307.i.i, %B850.i163.i.i ], [ %.307.i.i, %B16.i.i165.i.i ], [ %.307.i.i, %B994.i127.i.i ]
+  %result.2.0268305.i.i = phi i64 [ 0, %B942.i60.i.i ], [ 0, %B784.i50.i.i ], [ 0, %B548.i37.i.i ], [ 0, %B388.i26.i.i ], [ 0, %B226.i16.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1324.i.i ], [ 1, %B1282.i.i ], [ 0, %B1362.endif.i.i ], [ 1, %B1128.i.i ], [ 0, %B1550.i.i ], [ 0, %B160.endif.i104.i.i ], [ %.250.i155.i.i, %B900.i157.i.i ], [ 1, %B850.i163.i.i ], [ 1, %B16.i.i165.i.i ], [ 0, %B994.i127.i.i ]
+  %sunkaddr417.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i224.i.i = load i64, ptr %sunkaddr417.i.i, align 8
+  %.21.i.i.i = inttoptr i64 %.19.i224.i.i to ptr
+  %.22.i225.i.i = tail call i64 %.21.i.i.i(i64 %.232.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.19.i230.i.i = load i64, ptr %sunkaddr417.i.i, align 8
+  %.21.i231.i.i = inttoptr i64 %.19.i230.i.i to ptr
+  %.22.i232.i.i = tail call i64 %.21.i231.i.i(i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br i1 %.294.not.i.i, label %B1584.endif.endif.endif.i.i, label %B16.i235.i.i
+
+B16.i235.i.i:                                     ; preds = %B16.i227.i.i
+  %.19.i238.i.i = load i64, ptr %sunkaddr417.i.i, align 8
+  %.21.i239.i.i = inttoptr i64 %.19.i238.i.i to ptr
+  %.22.i240.i.i = tail call i64 %.21.i239.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1584.endif.endif.endif.i.i
+
+B1584.endif.endif.endif.i.i:                      ; preds = %B16.i235.i.i, %B16.i227.i.i
+  %.11.not.i242.i.i = icmp eq i64 %serial.2.0158165266307.i.i, 0
+  br i1 %.11.not.i242.i.i, label %B0.endif.i, label %B1584.endif.endif.endif.endif.sink.split.i.i
+
+B1584.endif.endif.endif.endif.sink.split.i.i:     ; preds = %B1584.endif.endif.endif.i.i, %B974.i.i
+  %.232.sink.i.i = phi i64 [ %.232.i.i, %B974.i.i ], [ %serial.2.0158165266307.i.i, %B1584.endif.endif.endif.i.i ]
+  %result.2.0269284292296.ph.i.i = phi i64 [ 1, %B974.i.i ], [ %result.2.0268305.i.i, %B1584.endif.endif.endif.i.i ]
+  %sunkaddr421.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i224317.i.i = load i64, ptr %sunkaddr421.i.i, align 8
+  %.21.i318.i.i = inttoptr i64 %.19.i224317.i.i to ptr
+  %.22.i225319.i.i = tail call i64 %.21.i318.i.i(i64 %.232.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B0.endif.i
+
+B110.i:                                           ; preds = %B994.i.i.i, %B0.endif.i, %B160.endif.i.i.i, %B628.i.i, %B942.i.i.i, %B784.i.i.i, %B548.i.i.i, %B388.i.i.i, %B226.i.i.i, %B72.i.i.i, %0
+  %.57.i = add nsw i64 %.14.i, 216
+  %.58.i = inttoptr i64 %.57.i to ptr
+  %.59.i = load i64, ptr %.58.i, align 8
+  %.62.i = add nsw i64 %.14.i, 200
+  %.65.i = inttoptr i64 %.62.i to ptr
+  %.66.i = load i64, ptr %.65.i, align 8
+  %.69.i = inttoptr i64 %.66.i to ptr
+  %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B282.i:                                           ; preds = %B0.endif.i
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i, %B900.i.i.i
+  %result.2.0269284292296.sink.i.i = phi i64 [ %result.2.0268305.i.i, %B1584.endif.endif.endif.i.i ], [ %result.2.0269284292296.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %.250.i.i.i, %B900.i.i.i ]
+  switch i64 %result.2.0269284292296.sink.i.i, label %B282.i [
+    i64 0, label %B110.i
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  ]
+
+_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B16.i.i216.i.i, %B110.i, %B282.i, %B0.endif.i
+  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0269284292296.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i216.i.i ], [ 0, %B662.i.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ]
+  ret i64 %storemerge.i
+}
+;; nbgrad.runtime.native_steps.expect_function(int64,int64,int64)int64 nbgrad.runtime.native_steps -
+declare i64 @nbgrad.offset.array_data() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
+
+declare i64 @nbgrad.offset.tuple_items() local_unnamed_addr nofree nosync nounwind memory(none)
+
+define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
+  %.11.i = tail call i64 @nbgrad.offset.array_data()
+  %.12.i = add nsw i64 %.11.i, %a0
+  %.13.i = inttoptr i64 %.12.i to ptr
+  %.14.i = load i64, ptr %.13.i, align 8
+  %.9.i.i.i = add nsw i64 %.14.i, 208
+  %.10.i.i.i = inttoptr i64 %.9.i.i.i to ptr
+  %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
+  %.16.i.i.i = icmp eq i64 %.11.i.i.i, 0
+  br i1 %.16.i.i.i, label %B110.i, label %B72.i.i.i
+
+B72.i.i.i:                                        ; preds = %0
+  %.26.i.i.i = add nsw i64 %.14.i, 96
+  %.27.i.i.i = inttoptr i64 %.26.i.i.i to ptr
+  %.28.i.i.i = load i64, ptr %.27.i.i.i, align 8
+  %.31.i.i.i = add nsw i64 %.14.i, 240
+  %.32.i.i.i = inttoptr i64 %.31.i.i.i to ptr
+  %.33.i.i.i = load i64, ptr %.32.i.i.i, align 8
+  %.34.i.i.i = inttoptr i64 %.28.i.i.i to ptr
+  %.35.i.i.i = tail call i64 %.34.i.i.i(i64 %.33.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.36.not.i.i.i = icmp eq i64 %.35.i.i.i, 0
+  br i1 %.36.not.i.i.i, label %B226.i.i.i, label %B110.i
+
+B226.i.i.i:                                       ; preds = %B72.i.i.i
+  %.46.i.i.i = add nsw i64 %.14.i, 32
+  %.47.i.i.i = inttoptr i64 %.46.i.i.i to ptr
+  %.48.i.i.i = load i64, ptr %.47.i.i.i, align 8
+  %sunkaddr.i.i.i = inttoptr i64 %.14.i to ptr
+  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 96
+  %.56.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.58.i.i.i = inttoptr i64 %.56.i.i.i to ptr
+  %.59.i.i.i = tail call i64 %.58.i.i.i(i64 %.48.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.64.i.i.i = icmp slt i64 %.59.i.i.i, 1
+  br i1 %.64.i.i.i, label %B110.i, label %B388.i.i.i
+
+B388.i.i.i:                                       ; preds = %B226.i.i.i
+  %.78.i.i.i = add nsw i64 %.14.i, 104
+  %.79.i.i.i = inttoptr i64 %.78.i.i.i to ptr
+  %.80.i.i.i = load i64, ptr %.79.i.i.i, align 8
+  %.82.i.i.i = add nsw i64 %.59.i.i.i, -1
+  %.86.i.i.i = inttoptr i64 %.80.i.i.i to ptr
+  %.87.i.i.i = tail call i64 %.86.i.i.i(i64 %.48.i.i.i, i64 %.82.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.92.i.i.i = add nsw i64 %.11.i.i.i, 40
+  %.93.i.i.i = inttoptr i64 %.92.i.i.i to ptr
+  %.94.i.i.i = load i64, ptr %.93.i.i.i, align 8
+  %.95.not.i.i.i = icmp eq i64 %.87.i.i.i, %.94.i.i.i
+  br i1 %.95.not.i.i.i, label %B548.i.i.i, label %B110.i
+
+B548.i.i.i:                                       ; preds = %B388.i.i.i
+  %.105.i.i.i = add nsw i64 %.14.i, 40
+  %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
+  %.107.i.i.i = load i64, ptr %.106.i.i.i, align 8
+  %.110.i.i.i = add nsw i64 %.14.i, 152
+  %.111.i.i.i = inttoptr i64 %.110.i.i.i to ptr
+  %.112.i.i.i = load i64, ptr %.111.i.i.i, align 8
+  %.115.i.i.i = add nsw i64 %.14.i, 232
+  %.116.i.i.i = inttoptr i64 %.112.i.i.i to ptr
+  %.117.i.i.i = tail call i64 %.116.i.i.i(i64 %.107.i.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.121.i.i.i = inttoptr i64 %.115.i.i.i to ptr
+  %.122.i.i.i = load i64, ptr %.121.i.i.i, align 8
+  %.127.i.i.i = icmp eq i64 %.122.i.i.i, 0
+  br i1 %.127.i.i.i, label %B110.i, label %B784.i.i.i
+
+B784.i.i.i:                                       ; preds = %B548.i.i.i
+  %.139.i.i.i = add nsw i64 %.14.i, 192
+  %.140.i.i.i = inttoptr i64 %.139.i.i.i to ptr
+  %.141.i.i.i = load i64, ptr %.140.i.i.i, align 8
+  %.143.i.i.i = inttoptr i64 %.141.i.i.i to ptr
+  %.144.i.i.i = tail call i64 %.143.i.i.i(i64 %.122.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.147.i.i.i = add nsw i64 %.11.i.i.i, 48
+  %.148.i.i.i = inttoptr i64 %.147.i.i.i to ptr
+  %.149.i.i.i = load i64, ptr %.148.i.i.i, align 8
+  %.151.not.i.i.i = icmp eq i64 %.122.i.i.i, %.149.i.i.i
+  br i1 %.151.not.i.i.i, label %B942.i.i.i, label %B110.i
+
+B942.i.i.i:                                       ; preds = %B784.i.i.i
+  %.167.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.169.i.i.i = inttoptr i64 %.167.i.i.i to ptr
+  %.170.i.i.i = tail call i64 %.169.i.i.i(i64 %.122.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.176.i.i.i = inttoptr i64 %.11.i.i.i to ptr
+  %.177.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.178.not.i.i.i = icmp eq i64 %.170.i.i.i, %.177.i.i.i
+  br i1 %.178.not.i.i.i, label %B50.i.i, label %B110.i
+
+B50.i.i:                                          ; preds = %B942.i.i.i
+  %.67.i.i = add nsw i64 %.11.i.i.i, 8
+  %.68.i.i = inttoptr i64 %.67.i.i to ptr
+  %.69.i.i = load i64, ptr %.68.i.i, align 8
+  %.72.i.i = add nsw i64 %.11.i.i.i, 64
+  %.73.i.i = inttoptr i64 %.72.i.i to ptr
+  %.74.i.i = load i64, ptr %.73.i.i, align 8
+  %.75.i.i = icmp eq i64 %.69.i.i, %.74.i.i
+  br i1 %.75.i.i, label %B268.i.i, label %B496.endif.i.i
+
+B268.i.i:                                         ; preds = %B50.i.i
+  %.82.i.i = add nsw i64 %.11.i.i.i, 32
+  %.83.i.i = inttoptr i64 %.82.i.i to ptr
+  %.84.i.i = load i64, ptr %.83.i.i, align 8
+  %.86.i.i = icmp slt i64 %.170.i.i.i, %.84.i.i
+  br i1 %.86.i.i, label %B274.i.i, label %B496.endif.i.i
+
+B274.i.i:                                         ; preds = %B268.i.i
+  %.96.i.i = add nsw i64 %.11.i.i.i, 16
+  %.97.i.i = inttoptr i64 %.96.i.i to ptr
+  %.98.i.i = load i64, ptr %.97.i.i, align 8
+  %.100.i.i = sub nsw i64 %.170.i.i.i, %.98.i.i
+  %.103.i.i = add nsw i64 %.11.i.i.i, 24
+  %.104.i.i = inttoptr i64 %.103.i.i to ptr
+  %.105.i.i = load i64, ptr %.104.i.i, align 8
+  %.106.i.i = icmp eq i64 %.100.i.i, %.105.i.i
+  br i1 %.106.i.i, label %B388.i.i, label %B496.endif.i.i
+
+B388.i.i:                                         ; preds = %B274.i.i
+  %sunkaddr231.i.i = getelementptr i8, ptr %.176.i.i.i, i64 16
+  store i64 %.170.i.i.i, ptr %sunkaddr231.i.i, align 8
+  %sunkaddr233.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  store i64 0, ptr %sunkaddr233.i.i, align 8
+  br label %B496.endif.i.i
+
+B662.i.i:                                         ; preds = %B496.endif.i.i
+  %.223.i.i = add nsw i64 %.16.i73.i.i, 64
+  %.224.i.i = inttoptr i64 %.223.i.i to ptr
+  %.225.i.i = load i64, ptr %.224.i.i, align 8
+  %.228.i.i = add nsw i64 %.14.i, 176
+  %.229.i.i = inttoptr i64 %.228.i.i to ptr
+  %.230.i.i = load i64, ptr %.229.i.i, align 8
+  %.231.i.i = inttoptr i64 %.230.i.i to ptr
+  %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.246.not.i.i = icmp eq i64 %.232.i.i, 0
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+
+B974.i.i:                                         ; preds = %B662.i.i
+  %.250.i.i = add nsw i64 %.14.i, 168
+  %.251.i.i = inttoptr i64 %.250.i.i to ptr
+  %.252.i.i = load i64, ptr %.251.i.i, align 8
+  %.255.i.i = add nsw i64 %.14.i, 8
+  %.256.i.i = inttoptr i64 %.255.i.i to ptr
+  %.257.i.i = load i64, ptr %.256.i.i, align 8
+  %.258.i.i = inttoptr i64 %.252.i.i to ptr
+  %.259.i.i = tail call i64 %.258.i.i(i64 %.257.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.270.not.i.i = icmp eq i64 %.259.i.i, 0
+  br i1 %.270.not.i.i, label %B1584.endif.endif.endif.endif.sink.split.i.i, label %B1128.i.i
+
+B1128.i.i:                                        ; preds = %B974.i.i
+  %sunkaddr235.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 168
+  %.276.i.i = load i64, ptr %sunkaddr235.i.i, align 8
+  %.281.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.282.i.i = inttoptr i64 %.276.i.i to ptr
+  %.283.i.i = tail call i64 %.282.i.i(i64 %.281.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.294.not.i.i = icmp eq i64 %.283.i.i, 0
+  br i1 %.294.not.i.i, label %B16.i125.i.i, label %B1282.i.i
+
+B1282.i.i:                                        ; preds = %B1128.i.i
+  %.298.i.i = add nsw i64 %.14.i, 160
+  %.299.i.i = inttoptr i64 %.298.i.i to ptr
+  %.300.i.i = load i64, ptr %.299.i.i, align 8
+  %.303.i.i = add nsw i64 %.14.i, 48
+  %.304.i.i = inttoptr i64 %.303.i.i to ptr
+  %.305.i.i = load i64, ptr %.304.i.i, align 8
+  %.306.i.i = inttoptr i64 %.300.i.i to ptr
+  %.307.i.i = tail call i64 %.306.i.i(i64 %.305.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.312.not.i.i = icmp eq i64 %.307.i.i, 0
+  br i1 %.312.not.i.i, label %B16.i125.i.i, label %B1324.i.i
+
+B1324.i.i:                                        ; preds = %B1282.i.i
+  %sunkaddr237.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
+  %.11.i3.i.i = load i64, ptr %sunkaddr237.i.i, align 8
+  %.16.i4.i.i = icmp eq i64 %.11.i3.i.i, 0
+  br i1 %.16.i4.i.i, label %B16.i125.i.i, label %B72.i5.i.i
+
+B72.i5.i.i:                                       ; preds = %B1324.i.i
+  %.28.i8.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %sunkaddr241.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 240
+  %.33.i11.i.i = load i64, ptr %sunkaddr241.i.i, align 8
+  %.34.i12.i.i = inttoptr i64 %.28.i8.i.i to ptr
+  %.35.i13.i.i = tail call i64 %.34.i12.i.i(i64 %.33.i11.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.36.not.i14.i.i = icmp eq i64 %.35.i13.i.i, 0
+  br i1 %.36.not.i14.i.i, label %B226.i16.i.i, label %B16.i125.i.i
+
+B226.i16.i.i:                                     ; preds = %B72.i5.i.i
+  %sunkaddr243.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
+  %.48.i19.i.i = load i64, ptr %sunkaddr243.i.i, align 8
+  %.56.i22.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.58.i23.i.i = inttoptr i64 %.56.i22.i.i to ptr
+  %.59.i24.i.i = tail call i64 %.58.i23.i.i(i64 %.48.i19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.64.i25.i.i = icmp slt i64 %.59.i24.i.i, 1
+  br i1 %.64.i25.i.i, label %B16.i125.i.i, label %B388.i26.i.i
+
+B388.i26.i.i:                                     ; preds = %B226.i16.i.i
+  %sunkaddr247.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 104
+  %.80.i29.i.i = load i64, ptr %sunkaddr247.i.i, align 8
+  %.82.i30.i.i = add nsw i64 %.59.i24.i.i, -1
+  %.86.i31.i.i = inttoptr i64 %.80.i29.i.i to ptr
+  %.87.i32.i.i = tail call i64 %.86.i31.i.i(i64 %.48.i19.i.i, i64 %.82.i30.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.92.i33.i.i = add nsw i64 %.11.i3.i.i, 40
+  %.93.i34.i.i = inttoptr i64 %.92.i33.i.i to ptr
+  %.94.i35.i.i = load i64, ptr %.93.i34.i.i, align 8
+  %.95.not.i36.i.i = icmp eq i64 %.87.i32.i.i, %.94.i35.i.i
+  br i1 %.95.not.i36.i.i, label %B548.i37.i.i, label %B16.i125.i.i
+
+B548.i37.i.i:                                     ; preds = %B388.i26.i.i
+  %sunkaddr249.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
+  %.107.i40.i.i = load i64, ptr %sunkaddr249.i.i, align 8
+  %sunkaddr251.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
+  %.112.i43.i.i = load i64, ptr %sunkaddr251.i.i, align 8
+  %.116.i45.i.i = inttoptr i64 %.112.i43.i.i to ptr
+  %.117.i46.i.i = tail call i64 %.116.i45.i.i(i64 %.107.i40.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr253.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
+  %.122.i48.i.i = load i64, ptr %sunkaddr253.i.i, align 8
+  %.127.i49.i.i = icmp eq i64 %.122.i48.i.i, 0
+  br i1 %.127.i49.i.i, label %B16.i125.i.i, label %B784.i50.i.i
+
+B784.i50.i.i:                                     ; preds = %B548.i37.i.i
+  %sunkaddr255.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.141.i53.i.i = load i64, ptr %sunkaddr255.i.i, align 8
+  %.143.i54.i.i = inttoptr i64 %.141.i53.i.i to ptr
+  %.144.i55.i.i = tail call i64 %.143.i54.i.i(i64 %.122.i48.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.147.i56.i.i = add nsw i64 %.11.i3.i.i, 48
+  %.148.i57.i.i = inttoptr i64 %.147.i56.i.i to ptr
+  %.149.i58.i.i = load i64, ptr %.148.i57.i.i, align 8
+  %.151.not.i59.i.i = icmp eq i64 %.122.i48.i.i, %.149.i58.i.i
+  br i1 %.151.not.i59.i.i, label %B942.i60.i.i, label %B16.i125.i.i
+
+B942.i60.i.i:                                     ; preds = %B784.i50.i.i
+  %.167.i63.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
+  %.169.i64.i.i = inttoptr i64 %.167.i63.i.i to ptr
+  %.170.i65.i.i = tail call i64 %.169.i64.i.i(i64 %.122.i48.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.176.i66.i.i = inttoptr i64 %.11.i3.i.i to ptr
+  %.177.i67.i.i = load i64, ptr %.176.i66.i.i, align 8
+  %.178.not.i68.i.i = icmp eq i64 %.170.i65.i.i, %.177.i67.i.i
+  %.11..i69.i.i = select i1 %.178.not.i68.i.i, i64 %.11.i3.i.i, i64 0
+  %1 = icmp eq i64 %.11..i69.i.i, %.11.i.i.i
+  br i1 %1, label %B1362.endif.i.i, label %B16.i125.i.i
+
+B1412.i.i:                                        ; preds = %B1362.endif.i.i
+  %.12.i84.i.i = add nsw i64 %a1, 8
+  %.13.i85.i.i = inttoptr i64 %.12.i84.i.i to ptr
+  %.14.i86.i.i = load i64, ptr %.13.i85.i.i, align 8
+  %.15.i87.i.i = add nsw i64 %a1, 16
+  %.16.i88.i.i = inttoptr i64 %.15.i87.i.i to ptr
+  %.17.i.i.i = load i64, ptr %.16.i88.i.i, align 8
+  %.25.i.i.i = add nsw i64 %.16.i73.i.i, 40
+  %.26.i89.i.i = inttoptr i64 %.25.i.i.i to ptr
+  %.27.i90.i.i = load i64, ptr %.26.i89.i.i, align 8
+  %.33.i91.i.i = add nsw i64 %.14.i, 120
+  %.34.i92.i.i = inttoptr i64 %.33.i91.i.i to ptr
+  %.35.i93.i.i = load i64, ptr %.34.i92.i.i, align 8
+  %.37.i.i.i = inttoptr i64 %.35.i93.i.i to ptr
+  %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.14.i86.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.41.i.i.i = add nsw i64 %.14.i, 136
+  %.42.i.i.i = inttoptr i64 %.41.i.i.i to ptr
+  %.43.i.i.i = load i64, ptr %.42.i.i.i, align 8
+  %.45.i.i.i = inttoptr i64 %.43.i.i.i to ptr
+  %.46.i94.i.i = tail call i64 %.45.i.i.i(i64 %.17.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.53.i.i.i = inttoptr i64 %.27.i90.i.i to ptr
+  %.54.i.i.i = load i64, ptr %.53.i.i.i, align 8
+  %.55.not.i.i.i = icmp eq i64 %.38.i.i.i, %.54.i.i.i
+  br i1 %.55.not.i.i.i, label %B376.i.i.i, label %B16.i125.i.i
+
+B376.i.i.i:                                       ; preds = %B1412.i.i
+  %.59.i95.i.i = add nsw i64 %.27.i90.i.i, 8
+  %.60.i.i.i = inttoptr i64 %.59.i95.i.i to ptr
+  %.61.i.i.i = load i64, ptr %.60.i.i.i, align 8
+  %.63.not.i.i.i = icmp eq i64 %.46.i94.i.i, %.61.i.i.i
+  br i1 %.63.not.i.i.i, label %B440.endif.i.i.i, label %B16.i125.i.i
+
+B552.i.i.i:                                       ; preds = %B552.lr.ph.i.i.i, %B1224.i.i.i
+  %lsr.iv.i.i.i = phi i64 [ %8, %B552.lr.ph.i.i.i ], [ %lsr.iv.next.i.i.i, %B1224.i.i.i ]
+  %at.2.0135.i.i.i = phi i64 [ %.83.i.i.i, %B552.lr.ph.i.i.i ], [ %7, %B1224.i.i.i ]
+  %.221.i.i.i = inttoptr i64 %at.2.0135.i.i.i to ptr
+  %.222.i.i.i = load i64, ptr %.221.i.i.i, align 8
+  %2 = add i64 %at.2.0135.i.i.i, 8
+  %.226.i.i.i = inttoptr i64 %2 to ptr
+  %.227.i.i.i = load i64, ptr %.226.i.i.i, align 8
+  switch i64 %.222.i.i.i, label %B894.i.i.i [
+    i64 -1, label %B1156.i.i.i
+    i64 -2, label %B798.i.i.i
+  ]
+
+B798.i.i.i:                                       ; preds = %B552.i.i.i
+  br label %B1156.i.i.i
+
+B894.i.i.i:                                       ; preds = %B552.i.i.i
+  %.275.i.i.i = mul nsw i64 %.222.i.i.i, 48
+  %.279.i.i.i = add nsw i64 %.275.i.i.i, %.83.i.i.i
+  %.285.i.i.i = add nsw i64 %.279.i.i.i, 16
+  %.286.i.i.i = inttoptr i64 %.285.i.i.i to ptr
+  %.287.i.i.i = load i64, ptr %.286.i.i.i, align 8
+  %.288.i.i.i = icmp eq i64 %.287.i.i.i, 3
+  %.300.i.i.i = select i1 %.288.i.i.i, i64 104, i64 128
+  %.302.i.i.i = add nsw i64 %.300.i.i.i, %.14.i
+  %.307.i.i.i = add nsw i64 %.279.i.i.i, 40
+  %.310.i.i.i = inttoptr i64 %.307.i.i.i to ptr
+  %.311.i.i.i = load i64, ptr %.310.i.i.i, align 8
+  br label %B1156.i.i.i
+
+B1156.i.i.i:                                      ; preds = %B894.i.i.i, %B798.i.i.i, %B552.i.i.i
+  %.304.sink.in.in.i.i.i = phi i64 [ %.302.i.i.i, %B894.i.i.i ], [ %.261.i.i.i, %B798.i.i.i ], [ %.241.i.i.i, %B552.i.i.i ]
+  %.311.sink.i.i.i = phi i64 [ %.311.i.i.i, %B894.i.i.i ], [ %.17.i.i.i, %B798.i.i.i ], [ %.14.i86.i.i, %B552.i.i.i ]
+  %.304.sink.in.i.i.i = inttoptr i64 %.304.sink.in.in.i.i.i to ptr
+  %.304.sink.i.i.i = load i64, ptr %.304.sink.in.i.i.i, align 8
+  %.313.i.i.i = inttoptr i64 %.304.sink.i.i.i to ptr
+  %.314.i.i.i = tail call i64 %.313.i.i.i(i64 %.311.sink.i.i.i, i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.321.i.i.i = icmp eq i64 %.314.i.i.i, 0
+  br i1 %.321.i.i.i, label %B16.i125.i.i, label %B1174.i.i.i
+
+B1174.i.i.i:                                      ; preds = %B1156.i.i.i
+  %3 = add i64 %at.2.0135.i.i.i, 16
+  %.16.i.i.i.i = inttoptr i64 %3 to ptr
+  %.17.i.i.i.i = load i64, ptr %.16.i.i.i.i, align 8
+  %4 = add i64 %at.2.0135.i.i.i, 24
+  %.20.i.i.i.i = inttoptr i64 %4 to ptr
+  %.21.i.i.i.i = load i64, ptr %.20.i.i.i.i, align 8
+  %5 = add i64 %at.2.0135.i.i.i, 32
+  %.24.i.i.i.i = inttoptr i64 %5 to ptr
+  %.25.i.i.i.i = load i64, ptr %.24.i.i.i.i, align 8
+  switch i64 %.17.i.i.i.i, label %B346.i.i.i.i [
+    i64 0, label %B182.i.i.i.i
+    i64 1, label %B270.i.i.i.i
+    i64 2, label %B326.i.i.i.i
+  ]
+
+B182.i.i.i.i:                                     ; preds = %B1174.i.i.i
+  %.17.i.i.i.i.i = icmp eq i64 %.21.i.i.i.i, 0
+  br i1 %.17.i.i.i.i.i, label %B182.endif.i.i.i.i, label %B20.i.i.i.i.i
+
+B20.i.i.i.i.i:                                    ; preds = %B182.i.i.i.i
+  %.36.i.i.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.38.i.i.i.i.i = add nsw i64 %.36.i.i.i.i.i, %.21.i.i.i.i
+  %.45.i.i.i.i.i = icmp slt i64 %.38.i.i.i.i.i, 0
+  br i1 %.45.i.i.i.i.i, label %B182.endif.i.i.i.i, label %B94.i.i.i.i.i
+
+B94.i.i.i.i.i:                                    ; preds = %B20.i.i.i.i.i
+  %.61.i.i.i.i.i = load i64, ptr %sunkaddr247.i.i, align 8
+  %.68.i.i.i.i.i = load i64, ptr %sunkaddr17.i, align 8
+  %.70.i.i.i.i.i = inttoptr i64 %.61.i.i.i.i.i to ptr
+  %.71.i.i.i.i.i = tail call i64 %.70.i.i.i.i.i(i64 %.68.i.i.i.i.i, i64 %.38.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B182.endif.i.i.i.i
+
+B270.i.i.i.i:                                     ; preds = %B1174.i.i.i
+  %.13.i5.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.15.i6.i.i.i.i = add nsw i64 %.13.i5.i.i.i.i, %.314.i.i.i
+  %.16.i7.i.i.i.i = inttoptr i64 %.15.i6.i.i.i.i to ptr
+  %.17.i8.i.i.i.i = load i64, ptr %.16.i7.i.i.i.i, align 8
+  %.22.i10.i.i.i.i = load i64, ptr %sunkaddr19.i, align 8
+  %.23.not.i11.i.i.i.i = icmp eq i64 %.17.i8.i.i.i.i, %.22.i10.i.i.i.i
+  br i1 %.23.not.i11.i.i.i.i, label %B1174.endif.i.i.i, label %B16.i125.i.i
+
+B326.i.i.i.i:                                     ; preds = %B1174.i.i.i
+  %.166.i.i.i.i = icmp eq i64 %.314.i.i.i, %.25.i.i.i.i
+  br i1 %.166.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
+
+B346.i.i.i.i:                                     ; preds = %B1174.i.i.i
+  %.184.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.186.i.i.i.i = add nsw i64 %.184.i.i.i.i, %.314.i.i.i
+  %.187.i.i.i.i = inttoptr i64 %.186.i.i.i.i to ptr
+  %.188.i.i.i.i = load i64, ptr %.187.i.i.i.i, align 8
+  %.190.not.i.i.i.i = icmp eq i64 %.188.i.i.i.i, %.21.i.i.i.i
+  br i1 %.190.not.i.i.i.i, label %B418.i.i.i.i, label %B16.i125.i.i
+
+B418.i.i.i.i:                                     ; preds = %B346.i.i.i.i
+  %.205.i.i.i.i = icmp eq i64 %.17.i.i.i.i, 3
+  %.219.i.i.i.i = select i1 %.205.i.i.i.i, i64 96, i64 120
+  %.221.i.i.i.i = add nsw i64 %.219.i.i.i.i, %.14.i
+  %.224.i.i.i.i = inttoptr i64 %.221.i.i.i.i to ptr
+  %.225.i.i.i.i = load i64, ptr %.224.i.i.i.i, align 8
+  %.227.i.i.i.i = inttoptr i64 %.225.i.i.i.i to ptr
+  %.228.i.i.i.i = tail call i64 %.227.i.i.i.i(i64 %.314.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.232.i.i.i.i = icmp eq i64 %.228.i.i.i.i, %.25.i.i.i.i
+  br i1 %.232.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
+
+B182.endif.i.i.i.i:                               ; preds = %B94.i.i.i.i.i, %B20.i.i.i.i.i, %B182.i.i.i.i
+  %.71.sink.i.i.i.i.i = phi i64 [ %.71.i.i.i.i.i, %B94.i.i.i.i.i ], [ %.25.i.i.i.i, %B182.i.i.i.i ], [ -1, %B20.i.i.i.i.i ]
+  %.13.i.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.15.i.i.i.i.i = add nsw i64 %.13.i.i.i.i.i, %.314.i.i.i
+  %.16.i.i.i.i.i = inttoptr i64 %.15.i.i.i.i.i to ptr
+  %.17.i1.i.i.i.i = load i64, ptr %.16.i.i.i.i.i, align 8
+  %.22.i.i.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.23.not.i.i.i.i.i = icmp eq i64 %.17.i1.i.i.i.i, %.22.i.i.i.i.i
+  br i1 %.23.not.i.i.i.i.i, label %B124.i.i.i.i.i, label %B16.i125.i.i
+
+B124.i.i.i.i.i:                                   ; preds = %B182.endif.i.i.i.i
+  %.39.i.i.i.i.i = load i64, ptr %sunkaddr21.i, align 8
+  %.41.i.i.i.i.i = add nsw i64 %.39.i.i.i.i.i, %.314.i.i.i
+  %.44.i.i.i.i.i = inttoptr i64 %.41.i.i.i.i.i to ptr
+  %.45.i4.i.i.i.i = load i64, ptr %.44.i.i.i.i.i, align 8
+  %.47.i.i.i.i.i = icmp eq i64 %.45.i4.i.i.i.i, %.71.sink.i.i.i.i.i
+  br i1 %.47.i.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
+
+B1224.i.i.i:                                      ; preds = %B1174.endif.i.i.i, %B124.i.i.i.i.i, %B418.i.i.i.i, %B326.i.i.i.i
+  %6 = add i64 %at.2.0135.i.i.i, 40
+  %.394.i.i.i = inttoptr i64 %6 to ptr
+  store i64 %.314.i.i.i, ptr %.394.i.i.i, align 8
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %.180.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  %7 = add i64 %at.2.0135.i.i.i, 48
+  br i1 %.180.i.i.i, label %B552.i.i.i, label %B1496.i.i
+
+B440.endif.i.i.i:                                 ; preds = %B376.i.i.i
+  %.83.i.i.i = add nsw i64 %.27.i90.i.i, 24
+  %.93.i96.i.i = add nsw i64 %.27.i90.i.i, 16
+  %.96.i.i.i = inttoptr i64 %.93.i96.i.i to ptr
+  %.97.i.i.i = load i64, ptr %.96.i.i.i, align 8
+  %.180132.not.i.i.i = icmp slt i64 %.97.i.i.i, 1
+  br i1 %.180132.not.i.i.i, label %B1496.i.i, label %B552.lr.ph.i.i.i
+
+B552.lr.ph.i.i.i:                                 ; preds = %B440.endif.i.i.i
+  %.261.i.i.i = add nsw i64 %.14.i, 144
+  %.241.i.i.i = add nsw i64 %.14.i, 128
+  %8 = add nuw i64 %.97.i.i.i, 1
+  %sunkaddr19.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 16
+  %sunkaddr23.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 248
+  %sunkaddr17.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %sunkaddr21.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  br label %B552.i.i.i
+
+B1174.endif.i.i.i:                                ; preds = %B270.i.i.i.i
+  %.39.i16.i.i.i.i = load i64, ptr %sunkaddr23.i, align 8
+  %.41.i17.i.i.i.i = add nsw i64 %.39.i16.i.i.i.i, %.314.i.i.i
+  %.44.i18.i.i.i.i = inttoptr i64 %.41.i17.i.i.i.i to ptr
+  %.45.i19.i.i.i.i = load i64, ptr %.44.i18.i.i.i.i, align 8
+  %.47.i20.i.i.i.i = icmp eq i64 %.45.i19.i.i.i.i, %.25.i.i.i.i
+  br i1 %.47.i20.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
+
+B1496.i.i:                                        ; preds = %B1224.i.i.i, %B440.endif.i.i.i
+  %.33.i98.i.i = add nsw i64 %.14.i, 184
+  %.34.i99.i.i = inttoptr i64 %.33.i98.i.i to ptr
+  %.35.i100.i.i = load i64, ptr %.34.i99.i.i, align 8
+  %sunkaddr25.i = getelementptr i8, ptr %.156.i.i, i64 64
+  %.43.i103.i.i = load i64, ptr %sunkaddr25.i, align 8
+  %.125143.not.i.i.i = icmp slt i64 %.43.i103.i.i, 1
+  br i1 %.125143.not.i.i.i, label %B0.endif.B406_crit_edge.i.i.i, label %B162.lr.ph.i.i.i
+
+B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B1496.i.i
+  %.pre.i.i.i = inttoptr i64 %.35.i100.i.i to ptr
+  br label %B406.i.i.i
+
+B162.lr.ph.i.i.i:                                 ; preds = %B1496.i.i
+  %.27.i104.i.i = add nsw i64 %.16.i73.i.i, 72
+  %sunkaddr29.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %9 = inttoptr i64 %.35.i100.i.i to ptr
+  br label %B162.i.i.i
+
+B162.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B162.lr.ph.i.i.i
+  %lsr.iv5.i.i.i = phi i64 [ %.43.i103.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next6.i.i.i, %B162.endif.i.i.i ]
+  %lsr.iv3.i.i.i = phi i64 [ %.232.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next4.i.i.i, %B162.endif.i.i.i ]
+  %spec.2.0146.i.i.i = phi i64 [ %.27.i104.i.i, %B162.lr.ph.i.i.i ], [ %14, %B162.endif.i.i.i ]
+  %.165.i.i.i = inttoptr i64 %spec.2.0146.i.i.i to ptr
+  %.166.i.i.i = load i64, ptr %.165.i.i.i, align 8
+  %10 = add i64 %spec.2.0146.i.i.i, 8
+  %.169.i105.i.i = inttoptr i64 %10 to ptr
+  %.170.i106.i.i = load i64, ptr %.169.i105.i.i, align 8
+  %.17.i.i107.i.i = icmp eq i64 %.166.i.i.i, 0
+  br i1 %.17.i.i107.i.i, label %B162.endif.i.i.i, label %B20.i.i.i.i
+
+B20.i.i.i.i:                                      ; preds = %B162.i.i.i
+  %.36.i.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.38.i.i.i.i = add nsw i64 %.36.i.i.i.i, %.166.i.i.i
+  %.45.i.i.i.i = icmp slt i64 %.38.i.i.i.i, 0
+  br i1 %.45.i.i.i.i, label %B162.endif.i.i.i, label %B94.i.i.i.i
+
+B94.i.i.i.i:                                      ; preds = %B20.i.i.i.i
+  %.61.i.i.i.i = load i64, ptr %sunkaddr247.i.i, align 8
+  %.68.i.i.i.i = load i64, ptr %sunkaddr29.i, align 8
+  %.70.i.i.i.i = inttoptr i64 %.61.i.i.i.i to ptr
+  %.71.i.i.i.i = tail call i64 %.70.i.i.i.i(i64 %.68.i.i.i.i, i64 %.38.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B162.endif.i.i.i
+
+B406.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B0.endif.B406_crit_edge.i.i.i
+  %.272.pre-phi.i.i.i = phi ptr [ %.pre.i.i.i, %B0.endif.B406_crit_edge.i.i.i ], [ %9, %B162.endif.i.i.i ]
+  %.221.i110.i.i = add nsw i64 %.16.i73.i.i, 48
+  %.222.i111.i.i = inttoptr i64 %.221.i110.i.i to ptr
+  %.223.i.i.i = load i64, ptr %.222.i111.i.i, align 8
+  %.226.i112.i.i = add nsw i64 %.16.i73.i.i, 56
+  %.229.i.i.i = inttoptr i64 %.226.i112.i.i to ptr
+  %.230.i.i.i = load i64, ptr %.229.i.i.i, align 8
+  %sunkaddr275.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.235.i.i.i = load i64, ptr %sunkaddr275.i.i, align 8
+  %.246.i.i.i = icmp sgt i64 %.223.i.i.i, 0
+  %.258.i.i.i = select i1 %.246.i.i.i, i64 72, i64 64
+  %.260.i.i.i = add nsw i64 %.258.i.i.i, %.14.i
+  %.261.i113.i.i = inttoptr i64 %.260.i.i.i to ptr
+  %.262.i.i.i = load i64, ptr %.261.i113.i.i, align 8
+  %.264.i.i.i = add nsw i64 %.262.i.i.i, %.259.i.i
+  %.266.i.i.i = inttoptr i64 %.264.i.i.i to ptr
+  store i64 %.232.i.i, ptr %.266.i.i.i, align 8
+  %.273.i.i.i = tail call i64 %.272.pre-phi.i.i.i(i64 %.230.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.278.i.i.i = add nsw i64 %.14.i, 80
+  %.279.i114.i.i = inttoptr i64 %.278.i.i.i to ptr
+  %.280.i.i.i = load i64, ptr %.279.i114.i.i, align 8
+  %.282.i.i.i = add nsw i64 %.280.i.i.i, %.259.i.i
+  %.284.i.i.i = inttoptr i64 %.282.i.i.i to ptr
+  store i64 %.230.i.i.i, ptr %.284.i.i.i, align 8
+  %.290.i.i.i = add nsw i64 %.14.i, 88
+  %.291.i.i.i = inttoptr i64 %.290.i.i.i to ptr
+  %.292.i.i.i = load i64, ptr %.291.i.i.i, align 8
+  %.294.i.i.i = add nsw i64 %.292.i.i.i, %.259.i.i
+  %.296.i.i.i = inttoptr i64 %.294.i.i.i to ptr
+  store i64 %.307.i.i, ptr %.296.i.i.i, align 8
+  %.302.i115.i.i = add nsw i64 %.14.i, 56
+  %.303.i.i.i = inttoptr i64 %.302.i115.i.i to ptr
+  %.304.i.i.i = load i64, ptr %.303.i.i.i, align 8
+  %.306.i.i.i = add nsw i64 %.304.i.i.i, %.283.i.i
+  %.308.i.i.i = inttoptr i64 %.306.i.i.i to ptr
+  store i64 %.259.i.i, ptr %.308.i.i.i, align 8
+  %.312.i.i.i = add nsw i64 %.14.i, 112
+  %.313.i116.i.i = inttoptr i64 %.312.i.i.i to ptr
+  %.314.i117.i.i = load i64, ptr %.313.i116.i.i, align 8
+  %.401150.not.i.i.i = icmp slt i64 %.223.i.i.i, 1
+  br i1 %.401150.not.i.i.i, label %B406.B1180_crit_edge.i.i.i, label %B1070.lr.ph.i.i.i
+
+B406.B1180_crit_edge.i.i.i:                       ; preds = %B406.i.i.i
+  %.pre158.i.i.i = inttoptr i64 %.314.i117.i.i to ptr
+  br label %B1180.i.i.i
+
+B1070.lr.ph.i.i.i:                                ; preds = %B406.i.i.i
+  %11 = add nuw i64 %.223.i.i.i, 1
+  %12 = inttoptr i64 %.314.i117.i.i to ptr
+  %sunkaddr31.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
+  br label %B1070.i.i.i
+
+B1070.i.i.i:                                      ; preds = %B1070.i.i.i, %B1070.lr.ph.i.i.i
+  %lsr.iv.i118.i.i = phi i64 [ %11, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i121.i.i, %B1070.i.i.i ]
+  %failed.3.0153.i.i.i = phi i64 [ 0, %B1070.lr.ph.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
+  %.443.i.i.i = load i64, ptr %sunkaddr31.i, align 8
+  %.447.i.i.i = tail call i64 %12(i64 %.235.i.i.i, i64 %.443.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.448.i.i.i = and i64 %.447.i.i.i, 4294967295
+  %.450.i.i.i = or i64 %.448.i.i.i, %failed.3.0153.i.i.i
+  %lsr.iv.next.i121.i.i = add i64 %lsr.iv.i118.i.i, -1
+  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i121.i.i, 1
+  br i1 %.401.i.i.i, label %B1070.i.i.i, label %B1180.i.i.i
+
+B1180.i.i.i:                                      ; preds = %B1070.i.i.i, %B406.B1180_crit_edge.i.i.i
+  %.461.pre-phi.i.i.i = phi ptr [ %.pre158.i.i.i, %B406.B1180_crit_edge.i.i.i ], [ %12, %B1070.i.i.i ]
+  %failed.3.0.lcssa.i.i.i = phi i64 [ 0, %B406.B1180_crit_edge.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
+  %.462.i.i.i = tail call i64 %.461.pre-phi.i.i.i(i64 %.235.i.i.i, i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.469.i.i.i = and i64 %.462.i.i.i, 4294967295
+  %.471.i.i.i = or i64 %.469.i.i.i, %failed.3.0.lcssa.i.i.i
+  %.474.not.i.i.i = icmp eq i64 %.471.i.i.i, 0
+  br i1 %.474.not.i.i.i, label %B1296.i.i.i, label %B16.i.i.i.i
+
+B16.i.i.i.i:                                      ; preds = %B1180.i.i.i
+  %.19.i.i.i.i = load i64, ptr %sunkaddr255.i.i, align 8
+  %.21.i.i122.i.i = inttoptr i64 %.19.i.i.i.i to ptr
+  %.22.i.i.i.i = tail call i64 %.21.i.i122.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B1296.i.i.i:                                      ; preds = %B1180.i.i.i
+  %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.524.i.i.i = add i64 %.223.i.i.i, 1
+  %.527.i.i.i = add i64 %.524.i.i.i, %.522.i.i.i
+  store i64 %.527.i.i.i, ptr %.176.i.i.i, align 8
+  %.539.i.i.i = load i64, ptr %sunkaddr285.i.i, align 8
+  %.540.i.i.i = add nsw i64 %.539.i.i.i, 1
+  store i64 %.540.i.i.i, ptr %sunkaddr285.i.i, align 8
+  br label %B0.endif.i
+
+B162.endif.i.i.i:                                 ; preds = %B94.i.i.i.i, %B20.i.i.i.i, %B162.i.i.i
+  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.170.i106.i.i, %B162.i.i.i ], [ -1, %B20.i.i.i.i ]
+  %.199.i.i.i = tail call i64 %9(i64 %.71.sink.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.200.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %13 = add i64 %.200.i.i.i, %lsr.iv3.i.i.i
+  %.205.i.i.i = inttoptr i64 %13 to ptr
+  store i64 %.71.sink.i.i.i.i, ptr %.205.i.i.i, align 8
+  %lsr.iv.next4.i.i.i = add i64 %lsr.iv3.i.i.i, 8
+  %lsr.iv.next6.i.i.i = add nsw i64 %lsr.iv5.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next6.i.i.i, 0
+  %14 = add i64 %spec.2.0146.i.i.i, 16
+  br i1 %exitcond.not.i.i.i, label %B406.i.i.i, label %B162.i.i.i
+
+B496.endif.i.i:                                   ; preds = %B388.i.i, %B274.i.i, %B268.i.i, %B50.i.i
+  %.12.i.i.i = phi i64 [ %.69.i.i, %B268.i.i ], [ %.69.i.i, %B274.i.i ], [ 0, %B388.i.i ], [ %.69.i.i, %B50.i.i ]
+  %.6.i.i.i = add nsw i64 %.11.i.i.i, 56
+  %.7.i.i.i = inttoptr i64 %.6.i.i.i to ptr
+  %.8.i.i.i = load i64, ptr %.7.i.i.i, align 8
+  %.13.i.i.i = shl nsw i64 %.12.i.i.i, 3
+  %.14.i.i.i = add nsw i64 %.13.i.i.i, %.8.i.i.i
+  %.15.i.i.i = inttoptr i64 %.14.i.i.i to ptr
+  %.16.i73.i.i = load i64, ptr %.15.i.i.i, align 8
+  %.156.i.i = inttoptr i64 %.16.i73.i.i to ptr
+  %.157.i.i = load i64, ptr %.156.i.i, align 8
+  %.159.i.i = inttoptr i64 %a1 to ptr
+  %.160.i.i = load i64, ptr %.159.i.i, align 8
+  %.161.not.i.i = icmp eq i64 %.157.i.i, %.160.i.i
+  br i1 %.161.not.i.i, label %B662.i.i, label %B110.i
+
+B1362.endif.i.i:                                  ; preds = %B942.i60.i.i
+  %sunkaddr283.i.i = getelementptr i8, ptr %.176.i.i.i, i64 56
+  %.8.i76.i.i = load i64, ptr %sunkaddr283.i.i, align 8
+  %sunkaddr285.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  %.12.i79.i.i = load i64, ptr %sunkaddr285.i.i, align 8
+  %.13.i80.i.i = shl nsw i64 %.12.i79.i.i, 3
+  %.14.i81.i.i = add nsw i64 %.13.i80.i.i, %.8.i76.i.i
+  %.15.i82.i.i = inttoptr i64 %.14.i81.i.i to ptr
+  %.16.i83.i.i = load i64, ptr %.15.i82.i.i, align 8
+  %.396.i.i = icmp eq i64 %.16.i83.i.i, %.16.i73.i.i
+  br i1 %.396.i.i, label %B1412.i.i, label %B16.i125.i.i
+
+B16.i125.i.i:                                     ; preds = %B1174.endif.i.i.i, %B124.i.i.i.i.i, %B182.endif.i.i.i.i, %B418.i.i.i.i, %B346.i.i.i.i, %B326.i.i.i.i, %B270.i.i.i.i, %B1156.i.i.i, %B1362.endif.i.i, %B376.i.i.i, %B1412.i.i, %B942.i60.i.i, %B784.i50.i.i, %B548.i37.i.i, %B388.i26.i.i, %B226.i16.i.i, %B72.i5.i.i, %B1324.i.i, %B1282.i.i, %B1128.i.i
+  %serial.2.0158165161204.i.i = phi i64 [ %.307.i.i, %B942.i60.i.i ], [ %.307.i.i, %B784.i50.i.i ], [ %.307.i.i, %B548.i37.i.i ], [ %.307.i.i, %B388.i26.i.i ], [ %.307.i.i, %B226.i16.i.i ], [ %.307.i.i, %B72.i5.i.i ], [ %.307.i.i, %B1324.i.i ], [ %.307.i.i, %B376.i.i.i ], [ %.307.i.i, %B1362.endif.i.i ], [ 0, %B1128.i.i ], [ 0, %B1282.i.i ], [ %.307.i.i, %B1412.i.i ], [ %.307.i.i, %B1156.i.i.i ], [ %.307.i.i, %B270.i.i.i.i ], [ %.307.i.i, %B326.i.i.i.i ], [ %.307.i.i, %B346.i.i.i.i ], [ %.307.i.i, %B418.i.i.i.i ], [ %.307.i.i, %B182.endif.i.i.i.i ], [ %.307.i.i, %B124.i.i.i.i.i ], [ %.307.i.i, %B1174.endif.i.i.i ]
+  %result.2.0163202.i.i = phi i64 [ 0, %B942.i60.i.i ], [ 0, %B784.i50.i.i ], [ 0, %B548.i37.i.i ], [ 0, %B388.i26.i.i ], [ 0, %B226.i16.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1324.i.i ], [ 0, %B376.i.i.i ], [ 0, %B1362.endif.i.i ], [ 1, %B1128.i.i ], [ 1, %B1282.i.i ], [ 0, %B1412.i.i ], [ 0, %B1156.i.i.i ], [ 0, %B270.i.i.i.i ], [ 0, %B326.i.i.i.i ], [ 0, %B346.i.i.i.i ], [ 0, %B418.i.i.i.i ], [ 0, %B182.endif.i.i.i.i ], [ 0, %B124.i.i.i.i.i ], [ 0, %B1174.endif.i.i.i ]
+  %sunkaddr287.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i.i.i = load i64, ptr %sunkaddr287.i.i, align 8
+  %.21.i.i.i = inttoptr i64 %.19.i.i.i to ptr
+  %.22.i.i.i = tail call i64 %.21.i.i.i(i64 %.232.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.19.i128.i.i = load i64, ptr %sunkaddr287.i.i, align 8
+  %.21.i129.i.i = inttoptr i64 %.19.i128.i.i to ptr
+  %.22.i130.i.i = tail call i64 %.21.i129.i.i(i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br i1 %.294.not.i.i, label %B1584.endif.endif.endif.i.i, label %B16.i133.i.i
+
+B16.i133.i.i:                                     ; preds = %B16.i125.i.i
+  %.19.i136.i.i = load i64, ptr %sunkaddr287.i.i, align 8
+  %.21.i137.i.i = inttoptr i64 %.19.i136.i.i to ptr
+  %.22.i138.i.i = tail call i64 %.21.i137.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1584.endif.endif.endif.i.i
+
+B1584.endif.endif.endif.i.i:                      ; preds = %B16.i133.i.i, %B16.i125.i.i
+  %.11.not.i140.i.i = icmp eq i64 %serial.2.0158165161204.i.i, 0
+  br i1 %.11.not.i140.i.i, label %B0.endif.i, label %B1584.endif.endif.endif.endif.sink.split.i.i
+
+B1584.endif.endif.endif.endif.sink.split.i.i:     ; preds = %B1584.endif.endif.endif.i.i, %B974.i.i
+  %.232.sink.i.i = phi i64 [ %.232.i.i, %B974.i.i ], [ %serial.2.0158165161204.i.i, %B1584.endif.endif.endif.i.i ]
+  %result.2.0164181189193.ph.i.i = phi i64 [ 1, %B974.i.i ], [ %result.2.0163202.i.i, %B1584.endif.endif.endif.i.i ]
+  %sunkaddr291.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
+  %.19.i214.i.i = load i64, ptr %sunkaddr291.i.i, align 8
+  %.21.i215.i.i = inttoptr i64 %.19.i214.i.i to ptr
+  %.22.i216.i.i = tail call i64 %.21.i215.i.i(i64 %.232.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B0.endif.i
+
+B110.i:                                           ; preds = %B0.endif.i, %B496.endif.i.i, %B942.i.i.i, %B784.i.i.i, %B548.i.i.i, %B388.i.i.i, %B226.i.i.i, %B72.i.i.i, %0
+  %.57.i = add nsw i64 %.14.i, 224
+  %.58.i = inttoptr i64 %.57.i to ptr
+  %.59.i = load i64, ptr %.58.i, align 8
+  %.62.i = add nsw i64 %.14.i, 200
+  %.65.i = inttoptr i64 %.62.i to ptr
+  %.66.i = load i64, ptr %.65.i, align 8
+  %.69.i = inttoptr i64 %.66.i to ptr
+  %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B282.i:                                           ; preds = %B0.endif.i
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+
+B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i
+  %result.2.0164181189193.sink.i.i = phi i64 [ %result.2.0163202.i.i, %B1584.endif.endif.endif.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %result.2.0164181189193.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ]
+  switch i64 %result.2.0164181189193.sink.i.i, label %B282.i [
+    i64 0, label %B110.i
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  ]
+
+_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
+  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0164181189193.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B662.i.i ]
+  ret i64 %storemerge.i
 }
 ;; end

@@ -154,18 +154,21 @@ class Trace:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._collection is not None:
-            self._collection.__exit__(kind, error, traceback)
-        _current.reset(self._token)
-        if self._window is not None:
-            self._window.follow(None)
-        if self._watch is not None:
-            self._watch.end()
-        if self._noted is not None:
-            RECORDED.reset(self._noted)
-            around = RECORDED.get()
-            if around is not None and self.nodes is not None:
-                around += self.nodes
+        try:
+            _current.reset(self._token)
+            if self._window is not None:
+                self._window.follow(None)
+            if self._watch is not None:
+                self._watch.end()
+            if self._noted is not None:
+                RECORDED.reset(self._noted)
+                around = RECORDED.get()
+                if around is not None and self.nodes is not None:
+                    around += self.nodes
+        finally:
+            # Not before: CPython may lose the value of a context variable that a finalizer reads while it is reset.
+            if self._collection is not None:
+                self._collection.__exit__(kind, error, traceback)
         if error is not None:
             hidden = _hidden_behind(error, self)
             self.refused = None
@@ -196,7 +199,7 @@ class Trace:
     def window(self) -> Window | None:
         """The look for loops among its nodes; None where they are not looked for."""
         if self._window is None and self.nodes is not None and self.settle is not None:
-            self._window = Window(self.known, self.settle, self.nodes, self.began)
+            self._window = Window(self.known, self.settle, self.checks, self.nodes, self.began)
         return self._window
 
     def watch(self) -> Watch:

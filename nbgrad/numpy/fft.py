@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..functions.table import function_in, names_in
+from .drop_in import public
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
-    found = globals()[name] = function_in("fft", name)
+    found = globals()[name] = public(function_in("fft", name), ".fft")
     return found
 
 

@@ -10,12 +10,13 @@ from typing import Any
 from numpy.linalg import LinAlgError as LinAlgError
 
 from ..functions.table import function_in, names_in
+from .drop_in import public
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
-    found = globals()[name] = function_in("linalg", name)
+    found = globals()[name] = public(function_in("linalg", name), ".linalg")
     return found
 
 

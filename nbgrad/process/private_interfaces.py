@@ -41,7 +41,7 @@ INTERFACES = (
         "CPython's functions in C",
         r"ctypes\.pythonapi",
         "compiler/matmul.py device/memory/dlpack.py process/object_layout.py runtime/blocks.py runtime/cpu_program.py "
-        "runtime/native.py runtime/native_tensors.py",
+        "runtime/native.py runtime/native_steps.py runtime/native_tensors.py",
         "the stable part of the C interface, METH_FASTCALL, and NEP 49's handlers of memory",
         "looked up by name when native code is first needed",
     ),

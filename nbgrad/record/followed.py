@@ -7,19 +7,30 @@ and protocols, as long as `ir.due` says that something is to be done between two
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from ..graph.ir import RECORDED, Node, due, next_serial
-from ..graph.loops.follower import Arguments, Followed, Follower, hold
+from ..graph.loops.follower import AT, Arguments, Followed, Follower, K, hold
 from ..graph.trace import current_trace, roll_if_full
+from ..process.modes import attentive
 from ..runtime.evaluate import questions
+from ..runtime.native_steps import Expectation, Tables
+from .expected_steps import outline_of, tables_of
 from .shared_memory import note_view
 from .tensor import Tensor
+from .view_chain import Moves
 
 _new = object.__new__
 _recorded = RECORDED.get
 PLAIN = frozenset([float, int, bool, str, type(None)])
 """Classes of arguments that are compared by value."""
+NUMBERS = (np.generic, float, int, complex)
+"""Classes that stand for dtypes."""
+CREATION = "nbgrad.functions.arrays.creation"
+"""The functions there make the same of numbers each time."""
 
 
 class Operands(Arguments):
@@ -45,11 +56,40 @@ def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         elif kind is list or kind is tuple:
             frame.append(len(value))
             waiting += value
-        elif kind in PLAIN and (value or kind is not float):
+        elif (kind in PLAIN and (value or kind is not float)) or (kind is type and issubclass(value, NUMBERS)):
             frame.append(value)
         else:
             return None
-    return Operands(frame, nodes, apply, args, kwargs) if nodes else None
+    return Operands(frame, nodes, apply, args, kwargs) if nodes or apply.__module__ == CREATION else None
+
+
+class _Expected:
+    """The calls of operators and functions while a loop is followed: at first as Python, then as native code.
+
+    `tables` are those of the loop that native code follows, `native` is absent where it cannot know objects.
+    """
+
+    __slots__ = ("_is_known", "call", "function", "native", "tables")
+
+    def __init__(self) -> None:
+        self.call: Callable[..., Any] = followed
+        self.function: Callable[..., Any] = followed_function
+        self._is_known = False
+        self.native: Expectation | None = None
+        self.tables: Tables | None = None
+
+    def attend(self, follower: Follower) -> None:
+        """Let native code expect the steps of a loop."""
+        if not self._is_known:
+            self._is_known = True
+            with suppress(LookupError):
+                self.native = Expectation(Tensor, Followed, followed, followed_function)
+                self.call, self.function = self.native.call, self.native.function
+        if self.native is not None:
+            if follower.tables is None:
+                follower.tables = tables_of(follower)
+            self.native.follow(follower.tables)
+            self.tables = follower.tables
 
 
 def look() -> None:
@@ -89,43 +129,35 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
             roll_if_full()
             continue
         nodes = follower.nodes
-        if _recorded() is not nodes:
+        if attentive or _recorded() is not nodes:
             break
-        if follower.at == len(nodes) and follower.steps:
+        if follower.words[AT] == len(nodes) and follower.steps:
             node: Any = None if one is None else one._node
-            step = follower.steps[follower.k]
-            expected, way, source, kind, other_way, second, pattern, sources, hidden, is_view = step
-            if expected is call and node is (nodes[way] if way else source):
+            words = follower.words
+            step = follower.steps[words[K]]
+            key, way, source, kind, other_way, second, parts, is_view, pack = step
+            if key is call and node is (nodes[way] if way else source):
                 if kind is Node:
                     same = other.__class__ is Tensor and other._node is (nodes[other_way] if other_way else second)
                 elif kind is Arguments:
-                    frame, places = second
+                    frame, places, _ = second
                     same = other.frame == frame and other.nodes == [nodes[at] if at else c for at, c in places]
                 else:
                     same = other.__class__ is kind and (not is_view or _is_plain(other)) and other == second
                 if same:
-                    node = _new(Followed)
-                    count = len(sources)
-                    if count == 2:
-                        (way, source), (other_way, second) = sources
-                        inputs: Any = nodes[way] if way else source, nodes[other_way] if other_way else second
-                    elif count == 1:
-                        ((way, source),) = sources
-                        inputs = (nodes[way] if way else source,)
-                    else:
-                        inputs = tuple([nodes[at] if at else constant for at, constant in sources])
-                    if hidden:
-                        hold(node, inputs)
-                        nodes += hidden
-                    else:
-                        node.inputs = inputs
-                    node.depth, node.serial = pattern, next_serial()
-                    nodes.append(node)
-                    follower.at = len(nodes)
-                    follower.k += 1
-                    tensor = _new(Tensor)
-                    tensor._node = node
-                    return note_view(one, other, tensor) if is_view and one is not None else tensor
+                    made = [_made(nodes, *part) for part in parts]
+                    words[AT] = len(nodes)
+                    words[K] += 1
+                    if expected.tables is None or follower.tables is not expected.tables:
+                        expected.attend(follower)
+                    of, numbers = pack
+                    results = [Tensor._of(made[number]) for number in numbers]
+                    if of is not None:
+                        return tuple(results) if of is tuple else of(*results)
+                    (tensor,) = results
+                    if not is_view:
+                        return tensor
+                    return note_view(other.args[0], is_view, tensor) if one is None else note_view(one, other, tensor)
             if other.__class__ is int and (call, node, other) in follower.fixed:
                 return Tensor._of(follower.fixed[call, node, other])
             if follower.ends_turn():
@@ -138,23 +170,54 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
     return call(one, other)
 
 
+def _made(nodes: list[Node], pattern: Any, sources: Sequence[Any], hidden: list[Node]) -> Node:
+    """The node of a part of an expected call, which is recorded."""
+    node: Any = _new(Followed)
+    inputs = tuple([nodes[at] if at else constant for at, constant in sources])
+    if hidden:
+        hold(node, inputs)
+        nodes += hidden
+    else:
+        node.inputs = inputs
+    node.depth, node.serial = pattern, next_serial()
+    nodes.append(node)
+    return node
+
+
 def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | None, other: Any) -> Any:
     """The result of a call that the follower takes note of."""
-    begin, since, before = follower.at, len(follower.log), _noted_so_far()
+    checks, before = _noted_so_far()
+    begin, since = follower.at, len(follower.log)
+    noted = len(checks)
     result = call(one, other)
-    base, key = getattr(result, "_base", (None, None))
-    is_view = base is not None and base is one and key is other and _is_plain(key)
-    steady = result.__class__ is Tensor and (base is None or is_view) and _noted_so_far() == before
-    if other.__class__ is Tensor:
-        other = other._node
-    elif isinstance(other, Operands):
+    of = result.__class__ if isinstance(result, tuple) else None
+    results: Any = result if of else (result,)
+    is_view = _view_of(result, one, other)
+    steady = _noted_so_far()[1] == before and (of is None or bool(results))
+    for each in results:
+        steady = steady and each.__class__ is Tensor and (bool(is_view) or not hasattr(each, "_base"))
+    what: Any = other
+    if isinstance(other, Operands):
         after = _operands(other.apply, other.args, other.kwargs)
         steady = steady and after is not None and after.nodes == other.nodes  # nothing was written to
+        other.outline = outline_of(other.args, other.kwargs)
+    elif isinstance(other, Tensor):
+        what = other._node
+        steady = steady and other.__class__ is Tensor
     elif not (other.__class__ in PLAIN or is_view):
         steady = False
     if steady:
-        follower.note(call, None if one is None else one._node, other, result._node, is_view, begin, since)
+        made = tuple([each._node for each in results])
+        follower.note(call, None if one is None else one._node, what, made, of, is_view, checks[noted:], begin, since)
     return result
+
+
+def _view_of(result: Any, one: Tensor | None, other: Any) -> Any:
+    """True for a result that is `one[other]`, how elements are moved for a view of a function's first argument."""
+    base, key = getattr(result, "_base", (None, None))
+    if isinstance(other, Operands):
+        return key if isinstance(key, Moves) and other.args and base is other.args[0] else False
+    return base is not None and base is one and key is other and _is_plain(key)
 
 
 def _is_plain(key: Any) -> bool:
@@ -166,8 +229,17 @@ def _is_plain(key: Any) -> bool:
     return True
 
 
-def _noted_so_far() -> tuple[int, ...]:
-    """How much a recording has noted beside its nodes, and how often a value was asked for."""
+expected = _Expected()
+"""Called in the place of `followed` and `followed_function`."""
+
+
+def _noted_so_far() -> tuple[list[Any], tuple[int, ...]]:
+    """The checks of a recording, how much else it has noted beside its nodes, and how many values were asked for."""
     trace = current_trace()
     assert trace is not None
-    return len(trace.guards or ()), len(trace.checks), len(trace.orders), len(trace.outside), questions.count
+    counts = [len(trace.guards or ()), len(trace.orders), len(trace.outside), questions.count]
+    around: Any = trace
+    while around is not None:
+        counts.append(len(around.turn_checks or ()))
+        around = around.parent
+    return trace.checks, tuple(counts)

@@ -454,6 +454,11 @@ def _finished(node: Node) -> Node:
 
 def _check(trace: Trace) -> None:
     """Check the conditions that have waited: what follows may depend on whether they hold."""
+    around: Trace | None = trace
+    while around is not None:
+        if around.window is not None:
+            around.window.note_conditions()
+        around = around.parent
     while trace.unchecked < len(trace.checks):
         condition, message, error = trace.checks[trace.unchecked]
         if not bool(on_host(computed(condition))):

@@ -2,7 +2,8 @@
 
 In: a function of int64 words. Out: its address. `load`, `store` and `invoke` become machine instructions; they cannot
 run as Python. Offsets into CPython's and NumPy's objects are those that object_layout.py measures: calls of its
-functions become numbers when the code is compiled. Called by native.py, native_tensors.py and blocks.py.
+functions become numbers when the code is compiled. Called by native.py, native_tensors.py, native_steps.py and
+blocks.py.
 """
 
 from __future__ import annotations

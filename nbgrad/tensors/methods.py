@@ -14,7 +14,9 @@ from ..errors import ShapeError
 from ..functions.arrays import shaping
 from ..functions.elementwise import complex_parts
 from ..functions.table import IMPLEMENTATIONS, METHODS, implementation
+from ..graph.ir import due
 from ..record import shared_memory
+from ..record.followed import expected
 from ..record.tensor import Tensor, part_of_tensor
 
 _SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
@@ -27,7 +29,8 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             kwargs = {_SPELLINGS.get(name, name): value for name, value in kwargs.items()}
-        return (IMPLEMENTATIONS.get(function) or implementation(function))(self, *args, **kwargs)
+        apply = IMPLEMENTATIONS.get(function) or implementation(function)
+        return expected.function(apply, (self, *args), kwargs) if due else apply(self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = function.__name__
     method.__doc__ = f"As `numpy.{function.__name__}` of this Tensor."
@@ -78,12 +81,14 @@ class Methods(Tensor):
 
     def reshape(self, *shape: Any, order: str = "C") -> Tensor:
         """The elements in another shape: `reshape(2, 3)` or `reshape((2, 3))`."""
-        return implementation(np.reshape)(self, shape[0] if len(shape) == 1 else shape, order=order)
+        apply, new = implementation(np.reshape), shape[0] if len(shape) == 1 else shape
+        return expected.function(apply, (self, new), {"order": order}) if due else apply(self, new, order=order)
 
     def transpose(self, *axes: Any) -> Tensor:
         """Axes permuted (reversed by default): `transpose(1, 0)` or `transpose((1, 0))`."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
-        return implementation(np.transpose)(self, order)
+        apply = implementation(np.transpose)
+        return expected.function(apply, (self, order), {}) if due else apply(self, order)
 
     permute = transpose
 

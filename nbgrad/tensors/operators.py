@@ -28,7 +28,7 @@ from ..graph.ir import due
 from ..process.private_interfaces import NOT_GIVEN
 from ..record import shared_memory
 from ..record.as_node import as_node, wrap
-from ..record.followed import followed, followed_function, look
+from ..record.followed import expected, look
 from ..record.foreign_arrays import computes_itself
 from ..record.indexing import element, getitem, setitem
 from ..record.tensor import Tensor, part_of_tensor
@@ -43,7 +43,7 @@ def binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
     def operator(self: Any, other: Any) -> Any:
         if due:
-            return followed(call, self, other)
+            return expected.call(call, self, other)
         found = quick_binary(ufunc, self, other)
         return operate_in_general(ufunc, self, other) if found is None else found
 
@@ -59,7 +59,7 @@ def reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
     def operator(self: Any, other: Any) -> Any:
         if due:
-            return followed(call, self, other)
+            return expected.call(call, self, other)
         found = quick_binary(ufunc, other, self)
         return operate_in_general(ufunc, other, self) if found is None else found
 
@@ -79,7 +79,7 @@ def unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
         return call(ufunc, self) if found is None else found
 
     def operator(self: Any) -> Any:
-        return followed(apply, self) if due else apply(self)
+        return expected.call(apply, self, None) if due else apply(self)
 
     return operator
 
@@ -163,7 +163,7 @@ class Operators(Tensor):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if due:
             if method == "__call__" and not kwargs and inputs[0].__class__ is Tensor and ufunc.nin < 3:
-                return followed(_call_of(ufunc), *inputs)
+                return expected.call(_call_of(ufunc), inputs[0], inputs[1] if len(inputs) > 1 else None)
             look()
         if method == "__call__" and not kwargs:
             count = len(inputs)
@@ -185,7 +185,7 @@ class Operators(Tensor):
                     break
             else:
                 if due:
-                    return followed_function(IMPLEMENTATIONS[func], args, kwargs)
+                    return expected.function(IMPLEMENTATIONS[func], args, kwargs)
                 return IMPLEMENTATIONS[func](*args, **kwargs)
         if due:
             look()
@@ -210,7 +210,7 @@ class Operators(Tensor):
 
     def __getitem__(self, key: Any) -> Tensor:
         if due and self.__class__ is Tensor:
-            return followed(_part, self, key)
+            return expected.call(_part, self, key)
         return _part(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:

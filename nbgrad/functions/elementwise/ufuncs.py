@@ -380,6 +380,7 @@ def _float_rule(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Primitive | Rule | Non
 
 
 _new = object.__new__
+_ARRAYS = frozenset([np.ndarray, np.float64, np.float32])
 
 
 def quick_binary(ufunc: np.ufunc, left: Any, right: Any) -> Tensor | None:
@@ -402,8 +403,8 @@ def quick_binary(ufunc: np.ufunc, left: Any, right: Any) -> Tensor | None:
         return None
     kind = other.__class__
     plain = rule.__class__ is Primitive
-    if kind is Tensor:
-        second: Node = other._node
+    if kind is Tensor or (kind in _ARRAYS and other.dtype is dtype):
+        second: Node = other._node if kind is Tensor else as_node(other)
         if second.dtype is not dtype or second.weak:
             return None
         if second.shape != shape:

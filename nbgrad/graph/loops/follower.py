@@ -12,10 +12,15 @@ window finds out what the function does now.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ..ir import CPU_PLACES, DERIVED, LEFT_OUT, Node, due
 from .known_turn import KnownTurn
@@ -29,24 +34,37 @@ OFTEN = 1024
 """Operations between two looks at the recording."""
 Source = tuple[int, Node | None]
 """An operand: its place, counted from the end of what is recorded, or 0 and a constant."""
-Step = tuple[Any, int, Node | None, Any, int, Any, "Pattern", Sequence[Source], list[Node], bool]
-"""An expected call: the call, the source that is its first operand, the class of the second, the second, and the node
-that it gives, of sources, after others that nothing else reads, and whether the result is a view of the first operand.
+AT, K, BEGIN, CYCLE, NEXT_LOOK, FOLLOWER, WORDS = range(7)
+"""The words of a follower: how many operations are known to be turns, the step that is next, where its turn begins,
+operations of a turn, when loops are looked for again, and who it is, or 0 if it has ended."""
+ROOM = 16
+"""Words that native code finds there: those, and its own."""
+Part = tuple["Pattern", Sequence[Source], list[Node]]
+"""A node of a call that something else reads, made of sources, after others that nothing else reads."""
+Step = tuple[Any, int, Node | None, Any, int, Any, Sequence[Part], Any, tuple[Any, Sequence[int]]]
+"""An expected call: the call, the source that is its first operand, the class of the second, the second, and the nodes
+that it makes; whether the result is a view of the first operand: True for the part that the second operand says, or how
+elements are moved; and the results, by number, with the class of the tuple if that is one.
 
-The second operand is a source; or 0 and a number or a key; or, for a function, the description of its arguments with
-their sources.
+The second operand is a source; or 0 and a number or a key; or, for a function, the description of its arguments, their
+sources, and their outline.
 """
-NO_STEP: Step = (None, 0, None, None, 0, None, None, (), [], False)  # type: ignore[assignment]
+Condition = tuple[int, str, type[Exception]]
+NO_STEP: Step = (None, 0, None, None, 0, None, (), False, (None, ()))
 """Calls that are recorded as ever, and the end of a turn."""
 
 
 class Arguments:
-    """The arguments of a call: the nodes among them, and all else, in `frame`, which is compared by value."""
+    """The arguments of a call: the nodes among them, and all else, in `frame`, which is compared by value.
 
-    __slots__ = ("frame", "nodes")
+    `outline` says the same for native code.
+    """
+
+    __slots__ = ("frame", "nodes", "outline")
 
     def __init__(self, frame: list[Any], nodes: list[Node]) -> None:
         self.frame, self.nodes = frame, nodes
+        self.outline: Any = None
 
 
 class Pattern(int):
@@ -54,16 +72,20 @@ class Pattern(int):
 
     `facts` has the fixed part of all nodes that the call makes, the result last, and for each which of the sources or,
     by negative numbers, of these nodes are its inputs.
+    `conditions` are those that the call notes: which of the nodes must be true, by negative numbers, and the error.
+    `made` has the other nodes of results that know all of themselves.
     """
 
     facts: list[tuple[Any, ...]]
     inputs: list[tuple[int, ...]]
+    conditions: list[Condition]
+    made: WeakKeyDictionary[Node, list[Node]]
 
     @staticmethod
-    def of(nodes: Sequence[Node], inputs: list[tuple[int, ...]]) -> Pattern:
+    def of(nodes: Sequence[Node], inputs: list[tuple[int, ...]], conditions: list[Condition]) -> Pattern:
         """The pattern of the nodes of a call."""
         made = Pattern()
-        made.inputs = inputs
+        made.inputs, made.conditions, made.made = inputs, conditions, WeakKeyDictionary()
         made.facts = [
             (*_steady(node)[:-1], node.primitive, node.params, None if node.layout is None else DERIVED)
             for node in nodes
@@ -79,6 +101,10 @@ def _steady(node: Node) -> tuple[Any, ...]:
 _params: Any = Node.__dict__["params"]
 hold = _params.__set__
 """Let a `Followed` node know the sources of its call."""
+_FACTS: dict[str, Any] = {
+    name: Node.__dict__[name]
+    for name in ("shape", "dtype", "weak", "traced", "tensor", "place", "layout", "value", "owner")
+}
 _lock = Lock()
 
 
@@ -86,12 +112,17 @@ class Followed(Node):
     """The result of an expected call: it has a serial number and the pattern, in the place of its depth.
 
     It has its inputs, too, if the call makes no other nodes; otherwise the sources of the call, in the place of its
-    parameters. It becomes a `Node` when something asks for more.
+    parameters. When something asks for its shape and the like, it has these as well; for more, it becomes a `Node`.
     """
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
+        if name in _FACTS:
+            pattern: Any = self.depth
+            if pattern.__class__ is Pattern:
+                _know(self, pattern.facts[-1])
+                return _FACTS[name].__get__(self)
         finish(self)
         return getattr(self, name)
 
@@ -100,6 +131,13 @@ class Followed(Node):
         """The parameters, once the node knows itself."""
         finish(self)
         return self.params
+
+
+def _know(node: Node, facts: tuple[Any, ...]) -> None:
+    """Let a node have the facts that follow from those of its operands."""
+    node.value = node.owner = None
+    node.shape, node.dtype, node.weak, node.traced, node.tensor, node.place = facts[:6]
+    node.layout = facts[8]
 
 
 def finish(node: Node) -> None:
@@ -119,33 +157,40 @@ def finish(node: Node) -> None:
             else:
                 made = [node]
             for one, facts in zip(made, pattern.facts, strict=True):
-                one.value = one.owner = None
-                one.shape, one.dtype, one.weak, one.traced, one.tensor, one.place = facts[:6]
-                one.primitive, one.layout = facts[6], facts[8]
+                _know(one, facts)
+                one.primitive = facts[6]
                 one.depth = pattern if one is node else 0
                 hold(one, facts[7])
             node.__class__ = Node
+            if count > 1:
+                pattern.made[node] = made[:-1]
 
 
-def finished(nodes: Sequence[Node]) -> list[Node]:
-    """Recorded nodes, with those that calls have left out."""
+def finish_alone(node: Node) -> None:
+    """Let a node know all of itself, of which the nodes that its call has left out are no longer asked for."""
+    finish(node)
+    if node.depth.__class__ is Pattern:
+        pattern: Any = node.depth
+        pattern.made.pop(node, None)
+
+
+def finished(nodes: Sequence[Node], checks: list[Any]) -> list[Node]:
+    """Recorded nodes, with those that calls have left out; their conditions are noted among the checks."""
     found: list[Node] = []
-    missing = 0
+    missing = False
     for node in nodes:
         if node is LEFT_OUT:
-            missing += 1
+            missing = True
             continue
         if missing:
             finish(node)
             pattern: Any = node.depth
-            made = {-1: node}
-            for number in range(-1, -missing - 1, -1):
-                for k, source in zip(pattern.inputs[number], made[number].inputs, strict=True):
-                    if k < 0:
-                        made[k] = source
-            found += [made[k] for k in range(-missing - 1, -1)]
-            missing = 0
-        found.append(node)
+            found += pattern.made.pop(node)
+            found.append(node)
+            checks += [(found[k], message, error) for k, message, error in pattern.conditions]
+            missing = False
+        else:
+            found.append(node)
     return found
 
 
@@ -156,10 +201,14 @@ class Follower:
     ----------
     nodes : list of nodes
         What is recorded, from the beginning of a turn on.
+    words : array of int
+        Its state, which native code shares.
     at : int
         How many of these are known to be turns of the loop.
     steps, k : list of steps, int
         What is expected in a turn, and which of it is next; no steps while calls are noted.
+    tables : any
+        What native code knows of the steps.
     goes_on : bool
         Whether anything can be expected.
     log : list
@@ -170,107 +219,132 @@ class Follower:
 
     def __init__(self, turn: KnownTurn, nodes: list[Node]) -> None:
         self.nodes, self._turn = nodes, turn
-        self._cycle = turn.period * -(-SHORT // turn.period)
+        self.words = array("q", [0] * ROOM)
+        self.words[FOLLOWER] = id(self)
+        self._cycle = self.words[CYCLE] = turn.period * -(-SHORT // turn.period)
         self.steps: list[Step] = []
+        self.tables: Any = None
         self.fixed: dict[tuple[Any, Node, int], Node] = {}
         self.log: list[tuple[Any, ...]] = []
         self._step_at: dict[int, int] = {}
-        self.k = 0
-        self._begin = self._next_look = len(nodes)
-        self.at = turn.period
+        self.words[BEGIN] = self.words[NEXT_LOOK] = len(nodes)
+        self.words[AT] = turn.period
         self.goes_on = True
         if not self._fits():
             self.stop()
 
+    @property
+    def at(self) -> int:
+        """How many operations are known to be turns."""
+        return self.words[AT]
+
     def stop(self) -> None:
         """Follow no longer; what is known stays known."""
+        self.words[FOLLOWER] = 0
         self.goes_on = False
         self.steps = []
+        if self.tables is not None:
+            self.tables.forget()
+            self.tables = None
         self.log = []
         with suppress(ValueError):
             due.remove(self)
 
     def go_on(self, taken: int) -> None:
         """Operations at the beginning have become a part of the loop."""
-        self.at -= taken
-        self._begin -= taken
-        self._next_look = len(self.nodes) + OFTEN
+        self.words[AT] -= taken
+        self.words[BEGIN] -= taken
+        self.words[NEXT_LOOK] = len(self.nodes) + OFTEN
 
     # ----- What is recorded -----
 
     def _fits(self) -> bool:
         """Whether what was recorded since the last look is as expected."""
-        nodes, at = self.nodes, self.at
+        nodes, at = self.nodes, self.words[AT]
         fresh = nodes[at:]
         if any(node.primitive is INPUT and node.value is None for node in fresh if not node.inputs):
             return False
         nodes[at:] = [node for node in fresh if node.inputs and not (node.primitive is BROADCAST and is_source(node))]
-        while self.at < len(nodes):
-            if nodes[self.at].place not in CPU_PLACES or not self._turn.fits(nodes, self.at):
+        while at < len(nodes):
+            if nodes[at].place not in CPU_PLACES or not self._turn.fits(nodes, at):
                 return False
-            self.at += 1
+            at += 1
+            self.words[AT] = at
         return True
 
     def catch_up(self) -> bool:
         """Look at what was recorded as ever, or begin the next turn; False if nothing more can be expected."""
+        words = self.words
         if not self._fits():
             self.stop()
             return False
         if not self.steps:
-            count = self.at - self._begin
+            count = words[AT] - words[BEGIN]
             if count < self._cycle:
                 return True
             if count > self._cycle or not self._learn():
                 self.stop()
                 return False
-        while self.at - self._begin >= self._cycle:
-            self._begin += self._cycle
-        k = self._step_at.get(self.at - self._begin)
+        while words[AT] - words[BEGIN] >= self._cycle:
+            words[BEGIN] += self._cycle
+        k = self._step_at.get(words[AT] - words[BEGIN])
         if k is None:
             self.stop()
             return False
-        self.k = k
-        if self.at >= self._next_look:
-            self._next_look = self.at + OFTEN
+        words[K] = k
+        if words[AT] >= words[NEXT_LOOK]:
+            words[NEXT_LOOK] = words[AT] + OFTEN
             due.append(None)
         return True
 
     def ends_turn(self) -> bool:
         """Whether all of a turn was recorded; then the next one is expected."""
-        return self.k == len(self.steps) - 1 and self.catch_up() and self.k == 0
+        return self.words[K] == len(self.steps) - 1 and self.catch_up() and self.words[K] == 0
 
     # ----- Learning -----
 
-    def note(self, key: Any, one: Node | None, other: Any, result: Node, is_view: bool, begin: int, since: int) -> None:
+    def note(
+        self,
+        key: Any,
+        one: Node | None,
+        other: Any,
+        results: tuple[Node, ...],
+        of: Any,
+        is_view: Any,
+        conditions: Sequence[Any],
+        begin: int,
+        since: int,
+    ) -> None:
         """Take note of a call that may be expected, in place of those that were noted `since` and are parts of it.
 
-        `other` is a node, the `Arguments` of a function, or what stands for itself.
+        `other` is a node, the `Arguments` of a function, or what stands for itself; `of` the class of the tuple that it
+        gives, or None for one result. `conditions` are the checks that it has noted.
         """
         if self.goes_on and not self.steps and self._fits():
             del self.log[since:]
-            self.log.append((key, one, other, result, is_view, begin, self.at))
+            self.log.append((key, one, other, results, of, is_view, conditions, begin, self.at))
 
     def _learn(self) -> bool:
         """Know what to expect in a turn; False if that is too little."""
         nodes, period, cycle = self.nodes, self._turn.period, self._cycle
-        begin = self._begin
+        begin = self.words[BEGIN]
         if any(_steady(nodes[k]) != _steady(nodes[k - period]) for k in range(begin, begin + cycle)):
             return False
         places = {node: k for k, node in enumerate(nodes)}
         steps: list[Step] = []
         at, expected = begin, 0
-        for key, one, other, result, is_view, first, end in self.log:
+        for key, one, other, results, of, is_view, noted, first, end in self.log:
             if first > at:
                 self._step_at[at - begin] = len(steps)
                 steps.append(NO_STEP)
             if end > first:
                 at = end
-                step = self._step(key, one, other, result, is_view, first, end, places)
+                step = self._step(key, one, other, results, of, is_view, first, end, noted, places)
                 self._step_at[first - begin] = len(steps)
                 steps.append(step or NO_STEP)
                 expected += (end - first) * (step is not None)
-            elif one is not None and other.__class__ is int and not {one, result} & places.keys():
-                self.fixed[key, one, other] = result
+            elif one is not None and other.__class__ is int and not {one, *results} & places.keys():
+                (self.fixed[key, one, other],) = results
         self.log = []
         if expected < FEW * cycle:
             return False
@@ -285,41 +359,34 @@ class Follower:
         key: Any,
         one: Node | None,
         other: Any,
-        result: Node,
-        is_view: bool,
+        results: tuple[Node, ...],
+        of: Any,
+        is_view: Any,
         first: int,
         end: int,
+        noted: Sequence[Any],
         places: dict[Node, int],
     ) -> Step | None:
         """The step to expect where a call has made some nodes; None if that does not follow from the call."""
-        nodes, made = self.nodes[first:end], end - first
-        if result is not nodes[-1] or (other.__class__ is float and (not other or other != other)):
+        at_results = [places.get(node, -1) for node in results]
+        if min(at_results) < first or (other.__class__ is float and (not other or other != other)):
             return None
+        ends = self._ends(first, end, at_results)
+        if ends is None:
+            return None
+        conditions = {places.get(node, -1): (message, error) for node, message, error in noted}
+        if not all(first <= at < end and at not in ends for at in conditions):
+            return None
+        known = {at % self._turn.period: condition for at, condition in conditions.items()}
+        if any(self._turn.conditions.setdefault(at, one) != one for at, one in known.items()):
+            return None
+        self._turn.hidden.update([at % self._turn.period for at in range(first, end) if at not in ends])
+        parts = [self._part(a + 1, b + 1, conditions) for a, b in pairwise([first - 1, *ends])]
 
         def source(node: Node | None) -> Source:
             at = first if node is None else places.get(node, first)
             return (at - first, None) if at < first else (0, node)
 
-        sources: list[Source] = []
-        inputs: list[tuple[int, ...]] = []
-        inner: list[int] = []
-        for at, node in enumerate(nodes, first):
-            ways = self._turn.steady_inputs(at)
-            if ways is None:
-                return None
-            numbers: list[int] = []
-            for way, operand in zip(ways, node.inputs, strict=True):
-                if way and at + way >= first:
-                    numbers.append(at + way - end)
-                    inner.append(at + way - end)
-                else:
-                    numbers.append(len(sources))
-                    sources.append((way and at + way - first, None if way else operand))
-            inputs.append(tuple(numbers))
-        # Some nodes are read by other calls, too.
-        if any(inner.count(k) != self._turn.readers[(end + k) % self._turn.period] for k in range(-made, -1)):
-            return None
-        self._turn.hidden.update([at % self._turn.period for at in range(first, end - 1)])
         kind: Any = other.__class__
         way, second = 0, other
         if isinstance(other, Node):
@@ -327,6 +394,44 @@ class Follower:
             way, second = source(other)
         elif isinstance(other, Arguments):
             kind = Arguments
-            second = other.frame, [source(node) for node in other.nodes]
-        left_out = [LEFT_OUT] * (made - 1)
-        return key, *source(one), kind, way, second, Pattern.of(nodes, inputs), sources, left_out, is_view
+            second = other.frame, [source(node) for node in other.nodes], other.outline
+        numbers = [ends.index(at) for at in at_results]
+        return key, *source(one), kind, way, second, parts, is_view, (of, numbers)
+
+    def _ends(self, first: int, end: int, results: Sequence[int]) -> list[int] | None:
+        """The last places of the parts of a call; None if its nodes are not the same in all turns.
+
+        All other nodes of a part are read in this part only.
+        """
+        ways = {at: self._turn.steady_inputs(at) for at in range(first, end)}
+        if None in ways.values():
+            return None
+        shown = {*results, end - 1}
+        while True:
+            ends = sorted(shown)
+            inside: Counter[int] = Counter()
+            for at in range(first, end):
+                for way in ways[at] or ():
+                    if way and at + way >= first and bisect_left(ends, at + way) == bisect_left(ends, at):
+                        inside[at + way] += 1
+            readers = self._turn.readers
+            more = {at for at in ways if at not in shown and inside[at] != readers[at % self._turn.period]}
+            if not more:
+                return ends
+            shown |= more
+
+    def _part(self, begin: int, end: int, conditions: Mapping[int, Any]) -> Part:
+        """The pattern of the nodes from a place to another, and their sources."""
+        sources: list[Source] = []
+        inputs: list[tuple[int, ...]] = []
+        for at in range(begin, end):
+            numbers: list[int] = []
+            for way, operand in zip(self._turn.steady_inputs(at) or (), self.nodes[at].inputs, strict=True):
+                if way and at + way >= begin:
+                    numbers.append(at + way - end)
+                else:
+                    numbers.append(len(sources))
+                    sources.append((way and at + way - begin, None if way else operand))
+            inputs.append(tuple(numbers))
+        own = [(at - end, *condition) for at, condition in conditions.items() if begin <= at < end]
+        return Pattern.of(self.nodes[begin:end], inputs, own), sources, [LEFT_OUT] * (end - begin - 1)

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from ..builders import reduce
 from ..ir import LEFT_OUT, Node, make, with_inputs, zeros
 from .fills import fill
-from .follower import finish, finished
+from .follower import finish_alone, finished
 from .in_place import Settle, become, put_before, references, settled
 from .known_turn import KnownTurn
 from .loop_body import ITEM, Body, LoopNodes, item, real_parts
@@ -116,7 +117,13 @@ class Growing:
     # ----- More turns -----
 
     def extend(
-        self, operations: list[Node], known: Collection[Node], settle: Settle, all_turns: bool, same: int = 0
+        self,
+        operations: list[Node],
+        known: Collection[Node],
+        settle: Settle,
+        all_turns: bool,
+        same: int,
+        checks: list[Any],
     ) -> int:
         """Let operations that do the same again become turns.
 
@@ -132,6 +139,8 @@ class Growing:
             Whether the last turn is taken as well, although more of its values may be in use now than later.
         same : int
             How many of the operations are known to be the same; some of these may be `LEFT_OUT`.
+        checks : list
+            Gets the conditions among those, of all turns at once.
 
         Returns
         -------
@@ -139,7 +148,7 @@ class Growing:
             How many operations there were.
         """
         begun = same - same % self.period
-        operations[begun:] = finished(operations[begun:])
+        operations[begun:] = finished(operations[begun:], checks)
         recent = [[one and one() for one in turn] for turn in self._recent]
         turns, varying = self.turn.matching(operations, recent, same)
         count = len(turns) - (not all_turns)
@@ -150,7 +159,8 @@ class Growing:
         asked = sorted({*[one for one in asked if one[0] < count], *self._carried_out(count)})
         pieces = self._pieces(turns[:count], varying[:count])
         arrays = None if pieces is None else self._arrays(pieces)
-        every = self._graph.of_all_turns(asked, count)
+        hidden = [place for place in self.turn.conditions if any(turn[place] is LEFT_OUT for turn in turns[:count])]
+        every = self._graph.of_all_turns(asked, count).union(hidden)
         if pieces is None or arrays is None or not all(self._made.gives(self._graph.body[place]) for place in every):
             return 0
         first = self._members[0].loop
@@ -161,17 +171,24 @@ class Growing:
         made = self._made.another(make("loop", inputs, (body, count, False)))
         nodes = [turns[turn][place] for turn, place in asked]
         for node in nodes:
-            finish(node)
+            finish_alone(node)
         self._settle(nodes, asked, varying[:count], settle)
         new = self._graph.values(made, asked, count, every)
-        put_before([made.node, *new], next(node for node in turns[0] if node is not LEFT_OUT).serial)
+        conditions = [reduce("min", made.every(self._graph.body[place]), (0,)) for place in hidden]
+        put_before([made.node, *new, *conditions], next(node for node in turns[0] if node is not LEFT_OUT).serial)
         become(nodes, new)
         self._remember(turns[max(0, count - self._back) : count])
-        self._add(made.node, pieces, asked, nodes)
+        self._add(made.node, pieces, asked, [*nodes, *conditions])
+        checks += [(node, *self.turn.conditions[place]) for node, place in zip(conditions, hidden, strict=True)]
         notes = current_notes()
         if notes is not None:
             notes.grow(self, turns[count - 1][-1], count)
         return count * self.period
+
+    def is_next(self, operations: Sequence[Node]) -> bool:
+        """Whether operations begin with a turn that does the same again."""
+        recent = [[one and one() for one in turn] for turn in self._recent]
+        return len(self.turn.matching(list(operations[: self.period]), recent)[0]) == 1
 
     def _settle(self, nodes: Sequence[Node], asked: Asked, varying: Sequence[Sequence[Node]], settle: Settle) -> None:
         """Let nodes know how they lie in memory."""

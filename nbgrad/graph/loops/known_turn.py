@@ -35,6 +35,8 @@ class KnownTurn:
         The number of each operand that varies, among those.
     hidden : set of int
         Places that are `LEFT_OUT` in turns of which only the results of calls were made (follower.py).
+    conditions : dict
+        Of these, the places that must be true, with the message and class of the error.
     """
 
     def __init__(self, graph: TurnGraph, turn: Sequence[Node]) -> None:
@@ -54,6 +56,7 @@ class KnownTurn:
         self._varying_at: list[tuple[int, int]] = []
         self.readers = [0] * period
         self.hidden: set[int] = set()
+        self.conditions: dict[int, tuple[str, type[Exception]]] = {}
         where: list[tuple[int, int]] = []
         columns: dict[bytes, int] = {}
         for slot, (kind, target) in enumerate(zip(stretch.kinds, stretch.places, strict=True)):

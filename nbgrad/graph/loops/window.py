@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
+from typing import Any
 
 from ..ir import CPU_PLACES, RECORDED, Earlier, Node, by_serial, next_serial
 from ..known_values import KnownValues
@@ -43,6 +44,8 @@ class Window:
         The values that the recording keeps: its two references to a node do not count as a use.
     settle : callable
         See `Settle`.
+    checks : list
+        The conditions that the recording has noted, each with the message and class of its error.
     nodes : list of Node
         Where the recording notes them.
     since : int
@@ -50,6 +53,7 @@ class Window:
     """
 
     __slots__ = (
+        "_checks",
         "_known",
         "_settle",
         "_strange",
@@ -63,8 +67,8 @@ class Window:
         "waits",
     )
 
-    def __init__(self, known: KnownValues, settle: Settle, nodes: list[Node], since: int) -> None:
-        self._known, self._settle = known, settle
+    def __init__(self, known: KnownValues, settle: Settle, checks: list[Any], nodes: list[Node], since: int) -> None:
+        self._known, self._settle, self._checks = known, settle, checks
         self.nodes, self.since = nodes, since
         self._strange: set[float] = set()
         """Serial numbers of the last nodes that stand for nothing."""
@@ -95,19 +99,27 @@ class Window:
         if self.follower is not None:
             self.follower.stop()
             self.follower = None
-            self.nodes[:] = finished(self.nodes)
+            self.nodes[:] = finished(self.nodes, self._checks)
         # The last turn was left out, and what follows it is to read of no turn before that one.
-        if growing is not None and growing.turn.back < 2 and not self._strange and type(self.nodes) is list:
+        usual = growing is not None and growing.turn.back < 2 and not self._strange and type(self.nodes) is list
+        if usual and growing.is_next(self.nodes):
             self.follower = Follower(growing.turn, self.nodes)
+
+    def note_conditions(self) -> None:
+        """Let the conditions of expected calls be noted, each by itself."""
+        if self.growing is not None and self.growing.turn.conditions:
+            self.follow(None)
 
     def finish(self, outputs: Sequence[Node], outside: Collection[Node]) -> None:
         """Take the turns that are left, at the end of the recording, and look at all that its outputs are made of.
 
         Nodes `outside`, by which something is differentiated, stay as they are.
         """
+        noted = len(self._checks)
         if self.growing is not None:
             self._roll(True)
             self._close()
+            outputs = [*outputs, *[node for node, _, _ in self._checks[noted:]]]
         if next_serial() - self.since >= LEAST_NODES and {node.place for node in outputs} <= CPU_PLACES:
             token = RECORDED.set(None)
             try:
@@ -135,7 +147,7 @@ class Window:
             return 0
         new[:0] = self.nodes[:same]
         if 0 < same < len(new) and new[same].serial < new[same - 1].serial:
-            new = sorted(finished(new), key=_serial)
+            new = sorted(finished(new, self._checks), key=_serial)
             same = 0
         self.nodes.clear()
         self.waits = False
@@ -144,7 +156,9 @@ class Window:
         try:
             while True:
                 growing = self.growing
-                taken = 0 if growing is None else growing.extend(new, self._known.values, self._settle, at_end, same)
+                taken = 0
+                if growing is not None:
+                    taken = growing.extend(new, self._known.values, self._settle, at_end, same, self._checks)
                 if taken:
                     del new[:taken]
                     same = max(0, same - taken)
@@ -155,7 +169,7 @@ class Window:
                     break
                 goes_on, same = False, 0
                 self.follow(None)
-                new[:] = finished(new)
+                new[:] = finished(new, self._checks)
                 if growing is None and self.before:
                     new[:0] = self.before
                     self.before = []
