@@ -141,6 +141,13 @@ def test_ten_thousand_random_loops(parts: list[dict[str, Any]], new: int, kept: 
     check_values(parts, new, kept)
 
 
+def test_inner_loops_that_are_found_after_the_outer_one() -> None:
+    """A loop that is found inside of what was recorded last leaves no turn of the outer one to be followed."""
+    one: dict[str, Any] = dict.fromkeys(["sides", "breaks"]) | {"swaps": False, "keeps": 0, "period": 0}
+    one |= {"turns": 19, "inner": 20, "other": [(0, 0, 1, 7)], "body": [(92, 2, 7, 3), (74, 2, 6, 3), (74, 2, 6, 3)]}
+    check_values([one], 64, 1 << 24)
+
+
 @given(st.lists(loops, min_size=1, max_size=2))
 @settings(max_examples=6, deadline=None)
 def test_gradients_of_random_loops(parts: list[dict[str, Any]]) -> None:

@@ -101,8 +101,9 @@ class Window:
             self.follower = None
             self.nodes[:] = finished(self.nodes, self._checks)
         # The last turn was left out, and what follows it is to read of no turn before that one.
-        usual = growing is not None and growing.turn.back < 2 and not self._strange and type(self.nodes) is list
-        if usual and growing.is_next(self.nodes):
+        if growing is None or growing.turn.back > 1 or self._strange or type(self.nodes) is not list:
+            return
+        if growing.is_next(self.nodes):
             self.follower = Follower(growing.turn, self.nodes)
 
     def note_conditions(self) -> None:
