@@ -40,7 +40,7 @@ def outline_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, int
 
 
 def tables_of(follower: Follower) -> Tables:
-    """What native code needs of a follower."""
+    """The tables that native code reads of a follower."""
     kept: list[Any] = [follower.steps, follower.fixed]
     rows = [_row(step, kept) for step in follower.steps]
     elements = [id(one) for of, element in follower.fixed.items() for one in (*of, element)]

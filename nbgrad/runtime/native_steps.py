@@ -56,7 +56,7 @@ FAILED = 1
 
 
 def expect_call(self: int, arguments: int, count: int) -> int:
-    """What CPython calls for an operator: the call that records it, and two operands."""
+    """The entry for an operator: the call that records it, and two operands."""
     state = load(self + array_data())
     result = expected(state, arguments, 0)
     if result == 0:
@@ -66,7 +66,7 @@ def expect_call(self: int, arguments: int, count: int) -> int:
 
 
 def expect_function(self: int, arguments: int, count: int) -> int:
-    """What CPython calls for a function: the function, its arguments by position and those by name."""
+    """The entry for a function: the function, its arguments by position and those by name."""
     state = load(self + array_data())
     result = expected(state, arguments, 1)
     if result == 0:
@@ -369,7 +369,7 @@ class Expectation:
 
 
 class Tables:
-    """What native code needs of a loop that is followed.
+    """The tables that native code reads of a loop that is followed.
 
     Parameters
     ----------
