@@ -29,7 +29,7 @@ from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.memory_order import strides_of
 from nbgrad.transforms.rolled import nodes_in, roll_up
 
-pytestmark = pytest.mark.unoptimized(but=16)
+pytestmark = [pytest.mark.unoptimized(but=16), pytest.mark.usefixtures("unseen")]
 X = np.array([0.3, -0.8, 0.5])
 DATA = np.random.default_rng(2).normal(size=(400, 3))
 Program = Callable[[Any, int], Any]

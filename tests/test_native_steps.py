@@ -34,7 +34,7 @@ FEW = (
     "arguments_of_other_kinds_in_some_turns",
 )
 __all__ = ["_short_windows"]  # a fixture of all tests here, too
-pytestmark = pytest.mark.unoptimized(but=16)
+pytestmark = [pytest.mark.unoptimized(but=16), pytest.mark.usefixtures("unseen")]
 NAMES = {native_address(function, count): function.__name__ for function, count in steps.FUNCTIONS.items()}
 
 
