@@ -53,8 +53,8 @@ REASONS = {
     "100,000 elements), and give results in C order; NumPy computes in the order of the arguments",
     "`argsort`, `argpartition`, `lexsort`": "the sort is stable, and faster than NumPy's stable one; NumPy's default "
     "is not stable",
-    "logarithms, powers, `tan`, `cbrt`, and most functions in float32": "NumPy has vector functions for AVX-512 written "
-    "by hand; [ours](vector-math.md) are kept within 2 units in the last place. What of the gap that costs was not measured",
+    "logarithms, powers, `tan`, `cbrt`, and most functions in float32": "NumPy has functions for AVX-512 that were "
+    "written by hand; how much of the difference is due to [our accuracy](vector-math.md) was not measured",
     "`fft`, `linalg` and convolutions of 1000 elements": "routines of libraries are called from the program, which "
     "costs 4 to 6 microseconds",
     "`diag`, `diagflat`": "NumPy gets zeros from the system, which come when they are first touched",
