@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.compiler import cpu
+from nbgrad.compiler import cpu, passes
 from nbgrad.runtime import evaluate
 
 X = np.linspace(0.1, 0.9, 5)
@@ -166,3 +166,18 @@ def test_memory_of_programs_that_nothing_holds(count: int) -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert float(done.stdout) < 60_000
+
+
+def test_modules_and_contexts_in_cycles() -> None:
+    """The traceback of an interrupt holds both in a cycle, which Python's collector takes apart in any order."""
+    for turned in (False, True) * 5:
+        module = passes.parsed("define i64 @f() {\n  ret i64 42\n}\n")
+        held: list[Any] = [module, module._context]
+        if turned:
+            held.reverse()
+        for one in held:
+            one.cycle = held
+        del module, one, held
+        gc.collect()
+    with pytest.raises(RuntimeError, match="parsing error"):
+        passes.parsed("define")

@@ -17,9 +17,36 @@ import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 
+class _OwnModule(llvm.ModuleRef):
+    """A module that takes its context with it. Python's collector finalizes the objects of a cycle in any order, and a
+    module must not outlive its context."""
+
+    context_at: Any
+    """LLVM's pointer to the context, whatever has become of llvmlite's object."""
+
+    def _dispose(self) -> None:
+        super()._dispose()
+        llvm.ffi.lib.LLVMPY_ContextDispose(self.context_at)
+
+
 def parsed(text: str) -> llvm.ModuleRef:
-    """The module of IR text, in a new context."""
-    return llvm.parse_assembly(text, llvm.create_context())
+    """The module of IR text, in a new context.
+
+    Raises
+    ------
+    RuntimeError
+        With LLVM's words, if the text is no IR.
+    """
+    context = llvm.create_context()
+    at, context._owned = context._ptr, True
+    try:
+        module = llvm.parse_assembly(text, context)
+    except RuntimeError:
+        context._owned = False
+        raise
+    vars(module)["context_at"] = at
+    module.__class__ = _OwnModule
+    return module
 
 
 def run_passes(passes: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:

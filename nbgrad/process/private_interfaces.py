@@ -112,9 +112,9 @@ INTERFACES = (
     ),
     Interface(
         "llvmlite's passes and its lock",
-        r"NewPassManager|_dispose|_cfn",
+        r"NewPassManager|_dispose|_cfn|context\._(?:owned|ptr)",
         "compiler/passes.py",
-        "how pass managers are freed; functions of LLVM in wrappers that take a lock",
+        "how pass managers, modules and contexts are freed; functions of LLVM in wrappers that take a lock",
         "asked for at each use, and called with the lock where they are not there; tests/test_code_memory.py",
     ),
     Interface(
