@@ -180,7 +180,9 @@ def run(program: str, library: Any, b: Any) -> Any:
 def test_programs_that_show_the_order_of_memory(program: str) -> None:
     compiled = nb.jit(lambda b: weighted(run(program, np, b)))  # one function for all layouts
     layouts = [*LAYOUTS.values(), lambda b: b.T.copy().T]
-    for layout in [*layouts, *layouts]:
+    before = BASE.copy()
+    for make in [*layouts, *layouts]:
+        layout = lambda b, make=make: make(b.copy())  # noqa: E731 - a program may write to its argument
         expected = run(program, np, layout(BASE))
         np.testing.assert_array_equal(np.asarray(run(program, nnp, nnp.asarray(layout(BASE)))), expected)
         for library in (np, nnp):
@@ -190,6 +192,7 @@ def test_programs_that_show_the_order_of_memory(program: str) -> None:
             ahead, behind = (weighted(run(program, np, layout(BASE + s))) for s in (step, -step))
             np.testing.assert_allclose(np.sum(gradient * step), (ahead - behind) / 2, rtol=2e-3, atol=1e-8)
         np.testing.assert_allclose(compiled(layout(BASE)), weighted(expected), rtol=1e-14)
+    np.testing.assert_array_equal(BASE, before)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
