@@ -106,7 +106,7 @@ class _Jumps:
                     made.body = self.block(made.body, depth + 1)
                     made.orelse = []
                     found.append(made)
-                    if _returns(statement):
+                    if any(_returns(one) for one in statement.body):
                         left = ast.Name(_LEFT, ast.Load())
                         leave: list[ast.stmt] = [ast.Break()] if depth else [ast.Pass()]
                         check = ast.If(left, leave, self.block(rest, depth))
