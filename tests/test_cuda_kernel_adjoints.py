@@ -7,12 +7,7 @@ compiled for four generations of GPUs where NVVM is installed; a GPU runs the wh
 from __future__ import annotations
 
 import inspect
-import os
 import re
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -35,27 +30,13 @@ from nbgrad.adjoints.threads.thread_kernels import (
 from nbgrad.errors import ArgumentError
 
 from .cuda_adjoint_kernels import ROWS, check
+from .simulated import simulated
 
 cuda: Any = numba_cuda
 pytestmark = pytest.mark.unoptimized
 OFTEN = ("push", "stencil", "block_sums", "tiled_product", "carried_in_strides")
 """The shapes that users have most; their reverse kernels are compiled for all generations."""
 CAPABILITIES = ((7, 5), (8, 0), (8, 9), (9, 0))
-
-
-def simulated(code: str, **environment: str) -> str:
-    """What a new process prints in which Numba simulates CUDA."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", **environment},
-        timeout=600,
-        cwd=Path(__file__).parents[1],
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 # ----- Numbers -----

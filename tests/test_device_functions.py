@@ -4,11 +4,7 @@ in kernels of Numba's CUDA simulator, what mpmath and the gradients of arrays gi
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -25,6 +21,8 @@ from nbgrad.extend.numba_source import printed
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant, elementwise, placeholder
 from nbgrad.graph.primitives import ANY_UNARY, BINARY, COMPARISON, FLOAT_UNARY
+
+from .simulated import simulated
 
 
 def energy(r, sigma):
@@ -273,16 +271,7 @@ for function in ways:
     kernel[2, 4](x, y, out)
     np.testing.assert_allclose(out, expected, rtol=1e-13)
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "error::RuntimeWarning", "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-        timeout=600,
-        cwd=Path(__file__).parents[1],
-    )
-    assert done.returncode == 0, done.stderr
+    simulated(code)
 
 
 @pytest.mark.gpu

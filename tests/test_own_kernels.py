@@ -4,11 +4,7 @@ the CPU, on a simulated device, and as kernels of Numba's CUDA simulator; misuse
 from __future__ import annotations
 
 import doctest
-import os
 import re
-import subprocess
-import sys
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +16,8 @@ import pytest
 import nbgrad as nb
 from nbgrad.errors import ArgumentError, DeviceError, DtypeError, NbgradError, ShapeError
 from nbgrad.extend.custom_kernels import Primitive
+
+from .simulated import simulated
 
 pytestmark = pytest.mark.unoptimized(but=16)
 
@@ -412,19 +410,9 @@ def test_bad_arguments(call: Any, error: type[NbgradError], words: str) -> None:
 # ----- Devices -----
 
 
-def _on_device(code: str, **environment: str) -> str:
-    """What a new process prints that runs with simulated devices."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "NBGRAD_CUDA_SIMULATOR": "1", **environment},
-        timeout=600,
-        cwd=Path(__file__).parents[1],
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+def _on_device(code: str) -> str:
+    """The text that a program prints whose devices are simulated."""
+    return simulated(code, NBGRAD_CUDA_SIMULATOR="1")
 
 
 LAUNCHERS = """
@@ -540,7 +528,6 @@ def test_kernels_of_numbas_simulator() -> None:
         found = nb.grad(lambda x: np.sum(sine(x) * x))(a)
         np.testing.assert_allclose(found.cpu().asnumpy(), np.sin(x) + x * np.cos(x))
         """,
-        NUMBA_ENABLE_CUDASIM="1",
     )
 
 
@@ -582,4 +569,4 @@ SCRIPTS = [block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(
 @pytest.mark.parametrize("script", SCRIPTS, ids=range(len(SCRIPTS)))
 def test_the_pages_scripts_for_cuda(script: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(script)
-    _on_device(f"import runpy; runpy.run_path({str(tmp_path / 'script.py')!r})", NUMBA_ENABLE_CUDASIM="1")
+    _on_device(f"import runpy; runpy.run_path({str(tmp_path / 'script.py')!r})")
