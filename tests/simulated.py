@@ -14,6 +14,7 @@ import sys
 import textwrap
 import traceback
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -74,10 +75,8 @@ def _run(code: str, environment: dict[str, str], *files: str) -> int:
 
 
 if __name__ == "__main__":
-    from numba import cuda  # noqa: F401 - imported once for all children
-
-    import nbgrad  # noqa: F401
-
+    for module in ("numba.cuda", "nbgrad"):  # once for all children
+        import_module(module)
     for line in sys.stdin:
         sys.stdout.write(f"{_run(*json.loads(line))}\n")
         sys.stdout.flush()

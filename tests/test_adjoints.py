@@ -304,11 +304,6 @@ def _masked_among_others(x):
 
 
 @njit
-def _of_records(x):
-    return x[0]["re"]
-
-
-@njit
 def _a_list_that_grows(x):
     found = [0.0]
     for one in x:
@@ -349,7 +344,6 @@ def _named_like_a_cotangent(x, x_b):
         (_swapped_at_times, (np.ones(2), np.ones(2), 2), "`a` stands for another array from turn to turn"),
         (_written_after_its_loop, (np.ones(2), 2), "a loop has made anew in each turn. Write to a copy"),
         (_masked_among_others, (np.ones((2, 2)),), "by an array of indices or truth values among others"),
-        (_of_records, (np.ones(2, [("re", "f8"), ("im", "f8")]),), r"fields as arrays of their own: x\['re'\]"),
         (ROWS["carried"].kernel, (np.ones(2),), "called without `out`"),
         (ROWS["carried"].kernel, ([1.0], np.ones(2)), "Pass arrays and numbers"),
     ],

@@ -23,7 +23,15 @@ from ..record.foreign_arrays import full_name
 from ..record.tensor import Tensor
 from ..transforms.arguments import kind_of
 from .kernel_rules import DerivedPrimitive
-from .reading.packed_arguments import is_packed, joined, leaves_of, taken_apart
+from .reading.packed_arguments import (
+    is_packed,
+    is_records,
+    joined,
+    leaves_of,
+    parts_of,
+    records_example,
+    taken_apart,
+)
 from .reading.scalar_form import name_of
 from .specializations import Specialization
 from .threads.launch_sizes import launch_for, with_configuration
@@ -121,7 +129,11 @@ class KernelFunction:
         key: list[Any] = []
         inputs: list[Any] = []
         for argument, packed in given.items():
-            if is_packed(packed):
+            if is_records(packed):
+                example = records_example(argument, packed)
+                key.append((argument, str(example.dtype), example.ndim))
+                self._refuse_records_of_devices(argument, example)
+            elif is_packed(packed):
                 key.append((argument, type(packed), len(packed)))
             for name, value in leaves_of(argument, packed):
                 if _is_static(value):
@@ -133,7 +145,7 @@ class KernelFunction:
         key += [(name, dtype.str, len(shape), "left out") for name, (shape, dtype) in left_out.items()]
         found = self._known.get(tuple(key))
         if found is None:
-            examples = {name: _example(value) for name, value in given.items()}
+            examples = {name: _example(name, value) for name, value in given.items()}
             examples.update({name: np.zeros((1,) * len(shape), dtype) for name, (shape, dtype) in left_out.items()})
             ordered = {name: examples[name] for name in self.signature.parameters}
             kind = LaunchedKernel if is_cuda_function(self.function) else Specialization
@@ -153,17 +165,25 @@ class KernelFunction:
             message = f"{self.__name__}() got `{name}` of {dtype}. Pass the real and imaginary parts as two arrays."
             raise DtypeError(message)
         if dtype not in _DTYPES and dtype.kind not in "biu":
-            way = "Pass float32, float64, complex64, complex128, integers or booleans."
-            if dtype.names:
-                way = f"Let it take the fields as arrays of their own: {name}[{dtype.names[0]!r}]."
-            message = f"{self.__name__}() got `{name}` of {dtype}, of which no derivative is made. {way}"
+            message = (
+                f"{self.__name__}() got `{name}` of {dtype}, of which no derivative is made. Pass float32, float64, "
+                "complex64, complex128, integers or booleans."
+            )
             raise DtypeError(message)
         return array
+
+    def _refuse_records_of_devices(self, name: str, example: Any) -> None:
+        if is_cuda_function(self.function):
+            message = (
+                f"{self.__name__}() got structured arrays, of which kernels of cuda.jit have no derivative. Let it "
+                f"take the fields as arrays of their own: {name}[{example.dtype.names[0]!r}]."
+            )
+            raise DtypeError(message)
 
     def _check_written(self, spec: Specialization) -> None:
         written = spec.form.written
         for name in self.inout:
-            if name not in written:
+            if not any(leaf in written for leaf, _ in leaves_of(name, spec.examples.get(name))):
                 shown = ", ".join(f"`{one}`" for one in written) or "none"
                 message = f"{self.__name__}() does not write to `{name}`, which inout= names; it writes to {shown}."
                 raise ArgumentError(message)
@@ -235,7 +255,12 @@ class KernelFunction:
             return storage_report(self._of_last_call(), None)
         self(*args, **kwargs)
         spec, bound = self._of_last_call(), self._bound(args, kwargs)
-        given = {name: np.asarray(value) for name, value in bound.items() if name in spec.form.parameters}
+        leaves = [leaf for name, value in bound.items() for leaf in leaves_of(name, value)]
+        given = {
+            name: np.asarray(taken_apart(value) if name in spec.form.complex else value)
+            for name, value in leaves
+            if name in spec.form.parameters
+        }
         for name, (shape, dtype) in self._left_out(bound).items():
             given[name] = spec.zeros(shape, dtype)
         return storage_report(
@@ -269,10 +294,12 @@ def _described(value: Any) -> Any:
     return Described(array.shape, array.dtype) if array.shape else value
 
 
-def _example(value: Any) -> Any:
+def _example(name: str, value: Any) -> Any:
     """A small value of the dtype and rank of an argument."""
+    if is_records(value):
+        return records_example(name, value)
     if is_packed(value):
-        parts = [_example(one) for one in value]
+        parts = [_example(inner, one) for inner, one in parts_of(name, value)]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if _is_static(value):
         return value
@@ -335,7 +362,8 @@ def kernel(
     -------
     KernelFunction
         Takes the kernel's arguments. It gives the arrays that the kernel writes to, in the order of its arguments, and
-        then what the kernel returns; the caller's arrays stay as they are.
+        then what the kernel returns; the caller's arrays stay as they are. A structured array may be given as a dict of
+        its fields, of which the written ones come back.
 
     Raises
     ------

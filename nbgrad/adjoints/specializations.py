@@ -31,7 +31,7 @@ from .derived import (
 )
 from .reading.array_values import View
 from .reading.kernel_form import ScalarForm
-from .reading.packed_arguments import leaves_of, rebuilt, taken_apart
+from .reading.packed_arguments import leaves_of, read_back, rebuilt, taken_apart
 from .reading.scalar_form import scalar_form
 from .reverse import Adjoint
 from .tangent import dot
@@ -139,6 +139,14 @@ class Specialization:
         """The arguments of the kernel, in its order, given those that are numbers and arrays."""
         return [rebuilt(name, example, given) for name, example in self.examples.items()]
 
+    def called(self, given: dict[str, Any]) -> list[Any]:
+        """The results of a call of the kernel, which writes to arrays that are given."""
+        arguments = self.arguments(given)
+        found = self.function(*arguments)
+        for name, argument in zip(self.examples, arguments, strict=True):
+            read_back(name, argument, given, self.form.written)
+        return self.returned(found)
+
     def returned(self, found: Any) -> list[Any]:
         """The results of the kernel, as real arrays and numbers."""
         parts = found if isinstance(found, tuple) else (found,)
@@ -159,7 +167,7 @@ class Specialization:
             if isinstance(output, str):
                 result[...] = given.get(output, 0)
                 given[output] = result
-        parts = self.returned(self.function(*self.arguments(given)))
+        parts = self.called(given)
         for output, result in zip(self.outputs, results, strict=True):
             if isinstance(output, int):
                 result[...] = parts[output]
@@ -167,7 +175,7 @@ class Specialization:
     def values(self, given: dict[str, Any]) -> dict[str | int, Any]:
         """The results of floats; the arguments stay as they are."""
         own = {**given, **{name: np.array(given[name]) for name in self.form.written}}
-        parts = self.returned(self.function(*self.arguments(own)))
+        parts = self.called(own)
         return {o: own[o] if isinstance(o, str) else parts[o] for o in self.float_outputs}
 
     # ----- Derivatives -----

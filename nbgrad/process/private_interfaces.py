@@ -99,7 +99,8 @@ INTERFACES = (
         "Numba's compiled functions",
         r"inspect_llvm|fndesc|numba\.core",
         "adjoints/derived.py adjoints/reading/kernel_form.py adjoints/reading/numba_types.py "
-        "adjoints/threads/launch_memory.py compiler/lowering.py extend/scalar_calls.py runtime/words.py",
+        "adjoints/reading/record_parts.py adjoints/threads/launch_memory.py compiler/lowering.py "
+        "extend/scalar_calls.py runtime/words.py",
         "the IR and the calling convention of what Numba has compiled, and the class of its functions",
         "tests/test_text_passes.py; shipped IR needs no Numba",
     ),

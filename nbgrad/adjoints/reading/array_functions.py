@@ -19,6 +19,7 @@ from .array_values import Array, Complex, Elementwise, Object, Scalar, Stored, V
 from .complex_pairs import PARTS
 from .known_functions import OPERATORS, Known, known_functions
 from .plain_form import AN_ARRAY
+from .record_parts import record_of
 
 NOT_KNOWN = object()
 """The value of a call of a function that is none of those here."""
@@ -155,13 +156,18 @@ class ArrayFunctions(ArrayGathers):
         """A value with a name for an operation on numbers."""
         return self.put(value, "float64") if isinstance(value, Op | Load) else value
 
-    def maker(self, call: ast.Call, function: Any, name: str) -> View:
+    def maker(self, call: ast.Call, function: Any, name: str) -> Value:
         """np.zeros and its like."""
         names = ["shape", "fill" if "full" in function.__name__ else "dtype", "dtype"]
         renamed = {"a": "shape", "prototype": "shape", "fill_value": "fill"}
         given = dict(zip(names, call.args, strict=False))
         given |= {renamed.get(str(one.arg), str(one.arg)): one.value for one in call.keywords}
         first = self.value(given["shape"])
+        alike = self.kind_of_records(given["shape"]) if function.__name__.endswith("_like") else None
+        record = record_of(alike) or self.record_dtype(given.get("dtype"))
+        if record is not None and _MAKERS[function] in ("", "0.0"):
+            shape = self.extents_of(call, first, alike) if alike else first if isinstance(first, list) else [first]
+            return self.made_records(self.frame.prefix + name, list(map(str, shape)), record, _MAKERS[function])
         if function.__name__.endswith("_like"):
             if not isinstance(first, Array):
                 return self.refuse(call, "makes an array like something that is no array.")
@@ -186,6 +192,14 @@ class ArrayFunctions(ArrayGathers):
                 self.each(made.extents, lambda at: self.fill_in(made, at, fill))
                 return made
         return self.local(self.frame.prefix + name, shape, dtype, fill)
+
+    def record_dtype(self, node: ast.expr | None) -> Any:
+        """Numba's type of the records of a dtype that a kernel gives; None for other dtypes."""
+        from numba import from_dtype
+
+        found = None if node is None else self.value(node)
+        dtype = found.value if isinstance(found, Object) else None
+        return from_dtype(dtype) if isinstance(dtype, np.dtype) and dtype.names else None
 
     def dtype(self, node: ast.AST, found: Any) -> str:
         """The name of a dtype that a kernel gives."""
@@ -373,6 +387,9 @@ class ArrayFunctions(ArrayGathers):
     ) -> Any:
         """A method of an array, with the arguments of the call or others."""
         given = call.args if given is None else given
+        kind = self.kind_of_records(call.func.value) if isinstance(call.func, ast.Attribute) else None
+        if kind is not None and method == "copy":
+            return self.copied_records(call, owner, kind, self.frame.prefix + name)
         if isinstance(owner, Complex | str) and method in ("conjugate", "conj"):
             return self.of_complex(call, "conjugate", [owner])
         reductions = {"sum", "mean", "prod", "max", "min"}

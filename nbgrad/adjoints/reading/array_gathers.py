@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 from ..kernel_statements import Atom, Expression, If, Op, Set, copied
 from .array_values import Array, Complex, Elementwise, Scalar, Stored, Value, View, arrays_of
-from .array_writes import ArrayWrites
 from .complex_pairs import PARTS
+from .record_parts import RecordParts
 
 
-class ArrayGathers(ArrayWrites):
+class ArrayGathers(RecordParts):
     """The part of a reader that knows arrays made of other arrays."""
 
     # ----- Masks and index arrays -----

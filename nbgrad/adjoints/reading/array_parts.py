@@ -49,10 +49,6 @@ _QUESTIONS = ("np.is", "math.is", "np.signbit", "np.logical", "not ")
 _OF_TRUTHS = ("not {0}", "{0} & {1}", "{0} | {1}", "{0} ^ {1}")
 
 
-_QUESTIONS = ("np.is", "math.is", "np.signbit", "np.logical", "not ")
-_OF_TRUTHS = ("not {0}", "{0} & {1}", "{0} | {1}", "{0} ^ {1}")
-
-
 class ArrayParts(ComplexParts):
     """The part of a reader that knows parts of arrays and expressions of arrays."""
 
@@ -318,8 +314,12 @@ class ArrayParts(ComplexParts):
 
     def size(self, value: Array) -> Atom:
         """The number of elements."""
-        found = value.extents[0] if value.extents else "1"
-        for other in value.extents[1:]:
+        return self.count_of(value.extents)
+
+    def count_of(self, extents: Sequence[Atom]) -> Atom:
+        """The product of lengths."""
+        found = extents[0] if extents else "1"
+        for other in extents[1:]:
             found = self.integer("{0} * {1}", found, other)
         return found
 

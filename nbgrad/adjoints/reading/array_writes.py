@@ -1,6 +1,6 @@
 """Writing to arrays in kernels, to elements and to parts of them, and arrays of the numbers of a tuple.
 
-In: pieces of a kernel's text and the arrays in it. Out: statements on elements. Called by array_gathers.py, whose class
+In: pieces of a kernel's text and the arrays in it. Out: statements on elements. Called by record_parts.py, whose class
 stands upon this one.
 """
 

@@ -82,6 +82,9 @@ def _inferred(function: PlainFunction, arguments: Sequence[Any], within: frozens
         shown = ", ".join(map(str, arguments))
         message = f"Numba cannot compile {function.name}() for ({shown}): {' '.join(lines[:3])}"
         raise UnsupportedKernelError(message) from error
+    except KeyError as error:
+        message = f"{function.name}() reads a field of records that have none of that name: {error}."
+        raise UnsupportedKernelError(message) from error
     found: dict[str, list[Any]] = {}
     for variable, kind in pipeline.state.typemap.items():
         if not variable.startswith("$"):

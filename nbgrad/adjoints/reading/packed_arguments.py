@@ -1,8 +1,9 @@
-"""Arguments of kernels that are more than one array or number: tuples, named tuples, complex arrays and numbers.
+"""Arguments of kernels that are more than one array or number: tuples, structured arrays, complex arrays and numbers.
 
 In: an argument of a kernel. Out: its leaves, arrays and numbers that are real, by names of their own; and the argument
 again, made of its leaves. Called by kernel.py, scalar_form.py and specializations.py. The leaf of a complex array is an
-array of floats with one more axis of two, which are the same bytes.
+array of floats with one more axis of two, which are the same bytes. A structured array may be given as a dict of its
+fields, which can be Tensors.
 """
 
 from __future__ import annotations
@@ -12,37 +13,102 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ArgumentError
 from ...graph.complex_numbers import pair
 from ...record.as_node import as_node, wrap
 from ...record.tensor import Tensor
 
+_NUMBERS = "biufc"
+
 
 def is_packed(value: Any) -> bool:
-    """Whether an argument is a tuple of arrays or numbers; tuples of nothing else are static."""
+    """Whether an argument is a tuple of arrays or numbers, or structured; tuples of nothing else are static."""
+    if is_records(value):
+        return True
     return isinstance(value, tuple) and any(
         is_packed(one) or not (one is None or isinstance(one, str | type | np.dtype | tuple)) for one in value
     )
 
 
-def part_names(name: str, value: tuple[Any, ...]) -> list[str]:
-    """The names of the parts of a tuple: with the fields of a named tuple, or with numbers."""
-    fields = getattr(value, "_fields", range(len(value)))
-    return [f"{name}_{field}" for field in fields]
+def is_records(value: Any) -> bool:
+    """Whether an argument is a structured array, a record of one, or a dict of fields."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) for name in value)
+    return isinstance(value, np.ndarray | np.void) and value.dtype.names is not None
+
+
+def records_example(name: str, value: Any) -> Any:
+    """A small structured array, or a record, like an argument.
+
+    Raises
+    ------
+    ArgumentError
+        If the fields of a dict have no common shape.
+    """
+    if not isinstance(value, dict):
+        return np.zeros((1,) * value.ndim, value.dtype)[() if value.ndim == 0 else ...]
+    fields, shapes = [], []
+    for field, given in value.items():
+        if is_records(given):
+            inner = records_example(f"{name}_{field}", given)
+            fields.append((field, inner.dtype))
+            shapes.append(_common_shape(given))
+        else:
+            fields.append((field, as_node(given).dtype if isinstance(given, Tensor) else np.asarray(given).dtype))
+            shapes.append(np.shape(given))
+    shape = min(shapes, key=len, default=())
+    if not fields or any(one[: len(shape)] != shape for one in shapes):
+        shown = ", ".join(f"{field} {one}" for (field, _), one in zip(fields, shapes, strict=True)) or "none"
+        message = f"A dict stands for a structured array, but the fields of `{name}` have no common shape: {shown}."
+        raise ArgumentError(message)
+    whole = [(*field, one[len(shape) :]) for field, one in zip(fields, shapes, strict=True)]
+    return np.zeros((1,) * len(shape), np.dtype(whole))[() if not shape else ...]
+
+
+def _common_shape(value: Any) -> tuple[int, ...]:
+    """The shape of records, of a dict the axes that its fields have in common."""
+    if not isinstance(value, dict):
+        return value.shape
+    return min((_common_shape(one) if is_records(one) else np.shape(one) for one in value.values()), key=len)
+
+
+def parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a packed argument with their names: fields, or numbers for those of a tuple."""
+    if isinstance(value, dict):
+        fields, parts = value.keys(), value.values()
+    elif isinstance(value, tuple):
+        fields, parts = getattr(value, "_fields", range(len(value))), value
+    else:
+        fields, parts = value.dtype.names, [value[field] for field in value.dtype.names]
+    for field, part in zip(fields, parts, strict=True):
+        yield f"{name}_{field}", part
 
 
 def leaves_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The leaves of an argument with their names; complex ones are still complex."""
+    """The leaves of an argument with their names; complex ones are still complex. Texts in records are no leaves."""
     if is_packed(value):
-        for inner, one in zip(part_names(name, value), value, strict=True):
-            yield from leaves_of(inner, one)
+        for inner, one in parts_of(name, value):
+            if not (is_text(one) and is_records(value)):
+                yield from leaves_of(inner, one)
     else:
         yield name, value
 
 
+def is_text(value: Any) -> bool:
+    """Whether an array, or an element of one, is of something else than numbers and records."""
+    is_array = isinstance(value, np.ndarray | np.generic)
+    return is_array and value.dtype.names is None and value.dtype.kind not in _NUMBERS
+
+
 def rebuilt(name: str, example: Any, leaves: dict[str, Any]) -> Any:
     """An argument like an example, made of its leaves; what is no leaf is that of the example."""
+    if is_records(example):
+        first = next(one for one, _ in leaves_of(name, example))
+        array = np.zeros(np.shape(leaves[first])[: example.ndim], example.dtype)
+        _fill(name, array, leaves)
+        return array if example.ndim else array[()]
     if is_packed(example):
-        parts = [rebuilt(inner, one, leaves) for inner, one in zip(part_names(name, example), example, strict=True)]
+        parts = [rebuilt(inner, one, leaves) for inner, one in parts_of(name, example)]
         return type(example)(*parts) if hasattr(example, "_fields") else tuple(parts)
     if name not in leaves:
         return example
@@ -50,6 +116,25 @@ def rebuilt(name: str, example: Any, leaves: dict[str, Any]) -> Any:
         return leaves[name]
     found = joined(leaves[name])
     return found if isinstance(example, np.ndarray) else found[()]
+
+
+def _fill(name: str, array: np.ndarray, leaves: dict[str, Any]) -> None:
+    """Write leaves to the fields of a structured array."""
+    for (inner, part), field in zip(parts_of(name, array), array.dtype.names or (), strict=True):
+        if is_records(part):
+            _fill(inner, part, leaves)
+        elif inner in leaves:
+            array[field] = joined(leaves[inner]) if is_complex(part) else leaves[inner]
+
+
+def read_back(name: str, given: Any, leaves: dict[str, Any], written: list[str]) -> None:
+    """Copy what a kernel has written to structured arrays to their leaves; other arguments share their memory."""
+    if is_packed(given):
+        for inner, one in parts_of(name, given):
+            if isinstance(given, tuple) or is_records(one):
+                read_back(inner, one, leaves, written)
+            elif inner in written:
+                leaves[inner][...] = taken_apart(one) if is_complex(one) else one
 
 
 def is_complex(value: Any) -> bool:

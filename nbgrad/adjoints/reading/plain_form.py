@@ -155,8 +155,11 @@ class PlainFunction:
             case ast.Subscript():
                 place = self.subscript(target, out)
                 out.append(ast.Assign([ast.Subscript(place.value, place.slice, ast.Store())], self.named(value, out)))
+            case ast.Attribute(owner, name):
+                place = ast.Attribute(self.atom(owner, out), name, ast.Store())
+                out.append(ast.Assign([place], self.named(value, out)))
             case _:
-                self.refuse(target, "assigns to an attribute, which has no derivative. Use an array or a variable.")
+                self.refuse(target, "assigns to something that is neither a variable nor an array nor a field.")
 
     def augmented(self, target: ast.expr, op: ast.operator, value: ast.expr, out: Statements) -> None:
         """Add `target op= value`."""
@@ -166,8 +169,9 @@ class PlainFunction:
             place = self.subscript(target, out)
             found = self.atom(value, out)
             out.append(ast.AugAssign(ast.Subscript(place.value, place.slice, ast.Store()), op, found))
-        else:
-            self.refuse(target, "assigns to an attribute, which has no derivative. Use an array or a variable.")
+        elif isinstance(target, ast.Attribute):
+            place = ast.Attribute(self.atom(target.value, out), target.attr, ast.Store())
+            out.append(ast.AugAssign(place, op, self.atom(value, out)))
 
     def loop(
         self, statement: ast.For, target: ast.expr, sequence: ast.expr, body: list[ast.stmt], out: Statements

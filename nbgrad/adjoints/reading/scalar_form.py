@@ -39,9 +39,10 @@ from .complex_pairs import PARTS
 from .jumps import RESULT
 from .kernel_form import DeadBranch, Frame, ScalarForm, dtype_name, literal_dtype, numba_type
 from .numba_types import inferred_types
-from .packed_arguments import is_packed, leaves_of, part_names
+from .packed_arguments import is_packed, is_text, leaves_of, parts_of
 from .plain_form import PlainFunction, UnsupportedKernelError
 from .rebound_arrays import ReboundArrays
+from .record_parts import record_of
 
 _MISSING = object()
 
@@ -141,7 +142,7 @@ class _Reader(ReboundArrays):
         """Numba's type of an argument, where arrays are contiguous."""
         import numba
 
-        if is_packed(value):
+        if isinstance(value, tuple) and is_packed(value):
             kinds = [self.kind_of(one) for one in value]
             if hasattr(value, "_fields"):
                 return numba.types.BaseNamedTuple.from_types(kinds, type(value))
@@ -154,8 +155,8 @@ class _Reader(ReboundArrays):
         """An argument of the kernel, which has an example."""
         form = self.form
         if is_packed(value):
-            return [self.argument(inner, one) for inner, one in zip(part_names(name, value), value, strict=True)]
-        if not isinstance(value, np.ndarray | bool | int | float | complex | np.generic):
+            return [self.argument(inner, one) for inner, one in parts_of(name, value)]
+        if is_text(value) or not isinstance(value, np.ndarray | bool | int | float | complex | np.generic):
             return Object(value)
         form.parameters.append(name)
         dtype = dtype_name(self.kind_of(np.asarray(value)[()].dtype.type(0)))
@@ -209,6 +210,8 @@ class _Reader(ReboundArrays):
         result = frame.env.get(RESULT)
         self.out = before
         self.stack.pop()
+        if not self.stack and record_of(frame.types.get(RESULT)) is not None:
+            self.refuse(node, "returns records. Write to an argument, or return the fields.")
         if outer is not None:
             self.frame = outer
         return result
@@ -298,6 +301,10 @@ class _Reader(ReboundArrays):
                 self.bind(name, self.operation(value, name), value)
             case ast.Assign([ast.Subscript() as target], value):
                 self.store(target, self.value(value), "")
+            case ast.Assign([ast.Attribute() as target], value):
+                self.store_attribute(target, self.value(value), "")
+            case ast.AugAssign(ast.Attribute() as target, op, value):
+                self.store_attribute(target, self.value(value), type(op).__name__)
             case ast.AugAssign(ast.Subscript() as target, op, value):
                 self.store(target, self.value(value), type(op).__name__)
             case ast.AugAssign(ast.Name(name) as target, op, value):
@@ -466,6 +473,9 @@ class _Reader(ReboundArrays):
             value = self.value(over)
         if isinstance(value, Array) and value.ndim:
             return value.extents[0], lambda turn: self.element_of(value, [turn])
+        kind = self.kind_of_records(over)
+        if kind is not None:
+            return self.extents_of(over, value, kind)[0], lambda turn: self.at(over, value, kind, [turn])
         return self.refuse(over, "loops over something that is neither a range nor an array.")
 
     def positions(self, over: ast.Call) -> tuple[Atom, Callable[[Atom], Any]]:
