@@ -151,6 +151,12 @@ w = np.inner(b.T, 2.0); w.reshape(-1)[1] = 9.0; r = w
 w = np.delete(b.T, 0, axis=0); w.reshape(-1)[1] = 9.0; r = w
 w = np.tile(b.T, (1, 2)); w.reshape(-1)[1] = 9.0; r = w
 w = np.cumprod(b, 0); w.reshape(-1)[1] = 9.0; r = w
+w = b.T * 0.6 + np.zeros(b.T.shape); w.reshape(-1)[1] = 9.0; r = w
+w = b.T * 0.6 + np.full(b.T.shape, 2.0); w.reshape(-1)[1] = 9.0; r = w
+w = b.T * 0.6 + np.ones_like(b.T); w.reshape(-1)[1] = 9.0; r = w
+w = b.T * 0.6 + np.zeros(()); w.reshape(-1)[1] = 9.0; r = w
+w = b.T * 0.6 + np.broadcast_to(2.0, b.T.shape); w.reshape(-1)[1] = 9.0; r = w
+w = np.where(np.zeros(b.T.shape) < 1, b.T, 0); w.reshape(-1)[1] = 9.0; r = w
 w = np.cumsum(b, 0); w.reshape(-1)[1] = 9.0; r = w
 w = np.nancumprod(b, 0); w.reshape(-1)[1] = 9.0; r = w
 w = np.nancumsum(b, 0); w.reshape(-1)[1] = 9.0; r = w
@@ -249,3 +255,66 @@ def test_memory_that_views_share(axes: tuple[int, ...]) -> None:
     for made in (lambda b: b, lambda b: b * 1.0):
         (_, found), _ = nb.value_and_grad(lambda b, made=made: (np.sum(b), shared(made(b))), has_aux=True)(b)
         assert list(map(tuple, found)) == shared(made(b))
+
+
+# ----- Branches and loops by value -----
+
+
+def order_after_a_loop(b: Any) -> Any:
+    w = np.clip(b, -9.0, 9.0)
+    while np.sum(w**2) > 0.5:
+        w = w * 0.6 + 0.01
+    w.reshape(-1)[1] += 0.5
+    return w
+
+
+def order_by_turns(b: Any) -> Any:
+    w = b.T
+    while np.sum(w**2) > 0.5:
+        w = w * 0.6 + np.zeros(w.shape)
+    w.reshape(-1)[1] += 0.5
+    return w
+
+
+def order_by_branch(b: Any) -> Any:
+    w = b.T * 1.0 if np.sum(b) > 10.0 else np.ascontiguousarray(b.T)
+    w.reshape(-1)[1] += 0.5
+    return w
+
+
+def order_inside_of_turns(b: Any) -> Any:
+    w = b.T * 1.0
+    for _ in range(int(np.sum(b) > 0) + 2):
+        if np.sum(w) > 1.0:
+            w.reshape(-1)[1] += 0.5
+    return w
+
+
+def shared_in_a_branch(b: Any) -> Any:
+    w = np.cumsum(b)
+    v = w[::-1]
+    if v.max() > -0.2:
+        v[0] = 5.0
+        v[[-1, 0]] += w[::-1][[0, 1]]
+    return w
+
+
+def kind_by_branch(b: Any) -> Any:
+    w = np.float64(0.25)
+    if np.sum(b) > 10.0:
+        w = np.asarray(np.sum(b))
+    return w
+
+
+@pytest.mark.parametrize(
+    "program",
+    [order_after_a_loop, order_by_turns, order_by_branch, order_inside_of_turns, shared_in_a_branch, kind_by_branch],
+)
+def test_branches_and_loops_by_value(program: Any) -> None:
+    compiled = nb.jit(nb.differentiable_source(program))
+    for layout in [*LAYOUTS.values(), *LAYOUTS.values()]:
+        for size in (0.1, 1.0, 3.0):
+            expected = program(layout(BASE * size))
+            found = compiled(layout(BASE * size))
+            np.testing.assert_allclose(found, expected, rtol=1e-14)
+            assert type(found) is type(expected)

@@ -165,7 +165,8 @@ def _run(
         return turn, turn.loop(turns, reverse)
 
     turn, loop = with_room(made)
-    return turn.given_back(loop.at_end(), [loop.every(node) for node in turn.results.nodes])
+    last = turn.at_end(loop.at_end()) if turns else turn.first.nodes
+    return turn.given_back(last, [loop.every(node) for node in turn.results.nodes])
 
 
 def _turns(scanned: Arrays, length: int | None, name: str, fn: Callable[..., Any]) -> int:

@@ -96,7 +96,7 @@ def _made(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_v
         return turn, made.state
     turns = _count(turn, met[0], first)
     if trace is None or trace.guards is None or not trace.varies(made.still):
-        return turn, turn.loop(turns).at_end() if turns else turn.first.nodes
+        return turn, turn.at_end(turn.loop(turns).at_end()) if turns else turn.first.nodes
     room = rounded(turns)
     made = _until(turn, met[0], turn.first.nodes, first, room)
     made.check(turn)
@@ -167,7 +167,7 @@ def _until(turn: Turn, condition: Node, start: Sequence[Node], first: Node, room
     carried.append((count, zero, elementwise("add", count, cast(active, INT64))))
     made = make_loop(room, carried, results=checked.conditions())
     *state, still, counted = made.at_end()
-    return _Until(made, state, still, counted, checked)
+    return _Until(made, turn.at_end(state), still, counted, checked)
 
 
 def _count(turn: Turn, condition: Node, first: Node) -> int:

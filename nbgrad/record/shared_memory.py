@@ -185,6 +185,11 @@ def is_view(tensor: Tensor) -> bool:
     return hasattr(tensor, "_base")
 
 
+def has_relatives(tensor: Tensor) -> bool:
+    """Whether a Tensor is a view of another one, or others that are in use are views of it."""
+    return is_view(tensor) or any(reference() is not None for reference in getattr(tensor, "_views", {}).values())
+
+
 def is_in_order(tensor: Tensor, order: str = "C") -> bool:
     """Whether NumPy's array in place of a Tensor would have its elements side by side, in "C" or "F" order."""
     where = place_of(tensor)

@@ -152,6 +152,8 @@ def _derived(node: Node, operands: Sequence[Strides]) -> Strides:
     if primitive is _CONCATENATE:
         pieces = [(piece.shape, strides) for piece, strides in zip(node.inputs, operands, strict=True)]
         return contiguous(shape, itemsize, order_of_pieces(pieces))
+    if primitive is _BROADCAST and first.primitive is _ALIAS and first.params == _OF_ARRAY:
+        return contiguous(shape, itemsize)
     if primitive.kind == "movement":
         strides = operands[0]
         if _is_full(first):
@@ -164,6 +166,15 @@ def _derived(node: Node, operands: Sequence[Strides]) -> Strides:
         alike = [strides for source, strides in zip(node.inputs, operands, strict=True) if source.shape == shape]
         return contiguous(shape, itemsize, order_of_loop(shape, alike))
     return contiguous(shape, itemsize)
+
+
+_OF_ARRAY = ("array",)
+"""The params of an alias of a number that an array repeats."""
+
+
+def element_of_array(node: Node) -> Node:
+    """A number whose repetition, unlike that of others, is an array in memory: it says how results lie."""
+    return make("alias", (node,), _OF_ARRAY)
 
 
 def _is_full(node: Node) -> bool:

@@ -22,12 +22,14 @@ from ..control.branches import stands_for_many
 from ..control.while_loops import while_loop
 from ..errors import TracedValueError
 from ..graph.builders import reshape
-from ..graph.ir import BOOL, broadcast, elementwise
+from ..graph.ir import BOOL, Node, broadcast, elementwise
 from ..graph.trace import current_trace, recording
 from ..record.as_node import as_node
 from ..record.promotion import promote
+from ..record.shared_memory import has_relatives
 from ..record.tensor import Tensor
 from ..record.zero_dimensional import ZeroDimensional, is_scalar
+from ..runtime.memory_order import may_differ, strides_of, with_strides
 from ..transforms.arguments import flatten
 from .watched import Watched
 
@@ -79,6 +81,21 @@ def values(*thunks: Thunk) -> State:
         except NameError:
             found.append(UNSET)
     return tuple(found)
+
+
+def _stays_pythons() -> bool:
+    """Whether a statement may stay Python's: `jit` records a way of its own, where no value stands for many."""
+    trace = current_trace()
+    while trace is not None:
+        if trace.mapping or trace.turn_ends is not None:
+            return False
+        trace = trace.parent
+    return True
+
+
+def _same_order(one: Node, other: Node) -> bool:
+    """Whether NumPy's arrays in place of two nodes lie in memory in one order."""
+    return not (may_differ(one) or may_differ(other)) or strides_of(one) == strides_of(other)
 
 
 # ----- Truth values -----
@@ -250,6 +267,10 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, Tensor) and not is_scalar(value)
 
 
+def _is_array_without_axes(value: Any) -> bool:
+    return isinstance(value, ZeroDimensional) or (isinstance(value, np.ndarray) and not value.ndim)
+
+
 def _copies(state: State, names: Sequence[str], changed: Sequence[str]) -> list[Any]:
     """The values for one side, which may set elements of its own arrays only."""
     _check_changed(state, names, changed)
@@ -267,6 +288,8 @@ def _check_changed(state: State, names: Sequence[str], changed: Sequence[str]) -
         )
         if name in changed and not kept:
             _cannot(f"elements of {name} are set, which is {_shown(value)}")
+        if name in changed and isinstance(value, Tensor) and has_relatives(value):
+            _cannot(f"elements of {name} are set, which shares its memory with another array")
 
 
 def _unchanged(state: State, names: Sequence[str], changed: Sequence[str]) -> bool:
@@ -354,7 +377,14 @@ def _selected_leaf(test: Any, yes: Any, no: Any, name: str, loose: bool) -> Any:
         shown = [f"{node.dtype}{list(node.shape)}" for node in (a, b)]
         _cannot(f"{name} is {shown[0]} on one side and {shown[1]} on the other")
     a, b = promote([a, b])
+    same = _same_order(a, b)
+    if _stays_pythons():
+        if _is_array_without_axes(yes) != _is_array_without_axes(no):
+            _cannot(f"{name} is an array without axes on one side and a number on the other")
+        if not same:
+            _cannot(f"{name} lies in memory in another order on one side")
     node = elementwise("select", broadcast(_condition(test), a.shape), a, b)
+    node = with_strides(node, strides_of(a)) if same and may_differ(a) else node
     kind = ZeroDimensional if isinstance(yes, ZeroDimensional) or isinstance(no, ZeroDimensional) else Tensor
     return kind._of(node)
 
@@ -484,6 +514,7 @@ def _staged(
     first = _with_all_set(turn, state)
     leaves, tree = flatten(first)
     moving = [k for k, leaf in enumerate(leaves) if _is_number(leaf)]
+    stays = _stays_pythons()
 
     def filled(carried: Sequence[Any]) -> State:
         every = list(leaves)
@@ -508,6 +539,8 @@ def _staged(
         for k, (before, later) in enumerate(zip(leaves, found, strict=True)):
             if k not in moving and before is not later:
                 _cannot(f"a turn changes {_shown(before)}, which is no array or number")
+            if stays and k in moving and np.ndim(before) > 1 and not _same_order(as_node(before), as_node(later)):
+                _cannot("an array lies in memory in another order after a turn")
         return [found[k] for k in moving], _as_truth(further), _as_truth(going)
 
     given = [[_argument(leaves[k]) for k in moving], _as_truth(question), _as_truth(True)]

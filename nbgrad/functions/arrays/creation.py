@@ -25,7 +25,15 @@ from ...record.promotion import common_dtype, convert, promote
 from ...record.tensor import Tensor
 from ...record.zero_dimensional import ZeroDimensional
 from ...runtime.evaluate import concrete
-from ...runtime.memory_order import copied, like_copy, may_differ, order_of_loop, strides_of, with_axis_order
+from ...runtime.memory_order import (
+    copied,
+    element_of_array,
+    like_copy,
+    may_differ,
+    order_of_loop,
+    strides_of,
+    with_axis_order,
+)
 from .joining import stack_nodes
 from .shaping import broadcast_node, common_shape
 from .viewing import viewing
@@ -94,7 +102,10 @@ def full(
     value = as_node(fill_value)
     if dtype is not None:
         value = convert(value, real_dtype(dtype))
-    return array_of(copied(made_on(broadcast_node(value, shape_of(shape)), device), order))
+    shape = shape_of(shape)
+    if len(shape) > 1:
+        value = element_of_array(value)
+    return array_of(copied(made_on(broadcast_node(value, shape), device), order))
 
 
 def array_of(node: Node) -> Tensor:
