@@ -13,7 +13,7 @@ import builtins
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import optree
@@ -22,44 +22,30 @@ from ..control.branches import stands_for_many
 from ..control.while_loops import while_loop
 from ..errors import TracedValueError
 from ..graph.builders import reshape
-from ..graph.ir import BOOL, Node, broadcast, elementwise
+from ..graph.ir import BOOL, elementwise
 from ..graph.trace import current_trace, recording
 from ..record.as_node import as_node
-from ..record.promotion import promote
 from ..record.shared_memory import has_relatives
 from ..record.tensor import Tensor
 from ..record.zero_dimensional import ZeroDimensional, is_scalar
-from ..runtime.memory_order import may_differ, strides_of, with_strides
 from ..transforms.arguments import flatten
+from .choices import (
+    UNSET,
+    CannotTurn,
+    Unset,
+    cannot,
+    condition_of,
+    is_number,
+    same_order,
+    selected,
+    shown,
+    stays_pythons,
+)
 from .watched import Watched
 
 State = tuple[Any, ...]
 Thunk = Callable[[], Any]
 Turn = Callable[..., tuple[Any, State]]
-
-
-class _Unset:
-    """The value of a name that is not set."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        message = "A variable is read before it is set."
-        raise UnboundLocalError(message)
-
-    def __repr__(self) -> str:
-        return "a variable that is not set"
-
-
-UNSET = _Unset()
-
-
-class CannotTurn(Exception):  # noqa: N818 - the reason why a statement stays Python's
-    """Why a statement stays Python's."""
-
-
-def _cannot(why: str) -> NoReturn:
-    raise CannotTurn(why)
 
 
 def is_staging() -> bool:
@@ -81,21 +67,6 @@ def values(*thunks: Thunk) -> State:
         except NameError:
             found.append(UNSET)
     return tuple(found)
-
-
-def _stays_pythons() -> bool:
-    """Whether a statement may stay Python's: `jit` records a way of its own, where no value stands for many."""
-    trace = current_trace()
-    while trace is not None:
-        if trace.mapping or trace.turn_ends is not None:
-            return False
-        trace = trace.parent
-    return True
-
-
-def _same_order(one: Node, other: Node) -> bool:
-    """Whether NumPy's arrays in place of two nodes lie in memory in one order."""
-    return not (may_differ(one) or may_differ(other)) or strides_of(one) == strides_of(other)
 
 
 # ----- Truth values -----
@@ -226,8 +197,8 @@ def _returned(
     """Results of both sides, and a choice."""
     results = [_side(one, _copies(state, names, changed)) for one in (yes, no)]
     if changed and not _unchanged(state, names, changed):
-        _cannot("elements of an array are set before a return")
-    return _selected(test, results[0], results[1], "what is returned", loose=True)
+        cannot("elements of an array are set before a return")
+    return selected(test, results[0], results[1], "what is returned", loose=True)
 
 
 def _turned(reason: str | None, function: Callable[..., Any], *args: Any) -> tuple[Any, str | None]:
@@ -257,7 +228,7 @@ def _both(
 ) -> State:
     before = dict(zip(names, state, strict=True))
     results = [_side(one, _copies(state, names, changed)) for one in (yes, no)]
-    found = [_selected(test, a, b, name) for name, a, b in zip(given, *results, strict=True)]
+    found = [selected(test, a, b, name) for name, a, b in zip(given, *results, strict=True)]
     return tuple(
         [_written_back(before[name], value, name in changed) for name, value in zip(given, found, strict=True)]
     )
@@ -265,10 +236,6 @@ def _both(
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, Tensor) and not is_scalar(value)
-
-
-def _is_array_without_axes(value: Any) -> bool:
-    return isinstance(value, ZeroDimensional) or (isinstance(value, np.ndarray) and not value.ndim)
 
 
 def _copies(state: State, names: Sequence[str], changed: Sequence[str]) -> list[Any]:
@@ -284,12 +251,12 @@ def _check_changed(state: State, names: Sequence[str], changed: Sequence[str]) -
     """Raise if elements of something else than recorded arrays are set."""
     for name, value in zip(names, state, strict=False):
         kept = value is None or isinstance(
-            value, Tensor | np.generic | bool | int | float | complex | str | tuple | _Unset
+            value, Tensor | np.generic | bool | int | float | complex | str | tuple | Unset
         )
         if name in changed and not kept:
-            _cannot(f"elements of {name} are set, which is {_shown(value)}")
+            cannot(f"elements of {name} are set, which is {shown(value)}")
         if name in changed and isinstance(value, Tensor) and has_relatives(value):
-            _cannot(f"elements of {name} are set, which shares its memory with another array")
+            cannot(f"elements of {name} are set, which shares its memory with another array")
 
 
 def _unchanged(state: State, names: Sequence[str], changed: Sequence[str]) -> bool:
@@ -329,69 +296,10 @@ def _side(side: Callable[..., Any], state: Sequence[Any]) -> Any:
             written = trace.undo_writes()
             changed = watched.restored()
     if changed:
-        _cannot(f"it changes {changed}")
+        cannot(f"it changes {changed}")
     if written or trace.outside:
-        _cannot("it writes to an array or Parameter from outside")
+        cannot("it writes to an array or Parameter from outside")
     return found
-
-
-def _selected(test: Any, yes: Any, no: Any, name: str, loose: bool = False) -> Any:
-    """One of two values, by a recorded truth value."""
-    if yes is no:
-        return yes
-    leaves, tree = flatten(yes)
-    others, same = flatten(no)
-    if tree != same:
-        _cannot(f"{name} is {_shown(yes)} on one side and {_shown(no)} on the other")
-    found = [_selected_leaf(test, a, b, name, loose) for a, b in zip(leaves, others, strict=True)]
-    return optree.tree_unflatten(tree, found)
-
-
-def _shown(value: Any) -> str:
-    if value is None or value is UNSET:
-        return repr(value)
-    return f"of {type(value).__name__}"
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.dtype.kind in "biufc"
-    return isinstance(value, Tensor | bool | int | float | complex)
-
-
-def _selected_leaf(test: Any, yes: Any, no: Any, name: str, loose: bool) -> Any:
-    if yes is no:
-        return yes
-    if yes is UNSET or no is UNSET:
-        if loose:
-            return no if yes is UNSET else yes
-        _cannot(f"{name} is set on one side only")
-    if not (_is_number(yes) and _is_number(no)):
-        if type(yes) is type(no) and not _is_number(yes) and yes == no:
-            return yes
-        _cannot(f"{name} is {_shown(yes)} on one side and {_shown(no)} on the other")
-    if type(yes) is type(no) and isinstance(yes, bool | int | str) and yes == no:
-        return yes
-    a, b = as_node(yes), as_node(no)
-    if a.shape != b.shape or (a.dtype == BOOL) != (b.dtype == BOOL):
-        shown = [f"{node.dtype}{list(node.shape)}" for node in (a, b)]
-        _cannot(f"{name} is {shown[0]} on one side and {shown[1]} on the other")
-    a, b = promote([a, b])
-    same = _same_order(a, b)
-    if _stays_pythons():
-        if _is_array_without_axes(yes) != _is_array_without_axes(no):
-            _cannot(f"{name} is an array without axes on one side and a number on the other")
-        if not same:
-            _cannot(f"{name} lies in memory in another order on one side")
-    node = elementwise("select", broadcast(_condition(test), a.shape), a, b)
-    node = with_strides(node, strides_of(a)) if same and may_differ(a) else node
-    kind = ZeroDimensional if isinstance(yes, ZeroDimensional) or isinstance(no, ZeroDimensional) else Tensor
-    return kind._of(node)
-
-
-def _condition(test: Any) -> Any:
-    node = reshape(test._node, ())
-    return node if node.dtype == BOOL else elementwise("not_equal", node, 0)
 
 
 # ----- Loops -----
@@ -477,7 +385,7 @@ def _rest(
         left = Counted(items[position], items.stop, items.step)
         return _counted(going, left, turn, state, names, changed)
     if not isinstance(items, Tensor | np.ndarray):
-        _cannot(f"it goes through {type(items).__name__} and may end before its end")
+        cannot(f"it goes through {type(items).__name__} and may end before its end")
     array = _tensor(items)
 
     def of_position(k: Any, *inner: Any) -> tuple[Any, State]:
@@ -513,8 +421,8 @@ def _staged(
     _check_changed(state, names, changed)
     first = _with_all_set(turn, state)
     leaves, tree = flatten(first)
-    moving = [k for k, leaf in enumerate(leaves) if _is_number(leaf)]
-    stays = _stays_pythons()
+    moving = [k for k, leaf in enumerate(leaves) if is_number(leaf)]
+    stays = stays_pythons()
 
     def filled(carried: Sequence[Any]) -> State:
         every = list(leaves)
@@ -529,18 +437,18 @@ def _staged(
         finally:
             changes = watched.restored()
         if changes:
-            _cannot(f"a turn changes {changes}")
+            cannot(f"a turn changes {changes}")
         further = and_(lambda: going, lambda: test(*after))
         found, same = flatten(after)
         if same != tree:
             for name, a, b in zip(names, first, after, strict=True):
                 if flatten(a)[1] != flatten(b)[1]:
-                    _cannot(f"{name} is {_shown(a)} before a turn and {_shown(b)} after it")
+                    cannot(f"{name} is {shown(a)} before a turn and {shown(b)} after it")
         for k, (before, later) in enumerate(zip(leaves, found, strict=True)):
             if k not in moving and before is not later:
-                _cannot(f"a turn changes {_shown(before)}, which is no array or number")
-            if stays and k in moving and np.ndim(before) > 1 and not _same_order(as_node(before), as_node(later)):
-                _cannot("an array lies in memory in another order after a turn")
+                cannot(f"a turn changes {shown(before)}, which is no array or number")
+            if stays and k in moving and np.ndim(before) > 1 and not same_order(as_node(before), as_node(later)):
+                cannot("an array lies in memory in another order after a turn")
         return [found[k] for k in moving], _as_truth(further), _as_truth(going)
 
     given = [[_argument(leaves[k]) for k in moving], _as_truth(question), _as_truth(True)]
@@ -553,7 +461,7 @@ def _staged(
 
 
 def _as_truth(value: Any) -> Tensor:
-    return Tensor._of(_condition(_tensor(value)))
+    return Tensor._of(condition_of(_tensor(value)))
 
 
 def _argument(leaf: Any) -> Any:
@@ -592,7 +500,7 @@ def _like(value: Any) -> Any:
     leaves, tree = flatten(value)
     found: list[Any] = []
     for leaf in leaves:
-        if not _is_number(leaf):
+        if not is_number(leaf):
             found.append(leaf)
             continue
         node = as_node(leaf)

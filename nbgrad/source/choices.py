@@ -1,0 +1,124 @@
+"""One of two values of a name, by a recorded truth value.
+
+In: the values that a name has on both sides of a branch. Out: the value of which each element is chosen; or
+`CannotTurn`, the reason why the statement must stay Python's. Called by statements.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+import optree
+
+from ..graph.builders import reshape
+from ..graph.ir import BOOL, Node, broadcast, elementwise
+from ..graph.trace import current_trace
+from ..record.as_node import as_node
+from ..record.promotion import promote
+from ..record.tensor import Tensor
+from ..record.zero_dimensional import ZeroDimensional
+from ..runtime.memory_order import may_differ, strides_of, with_strides
+from ..transforms.arguments import flatten
+
+
+class Unset:
+    """The value of a name that is not set."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        message = "A variable is read before it is set."
+        raise UnboundLocalError(message)
+
+    def __repr__(self) -> str:
+        return "a variable that is not set"
+
+
+UNSET = Unset()
+
+
+class CannotTurn(Exception):  # noqa: N818 - the reason why a statement stays Python's
+    """Why a statement stays Python's."""
+
+
+def cannot(why: str) -> NoReturn:
+    raise CannotTurn(why)
+
+
+def stays_pythons() -> bool:
+    """Whether a statement may stay Python's: `jit` records a way of its own, where no value stands for many."""
+    trace = current_trace()
+    while trace is not None:
+        if trace.mapping or trace.turn_ends is not None:
+            return False
+        trace = trace.parent
+    return True
+
+
+def same_order(one: Node, other: Node) -> bool:
+    """Whether NumPy's arrays in place of two nodes lie in memory in one order."""
+    return not (may_differ(one) or may_differ(other)) or strides_of(one) == strides_of(other)
+
+
+def _is_array_without_axes(value: Any) -> bool:
+    return isinstance(value, ZeroDimensional) or (isinstance(value, np.ndarray) and not value.ndim)
+
+
+def selected(test: Any, yes: Any, no: Any, name: str, loose: bool = False) -> Any:
+    """One of two values, by a recorded truth value."""
+    if yes is no:
+        return yes
+    leaves, tree = flatten(yes)
+    others, same = flatten(no)
+    if tree != same:
+        cannot(f"{name} is {shown(yes)} on one side and {shown(no)} on the other")
+    found = [_selected_leaf(test, a, b, name, loose) for a, b in zip(leaves, others, strict=True)]
+    return optree.tree_unflatten(tree, found)
+
+
+def shown(value: Any) -> str:
+    if value is None or value is UNSET:
+        return repr(value)
+    return f"of {type(value).__name__}"
+
+
+def is_number(value: Any) -> bool:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.kind in "biufc"
+    return isinstance(value, Tensor | bool | int | float | complex)
+
+
+def _selected_leaf(test: Any, yes: Any, no: Any, name: str, loose: bool) -> Any:
+    if yes is no:
+        return yes
+    if yes is UNSET or no is UNSET:
+        if loose:
+            return no if yes is UNSET else yes
+        cannot(f"{name} is set on one side only")
+    if not (is_number(yes) and is_number(no)):
+        if type(yes) is type(no) and not is_number(yes) and yes == no:
+            return yes
+        cannot(f"{name} is {shown(yes)} on one side and {shown(no)} on the other")
+    if type(yes) is type(no) and isinstance(yes, bool | int | str) and yes == no:
+        return yes
+    a, b = as_node(yes), as_node(no)
+    if a.shape != b.shape or (a.dtype == BOOL) != (b.dtype == BOOL):
+        both = [f"{node.dtype}{list(node.shape)}" for node in (a, b)]
+        cannot(f"{name} is {both[0]} on one side and {both[1]} on the other")
+    a, b = promote([a, b])
+    same = same_order(a, b)
+    if stays_pythons():
+        if _is_array_without_axes(yes) != _is_array_without_axes(no):
+            cannot(f"{name} is an array without axes on one side and a number on the other")
+        if not same:
+            cannot(f"{name} lies in memory in another order on one side")
+    node = elementwise("select", broadcast(condition_of(test), a.shape), a, b)
+    node = with_strides(node, strides_of(a)) if same and may_differ(a) else node
+    kind = ZeroDimensional if isinstance(yes, ZeroDimensional) or isinstance(no, ZeroDimensional) else Tensor
+    return kind._of(node)
+
+
+def condition_of(test: Any) -> Any:
+    node = reshape(test._node, ())
+    return node if node.dtype == BOOL else elementwise("not_equal", node, 0)
