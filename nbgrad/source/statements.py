@@ -29,7 +29,7 @@ from ..record.shared_memory import has_relatives
 from ..record.tensor import Tensor
 from ..record.zero_dimensional import ZeroDimensional, is_scalar
 from ..transforms.arguments import flatten
-from .choices import (
+from .chosen_values import (
     UNSET,
     CannotTurn,
     Unset,
