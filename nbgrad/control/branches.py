@@ -17,6 +17,7 @@ from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise
 from ..graph.trace import current_trace
 from ..record.as_node import as_node
 from ..runtime.evaluate import concrete
+from ..runtime.memory_order import copied, may_differ, strides_of, with_strides
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import Results, kind_as, name_of, results_as
 from .recorded_turn import Arrays
@@ -157,8 +158,17 @@ def _selected(name: str, tests: Sequence[Node], branches: Sequence[Callable[...,
         value = found[0].nodes[position]
         for test, other in zip(tests[1:], found[1:], strict=True):
             value = _where(test, other.nodes[position], value)
+        value = _laid_out(value, [arrays.nodes[position] for arrays in found])
         slots.append(results.add(value, kind_as(tensors, "array" if value.ndim else "value")))
     return results.fill(one.filled(slots))[0]
+
+
+def _laid_out(value: Node, sides: Sequence[Node]) -> Node:
+    """A chosen array, which lies in memory as all sides do, or in C order."""
+    if not any(map(may_differ, sides)):
+        return value
+    strides = {strides_of(side) for side in sides}
+    return with_strides(value, strides.pop()) if len(strides) == 1 else copied(value, "C")
 
 
 def _where(test: Node, yes: Node, no: Node) -> Node:
