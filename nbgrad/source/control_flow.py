@@ -89,7 +89,9 @@ def _code(code: CodeType, node: ast.FunctionDef, qualname: str) -> CodeType:
 
 def _seen(code: CodeType) -> tuple[Any, ...]:
     """The names and numbers of code, by which a text that has changed since is told."""
-    numbers = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
+    # Until Python 3.10, constants have the long names of inner functions too.
+    kept = [one for one in code.co_consts if not isinstance(one, CodeType) and "<locals>." not in str(one)]
+    numbers = [repr(one) for one in kept]
     return code.co_varnames, sorted(code.co_freevars), code.co_names, numbers
 
 

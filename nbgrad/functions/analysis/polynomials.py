@@ -208,7 +208,7 @@ def poly(seq_of_zeros: Any) -> Any:
         return line
     # Roots that come in conjugate pairs make real coefficients: always for real matrices.
     paired = real_matrix or bool(np.all(np.sort(zeros) == np.sort(np.conj(zeros))))
-    return np.real(line) if paired else line
+    return np.real(line).copy() if paired else line
 
 
 def roots(p: Any) -> Any:
