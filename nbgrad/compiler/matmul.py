@@ -24,8 +24,9 @@ import numpy as np
 
 from ..graph.ir import Node
 from ..process.locks import building
+from . import cpu
 from .fuse import Special
-from .views import matrix_layout
+from .small_products import is_small, layouts, small_ir, small_key, small_pieces, small_sizes
 
 PRODUCTS_PER_MICROSECOND = 30_000
 """Multiplications of float64 that BLAS does on one core; of float32 twice as many."""
@@ -86,22 +87,24 @@ def _rounded(extent: int, count: int) -> int:
     return math.ceil(extent / count / 16) * 16
 
 
+def matmul_rows(node: Node) -> int:
+    """The number of pieces that threads can share."""
+    return small_pieces(node) if is_small(node) else pieces(node).total
+
+
 def shared(node: Node) -> bool:
     """Whether threads share a product."""
-    return pieces(node).total > 1 and microseconds(node) >= SHARED_MICROSECONDS
+    return matmul_rows(node) > 1 and microseconds(node) >= SHARED_MICROSECONDS
 
 
 def matmul_sizes(kernel: Special) -> list[int]:
-    """The integers in the order of `_SIZES`."""
+    """The integers in the order of `_SIZES`, or those of a small product."""
     node = kernel.node
+    if is_small(node):
+        return small_sizes(kernel)
     batch, m, n = node.shape
     cut = pieces(node)
-    layouts = []
-    for view in kernel.views:
-        layout = matrix_layout(view)
-        assert layout is not None
-        layouts.append(layout)
-    (ta, lda), (tb, ldb) = layouts
+    (ta, lda), (tb, ldb) = layouts(kernel)
     letters = [ord("T" if transposed else "N") for transposed in (ta, tb)]
     small = microseconds(node) < 0.1 * batch or not _guard()[SET]
     guard = 0 if small else _guard().ctypes.data
@@ -224,6 +227,15 @@ out:
 
 
 # ----- Native code -----
+
+
+def matmul_function(kernel: Special) -> cpu.Function:
+    """The native function of a product."""
+    if is_small(kernel.node):
+        key = small_key(kernel)
+        return cpu.Function(f"small product {key}", "kernel", lambda: small_ir(*key))
+    dtype = kernel.node.dtype.name
+    return cpu.Function(f"matmul pieces {dtype}", "kernel", lambda: matmul_ir(dtype))
 
 
 def matmul_ir(dtype: str) -> str:

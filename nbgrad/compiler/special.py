@@ -17,7 +17,7 @@ from ..graph.shapes import Shape
 from . import cpu
 from .fuse import Special
 from .host_calls import host_address
-from .matmul import library_address, matmul_ir, matmul_sizes, pieces, shared
+from .matmul import library_address, matmul_function, matmul_rows, matmul_sizes, shared
 from .scalars import kernel_module, lower
 
 NUMBERS, FLOATS, POSITIONS = "int32 int64 float32 float64", "float32 float64", "int64"
@@ -212,7 +212,7 @@ def rows_of(kernel: Special) -> int:
     """The number of independent rows or matrices of a kernel, which threads can share."""
     node = kernel.node
     if node.name == "matmul":
-        return pieces(node).total
+        return matmul_rows(node)
     known = KERNELS.get(node.name)
     return 1 if known is None else known.rows(node)
 
@@ -239,7 +239,7 @@ def special_function(kernel: Special) -> cpu.Function:
     """A special kernel that is not host code."""
     node = kernel.node
     if node.name == "matmul":
-        return cpu.Function(f"matmul pieces {node.dtype.name}", "kernel", lambda: matmul_ir(node.dtype.name))
+        return matmul_function(kernel)
     known = KERNELS[node.name]
     place, pointers = known.place.format(*node.params), known.pointers(known.dtype_of(node))
     return cpu.Function(f"special {place} {' '.join(pointers)}", "kernel", lambda: special_ir(place, pointers))
