@@ -46,6 +46,12 @@ class IRText:
 
     def counted(self, variable: str, first: str, stop: str, body: Any, hint: str = "", stride: str = "1") -> None:
         """`for variable in range(first, stop, stride): body(value)`."""
+        mark, index = self.begin_loop(variable, first, stop)
+        body(index)
+        self.end_loop(mark, variable, index, hint, stride)
+
+    def begin_loop(self, variable: str, first: str, stop: str) -> tuple[str, str]:
+        """The head of a counted loop: its mark, for `end_loop`, and the number that it counts."""
         self.counter += 1
         mark = f"L{self.counter}"
         self.store("i64", first, variable)
@@ -55,9 +61,11 @@ class IRText:
         inside = self.let(f"icmp slt i64 {index}, {stop}")
         self.put(f"br i1 {inside}, label %{mark}.body, label %{mark}.done")
         self.label(f"{mark}.body")
-        body(index)
-        following = self.let(f"add nsw i64 {index}, {stride}")
-        self.store("i64", following, variable)
+        return mark, index
+
+    def end_loop(self, mark: str, variable: str, index: str, hint: str = "", stride: str = "1") -> None:
+        """The end of a counted loop."""
+        self.store("i64", self.let(f"add nsw i64 {index}, {stride}"), variable)
         self.put(f"br label %{mark}.test{hint}")
         self.label(f"{mark}.done")
 

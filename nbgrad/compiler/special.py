@@ -19,6 +19,7 @@ from .fuse import Special
 from .host_calls import host_address
 from .matmul import library_address, matmul_function, matmul_rows, matmul_sizes, shared
 from .scalars import kernel_module, lower
+from .small_factors import block_count, is_small, small_ir, small_key
 
 NUMBERS, FLOATS, POSITIONS = "int32 int64 float32 float64", "float32 float64", "int64"
 SMALL_MATRIX = 64
@@ -205,7 +206,7 @@ def shipped() -> Iterator[tuple[str, list[str]]]:
 def workspace_bytes(kernel: Special) -> int:
     """Bytes of scratch memory that a kernel needs besides its operands and result."""
     known = KERNELS.get(kernel.node.name)
-    return 0 if known is None else known.workspace(kernel.node)
+    return 0 if known is None or is_small(kernel.node) else known.workspace(kernel.node)
 
 
 def rows_of(kernel: Special) -> int:
@@ -213,6 +214,8 @@ def rows_of(kernel: Special) -> int:
     node = kernel.node
     if node.name == "matmul":
         return matmul_rows(node)
+    if is_small(node):
+        return block_count(node)
     known = KERNELS.get(node.name)
     return 1 if known is None else known.rows(node)
 
@@ -227,6 +230,8 @@ def special_sizes(kernel: Special) -> list[int]:
     node = kernel.node
     if node.name == "matmul":
         return matmul_sizes(kernel)
+    if is_small(node):
+        return [node.shape[0]]
     return [0] if node.name == "host" else KERNELS[node.name].sizes(node, rows_of(kernel))
 
 
@@ -240,6 +245,9 @@ def special_function(kernel: Special) -> cpu.Function:
     node = kernel.node
     if node.name == "matmul":
         return matmul_function(kernel)
+    if is_small(node):
+        key = small_key(node)
+        return cpu.Function(f"small {key}", "kernel", lambda: small_ir(*key))
     known = KERNELS[node.name]
     place, pointers = known.place.format(*node.params), known.pointers(known.dtype_of(node))
     return cpu.Function(f"special {place} {' '.join(pointers)}", "kernel", lambda: special_ir(place, pointers))

@@ -1,0 +1,147 @@
+"""Factors of small matrices and solutions of their systems, for many matrices at once.
+
+In: the `Special` of a factorisation or of a triangular system. Out: whether it gets code of its own here, the IR of its
+kernel, and the integers that the kernel is called with. Called by special.py. The results have the layout, the pivots
+and the failures of the kernels in kernels/linalg.py, which call LAPACK once for each matrix; here eight matrices are
+computed in the time that a call takes to check its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..graph.ir import Node
+from .matrix_lanes import Grid, MatrixLanes, Place, Value, lanes_of
+
+LARGEST = 16
+"""The most rows of a matrix, and the most columns of a right-hand side."""
+FEWEST = 16
+"""Matrices from which on code of its own pays."""
+WRITTEN_OUT = 5
+"""Rows up to which loops over rows and columns are written out."""
+
+
+def is_small(node: Node) -> bool:
+    """Whether a node gets code of its own."""
+    if node.name not in ALGORITHMS or node.shape[0] < FEWEST:
+        return False
+    return node.inputs[0].shape[2] <= LARGEST and node.shape[2] <= LARGEST
+
+
+def block_count(node: Node) -> int:
+    """Blocks of matrices, which threads can share."""
+    return -(-node.shape[0] // lanes_of(node.dtype.name))
+
+
+def small_key(node: Node) -> tuple[str, str, int, int, tuple[bool, ...]]:
+    """All that the code depends on: primitive, dtype, rows, columns of the result, parameters."""
+    return node.name, node.dtype.name, node.inputs[0].shape[2], node.shape[2], node.params
+
+
+def small_ir(name: str, dtype: str, n: int, columns: int, params: tuple[bool, ...]) -> str:
+    """The IR of the kernel."""
+    algorithm, arrays = ALGORITHMS[name]
+    return MatrixLanes(dtype, n <= WRITTEN_OUT).kernel(arrays, lambda m: algorithm(m, n, columns, *params))
+
+
+# ----- Factorisations -----
+
+
+def lu(m: MatrixLanes, n: int, columns: int) -> None:
+    """a[:, order] = lower @ upper, `upper` with ones on its diagonal, by the largest pivot of each row."""
+    a = m.read(0, n * n, n * n, n, room=n * (n + 2))
+    for k in m.range(0, n):
+        a[n, k] = m.number(k + 1)
+    best, chosen, held = Grid(m, 1), Grid(m, 1), Grid(m, 1)
+    for k in m.range(0, n):
+        best[0, 0], chosen[0, 0] = abs(a[k, k]), m.number(k)
+        for j in m.range(k + 1, n):
+            size = abs(a[k, j])
+            larger = size > best[0, 0]
+            best[0, 0] = m.where(larger, size, best[0, 0])
+            chosen[0, 0] = m.where(larger, m.number(j), chosen[0, 0])
+        for i in m.range(0, n + 1):
+            _exchange(m, a, i, k, n, chosen[0, 0], held)
+        a[n, k] = m.where(chosen[0, 0].same(m.number(k)), a[n, k], -a[n, k])
+        # A pivot of 0 is the largest: what is divided by it is 0.
+        pivot = a[k, k]
+        pivot = m.where(pivot.same(m.number(0)), m.number(1), pivot)
+        for j in m.range(k + 1, n):
+            factor = a[k, j] / pivot
+            a[k, j] = factor
+            for i in m.range(k + 1, n):
+                a[i, j] = a[i, j] - a[i, k] * factor
+    for k in m.range(0, n):
+        place = m.number(k + 1)
+        a[n + 1, k] = place
+        for j in m.range(0, n):
+            a[n + 1, k] = m.where(abs(a[n, j]).same(place), m.number(j + 1), a[n + 1, k])
+    m.write(1, a)
+
+
+def _exchange(m: MatrixLanes, a: Grid, i: Place, k: Place, n: int, chosen: Value, held: Grid) -> None:
+    """Exchange two elements of row i: the k-th and the chosen one."""
+    first = a[i, k]
+    held[0, 0] = first
+    for j in m.range(k + 1, n):
+        other, here = a[i, j], chosen.same(m.number(j))
+        a[i, j] = m.where(here, first, other)
+        held[0, 0] = m.where(here, other, held[0, 0])
+    a[i, k] = held[0, 0]
+
+
+def cholesky(m: MatrixLanes, n: int, columns: int) -> None:
+    """The lower triangular factor; NaN where the matrix is not positive definite."""
+    a = m.read(0, n * n, n * n, n)
+    zero, good = m.number(0), Grid(m, 1)
+    good[0, 0] = m.number(1)
+    for k in m.range(0, n):
+        pivot = a[k, k]
+        good[0, 0] = m.where(pivot > zero, good[0, 0], m.number(float("nan")))
+        root = m.function("sqrt", pivot)
+        a[k, k] = root
+        for i in m.range(k + 1, n):
+            a[i, k] = a[i, k] / root
+            a[k, i] = zero
+        for j in m.range(k + 1, n):
+            factor = a[j, k]
+            for i in m.range(j, n):
+                a[i, j] = a[i, j] - a[i, k] * factor
+    for i in m.range(0, n):
+        for j in m.range(0, i + 1):
+            a[i, j] = a[i, j] * good[0, 0]
+    m.write(1, a)
+
+
+# ----- Systems -----
+
+
+def triangular_solve(m: MatrixLanes, n: int, columns: int, lower: bool, transposed: bool, unit: bool) -> None:
+    """The solution x of a @ x = b, or of a.T @ x = b."""
+    a, x = m.read(0, n * n, n * n, n), m.read(1, n * columns, n * columns, columns)
+    _substitute(m, a, x, n, columns, lower, transposed, unit)
+    m.write(2, x)
+
+
+def _substitute(
+    m: MatrixLanes, a: Grid, x: Grid, n: int, columns: int, lower: bool, transposed: bool, unit: bool
+) -> None:
+    """Put the solution in place of the right-hand side, one row after the other."""
+    forward = lower != transposed
+    for step in m.range(0, n):
+        k = step if forward else n - 1 - step
+        for c in m.range(0, columns):
+            if not unit:
+                x[k, c] = x[k, c] / a[k, k]
+        for i in m.range(k + 1, n) if forward else m.range(0, k):
+            factor = a[k, i] if transposed else a[i, k]
+            for c in m.range(0, columns):
+                x[i, c] = x[i, c] - factor * x[k, c]
+
+
+ALGORITHMS: dict[str, tuple[Callable[..., None], int]] = {
+    "lu": (lu, 2),
+    "cholesky": (cholesky, 2),
+    "triangular_solve": (triangular_solve, 3),
+}
+"""By the name of the primitive, each with the number of its arrays."""
