@@ -139,6 +139,53 @@ def triangular_solve(a, b, work, out, sizes, begin, end):
     return 0
 
 
+def lu_solve(a, b, work, out, sizes, begin, end):
+    """The solution x of a @ x = b from the result of `lu`; of a.T @ x = b if `sizes` ends with 1.
+
+    No routine: `sizes` begins with 0, and goes on with the columns of b.
+    """
+    n, columns = sizes[N], sizes[3]
+    for matrix in range(begin * sizes[CHUNK], end * sizes[CHUNK]):
+        packed, base = matrix * n * (n + 2), matrix * n * columns
+        order = packed + n * n
+        for k in range(n):
+            if sizes[4] != 0:
+                source = base + (int(abs(a[order + k])) - 1) * columns
+                for c in range(columns):
+                    out[base + k * columns + c] = b[source + c]
+            else:
+                for c in range(columns):
+                    work[base + k * columns + c] = b[base + k * columns + c]
+        if sizes[4] != 0:
+            for k in range(n):
+                for i in range(k + 1, n):
+                    for c in range(columns):
+                        out[base + i * columns + c] -= a[packed + k * n + i] * out[base + k * columns + c]
+            for step in range(n):
+                k = n - 1 - step
+                for c in range(columns):
+                    out[base + k * columns + c] /= a[packed + k * n + k]
+                for i in range(k):
+                    for c in range(columns):
+                        out[base + i * columns + c] -= a[packed + k * n + i] * out[base + k * columns + c]
+        else:
+            for k in range(n):
+                for c in range(columns):
+                    work[base + k * columns + c] /= a[packed + k * n + k]
+                for i in range(k + 1, n):
+                    for c in range(columns):
+                        work[base + i * columns + c] -= a[packed + i * n + k] * work[base + k * columns + c]
+            for step in range(n):
+                k = n - 1 - step
+                for i in range(k):
+                    for c in range(columns):
+                        work[base + i * columns + c] -= a[packed + i * n + k] * work[base + k * columns + c]
+                target = base + (int(abs(a[order + k])) - 1) * columns
+                for c in range(columns):
+                    out[target + c] = work[base + k * columns + c]
+    return 0
+
+
 def complete_pivots(a, work, out, sizes, begin, end):
     """The order of rows and of columns in which elimination meets the largest pivots (complete pivoting).
 

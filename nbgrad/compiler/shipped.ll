@@ -1,32 +1,32 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 3e582de2dbbd39b9651a4ffae49d1560
-; digest nbgrad.kernels.comparison 7bd5f9dc2c83274ae2a4755589ee1cec
-; digest nbgrad.kernels.error_function bfb3e0b5f6cbcde9329fae92ccd22aab
-; digest nbgrad.kernels.exponential 988f5f8d41996db8962fc91f56f5cc23
-; digest nbgrad.kernels.gamma fd4a988126b8506bcac80f6c373e2d79
-; digest nbgrad.kernels.hyperbolic 3205c0e8e359c58e8990d24712cdf665
-; digest nbgrad.kernels.inverse_trigonometric cc604f1c2053af9b5f5318d7f2b795c1
-; digest nbgrad.kernels.linalg 04b3f65ac0462c65884773bba70a1fd6
-; digest nbgrad.kernels.logarithm 93213dd0d0140e8d3613550e78c536e3
-; digest nbgrad.kernels.polygamma b37e17d1d85a888707a75179c5ffc7b6
-; digest nbgrad.kernels.power 53a3d99fbd6f70ddd26a10a0ebef1fa6
-; digest nbgrad.kernels.random a0fe7459474d5c96625f7512d0c47b4e
-; digest nbgrad.kernels.reciprocal_root 6cacf874882b1d27a502b05deab9c92e
-; digest nbgrad.kernels.rounding 2cea0ac230e68422cd49d63522788d69
-; digest nbgrad.kernels.scan 99f33c9b074b27a629dbc8202d124d4f
-; digest nbgrad.kernels.scatter 54956b9e50c6e829b99f3582f20ecd1d
-; digest nbgrad.kernels.sinc f418ed24cf9aca1448e70d9e494714e7
-; digest nbgrad.kernels.single 86cd8fe08ea5c816f8a13318fa64ee30
-; digest nbgrad.kernels.sort 04b3f65ac0462c65884773bba70a1fd6
-; digest nbgrad.kernels.trigonometric c3247763711ce7fa4a6bbfcaa01ce843
-; digest nbgrad.kernels.widened bd560af061399b272b43f26072c90470
-; digest nbgrad.kernels.windows f67abac9b2710849270ba943a0d4396f
-; digest nbgrad.runtime.blocks c99020117ac55e41f4f4286bdb352d32
-; digest nbgrad.runtime.native 0e5bf2f7424ba72b1b35883c6d5ade6f
-; digest nbgrad.runtime.native_steps 643122e95a3f9426c0fe6f421bb665d7
-; digest nbgrad.runtime.native_tensors 6e63b4889227632df857ec0af18fd422
-; digest nbgrad.runtime.turns 86d361c2d0114eec81d025bda7cbbc79
+; digest nbgrad.kernels.arithmetic 609976ca0ab4c1f82ecb71baad5e0879
+; digest nbgrad.kernels.comparison 0b62f4aebb92ded51600850ed3c6ce92
+; digest nbgrad.kernels.error_function 9bcbfad3f426f7bd162677560c179e59
+; digest nbgrad.kernels.exponential b3c26354a8e488dde662a3333049fd0a
+; digest nbgrad.kernels.gamma e22fd9a70f032571cbaaa6124c27d8b3
+; digest nbgrad.kernels.hyperbolic 9beb9867241afd04284318be5cb8011c
+; digest nbgrad.kernels.inverse_trigonometric 8d5ce93b1c0640b36dfeb40c249f85e5
+; digest nbgrad.kernels.linalg ac2c47b698f60c4dab66696103e40c3e
+; digest nbgrad.kernels.logarithm 0e4a7a9a6c37f1080f393a240759a505
+; digest nbgrad.kernels.polygamma 73fb3e4a42613b9d7c2132173b40837d
+; digest nbgrad.kernels.power 0d8d4a7bff09bd946a3f58658efbf41b
+; digest nbgrad.kernels.random ad8321c228be62eba743de88226674ea
+; digest nbgrad.kernels.reciprocal_root 55a318e2298e26bb07190df6731051c7
+; digest nbgrad.kernels.rounding e9604ff429f0d7d18f6bb0a113ecd087
+; digest nbgrad.kernels.scan 6c9f0136e281ed61a54260b393eb1925
+; digest nbgrad.kernels.scatter 704c8db43e5cf0dd25411e5dcd310bb3
+; digest nbgrad.kernels.sinc 2e1fa815f9dca68383c48d64c0aaf704
+; digest nbgrad.kernels.single 74a3bc24d8fc9b30064ab61397a558df
+; digest nbgrad.kernels.sort ac2c47b698f60c4dab66696103e40c3e
+; digest nbgrad.kernels.trigonometric 42b7b7fc5c5057c2dffd4f29911bf427
+; digest nbgrad.kernels.widened 1e645fdfaef3c962bbc2fa8d3199b4ca
+; digest nbgrad.kernels.windows 92e208e930627ddb20e5ca162a34a952
+; digest nbgrad.runtime.blocks 2a7a72d2ab2f7d671f9e7c80df9fe5d9
+; digest nbgrad.runtime.native 20d45266684325296b55db26ff6bc890
+; digest nbgrad.runtime.native_steps 5ed3fb6946953932efc2504e9cc53149
+; digest nbgrad.runtime.native_tensors 3c2173901302bc86f1e0c1bea36ff511
+; digest nbgrad.runtime.turns 43c512c30d33e9c4096473d29f5a3642
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -20988,6 +20988,1622 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
 _ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
+;; nbgrad.kernels.linalg.lu_solve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare float @llvm.fabs.f32(float)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, ptr readonly captures(none) %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.22.i = getelementptr i8, ptr %a4, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 24
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.34.i = getelementptr i8, ptr %a4, i64 16
+  %.35.i = load i64, ptr %.34.i, align 8
+  %.40854.i = sub i64 %a6, %a5
+  %.77.i = mul i64 %.35.i, %.40854.i
+  %.1231304.not.i = icmp slt i64 %.77.i, 1
+  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+
+B138.endif.lr.ph.i:                               ; preds = %0
+  %.36.i = mul i64 %.35.i, %a5
+  %.164.i = add nsw i64 %.23.i, 2
+  %.178.i = mul nsw i64 %.23.i, %.23.i
+  %1 = add i64 %.23.i, -1
+  %2 = add i64 %.26.i, -1
+  %xtraiter.i = and i64 %.26.i, 3
+  %unroll_iter.i = and i64 %.26.i, 9223372036854775804
+  %unroll_iter32.i = and i64 %.26.i, 9223372036854775806
+  %scevgep.i = getelementptr i8, ptr %a1, i64 12
+  %3 = shl i64 %.26.i, 2
+  %4 = mul i64 %.35.i, %.23.i
+  %5 = mul i64 %4, %a5
+  %6 = add i64 %5, -1
+  %7 = mul i64 %.26.i, %a5
+  %8 = mul i64 %7, %4
+  %9 = shl i64 %8, 2
+  %10 = add i64 %9, 12
+  %scevgep80.i = getelementptr i8, ptr %a3, i64 %10
+  %11 = mul i64 %.26.i, %.23.i
+  %12 = shl i64 %11, 2
+  %scevgep92.i = getelementptr i8, ptr %a3, i64 %9
+  %scevgep101.i = getelementptr i8, ptr %a2, i64 %10
+  %scevgep113.i = getelementptr i8, ptr %a1, i64 %10
+  %13 = add i64 %5, 1
+  %14 = mul i64 %13, %3
+  %15 = add i64 %14, 4
+  %scevgep133.i = getelementptr i8, ptr %a3, i64 %15
+  %16 = add i64 %9, 4
+  %scevgep143.i = getelementptr i8, ptr %a3, i64 %16
+  %17 = add i64 %.36.i, 1
+  %18 = mul i64 %17, %.23.i
+  %19 = add i64 %18, 4611686018427387903
+  %20 = mul i64 %19, %3
+  %21 = add i64 %20, 12
+  %scevgep151.i = getelementptr i8, ptr %a3, i64 %21
+  %22 = mul i64 %.26.i, -4
+  %scevgep163.i = getelementptr i8, ptr %a3, i64 %20
+  %scevgep187.i = getelementptr i8, ptr %a2, i64 %9
+  %scevgep194.i = getelementptr i8, ptr %a2, i64 %15
+  %scevgep207.i = getelementptr i8, ptr %a2, i64 %16
+  %23 = getelementptr i8, ptr %a2, i64 %20
+  %scevgep215.i = getelementptr i8, ptr %23, i64 4
+  %scevgep223.i = getelementptr i8, ptr %a2, i64 %21
+  %scevgep235.i = getelementptr i8, ptr %a3, i64 12
+  %24 = icmp sgt i64 %.23.i, 0
+  %sunkaddr253.i = getelementptr i8, ptr %a4, i64 32
+  %25 = icmp slt i64 %.26.i, 1
+  %26 = icmp samesign ult i64 %2, 3
+  %27 = icmp eq i64 %xtraiter.i, 0
+  %28 = icmp samesign ult i64 %.26.i, 4
+  %29 = icmp slt i64 %.23.i, 1
+  %30 = icmp eq i64 %2, 0
+  %31 = and i64 %.26.i, 1
+  %32 = icmp eq i64 %31, 0
+  %33 = icmp sgt i64 %.26.i, 0
+  %invariant.gep19.i = getelementptr float, ptr %a3, i64 %unroll_iter32.i
+  %invariant.gep26.i = getelementptr float, ptr %a2, i64 %unroll_iter32.i
+  %.2151.us.i = shl i64 %.23.i, 2
+  br label %B138.endif.i
+
+B226.i:                                           ; preds = %B226.lr.ph.i, %B1909.i
+  %lsr.iv127.i = phi i64 [ %lsr.iv125.i, %B226.lr.ph.i ], [ %lsr.iv.next128.i, %B1909.i ]
+  %lsr.iv116.i = phi ptr [ %lsr.iv114.i, %B226.lr.ph.i ], [ %scevgep117.i, %B1909.i ]
+  %lsr.iv104.i = phi ptr [ %lsr.iv102.i, %B226.lr.ph.i ], [ %scevgep105.i, %B1909.i ]
+  %lsr.iv95.i = phi ptr [ %lsr.iv93.i, %B226.lr.ph.i ], [ %scevgep96.i, %B1909.i ]
+  %lsr.iv83.i = phi ptr [ %lsr.iv81.i, %B226.lr.ph.i ], [ %scevgep84.i, %B1909.i ]
+  %.270916938.i = phi i64 [ 0, %B226.lr.ph.i ], [ %.277.i, %B1909.i ]
+  %.277.i = add nuw nsw i64 %.270916938.i, 1
+  %.307.i = load i64, ptr %sunkaddr253.i, align 8
+  %.308.not.i = icmp eq i64 %.307.i, 0
+  br i1 %.308.not.i, label %B428.endif.i, label %B252.endif.endif.i
+
+B376.i:                                           ; preds = %B376.preheader.i, %B376.i
+  %.435903905.i = phi i64 [ %.442.3.i, %B376.i ], [ 0, %B376.preheader.i ]
+  %34 = shl i64 %.435903905.i, 2
+  %scevgep78.i = getelementptr i8, ptr %scevgep72.i, i64 %34
+  %scevgep79.i = getelementptr i8, ptr %scevgep78.i, i64 -12
+  %.471.i = load float, ptr %scevgep79.i, align 4
+  %scevgep90.i = getelementptr i8, ptr %lsr.iv83.i, i64 %34
+  %scevgep91.i = getelementptr i8, ptr %scevgep90.i, i64 -12
+  store float %.471.i, ptr %scevgep91.i, align 4
+  %scevgep77.i = getelementptr i8, ptr %scevgep78.i, i64 -8
+  %.471.1.i = load float, ptr %scevgep77.i, align 4
+  %scevgep89.i = getelementptr i8, ptr %scevgep90.i, i64 -8
+  store float %.471.1.i, ptr %scevgep89.i, align 4
+  %scevgep75.i = getelementptr i8, ptr %scevgep78.i, i64 -4
+  %.471.2.i = load float, ptr %scevgep75.i, align 4
+  %scevgep87.i = getelementptr i8, ptr %scevgep90.i, i64 -4
+  store float %.471.2.i, ptr %scevgep87.i, align 4
+  %.442.3.i = add nuw i64 %.435903905.i, 4
+  %.471.3.i = load float, ptr %scevgep78.i, align 4
+  store float %.471.3.i, ptr %scevgep90.i, align 4
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.442.3.i
+  br i1 %niter.ncmp.3.i, label %B1909.loopexit19.unr-lcssa.i, label %B376.i
+
+B460.i:                                           ; preds = %B460.lr.ph.i, %B460.i
+  %.577909911.i = phi i64 [ %.584.3.i, %B460.i ], [ 0, %B460.lr.ph.i ]
+  %35 = shl i64 %.577909911.i, 2
+  %scevgep123.i = getelementptr i8, ptr %lsr.iv116.i, i64 %35
+  %scevgep124.i = getelementptr i8, ptr %scevgep123.i, i64 -12
+  %.617.i = load float, ptr %scevgep124.i, align 4
+  %scevgep111.i = getelementptr i8, ptr %lsr.iv104.i, i64 %35
+  %scevgep112.i = getelementptr i8, ptr %scevgep111.i, i64 -12
+  store float %.617.i, ptr %scevgep112.i, align 4
+  %scevgep122.i = getelementptr i8, ptr %scevgep123.i, i64 -8
+  %.617.1.i = load float, ptr %scevgep122.i, align 4
+  %scevgep110.i = getelementptr i8, ptr %scevgep111.i, i64 -8
+  store float %.617.1.i, ptr %scevgep110.i, align 4
+  %scevgep120.i = getelementptr i8, ptr %scevgep123.i, i64 -4
+  %.617.2.i = load float, ptr %scevgep120.i, align 4
+  %scevgep108.i = getelementptr i8, ptr %scevgep111.i, i64 -4
+  store float %.617.2.i, ptr %scevgep108.i, align 4
+  %.584.3.i = add nuw nsw i64 %.577909911.i, 4
+  %.617.3.i = load float, ptr %scevgep123.i, align 4
+  store float %.617.3.i, ptr %scevgep111.i, align 4
+  %niter27.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.584.3.i
+  br i1 %niter27.ncmp.3.i, label %B1909.loopexit.unr-lcssa.i, label %B460.i
+
+B524.i:                                           ; preds = %B1909.i, %B138.endif.i
+  %.641.i = load i64, ptr %sunkaddr253.i, align 8
+  %.642.not.i = icmp eq i64 %.641.i, 0
+  br i1 %.642.not.i, label %B1142.endif.i, label %B550.endif.i
+
+B580.loopexit.i:                                  ; preds = %B656.B622.loopexit_crit_edge.us.i, %B624.endif.lr.ph.i, %B582.endif.i
+  %scevgep137.i = getelementptr i8, ptr %lsr.iv136.i, i64 %3
+  %scevgep147.i = getelementptr i8, ptr %lsr.iv146.i, i64 %3
+  %exitcond1480.not.i = icmp eq i64 %.23.i, %.739.i
+  br i1 %exitcond1480.not.i, label %B814.endif.i, label %B582.endif.i
+
+B812.loopexit.i:                                  ; preds = %B1012.B978.loopexit_crit_edge.us.i, %B980.endif.lr.ph.i, %B948.endif.i
+  %indvars.iv.next1484.i = add i64 %indvars.iv1483.i, -1
+  %scevgep155.i = getelementptr i8, ptr %lsr.iv154.i, i64 %22
+  %scevgep167.i = getelementptr i8, ptr %lsr.iv166.i, i64 %22
+  %exitcond1488.not.i = icmp eq i64 %.23.i, %.1153.i
+  br i1 %exitcond1488.not.i, label %B1910.i, label %B814.endif.i
+
+B864.i:                                           ; preds = %B864.preheader.i, %B864.i
+  %.1270989991.i = phi i64 [ %.1277.3.i, %B864.i ], [ 0, %B864.preheader.i ]
+  %36 = shl i64 %.1270989991.i, 2
+  %scevgep161.i = getelementptr i8, ptr %lsr.iv154.i, i64 %36
+  %scevgep162.i = getelementptr i8, ptr %scevgep161.i, i64 -12
+  %.1310.i = load float, ptr %scevgep162.i, align 4
+  %.1320.i = load float, ptr %sunkaddr255.i, align 4
+  %.1324.i = fdiv float %.1310.i, %.1320.i
+  store float %.1324.i, ptr %scevgep162.i, align 4
+  %scevgep160.i = getelementptr i8, ptr %scevgep161.i, i64 -8
+  %.1310.1.i = load float, ptr %scevgep160.i, align 4
+  %.1320.1.i = load float, ptr %sunkaddr255.i, align 4
+  %.1324.1.i = fdiv float %.1310.1.i, %.1320.1.i
+  store float %.1324.1.i, ptr %scevgep160.i, align 4
+  %scevgep158.i = getelementptr i8, ptr %scevgep161.i, i64 -4
+  %.1310.2.i = load float, ptr %scevgep158.i, align 4
+  %.1320.2.i = load float, ptr %sunkaddr255.i, align 4
+  %.1324.2.i = fdiv float %.1310.2.i, %.1320.2.i
+  store float %.1324.2.i, ptr %scevgep158.i, align 4
+  %.1277.3.i = add nuw nsw i64 %.1270989991.i, 4
+  %.1310.3.i = load float, ptr %scevgep161.i, align 4
+  %.1320.3.i = load float, ptr %sunkaddr255.i, align 4
+  %.1324.3.i = fdiv float %.1310.3.i, %.1320.3.i
+  store float %.1324.3.i, ptr %scevgep161.i, align 4
+  %niter39.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1277.3.i
+  br i1 %niter39.ncmp.3.i, label %B948.endif.loopexit.unr-lcssa.i, label %B864.i
+
+B1172.loopexit.i:                                 ; preds = %B1364.B1330.loopexit_crit_edge.us.i, %B1332.endif.lr.ph.i, %B1292.endif.i
+  %indvars.iv.next1492.i = add i64 %indvars.iv1491.i, -1
+  %indvars.iv.next1495.i = add nuw i64 %indvars.iv1494.i, 1
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %3
+  %scevgep191.i = getelementptr i8, ptr %lsr.iv190.i, i64 %3
+  %scevgep198.i = getelementptr i8, ptr %lsr.iv197.i, i64 %3
+  %exitcond1498.not.i = icmp eq i64 %.23.i, %.1722.i
+  br i1 %exitcond1498.not.i, label %B1522.endif.lr.ph.i, label %B1174.endif.i
+
+B1208.i:                                          ; preds = %B1208.preheader.i, %B1208.i
+  %.183610451047.i = phi i64 [ %.1843.3.i, %B1208.i ], [ 0, %B1208.preheader.i ]
+  %37 = shl i64 %.183610451047.i, 2
+  %scevgep185.i = getelementptr i8, ptr %lsr.iv178.i, i64 %37
+  %scevgep186.i = getelementptr i8, ptr %scevgep185.i, i64 -12
+  %.1876.i = load float, ptr %scevgep186.i, align 4
+  %.1886.i = load float, ptr %sunkaddr257.i, align 4
+  %.1890.i = fdiv float %.1876.i, %.1886.i
+  store float %.1890.i, ptr %scevgep186.i, align 4
+  %scevgep184.i = getelementptr i8, ptr %scevgep185.i, i64 -8
+  %.1876.1.i = load float, ptr %scevgep184.i, align 4
+  %.1886.1.i = load float, ptr %sunkaddr257.i, align 4
+  %.1890.1.i = fdiv float %.1876.1.i, %.1886.1.i
+  store float %.1890.1.i, ptr %scevgep184.i, align 4
+  %scevgep182.i = getelementptr i8, ptr %scevgep185.i, i64 -4
+  %.1876.2.i = load float, ptr %scevgep182.i, align 4
+  %.1886.2.i = load float, ptr %sunkaddr257.i, align 4
+  %.1890.2.i = fdiv float %.1876.2.i, %.1886.2.i
+  store float %.1890.2.i, ptr %scevgep182.i, align 4
+  %.1843.3.i = add nuw nsw i64 %.183610451047.i, 4
+  %.1876.3.i = load float, ptr %scevgep185.i, align 4
+  %.1886.3.i = load float, ptr %sunkaddr257.i, align 4
+  %.1890.3.i = fdiv float %.1876.3.i, %.1886.3.i
+  store float %.1890.3.i, ptr %scevgep185.i, align 4
+  %niter51.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1843.3.i
+  br i1 %niter51.ncmp.3.i, label %B1292.endif.loopexit.unr-lcssa.i, label %B1208.i
+
+B1520.loopexit.loopexit.unr-lcssa.i:              ; preds = %B1852.i
+  br i1 %27, label %B1520.loopexit.i, label %B1852.epil.preheader.i
+
+B1852.epil.preheader.i:                           ; preds = %B1852.lr.ph.i, %B1520.loopexit.loopexit.unr-lcssa.i
+  %.272511271129.epil.init.i = phi i64 [ %unroll_iter.i, %B1520.loopexit.loopexit.unr-lcssa.i ], [ 0, %B1852.lr.ph.i ]
+  %38 = shl i64 %.272511271129.epil.init.i, 2
+  %39 = getelementptr i8, ptr %a3, i64 %.pre6.i
+  %scevgep244.i = getelementptr i8, ptr %39, i64 %38
+  %scevgep251.i = getelementptr i8, ptr %lsr.iv249.i, i64 %38
+  br label %B1852.epil.i
+
+B1852.epil.i:                                     ; preds = %B1852.epil.i, %B1852.epil.preheader.i
+  %epil.iter65.i = phi i64 [ 0, %B1852.epil.preheader.i ], [ %epil.iter65.next.i, %B1852.epil.i ]
+  %40 = shl nuw nsw i64 %epil.iter65.i, 2
+  %scevgep252.i = getelementptr i8, ptr %scevgep251.i, i64 %40
+  %.2765.epil.i = load float, ptr %scevgep252.i, align 4
+  %scevgep245.i = getelementptr i8, ptr %scevgep244.i, i64 %40
+  store float %.2765.epil.i, ptr %scevgep245.i, align 4
+  %epil.iter65.next.i = add i64 %epil.iter65.i, 1
+  %epil.iter65.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter65.next.i
+  br i1 %epil.iter65.cmp.not.i, label %B1520.loopexit.i, label %B1852.epil.i
+
+B1520.loopexit.i:                                 ; preds = %B1852.epil.i, %B1728.endif.endif.i, %B1572.endif.lr.ph.i, %B1520.loopexit.loopexit.unr-lcssa.i
+  %indvars.iv.next1501.i = add i64 %indvars.iv1500.i, -1
+  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %22
+  %scevgep227.i = getelementptr i8, ptr %lsr.iv226.i, i64 %22
+  %scevgep250.i = getelementptr i8, ptr %lsr.iv249.i, i64 %22
+  %exitcond1506.not.i = icmp eq i64 %.23.i, %.2285.i
+  br i1 %exitcond1506.not.i, label %B1910.i, label %B1522.endif.i
+
+B1852.i:                                          ; preds = %B1852.preheader.i, %B1852.i
+  %.272511271129.i = phi i64 [ %.2732.3.i, %B1852.i ], [ 0, %B1852.preheader.i ]
+  %41 = shl i64 %.272511271129.i, 2
+  %scevgep233.i = getelementptr i8, ptr %lsr.iv226.i, i64 %41
+  %scevgep234.i = getelementptr i8, ptr %scevgep233.i, i64 -12
+  %.2765.i = load float, ptr %scevgep234.i, align 4
+  %scevgep242.i = getelementptr i8, ptr %scevgep236.i, i64 %41
+  %scevgep243.i = getelementptr i8, ptr %scevgep242.i, i64 -12
+  store float %.2765.i, ptr %scevgep243.i, align 4
+  %scevgep232.i = getelementptr i8, ptr %scevgep233.i, i64 -8
+  %.2765.1.i = load float, ptr %scevgep232.i, align 4
+  %scevgep241.i = getelementptr i8, ptr %scevgep242.i, i64 -8
+  store float %.2765.1.i, ptr %scevgep241.i, align 4
+  %scevgep230.i = getelementptr i8, ptr %scevgep233.i, i64 -4
+  %.2765.2.i = load float, ptr %scevgep230.i, align 4
+  %scevgep239.i = getelementptr i8, ptr %scevgep242.i, i64 -4
+  store float %.2765.2.i, ptr %scevgep239.i, align 4
+  %.2732.3.i = add nuw nsw i64 %.272511271129.i, 4
+  %.2765.3.i = load float, ptr %scevgep233.i, align 4
+  store float %.2765.3.i, ptr %scevgep242.i, align 4
+  %niter69.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.2732.3.i
+  br i1 %niter69.ncmp.3.i, label %B1520.loopexit.loopexit.unr-lcssa.i, label %B1852.i
+
+B1909.loopexit.unr-lcssa.i:                       ; preds = %B460.i
+  br i1 %27, label %B1909.i, label %B460.epil.preheader.i
+
+B460.epil.preheader.i:                            ; preds = %B460.lr.ph.i, %B1909.loopexit.unr-lcssa.i
+  %.577909911.epil.init.i = phi i64 [ 0, %B460.lr.ph.i ], [ %unroll_iter.i, %B1909.loopexit.unr-lcssa.i ]
+  %42 = add nsw i64 %.577909911.epil.init.i, %lsr.iv127.i
+  %43 = shl i64 %42, 2
+  %scevgep129.i = getelementptr i8, ptr %a2, i64 %43
+  %scevgep131.i = getelementptr i8, ptr %a1, i64 %43
+  br label %B460.epil.i
+
+B460.epil.i:                                      ; preds = %B460.epil.i, %B460.epil.preheader.i
+  %epil.iter23.i = phi i64 [ 0, %B460.epil.preheader.i ], [ %epil.iter23.next.i, %B460.epil.i ]
+  %44 = shl nuw nsw i64 %epil.iter23.i, 2
+  %scevgep132.i = getelementptr i8, ptr %scevgep131.i, i64 %44
+  %.617.epil.i = load float, ptr %scevgep132.i, align 4
+  %scevgep130.i = getelementptr i8, ptr %scevgep129.i, i64 %44
+  store float %.617.epil.i, ptr %scevgep130.i, align 4
+  %epil.iter23.next.i = add i64 %epil.iter23.i, 1
+  %epil.iter23.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter23.next.i
+  br i1 %epil.iter23.cmp.not.i, label %B1909.i, label %B460.epil.i
+
+B1909.loopexit19.unr-lcssa.i:                     ; preds = %B376.i
+  br i1 %27, label %B1909.i, label %B376.epil.preheader.i
+
+B376.epil.preheader.i:                            ; preds = %B376.lr.ph.i, %B1909.loopexit19.unr-lcssa.i
+  %.435903905.epil.init.i = phi i64 [ %unroll_iter.i, %B1909.loopexit19.unr-lcssa.i ], [ 0, %B376.lr.ph.i ]
+  %45 = shl i64 %.435903905.epil.init.i, 2
+  %scevgep97.i = getelementptr i8, ptr %lsr.iv95.i, i64 %45
+  %46 = getelementptr i8, ptr %a1, i64 %.pre15.i
+  %scevgep99.i = getelementptr i8, ptr %46, i64 %45
+  br label %B376.epil.i
+
+B376.epil.i:                                      ; preds = %B376.epil.i, %B376.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B376.epil.preheader.i ], [ %epil.iter.next.i, %B376.epil.i ]
+  %47 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep100.i = getelementptr i8, ptr %scevgep99.i, i64 %47
+  %.471.epil.i = load float, ptr %scevgep100.i, align 4
+  %scevgep98.i = getelementptr i8, ptr %scevgep97.i, i64 %47
+  store float %.471.epil.i, ptr %scevgep98.i, align 4
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B1909.i, label %B376.epil.i
+
+B1909.i:                                          ; preds = %B376.epil.i, %B460.epil.i, %B428.endif.i, %B252.endif.endif.i, %B1909.loopexit19.unr-lcssa.i, %B1909.loopexit.unr-lcssa.i
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %3
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv95.i, i64 %3
+  %scevgep105.i = getelementptr i8, ptr %lsr.iv104.i, i64 %3
+  %scevgep117.i = getelementptr i8, ptr %lsr.iv116.i, i64 %3
+  %lsr.iv.next128.i = add i64 %lsr.iv127.i, %.26.i
+  %exitcond1476.not.i = icmp eq i64 %.23.i, %.277.i
+  br i1 %exitcond1476.not.i, label %B524.i, label %B226.i
+
+B1910.i:                                          ; preds = %B812.loopexit.i, %B1520.loopexit.i, %B1142.endif.i, %B550.endif.i
+  %lsr.iv.next.i = add i64 %lsr.iv.i, %.23.i
+  %scevgep82.i = getelementptr i8, ptr %lsr.iv81.i, i64 %12
+  %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %12
+  %scevgep103.i = getelementptr i8, ptr %lsr.iv102.i, i64 %12
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv114.i, i64 %12
+  %lsr.iv.next126.i = add i64 %lsr.iv125.i, %11
+  %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %12
+  %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %12
+  %scevgep153.i = getelementptr i8, ptr %lsr.iv152.i, i64 %12
+  %scevgep165.i = getelementptr i8, ptr %lsr.iv164.i, i64 %12
+  %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %12
+  %scevgep196.i = getelementptr i8, ptr %lsr.iv195.i, i64 %12
+  %scevgep209.i = getelementptr i8, ptr %lsr.iv208.i, i64 %12
+  %scevgep217.i = getelementptr i8, ptr %lsr.iv216.i, i64 %12
+  %scevgep225.i = getelementptr i8, ptr %lsr.iv224.i, i64 %12
+  %scevgep248.i = getelementptr i8, ptr %lsr.iv247.i, i64 %12
+  %.123.i = icmp sgt i64 %.12211621340.i, 1
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
+  %lsr.iv247.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep248.i, %B1910.i ]
+  %lsr.iv224.i = phi ptr [ %scevgep223.i, %B138.endif.lr.ph.i ], [ %scevgep225.i, %B1910.i ]
+  %lsr.iv216.i = phi ptr [ %scevgep215.i, %B138.endif.lr.ph.i ], [ %scevgep217.i, %B1910.i ]
+  %lsr.iv208.i = phi ptr [ %scevgep207.i, %B138.endif.lr.ph.i ], [ %scevgep209.i, %B1910.i ]
+  %lsr.iv195.i = phi ptr [ %scevgep194.i, %B138.endif.lr.ph.i ], [ %scevgep196.i, %B1910.i ]
+  %lsr.iv188.i = phi ptr [ %scevgep187.i, %B138.endif.lr.ph.i ], [ %scevgep189.i, %B1910.i ]
+  %lsr.iv164.i = phi ptr [ %scevgep163.i, %B138.endif.lr.ph.i ], [ %scevgep165.i, %B1910.i ]
+  %lsr.iv152.i = phi ptr [ %scevgep151.i, %B138.endif.lr.ph.i ], [ %scevgep153.i, %B1910.i ]
+  %lsr.iv144.i = phi ptr [ %scevgep143.i, %B138.endif.lr.ph.i ], [ %scevgep145.i, %B1910.i ]
+  %lsr.iv134.i = phi ptr [ %scevgep133.i, %B138.endif.lr.ph.i ], [ %scevgep135.i, %B1910.i ]
+  %lsr.iv125.i = phi i64 [ %8, %B138.endif.lr.ph.i ], [ %lsr.iv.next126.i, %B1910.i ]
+  %lsr.iv114.i = phi ptr [ %scevgep113.i, %B138.endif.lr.ph.i ], [ %scevgep115.i, %B1910.i ]
+  %lsr.iv102.i = phi ptr [ %scevgep101.i, %B138.endif.lr.ph.i ], [ %scevgep103.i, %B1910.i ]
+  %lsr.iv93.i = phi ptr [ %scevgep92.i, %B138.endif.lr.ph.i ], [ %scevgep94.i, %B1910.i ]
+  %lsr.iv81.i = phi ptr [ %scevgep80.i, %B138.endif.lr.ph.i ], [ %scevgep82.i, %B1910.i ]
+  %lsr.iv.i = phi i64 [ %6, %B138.endif.lr.ph.i ], [ %lsr.iv.next.i, %B1910.i ]
+  %.12211621340.i = phi i64 [ %.77.i, %B138.endif.lr.ph.i ], [ %.132.i, %B1910.i ]
+  %.12911641339.i = phi i64 [ %.36.i, %B138.endif.lr.ph.i ], [ %.136.i, %B1910.i ]
+  %.132.i = add nsw i64 %.12211621340.i, -1
+  %.136.i = add i64 %.12911641339.i, 1
+  %.162.i = mul nsw i64 %.12911641339.i, %.23.i
+  %.165.i = mul nsw i64 %.162.i, %.164.i
+  %.180.i = add nsw i64 %.165.i, %.178.i
+  br i1 %24, label %B226.lr.ph.i, label %B524.i
+
+B226.lr.ph.i:                                     ; preds = %B138.endif.i
+  %48 = getelementptr float, ptr %a0, i64 %.180.i
+  br label %B226.i
+
+B252.endif.endif.i:                               ; preds = %B226.i
+  br i1 %25, label %B1909.i, label %B376.lr.ph.i
+
+B376.lr.ph.i:                                     ; preds = %B252.endif.endif.i
+  %.314.i = getelementptr float, ptr %48, i64 %.270916938.i
+  %.315.i = load float, ptr %.314.i, align 4
+  %.316.i = tail call float @llvm.fabs.f32(float %.315.i)
+  %.5.i.i = fptosi float %.316.i to i64
+  %.pre13.i = add i64 %lsr.iv.i, %.5.i.i
+  %.pre15.i = mul i64 %.pre13.i, %3
+  br i1 %26, label %B376.epil.preheader.i, label %B376.preheader.i
+
+B376.preheader.i:                                 ; preds = %B376.lr.ph.i
+  %scevgep72.i = getelementptr i8, ptr %scevgep.i, i64 %.pre15.i
+  br label %B376.i
+
+B428.endif.i:                                     ; preds = %B226.i
+  br i1 %25, label %B1909.i, label %B460.lr.ph.i
+
+B460.lr.ph.i:                                     ; preds = %B428.endif.i
+  br i1 %28, label %B460.epil.preheader.i, label %B460.i
+
+B550.endif.i:                                     ; preds = %B524.i
+  br i1 %29, label %B1910.i, label %B582.endif.lr.ph.i
+
+B582.endif.lr.ph.i:                               ; preds = %B550.endif.i
+  %49 = getelementptr float, ptr %a0, i64 %.165.i
+  br label %B582.endif.i
+
+B582.endif.i:                                     ; preds = %B582.endif.lr.ph.i, %B580.loopexit.i
+  %lsr.iv146.i = phi ptr [ %lsr.iv144.i, %B582.endif.lr.ph.i ], [ %scevgep147.i, %B580.loopexit.i ]
+  %lsr.iv136.i = phi ptr [ %lsr.iv134.i, %B582.endif.lr.ph.i ], [ %scevgep137.i, %B580.loopexit.i ]
+  %.732970980.i = phi i64 [ 0, %B582.endif.lr.ph.i ], [ %.739.i, %B580.loopexit.i ]
+  %.739.i = add nuw nsw i64 %.732970980.i, 1
+  %.849959.not.not.i = icmp sgt i64 %.23.i, %.739.i
+  br i1 %.849959.not.not.i, label %B624.endif.lr.ph.i, label %B580.loopexit.i
+
+B624.endif.lr.ph.i:                               ; preds = %B582.endif.i
+  %.1019.i = mul nuw nsw i64 %.732970980.i, %.23.i
+  %50 = getelementptr float, ptr %49, i64 %.1019.i
+  br i1 %25, label %B580.loopexit.i, label %B624.endif.us.preheader.i
+
+B624.endif.us.preheader.i:                        ; preds = %B624.endif.lr.ph.i
+  %.169882.i = add i64 %.732970980.i, %.162.i
+  %.1031.i = mul i64 %.169882.i, %.26.i
+  %gep21.i = getelementptr float, ptr %invariant.gep19.i, i64 %.1031.i
+  br label %B624.endif.us.i
+
+B624.endif.us.i:                                  ; preds = %B656.B622.loopexit_crit_edge.us.i, %B624.endif.us.preheader.i
+  %lsr.iv138.i = phi ptr [ %scevgep139.i, %B656.B622.loopexit_crit_edge.us.i ], [ %lsr.iv136.i, %B624.endif.us.preheader.i ]
+  %.855954960.us.i = phi i64 [ %.862.us.i, %B656.B622.loopexit_crit_edge.us.i ], [ %.739.i, %B624.endif.us.preheader.i ]
+  %.169881.us.i = add i64 %.855954960.us.i, %.162.i
+  %.1012.us.i = mul i64 %.169881.us.i, %.26.i
+  %.pre12.i = shl i64 %.855954960.us.i, 2
+  br i1 %30, label %B658.us.epil.preheader.i, label %B658.us.preheader.i
+
+B658.us.preheader.i:                              ; preds = %B624.endif.us.i
+  %sunkaddr259.i = getelementptr inbounds i8, ptr %50, i64 %.pre12.i
+  br label %B658.us.i
+
+B658.us.i:                                        ; preds = %B658.us.i, %B658.us.preheader.i
+  %.976947949.us.i = phi i64 [ %.983.us.1.i, %B658.us.i ], [ 0, %B658.us.preheader.i ]
+  %51 = shl i64 %.976947949.us.i, 2
+  %scevgep141.i = getelementptr i8, ptr %lsr.iv138.i, i64 %51
+  %scevgep142.i = getelementptr i8, ptr %scevgep141.i, i64 -4
+  %.1016.us.i = load float, ptr %scevgep142.i, align 4
+  %.1026.us.i = load float, ptr %sunkaddr259.i, align 4
+  %scevgep149.i = getelementptr i8, ptr %lsr.iv146.i, i64 %51
+  %scevgep150.i = getelementptr i8, ptr %scevgep149.i, i64 -4
+  %.1035.us.i = load float, ptr %scevgep150.i, align 4
+  %.1036.us.i = fmul float %.1026.us.i, %.1035.us.i
+  %.1037.us.i = fsub float %.1016.us.i, %.1036.us.i
+  store float %.1037.us.i, ptr %scevgep142.i, align 4
+  %.983.us.1.i = add nuw i64 %.976947949.us.i, 2
+  %.1016.us.1.i = load float, ptr %scevgep141.i, align 4
+  %.1026.us.1.i = load float, ptr %sunkaddr259.i, align 4
+  %.1035.us.1.i = load float, ptr %scevgep149.i, align 4
+  %.1036.us.1.i = fmul float %.1026.us.1.i, %.1035.us.1.i
+  %.1037.us.1.i = fsub float %.1016.us.1.i, %.1036.us.1.i
+  store float %.1037.us.1.i, ptr %scevgep141.i, align 4
+  %niter33.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.983.us.1.i
+  br i1 %niter33.ncmp.1.i, label %B656.B622.loopexit_crit_edge.us.unr-lcssa.i, label %B658.us.i
+
+B656.B622.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B658.us.i
+  br i1 %32, label %B656.B622.loopexit_crit_edge.us.i, label %B658.us.epil.preheader.i
+
+B658.us.epil.preheader.i:                         ; preds = %B656.B622.loopexit_crit_edge.us.unr-lcssa.i, %B624.endif.us.i
+  %gep.i = getelementptr float, ptr %invariant.gep19.i, i64 %.1012.us.i
+  %.1016.us.epil.i = load float, ptr %gep.i, align 4
+  %sunkaddr261.i = getelementptr i8, ptr %50, i64 %.pre12.i
+  %.1026.us.epil.i = load float, ptr %sunkaddr261.i, align 4
+  %.1035.us.epil.i = load float, ptr %gep21.i, align 4
+  %.1036.us.epil.i = fmul float %.1026.us.epil.i, %.1035.us.epil.i
+  %.1037.us.epil.i = fsub float %.1016.us.epil.i, %.1036.us.epil.i
+  store float %.1037.us.epil.i, ptr %gep.i, align 4
+  br label %B656.B622.loopexit_crit_edge.us.i
+
+B656.B622.loopexit_crit_edge.us.i:                ; preds = %B658.us.epil.preheader.i, %B656.B622.loopexit_crit_edge.us.unr-lcssa.i
+  %.862.us.i = add nuw i64 %.855954960.us.i, 1
+  %scevgep139.i = getelementptr i8, ptr %lsr.iv138.i, i64 %3
+  %exitcond.not14.i = icmp eq i64 %.862.us.i, %.23.i
+  br i1 %exitcond.not14.i, label %B580.loopexit.i, label %B624.endif.us.i
+
+B814.endif.i:                                     ; preds = %B580.loopexit.i, %B812.loopexit.i
+  %lsr.iv166.i = phi ptr [ %scevgep167.i, %B812.loopexit.i ], [ %lsr.iv164.i, %B580.loopexit.i ]
+  %lsr.iv154.i = phi ptr [ %scevgep155.i, %B812.loopexit.i ], [ %lsr.iv152.i, %B580.loopexit.i ]
+  %indvars.iv1483.i = phi i64 [ %indvars.iv.next1484.i, %B812.loopexit.i ], [ %1, %B580.loopexit.i ]
+  %.114610201034.i = phi i64 [ %.1153.i, %B812.loopexit.i ], [ 0, %B580.loopexit.i ]
+  %.1153.i = add nuw nsw i64 %.114610201034.i, 1
+  %52 = xor i64 %.114610201034.i, -1
+  %.1180.i = add nsw i64 %.23.i, %52
+  br i1 %33, label %B864.lr.ph.i, label %B948.endif.i
+
+B864.lr.ph.i:                                     ; preds = %B814.endif.i
+  %.1313.i = mul nsw i64 %.1180.i, %.23.i
+  %53 = getelementptr float, ptr %49, i64 %.1313.i
+  %.pre10.i = shl i64 %.1180.i, 2
+  br i1 %28, label %B864.epil.preheader.i, label %B864.preheader.i
+
+B864.preheader.i:                                 ; preds = %B864.lr.ph.i
+  %sunkaddr255.i = getelementptr inbounds i8, ptr %53, i64 %.pre10.i
+  br label %B864.i
+
+B948.endif.loopexit.unr-lcssa.i:                  ; preds = %B864.i
+  br i1 %27, label %B948.endif.i, label %B864.epil.preheader.i
+
+B864.epil.preheader.i:                            ; preds = %B948.endif.loopexit.unr-lcssa.i, %B864.lr.ph.i
+  %.1270989991.epil.init.i = phi i64 [ %unroll_iter.i, %B948.endif.loopexit.unr-lcssa.i ], [ 0, %B864.lr.ph.i ]
+  %54 = shl i64 %.1270989991.epil.init.i, 2
+  %scevgep168.i = getelementptr i8, ptr %lsr.iv166.i, i64 %54
+  %sunkaddr263.i = getelementptr i8, ptr %53, i64 %.pre10.i
+  br label %B864.epil.i
+
+B864.epil.i:                                      ; preds = %B864.epil.i, %B864.epil.preheader.i
+  %epil.iter35.i = phi i64 [ 0, %B864.epil.preheader.i ], [ %epil.iter35.next.i, %B864.epil.i ]
+  %55 = shl nuw nsw i64 %epil.iter35.i, 2
+  %scevgep169.i = getelementptr i8, ptr %scevgep168.i, i64 %55
+  %.1310.epil.i = load float, ptr %scevgep169.i, align 4
+  %.1320.epil.i = load float, ptr %sunkaddr263.i, align 4
+  %.1324.epil.i = fdiv float %.1310.epil.i, %.1320.epil.i
+  store float %.1324.epil.i, ptr %scevgep169.i, align 4
+  %epil.iter35.next.i = add i64 %epil.iter35.i, 1
+  %epil.iter35.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter35.next.i
+  br i1 %epil.iter35.cmp.not.i, label %B948.endif.i, label %B864.epil.i
+
+B948.endif.i:                                     ; preds = %B864.epil.i, %B948.endif.loopexit.unr-lcssa.i, %B814.endif.i
+  %.14131008.not.i = icmp slt i64 %.1180.i, 1
+  br i1 %.14131008.not.i, label %B812.loopexit.i, label %B980.endif.lr.ph.i
+
+B980.endif.lr.ph.i:                               ; preds = %B948.endif.i
+  %.1583.i = mul nuw nsw i64 %.1180.i, %.23.i
+  %56 = getelementptr float, ptr %49, i64 %.1583.i
+  br i1 %25, label %B812.loopexit.i, label %B980.endif.us.preheader.i
+
+B980.endif.us.preheader.i:                        ; preds = %B980.endif.lr.ph.i
+  %.169877.i = add i64 %.1180.i, %.162.i
+  %.1595.i = mul i64 %.169877.i, %.26.i
+  %gep25.i = getelementptr float, ptr %invariant.gep19.i, i64 %.1595.i
+  br label %B980.endif.us.i
+
+B980.endif.us.i:                                  ; preds = %B1012.B978.loopexit_crit_edge.us.i, %B980.endif.us.preheader.i
+  %lsr.iv170.i = phi ptr [ %scevgep171.i, %B1012.B978.loopexit_crit_edge.us.i ], [ %lsr.iv144.i, %B980.endif.us.preheader.i ]
+  %.141910031009.us.i = phi i64 [ %.1426.us.i, %B1012.B978.loopexit_crit_edge.us.i ], [ 0, %B980.endif.us.preheader.i ]
+  %.169876.us.i = add i64 %.141910031009.us.i, %.162.i
+  %.1576.us.i = mul i64 %.169876.us.i, %.26.i
+  %.pre11.i = shl i64 %.141910031009.us.i, 2
+  br i1 %30, label %B1014.us.epil.preheader.i, label %B1014.us.preheader.i
+
+B1014.us.preheader.i:                             ; preds = %B980.endif.us.i
+  %sunkaddr265.i = getelementptr inbounds i8, ptr %56, i64 %.pre11.i
+  br label %B1014.us.i
+
+B1014.us.i:                                       ; preds = %B1014.us.i, %B1014.us.preheader.i
+  %.1540996998.us.i = phi i64 [ %.1547.us.1.i, %B1014.us.i ], [ 0, %B1014.us.preheader.i ]
+  %57 = shl i64 %.1540996998.us.i, 2
+  %scevgep173.i = getelementptr i8, ptr %lsr.iv170.i, i64 %57
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -4
+  %.1580.us.i = load float, ptr %scevgep174.i, align 4
+  %.1590.us.i = load float, ptr %sunkaddr265.i, align 4
+  %scevgep177.i = getelementptr i8, ptr %lsr.iv166.i, i64 %57
+  %.1599.us.i = load float, ptr %scevgep177.i, align 4
+  %.1600.us.i = fmul float %.1590.us.i, %.1599.us.i
+  %.1601.us.i = fsub float %.1580.us.i, %.1600.us.i
+  store float %.1601.us.i, ptr %scevgep174.i, align 4
+  %.1547.us.1.i = add nuw i64 %.1540996998.us.i, 2
+  %.1580.us.1.i = load float, ptr %scevgep173.i, align 4
+  %.1590.us.1.i = load float, ptr %sunkaddr265.i, align 4
+  %scevgep176.i = getelementptr i8, ptr %scevgep177.i, i64 4
+  %.1599.us.1.i = load float, ptr %scevgep176.i, align 4
+  %.1600.us.1.i = fmul float %.1590.us.1.i, %.1599.us.1.i
+  %.1601.us.1.i = fsub float %.1580.us.1.i, %.1600.us.1.i
+  store float %.1601.us.1.i, ptr %scevgep173.i, align 4
+  %niter45.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.1547.us.1.i
+  br i1 %niter45.ncmp.1.i, label %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i, label %B1014.us.i
+
+B1012.B978.loopexit_crit_edge.us.unr-lcssa.i:     ; preds = %B1014.us.i
+  br i1 %32, label %B1012.B978.loopexit_crit_edge.us.i, label %B1014.us.epil.preheader.i
+
+B1014.us.epil.preheader.i:                        ; preds = %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i, %B980.endif.us.i
+  %gep23.i = getelementptr float, ptr %invariant.gep19.i, i64 %.1576.us.i
+  %.1580.us.epil.i = load float, ptr %gep23.i, align 4
+  %sunkaddr267.i = getelementptr i8, ptr %56, i64 %.pre11.i
+  %.1590.us.epil.i = load float, ptr %sunkaddr267.i, align 4
+  %.1599.us.epil.i = load float, ptr %gep25.i, align 4
+  %.1600.us.epil.i = fmul float %.1590.us.epil.i, %.1599.us.epil.i
+  %.1601.us.epil.i = fsub float %.1580.us.epil.i, %.1600.us.epil.i
+  store float %.1601.us.epil.i, ptr %gep23.i, align 4
+  br label %B1012.B978.loopexit_crit_edge.us.i
+
+B1012.B978.loopexit_crit_edge.us.i:               ; preds = %B1014.us.epil.preheader.i, %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i
+  %.1426.us.i = add nuw nsw i64 %.141910031009.us.i, 1
+  %scevgep171.i = getelementptr i8, ptr %lsr.iv170.i, i64 %3
+  %exitcond1486.not.i = icmp eq i64 %indvars.iv1483.i, %.1426.us.i
+  br i1 %exitcond1486.not.i, label %B812.loopexit.i, label %B980.endif.us.i
+
+B1142.endif.i:                                    ; preds = %B524.i
+  br i1 %29, label %B1910.i, label %B1174.endif.lr.ph.i
+
+B1174.endif.lr.ph.i:                              ; preds = %B1142.endif.i
+  %58 = getelementptr float, ptr %a0, i64 %.165.i
+  br label %B1174.endif.i
+
+B1174.endif.i:                                    ; preds = %B1174.endif.lr.ph.i, %B1172.loopexit.i
+  %lsr.iv197.i = phi ptr [ %lsr.iv195.i, %B1174.endif.lr.ph.i ], [ %scevgep198.i, %B1172.loopexit.i ]
+  %lsr.iv190.i = phi ptr [ %lsr.iv188.i, %B1174.endif.lr.ph.i ], [ %scevgep191.i, %B1172.loopexit.i ]
+  %lsr.iv178.i = phi ptr [ %lsr.iv102.i, %B1174.endif.lr.ph.i ], [ %scevgep179.i, %B1172.loopexit.i ]
+  %indvars.iv1494.i = phi i64 [ 1, %B1174.endif.lr.ph.i ], [ %indvars.iv.next1495.i, %B1172.loopexit.i ]
+  %indvars.iv1491.i = phi i64 [ %1, %B1174.endif.lr.ph.i ], [ %indvars.iv.next1492.i, %B1172.loopexit.i ]
+  %.171510761090.i = phi i64 [ 0, %B1174.endif.lr.ph.i ], [ %.1722.i, %B1172.loopexit.i ]
+  %smax1497.i = tail call i64 @llvm.smax.i64(i64 %indvars.iv1491.i, i64 0)
+  %59 = add i64 %smax1497.i, %indvars.iv1494.i
+  %.1722.i = add nuw nsw i64 %.171510761090.i, 1
+  br i1 %33, label %B1208.lr.ph.i, label %B1292.endif.i
+
+B1208.lr.ph.i:                                    ; preds = %B1174.endif.i
+  %.1879.i = mul nuw nsw i64 %.171510761090.i, %.23.i
+  %60 = getelementptr float, ptr %58, i64 %.1879.i
+  %.pre.i = shl i64 %.171510761090.i, 2
+  br i1 %28, label %B1208.epil.preheader.i, label %B1208.preheader.i
+
+B1208.preheader.i:                                ; preds = %B1208.lr.ph.i
+  %sunkaddr257.i = getelementptr inbounds i8, ptr %60, i64 %.pre.i
+  br label %B1208.i
+
+B1292.endif.loopexit.unr-lcssa.i:                 ; preds = %B1208.i
+  br i1 %27, label %B1292.endif.i, label %B1208.epil.preheader.i
+
+B1208.epil.preheader.i:                           ; preds = %B1292.endif.loopexit.unr-lcssa.i, %B1208.lr.ph.i
+  %.183610451047.epil.init.i = phi i64 [ %unroll_iter.i, %B1292.endif.loopexit.unr-lcssa.i ], [ 0, %B1208.lr.ph.i ]
+  %61 = shl i64 %.183610451047.epil.init.i, 2
+  %scevgep192.i = getelementptr i8, ptr %lsr.iv190.i, i64 %61
+  %sunkaddr269.i = getelementptr i8, ptr %60, i64 %.pre.i
+  br label %B1208.epil.i
+
+B1208.epil.i:                                     ; preds = %B1208.epil.i, %B1208.epil.preheader.i
+  %epil.iter47.i = phi i64 [ 0, %B1208.epil.preheader.i ], [ %epil.iter47.next.i, %B1208.epil.i ]
+  %62 = shl nuw nsw i64 %epil.iter47.i, 2
+  %scevgep193.i = getelementptr i8, ptr %scevgep192.i, i64 %62
+  %.1876.epil.i = load float, ptr %scevgep193.i, align 4
+  %.1886.epil.i = load float, ptr %sunkaddr269.i, align 4
+  %.1890.epil.i = fdiv float %.1876.epil.i, %.1886.epil.i
+  store float %.1890.epil.i, ptr %scevgep193.i, align 4
+  %epil.iter47.next.i = add i64 %epil.iter47.i, 1
+  %epil.iter47.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter47.next.i
+  br i1 %epil.iter47.cmp.not.i, label %B1292.endif.i, label %B1208.epil.i
+
+B1292.endif.i:                                    ; preds = %B1208.epil.i, %B1292.endif.loopexit.unr-lcssa.i, %B1174.endif.i
+  %.19811064.not.not.i = icmp sgt i64 %.23.i, %.1722.i
+  br i1 %.19811064.not.not.i, label %B1332.endif.lr.ph.i, label %B1172.loopexit.i
+
+B1332.endif.lr.ph.i:                              ; preds = %B1292.endif.i
+  %invariant.gep.i = getelementptr float, ptr %58, i64 %.171510761090.i
+  br i1 %25, label %B1172.loopexit.i, label %B1332.endif.us.preheader.i
+
+B1332.endif.us.preheader.i:                       ; preds = %B1332.endif.lr.ph.i
+  %.169869.i = add i64 %.171510761090.i, %.162.i
+  %.2163.i = mul i64 %.169869.i, %.26.i
+  %gep29.i = getelementptr float, ptr %invariant.gep26.i, i64 %.2163.i
+  br label %B1332.endif.us.i
+
+B1332.endif.us.i:                                 ; preds = %B1364.B1330.loopexit_crit_edge.us.i, %B1332.endif.us.preheader.i
+  %lsr.iv199.i = phi ptr [ %scevgep200.i, %B1364.B1330.loopexit_crit_edge.us.i ], [ %lsr.iv197.i, %B1332.endif.us.preheader.i ]
+  %.198710591065.us.i = phi i64 [ %.1994.us.i, %B1364.B1330.loopexit_crit_edge.us.i ], [ %.1722.i, %B1332.endif.us.preheader.i ]
+  %.169868.us.i = add i64 %.198710591065.us.i, %.162.i
+  %.2144.us.i = mul i64 %.169868.us.i, %.26.i
+  %.pre9.i = mul i64 %.2151.us.i, %.198710591065.us.i
+  br i1 %30, label %B1366.us.epil.preheader.i, label %B1366.us.preheader.i
+
+B1366.us.preheader.i:                             ; preds = %B1332.endif.us.i
+  %sunkaddr271.i = getelementptr inbounds i8, ptr %invariant.gep.i, i64 %.pre9.i
+  br label %B1366.us.i
+
+B1366.us.i:                                       ; preds = %B1366.us.i, %B1366.us.preheader.i
+  %.210810521054.us.i = phi i64 [ %.2115.us.1.i, %B1366.us.i ], [ 0, %B1366.us.preheader.i ]
+  %63 = shl i64 %.210810521054.us.i, 2
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv199.i, i64 %63
+  %scevgep203.i = getelementptr i8, ptr %scevgep202.i, i64 -4
+  %.2148.us.i = load float, ptr %scevgep203.i, align 4
+  %.2158.us.i = load float, ptr %sunkaddr271.i, align 4
+  %scevgep206.i = getelementptr i8, ptr %lsr.iv190.i, i64 %63
+  %.2167.us.i = load float, ptr %scevgep206.i, align 4
+  %.2168.us.i = fmul float %.2158.us.i, %.2167.us.i
+  %.2169.us.i = fsub float %.2148.us.i, %.2168.us.i
+  store float %.2169.us.i, ptr %scevgep203.i, align 4
+  %.2115.us.1.i = add nuw i64 %.210810521054.us.i, 2
+  %.2148.us.1.i = load float, ptr %scevgep202.i, align 4
+  %.2158.us.1.i = load float, ptr %sunkaddr271.i, align 4
+  %scevgep205.i = getelementptr i8, ptr %scevgep206.i, i64 4
+  %.2167.us.1.i = load float, ptr %scevgep205.i, align 4
+  %.2168.us.1.i = fmul float %.2158.us.1.i, %.2167.us.1.i
+  %.2169.us.1.i = fsub float %.2148.us.1.i, %.2168.us.1.i
+  store float %.2169.us.1.i, ptr %scevgep202.i, align 4
+  %niter57.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.2115.us.1.i
+  br i1 %niter57.ncmp.1.i, label %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i, label %B1366.us.i
+
+B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i:    ; preds = %B1366.us.i
+  br i1 %32, label %B1364.B1330.loopexit_crit_edge.us.i, label %B1366.us.epil.preheader.i
+
+B1366.us.epil.preheader.i:                        ; preds = %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i, %B1332.endif.us.i
+  %gep27.i = getelementptr float, ptr %invariant.gep26.i, i64 %.2144.us.i
+  %.2148.us.epil.i = load float, ptr %gep27.i, align 4
+  %sunkaddr273.i = getelementptr i8, ptr %invariant.gep.i, i64 %.pre9.i
+  %.2158.us.epil.i = load float, ptr %sunkaddr273.i, align 4
+  %.2167.us.epil.i = load float, ptr %gep29.i, align 4
+  %.2168.us.epil.i = fmul float %.2158.us.epil.i, %.2167.us.epil.i
+  %.2169.us.epil.i = fsub float %.2148.us.epil.i, %.2168.us.epil.i
+  store float %.2169.us.epil.i, ptr %gep27.i, align 4
+  br label %B1364.B1330.loopexit_crit_edge.us.i
+
+B1364.B1330.loopexit_crit_edge.us.i:              ; preds = %B1366.us.epil.preheader.i, %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i
+  %.1994.us.i = add nuw i64 %.198710591065.us.i, 1
+  %scevgep200.i = getelementptr i8, ptr %lsr.iv199.i, i64 %3
+  %exitcond1496.not.i = icmp eq i64 %.1994.us.i, %59
+  br i1 %exitcond1496.not.i, label %B1172.loopexit.i, label %B1332.endif.us.i
+
+B1522.endif.lr.ph.i:                              ; preds = %B1172.loopexit.i
+  %64 = getelementptr float, ptr %a0, i64 %.180.i
+  br label %B1522.endif.i
+
+B1522.endif.i:                                    ; preds = %B1522.endif.lr.ph.i, %B1520.loopexit.i
+  %lsr.iv249.i = phi ptr [ %lsr.iv247.i, %B1522.endif.lr.ph.i ], [ %scevgep250.i, %B1520.loopexit.i ]
+  %lsr.iv226.i = phi ptr [ %lsr.iv224.i, %B1522.endif.lr.ph.i ], [ %scevgep227.i, %B1520.loopexit.i ]
+  %lsr.iv218.i = phi ptr [ %lsr.iv216.i, %B1522.endif.lr.ph.i ], [ %scevgep219.i, %B1520.loopexit.i ]
+  %indvars.iv1500.i = phi i64 [ %1, %B1522.endif.lr.ph.i ], [ %indvars.iv.next1501.i, %B1520.loopexit.i ]
+  %.227811341152.i = phi i64 [ 0, %B1522.endif.lr.ph.i ], [ %.2285.i, %B1520.loopexit.i ]
+  %.2285.i = add nuw nsw i64 %.227811341152.i, 1
+  %65 = xor i64 %.227811341152.i, -1
+  %.2312.i = add nsw i64 %.23.i, %65
+  %.23961113.not.i = icmp slt i64 %.2312.i, 1
+  br i1 %.23961113.not.i, label %B1728.endif.endif.i, label %B1572.endif.lr.ph.i
+
+B1572.endif.lr.ph.i:                              ; preds = %B1522.endif.i
+  %invariant.gep1120.i = getelementptr float, ptr %58, i64 %.2312.i
+  br i1 %25, label %B1520.loopexit.i, label %B1572.endif.us.preheader.i
+
+B1572.endif.us.preheader.i:                       ; preds = %B1572.endif.lr.ph.i
+  %.169864.i = add i64 %.2312.i, %.162.i
+  %.2578.i = mul i64 %.169864.i, %.26.i
+  %gep33.i = getelementptr float, ptr %invariant.gep26.i, i64 %.2578.i
+  br label %B1572.endif.us.i
+
+B1572.endif.us.i:                                 ; preds = %B1604.B1570.loopexit_crit_edge.us.i, %B1572.endif.us.preheader.i
+  %lsr.iv210.i = phi ptr [ %scevgep211.i, %B1604.B1570.loopexit_crit_edge.us.i ], [ %lsr.iv208.i, %B1572.endif.us.preheader.i ]
+  %.240211081114.us.i = phi i64 [ %.2409.us.i, %B1604.B1570.loopexit_crit_edge.us.i ], [ 0, %B1572.endif.us.preheader.i ]
+  %.169863.us.i = add i64 %.240211081114.us.i, %.162.i
+  %.2559.us.i = mul i64 %.169863.us.i, %.26.i
+  %.pre8.i = mul i64 %.2151.us.i, %.240211081114.us.i
+  br i1 %30, label %B1606.us.epil.preheader.i, label %B1606.us.preheader.i
+
+B1606.us.preheader.i:                             ; preds = %B1572.endif.us.i
+  %sunkaddr275.i = getelementptr inbounds i8, ptr %invariant.gep1120.i, i64 %.pre8.i
+  br label %B1606.us.i
+
+B1606.us.i:                                       ; preds = %B1606.us.i, %B1606.us.preheader.i
+  %.252311011103.us.i = phi i64 [ %.2530.us.1.i, %B1606.us.i ], [ 0, %B1606.us.preheader.i ]
+  %66 = shl i64 %.252311011103.us.i, 2
+  %scevgep213.i = getelementptr i8, ptr %lsr.iv210.i, i64 %66
+  %scevgep214.i = getelementptr i8, ptr %scevgep213.i, i64 -4
+  %.2563.us.i = load float, ptr %scevgep214.i, align 4
+  %.2573.us.i = load float, ptr %sunkaddr275.i, align 4
+  %scevgep221.i = getelementptr i8, ptr %lsr.iv218.i, i64 %66
+  %scevgep222.i = getelementptr i8, ptr %scevgep221.i, i64 -4
+  %.2582.us.i = load float, ptr %scevgep222.i, align 4
+  %.2583.us.i = fmul float %.2573.us.i, %.2582.us.i
+  %.2584.us.i = fsub float %.2563.us.i, %.2583.us.i
+  store float %.2584.us.i, ptr %scevgep214.i, align 4
+  %.2530.us.1.i = add nuw i64 %.252311011103.us.i, 2
+  %.2563.us.1.i = load float, ptr %scevgep213.i, align 4
+  %.2573.us.1.i = load float, ptr %sunkaddr275.i, align 4
+  %.2582.us.1.i = load float, ptr %scevgep221.i, align 4
+  %.2583.us.1.i = fmul float %.2573.us.1.i, %.2582.us.1.i
+  %.2584.us.1.i = fsub float %.2563.us.1.i, %.2583.us.1.i
+  store float %.2584.us.1.i, ptr %scevgep213.i, align 4
+  %niter63.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.2530.us.1.i
+  br i1 %niter63.ncmp.1.i, label %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i, label %B1606.us.i
+
+B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i:    ; preds = %B1606.us.i
+  br i1 %32, label %B1604.B1570.loopexit_crit_edge.us.i, label %B1606.us.epil.preheader.i
+
+B1606.us.epil.preheader.i:                        ; preds = %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i, %B1572.endif.us.i
+  %gep31.i = getelementptr float, ptr %invariant.gep26.i, i64 %.2559.us.i
+  %.2563.us.epil.i = load float, ptr %gep31.i, align 4
+  %sunkaddr277.i = getelementptr i8, ptr %invariant.gep1120.i, i64 %.pre8.i
+  %.2573.us.epil.i = load float, ptr %sunkaddr277.i, align 4
+  %.2582.us.epil.i = load float, ptr %gep33.i, align 4
+  %.2583.us.epil.i = fmul float %.2573.us.epil.i, %.2582.us.epil.i
+  %.2584.us.epil.i = fsub float %.2563.us.epil.i, %.2583.us.epil.i
+  store float %.2584.us.epil.i, ptr %gep31.i, align 4
+  br label %B1604.B1570.loopexit_crit_edge.us.i
+
+B1604.B1570.loopexit_crit_edge.us.i:              ; preds = %B1606.us.epil.preheader.i, %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i
+  %.2409.us.i = add nuw nsw i64 %.240211081114.us.i, 1
+  %scevgep211.i = getelementptr i8, ptr %lsr.iv210.i, i64 %3
+  %exitcond1503.not.i = icmp eq i64 %indvars.iv1500.i, %.2409.us.i
+  br i1 %exitcond1503.not.i, label %B1728.endif.endif.i, label %B1572.endif.us.i
+
+B1728.endif.endif.i:                              ; preds = %B1604.B1570.loopexit_crit_edge.us.i, %B1522.endif.i
+  br i1 %25, label %B1520.loopexit.i, label %B1852.lr.ph.i
+
+B1852.lr.ph.i:                                    ; preds = %B1728.endif.endif.i
+  %.2604.i = getelementptr float, ptr %64, i64 %.2312.i
+  %.2605.i = load float, ptr %.2604.i, align 4
+  %.2606.i = tail call float @llvm.fabs.f32(float %.2605.i)
+  %.5.i4.i = fptosi float %.2606.i to i64
+  %.pre5.i = add i64 %lsr.iv.i, %.5.i4.i
+  %.pre6.i = mul i64 %.pre5.i, %3
+  br i1 %28, label %B1852.epil.preheader.i, label %B1852.preheader.i
+
+B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
+  %scevgep236.i = getelementptr i8, ptr %scevgep235.i, i64 %.pre6.i
+  br label %B1852.i
+
+_ZN6nbgrad7kernels6linalg8lu_solveB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+  ret i64 0
+}
+;; nbgrad.kernels.linalg.lu_solve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare double @llvm.fabs.f64(double)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, ptr readonly captures(none) %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.22.i = getelementptr i8, ptr %a4, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 24
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.34.i = getelementptr i8, ptr %a4, i64 16
+  %.35.i = load i64, ptr %.34.i, align 8
+  %.40854.i = sub i64 %a6, %a5
+  %.77.i = mul i64 %.35.i, %.40854.i
+  %.1231304.not.i = icmp slt i64 %.77.i, 1
+  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+
+B138.endif.lr.ph.i:                               ; preds = %0
+  %.36.i = mul i64 %.35.i, %a5
+  %.164.i = add nsw i64 %.23.i, 2
+  %.178.i = mul nsw i64 %.23.i, %.23.i
+  %1 = add i64 %.23.i, -1
+  %2 = add i64 %.26.i, -1
+  %xtraiter.i = and i64 %.26.i, 3
+  %unroll_iter.i = and i64 %.26.i, 9223372036854775804
+  %unroll_iter32.i = and i64 %.26.i, 9223372036854775806
+  %scevgep.i = getelementptr i8, ptr %a1, i64 24
+  %3 = shl i64 %.26.i, 3
+  %4 = mul i64 %.35.i, %.23.i
+  %5 = mul i64 %4, %a5
+  %6 = add i64 %5, -1
+  %7 = mul i64 %.26.i, %a5
+  %8 = mul i64 %7, %4
+  %9 = shl i64 %8, 3
+  %10 = add i64 %9, 24
+  %scevgep80.i = getelementptr i8, ptr %a3, i64 %10
+  %11 = mul i64 %.26.i, %.23.i
+  %12 = shl i64 %11, 3
+  %scevgep92.i = getelementptr i8, ptr %a3, i64 %9
+  %scevgep101.i = getelementptr i8, ptr %a2, i64 %10
+  %scevgep113.i = getelementptr i8, ptr %a1, i64 %10
+  %13 = add i64 %5, 1
+  %14 = mul i64 %13, %3
+  %15 = add i64 %14, 8
+  %scevgep133.i = getelementptr i8, ptr %a3, i64 %15
+  %16 = add i64 %9, 8
+  %scevgep143.i = getelementptr i8, ptr %a3, i64 %16
+  %17 = add i64 %.36.i, 1
+  %18 = mul i64 %17, %.23.i
+  %19 = add i64 %18, 2305843009213693951
+  %20 = mul i64 %19, %3
+  %21 = add i64 %20, 24
+  %scevgep151.i = getelementptr i8, ptr %a3, i64 %21
+  %22 = mul i64 %.26.i, -8
+  %scevgep163.i = getelementptr i8, ptr %a3, i64 %20
+  %scevgep187.i = getelementptr i8, ptr %a2, i64 %9
+  %scevgep194.i = getelementptr i8, ptr %a2, i64 %15
+  %scevgep207.i = getelementptr i8, ptr %a2, i64 %16
+  %23 = getelementptr i8, ptr %a2, i64 %20
+  %scevgep215.i = getelementptr i8, ptr %23, i64 8
+  %scevgep223.i = getelementptr i8, ptr %a2, i64 %21
+  %scevgep235.i = getelementptr i8, ptr %a3, i64 24
+  %24 = icmp sgt i64 %.23.i, 0
+  %sunkaddr253.i = getelementptr i8, ptr %a4, i64 32
+  %25 = icmp slt i64 %.26.i, 1
+  %26 = icmp samesign ult i64 %2, 3
+  %27 = icmp eq i64 %xtraiter.i, 0
+  %28 = icmp samesign ult i64 %.26.i, 4
+  %29 = icmp slt i64 %.23.i, 1
+  %30 = icmp eq i64 %2, 0
+  %31 = and i64 %.26.i, 1
+  %32 = icmp eq i64 %31, 0
+  %33 = icmp sgt i64 %.26.i, 0
+  %invariant.gep19.i = getelementptr double, ptr %a3, i64 %unroll_iter32.i
+  %invariant.gep26.i = getelementptr double, ptr %a2, i64 %unroll_iter32.i
+  %.2151.us.i = shl i64 %.23.i, 3
+  br label %B138.endif.i
+
+B226.i:                                           ; preds = %B226.lr.ph.i, %B1909.i
+  %lsr.iv127.i = phi i64 [ %lsr.iv125.i, %B226.lr.ph.i ], [ %lsr.iv.next128.i, %B1909.i ]
+  %lsr.iv116.i = phi ptr [ %lsr.iv114.i, %B226.lr.ph.i ], [ %scevgep117.i, %B1909.i ]
+  %lsr.iv104.i = phi ptr [ %lsr.iv102.i, %B226.lr.ph.i ], [ %scevgep105.i, %B1909.i ]
+  %lsr.iv95.i = phi ptr [ %lsr.iv93.i, %B226.lr.ph.i ], [ %scevgep96.i, %B1909.i ]
+  %lsr.iv83.i = phi ptr [ %lsr.iv81.i, %B226.lr.ph.i ], [ %scevgep84.i, %B1909.i ]
+  %.270916938.i = phi i64 [ 0, %B226.lr.ph.i ], [ %.277.i, %B1909.i ]
+  %.277.i = add nuw nsw i64 %.270916938.i, 1
+  %.307.i = load i64, ptr %sunkaddr253.i, align 8
+  %.308.not.i = icmp eq i64 %.307.i, 0
+  br i1 %.308.not.i, label %B428.endif.i, label %B252.endif.endif.i
+
+B376.i:                                           ; preds = %B376.preheader.i, %B376.i
+  %.435903905.i = phi i64 [ %.442.3.i, %B376.i ], [ 0, %B376.preheader.i ]
+  %34 = shl i64 %.435903905.i, 3
+  %scevgep78.i = getelementptr i8, ptr %scevgep72.i, i64 %34
+  %scevgep79.i = getelementptr i8, ptr %scevgep78.i, i64 -24
+  %.471.i = load double, ptr %scevgep79.i, align 8
+  %scevgep90.i = getelementptr i8, ptr %lsr.iv83.i, i64 %34
+  %scevgep91.i = getelementptr i8, ptr %scevgep90.i, i64 -24
+  store double %.471.i, ptr %scevgep91.i, align 8
+  %scevgep77.i = getelementptr i8, ptr %scevgep78.i, i64 -16
+  %.471.1.i = load double, ptr %scevgep77.i, align 8
+  %scevgep89.i = getelementptr i8, ptr %scevgep90.i, i64 -16
+  store double %.471.1.i, ptr %scevgep89.i, align 8
+  %scevgep75.i = getelementptr i8, ptr %scevgep78.i, i64 -8
+  %.471.2.i = load double, ptr %scevgep75.i, align 8
+  %scevgep87.i = getelementptr i8, ptr %scevgep90.i, i64 -8
+  store double %.471.2.i, ptr %scevgep87.i, align 8
+  %.442.3.i = add nuw i64 %.435903905.i, 4
+  %.471.3.i = load double, ptr %scevgep78.i, align 8
+  store double %.471.3.i, ptr %scevgep90.i, align 8
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.442.3.i
+  br i1 %niter.ncmp.3.i, label %B1909.loopexit19.unr-lcssa.i, label %B376.i
+
+B460.i:                                           ; preds = %B460.lr.ph.i, %B460.i
+  %.577909911.i = phi i64 [ %.584.3.i, %B460.i ], [ 0, %B460.lr.ph.i ]
+  %35 = shl i64 %.577909911.i, 3
+  %scevgep123.i = getelementptr i8, ptr %lsr.iv116.i, i64 %35
+  %scevgep124.i = getelementptr i8, ptr %scevgep123.i, i64 -24
+  %.617.i = load double, ptr %scevgep124.i, align 8
+  %scevgep111.i = getelementptr i8, ptr %lsr.iv104.i, i64 %35
+  %scevgep112.i = getelementptr i8, ptr %scevgep111.i, i64 -24
+  store double %.617.i, ptr %scevgep112.i, align 8
+  %scevgep122.i = getelementptr i8, ptr %scevgep123.i, i64 -16
+  %.617.1.i = load double, ptr %scevgep122.i, align 8
+  %scevgep110.i = getelementptr i8, ptr %scevgep111.i, i64 -16
+  store double %.617.1.i, ptr %scevgep110.i, align 8
+  %scevgep120.i = getelementptr i8, ptr %scevgep123.i, i64 -8
+  %.617.2.i = load double, ptr %scevgep120.i, align 8
+  %scevgep108.i = getelementptr i8, ptr %scevgep111.i, i64 -8
+  store double %.617.2.i, ptr %scevgep108.i, align 8
+  %.584.3.i = add nuw nsw i64 %.577909911.i, 4
+  %.617.3.i = load double, ptr %scevgep123.i, align 8
+  store double %.617.3.i, ptr %scevgep111.i, align 8
+  %niter27.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.584.3.i
+  br i1 %niter27.ncmp.3.i, label %B1909.loopexit.unr-lcssa.i, label %B460.i
+
+B524.i:                                           ; preds = %B1909.i, %B138.endif.i
+  %.641.i = load i64, ptr %sunkaddr253.i, align 8
+  %.642.not.i = icmp eq i64 %.641.i, 0
+  br i1 %.642.not.i, label %B1142.endif.i, label %B550.endif.i
+
+B580.loopexit.i:                                  ; preds = %B656.B622.loopexit_crit_edge.us.i, %B624.endif.lr.ph.i, %B582.endif.i
+  %scevgep137.i = getelementptr i8, ptr %lsr.iv136.i, i64 %3
+  %scevgep147.i = getelementptr i8, ptr %lsr.iv146.i, i64 %3
+  %exitcond1480.not.i = icmp eq i64 %.23.i, %.739.i
+  br i1 %exitcond1480.not.i, label %B814.endif.i, label %B582.endif.i
+
+B812.loopexit.i:                                  ; preds = %B1012.B978.loopexit_crit_edge.us.i, %B980.endif.lr.ph.i, %B948.endif.i
+  %indvars.iv.next1484.i = add i64 %indvars.iv1483.i, -1
+  %scevgep155.i = getelementptr i8, ptr %lsr.iv154.i, i64 %22
+  %scevgep167.i = getelementptr i8, ptr %lsr.iv166.i, i64 %22
+  %exitcond1488.not.i = icmp eq i64 %.23.i, %.1153.i
+  br i1 %exitcond1488.not.i, label %B1910.i, label %B814.endif.i
+
+B864.i:                                           ; preds = %B864.preheader.i, %B864.i
+  %.1270989991.i = phi i64 [ %.1277.3.i, %B864.i ], [ 0, %B864.preheader.i ]
+  %36 = shl i64 %.1270989991.i, 3
+  %scevgep161.i = getelementptr i8, ptr %lsr.iv154.i, i64 %36
+  %scevgep162.i = getelementptr i8, ptr %scevgep161.i, i64 -24
+  %.1310.i = load double, ptr %scevgep162.i, align 8
+  %.1320.i = load double, ptr %sunkaddr255.i, align 8
+  %.1324.i = fdiv double %.1310.i, %.1320.i
+  store double %.1324.i, ptr %scevgep162.i, align 8
+  %scevgep160.i = getelementptr i8, ptr %scevgep161.i, i64 -16
+  %.1310.1.i = load double, ptr %scevgep160.i, align 8
+  %.1320.1.i = load double, ptr %sunkaddr255.i, align 8
+  %.1324.1.i = fdiv double %.1310.1.i, %.1320.1.i
+  store double %.1324.1.i, ptr %scevgep160.i, align 8
+  %scevgep158.i = getelementptr i8, ptr %scevgep161.i, i64 -8
+  %.1310.2.i = load double, ptr %scevgep158.i, align 8
+  %.1320.2.i = load double, ptr %sunkaddr255.i, align 8
+  %.1324.2.i = fdiv double %.1310.2.i, %.1320.2.i
+  store double %.1324.2.i, ptr %scevgep158.i, align 8
+  %.1277.3.i = add nuw nsw i64 %.1270989991.i, 4
+  %.1310.3.i = load double, ptr %scevgep161.i, align 8
+  %.1320.3.i = load double, ptr %sunkaddr255.i, align 8
+  %.1324.3.i = fdiv double %.1310.3.i, %.1320.3.i
+  store double %.1324.3.i, ptr %scevgep161.i, align 8
+  %niter39.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1277.3.i
+  br i1 %niter39.ncmp.3.i, label %B948.endif.loopexit.unr-lcssa.i, label %B864.i
+
+B1172.loopexit.i:                                 ; preds = %B1364.B1330.loopexit_crit_edge.us.i, %B1332.endif.lr.ph.i, %B1292.endif.i
+  %indvars.iv.next1492.i = add i64 %indvars.iv1491.i, -1
+  %indvars.iv.next1495.i = add nuw i64 %indvars.iv1494.i, 1
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %3
+  %scevgep191.i = getelementptr i8, ptr %lsr.iv190.i, i64 %3
+  %scevgep198.i = getelementptr i8, ptr %lsr.iv197.i, i64 %3
+  %exitcond1498.not.i = icmp eq i64 %.23.i, %.1722.i
+  br i1 %exitcond1498.not.i, label %B1522.endif.lr.ph.i, label %B1174.endif.i
+
+B1208.i:                                          ; preds = %B1208.preheader.i, %B1208.i
+  %.183610451047.i = phi i64 [ %.1843.3.i, %B1208.i ], [ 0, %B1208.preheader.i ]
+  %37 = shl i64 %.183610451047.i, 3
+  %scevgep185.i = getelementptr i8, ptr %lsr.iv178.i, i64 %37
+  %scevgep186.i = getelementptr i8, ptr %scevgep185.i, i64 -24
+  %.1876.i = load double, ptr %scevgep186.i, align 8
+  %.1886.i = load double, ptr %sunkaddr257.i, align 8
+  %.1890.i = fdiv double %.1876.i, %.1886.i
+  store double %.1890.i, ptr %scevgep186.i, align 8
+  %scevgep184.i = getelementptr i8, ptr %scevgep185.i, i64 -16
+  %.1876.1.i = load double, ptr %scevgep184.i, align 8
+  %.1886.1.i = load double, ptr %sunkaddr257.i, align 8
+  %.1890.1.i = fdiv double %.1876.1.i, %.1886.1.i
+  store double %.1890.1.i, ptr %scevgep184.i, align 8
+  %scevgep182.i = getelementptr i8, ptr %scevgep185.i, i64 -8
+  %.1876.2.i = load double, ptr %scevgep182.i, align 8
+  %.1886.2.i = load double, ptr %sunkaddr257.i, align 8
+  %.1890.2.i = fdiv double %.1876.2.i, %.1886.2.i
+  store double %.1890.2.i, ptr %scevgep182.i, align 8
+  %.1843.3.i = add nuw nsw i64 %.183610451047.i, 4
+  %.1876.3.i = load double, ptr %scevgep185.i, align 8
+  %.1886.3.i = load double, ptr %sunkaddr257.i, align 8
+  %.1890.3.i = fdiv double %.1876.3.i, %.1886.3.i
+  store double %.1890.3.i, ptr %scevgep185.i, align 8
+  %niter51.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1843.3.i
+  br i1 %niter51.ncmp.3.i, label %B1292.endif.loopexit.unr-lcssa.i, label %B1208.i
+
+B1520.loopexit.loopexit.unr-lcssa.i:              ; preds = %B1852.i
+  br i1 %27, label %B1520.loopexit.i, label %B1852.epil.preheader.i
+
+B1852.epil.preheader.i:                           ; preds = %B1852.lr.ph.i, %B1520.loopexit.loopexit.unr-lcssa.i
+  %.272511271129.epil.init.i = phi i64 [ %unroll_iter.i, %B1520.loopexit.loopexit.unr-lcssa.i ], [ 0, %B1852.lr.ph.i ]
+  %38 = shl i64 %.272511271129.epil.init.i, 3
+  %39 = getelementptr i8, ptr %a3, i64 %.pre6.i
+  %scevgep244.i = getelementptr i8, ptr %39, i64 %38
+  %scevgep251.i = getelementptr i8, ptr %lsr.iv249.i, i64 %38
+  br label %B1852.epil.i
+
+B1852.epil.i:                                     ; preds = %B1852.epil.i, %B1852.epil.preheader.i
+  %epil.iter65.i = phi i64 [ 0, %B1852.epil.preheader.i ], [ %epil.iter65.next.i, %B1852.epil.i ]
+  %40 = shl nuw nsw i64 %epil.iter65.i, 3
+  %scevgep252.i = getelementptr i8, ptr %scevgep251.i, i64 %40
+  %.2765.epil.i = load double, ptr %scevgep252.i, align 8
+  %scevgep245.i = getelementptr i8, ptr %scevgep244.i, i64 %40
+  store double %.2765.epil.i, ptr %scevgep245.i, align 8
+  %epil.iter65.next.i = add i64 %epil.iter65.i, 1
+  %epil.iter65.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter65.next.i
+  br i1 %epil.iter65.cmp.not.i, label %B1520.loopexit.i, label %B1852.epil.i
+
+B1520.loopexit.i:                                 ; preds = %B1852.epil.i, %B1728.endif.endif.i, %B1572.endif.lr.ph.i, %B1520.loopexit.loopexit.unr-lcssa.i
+  %indvars.iv.next1501.i = add i64 %indvars.iv1500.i, -1
+  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %22
+  %scevgep227.i = getelementptr i8, ptr %lsr.iv226.i, i64 %22
+  %scevgep250.i = getelementptr i8, ptr %lsr.iv249.i, i64 %22
+  %exitcond1506.not.i = icmp eq i64 %.23.i, %.2285.i
+  br i1 %exitcond1506.not.i, label %B1910.i, label %B1522.endif.i
+
+B1852.i:                                          ; preds = %B1852.preheader.i, %B1852.i
+  %.272511271129.i = phi i64 [ %.2732.3.i, %B1852.i ], [ 0, %B1852.preheader.i ]
+  %41 = shl i64 %.272511271129.i, 3
+  %scevgep233.i = getelementptr i8, ptr %lsr.iv226.i, i64 %41
+  %scevgep234.i = getelementptr i8, ptr %scevgep233.i, i64 -24
+  %.2765.i = load double, ptr %scevgep234.i, align 8
+  %scevgep242.i = getelementptr i8, ptr %scevgep236.i, i64 %41
+  %scevgep243.i = getelementptr i8, ptr %scevgep242.i, i64 -24
+  store double %.2765.i, ptr %scevgep243.i, align 8
+  %scevgep232.i = getelementptr i8, ptr %scevgep233.i, i64 -16
+  %.2765.1.i = load double, ptr %scevgep232.i, align 8
+  %scevgep241.i = getelementptr i8, ptr %scevgep242.i, i64 -16
+  store double %.2765.1.i, ptr %scevgep241.i, align 8
+  %scevgep230.i = getelementptr i8, ptr %scevgep233.i, i64 -8
+  %.2765.2.i = load double, ptr %scevgep230.i, align 8
+  %scevgep239.i = getelementptr i8, ptr %scevgep242.i, i64 -8
+  store double %.2765.2.i, ptr %scevgep239.i, align 8
+  %.2732.3.i = add nuw nsw i64 %.272511271129.i, 4
+  %.2765.3.i = load double, ptr %scevgep233.i, align 8
+  store double %.2765.3.i, ptr %scevgep242.i, align 8
+  %niter69.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.2732.3.i
+  br i1 %niter69.ncmp.3.i, label %B1520.loopexit.loopexit.unr-lcssa.i, label %B1852.i
+
+B1909.loopexit.unr-lcssa.i:                       ; preds = %B460.i
+  br i1 %27, label %B1909.i, label %B460.epil.preheader.i
+
+B460.epil.preheader.i:                            ; preds = %B460.lr.ph.i, %B1909.loopexit.unr-lcssa.i
+  %.577909911.epil.init.i = phi i64 [ 0, %B460.lr.ph.i ], [ %unroll_iter.i, %B1909.loopexit.unr-lcssa.i ]
+  %42 = add nsw i64 %.577909911.epil.init.i, %lsr.iv127.i
+  %43 = shl i64 %42, 3
+  %scevgep129.i = getelementptr i8, ptr %a2, i64 %43
+  %scevgep131.i = getelementptr i8, ptr %a1, i64 %43
+  br label %B460.epil.i
+
+B460.epil.i:                                      ; preds = %B460.epil.i, %B460.epil.preheader.i
+  %epil.iter23.i = phi i64 [ 0, %B460.epil.preheader.i ], [ %epil.iter23.next.i, %B460.epil.i ]
+  %44 = shl nuw nsw i64 %epil.iter23.i, 3
+  %scevgep132.i = getelementptr i8, ptr %scevgep131.i, i64 %44
+  %.617.epil.i = load double, ptr %scevgep132.i, align 8
+  %scevgep130.i = getelementptr i8, ptr %scevgep129.i, i64 %44
+  store double %.617.epil.i, ptr %scevgep130.i, align 8
+  %epil.iter23.next.i = add i64 %epil.iter23.i, 1
+  %epil.iter23.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter23.next.i
+  br i1 %epil.iter23.cmp.not.i, label %B1909.i, label %B460.epil.i
+
+B1909.loopexit19.unr-lcssa.i:                     ; preds = %B376.i
+  br i1 %27, label %B1909.i, label %B376.epil.preheader.i
+
+B376.epil.preheader.i:                            ; preds = %B376.lr.ph.i, %B1909.loopexit19.unr-lcssa.i
+  %.435903905.epil.init.i = phi i64 [ %unroll_iter.i, %B1909.loopexit19.unr-lcssa.i ], [ 0, %B376.lr.ph.i ]
+  %45 = shl i64 %.435903905.epil.init.i, 3
+  %scevgep97.i = getelementptr i8, ptr %lsr.iv95.i, i64 %45
+  %46 = getelementptr i8, ptr %a1, i64 %.pre15.i
+  %scevgep99.i = getelementptr i8, ptr %46, i64 %45
+  br label %B376.epil.i
+
+B376.epil.i:                                      ; preds = %B376.epil.i, %B376.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B376.epil.preheader.i ], [ %epil.iter.next.i, %B376.epil.i ]
+  %47 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep100.i = getelementptr i8, ptr %scevgep99.i, i64 %47
+  %.471.epil.i = load double, ptr %scevgep100.i, align 8
+  %scevgep98.i = getelementptr i8, ptr %scevgep97.i, i64 %47
+  store double %.471.epil.i, ptr %scevgep98.i, align 8
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B1909.i, label %B376.epil.i
+
+B1909.i:                                          ; preds = %B376.epil.i, %B460.epil.i, %B428.endif.i, %B252.endif.endif.i, %B1909.loopexit19.unr-lcssa.i, %B1909.loopexit.unr-lcssa.i
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %3
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv95.i, i64 %3
+  %scevgep105.i = getelementptr i8, ptr %lsr.iv104.i, i64 %3
+  %scevgep117.i = getelementptr i8, ptr %lsr.iv116.i, i64 %3
+  %lsr.iv.next128.i = add i64 %lsr.iv127.i, %.26.i
+  %exitcond1476.not.i = icmp eq i64 %.23.i, %.277.i
+  br i1 %exitcond1476.not.i, label %B524.i, label %B226.i
+
+B1910.i:                                          ; preds = %B812.loopexit.i, %B1520.loopexit.i, %B1142.endif.i, %B550.endif.i
+  %lsr.iv.next.i = add i64 %lsr.iv.i, %.23.i
+  %scevgep82.i = getelementptr i8, ptr %lsr.iv81.i, i64 %12
+  %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %12
+  %scevgep103.i = getelementptr i8, ptr %lsr.iv102.i, i64 %12
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv114.i, i64 %12
+  %lsr.iv.next126.i = add i64 %lsr.iv125.i, %11
+  %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %12
+  %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %12
+  %scevgep153.i = getelementptr i8, ptr %lsr.iv152.i, i64 %12
+  %scevgep165.i = getelementptr i8, ptr %lsr.iv164.i, i64 %12
+  %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %12
+  %scevgep196.i = getelementptr i8, ptr %lsr.iv195.i, i64 %12
+  %scevgep209.i = getelementptr i8, ptr %lsr.iv208.i, i64 %12
+  %scevgep217.i = getelementptr i8, ptr %lsr.iv216.i, i64 %12
+  %scevgep225.i = getelementptr i8, ptr %lsr.iv224.i, i64 %12
+  %scevgep248.i = getelementptr i8, ptr %lsr.iv247.i, i64 %12
+  %.123.i = icmp sgt i64 %.12211621340.i, 1
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
+  %lsr.iv247.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep248.i, %B1910.i ]
+  %lsr.iv224.i = phi ptr [ %scevgep223.i, %B138.endif.lr.ph.i ], [ %scevgep225.i, %B1910.i ]
+  %lsr.iv216.i = phi ptr [ %scevgep215.i, %B138.endif.lr.ph.i ], [ %scevgep217.i, %B1910.i ]
+  %lsr.iv208.i = phi ptr [ %scevgep207.i, %B138.endif.lr.ph.i ], [ %scevgep209.i, %B1910.i ]
+  %lsr.iv195.i = phi ptr [ %scevgep194.i, %B138.endif.lr.ph.i ], [ %scevgep196.i, %B1910.i ]
+  %lsr.iv188.i = phi ptr [ %scevgep187.i, %B138.endif.lr.ph.i ], [ %scevgep189.i, %B1910.i ]
+  %lsr.iv164.i = phi ptr [ %scevgep163.i, %B138.endif.lr.ph.i ], [ %scevgep165.i, %B1910.i ]
+  %lsr.iv152.i = phi ptr [ %scevgep151.i, %B138.endif.lr.ph.i ], [ %scevgep153.i, %B1910.i ]
+  %lsr.iv144.i = phi ptr [ %scevgep143.i, %B138.endif.lr.ph.i ], [ %scevgep145.i, %B1910.i ]
+  %lsr.iv134.i = phi ptr [ %scevgep133.i, %B138.endif.lr.ph.i ], [ %scevgep135.i, %B1910.i ]
+  %lsr.iv125.i = phi i64 [ %8, %B138.endif.lr.ph.i ], [ %lsr.iv.next126.i, %B1910.i ]
+  %lsr.iv114.i = phi ptr [ %scevgep113.i, %B138.endif.lr.ph.i ], [ %scevgep115.i, %B1910.i ]
+  %lsr.iv102.i = phi ptr [ %scevgep101.i, %B138.endif.lr.ph.i ], [ %scevgep103.i, %B1910.i ]
+  %lsr.iv93.i = phi ptr [ %scevgep92.i, %B138.endif.lr.ph.i ], [ %scevgep94.i, %B1910.i ]
+  %lsr.iv81.i = phi ptr [ %scevgep80.i, %B138.endif.lr.ph.i ], [ %scevgep82.i, %B1910.i ]
+  %lsr.iv.i = phi i64 [ %6, %B138.endif.lr.ph.i ], [ %lsr.iv.next.i, %B1910.i ]
+  %.12211621340.i = phi i64 [ %.77.i, %B138.endif.lr.ph.i ], [ %.132.i, %B1910.i ]
+  %.12911641339.i = phi i64 [ %.36.i, %B138.endif.lr.ph.i ], [ %.136.i, %B1910.i ]
+  %.132.i = add nsw i64 %.12211621340.i, -1
+  %.136.i = add i64 %.12911641339.i, 1
+  %.162.i = mul nsw i64 %.12911641339.i, %.23.i
+  %.165.i = mul nsw i64 %.162.i, %.164.i
+  %.180.i = add nsw i64 %.165.i, %.178.i
+  br i1 %24, label %B226.lr.ph.i, label %B524.i
+
+B226.lr.ph.i:                                     ; preds = %B138.endif.i
+  %48 = getelementptr double, ptr %a0, i64 %.180.i
+  br label %B226.i
+
+B252.endif.endif.i:                               ; preds = %B226.i
+  br i1 %25, label %B1909.i, label %B376.lr.ph.i
+
+B376.lr.ph.i:                                     ; preds = %B252.endif.endif.i
+  %.314.i = getelementptr double, ptr %48, i64 %.270916938.i
+  %.315.i = load double, ptr %.314.i, align 8
+  %.316.i = tail call double @llvm.fabs.f64(double %.315.i)
+  %.5.i.i = fptosi double %.316.i to i64
+  %.pre13.i = add i64 %lsr.iv.i, %.5.i.i
+  %.pre15.i = mul i64 %.pre13.i, %3
+  br i1 %26, label %B376.epil.preheader.i, label %B376.preheader.i
+
+B376.preheader.i:                                 ; preds = %B376.lr.ph.i
+  %scevgep72.i = getelementptr i8, ptr %scevgep.i, i64 %.pre15.i
+  br label %B376.i
+
+B428.endif.i:                                     ; preds = %B226.i
+  br i1 %25, label %B1909.i, label %B460.lr.ph.i
+
+B460.lr.ph.i:                                     ; preds = %B428.endif.i
+  br i1 %28, label %B460.epil.preheader.i, label %B460.i
+
+B550.endif.i:                                     ; preds = %B524.i
+  br i1 %29, label %B1910.i, label %B582.endif.lr.ph.i
+
+B582.endif.lr.ph.i:                               ; preds = %B550.endif.i
+  %49 = getelementptr double, ptr %a0, i64 %.165.i
+  br label %B582.endif.i
+
+B582.endif.i:                                     ; preds = %B582.endif.lr.ph.i, %B580.loopexit.i
+  %lsr.iv146.i = phi ptr [ %lsr.iv144.i, %B582.endif.lr.ph.i ], [ %scevgep147.i, %B580.loopexit.i ]
+  %lsr.iv136.i = phi ptr [ %lsr.iv134.i, %B582.endif.lr.ph.i ], [ %scevgep137.i, %B580.loopexit.i ]
+  %.732970980.i = phi i64 [ 0, %B582.endif.lr.ph.i ], [ %.739.i, %B580.loopexit.i ]
+  %.739.i = add nuw nsw i64 %.732970980.i, 1
+  %.849959.not.not.i = icmp sgt i64 %.23.i, %.739.i
+  br i1 %.849959.not.not.i, label %B624.endif.lr.ph.i, label %B580.loopexit.i
+
+B624.endif.lr.ph.i:                               ; preds = %B582.endif.i
+  %.1019.i = mul nuw nsw i64 %.732970980.i, %.23.i
+  %50 = getelementptr double, ptr %49, i64 %.1019.i
+  br i1 %25, label %B580.loopexit.i, label %B624.endif.us.preheader.i
+
+B624.endif.us.preheader.i:                        ; preds = %B624.endif.lr.ph.i
+  %.169882.i = add i64 %.732970980.i, %.162.i
+  %.1031.i = mul i64 %.169882.i, %.26.i
+  %gep21.i = getelementptr double, ptr %invariant.gep19.i, i64 %.1031.i
+  br label %B624.endif.us.i
+
+B624.endif.us.i:                                  ; preds = %B656.B622.loopexit_crit_edge.us.i, %B624.endif.us.preheader.i
+  %lsr.iv138.i = phi ptr [ %scevgep139.i, %B656.B622.loopexit_crit_edge.us.i ], [ %lsr.iv136.i, %B624.endif.us.preheader.i ]
+  %.855954960.us.i = phi i64 [ %.862.us.i, %B656.B622.loopexit_crit_edge.us.i ], [ %.739.i, %B624.endif.us.preheader.i ]
+  %.169881.us.i = add i64 %.855954960.us.i, %.162.i
+  %.1012.us.i = mul i64 %.169881.us.i, %.26.i
+  %.pre12.i = shl i64 %.855954960.us.i, 3
+  br i1 %30, label %B658.us.epil.preheader.i, label %B658.us.preheader.i
+
+B658.us.preheader.i:                              ; preds = %B624.endif.us.i
+  %sunkaddr259.i = getelementptr inbounds i8, ptr %50, i64 %.pre12.i
+  br label %B658.us.i
+
+B658.us.i:                                        ; preds = %B658.us.i, %B658.us.preheader.i
+  %.976947949.us.i = phi i64 [ %.983.us.1.i, %B658.us.i ], [ 0, %B658.us.preheader.i ]
+  %51 = shl i64 %.976947949.us.i, 3
+  %scevgep141.i = getelementptr i8, ptr %lsr.iv138.i, i64 %51
+  %scevgep142.i = getelementptr i8, ptr %scevgep141.i, i64 -8
+  %.1016.us.i = load double, ptr %scevgep142.i, align 8
+  %.1026.us.i = load double, ptr %sunkaddr259.i, align 8
+  %scevgep149.i = getelementptr i8, ptr %lsr.iv146.i, i64 %51
+  %scevgep150.i = getelementptr i8, ptr %scevgep149.i, i64 -8
+  %.1035.us.i = load double, ptr %scevgep150.i, align 8
+  %.1036.us.i = fmul double %.1026.us.i, %.1035.us.i
+  %.1037.us.i = fsub double %.1016.us.i, %.1036.us.i
+  store double %.1037.us.i, ptr %scevgep142.i, align 8
+  %.983.us.1.i = add nuw i64 %.976947949.us.i, 2
+  %.1016.us.1.i = load double, ptr %scevgep141.i, align 8
+  %.1026.us.1.i = load double, ptr %sunkaddr259.i, align 8
+  %.1035.us.1.i = load double, ptr %scevgep149.i, align 8
+  %.1036.us.1.i = fmul double %.1026.us.1.i, %.1035.us.1.i
+  %.1037.us.1.i = fsub double %.1016.us.1.i, %.1036.us.1.i
+  store double %.1037.us.1.i, ptr %scevgep141.i, align 8
+  %niter33.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.983.us.1.i
+  br i1 %niter33.ncmp.1.i, label %B656.B622.loopexit_crit_edge.us.unr-lcssa.i, label %B658.us.i
+
+B656.B622.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B658.us.i
+  br i1 %32, label %B656.B622.loopexit_crit_edge.us.i, label %B658.us.epil.preheader.i
+
+B658.us.epil.preheader.i:                         ; preds = %B656.B622.loopexit_crit_edge.us.unr-lcssa.i, %B624.endif.us.i
+  %gep.i = getelementptr double, ptr %invariant.gep19.i, i64 %.1012.us.i
+  %.1016.us.epil.i = load double, ptr %gep.i, align 8
+  %sunkaddr261.i = getelementptr i8, ptr %50, i64 %.pre12.i
+  %.1026.us.epil.i = load double, ptr %sunkaddr261.i, align 8
+  %.1035.us.epil.i = load double, ptr %gep21.i, align 8
+  %.1036.us.epil.i = fmul double %.1026.us.epil.i, %.1035.us.epil.i
+  %.1037.us.epil.i = fsub double %.1016.us.epil.i, %.1036.us.epil.i
+  store double %.1037.us.epil.i, ptr %gep.i, align 8
+  br label %B656.B622.loopexit_crit_edge.us.i
+
+B656.B622.loopexit_crit_edge.us.i:                ; preds = %B658.us.epil.preheader.i, %B656.B622.loopexit_crit_edge.us.unr-lcssa.i
+  %.862.us.i = add nuw i64 %.855954960.us.i, 1
+  %scevgep139.i = getelementptr i8, ptr %lsr.iv138.i, i64 %3
+  %exitcond.not14.i = icmp eq i64 %.862.us.i, %.23.i
+  br i1 %exitcond.not14.i, label %B580.loopexit.i, label %B624.endif.us.i
+
+B814.endif.i:                                     ; preds = %B580.loopexit.i, %B812.loopexit.i
+  %lsr.iv166.i = phi ptr [ %scevgep167.i, %B812.loopexit.i ], [ %lsr.iv164.i, %B580.loopexit.i ]
+  %lsr.iv154.i = phi ptr [ %scevgep155.i, %B812.loopexit.i ], [ %lsr.iv152.i, %B580.loopexit.i ]
+  %indvars.iv1483.i = phi i64 [ %indvars.iv.next1484.i, %B812.loopexit.i ], [ %1, %B580.loopexit.i ]
+  %.114610201034.i = phi i64 [ %.1153.i, %B812.loopexit.i ], [ 0, %B580.loopexit.i ]
+  %.1153.i = add nuw nsw i64 %.114610201034.i, 1
+  %52 = xor i64 %.114610201034.i, -1
+  %.1180.i = add nsw i64 %.23.i, %52
+  br i1 %33, label %B864.lr.ph.i, label %B948.endif.i
+
+B864.lr.ph.i:                                     ; preds = %B814.endif.i
+  %.1313.i = mul nsw i64 %.1180.i, %.23.i
+  %53 = getelementptr double, ptr %49, i64 %.1313.i
+  %.pre10.i = shl i64 %.1180.i, 3
+  br i1 %28, label %B864.epil.preheader.i, label %B864.preheader.i
+
+B864.preheader.i:                                 ; preds = %B864.lr.ph.i
+  %sunkaddr255.i = getelementptr inbounds i8, ptr %53, i64 %.pre10.i
+  br label %B864.i
+
+B948.endif.loopexit.unr-lcssa.i:                  ; preds = %B864.i
+  br i1 %27, label %B948.endif.i, label %B864.epil.preheader.i
+
+B864.epil.preheader.i:                            ; preds = %B948.endif.loopexit.unr-lcssa.i, %B864.lr.ph.i
+  %.1270989991.epil.init.i = phi i64 [ %unroll_iter.i, %B948.endif.loopexit.unr-lcssa.i ], [ 0, %B864.lr.ph.i ]
+  %54 = shl i64 %.1270989991.epil.init.i, 3
+  %scevgep168.i = getelementptr i8, ptr %lsr.iv166.i, i64 %54
+  %sunkaddr263.i = getelementptr i8, ptr %53, i64 %.pre10.i
+  br label %B864.epil.i
+
+B864.epil.i:                                      ; preds = %B864.epil.i, %B864.epil.preheader.i
+  %epil.iter35.i = phi i64 [ 0, %B864.epil.preheader.i ], [ %epil.iter35.next.i, %B864.epil.i ]
+  %55 = shl nuw nsw i64 %epil.iter35.i, 3
+  %scevgep169.i = getelementptr i8, ptr %scevgep168.i, i64 %55
+  %.1310.epil.i = load double, ptr %scevgep169.i, align 8
+  %.1320.epil.i = load double, ptr %sunkaddr263.i, align 8
+  %.1324.epil.i = fdiv double %.1310.epil.i, %.1320.epil.i
+  store double %.1324.epil.i, ptr %scevgep169.i, align 8
+  %epil.iter35.next.i = add i64 %epil.iter35.i, 1
+  %epil.iter35.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter35.next.i
+  br i1 %epil.iter35.cmp.not.i, label %B948.endif.i, label %B864.epil.i
+
+B948.endif.i:                                     ; preds = %B864.epil.i, %B948.endif.loopexit.unr-lcssa.i, %B814.endif.i
+  %.14131008.not.i = icmp slt i64 %.1180.i, 1
+  br i1 %.14131008.not.i, label %B812.loopexit.i, label %B980.endif.lr.ph.i
+
+B980.endif.lr.ph.i:                               ; preds = %B948.endif.i
+  %.1583.i = mul nuw nsw i64 %.1180.i, %.23.i
+  %56 = getelementptr double, ptr %49, i64 %.1583.i
+  br i1 %25, label %B812.loopexit.i, label %B980.endif.us.preheader.i
+
+B980.endif.us.preheader.i:                        ; preds = %B980.endif.lr.ph.i
+  %.169877.i = add i64 %.1180.i, %.162.i
+  %.1595.i = mul i64 %.169877.i, %.26.i
+  %gep25.i = getelementptr double, ptr %invariant.gep19.i, i64 %.1595.i
+  br label %B980.endif.us.i
+
+B980.endif.us.i:                                  ; preds = %B1012.B978.loopexit_crit_edge.us.i, %B980.endif.us.preheader.i
+  %lsr.iv170.i = phi ptr [ %scevgep171.i, %B1012.B978.loopexit_crit_edge.us.i ], [ %lsr.iv144.i, %B980.endif.us.preheader.i ]
+  %.141910031009.us.i = phi i64 [ %.1426.us.i, %B1012.B978.loopexit_crit_edge.us.i ], [ 0, %B980.endif.us.preheader.i ]
+  %.169876.us.i = add i64 %.141910031009.us.i, %.162.i
+  %.1576.us.i = mul i64 %.169876.us.i, %.26.i
+  %.pre11.i = shl i64 %.141910031009.us.i, 3
+  br i1 %30, label %B1014.us.epil.preheader.i, label %B1014.us.preheader.i
+
+B1014.us.preheader.i:                             ; preds = %B980.endif.us.i
+  %sunkaddr265.i = getelementptr inbounds i8, ptr %56, i64 %.pre11.i
+  br label %B1014.us.i
+
+B1014.us.i:                                       ; preds = %B1014.us.i, %B1014.us.preheader.i
+  %.1540996998.us.i = phi i64 [ %.1547.us.1.i, %B1014.us.i ], [ 0, %B1014.us.preheader.i ]
+  %57 = shl i64 %.1540996998.us.i, 3
+  %scevgep173.i = getelementptr i8, ptr %lsr.iv170.i, i64 %57
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -8
+  %.1580.us.i = load double, ptr %scevgep174.i, align 8
+  %.1590.us.i = load double, ptr %sunkaddr265.i, align 8
+  %scevgep177.i = getelementptr i8, ptr %lsr.iv166.i, i64 %57
+  %.1599.us.i = load double, ptr %scevgep177.i, align 8
+  %.1600.us.i = fmul double %.1590.us.i, %.1599.us.i
+  %.1601.us.i = fsub double %.1580.us.i, %.1600.us.i
+  store double %.1601.us.i, ptr %scevgep174.i, align 8
+  %.1547.us.1.i = add nuw i64 %.1540996998.us.i, 2
+  %.1580.us.1.i = load double, ptr %scevgep173.i, align 8
+  %.1590.us.1.i = load double, ptr %sunkaddr265.i, align 8
+  %scevgep176.i = getelementptr i8, ptr %scevgep177.i, i64 8
+  %.1599.us.1.i = load double, ptr %scevgep176.i, align 8
+  %.1600.us.1.i = fmul double %.1590.us.1.i, %.1599.us.1.i
+  %.1601.us.1.i = fsub double %.1580.us.1.i, %.1600.us.1.i
+  store double %.1601.us.1.i, ptr %scevgep173.i, align 8
+  %niter45.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.1547.us.1.i
+  br i1 %niter45.ncmp.1.i, label %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i, label %B1014.us.i
+
+B1012.B978.loopexit_crit_edge.us.unr-lcssa.i:     ; preds = %B1014.us.i
+  br i1 %32, label %B1012.B978.loopexit_crit_edge.us.i, label %B1014.us.epil.preheader.i
+
+B1014.us.epil.preheader.i:                        ; preds = %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i, %B980.endif.us.i
+  %gep23.i = getelementptr double, ptr %invariant.gep19.i, i64 %.1576.us.i
+  %.1580.us.epil.i = load double, ptr %gep23.i, align 8
+  %sunkaddr267.i = getelementptr i8, ptr %56, i64 %.pre11.i
+  %.1590.us.epil.i = load double, ptr %sunkaddr267.i, align 8
+  %.1599.us.epil.i = load double, ptr %gep25.i, align 8
+  %.1600.us.epil.i = fmul double %.1590.us.epil.i, %.1599.us.epil.i
+  %.1601.us.epil.i = fsub double %.1580.us.epil.i, %.1600.us.epil.i
+  store double %.1601.us.epil.i, ptr %gep23.i, align 8
+  br label %B1012.B978.loopexit_crit_edge.us.i
+
+B1012.B978.loopexit_crit_edge.us.i:               ; preds = %B1014.us.epil.preheader.i, %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i
+  %.1426.us.i = add nuw nsw i64 %.141910031009.us.i, 1
+  %scevgep171.i = getelementptr i8, ptr %lsr.iv170.i, i64 %3
+  %exitcond1486.not.i = icmp eq i64 %indvars.iv1483.i, %.1426.us.i
+  br i1 %exitcond1486.not.i, label %B812.loopexit.i, label %B980.endif.us.i
+
+B1142.endif.i:                                    ; preds = %B524.i
+  br i1 %29, label %B1910.i, label %B1174.endif.lr.ph.i
+
+B1174.endif.lr.ph.i:                              ; preds = %B1142.endif.i
+  %58 = getelementptr double, ptr %a0, i64 %.165.i
+  br label %B1174.endif.i
+
+B1174.endif.i:                                    ; preds = %B1174.endif.lr.ph.i, %B1172.loopexit.i
+  %lsr.iv197.i = phi ptr [ %lsr.iv195.i, %B1174.endif.lr.ph.i ], [ %scevgep198.i, %B1172.loopexit.i ]
+  %lsr.iv190.i = phi ptr [ %lsr.iv188.i, %B1174.endif.lr.ph.i ], [ %scevgep191.i, %B1172.loopexit.i ]
+  %lsr.iv178.i = phi ptr [ %lsr.iv102.i, %B1174.endif.lr.ph.i ], [ %scevgep179.i, %B1172.loopexit.i ]
+  %indvars.iv1494.i = phi i64 [ 1, %B1174.endif.lr.ph.i ], [ %indvars.iv.next1495.i, %B1172.loopexit.i ]
+  %indvars.iv1491.i = phi i64 [ %1, %B1174.endif.lr.ph.i ], [ %indvars.iv.next1492.i, %B1172.loopexit.i ]
+  %.171510761090.i = phi i64 [ 0, %B1174.endif.lr.ph.i ], [ %.1722.i, %B1172.loopexit.i ]
+  %smax1497.i = tail call i64 @llvm.smax.i64(i64 %indvars.iv1491.i, i64 0)
+  %59 = add i64 %smax1497.i, %indvars.iv1494.i
+  %.1722.i = add nuw nsw i64 %.171510761090.i, 1
+  br i1 %33, label %B1208.lr.ph.i, label %B1292.endif.i
+
+B1208.lr.ph.i:                                    ; preds = %B1174.endif.i
+  %.1879.i = mul nuw nsw i64 %.171510761090.i, %.23.i
+  %60 = getelementptr double, ptr %58, i64 %.1879.i
+  %.pre.i = shl i64 %.171510761090.i, 3
+  br i1 %28, label %B1208.epil.preheader.i, label %B1208.preheader.i
+
+B1208.preheader.i:                                ; preds = %B1208.lr.ph.i
+  %sunkaddr257.i = getelementptr inbounds i8, ptr %60, i64 %.pre.i
+  br label %B1208.i
+
+B1292.endif.loopexit.unr-lcssa.i:                 ; preds = %B1208.i
+  br i1 %27, label %B1292.endif.i, label %B1208.epil.preheader.i
+
+B1208.epil.preheader.i:                           ; preds = %B1292.endif.loopexit.unr-lcssa.i, %B1208.lr.ph.i
+  %.183610451047.epil.init.i = phi i64 [ %unroll_iter.i, %B1292.endif.loopexit.unr-lcssa.i ], [ 0, %B1208.lr.ph.i ]
+  %61 = shl i64 %.183610451047.epil.init.i, 3
+  %scevgep192.i = getelementptr i8, ptr %lsr.iv190.i, i64 %61
+  %sunkaddr269.i = getelementptr i8, ptr %60, i64 %.pre.i
+  br label %B1208.epil.i
+
+B1208.epil.i:                                     ; preds = %B1208.epil.i, %B1208.epil.preheader.i
+  %epil.iter47.i = phi i64 [ 0, %B1208.epil.preheader.i ], [ %epil.iter47.next.i, %B1208.epil.i ]
+  %62 = shl nuw nsw i64 %epil.iter47.i, 3
+  %scevgep193.i = getelementptr i8, ptr %scevgep192.i, i64 %62
+  %.1876.epil.i = load double, ptr %scevgep193.i, align 8
+  %.1886.epil.i = load double, ptr %sunkaddr269.i, align 8
+  %.1890.epil.i = fdiv double %.1876.epil.i, %.1886.epil.i
+  store double %.1890.epil.i, ptr %scevgep193.i, align 8
+  %epil.iter47.next.i = add i64 %epil.iter47.i, 1
+  %epil.iter47.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter47.next.i
+  br i1 %epil.iter47.cmp.not.i, label %B1292.endif.i, label %B1208.epil.i
+
+B1292.endif.i:                                    ; preds = %B1208.epil.i, %B1292.endif.loopexit.unr-lcssa.i, %B1174.endif.i
+  %.19811064.not.not.i = icmp sgt i64 %.23.i, %.1722.i
+  br i1 %.19811064.not.not.i, label %B1332.endif.lr.ph.i, label %B1172.loopexit.i
+
+B1332.endif.lr.ph.i:                              ; preds = %B1292.endif.i
+  %invariant.gep.i = getelementptr double, ptr %58, i64 %.171510761090.i
+  br i1 %25, label %B1172.loopexit.i, label %B1332.endif.us.preheader.i
+
+B1332.endif.us.preheader.i:                       ; preds = %B1332.endif.lr.ph.i
+  %.169869.i = add i64 %.171510761090.i, %.162.i
+  %.2163.i = mul i64 %.169869.i, %.26.i
+  %gep29.i = getelementptr double, ptr %invariant.gep26.i, i64 %.2163.i
+  br label %B1332.endif.us.i
+
+B1332.endif.us.i:                                 ; preds = %B1364.B1330.loopexit_crit_edge.us.i, %B1332.endif.us.preheader.i
+  %lsr.iv199.i = phi ptr [ %scevgep200.i, %B1364.B1330.loopexit_crit_edge.us.i ], [ %lsr.iv197.i, %B1332.endif.us.preheader.i ]
+  %.198710591065.us.i = phi i64 [ %.1994.us.i, %B1364.B1330.loopexit_crit_edge.us.i ], [ %.1722.i, %B1332.endif.us.preheader.i ]
+  %.169868.us.i = add i64 %.198710591065.us.i, %.162.i
+  %.2144.us.i = mul i64 %.169868.us.i, %.26.i
+  %.pre9.i = mul i64 %.2151.us.i, %.198710591065.us.i
+  br i1 %30, label %B1366.us.epil.preheader.i, label %B1366.us.preheader.i
+
+B1366.us.preheader.i:                             ; preds = %B1332.endif.us.i
+  %sunkaddr271.i = getelementptr inbounds i8, ptr %invariant.gep.i, i64 %.pre9.i
+  br label %B1366.us.i
+
+B1366.us.i:                                       ; preds = %B1366.us.i, %B1366.us.preheader.i
+  %.210810521054.us.i = phi i64 [ %.2115.us.1.i, %B1366.us.i ], [ 0, %B1366.us.preheader.i ]
+  %63 = shl i64 %.210810521054.us.i, 3
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv199.i, i64 %63
+  %scevgep203.i = getelementptr i8, ptr %scevgep202.i, i64 -8
+  %.2148.us.i = load double, ptr %scevgep203.i, align 8
+  %.2158.us.i = load double, ptr %sunkaddr271.i, align 8
+  %scevgep206.i = getelementptr i8, ptr %lsr.iv190.i, i64 %63
+  %.2167.us.i = load double, ptr %scevgep206.i, align 8
+  %.2168.us.i = fmul double %.2158.us.i, %.2167.us.i
+  %.2169.us.i = fsub double %.2148.us.i, %.2168.us.i
+  store double %.2169.us.i, ptr %scevgep203.i, align 8
+  %.2115.us.1.i = add nuw i64 %.210810521054.us.i, 2
+  %.2148.us.1.i = load double, ptr %scevgep202.i, align 8
+  %.2158.us.1.i = load double, ptr %sunkaddr271.i, align 8
+  %scevgep205.i = getelementptr i8, ptr %scevgep206.i, i64 8
+  %.2167.us.1.i = load double, ptr %scevgep205.i, align 8
+  %.2168.us.1.i = fmul double %.2158.us.1.i, %.2167.us.1.i
+  %.2169.us.1.i = fsub double %.2148.us.1.i, %.2168.us.1.i
+  store double %.2169.us.1.i, ptr %scevgep202.i, align 8
+  %niter57.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.2115.us.1.i
+  br i1 %niter57.ncmp.1.i, label %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i, label %B1366.us.i
+
+B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i:    ; preds = %B1366.us.i
+  br i1 %32, label %B1364.B1330.loopexit_crit_edge.us.i, label %B1366.us.epil.preheader.i
+
+B1366.us.epil.preheader.i:                        ; preds = %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i, %B1332.endif.us.i
+  %gep27.i = getelementptr double, ptr %invariant.gep26.i, i64 %.2144.us.i
+  %.2148.us.epil.i = load double, ptr %gep27.i, align 8
+  %sunkaddr273.i = getelementptr i8, ptr %invariant.gep.i, i64 %.pre9.i
+  %.2158.us.epil.i = load double, ptr %sunkaddr273.i, align 8
+  %.2167.us.epil.i = load double, ptr %gep29.i, align 8
+  %.2168.us.epil.i = fmul double %.2158.us.epil.i, %.2167.us.epil.i
+  %.2169.us.epil.i = fsub double %.2148.us.epil.i, %.2168.us.epil.i
+  store double %.2169.us.epil.i, ptr %gep27.i, align 8
+  br label %B1364.B1330.loopexit_crit_edge.us.i
+
+B1364.B1330.loopexit_crit_edge.us.i:              ; preds = %B1366.us.epil.preheader.i, %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i
+  %.1994.us.i = add nuw i64 %.198710591065.us.i, 1
+  %scevgep200.i = getelementptr i8, ptr %lsr.iv199.i, i64 %3
+  %exitcond1496.not.i = icmp eq i64 %.1994.us.i, %59
+  br i1 %exitcond1496.not.i, label %B1172.loopexit.i, label %B1332.endif.us.i
+
+B1522.endif.lr.ph.i:                              ; preds = %B1172.loopexit.i
+  %64 = getelementptr double, ptr %a0, i64 %.180.i
+  br label %B1522.endif.i
+
+B1522.endif.i:                                    ; preds = %B1522.endif.lr.ph.i, %B1520.loopexit.i
+  %lsr.iv249.i = phi ptr [ %lsr.iv247.i, %B1522.endif.lr.ph.i ], [ %scevgep250.i, %B1520.loopexit.i ]
+  %lsr.iv226.i = phi ptr [ %lsr.iv224.i, %B1522.endif.lr.ph.i ], [ %scevgep227.i, %B1520.loopexit.i ]
+  %lsr.iv218.i = phi ptr [ %lsr.iv216.i, %B1522.endif.lr.ph.i ], [ %scevgep219.i, %B1520.loopexit.i ]
+  %indvars.iv1500.i = phi i64 [ %1, %B1522.endif.lr.ph.i ], [ %indvars.iv.next1501.i, %B1520.loopexit.i ]
+  %.227811341152.i = phi i64 [ 0, %B1522.endif.lr.ph.i ], [ %.2285.i, %B1520.loopexit.i ]
+  %.2285.i = add nuw nsw i64 %.227811341152.i, 1
+  %65 = xor i64 %.227811341152.i, -1
+  %.2312.i = add nsw i64 %.23.i, %65
+  %.23961113.not.i = icmp slt i64 %.2312.i, 1
+  br i1 %.23961113.not.i, label %B1728.endif.endif.i, label %B1572.endif.lr.ph.i
+
+B1572.endif.lr.ph.i:                              ; preds = %B1522.endif.i
+  %invariant.gep1120.i = getelementptr double, ptr %58, i64 %.2312.i
+  br i1 %25, label %B1520.loopexit.i, label %B1572.endif.us.preheader.i
+
+B1572.endif.us.preheader.i:                       ; preds = %B1572.endif.lr.ph.i
+  %.169864.i = add i64 %.2312.i, %.162.i
+  %.2578.i = mul i64 %.169864.i, %.26.i
+  %gep33.i = getelementptr double, ptr %invariant.gep26.i, i64 %.2578.i
+  br label %B1572.endif.us.i
+
+B1572.endif.us.i:                                 ; preds = %B1604.B1570.loopexit_crit_edge.us.i, %B1572.endif.us.preheader.i
+  %lsr.iv210.i = phi ptr [ %scevgep211.i, %B1604.B1570.loopexit_crit_edge.us.i ], [ %lsr.iv208.i, %B1572.endif.us.preheader.i ]
+  %.240211081114.us.i = phi i64 [ %.2409.us.i, %B1604.B1570.loopexit_crit_edge.us.i ], [ 0, %B1572.endif.us.preheader.i ]
+  %.169863.us.i = add i64 %.240211081114.us.i, %.162.i
+  %.2559.us.i = mul i64 %.169863.us.i, %.26.i
+  %.pre8.i = mul i64 %.2151.us.i, %.240211081114.us.i
+  br i1 %30, label %B1606.us.epil.preheader.i, label %B1606.us.preheader.i
+
+B1606.us.preheader.i:                             ; preds = %B1572.endif.us.i
+  %sunkaddr275.i = getelementptr inbounds i8, ptr %invariant.gep1120.i, i64 %.pre8.i
+  br label %B1606.us.i
+
+B1606.us.i:                                       ; preds = %B1606.us.i, %B1606.us.preheader.i
+  %.252311011103.us.i = phi i64 [ %.2530.us.1.i, %B1606.us.i ], [ 0, %B1606.us.preheader.i ]
+  %66 = shl i64 %.252311011103.us.i, 3
+  %scevgep213.i = getelementptr i8, ptr %lsr.iv210.i, i64 %66
+  %scevgep214.i = getelementptr i8, ptr %scevgep213.i, i64 -8
+  %.2563.us.i = load double, ptr %scevgep214.i, align 8
+  %.2573.us.i = load double, ptr %sunkaddr275.i, align 8
+  %scevgep221.i = getelementptr i8, ptr %lsr.iv218.i, i64 %66
+  %scevgep222.i = getelementptr i8, ptr %scevgep221.i, i64 -8
+  %.2582.us.i = load double, ptr %scevgep222.i, align 8
+  %.2583.us.i = fmul double %.2573.us.i, %.2582.us.i
+  %.2584.us.i = fsub double %.2563.us.i, %.2583.us.i
+  store double %.2584.us.i, ptr %scevgep214.i, align 8
+  %.2530.us.1.i = add nuw i64 %.252311011103.us.i, 2
+  %.2563.us.1.i = load double, ptr %scevgep213.i, align 8
+  %.2573.us.1.i = load double, ptr %sunkaddr275.i, align 8
+  %.2582.us.1.i = load double, ptr %scevgep221.i, align 8
+  %.2583.us.1.i = fmul double %.2573.us.1.i, %.2582.us.1.i
+  %.2584.us.1.i = fsub double %.2563.us.1.i, %.2583.us.1.i
+  store double %.2584.us.1.i, ptr %scevgep213.i, align 8
+  %niter63.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.2530.us.1.i
+  br i1 %niter63.ncmp.1.i, label %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i, label %B1606.us.i
+
+B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i:    ; preds = %B1606.us.i
+  br i1 %32, label %B1604.B1570.loopexit_crit_edge.us.i, label %B1606.us.epil.preheader.i
+
+B1606.us.epil.preheader.i:                        ; preds = %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i, %B1572.endif.us.i
+  %gep31.i = getelementptr double, ptr %invariant.gep26.i, i64 %.2559.us.i
+  %.2563.us.epil.i = load double, ptr %gep31.i, align 8
+  %sunkaddr277.i = getelementptr i8, ptr %invariant.gep1120.i, i64 %.pre8.i
+  %.2573.us.epil.i = load double, ptr %sunkaddr277.i, align 8
+  %.2582.us.epil.i = load double, ptr %gep33.i, align 8
+  %.2583.us.epil.i = fmul double %.2573.us.epil.i, %.2582.us.epil.i
+  %.2584.us.epil.i = fsub double %.2563.us.epil.i, %.2583.us.epil.i
+  store double %.2584.us.epil.i, ptr %gep31.i, align 8
+  br label %B1604.B1570.loopexit_crit_edge.us.i
+
+B1604.B1570.loopexit_crit_edge.us.i:              ; preds = %B1606.us.epil.preheader.i, %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i
+  %.2409.us.i = add nuw nsw i64 %.240211081114.us.i, 1
+  %scevgep211.i = getelementptr i8, ptr %lsr.iv210.i, i64 %3
+  %exitcond1503.not.i = icmp eq i64 %indvars.iv1500.i, %.2409.us.i
+  br i1 %exitcond1503.not.i, label %B1728.endif.endif.i, label %B1572.endif.us.i
+
+B1728.endif.endif.i:                              ; preds = %B1604.B1570.loopexit_crit_edge.us.i, %B1522.endif.i
+  br i1 %25, label %B1520.loopexit.i, label %B1852.lr.ph.i
+
+B1852.lr.ph.i:                                    ; preds = %B1728.endif.endif.i
+  %.2604.i = getelementptr double, ptr %64, i64 %.2312.i
+  %.2605.i = load double, ptr %.2604.i, align 8
+  %.2606.i = tail call double @llvm.fabs.f64(double %.2605.i)
+  %.5.i4.i = fptosi double %.2606.i to i64
+  %.pre5.i = add i64 %lsr.iv.i, %.5.i4.i
+  %.pre6.i = mul i64 %.pre5.i, %3
+  br i1 %28, label %B1852.epil.preheader.i, label %B1852.preheader.i
+
+B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
+  %scevgep236.i = getelementptr i8, ptr %scevgep235.i, i64 %.pre6.i
+  br label %B1852.i
+
+_ZN6nbgrad7kernels6linalg8lu_solveB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+  ret i64 0
+}
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
@@ -21003,7 +22619,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -21470,7 +23086,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -21500,7 +23116,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %56 = icmp eq i64 %.63.i, 1
-  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %57 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -21538,11 +23154,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 8
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %62 = icmp sgt i64 %.168.i, 0
-  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -21615,9 +23231,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %66
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -21635,7 +23251,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -22101,7 +23717,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -22131,7 +23747,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %55 = icmp eq i64 %.63.i, 1
-  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %56 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -22169,11 +23785,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 16
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %61 = icmp sgt i64 %.168.i, 0
-  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -22246,9 +23862,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %65
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -22404,7 +24020,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -22476,7 +24092,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -23757,7 +25373,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -23765,7 +25381,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -23821,7 +25437,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i14.i = icmp eq i64 %lsr.iv.next2.i.i13.i, 0
   br i1 %exitcond.not.i.i14.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -23984,7 +25600,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -24057,7 +25673,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -25352,7 +26968,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -25360,7 +26976,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -25415,7 +27031,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i15.i = icmp eq i64 %lsr.iv.next2.i.i14.i, 0
   br i1 %exitcond.not.i.i15.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -25436,7 +27052,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -25457,7 +27073,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -25526,7 +27142,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -25576,9 +27192,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -25596,7 +27212,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114107.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -25816,7 +27432,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.396.i = shl nsw i64 %.166.i, 3
   %.400.i = add nsw i64 %.396.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11399109.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B398.endif.i:                                     ; preds = %B336.i
   store i64 %.202.i, ptr %1, align 8
@@ -25843,9 +27459,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -25859,13 +27475,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -25935,7 +27551,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -26131,7 +27747,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -26303,10 +27919,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr48.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -26333,7 +27949,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -26430,14 +28046,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr50.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -26504,7 +28120,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -26514,14 +28130,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -26566,9 +28182,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -26586,7 +28202,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -26669,7 +28285,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -26708,7 +28324,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -26828,7 +28444,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr420.i = getelementptr i8, ptr %.21.i, i64 16
@@ -28743,7 +30359,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -29109,9 +30725,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.918.i, %B1496.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -29296,14 +30912,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr354.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
   %.19.i.i.i.i = load i64, ptr %sunkaddr354.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
@@ -29350,7 +30966,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 168
@@ -29701,7 +31317,7 @@ B16.i.i216.i.i:                                   ; preds = %B1180.i.i.i
   %.19.i.i219.i.i = load i64, ptr %sunkaddr376.i.i, align 8
   %.21.i.i220.i.i = inttoptr i64 %.19.i.i219.i.i to ptr
   %.22.i.i221.i.i = tail call i64 %.21.i.i220.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
   %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
@@ -29889,19 +31505,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i, %B900.i.i.i
   %result.2.0269284292296.sink.i.i = phi i64 [ %result.2.0268305.i.i, %B1584.endif.endif.endif.i.i ], [ %result.2.0269284292296.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %.250.i.i.i, %B900.i.i.i ]
   switch i64 %result.2.0269284292296.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B16.i.i216.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B16.i.i216.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0269284292296.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i216.i.i ], [ 0, %B662.i.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -30041,7 +31657,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 168
@@ -30457,7 +32073,7 @@ B16.i.i.i.i:                                      ; preds = %B1180.i.i.i
   %.19.i.i.i.i = load i64, ptr %sunkaddr255.i.i, align 8
   %.21.i.i122.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i122.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
   %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
@@ -30550,19 +32166,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i
   %result.2.0164181189193.sink.i.i = phi i64 [ %result.2.0163202.i.i, %B1584.endif.endif.endif.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %result.2.0164181189193.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.2.0164181189193.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0164181189193.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }

@@ -139,9 +139,38 @@ def _substitute(
                 x[i, c] = x[i, c] - factor * x[k, c]
 
 
+def lu_solve(m: MatrixLanes, n: int, columns: int, transposed: bool) -> None:
+    """The solution of a system with the result of `lu`."""
+    a, x = m.read(0, n * (n + 2), n * (n + 2), n), m.read(1, n * columns, n * columns, columns)
+    if transposed:
+        x = _reordered(m, x, a, n, n, columns)
+        _substitute(m, a, x, n, columns, lower=False, transposed=True, unit=True)
+        _substitute(m, a, x, n, columns, lower=True, transposed=True, unit=False)
+    else:
+        _substitute(m, a, x, n, columns, lower=True, transposed=False, unit=False)
+        _substitute(m, a, x, n, columns, lower=False, transposed=False, unit=True)
+        x = _reordered(m, x, a, n + 1, n, columns)
+    m.write(2, x)
+
+
+def _reordered(m: MatrixLanes, x: Grid, a: Grid, order: int, n: int, columns: int) -> Grid:
+    """The rows of x in the order that a row of `a` has."""
+    found = Grid(m, n * columns, columns)
+    for k in m.range(0, n):
+        place = abs(a[order, k])
+        for c in m.range(0, columns):
+            found[k, c] = x[0, c]
+        for i in m.range(1, n):
+            here = place.same(m.number(i + 1))
+            for c in m.range(0, columns):
+                found[k, c] = m.where(here, x[i, c], found[k, c])
+    return found
+
+
 ALGORITHMS: dict[str, tuple[Callable[..., None], int]] = {
     "lu": (lu, 2),
     "cholesky": (cholesky, 2),
+    "lu_solve": (lu_solve, 3),
     "triangular_solve": (triangular_solve, 3),
 }
 """By the name of the primitive, each with the number of its arrays."""

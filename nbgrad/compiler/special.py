@@ -179,6 +179,14 @@ KERNELS: dict[str, SpecialKernel] = {
         _triangular,
         workspace=lambda node: node.shape[0] * 16,
     ),
+    "lu_solve": SpecialKernel(
+        "linalg.lu_solve",
+        "* * * *",
+        FLOATS,
+        _matrices,
+        lambda node, rows: [0, node.shape[1], node.shape[0] // rows, node.shape[2], int(node.params[0])],
+        workspace=lambda node: node.size * node.dtype.itemsize,
+    ),
     "complete_pivots": SpecialKernel(
         "linalg.complete_pivots",
         "* * int64",

@@ -36,6 +36,13 @@ def _solution(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
     return b.shape, b.dtype
 
 
+def _system(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
+    factors, b = inputs
+    batch, n, _ = b.shape
+    assert factors.shape == (batch, n + 2, n) and factors.dtype == b.dtype, inputs
+    return b.shape, b.dtype
+
+
 def _pivots(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
     return (inputs[0].shape[0], 2, inputs[0].shape[1]), INT64
 
@@ -76,6 +83,16 @@ def _triangular_solve(params: tuple[Any, ...], a: Array, b: Array) -> Array:
     lower, transposed, unit = map(int, params)
     found = [solve(1.0, x, y, lower=lower, trans_a=transposed, diag=unit) for x, y in zip(a, b, strict=True) if y.size]
     return np.array(found, b.dtype) if found else b
+
+
+def _lu_solve(params: tuple[Any, ...], factors: Array, b: Array) -> Array:
+    n = b.shape[1]
+    packed, order = factors[:, :n], np.abs(factors[:, n, :, None]).astype(np.int64) - 1
+    if params[0]:
+        half = _triangular_solve((False, True, True), packed, np.take_along_axis(b, order, 1))
+        return _triangular_solve((True, True, False), packed, half)
+    whole = _triangular_solve((False, False, True), packed, _triangular_solve((True, False, False), packed, b))
+    return np.take_along_axis(whole, np.argsort(order, 1), 1)
 
 
 def _complete_pivots(params: tuple[Any, ...], a: Array) -> Array:
@@ -185,6 +202,13 @@ MATRICES = named(
         _solution,
         _triangular_solve,
         Tangent(_triangular_tangent, (None, _untriangular_b)),
+        batch=_side_by_side,
+    ),
+    lu_solve=row(
+        "special",
+        _system,
+        _lu_solve,
+        NoDerivative("solving has a rule of its own, to which the factors are constants"),
         batch=_side_by_side,
     ),
     complete_pivots=row("special", _pivots, _complete_pivots, INTEGER, batch=_side_by_side),

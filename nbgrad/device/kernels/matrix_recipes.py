@@ -81,6 +81,18 @@ def triangular_solve_recipe(kernel: Special) -> Recipe:
     )
 
 
+def lu_solve_recipe(kernel: Special) -> Recipe:
+    """The solutions of systems by their factors: a column of a right-hand side for each thread."""
+    node = kernel.node
+    dtype = node.dtype.name
+    batch, n, columns = node.shape
+    operands = [(0, dtype), (1, dtype), (3, dtype), (2, dtype)]
+    numbers = [n, columns, batch, int(node.params[0])]
+    blocks = -(-batch * columns // THREADS)
+    done = launch("gpu.device_matrices.lu_solve", operands, numbers, blocks, THREADS, readonly=2)
+    return Recipe((done,), (node.size * node.dtype.itemsize,))
+
+
 def matmul_recipe(kernel: Special) -> Recipe:
     """Products of matrices of any strides."""
     node = kernel.node
@@ -103,6 +115,7 @@ KERNELS: KernelTable = {
     "gpu.device_matrices.lu": ("* * int64", 2, "float32 float64"),
     "gpu.device_matrices.cholesky": ("* *", 2, "float32 float64"),
     "gpu.device_matrices.triangular_solve": ("* * *", 7, "float32 float64"),
+    "gpu.device_matrices.lu_solve": ("* * * *", 4, "float32 float64"),
     "gpu.device_matmul.matmul": ("* * *", 15, "float32 float64"),
 }
 """The functions in kernels/ that are launched here, as python_kernels.py has them."""
@@ -111,6 +124,7 @@ RECIPES: dict[str, Callable[[Special], Recipe]] = {
     "lu": lu_recipe,
     "cholesky": cholesky_recipe,
     "triangular_solve": triangular_solve_recipe,
+    "lu_solve": lu_solve_recipe,
     "complete_pivots": complete_pivots_recipe,
 }
 """By the name of the primitive."""

@@ -140,11 +140,17 @@ def _triangular_formula(
 
 # ----- Solving -----
 
+WHOLE_SOLUTION = 16
+"""Rows and columns up to which one primitive solves with both factors."""
+
 
 def solve_node(a: Node, b: Node, factors: Node, adjoint_system: bool = False) -> Node:
     """The x of `a @ x = b`, or of `adjoint(a) @ x = b`: `a` is (B, n, n) with its factors, `b` is (B, n, k)."""
     value = make("stop_gradient", (b,))
     n = a.shape[-1]
+    if max(n, b.shape[-1]) <= WHOLE_SOLUTION and not is_complex(a):
+        value = builders.lu_solve(factors, value, adjoint_system)
+        return with_rule(value, _solve_formula, a, b, factors, static=(adjoint_system,))
     packed = cut(factors, 1, 0, n)
     # The rows after the factors hold the order of a's rows, and the inverse of it.
     order = places(reshape(cut(factors, 1, n + (not adjoint_system), 1), b.shape[:2]))
