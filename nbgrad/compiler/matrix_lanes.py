@@ -27,6 +27,7 @@ HINT = """!1000 = distinct !{!1000, !1001, !1002}
 !1002 = !{!"llvm.loop.unroll.disable"}
 """
 
+
 class Value:
     """A vector, one number for each matrix, or a truth value for each."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..graph.ir import Node
-from .matrix_lanes import Grid, MatrixLanes, Place, Value, lanes_of
+from .matrix_lanes import Grid, MatrixLanes, Value, lanes_of
 
 LARGEST = 16
 """The most rows of a matrix, and the most columns of a right-hand side."""
@@ -48,68 +48,82 @@ def small_ir(name: str, dtype: str, n: int, columns: int, params: tuple[bool, ..
 
 
 def lu(m: MatrixLanes, n: int, columns: int) -> None:
-    """a[:, order] = lower @ upper, `upper` with ones on its diagonal, by the largest pivot of each row."""
+    """a[:, order] = lower @ upper, `upper` with ones on its diagonal, by the largest pivot of each row (Crout)."""
     a = m.read(0, n * n, n * n, n, room=n * (n + 2))
-    for k in m.range(0, n):
+    for k in range(n):
         a[n, k] = m.number(k + 1)
-    best, chosen, held = Grid(m, 1), Grid(m, 1), Grid(m, 1)
-    for k in m.range(0, n):
-        best[0, 0], chosen[0, 0] = abs(a[k, k]), m.number(k)
-        for j in m.range(k + 1, n):
-            size = abs(a[k, j])
-            larger = size > best[0, 0]
-            best[0, 0] = m.where(larger, size, best[0, 0])
-            chosen[0, 0] = m.where(larger, m.number(j), chosen[0, 0])
-        for i in m.range(0, n + 1):
-            _exchange(m, a, i, k, n, chosen[0, 0], held)
-        a[n, k] = m.where(chosen[0, 0].same(m.number(k)), a[n, k], -a[n, k])
+    for k in range(n):
+        for j in m.range(k, n):
+            a[k, j] = _reduced(a[k, j], [(a[k, r], a[r, j]) for r in range(k)])
+        chosen = _largest(m, a, k, n)
+        _exchange(m, a, k, n, chosen)
+        a[n, k] = m.where(chosen.same(m.number(k)), a[n, k], -a[n, k])
         # A pivot of 0 is the largest: what is divided by it is 0.
-        pivot = a[k, k]
-        pivot = m.where(pivot.same(m.number(0)), m.number(1), pivot)
+        pivot = m.where(a[k, k].same(m.number(0)), m.number(1), a[k, k])
         for j in m.range(k + 1, n):
-            factor = a[k, j] / pivot
-            a[k, j] = factor
-            for i in m.range(k + 1, n):
-                a[i, j] = a[i, j] - a[i, k] * factor
+            a[k, j] = a[k, j] / pivot
+        for i in m.range(k + 1, n):
+            a[i, k] = _reduced(a[i, k], [(a[i, r], a[r, k]) for r in range(k)])
     for k in m.range(0, n):
         place = m.number(k + 1)
-        a[n + 1, k] = place
-        for j in m.range(0, n):
-            a[n + 1, k] = m.where(abs(a[n, j]).same(place), m.number(j + 1), a[n + 1, k])
+        found = place
+        for j in range(n):
+            found = m.where(abs(a[n, j]).same(place), m.number(j + 1), found)
+        a[n + 1, k] = found
     m.write(1, a)
 
 
-def _exchange(m: MatrixLanes, a: Grid, i: Place, k: Place, n: int, chosen: Value, held: Grid) -> None:
-    """Exchange two elements of row i: the k-th and the chosen one."""
-    first = a[i, k]
-    held[0, 0] = first
+def _reduced(value: Value, products: list[tuple[Value, Value]]) -> Value:
+    """A number less some products."""
+    for one, other in products:
+        value = value - one * other
+    return value
+
+
+def _largest(m: MatrixLanes, a: Grid, k: int, n: int) -> Value:
+    """The column of the largest element of row k from the k-th on."""
+    best, chosen = Grid(m, 1), Grid(m, 1)
+    best[0, 0], chosen[0, 0] = abs(a[k, k]), m.number(k)
     for j in m.range(k + 1, n):
-        other, here = a[i, j], chosen.same(m.number(j))
-        a[i, j] = m.where(here, first, other)
-        held[0, 0] = m.where(here, other, held[0, 0])
-    a[i, k] = held[0, 0]
+        size = abs(a[k, j])
+        larger = size > best[0, 0]
+        best[0, 0] = m.where(larger, size, best[0, 0])
+        chosen[0, 0] = m.where(larger, m.number(j), chosen[0, 0])
+    return chosen[0, 0]
+
+
+def _exchange(m: MatrixLanes, a: Grid, k: int, n: int, chosen: Value) -> None:
+    """Exchange the k-th column and the chosen one, in the row of the order too."""
+    held = Grid(m, n + 1)
+    for i in range(n + 1):
+        held[i, 0] = a[i, k]
+    for j in m.range(k + 1, n):
+        here = chosen.same(m.number(j))
+        for i in range(n + 1):
+            other = a[i, j]
+            a[i, j] = m.where(here, a[i, k], other)
+            held[i, 0] = m.where(here, other, held[i, 0])
+    for i in range(n + 1):
+        a[i, k] = held[i, 0]
 
 
 def cholesky(m: MatrixLanes, n: int, columns: int) -> None:
     """The lower triangular factor; NaN where the matrix is not positive definite."""
     a = m.read(0, n * n, n * n, n)
-    zero, good = m.number(0), Grid(m, 1)
-    good[0, 0] = m.number(1)
-    for k in m.range(0, n):
+    good = m.number(1)
+    for k in range(n):
+        for i in m.range(k, n):
+            a[i, k] = _reduced(a[i, k], [(a[i, j], a[k, j]) for j in range(k)])
         pivot = a[k, k]
-        good[0, 0] = m.where(pivot > zero, good[0, 0], m.number(float("nan")))
+        good = m.where(pivot > m.number(0), good, m.number(float("nan")))
         root = m.function("sqrt", pivot)
         a[k, k] = root
         for i in m.range(k + 1, n):
             a[i, k] = a[i, k] / root
-            a[k, i] = zero
-        for j in m.range(k + 1, n):
-            factor = a[j, k]
-            for i in m.range(j, n):
-                a[i, j] = a[i, j] - a[i, k] * factor
-    for i in m.range(0, n):
+            a[k, i] = m.number(0)
+    for i in range(n):
         for j in m.range(0, i + 1):
-            a[i, j] = a[i, j] * good[0, 0]
+            a[i, j] = a[i, j] * good
     m.write(1, a)
 
 
@@ -121,22 +135,6 @@ def triangular_solve(m: MatrixLanes, n: int, columns: int, lower: bool, transpos
     a, x = m.read(0, n * n, n * n, n), m.read(1, n * columns, n * columns, columns)
     _substitute(m, a, x, n, columns, lower, transposed, unit)
     m.write(2, x)
-
-
-def _substitute(
-    m: MatrixLanes, a: Grid, x: Grid, n: int, columns: int, lower: bool, transposed: bool, unit: bool
-) -> None:
-    """Put the solution in place of the right-hand side, one row after the other."""
-    forward = lower != transposed
-    for step in m.range(0, n):
-        k = step if forward else n - 1 - step
-        for c in m.range(0, columns):
-            if not unit:
-                x[k, c] = x[k, c] / a[k, k]
-        for i in m.range(k + 1, n) if forward else m.range(0, k):
-            factor = a[k, i] if transposed else a[i, k]
-            for c in m.range(0, columns):
-                x[i, c] = x[i, c] - factor * x[k, c]
 
 
 def lu_solve(m: MatrixLanes, n: int, columns: int, transposed: bool) -> None:
@@ -153,17 +151,31 @@ def lu_solve(m: MatrixLanes, n: int, columns: int, transposed: bool) -> None:
     m.write(2, x)
 
 
+def _substitute(
+    m: MatrixLanes, a: Grid, x: Grid, n: int, columns: int, lower: bool, transposed: bool, unit: bool
+) -> None:
+    """Put the solution in place of the right-hand side, one row after the other."""
+    forward = lower != transposed
+    for k in range(n) if forward else reversed(range(n)):
+        known = range(k) if forward else range(k + 1, n)
+        factors = [a[i, k] if transposed else a[k, i] for i in known]
+        divisor = None if unit else a[k, k]
+        for c in m.range(0, columns):
+            value = _reduced(x[k, c], [(factor, x[i, c]) for factor, i in zip(factors, known, strict=True)])
+            x[k, c] = value if divisor is None else value / divisor
+
+
 def _reordered(m: MatrixLanes, x: Grid, a: Grid, order: int, n: int, columns: int) -> Grid:
     """The rows of x in the order that a row of `a` has."""
     found = Grid(m, n * columns, columns)
     for k in m.range(0, n):
         place = abs(a[order, k])
+        here = [place.same(m.number(i + 1)) for i in range(n)]
         for c in m.range(0, columns):
-            found[k, c] = x[0, c]
-        for i in m.range(1, n):
-            here = place.same(m.number(i + 1))
-            for c in m.range(0, columns):
-                found[k, c] = m.where(here, x[i, c], found[k, c])
+            value = x[0, c]
+            for i in range(1, n):
+                value = m.where(here[i], x[i, c], value)
+            found[k, c] = value
     return found
 
 
