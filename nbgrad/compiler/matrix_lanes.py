@@ -46,6 +46,10 @@ class Value:
     def __mul__(self, other: Value) -> Value:
         return self._with("fmul contract", other)
 
+    def rounded_product(self, other: Value) -> Value:
+        """A product that is rounded before something is added."""
+        return self._with("fmul", other)
+
     def __truediv__(self, other: Value) -> Value:
         return self._with("fdiv", other)
 
@@ -173,41 +177,45 @@ class MatrixLanes(IRText):
 
     # ----- Memory -----
 
-    def pointers(self, array: int, distance: int) -> list[str]:
+    def pointers(self, array: int, distance: int, kind: str) -> list[str]:
         """Where the matrices of the block begin. The last one stands for those beyond the end."""
         return [
-            self.let(f"getelementptr {self.kind}, ptr %p{array}, i64 {self.let(f'mul nsw i64 {lane}, {distance}')}")
+            self.let(f"getelementptr {kind}, ptr %p{array}, i64 {self.let(f'mul nsw i64 {lane}, {distance}')}")
             for lane in self.matrices
         ]
 
     def read(self, array: int, distance: int, count: int, columns: int, room: int = 0) -> Grid:
         """The first elements of each matrix of an array, at a distance of each other, with room for more in a grid."""
-        grid, starts = Grid(self, max(count, room), columns), self.pointers(array, distance)
+        grid, starts = Grid(self, max(count, room), columns), self.pointers(array, distance, self.kind)
         for first, size in self.groups(count):
             group = f"<{size} x {self.kind}>"
             rows = [
-                self.let(f"load {group}, ptr {at}, align {self.dtype.itemsize}") for at in self.moved(starts, first)
+                self.let(f"load {group}, ptr {at}, align {self.dtype.itemsize}")
+                for at in self.moved(starts, first, self.kind)
             ]
             for place, column in enumerate(self.turned(self.kind, self.width, self.side_by_side(rows, size))):
                 grid[0, first + place] = Value(self, column)
         return grid
 
-    def write(self, array: int, grid: Grid) -> None:
-        """The whole of a result."""
-        starts = self.pointers(array, grid.count)
+    def write(self, array: int, grid: Grid, integers: bool = False) -> None:
+        """The whole of a result, which may be of integers."""
+        kind, align = ("i64", 8) if integers else (self.kind, self.dtype.itemsize)
+        starts = self.pointers(array, grid.count, kind)
         for first, size in self.groups(grid.count):
             columns = [grid[0, first + place].name for place in range(size)]
-            rows = self.turned(self.kind, self.width, columns)
-            for lane, at in enumerate(self.moved(starts, first)):
+            if integers:
+                columns = [self.let(f"fptosi {self.vector} {c} to <{self.width} x i64>") for c in columns]
+            rows = self.turned(kind, self.width, columns)
+            for lane, at in enumerate(self.moved(starts, first, kind)):
                 start = lane // size * size
                 row = rows[lane % size]
                 if size < self.width:
-                    row = self.shuffled(self.kind, self.width, row, "poison", range(start, start + size))
-                self.put(f"store <{size} x {self.kind}> {row}, ptr {at}, align {self.dtype.itemsize}")
+                    row = self.shuffled(kind, self.width, row, "poison", range(start, start + size))
+                self.put(f"store <{size} x {kind}> {row}, ptr {at}, align {align}")
 
-    def moved(self, starts: list[str], first: Place) -> list[str]:
+    def moved(self, starts: list[str], first: Place, kind: str) -> list[str]:
         """Pointers some elements further."""
-        return [self.let(f"getelementptr {self.kind}, ptr {start}, i64 {text(first)}") for start in starts]
+        return [self.let(f"getelementptr {kind}, ptr {start}, i64 {text(first)}") for start in starts]
 
     def groups(self, count: int) -> Iterator[tuple[Any, int]]:
         """A run of elements in groups of a power of 2, each with its first element."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..graph.ir import Node
-from .matrix_lanes import Grid, MatrixLanes, Value, lanes_of
+from .matrix_lanes import Grid, MatrixLanes, Place, Value, lanes_of
 
 LARGEST = 16
 """The most rows of a matrix, and the most columns of a right-hand side."""
@@ -30,12 +30,12 @@ def is_small(node: Node) -> bool:
 
 def block_count(node: Node) -> int:
     """Blocks of matrices, which threads can share."""
-    return -(-node.shape[0] // lanes_of(node.dtype.name))
+    return -(-node.shape[0] // lanes_of(node.inputs[0].dtype.name))
 
 
 def small_key(node: Node) -> tuple[str, str, int, int, tuple[bool, ...]]:
     """All that the code depends on: primitive, dtype, rows, columns of the result, parameters."""
-    return node.name, node.dtype.name, node.inputs[0].shape[2], node.shape[2], node.params
+    return node.name, node.inputs[0].dtype.name, node.inputs[0].shape[2], node.shape[2], node.params
 
 
 def small_ir(name: str, dtype: str, n: int, columns: int, params: tuple[bool, ...]) -> str:
@@ -54,16 +54,17 @@ def lu(m: MatrixLanes, n: int, columns: int) -> None:
         a[n, k] = m.number(k + 1)
     for k in range(n):
         for j in m.range(k, n):
-            a[k, j] = _reduced(a[k, j], [(a[k, r], a[r, j]) for r in range(k)])
+            # Rounded products, or rows that are multiples of each other would leave a small pivot in place of 0.
+            a[k, j] = _reduced(a[k, j], [(a[k, r], a[r, j]) for r in range(k)], rounded=True)
         chosen = _largest(m, a, k, n)
-        _exchange(m, a, k, n, chosen)
-        a[n, k] = m.where(chosen.same(m.number(k)), a[n, k], -a[n, k])
+        _exchange(m, a, k, n, chosen, range(n))
+        _exchange_orders(m, a, n, k, n, chosen)
         # A pivot of 0 is the largest: what is divided by it is 0.
         pivot = m.where(a[k, k].same(m.number(0)), m.number(1), a[k, k])
         for j in m.range(k + 1, n):
             a[k, j] = a[k, j] / pivot
         for i in m.range(k + 1, n):
-            a[i, k] = _reduced(a[i, k], [(a[i, r], a[r, k]) for r in range(k)])
+            a[i, k] = _reduced(a[i, k], [(a[i, r], a[r, k]) for r in range(k)], rounded=True)
     for k in m.range(0, n):
         place = m.number(k + 1)
         found = place
@@ -73,10 +74,10 @@ def lu(m: MatrixLanes, n: int, columns: int) -> None:
     m.write(1, a)
 
 
-def _reduced(value: Value, products: list[tuple[Value, Value]]) -> Value:
-    """A number less some products."""
+def _reduced(value: Value, products: list[tuple[Value, Value]], rounded: bool = False) -> Value:
+    """A number less some products, each `rounded` or not."""
     for one, other in products:
-        value = value - one * other
+        value = value - (one.rounded_product(other) if rounded else one * other)
     return value
 
 
@@ -92,19 +93,57 @@ def _largest(m: MatrixLanes, a: Grid, k: int, n: int) -> Value:
     return chosen[0, 0]
 
 
-def _exchange(m: MatrixLanes, a: Grid, k: int, n: int, chosen: Value) -> None:
-    """Exchange the k-th column and the chosen one, in the row of the order too."""
-    held = Grid(m, n + 1)
-    for i in range(n + 1):
-        held[i, 0] = a[i, k]
+def _exchange(m: MatrixLanes, grid: Grid, k: int, n: int, chosen: Value, lines: range, rows: bool = False) -> None:
+    """Exchange the k-th column and the chosen one in some rows of a grid; or `rows`, in some columns."""
+
+    def at(line: int, place: Place) -> tuple[Place, Place]:
+        return (place, line) if rows else (line, place)
+
+    held = Grid(m, len(lines))
+    for line in lines:
+        held[line - lines.start, 0] = grid[at(line, k)]
     for j in m.range(k + 1, n):
         here = chosen.same(m.number(j))
-        for i in range(n + 1):
-            other = a[i, j]
-            a[i, j] = m.where(here, a[i, k], other)
-            held[i, 0] = m.where(here, other, held[i, 0])
-    for i in range(n + 1):
-        a[i, k] = held[i, 0]
+        for line in lines:
+            other, first = grid[at(line, j)], held[line - lines.start, 0]
+            grid[at(line, j)] = m.where(here, grid[at(line, k)], other)
+            held[line - lines.start, 0] = m.where(here, other, first)
+    for line in lines:
+        grid[at(line, k)] = held[line - lines.start, 0]
+
+
+def _exchange_orders(m: MatrixLanes, orders: Grid, row: int, k: int, n: int, chosen: Value) -> None:
+    """Exchange two positions of an order, and change a sign, unless both are the same."""
+    _exchange(m, orders, k, n, chosen, range(row, row + 1))
+    orders[row, k] = m.where(chosen.same(m.number(k)), orders[row, k], -orders[row, k])
+
+
+def complete_pivots(m: MatrixLanes, n: int, columns: int) -> None:
+    """The orders of rows and columns in which elimination meets the largest pivots."""
+    a, orders = m.read(0, n * n, n * n, n), Grid(m, 2 * n, n)
+    for k in range(n):
+        orders[0, k] = orders[1, k] = m.number(k + 1)
+    best, row, column = (Grid(m, 1) for _ in range(3))
+    for k in range(n - 1):
+        best[0, 0] = abs(a[k, k])
+        row[0, 0] = column[0, 0] = m.number(k)
+        for i in m.range(k, n):
+            for j in range(k, n):
+                size = abs(a[i, j])
+                larger = size > best[0, 0]
+                best[0, 0] = m.where(larger, size, best[0, 0])
+                row[0, 0] = m.where(larger, m.number(i), row[0, 0])
+                column[0, 0] = m.where(larger, m.number(j), column[0, 0])
+        for number, chosen in enumerate((row[0, 0], column[0, 0])):
+            _exchange(m, a, k, n, chosen, range(k, n), rows=number == 0)
+            _exchange_orders(m, orders, number, k, n, chosen)
+        # A pivot of 0 is the largest: what is divided by it is 0.
+        pivot = m.where(a[k, k].same(m.number(0)), m.number(1), a[k, k])
+        for i in m.range(k + 1, n):
+            factor = a[i, k] / pivot
+            for j in range(k + 1, n):
+                a[i, j] = a[i, j] - factor.rounded_product(a[k, j])
+    m.write(1, orders, integers=True)
 
 
 def cholesky(m: MatrixLanes, n: int, columns: int) -> None:
@@ -184,5 +223,6 @@ ALGORITHMS: dict[str, tuple[Callable[..., None], int]] = {
     "cholesky": (cholesky, 2),
     "lu_solve": (lu_solve, 3),
     "triangular_solve": (triangular_solve, 3),
+    "complete_pivots": (complete_pivots, 2),
 }
 """By the name of the primitive, each with the number of its arrays."""
