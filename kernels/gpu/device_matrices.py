@@ -8,6 +8,7 @@ nbgrad/device/kernels/matrix_recipes.py.
 
 from ..bits import square_root
 from ..device import barrier, block, shared_like, shuffle_xor, thread, threads
+from ..eigenvalues import diagonalise
 from ..linalg import at
 
 ROOM = 512
@@ -292,4 +293,13 @@ def lu_solve(a, b, work, out, n, columns, batch, transposed):
                 work[base + i * columns] -= a[at_factor] * known
             target = k if transposed != 0 else int(abs(a[order + k])) - 1
             out[base + target * columns] = known
+    return 0
+
+
+def symmetric_eigen(a, work, out, n, batch, lower, vectors, digits):
+    """Eigenvalues of a matrix for each thread, and its vectors."""
+    matrix = block() * threads() + thread()
+    if matrix < batch:
+        length = n + n * n if vectors != 0 else n
+        diagonalise(a, work, matrix * n * n, out, matrix * length, n, lower, vectors, digits)
     return 0

@@ -9,6 +9,7 @@ registers, and are loops of the code for others.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,9 +23,10 @@ BYTES = 64
 """Of a vector."""
 
 
-HINT = """!1000 = distinct !{!1000, !1001, !1002}
-!1001 = !{!"llvm.loop.vectorize.enable", i1 false}
-!1002 = !{!"llvm.loop.unroll.disable"}
+LOOP = "!1000"
+HINT = f"""{LOOP} = distinct !{{{LOOP}, !1001, !1002}}
+!1001 = !{{!"llvm.loop.vectorize.enable", i1 false}}
+!1002 = !{{!"llvm.loop.unroll.disable"}}
 """
 
 
@@ -61,6 +63,10 @@ class Value:
 
     def __gt__(self, other: Value) -> Value:
         return self._with("fcmp ogt", other)
+
+    def not_up_to(self, other: Value) -> Value:
+        """Whether it is larger, or one of them is no number."""
+        return self._with("fcmp ugt", other)
 
     def same(self, other: Value) -> Value:
         """Whether numbers are equal."""
@@ -153,9 +159,18 @@ class MatrixLanes(IRText):
         """A selection, lane by lane."""
         return self.value(f"select {self.truths} {condition.name}, {self.vector} {yes.name}, {self.vector} {no.name}")
 
-    def both(self, first: Value, second: Value) -> Value:
-        """Whether both are true."""
-        return self.value(f"and {self.truths} {first.name}, {second.name}")
+    def either(self, first: Value, second: Value) -> Value:
+        """Whether one of them is true."""
+        return self.value(f"or {self.truths} {first.name}, {second.name}")
+
+    def power_of_two(self, x: Value) -> Value:
+        """The largest power of 2 up to a positive number: its exponent, without its other digits."""
+        bits = 8 * self.dtype.itemsize
+        exponent = np.array(np.inf, self.dtype).view(f"int{bits}")
+        words = f"<{self.width} x i{bits}>"
+        mask = f"<{', '.join([f'i{bits} {exponent}'] * self.width)}>"
+        cut = self.let(f"and {words} {self.let(f'bitcast {self.vector} {x.name} to {words}')}, {mask}")
+        return self.value(f"bitcast {words} {cut} to {self.vector}")
 
     def function(self, name: str, x: Value) -> Value:
         """A function that LLVM knows: fabs or sqrt."""
@@ -173,7 +188,17 @@ class MatrixLanes(IRText):
         variable = self.slot("i64", "place")
         mark, index = self.begin_loop(variable, text(start), text(stop))
         yield Index(self, index)
-        self.end_loop(mark, variable, index, ", !llvm.loop !1000")
+        self.end_loop(mark, variable, index, f", !llvm.loop {LOOP}")
+
+    def until_still(self, most: int) -> Iterator[list[Value]]:
+        """Turns of a loop, `most` at most, as long as one of the conditions holds in a lane that the body lists."""
+        variable = self.slot("i64", "turn")
+        mark, index = self.begin_loop(variable, "0", str(most))
+        moving: list[Value] = []
+        yield moving
+        together = functools.reduce(self.either, moving)
+        some = self.let(f"call i1 @llvm.vector.reduce.or.v{self.width}i1({self.truths} {together.name})")
+        self.end_loop(mark, variable, self.let(f"select i1 {some}, i64 {index}, i64 {most}"), f", !llvm.loop {LOOP}")
 
     # ----- Memory -----
 
@@ -255,7 +280,7 @@ class MatrixLanes(IRText):
             ]
             algorithm(self)
 
-        self.counted(self.slot("i64", "block"), "%begin", "%end", block, ", !llvm.loop !1000")
+        self.counted(self.slot("i64", "block"), "%begin", "%end", block, f", !llvm.loop {LOOP}")
         attributes = ["readonly"] * (arrays - 1) + [""]
         lines = [*self.slots, "  br label %start", "start:", *self.lines]
         return "\n".join([*sorted(self.declared), kernel_text(attributes, lines), HINT])

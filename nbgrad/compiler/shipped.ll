@@ -2,6 +2,7 @@
 ; llvm 22
 ; digest nbgrad.kernels.arithmetic 609976ca0ab4c1f82ecb71baad5e0879
 ; digest nbgrad.kernels.comparison 0b62f4aebb92ded51600850ed3c6ce92
+; digest nbgrad.kernels.eigenvalues d5c876c34455a6aebc3c129d0cd181f3
 ; digest nbgrad.kernels.error_function 9bcbfad3f426f7bd162677560c179e59
 ; digest nbgrad.kernels.exponential b3c26354a8e488dde662a3333049fd0a
 ; digest nbgrad.kernels.gamma e22fd9a70f032571cbaaa6124c27d8b3
@@ -22602,6 +22603,1756 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   br label %B1852.i
 
 _ZN6nbgrad7kernels6linalg8lu_solveB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+  ret i64 0
+}
+;; nbgrad.kernels.eigenvalues.symmetric_eigen(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.eigenvalues -
+declare float @llvm.fabs.f32(float)
+
+declare float @llvm.sqrt.f32(float)
+
+declare double @llvm.sqrt.f64(double)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.23.i = getelementptr i8, ptr %a3, i64 8
+  %.24.i = load i64, ptr %.23.i, align 8
+  %arg.n.fr.i.i = freeze i64 %.24.i
+  %.26.i = getelementptr i8, ptr %a3, i64 32
+  %.27.i = load i64, ptr %.26.i, align 8
+  %arg.vectors.fr.i.i = freeze i64 %.27.i
+  %.35.not.i = icmp eq i64 %arg.vectors.fr.i.i, 0
+  %.3957.i = add i64 %arg.n.fr.i.i, 1
+  %.41.i = select i1 %.35.not.i, i64 1, i64 %.3957.i
+  %"$phi66.0.2.0.i" = mul i64 %.41.i, %arg.n.fr.i.i
+  %.57.i = getelementptr i8, ptr %a3, i64 16
+  %.58.i = load i64, ptr %.57.i, align 8
+  %.6758.i = sub i64 %a5, %a4
+  %.106.i = mul i64 %.58.i, %.6758.i
+  %.15161.not.i = icmp slt i64 %.106.i, 1
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
+
+B138.lr.ph.i:                                     ; preds = %0
+  %.60.i = mul i64 %.58.i, %a4
+  %.191.i = mul i64 %arg.n.fr.i.i, %arg.n.fr.i.i
+  %1 = add i64 %arg.n.fr.i.i, -2
+  %2 = shl i64 %arg.n.fr.i.i, 2
+  %3 = add i64 %arg.n.fr.i.i, -1
+  %xtraiter31.i.i = and i64 %arg.n.fr.i.i, 3
+  %unroll_iter34.i.i = and i64 %arg.n.fr.i.i, 9223372036854775804
+  %4 = getelementptr float, ptr %a2, i64 %arg.n.fr.i.i
+  %5 = shl i64 %arg.n.fr.i.i, 3
+  %6 = getelementptr i8, ptr %a2, i64 %5
+  %unroll_iter40.i.i = and i64 %arg.n.fr.i.i, 9223372036854775806
+  %.arg.n545.i.i = tail call i64 @llvm.smax.i64(i64 %arg.n.fr.i.i, i64 0)
+  %.1962.us.us.prol.i.i = add nsw i64 %.arg.n545.i.i, -1
+  %scevgep68.i.i = getelementptr i8, ptr %a2, i64 4
+  %.1543.epil.i.i = mul nuw nsw i64 %unroll_iter40.i.i, %arg.n.fr.i.i
+  %7 = add nsw i64 %unroll_iter40.i.i, -2
+  %8 = lshr exact i64 %7, 1
+  %9 = add nuw i64 %8, 1
+  %unroll_iter48.i = and i64 %9, -2
+  %10 = shl i64 %.60.i, 2
+  %11 = mul i64 %10, %.191.i
+  %12 = getelementptr i8, ptr %a1, i64 %11
+  %scevgep.i = getelementptr i8, ptr %12, i64 12
+  %13 = shl i64 %.191.i, 2
+  %14 = mul i64 %"$phi66.0.2.0.i", %10
+  %15 = getelementptr i8, ptr %a2, i64 %14
+  %scevgep70.i = getelementptr i8, ptr %15, i64 12
+  %16 = shl i64 %"$phi66.0.2.0.i", 2
+  %17 = add i64 %2, 4
+  %scevgep85.i = getelementptr i8, ptr %15, i64 8
+  %18 = icmp sgt i64 %arg.n.fr.i.i, 0
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 40
+  %19 = icmp ult i64 %1, 9223372036854775807
+  %sunkaddr96.i = getelementptr i8, ptr %a3, i64 24
+  %20 = icmp ult i64 %3, 3
+  %21 = icmp eq i64 %xtraiter31.i.i, 0
+  %22 = icmp eq i64 %arg.n.fr.i.i, 1
+  %23 = icmp eq i64 %7, 0
+  %24 = and i64 %7, 2
+  %.not.i = icmp eq i64 %24, 0
+  %25 = and i64 %arg.n.fr.i.i, 1
+  %26 = icmp eq i64 %25, 0
+  %27 = and i64 %.arg.n545.i.i, 1
+  %28 = icmp eq i64 %27, 0
+  br label %B138.i
+
+B138.i:                                           ; preds = %B136.backedge.i, %B138.lr.ph.i
+  %lsr.iv86.i = phi ptr [ %scevgep85.i, %B138.lr.ph.i ], [ %scevgep87.i, %B136.backedge.i ]
+  %lsr.iv71.i = phi ptr [ %scevgep70.i, %B138.lr.ph.i ], [ %scevgep72.i, %B136.backedge.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.lr.ph.i ], [ %scevgep53.i, %B136.backedge.i ]
+  %.1505963.i = phi i64 [ %.106.i, %B138.lr.ph.i ], [ %.160.i, %B136.backedge.i ]
+  %.1576062.i = phi i64 [ %.60.i, %B138.lr.ph.i ], [ %.164.i, %B136.backedge.i ]
+  %.193.i = mul i64 %.1576062.i, %.191.i
+  %.195.i = mul nsw i64 %.1576062.i, %"$phi66.0.2.0.i"
+  %.201.i = load i64, ptr %sunkaddr.i, align 8
+  br i1 %18, label %B44.endif.lr.ph.i.i, label %B1074.endif.i.i
+
+B44.endif.lr.ph.i.i:                              ; preds = %B138.i
+  %.198.i = load i64, ptr %sunkaddr96.i, align 8
+  %arg.lower.fr.i.i = freeze i64 %.198.i
+  %.295.not.i.i = icmp eq i64 %arg.lower.fr.i.i, 0
+  %29 = getelementptr float, ptr %a0, i64 %.193.i
+  %30 = getelementptr float, ptr %a1, i64 %.193.i
+  br i1 %.295.not.i.i, label %B84.lr.ph.us.i.i, label %B84.lr.ph.i.i
+
+B42.loopexit.us.i.i:                              ; preds = %B84.us.us.i.i
+  %.132.us.i.i = add nuw nsw i64 %.125562568.us.i.i, 1
+  %indvars.iv.next755.i.i = add nuw i64 %indvars.iv754.i.i, 1
+  %scevgep125.i.i = getelementptr i8, ptr %lsr.iv124.i.i, i64 %2
+  %scevgep128.i.i = getelementptr i8, ptr %lsr.iv127.i.i, i64 4
+  %exitcond757.not.i.i = icmp eq i64 %.132.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond757.not.i.i, label %B288.i.i, label %B84.lr.ph.us.i.i
+
+B84.lr.ph.us.i.i:                                 ; preds = %B44.endif.lr.ph.i.i, %B42.loopexit.us.i.i
+  %lsr.iv127.i.i = phi ptr [ %scevgep128.i.i, %B42.loopexit.us.i.i ], [ %29, %B44.endif.lr.ph.i.i ]
+  %lsr.iv124.i.i = phi ptr [ %scevgep125.i.i, %B42.loopexit.us.i.i ], [ %30, %B44.endif.lr.ph.i.i ]
+  %indvars.iv754.i.i = phi i64 [ %indvars.iv.next755.i.i, %B42.loopexit.us.i.i ], [ 1, %B44.endif.lr.ph.i.i ]
+  %lost.3.0571.us.i.i = phi double [ %.374.us.us.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %size.5.0570.us.i.i = phi double [ %size.6.2.us.us.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %.125562568.us.i.i = phi i64 [ %.132.us.i.i, %B42.loopexit.us.i.i ], [ 0, %B44.endif.lr.ph.i.i ]
+  br label %B84.us.us.i.i
+
+B84.us.us.i.i:                                    ; preds = %B84.us.us.i.i, %B84.lr.ph.us.i.i
+  %lsr.iv129.i.i = phi ptr [ %scevgep130.i.i, %B84.us.us.i.i ], [ %lsr.iv127.i.i, %B84.lr.ph.us.i.i ]
+  %lost.2.1554.us.us.i.i = phi double [ %.374.us.us.i.i, %B84.us.us.i.i ], [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ]
+  %size.4.1553.us.us.i.i = phi double [ %size.6.2.us.us.i.i, %B84.us.us.i.i ], [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ]
+  %.259549551.us.us.i.i = phi i64 [ %.266.us.us.i.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %.266.us.us.i.i = add nuw nsw i64 %.259549551.us.us.i.i, 1
+  %"$phi164.2.2.2.us.us.i.i" = load float, ptr %lsr.iv129.i.i, align 4
+  %31 = shl i64 %.259549551.us.us.i.i, 2
+  %scevgep126.i.i = getelementptr i8, ptr %lsr.iv124.i.i, i64 %31
+  store float %"$phi164.2.2.2.us.us.i.i", ptr %scevgep126.i.i, align 4
+  %.348.us.us.i.i = tail call float @llvm.fabs.f32(float %"$phi164.2.2.2.us.us.i.i")
+  %.350.us.us.i.i = fpext float %.348.us.us.i.i to double
+  %.351.us.us.i.i = fcmp olt double %size.4.1553.us.us.i.i, %.350.us.us.i.i
+  %size.6.2.us.us.i.i = select i1 %.351.us.us.i.i, double %.350.us.us.i.i, double %size.4.1553.us.us.i.i
+  %.368.us.us.i.i = fpext float %"$phi164.2.2.2.us.us.i.i" to double
+  %.370.us.us.i.i = fmul double %.368.us.us.i.i, 0.000000e+00
+  %.374.us.us.i.i = fadd double %lost.2.1554.us.us.i.i, %.370.us.us.i.i
+  %scevgep130.i.i = getelementptr i8, ptr %lsr.iv129.i.i, i64 %2
+  %exitcond756.not.i.i = icmp eq i64 %indvars.iv754.i.i, %.266.us.us.i.i
+  br i1 %exitcond756.not.i.i, label %B42.loopexit.us.i.i, label %B84.us.us.i.i
+
+B42.loopexit.i.i:                                 ; preds = %B84.i.i
+  %.132.i.i = add nuw nsw i64 %.125562568.i.i, 1
+  %indvars.iv.next.i.i = add nuw i64 %indvars.iv.i.i, 1
+  %scevgep132.i.i = getelementptr i8, ptr %lsr.iv131.i.i, i64 %2
+  %scevgep135.i.i = getelementptr i8, ptr %lsr.iv134.i.i, i64 %2
+  %exitcond753.not.i.i = icmp eq i64 %.132.i.i, %arg.n.fr.i.i
+  br i1 %exitcond753.not.i.i, label %B288.i.i, label %B84.lr.ph.i.i
+
+B84.i.i:                                          ; preds = %B84.lr.ph.i.i, %B84.i.i
+  %lost.2.1554.i.i = phi double [ %lost.3.0571.i.i, %B84.lr.ph.i.i ], [ %.374.i.i, %B84.i.i ]
+  %size.4.1553.i.i = phi double [ %size.5.0570.i.i, %B84.lr.ph.i.i ], [ %size.6.2.i.i, %B84.i.i ]
+  %.259549551.i.i = phi i64 [ 0, %B84.lr.ph.i.i ], [ %.266.i.i, %B84.i.i ]
+  %.266.i.i = add nuw nsw i64 %.259549551.i.i, 1
+  %32 = shl i64 %.259549551.i.i, 2
+  %scevgep136.i.i = getelementptr i8, ptr %lsr.iv134.i.i, i64 %32
+  %"$phi164.2.2.2.i.i" = load float, ptr %scevgep136.i.i, align 4
+  %scevgep133.i.i = getelementptr i8, ptr %lsr.iv131.i.i, i64 %32
+  store float %"$phi164.2.2.2.i.i", ptr %scevgep133.i.i, align 4
+  %.348.i.i = tail call float @llvm.fabs.f32(float %"$phi164.2.2.2.i.i")
+  %.350.i.i = fpext float %.348.i.i to double
+  %.351.i.i = fcmp olt double %size.4.1553.i.i, %.350.i.i
+  %size.6.2.i.i = select i1 %.351.i.i, double %.350.i.i, double %size.4.1553.i.i
+  %.368.i.i = fpext float %"$phi164.2.2.2.i.i" to double
+  %.370.i.i = fmul double %.368.i.i, 0.000000e+00
+  %.374.i.i = fadd double %lost.2.1554.i.i, %.370.i.i
+  %exitcond.not.i.i = icmp eq i64 %indvars.iv.i.i, %.266.i.i
+  br i1 %exitcond.not.i.i, label %B42.loopexit.i.i, label %B84.i.i
+
+B288.i.i:                                         ; preds = %B42.loopexit.i.i, %B42.loopexit.us.i.i
+  %size.5.0.lcssa.i.i = phi double [ %size.6.2.us.us.i.i, %B42.loopexit.us.i.i ], [ %size.6.2.i.i, %B42.loopexit.i.i ]
+  %lost.3.0.lcssa.i.i = phi double [ %.374.us.us.i.i, %B42.loopexit.us.i.i ], [ %.374.i.i, %B42.loopexit.i.i ]
+  %.408.i.i = fadd double %lost.3.0.lcssa.i.i, 1.000000e+00
+  %.419.i.i = fcmp oeq double %.408.i.i, 1.000000e+00
+  %.428.i.i = fcmp ogt double %size.5.0.lcssa.i.i, 0.000000e+00
+  %or.cond.i.i = select i1 %.419.i.i, i1 %.428.i.i, i1 false
+  br i1 %or.cond.i.i, label %B322.i.i, label %B500.endif.lr.ph.i.i
+
+B322.i.i:                                         ; preds = %B288.i.i
+  %.446.i.i = fcmp olt double %size.5.0.lcssa.i.i, 1.000000e+00
+  br i1 %.446.i.i, label %B360.i.i, label %B424.i.i
+
+B360.i.i:                                         ; preds = %B322.i.i, %B360.i.i
+  %size.7.1.i.i = phi double [ %.481.i.i, %B360.i.i ], [ %size.5.0.lcssa.i.i, %B322.i.i ]
+  %unit.3.1.i.i = phi double [ %.491.i.i, %B360.i.i ], [ 1.000000e+00, %B322.i.i ]
+  %doublings.2.1.i.i = phi i64 [ %.501.i.i, %B360.i.i ], [ 0, %B322.i.i ]
+  %.481.i.i = fmul double %size.7.1.i.i, 2.000000e+00
+  %.491.i.i = fmul double %unit.3.1.i.i, 2.000000e+00
+  %.501.i.i = add nuw nsw i64 %doublings.2.1.i.i, 1
+  %.508.i.i = fcmp olt double %.481.i.i, 1.000000e+00
+  %.530.i.i = icmp samesign ult i64 %doublings.2.1.i.i, 959
+  %or.cond531.i.i = select i1 %.508.i.i, i1 %.530.i.i, i1 false
+  br i1 %or.cond531.i.i, label %B360.i.i, label %B424.i.i
+
+B424.i.i:                                         ; preds = %B360.i.i, %B322.i.i
+  %size.8.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B322.i.i ], [ %.481.i.i, %B360.i.i ]
+  %unit.5.0.i.i = phi double [ 1.000000e+00, %B322.i.i ], [ %.491.i.i, %B360.i.i ]
+  %.574.i.i = fcmp ult double %size.8.0.i.i, 2.000000e+00
+  br i1 %.574.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B436.i.i:                                         ; preds = %B424.i.i, %B436.i.i
+  %size.9.1.i.i = phi double [ %.579.i.i, %B436.i.i ], [ %size.8.0.i.i, %B424.i.i ]
+  %unit.4.1.i.i = phi double [ %.585.i.i, %B436.i.i ], [ %unit.5.0.i.i, %B424.i.i ]
+  %.579.i.i = fmul double %size.9.1.i.i, 5.000000e-01
+  %.585.i.i = fmul double %unit.4.1.i.i, 5.000000e-01
+  %.590.i.i = fcmp ult double %.579.i.i, 2.000000e+00
+  br i1 %.590.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B540.i.i:                                         ; preds = %B540.i.preheader5.i, %B540.i.i
+  %lsr.iv63.i = phi i64 [ %lsr.iv.next64.i, %B540.i.i ], [ %71, %B540.i.preheader5.i ]
+  %.808585587.i.i = phi i64 [ %.815.1.i.1.i, %B540.i.i ], [ 0, %B540.i.preheader5.i ]
+  %33 = shl i64 %.808585587.i.i, 2
+  %scevgep59.i = getelementptr i8, ptr %lsr.iv54.i, i64 %33
+  %scevgep60.i = getelementptr i8, ptr %scevgep59.i, i64 -8
+  %scevgep61.i = getelementptr i8, ptr %scevgep59.i, i64 -12
+  %.848.i.i = load float, ptr %scevgep61.i, align 4
+  %.850.i.i = fpext float %.848.i.i to double
+  %.851.i.i = fmul double %unit.6.0.i.i, %.850.i.i
+  %.853.i.i = fptrunc double %.851.i.i to float
+  store float %.853.i.i, ptr %scevgep61.i, align 4
+  %.848.1.i.i = load float, ptr %scevgep60.i, align 4
+  %.850.1.i.i = fpext float %.848.1.i.i to double
+  %.851.1.i.i = fmul double %unit.6.0.i.i, %.850.1.i.i
+  %.853.1.i.i = fptrunc double %.851.1.i.i to float
+  store float %.853.1.i.i, ptr %scevgep60.i, align 4
+  %scevgep57.i = getelementptr i8, ptr %scevgep59.i, i64 -4
+  %.848.i.1.i = load float, ptr %scevgep57.i, align 4
+  %.850.i.1.i = fpext float %.848.i.1.i to double
+  %.851.i.1.i = fmul double %unit.6.0.i.i, %.850.i.1.i
+  %.853.i.1.i = fptrunc double %.851.i.1.i to float
+  store float %.853.i.1.i, ptr %scevgep57.i, align 4
+  %.815.1.i.1.i = add i64 %.808585587.i.i, 4
+  %.848.1.i.1.i = load float, ptr %scevgep59.i, align 4
+  %.850.1.i.1.i = fpext float %.848.1.i.1.i to double
+  %.851.1.i.1.i = fmul double %unit.6.0.i.i, %.850.1.i.1.i
+  %.853.1.i.1.i = fptrunc double %.851.1.i.1.i to float
+  store float %.853.1.i.1.i, ptr %scevgep59.i, align 4
+  %lsr.iv.next64.i = add i64 %lsr.iv63.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next64.i, 0
+  br i1 %niter.ncmp.1.i, label %B594.unr-lcssa.i.unr-lcssa.i, label %B540.i.i
+
+B594.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B540.i.i
+  %34 = and i64 %64, 2
+  %lcmp.mod.not.not.i = icmp eq i64 %34, 0
+  br i1 %lcmp.mod.not.not.i, label %B540.i.epil.preheader.i, label %B594.unr-lcssa.i.i
+
+B540.i.epil.preheader.i:                          ; preds = %B540.i.preheader.i, %B594.unr-lcssa.i.unr-lcssa.i
+  %.808585587.i.epil.init.i = phi i64 [ 0, %B540.i.preheader.i ], [ %.815.1.i.1.i, %B594.unr-lcssa.i.unr-lcssa.i ]
+  %35 = shl i64 %.808585587.i.epil.init.i, 2
+  %scevgep108.i.epil.i = getelementptr i8, ptr %lsr.iv105.i.i, i64 %35
+  %scevgep109.i.epil.i = getelementptr i8, ptr %scevgep108.i.epil.i, i64 -4
+  %.848.i.epil.i = load float, ptr %scevgep109.i.epil.i, align 4
+  %.850.i.epil.i = fpext float %.848.i.epil.i to double
+  %.851.i.epil.i = fmul double %unit.6.0.i.i, %.850.i.epil.i
+  %.853.i.epil.i = fptrunc double %.851.i.epil.i to float
+  store float %.853.i.epil.i, ptr %scevgep109.i.epil.i, align 4
+  %.848.1.i.epil.i = load float, ptr %scevgep108.i.epil.i, align 4
+  %.850.1.i.epil.i = fpext float %.848.1.i.epil.i to double
+  %.851.1.i.epil.i = fmul double %unit.6.0.i.i, %.850.1.i.epil.i
+  %.853.1.i.epil.i = fptrunc double %.851.1.i.epil.i to float
+  store float %.853.1.i.epil.i, ptr %scevgep108.i.epil.i, align 4
+  br label %B594.unr-lcssa.i.i
+
+B594.unr-lcssa.i.i:                               ; preds = %B540.i.epil.preheader.i, %B594.unr-lcssa.i.unr-lcssa.i
+  %36 = and i64 %indvars.iv758.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %36, 0
+  br i1 %lcmp.mod.not.i.i, label %B594.i.i, label %B540.epil.preheader.i.i
+
+B540.epil.preheader.i.i:                          ; preds = %B540.lr.ph.i.i, %B594.unr-lcssa.i.i
+  %.808585587.epil.init.i.i = phi i64 [ 0, %B540.lr.ph.i.i ], [ %65, %B594.unr-lcssa.i.i ]
+  %.847.epil.i.i = getelementptr float, ptr %66, i64 %.808585587.epil.init.i.i
+  %.848.epil.i.i = load float, ptr %.847.epil.i.i, align 4
+  %.850.epil.i.i = fpext float %.848.epil.i.i to double
+  %.851.epil.i.i = fmul double %unit.6.0.i.i, %.850.epil.i.i
+  %.853.epil.i.i = fptrunc double %.851.epil.i.i to float
+  store float %.853.epil.i.i, ptr %.847.epil.i.i, align 4
+  br label %B594.i.i
+
+B594.i.i:                                         ; preds = %B540.epil.preheader.i.i, %B594.unr-lcssa.i.i
+  %.693.i.i = add nuw nsw i64 %.686599613.i.i, 1
+  br i1 %.35.not.i, label %B692.i.i, label %B638.lr.ph.i.i
+
+B638.i.i:                                         ; preds = %B638.lr.ph.i.i, %B638.i.i
+  %.950592594.i.i = phi i64 [ %41, %B638.i.i ], [ 0, %B638.lr.ph.i.i ]
+  %.987.i.i = icmp eq i64 %.686599613.i.i, %.950592594.i.i
+  %.1009.i.i = uitofp i1 %.987.i.i to float
+  %37 = shl i64 %.950592594.i.i, 2
+  %scevgep118.i.i = getelementptr i8, ptr %lsr.iv111.i.i, i64 %37
+  %scevgep119.i.i = getelementptr i8, ptr %scevgep118.i.i, i64 -12
+  store float %.1009.i.i, ptr %scevgep119.i.i, align 4
+  %38 = or disjoint i64 %.950592594.i.i, 1
+  %.987.1.i.i = icmp eq i64 %.686599613.i.i, %38
+  %.1009.1.i.i = uitofp i1 %.987.1.i.i to float
+  %scevgep68.i = getelementptr i8, ptr %scevgep118.i.i, i64 -8
+  store float %.1009.1.i.i, ptr %scevgep68.i, align 4
+  %39 = or disjoint i64 %.950592594.i.i, 2
+  %.987.2.i.i = icmp eq i64 %.686599613.i.i, %39
+  %.1009.2.i.i = uitofp i1 %.987.2.i.i to float
+  %scevgep66.i = getelementptr i8, ptr %scevgep118.i.i, i64 -4
+  store float %.1009.2.i.i, ptr %scevgep66.i, align 4
+  %40 = or disjoint i64 %.950592594.i.i, 3
+  %.987.3.i.i = icmp eq i64 %.686599613.i.i, %40
+  %.1009.3.i.i = uitofp i1 %.987.3.i.i to float
+  store float %.1009.3.i.i, ptr %scevgep118.i.i, align 4
+  %41 = add i64 %.950592594.i.i, 4
+  %niter35.ncmp.3.i.i = icmp eq i64 %41, %unroll_iter34.i.i
+  br i1 %niter35.ncmp.3.i.i, label %B692.loopexit.unr-lcssa.i.i, label %B638.i.i
+
+B692.loopexit.unr-lcssa.i.i:                      ; preds = %B638.i.i
+  br i1 %21, label %B692.i.i, label %B638.epil.preheader.i.i
+
+B638.epil.preheader.i.i:                          ; preds = %B638.lr.ph.i.i, %B692.loopexit.unr-lcssa.i.i
+  %.950592594.epil.init.i.i = phi i64 [ 0, %B638.lr.ph.i.i ], [ %unroll_iter34.i.i, %B692.loopexit.unr-lcssa.i.i ]
+  %42 = shl i64 %.950592594.epil.init.i.i, 2
+  %scevgep122.i.i = getelementptr i8, ptr %lsr.iv120.i.i, i64 %42
+  %43 = sub nsw i64 %.686599613.i.i, %.950592594.epil.init.i.i
+  br label %B638.epil.i.i
+
+B638.epil.i.i:                                    ; preds = %B638.epil.i.i, %B638.epil.preheader.i.i
+  %epil.iter.i.i = phi i64 [ 0, %B638.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B638.epil.i.i ]
+  %.987.epil.i.i = icmp eq i64 %43, %epil.iter.i.i
+  %.1009.epil.i.i = uitofp i1 %.987.epil.i.i to float
+  %44 = shl i64 %epil.iter.i.i, 2
+  %scevgep69.i = getelementptr i8, ptr %scevgep122.i.i, i64 %44
+  store float %.1009.epil.i.i, ptr %scevgep69.i, align 4
+  %epil.iter.next.i.i = add i64 %epil.iter.i.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter31.i.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B692.i.i, label %B638.epil.i.i
+
+B692.i.i:                                         ; preds = %B638.epil.i.i, %B692.loopexit.unr-lcssa.i.i, %B594.i.i
+  %indvars.iv.next759.i.i = add nuw i64 %indvars.iv758.i.i, 1
+  %scevgep106.i.i = getelementptr i8, ptr %lsr.iv105.i.i, i64 %2
+  %scevgep112.i.i = getelementptr i8, ptr %lsr.iv111.i.i, i64 %2
+  %scevgep121.i.i = getelementptr i8, ptr %lsr.iv120.i.i, i64 %2
+  %scevgep55.i = getelementptr i8, ptr %lsr.iv54.i, i64 %2
+  %lsr.iv.next.i = add nsw i64 %lsr.iv62.i, 1
+  %exitcond762.not.i.i = icmp eq i64 %.693.i.i, %arg.n.fr.i.i
+  br i1 %exitcond762.not.i.i, label %B694.i.i, label %B540.lr.ph.i.i
+
+B694.i.i:                                         ; preds = %B692.i.i
+  %.1028.i.i = sitofp i64 %.201.i to double
+  %.1032.i.i = fdiv double %size.10.0.i.i, %.1028.i.i
+  br i1 %22, label %B1018.epil.preheader.i.i, label %B746.endif.us.preheader.i.i
+
+B746.endif.us.preheader.i.i:                      ; preds = %B694.i.i
+  %45 = getelementptr float, ptr %4, i64 %.195.i
+  %46 = shl i64 %.195.i, 2
+  %scevgep97.i.i = getelementptr i8, ptr %6, i64 %46
+  br label %B746.endif.us.i.i
+
+B746.endif.us.i.i:                                ; preds = %B792.B960_crit_edge.us.i.i, %B746.endif.us.preheader.i.i
+  %sweep.2.0.us.i.i = phi i64 [ %.1060.us.i.i, %B792.B960_crit_edge.us.i.i ], [ 0, %B746.endif.us.preheader.i.i ]
+  br label %B828.lr.ph.us.i.i
+
+B828.us.i.i:                                      ; preds = %B828.lr.ph.us.i.i, %B956.us.i.i
+  %lsr.iv101.i.i = phi ptr [ %45, %B828.lr.ph.us.i.i ], [ %scevgep102.i.i, %B956.us.i.i ]
+  %lsr.iv93.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %lsr.iv.next94.i.i, %B956.us.i.i ]
+  %moving.4.2626.us.i.i = phi i1 [ %moving.3.1639.us.i.i, %B828.lr.ph.us.i.i ], [ %moving.5.3.us.i.i, %B956.us.i.i ]
+  %.1279622624.us.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %.1286.us.i.i, %B956.us.i.i ]
+  %.1286.us.i.i = add nuw nsw i64 %.1279622624.us.i.i, 1
+  %.1328.us.i.i = getelementptr float, ptr %52, i64 %.1279622624.us.i.i
+  %.1329.us.i.i = load float, ptr %.1328.us.i.i, align 4
+  %.1330.us.i.i = tail call float @llvm.fabs.f32(float %.1329.us.i.i)
+  %.1332.us.i.i = fpext float %.1330.us.i.i to double
+  %.1333.us.i.i = fcmp ult double %.1032.i.i, %.1332.us.i.i
+  br i1 %.1333.us.i.i, label %B406.endif.endif.preheader.i.i.i, label %B956.us.i.i
+
+B406.endif.endif.preheader.i.i.i:                 ; preds = %B828.us.i.i
+  %.30.i.i.i = mul nuw nsw i64 %.1279622624.us.i.i, %arg.n.fr.i.i
+  %.63.i.i.i = fadd float %.1329.us.i.i, %.1329.us.i.i
+  %.67.i.i.i = load float, ptr %sunkaddr98.i, align 4
+  %47 = getelementptr float, ptr %30, i64 %.30.i.i.i
+  %.70.i.i.i = getelementptr float, ptr %47, i64 %.1279622624.us.i.i
+  %.71.i.i.i = load float, ptr %.70.i.i.i, align 4
+  %.72.i.i.i = fsub float %.67.i.i.i, %.71.i.i.i
+  %.78.i.i.i = fmul float %.72.i.i.i, %.72.i.i.i
+  %.79.i.i.i = fmul float %.63.i.i.i, %.63.i.i.i
+  %.80.i.i.i = fadd float %.79.i.i.i, %.78.i.i.i
+  %.81.i.i.i = tail call float @llvm.sqrt.f32(float %.80.i.i.i)
+  %.88.i.i.i = fcmp olt float %.72.i.i.i, 0.000000e+00
+  %48 = fneg float %.81.i.i.i
+  %"$phi206.1.2.0.p.i.i.i" = select i1 %.88.i.i.i, float %48, float %.81.i.i.i
+  %"$phi206.1.2.0.i.i.i" = fadd float %.72.i.i.i, %"$phi206.1.2.0.p.i.i.i"
+  %.119.i.i.i = fdiv float %.63.i.i.i, %"$phi206.1.2.0.i.i.i"
+  %.124.i.i.i = fmul float %.119.i.i.i, %.119.i.i.i
+  %.125.i.i.i = fpext float %.124.i.i.i to double
+  %.127.i.i.i = fadd double %.125.i.i.i, 1.000000e+00
+  %.128.i.i.i = tail call double @llvm.sqrt.f64(double %.127.i.i.i)
+  %.133.i.i.i = fdiv double 1.000000e+00, %.128.i.i.i
+  %.138.i.i.i = fpext float %.119.i.i.i to double
+  %.139.i.i.i = fmul double %.133.i.i.i, %.138.i.i.i
+  %.148.i.i.i = fmul float %.1329.us.i.i, %.119.i.i.i
+  %.149.i.i.i = fsub float %.71.i.i.i, %.148.i.i.i
+  store float %.149.i.i.i, ptr %.70.i.i.i, align 4
+  %.159.i.i.i = load float, ptr %sunkaddr98.i, align 4
+  %.164.i.i.i = fadd float %.159.i.i.i, %.148.i.i.i
+  store float %.164.i.i.i, ptr %sunkaddr98.i, align 4
+  %sunkaddr140.i.i = shl i64 %.1279622624.us.i.i, 2
+  %sunkaddr141.i.i = getelementptr i8, ptr %52, i64 %sunkaddr140.i.i
+  store float 0.000000e+00, ptr %sunkaddr141.i.i, align 4
+  br label %B406.endif.endif.i.i.i
+
+B420.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i
+  %.353.i.i.i = icmp samesign ugt i64 %.270156158.i.i.i, %.1279622624.us.i.i
+  %49 = add i64 %.270156158.i.i.i, %lsr.iv93.i.i
+  %"$phi464.2.2.1.i.i.i" = select i1 %.353.i.i.i, i64 %lsr.iv6.i.i.i, i64 %49
+  %.388.i.i.i = icmp samesign ugt i64 %.270156158.i.i.i, %.1152631637.us.i.i
+  %50 = add i64 %.270156158.i.i.i, %lsr.iv95.i.i
+  %"$phi514.2.2.1.i.i.i" = select i1 %.388.i.i.i, i64 %lsr.iv.i.i.i, i64 %50
+  %.424.i.i.i = getelementptr float, ptr %30, i64 %"$phi464.2.2.1.i.i.i"
+  %.425.i.i.i = load float, ptr %.424.i.i.i, align 4
+  %.427.i.i.i = getelementptr float, ptr %30, i64 %"$phi514.2.2.1.i.i.i"
+  %.428.i.i.i = load float, ptr %.427.i.i.i, align 4
+  %.430.i.i.i = fpext float %.425.i.i.i to double
+  %.431.i.i.i = fmul double %.133.i.i.i, %.430.i.i.i
+  %.433.i.i.i = fpext float %.428.i.i.i to double
+  %.434.i.i.i = fmul double %.139.i.i.i, %.433.i.i.i
+  %.435.i.i.i = fsub double %.431.i.i.i, %.434.i.i.i
+  %.438.i.i.i = fptrunc double %.435.i.i.i to float
+  store float %.438.i.i.i, ptr %.424.i.i.i, align 4
+  %.445.i.i.i = fmul double %.139.i.i.i, %.430.i.i.i
+  %.448.i.i.i = fmul double %.133.i.i.i, %.433.i.i.i
+  %.449.i.i.i = fadd double %.445.i.i.i, %.448.i.i.i
+  %.451.i.i.i = fptrunc double %.449.i.i.i to float
+  store float %.451.i.i.i, ptr %.427.i.i.i, align 4
+  br label %B608.i.i.i
+
+B608.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i, %B420.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, %arg.n.fr.i.i
+  %lsr.iv.next7.i.i.i = add i64 %lsr.iv6.i.i.i, %arg.n.fr.i.i
+  %exitcond.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.277.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B610.i.i.i, label %B406.endif.endif.i.i.i
+
+B610.i.i.i:                                       ; preds = %B608.i.i.i
+  br i1 %.35.not.i, label %B956.us.i.i, label %B654.i.i.i
+
+B654.i.i.i:                                       ; preds = %B610.i.i.i, %B654.i.i.i
+  %.557162164.i.i.i = phi i64 [ %.564.i.i.i, %B654.i.i.i ], [ 0, %B610.i.i.i ]
+  %.564.i.i.i = add nuw nsw i64 %.557162164.i.i.i, 1
+  %51 = shl i64 %.557162164.i.i.i, 2
+  %scevgep103.i.i = getelementptr i8, ptr %lsr.iv101.i.i, i64 %51
+  %.597.i.i.i = load float, ptr %scevgep103.i.i, align 4
+  %scevgep100.i.i = getelementptr i8, ptr %lsr.iv98.i.i, i64 %51
+  %.606.i.i.i = load float, ptr %scevgep100.i.i, align 4
+  %.608.i.i.i = fpext float %.597.i.i.i to double
+  %.609.i.i.i = fmul double %.133.i.i.i, %.608.i.i.i
+  %.611.i.i.i = fpext float %.606.i.i.i to double
+  %.612.i.i.i = fmul double %.139.i.i.i, %.611.i.i.i
+  %.613.i.i.i = fsub double %.609.i.i.i, %.612.i.i.i
+  %.621.i.i.i = fptrunc double %.613.i.i.i to float
+  store float %.621.i.i.i, ptr %scevgep103.i.i, align 4
+  %.626.i.i.i = fmul double %.139.i.i.i, %.608.i.i.i
+  %.629.i.i.i = fmul double %.133.i.i.i, %.611.i.i.i
+  %.630.i.i.i = fadd double %.626.i.i.i, %.629.i.i.i
+  %.638.i.i.i = fptrunc double %.630.i.i.i to float
+  store float %.638.i.i.i, ptr %scevgep100.i.i, align 4
+  %exitcond169.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.564.i.i.i
+  br i1 %exitcond169.not.i.i.i, label %B956.us.i.i, label %B654.i.i.i
+
+B406.endif.endif.i.i.i:                           ; preds = %B608.i.i.i, %B406.endif.endif.preheader.i.i.i
+  %lsr.iv6.i.i.i = phi i64 [ %.1279622624.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next7.i.i.i, %B608.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %.1152631637.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B608.i.i.i ]
+  %.270156158.i.i.i = phi i64 [ 0, %B406.endif.endif.preheader.i.i.i ], [ %.277.i.i.i, %B608.i.i.i ]
+  %.277.i.i.i = add nuw nsw i64 %.270156158.i.i.i, 1
+  %.96.i.i.i.i = icmp ne i64 %.1279622624.us.i.i, %.270156158.i.i.i
+  %.96.1.i.i.i.i = icmp ne i64 %.1152631637.us.i.i, %.270156158.i.i.i
+  %or.cond.i.not.i.i.i = and i1 %.96.i.i.i.i, %.96.1.i.i.i.i
+  br i1 %or.cond.i.not.i.i.i, label %B420.i.i.i, label %B608.i.i.i
+
+B956.us.i.i:                                      ; preds = %B654.i.i.i, %B610.i.i.i, %B828.us.i.i
+  %moving.5.3.us.i.i = phi i1 [ %moving.4.2626.us.i.i, %B828.us.i.i ], [ true, %B610.i.i.i ], [ true, %B654.i.i.i ]
+  %lsr.iv.next94.i.i = add i64 %lsr.iv93.i.i, %arg.n.fr.i.i
+  %scevgep102.i.i = getelementptr i8, ptr %lsr.iv101.i.i, i64 %2
+  %exitcond763.not.i.i = icmp eq i64 %.1286.us.i.i, %.1152631637.us.i.i
+  br i1 %exitcond763.not.i.i, label %B792.loopexit.us.i.i, label %B828.us.i.i
+
+B792.loopexit.us.i.i:                             ; preds = %B956.us.i.i
+  %.1159.us.i.i = add nuw nsw i64 %.1152631637.us.i.i, 1
+  %lsr.iv.next96.i.i = add i64 %lsr.iv95.i.i, %arg.n.fr.i.i
+  %scevgep99.i.i = getelementptr i8, ptr %lsr.iv98.i.i, i64 %2
+  %exitcond764.not.i.i = icmp eq i64 %.1159.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond764.not.i.i, label %B792.B960_crit_edge.us.i.i, label %B828.lr.ph.us.i.i
+
+B828.lr.ph.us.i.i:                                ; preds = %B792.loopexit.us.i.i, %B746.endif.us.i.i
+  %lsr.iv98.i.i = phi ptr [ %scevgep99.i.i, %B792.loopexit.us.i.i ], [ %scevgep97.i.i, %B746.endif.us.i.i ]
+  %lsr.iv95.i.i = phi i64 [ %lsr.iv.next96.i.i, %B792.loopexit.us.i.i ], [ %arg.n.fr.i.i, %B746.endif.us.i.i ]
+  %moving.3.1639.us.i.i = phi i1 [ %moving.5.3.us.i.i, %B792.loopexit.us.i.i ], [ false, %B746.endif.us.i.i ]
+  %.1152631637.us.i.i = phi i64 [ %.1159.us.i.i, %B792.loopexit.us.i.i ], [ 1, %B746.endif.us.i.i ]
+  %.1322.us.i.i = mul nuw nsw i64 %.1152631637.us.i.i, %arg.n.fr.i.i
+  %52 = getelementptr float, ptr %30, i64 %.1322.us.i.i
+  %sunkaddr97.i = shl i64 %.1152631637.us.i.i, 2
+  %sunkaddr98.i = getelementptr i8, ptr %52, i64 %sunkaddr97.i
+  br label %B828.us.i.i
+
+B792.B960_crit_edge.us.i.i:                       ; preds = %B792.loopexit.us.i.i
+  %.1060.us.i.i = add nuw nsw i64 %sweep.2.0.us.i.i, 1
+  %.1407.us.i.i = icmp samesign ult i64 %sweep.2.0.us.i.i, 29
+  %or.cond532.us.i.i = select i1 %moving.5.3.us.i.i, i1 %.1407.us.i.i, i1 false
+  br i1 %or.cond532.us.i.i, label %B746.endif.us.i.i, label %B1018.preheader.i.i
+
+B1018.preheader.i.i:                              ; preds = %B792.B960_crit_edge.us.i.i
+  %53 = getelementptr i8, ptr %a2, i64 %46
+  %scevgep87.i.i = getelementptr i8, ptr %53, i64 4
+  br i1 %23, label %B1018.i.epil.preheader.i, label %B1018.i.i
+
+B1018.i.i:                                        ; preds = %B1018.preheader.i.i, %B1018.i.i
+  %lsr.iv79.i = phi i64 [ %lsr.iv.next80.i, %B1018.i.i ], [ %unroll_iter48.i, %B1018.preheader.i.i ]
+  %lsr.iv84.i.i = phi ptr [ %scevgep84.i, %B1018.i.i ], [ %30, %B1018.preheader.i.i ]
+  %.1510661663.i.i = phi i64 [ %.1517.1.i.1.i, %B1018.i.i ], [ 0, %B1018.preheader.i.i ]
+  %.1549.i.i = load float, ptr %lsr.iv84.i.i, align 4
+  %.1551.i.i = fpext float %.1549.i.i to double
+  %.1555.i.i = fdiv double %.1551.i.i, %unit.6.0.i.i
+  %.1559.i.i = fptrunc double %.1555.i.i to float
+  %54 = shl i64 %.1510661663.i.i, 2
+  %scevgep76.i = getelementptr i8, ptr %lsr.iv71.i, i64 %54
+  %scevgep77.i = getelementptr i8, ptr %scevgep76.i, i64 -8
+  %scevgep78.i = getelementptr i8, ptr %scevgep76.i, i64 -12
+  store float %.1559.i.i, ptr %scevgep78.i, align 4
+  %scevgep81.i = getelementptr i8, ptr %lsr.iv84.i.i, i64 %17
+  %.1549.1.i.i = load float, ptr %scevgep81.i, align 4
+  %.1551.1.i.i = fpext float %.1549.1.i.i to double
+  %.1555.1.i.i = fdiv double %.1551.1.i.i, %unit.6.0.i.i
+  %.1559.1.i.i = fptrunc double %.1555.1.i.i to float
+  store float %.1559.1.i.i, ptr %scevgep77.i, align 4
+  %scevgep82.i = getelementptr i8, ptr %scevgep81.i, i64 %17
+  %.1549.i.1.i = load float, ptr %scevgep82.i, align 4
+  %.1551.i.1.i = fpext float %.1549.i.1.i to double
+  %.1555.i.1.i = fdiv double %.1551.i.1.i, %unit.6.0.i.i
+  %.1559.i.1.i = fptrunc double %.1555.i.1.i to float
+  %scevgep74.i = getelementptr i8, ptr %scevgep76.i, i64 -4
+  store float %.1559.i.1.i, ptr %scevgep74.i, align 4
+  %.1517.1.i.1.i = add i64 %.1510661663.i.i, 4
+  %scevgep83.i = getelementptr i8, ptr %scevgep82.i, i64 %17
+  %.1549.1.i.1.i = load float, ptr %scevgep83.i, align 4
+  %.1551.1.i.1.i = fpext float %.1549.1.i.1.i to double
+  %.1555.1.i.1.i = fdiv double %.1551.1.i.1.i, %unit.6.0.i.i
+  %.1559.1.i.1.i = fptrunc double %.1555.1.i.1.i to float
+  store float %.1559.1.i.1.i, ptr %scevgep76.i, align 4
+  %lsr.iv.next80.i = add i64 %lsr.iv79.i, -2
+  %niter49.ncmp.1.i = icmp eq i64 %lsr.iv.next80.i, 0
+  %scevgep84.i = getelementptr i8, ptr %scevgep83.i, i64 %17
+  br i1 %niter49.ncmp.1.i, label %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i, label %B1018.i.i
+
+B1114.loopexit.unr-lcssa.i.i:                     ; preds = %B1442.1.i.i
+  %55 = and i64 %.1653721733.i.i, 1
+  %lcmp.mod44.not.i.i = icmp eq i64 %55, 0
+  br i1 %lcmp.mod44.not.i.i, label %B1114.loopexit.i.i, label %B1150.epil.preheader.i.i
+
+B1150.epil.preheader.i.i:                         ; preds = %B1150.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %.1777675685.epil.init.i.i = phi i64 [ 0, %B1150.preheader.i.i ], [ %82, %B1114.loopexit.unr-lcssa.i.i ]
+  %gep.epil.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.epil.init.i.i
+  %.1817.epil.i.i = load float, ptr %gep.epil.i.i, align 4
+  %.1823.epil.i.i = getelementptr i8, ptr %gep.epil.i.i, i64 4
+  %.1824.epil.i.i = load float, ptr %.1823.epil.i.i, align 4
+  %.1825.epil.i.i = fcmp ogt float %.1817.epil.i.i, %.1824.epil.i.i
+  br i1 %.1825.epil.i.i, label %B1206.epil.i.i, label %B1114.loopexit.i.i
+
+B1206.epil.i.i:                                   ; preds = %B1150.epil.preheader.i.i
+  %sunkaddr145.i.i = shl i64 %.1777675685.epil.init.i.i, 2
+  %sunkaddr146.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr145.i.i
+  store float %.1824.epil.i.i, ptr %sunkaddr146.i.i, align 4
+  %sunkaddr149.i.i = getelementptr i8, ptr %sunkaddr146.i.i, i64 4
+  store float %.1817.epil.i.i, ptr %sunkaddr149.i.i, align 4
+  br label %B1114.loopexit.i.i
+
+B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
+  br i1 %exitcond.not.i, label %B136.backedge.i, label %B1150.preheader.i.i
+
+B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
+  %.1777675685.i.i = phi i64 [ %.1784.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
+  %56 = shl i64 %.1777675685.i.i, 2
+  %scevgep88.i = getelementptr i8, ptr %lsr.iv86.i, i64 %56
+  %scevgep90.i = getelementptr i8, ptr %scevgep88.i, i64 -8
+  %.1817.i.i = load float, ptr %scevgep90.i, align 4
+  %scevgep89.i = getelementptr i8, ptr %scevgep88.i, i64 -4
+  %.1824.i.i = load float, ptr %scevgep89.i, align 4
+  %.1825.i.i = fcmp ogt float %.1817.i.i, %.1824.i.i
+  br i1 %.1825.i.i, label %B1206.i.i, label %B1442.i.i
+
+B1206.i.i:                                        ; preds = %B1150.i.i
+  store float %.1824.i.i, ptr %scevgep90.i, align 4
+  store float %.1817.i.i, ptr %scevgep89.i, align 4
+  br label %B1442.i.i
+
+B1442.i.i:                                        ; preds = %B1206.i.i, %B1150.i.i
+  %.1817.1.i.i = phi float [ %.1817.i.i, %B1206.i.i ], [ %.1824.i.i, %B1150.i.i ]
+  %.1784.1.i.i = add nuw i64 %.1777675685.i.i, 2
+  %.1824.1.i.i = load float, ptr %scevgep88.i, align 4
+  %.1825.1.i.i = fcmp ogt float %.1817.1.i.i, %.1824.1.i.i
+  br i1 %.1825.1.i.i, label %B1206.1.i.i, label %B1442.1.i.i
+
+B1206.1.i.i:                                      ; preds = %B1442.i.i
+  store float %.1824.1.i.i, ptr %scevgep89.i, align 4
+  store float %.1817.1.i.i, ptr %scevgep88.i, align 4
+  br label %B1442.1.i.i
+
+B1442.1.i.i:                                      ; preds = %B1206.1.i.i, %B1442.i.i
+  %niter47.ncmp.1.i.i = icmp eq i64 %82, %.1784.1.i.i
+  br i1 %niter47.ncmp.1.i.i, label %B1114.loopexit.unr-lcssa.i.i, label %B1150.i.i
+
+B84.lr.ph.i.i:                                    ; preds = %B44.endif.lr.ph.i.i, %B42.loopexit.i.i
+  %lsr.iv134.i.i = phi ptr [ %scevgep135.i.i, %B42.loopexit.i.i ], [ %29, %B44.endif.lr.ph.i.i ]
+  %lsr.iv131.i.i = phi ptr [ %scevgep132.i.i, %B42.loopexit.i.i ], [ %30, %B44.endif.lr.ph.i.i ]
+  %indvars.iv.i.i = phi i64 [ %indvars.iv.next.i.i, %B42.loopexit.i.i ], [ 1, %B44.endif.lr.ph.i.i ]
+  %lost.3.0571.i.i = phi double [ %.374.i.i, %B42.loopexit.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %size.5.0570.i.i = phi double [ %size.6.2.i.i, %B42.loopexit.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %.125562568.i.i = phi i64 [ %.132.i.i, %B42.loopexit.i.i ], [ 0, %B44.endif.lr.ph.i.i ]
+  br label %B84.i.i
+
+B500.endif.lr.ph.i.i:                             ; preds = %B436.i.i, %B424.i.i, %B288.i.i
+  %size.10.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B288.i.i ], [ %size.8.0.i.i, %B424.i.i ], [ %.579.i.i, %B436.i.i ]
+  %unit.6.0.i.i = phi double [ %.408.i.i, %B288.i.i ], [ %unit.5.0.i.i, %B424.i.i ], [ %.585.i.i, %B436.i.i ]
+  %57 = getelementptr float, ptr %a2, i64 %.195.i
+  %58 = getelementptr float, ptr %57, i64 %arg.n.fr.i.i
+  %59 = shl i64 %.193.i, 2
+  %60 = getelementptr i8, ptr %a1, i64 %59
+  %scevgep104.i.i = getelementptr i8, ptr %60, i64 4
+  %61 = add i64 %.195.i, %arg.n.fr.i.i
+  %62 = shl i64 %61, 2
+  %63 = getelementptr i8, ptr %a2, i64 %62
+  %scevgep110.i.i = getelementptr i8, ptr %63, i64 12
+  br label %B540.lr.ph.i.i
+
+B540.lr.ph.i.i:                                   ; preds = %B500.endif.lr.ph.i.i, %B692.i.i
+  %lsr.iv62.i = phi i64 [ -1, %B500.endif.lr.ph.i.i ], [ %lsr.iv.next.i, %B692.i.i ]
+  %lsr.iv54.i = phi ptr [ %lsr.iv.i, %B500.endif.lr.ph.i.i ], [ %scevgep55.i, %B692.i.i ]
+  %lsr.iv120.i.i = phi ptr [ %58, %B500.endif.lr.ph.i.i ], [ %scevgep121.i.i, %B692.i.i ]
+  %lsr.iv111.i.i = phi ptr [ %scevgep110.i.i, %B500.endif.lr.ph.i.i ], [ %scevgep112.i.i, %B692.i.i ]
+  %lsr.iv105.i.i = phi ptr [ %scevgep104.i.i, %B500.endif.lr.ph.i.i ], [ %scevgep106.i.i, %B692.i.i ]
+  %indvars.iv758.i.i = phi i64 [ 1, %B500.endif.lr.ph.i.i ], [ %indvars.iv.next759.i.i, %B692.i.i ]
+  %.686599613.i.i = phi i64 [ 0, %B500.endif.lr.ph.i.i ], [ %.693.i.i, %B692.i.i ]
+  %64 = add nsw i64 %indvars.iv758.i.i, -2
+  %65 = and i64 %indvars.iv758.i.i, -2
+  %.842.i.i = mul nuw nsw i64 %.686599613.i.i, %arg.n.fr.i.i
+  %66 = getelementptr float, ptr %30, i64 %.842.i.i
+  %67 = icmp eq i64 %.686599613.i.i, 0
+  br i1 %67, label %B540.epil.preheader.i.i, label %B540.i.preheader.i
+
+B540.i.preheader.i:                               ; preds = %B540.lr.ph.i.i
+  %68 = icmp ult i64 %64, 2
+  br i1 %68, label %B540.i.epil.preheader.i, label %B540.i.preheader5.i
+
+B540.i.preheader5.i:                              ; preds = %B540.i.preheader.i
+  %69 = lshr i64 %lsr.iv62.i, 1
+  %70 = add nuw i64 %69, 1
+  %71 = and i64 %70, -2
+  br label %B540.i.i
+
+B638.lr.ph.i.i:                                   ; preds = %B594.i.i
+  br i1 %20, label %B638.epil.preheader.i.i, label %B638.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i:     ; preds = %B1018.i.i
+  %72 = getelementptr i8, ptr %lsr.iv84.i.i, i64 %5
+  %73 = getelementptr i8, ptr %72, i64 %5
+  %scevgep85.i.1.i = getelementptr i8, ptr %73, i64 16
+  br i1 %.not.i, label %B1018.i.epil.preheader.i, label %B1074.endif.loopexit.unr-lcssa.i.i
+
+B1018.i.epil.preheader.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i, %B1018.preheader.i.i
+  %lsr.iv84.i.epil.init.i = phi ptr [ %30, %B1018.preheader.i.i ], [ %scevgep85.i.1.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i ]
+  %.1510661663.i.epil.init.i = phi i64 [ 0, %B1018.preheader.i.i ], [ %.1517.1.i.1.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i ]
+  %.1549.i.epil.i = load float, ptr %lsr.iv84.i.epil.init.i, align 4
+  %.1551.i.epil.i = fpext float %.1549.i.epil.i to double
+  %.1555.i.epil.i = fdiv double %.1551.i.epil.i, %unit.6.0.i.i
+  %.1559.i.epil.i = fptrunc double %.1555.i.epil.i to float
+  %74 = shl i64 %.1510661663.i.epil.init.i, 2
+  %scevgep89.i.epil.i = getelementptr i8, ptr %scevgep87.i.i, i64 %74
+  %scevgep90.i.epil.i = getelementptr i8, ptr %scevgep89.i.epil.i, i64 -4
+  store float %.1559.i.epil.i, ptr %scevgep90.i.epil.i, align 4
+  %sunkaddr143.i.epil.i = getelementptr i8, ptr %lsr.iv84.i.epil.init.i, i64 %2
+  %sunkaddr144.i.epil.i = getelementptr i8, ptr %sunkaddr143.i.epil.i, i64 4
+  %.1549.1.i.epil.i = load float, ptr %sunkaddr144.i.epil.i, align 4
+  %.1551.1.i.epil.i = fpext float %.1549.1.i.epil.i to double
+  %.1555.1.i.epil.i = fdiv double %.1551.1.i.epil.i, %unit.6.0.i.i
+  %.1559.1.i.epil.i = fptrunc double %.1555.1.i.epil.i to float
+  store float %.1559.1.i.epil.i, ptr %scevgep89.i.epil.i, align 4
+  br label %B1074.endif.loopexit.unr-lcssa.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.i:               ; preds = %B1018.i.epil.preheader.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i
+  br i1 %26, label %B1074.endif.i.i, label %B1018.epil.preheader.i.i
+
+B1018.epil.preheader.i.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.i, %B694.i.i
+  %75 = getelementptr float, ptr %30, i64 %.1543.epil.i.i
+  %.1548.epil.i.i = getelementptr float, ptr %75, i64 %unroll_iter40.i.i
+  %.1549.epil.i.i = load float, ptr %.1548.epil.i.i, align 4
+  %.1551.epil.i.i = fpext float %.1549.epil.i.i to double
+  %.1555.epil.i.i = fdiv double %.1551.epil.i.i, %unit.6.0.i.i
+  %.1559.epil.i.i = fptrunc double %.1555.epil.i.i to float
+  %.1560.epil.i.i = getelementptr float, ptr %57, i64 %unroll_iter40.i.i
+  store float %.1559.epil.i.i, ptr %.1560.epil.i.i, align 4
+  br label %B1074.endif.i.i
+
+B1074.endif.i.i:                                  ; preds = %B1018.epil.preheader.i.i, %B1074.endif.loopexit.unr-lcssa.i.i, %B138.i
+  br i1 %19, label %B1116.endif.lr.ph.i.i, label %B136.backedge.i
+
+B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.i
+  %.1858.i.i = add nsw i64 %.195.i, %arg.n.fr.i.i
+  %invariant.gep796.i.i = getelementptr float, ptr %a2, i64 %.195.i
+  br i1 %.35.not.i, label %B1150.us.us.preheader.i.i, label %B1116.endif.preheader.i.i
+
+B1116.endif.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i
+  br i1 %18, label %B1150.us695.us.preheader.i.i, label %B1150.preheader.i.i
+
+B1150.us695.us.preheader.i.i:                     ; preds = %B1116.endif.preheader.i.i, %B1114.loopexit.us15.i.split.i
+  %.1653721733.us10.i.i = phi i64 [ %.1663.us12.i.i, %B1114.loopexit.us15.i.split.i ], [ %3, %B1116.endif.preheader.i.i ]
+  br label %B1150.us695.us.i.i
+
+B1150.us695.us.i.i:                               ; preds = %B1442.us709.us.i.i, %B1150.us695.us.preheader.i.i
+  %.1777675685.us697.us.i.i = phi i64 [ %.1784.us701.us.i.i, %B1442.us709.us.i.i ], [ 0, %B1150.us695.us.preheader.i.i ]
+  %.1784.us701.us.i.i = add nuw nsw i64 %.1777675685.us697.us.i.i, 1
+  %gep795.us.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.us697.us.i.i
+  %.1817.us704.us.i.i = load float, ptr %gep795.us.i.i, align 4
+  %.1823.us705.us.i.i = getelementptr i8, ptr %gep795.us.i.i, i64 4
+  %.1824.us706.us.i.i = load float, ptr %.1823.us705.us.i.i, align 4
+  %.1825.us707.us.i.i = fcmp ogt float %.1817.us704.us.i.i, %.1824.us706.us.i.i
+  br i1 %.1825.us707.us.i.i, label %B1206.us708.us.i.i, label %B1442.us709.us.i.i
+
+B1206.us708.us.i.i:                               ; preds = %B1150.us695.us.i.i
+  %sunkaddr161.i.i = shl i64 %.1777675685.us697.us.i.i, 2
+  %sunkaddr162.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr161.i.i
+  store float %.1824.us706.us.i.i, ptr %sunkaddr162.i.i, align 4
+  %sunkaddr165.i.i = getelementptr i8, ptr %sunkaddr162.i.i, i64 4
+  store float %.1817.us704.us.i.i, ptr %sunkaddr165.i.i, align 4
+  %.1861.us.us.i.i = mul nuw nsw i64 %.1777675685.us697.us.i.i, %arg.n.fr.i.i
+  %.1862.us.us.i.i = add nsw i64 %.1858.i.i, %.1861.us.us.i.i
+  br i1 %28, label %B1378.us.us.prol.loopexit.i.i, label %B1378.us.us.prol.i.i
+
+B1378.us.us.prol.i.i:                             ; preds = %B1206.us708.us.i.i
+  %.1966.us.us.prol.i.i = add i64 %.1862.us.us.i.i, 1
+  %.1992.us.us.prol.i.i = getelementptr float, ptr %a2, i64 %.1862.us.us.i.i
+  %.1993.us.us.prol.i.i = load float, ptr %.1992.us.us.prol.i.i, align 4
+  %gep.us.us14.prol.i.i = getelementptr float, ptr %4, i64 %.1862.us.us.i.i
+  %.1998.us.us.prol.i.i = load float, ptr %gep.us.us14.prol.i.i, align 4
+  store float %.1998.us.us.prol.i.i, ptr %.1992.us.us.prol.i.i, align 4
+  store float %.1993.us.us.prol.i.i, ptr %gep.us.us14.prol.i.i, align 4
+  br label %B1378.us.us.prol.loopexit.i.i
+
+B1378.us.us.prol.loopexit.i.i:                    ; preds = %B1378.us.us.prol.i.i, %B1206.us708.us.i.i
+  %.1952667671.us.us.unr.i.i = phi i64 [ %.arg.n545.i.i, %B1206.us708.us.i.i ], [ %.1962.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %.1959668670.us.us.unr.i.i = phi i64 [ %.1862.us.us.i.i, %B1206.us708.us.i.i ], [ %.1966.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %76 = add i64 %.1952667671.us.us.unr.i.i, 2
+  %77 = shl i64 %.1959668670.us.us.unr.i.i, 2
+  %scevgep69.i.i = getelementptr i8, ptr %scevgep68.i.i, i64 %77
+  br label %B1378.us.us.i.i
+
+B1378.us.us.i.i:                                  ; preds = %B1378.us.us.i.i, %B1378.us.us.prol.loopexit.i.i
+  %lsr.iv70.i.i = phi ptr [ %scevgep69.i.i, %B1378.us.us.prol.loopexit.i.i ], [ %scevgep71.i.i, %B1378.us.us.i.i ]
+  %lsr.iv.i.i = phi i64 [ %76, %B1378.us.us.prol.loopexit.i.i ], [ %lsr.iv.next.i.i, %B1378.us.us.i.i ]
+  %scevgep75.i.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 -4
+  %.1993.us.us.i.i = load float, ptr %scevgep75.i.i, align 4
+  %sunkaddr167.i.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 %2
+  %sunkaddr168.i.i = getelementptr i8, ptr %sunkaddr167.i.i, i64 -4
+  %.1998.us.us.i.i = load float, ptr %sunkaddr168.i.i, align 4
+  store float %.1998.us.us.i.i, ptr %scevgep75.i.i, align 4
+  store float %.1993.us.us.i.i, ptr %sunkaddr168.i.i, align 4
+  %.1993.us.us.1.i.i = load float, ptr %lsr.iv70.i.i, align 4
+  %.1998.us.us.1.i.i = load float, ptr %sunkaddr167.i.i, align 4
+  store float %.1998.us.us.1.i.i, ptr %lsr.iv70.i.i, align 4
+  store float %.1993.us.us.1.i.i, ptr %sunkaddr167.i.i, align 4
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -2
+  %scevgep71.i.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 8
+  %.1953.us.us.1.i.i = icmp sgt i64 %lsr.iv.next.i.i, 2
+  br i1 %.1953.us.us.1.i.i, label %B1378.us.us.i.i, label %B1442.us709.us.i.i
+
+B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B1150.us695.us.i.i
+  %exitcond768.not.us.i.i = icmp eq i64 %.1653721733.us10.i.i, %.1784.us701.us.i.i
+  br i1 %exitcond768.not.us.i.i, label %B1114.loopexit.us15.i.split.i, label %B1150.us695.us.i.i
+
+B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
+  %.1663.us12.i.i = add nsw i64 %.1653721733.us10.i.i, -1
+  %.1654.us16.i.i = icmp sgt i64 %.1653721733.us10.i.i, 1
+  br i1 %.1654.us16.i.i, label %B1150.us695.us.preheader.i.i, label %B136.backedge.i
+
+B1150.us.us.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i, %B1114.loopexit.us.i.i
+  %indvar50.i.i = phi i64 [ %indvar.next51.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1116.endif.lr.ph.i.i ]
+  %.1653721733.us.i.i = phi i64 [ %.1663.us.i.i, %B1114.loopexit.us.i.i ], [ %3, %B1116.endif.lr.ph.i.i ]
+  %78 = and i64 %.1653721733.us.i.i, -2
+  %.1663.us.i.i = add nsw i64 %.1653721733.us.i.i, -1
+  %79 = icmp eq i64 %1, %indvar50.i.i
+  br i1 %79, label %B1150.us.us.epil.preheader.i.i, label %B1150.us.us.i.i
+
+B1114.loopexit.us.unr-lcssa.i.i:                  ; preds = %B1442.us.us.1.i.i
+  %80 = and i64 %.1653721733.us.i.i, 1
+  %lcmp.mod54.not.i.i = icmp eq i64 %80, 0
+  br i1 %lcmp.mod54.not.i.i, label %B1114.loopexit.us.i.i, label %B1150.us.us.epil.preheader.i.i
+
+B1150.us.us.epil.preheader.i.i:                   ; preds = %B1114.loopexit.us.unr-lcssa.i.i, %B1150.us.us.preheader.i.i
+  %.1777675685.us.us.epil.init.i.i = phi i64 [ 0, %B1150.us.us.preheader.i.i ], [ %78, %B1114.loopexit.us.unr-lcssa.i.i ]
+  %gep797.epil.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.us.us.epil.init.i.i
+  %.1817.us.us.epil.i.i = load float, ptr %gep797.epil.i.i, align 4
+  %.1823.us.us.epil.i.i = getelementptr i8, ptr %gep797.epil.i.i, i64 4
+  %.1824.us.us.epil.i.i = load float, ptr %.1823.us.us.epil.i.i, align 4
+  %.1825.us.us.epil.i.i = fcmp ogt float %.1817.us.us.epil.i.i, %.1824.us.us.epil.i.i
+  br i1 %.1825.us.us.epil.i.i, label %B1206.us.us.epil.i.i, label %B1114.loopexit.us.i.i
+
+B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.preheader.i.i
+  %sunkaddr171.i.i = shl i64 %.1777675685.us.us.epil.init.i.i, 2
+  %sunkaddr172.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr171.i.i
+  store float %.1824.us.us.epil.i.i, ptr %sunkaddr172.i.i, align 4
+  %sunkaddr175.i.i = getelementptr i8, ptr %sunkaddr172.i.i, i64 4
+  store float %.1817.us.us.epil.i.i, ptr %sunkaddr175.i.i, align 4
+  br label %B1114.loopexit.us.i.i
+
+B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
+  %indvar.next51.i.i = add nuw nsw i64 %indvar50.i.i, 1
+  %exitcond29.not.i = icmp eq i64 %indvar.next51.i.i, %3
+  br i1 %exitcond29.not.i, label %B136.backedge.i, label %B1150.us.us.preheader.i.i
+
+B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
+  %.1777675685.us.us.i.i = phi i64 [ %.1784.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
+  %81 = shl i64 %.1777675685.us.us.i.i, 2
+  %scevgep91.i = getelementptr i8, ptr %lsr.iv86.i, i64 %81
+  %scevgep93.i = getelementptr i8, ptr %scevgep91.i, i64 -8
+  %.1817.us.us.i.i = load float, ptr %scevgep93.i, align 4
+  %scevgep92.i = getelementptr i8, ptr %scevgep91.i, i64 -4
+  %.1824.us.us.i.i = load float, ptr %scevgep92.i, align 4
+  %.1825.us.us.i.i = fcmp ogt float %.1817.us.us.i.i, %.1824.us.us.i.i
+  br i1 %.1825.us.us.i.i, label %B1206.us.us.i.i, label %B1442.us.us.i.i
+
+B1206.us.us.i.i:                                  ; preds = %B1150.us.us.i.i
+  store float %.1824.us.us.i.i, ptr %scevgep93.i, align 4
+  store float %.1817.us.us.i.i, ptr %scevgep92.i, align 4
+  br label %B1442.us.us.i.i
+
+B1442.us.us.i.i:                                  ; preds = %B1206.us.us.i.i, %B1150.us.us.i.i
+  %.1817.us.us.1.i.i = phi float [ %.1817.us.us.i.i, %B1206.us.us.i.i ], [ %.1824.us.us.i.i, %B1150.us.us.i.i ]
+  %.1784.us.us.1.i.i = add nuw i64 %.1777675685.us.us.i.i, 2
+  %.1824.us.us.1.i.i = load float, ptr %scevgep91.i, align 4
+  %.1825.us.us.1.i.i = fcmp ogt float %.1817.us.us.1.i.i, %.1824.us.us.1.i.i
+  br i1 %.1825.us.us.1.i.i, label %B1206.us.us.1.i.i, label %B1442.us.us.1.i.i
+
+B1206.us.us.1.i.i:                                ; preds = %B1442.us.us.i.i
+  store float %.1824.us.us.1.i.i, ptr %scevgep92.i, align 4
+  store float %.1817.us.us.1.i.i, ptr %scevgep91.i, align 4
+  br label %B1442.us.us.1.i.i
+
+B1442.us.us.1.i.i:                                ; preds = %B1206.us.us.1.i.i, %B1442.us.us.i.i
+  %niter57.ncmp.1.i.i = icmp eq i64 %78, %.1784.us.us.1.i.i
+  br i1 %niter57.ncmp.1.i.i, label %B1114.loopexit.us.unr-lcssa.i.i, label %B1150.us.us.i.i
+
+B1150.preheader.i.i:                              ; preds = %B1116.endif.preheader.i.i, %B1114.loopexit.i.i
+  %indvar.i.i = phi i64 [ %indvar.next.i.i, %B1114.loopexit.i.i ], [ 0, %B1116.endif.preheader.i.i ]
+  %.1653721733.i.i = phi i64 [ %.1663.i.i, %B1114.loopexit.i.i ], [ 9223372036854775807, %B1116.endif.preheader.i.i ]
+  %82 = and i64 %.1653721733.i.i, -2
+  %.1663.i.i = add nsw i64 %.1653721733.i.i, -1
+  %83 = icmp eq i64 %indvar.i.i, 9223372036854775806
+  br i1 %83, label %B1150.epil.preheader.i.i, label %B1150.i.i
+
+B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %B1074.endif.i.i
+  %.164.i = add i64 %.1576062.i, 1
+  %.160.i = add nsw i64 %.1505963.i, -1
+  %scevgep53.i = getelementptr i8, ptr %lsr.iv.i, i64 %13
+  %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %16
+  %scevgep87.i = getelementptr i8, ptr %lsr.iv86.i, i64 %16
+  %.151.i = icmp sgt i64 %.1505963.i, 1
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+  ret i64 0
+}
+;; nbgrad.kernels.eigenvalues.symmetric_eigen(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.eigenvalues -
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.23.i = getelementptr i8, ptr %a3, i64 8
+  %.24.i = load i64, ptr %.23.i, align 8
+  %arg.n.fr.i.i = freeze i64 %.24.i
+  %.26.i = getelementptr i8, ptr %a3, i64 32
+  %.27.i = load i64, ptr %.26.i, align 8
+  %arg.vectors.fr.i.i = freeze i64 %.27.i
+  %.35.not.i = icmp eq i64 %arg.vectors.fr.i.i, 0
+  %.3957.i = add i64 %arg.n.fr.i.i, 1
+  %.41.i = select i1 %.35.not.i, i64 1, i64 %.3957.i
+  %"$phi66.0.2.0.i" = mul i64 %.41.i, %arg.n.fr.i.i
+  %.57.i = getelementptr i8, ptr %a3, i64 16
+  %.58.i = load i64, ptr %.57.i, align 8
+  %.6758.i = sub i64 %a5, %a4
+  %.106.i = mul i64 %.58.i, %.6758.i
+  %.15161.not.i = icmp slt i64 %.106.i, 1
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v5B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
+
+B138.lr.ph.i:                                     ; preds = %0
+  %.60.i = mul i64 %.58.i, %a4
+  %.191.i = mul i64 %arg.n.fr.i.i, %arg.n.fr.i.i
+  %1 = add i64 %arg.n.fr.i.i, -2
+  %2 = shl i64 %arg.n.fr.i.i, 3
+  %3 = shl i64 %arg.n.fr.i.i, 4
+  %4 = add i64 %arg.n.fr.i.i, -1
+  %xtraiter49.i.i = and i64 %arg.n.fr.i.i, 3
+  %unroll_iter53.i.i = and i64 %arg.n.fr.i.i, 9223372036854775804
+  %5 = getelementptr double, ptr %a2, i64 %arg.n.fr.i.i
+  %unroll_iter.i.i.i = and i64 %arg.n.fr.i.i, 9223372036854775806
+  %invariant.gep.i = getelementptr double, ptr %5, i64 %unroll_iter.i.i.i
+  %6 = getelementptr i8, ptr %a2, i64 %3
+  %7 = getelementptr i8, ptr %a2, i64 %2
+  %8 = shl i64 %arg.n.fr.i.i, 5
+  %9 = add i64 %2, 8
+  %.arg.n545.i.i = tail call i64 @llvm.smax.i64(i64 %arg.n.fr.i.i, i64 0)
+  %.1954.us.us.prol.i.i = add nsw i64 %.arg.n545.i.i, -1
+  %scevgep87.i.i = getelementptr i8, ptr %a2, i64 8
+  %10 = shl i64 %.60.i, 3
+  %11 = mul i64 %10, %arg.n.fr.i.i
+  %12 = add i64 %11, 8
+  %13 = mul i64 %12, %arg.n.fr.i.i
+  %scevgep.i = getelementptr i8, ptr %a0, i64 %13
+  %14 = shl i64 %.191.i, 3
+  %15 = add i64 %11, 16
+  %16 = mul i64 %15, %arg.n.fr.i.i
+  %17 = mul i64 %"$phi66.0.2.0.i", %.60.i
+  %18 = shl i64 %17, 3
+  %19 = getelementptr i8, ptr %a2, i64 %18
+  %scevgep79.i = getelementptr i8, ptr %19, i64 24
+  %20 = shl i64 %"$phi66.0.2.0.i", 3
+  %21 = add i64 %11, 24
+  %22 = mul i64 %21, %arg.n.fr.i.i
+  %scevgep93.i = getelementptr i8, ptr %19, i64 16
+  %23 = icmp sgt i64 %arg.n.fr.i.i, 0
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 40
+  %24 = icmp ult i64 %1, 9223372036854775807
+  %sunkaddr104.i = getelementptr i8, ptr %a3, i64 24
+  %25 = icmp ult i64 %4, 3
+  %26 = icmp eq i64 %xtraiter49.i.i, 0
+  %27 = icmp eq i64 %arg.n.fr.i.i, 1
+  %28 = and i64 %arg.n.fr.i.i, 1
+  %29 = icmp eq i64 %28, 0
+  %.reass.i = mul i64 %14, %.60.i
+  %30 = and i64 %.arg.n545.i.i, 1
+  %31 = icmp eq i64 %30, 0
+  br label %B138.i
+
+B138.i:                                           ; preds = %B136.backedge.i, %B138.lr.ph.i
+  %lsr.iv94.i = phi ptr [ %scevgep93.i, %B138.lr.ph.i ], [ %scevgep95.i, %B136.backedge.i ]
+  %lsr.iv89.i = phi i64 [ %17, %B138.lr.ph.i ], [ %lsr.iv.next90.i, %B136.backedge.i ]
+  %lsr.iv80.i = phi ptr [ %scevgep79.i, %B138.lr.ph.i ], [ %scevgep81.i, %B136.backedge.i ]
+  %lsr.iv70.i = phi ptr [ %a1, %B138.lr.ph.i ], [ %scevgep71.i, %B136.backedge.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.lr.ph.i ], [ %scevgep51.i, %B136.backedge.i ]
+  %.1505963.i = phi i64 [ %.106.i, %B138.lr.ph.i ], [ %.160.i, %B136.backedge.i ]
+  %.1576062.i = phi i64 [ %.60.i, %B138.lr.ph.i ], [ %.164.i, %B136.backedge.i ]
+  %.195.i = mul nsw i64 %.1576062.i, %"$phi66.0.2.0.i"
+  %.201.i = load i64, ptr %sunkaddr.i, align 8
+  br i1 %23, label %B44.endif.lr.ph.i.i, label %B1074.endif.i.i
+
+B44.endif.lr.ph.i.i:                              ; preds = %B138.i
+  %.193.i = mul i64 %.1576062.i, %.191.i
+  %.198.i = load i64, ptr %sunkaddr104.i, align 8
+  %arg.lower.fr.i.i = freeze i64 %.198.i
+  %.295.not.i.i = icmp eq i64 %arg.lower.fr.i.i, 0
+  %32 = getelementptr double, ptr %a0, i64 %.193.i
+  %33 = getelementptr double, ptr %a1, i64 %.193.i
+  %34 = shl i64 %.193.i, 3
+  br i1 %.295.not.i.i, label %B84.lr.ph.us.preheader.i.i, label %B84.lr.ph.preheader.i.i
+
+B84.lr.ph.preheader.i.i:                          ; preds = %B44.endif.lr.ph.i.i
+  %35 = add i64 %34, 8
+  %scevgep195.i.i = getelementptr i8, ptr %a0, i64 %35
+  %scevgep201.i.i = getelementptr i8, ptr %a1, i64 %35
+  br label %B84.lr.ph.i.i
+
+B84.lr.ph.us.preheader.i.i:                       ; preds = %B44.endif.lr.ph.i.i
+  %36 = getelementptr i8, ptr %a1, i64 %34
+  %scevgep189.i.i = getelementptr i8, ptr %36, i64 8
+  br label %B84.lr.ph.us.i.i
+
+B42.loopexit.us.unr-lcssa.i.i:                    ; preds = %B84.us.us.i.i
+  %37 = and i64 %indvars.iv754.i.i, 1
+  %lcmp.mod38.not.i.i = icmp eq i64 %37, 0
+  br i1 %lcmp.mod38.not.i.i, label %B42.loopexit.us.i.i, label %B84.us.us.epil.preheader.i.i
+
+B84.us.us.epil.preheader.i.i:                     ; preds = %B84.lr.ph.us.i.i, %B42.loopexit.us.unr-lcssa.i.i
+  %lost.2.1554.us.us.epil.init.i.i = phi double [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ], [ %.371.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ]
+  %size.4.1553.us.us.epil.init.i.i = phi double [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ], [ %size.6.2.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ]
+  %.259549551.us.us.epil.init.i.i = phi i64 [ 0, %B84.lr.ph.us.i.i ], [ %38, %B42.loopexit.us.unr-lcssa.i.i ]
+  %.313.us.us.epil.i.i = mul nuw nsw i64 %.259549551.us.us.epil.init.i.i, %arg.n.fr.i.i
+  %gep.us.us.epil.i.i = getelementptr double, ptr %invariant.gep.us.i.i, i64 %.313.us.us.epil.i.i
+  %"$phi164.2.2.2.us.us.epil.i.i" = load double, ptr %gep.us.us.epil.i.i, align 8
+  %.345.us.us.epil.i.i = getelementptr double, ptr %39, i64 %.259549551.us.us.epil.init.i.i
+  store double %"$phi164.2.2.2.us.us.epil.i.i", ptr %.345.us.us.epil.i.i, align 8
+  %.348.us.us.epil.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.epil.i.i")
+  %.350.us.us.epil.i.i = fcmp ogt double %.348.us.us.epil.i.i, %size.4.1553.us.us.epil.init.i.i
+  %size.6.2.us.us.epil.i.i = select i1 %.350.us.us.epil.i.i, double %.348.us.us.epil.i.i, double %size.4.1553.us.us.epil.init.i.i
+  %.367.us.us.epil.i.i = fmul double %"$phi164.2.2.2.us.us.epil.i.i", 0.000000e+00
+  %.371.us.us.epil.i.i = fadd double %lost.2.1554.us.us.epil.init.i.i, %.367.us.us.epil.i.i
+  br label %B42.loopexit.us.i.i
+
+B42.loopexit.us.i.i:                              ; preds = %B84.us.us.epil.preheader.i.i, %B42.loopexit.us.unr-lcssa.i.i
+  %size.6.2.us.us.lcssa.i.i = phi double [ %size.6.2.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ], [ %size.6.2.us.us.epil.i.i, %B84.us.us.epil.preheader.i.i ]
+  %.371.us.us.lcssa.i.i = phi double [ %.371.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ], [ %.371.us.us.epil.i.i, %B84.us.us.epil.preheader.i.i ]
+  %.132.us.i.i = add nuw nsw i64 %.125562568.us.i.i, 1
+  %indvars.iv.next755.i.i = add nuw i64 %indvars.iv754.i.i, 1
+  %scevgep185.i.i = getelementptr i8, ptr %lsr.iv184.i.i, i64 8
+  %scevgep191.i.i = getelementptr i8, ptr %lsr.iv190.i.i, i64 %2
+  %scevgep53.i = getelementptr i8, ptr %lsr.iv52.i, i64 8
+  %exitcond757.not.i.i = icmp eq i64 %.132.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond757.not.i.i, label %B288.i.i, label %B84.lr.ph.us.i.i
+
+B84.lr.ph.us.i.i:                                 ; preds = %B42.loopexit.us.i.i, %B84.lr.ph.us.preheader.i.i
+  %lsr.iv52.i = phi ptr [ %scevgep53.i, %B42.loopexit.us.i.i ], [ %lsr.iv.i, %B84.lr.ph.us.preheader.i.i ]
+  %lsr.iv190.i.i = phi ptr [ %scevgep191.i.i, %B42.loopexit.us.i.i ], [ %scevgep189.i.i, %B84.lr.ph.us.preheader.i.i ]
+  %lsr.iv184.i.i = phi ptr [ %scevgep185.i.i, %B42.loopexit.us.i.i ], [ %32, %B84.lr.ph.us.preheader.i.i ]
+  %indvars.iv754.i.i = phi i64 [ %indvars.iv.next755.i.i, %B42.loopexit.us.i.i ], [ 1, %B84.lr.ph.us.preheader.i.i ]
+  %lost.3.0571.us.i.i = phi double [ %.371.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B84.lr.ph.us.preheader.i.i ]
+  %size.5.0570.us.i.i = phi double [ %size.6.2.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B84.lr.ph.us.preheader.i.i ]
+  %.125562568.us.i.i = phi i64 [ %.132.us.i.i, %B42.loopexit.us.i.i ], [ 0, %B84.lr.ph.us.preheader.i.i ]
+  %38 = and i64 %indvars.iv754.i.i, -2
+  %invariant.gep.us.i.i = getelementptr double, ptr %32, i64 %.125562568.us.i.i
+  %.336.us.i.i = mul nuw nsw i64 %.125562568.us.i.i, %arg.n.fr.i.i
+  %39 = getelementptr double, ptr %33, i64 %.336.us.i.i
+  %40 = icmp eq i64 %.125562568.us.i.i, 0
+  br i1 %40, label %B84.us.us.epil.preheader.i.i, label %B84.us.us.i.i
+
+B84.us.us.i.i:                                    ; preds = %B84.lr.ph.us.i.i, %B84.us.us.i.i
+  %lsr.iv54.i = phi i64 [ %lsr.iv.next.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %lost.2.1554.us.us.i.i = phi double [ %.371.us.us.1.i.i, %B84.us.us.i.i ], [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ]
+  %size.4.1553.us.us.i.i = phi double [ %size.6.2.us.us.1.i.i, %B84.us.us.i.i ], [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ]
+  %.259549551.us.us.i.i = phi i64 [ %.266.us.us.1.i.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %scevgep56.i = getelementptr i8, ptr %lsr.iv184.i.i, i64 %lsr.iv54.i
+  %"$phi164.2.2.2.us.us.i.i" = load double, ptr %scevgep56.i, align 8
+  %41 = shl i64 %.259549551.us.us.i.i, 3
+  %scevgep193.i.i = getelementptr i8, ptr %lsr.iv190.i.i, i64 %41
+  %scevgep194.i.i = getelementptr i8, ptr %scevgep193.i.i, i64 -8
+  store double %"$phi164.2.2.2.us.us.i.i", ptr %scevgep194.i.i, align 8
+  %.348.us.us.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.i.i")
+  %.350.us.us.i.i = fcmp ogt double %.348.us.us.i.i, %size.4.1553.us.us.i.i
+  %size.6.2.us.us.i.i = select i1 %.350.us.us.i.i, double %.348.us.us.i.i, double %size.4.1553.us.us.i.i
+  %.367.us.us.i.i = fmul double %"$phi164.2.2.2.us.us.i.i", 0.000000e+00
+  %.371.us.us.i.i = fadd double %lost.2.1554.us.us.i.i, %.367.us.us.i.i
+  %.266.us.us.1.i.i = add nuw i64 %.259549551.us.us.i.i, 2
+  %scevgep55.i = getelementptr i8, ptr %lsr.iv52.i, i64 %lsr.iv54.i
+  %"$phi164.2.2.2.us.us.1.i.i" = load double, ptr %scevgep55.i, align 8
+  store double %"$phi164.2.2.2.us.us.1.i.i", ptr %scevgep193.i.i, align 8
+  %.348.us.us.1.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.1.i.i")
+  %.350.us.us.1.i.i = fcmp ogt double %.348.us.us.1.i.i, %size.6.2.us.us.i.i
+  %size.6.2.us.us.1.i.i = select i1 %.350.us.us.1.i.i, double %.348.us.us.1.i.i, double %size.6.2.us.us.i.i
+  %.367.us.us.1.i.i = fmul double %"$phi164.2.2.2.us.us.1.i.i", 0.000000e+00
+  %.371.us.us.1.i.i = fadd double %.371.us.us.i.i, %.367.us.us.1.i.i
+  %lsr.iv.next.i = add i64 %lsr.iv54.i, %3
+  %niter43.ncmp.1.i.i = icmp eq i64 %38, %.266.us.us.1.i.i
+  br i1 %niter43.ncmp.1.i.i, label %B42.loopexit.us.unr-lcssa.i.i, label %B84.us.us.i.i
+
+B42.loopexit.unr-lcssa.i.i:                       ; preds = %B84.i.i
+  %42 = and i64 %indvars.iv.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %42, 0
+  br i1 %lcmp.mod.not.i.i, label %B42.loopexit.i.i, label %B84.epil.preheader.i.i
+
+B84.epil.preheader.i.i:                           ; preds = %B84.lr.ph.i.i, %B42.loopexit.unr-lcssa.i.i
+  %lost.2.1554.epil.init.i.i = phi double [ %lost.3.0571.i.i, %B84.lr.ph.i.i ], [ %.371.1.i.i, %B42.loopexit.unr-lcssa.i.i ]
+  %size.4.1553.epil.init.i.i = phi double [ %size.5.0570.i.i, %B84.lr.ph.i.i ], [ %size.6.2.1.i.i, %B42.loopexit.unr-lcssa.i.i ]
+  %.259549551.epil.init.i.i = phi i64 [ 0, %B84.lr.ph.i.i ], [ %68, %B42.loopexit.unr-lcssa.i.i ]
+  %.305.epil.i.i = getelementptr double, ptr %69, i64 %.259549551.epil.init.i.i
+  %"$phi164.2.2.2.epil.i.i" = load double, ptr %.305.epil.i.i, align 8
+  %.345.epil.i.i = getelementptr double, ptr %70, i64 %.259549551.epil.init.i.i
+  store double %"$phi164.2.2.2.epil.i.i", ptr %.345.epil.i.i, align 8
+  %.348.epil.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.epil.i.i")
+  %.350.epil.i.i = fcmp ogt double %.348.epil.i.i, %size.4.1553.epil.init.i.i
+  %size.6.2.epil.i.i = select i1 %.350.epil.i.i, double %.348.epil.i.i, double %size.4.1553.epil.init.i.i
+  %.367.epil.i.i = fmul double %"$phi164.2.2.2.epil.i.i", 0.000000e+00
+  %.371.epil.i.i = fadd double %lost.2.1554.epil.init.i.i, %.367.epil.i.i
+  br label %B42.loopexit.i.i
+
+B42.loopexit.i.i:                                 ; preds = %B84.epil.preheader.i.i, %B42.loopexit.unr-lcssa.i.i
+  %size.6.2.lcssa.i.i = phi double [ %size.6.2.1.i.i, %B42.loopexit.unr-lcssa.i.i ], [ %size.6.2.epil.i.i, %B84.epil.preheader.i.i ]
+  %.371.lcssa.i.i = phi double [ %.371.1.i.i, %B42.loopexit.unr-lcssa.i.i ], [ %.371.epil.i.i, %B84.epil.preheader.i.i ]
+  %.132.i.i = add nuw nsw i64 %.125562568.i.i, 1
+  %indvars.iv.next.i.i = add nuw i64 %indvars.iv.i.i, 1
+  %scevgep197.i.i = getelementptr i8, ptr %lsr.iv196.i.i, i64 %2
+  %scevgep203.i.i = getelementptr i8, ptr %lsr.iv202.i.i, i64 %2
+  %exitcond753.not.i.i = icmp eq i64 %.132.i.i, %arg.n.fr.i.i
+  br i1 %exitcond753.not.i.i, label %B288.i.i, label %B84.lr.ph.i.i
+
+B84.i.i:                                          ; preds = %B84.lr.ph.i.i, %B84.i.i
+  %lost.2.1554.i.i = phi double [ %.371.1.i.i, %B84.i.i ], [ %lost.3.0571.i.i, %B84.lr.ph.i.i ]
+  %size.4.1553.i.i = phi double [ %size.6.2.1.i.i, %B84.i.i ], [ %size.5.0570.i.i, %B84.lr.ph.i.i ]
+  %.259549551.i.i = phi i64 [ %.266.1.i.i, %B84.i.i ], [ 0, %B84.lr.ph.i.i ]
+  %43 = shl i64 %.259549551.i.i, 3
+  %scevgep199.i.i = getelementptr i8, ptr %lsr.iv196.i.i, i64 %43
+  %scevgep200.i.i = getelementptr i8, ptr %scevgep199.i.i, i64 -8
+  %"$phi164.2.2.2.i.i" = load double, ptr %scevgep200.i.i, align 8
+  %scevgep205.i.i = getelementptr i8, ptr %lsr.iv202.i.i, i64 %43
+  %scevgep206.i.i = getelementptr i8, ptr %scevgep205.i.i, i64 -8
+  store double %"$phi164.2.2.2.i.i", ptr %scevgep206.i.i, align 8
+  %.348.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.i.i")
+  %.350.i.i = fcmp ogt double %.348.i.i, %size.4.1553.i.i
+  %size.6.2.i.i = select i1 %.350.i.i, double %.348.i.i, double %size.4.1553.i.i
+  %.367.i.i = fmul double %"$phi164.2.2.2.i.i", 0.000000e+00
+  %.371.i.i = fadd double %lost.2.1554.i.i, %.367.i.i
+  %.266.1.i.i = add nuw i64 %.259549551.i.i, 2
+  %"$phi164.2.2.2.1.i.i" = load double, ptr %scevgep199.i.i, align 8
+  store double %"$phi164.2.2.2.1.i.i", ptr %scevgep205.i.i, align 8
+  %.348.1.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.1.i.i")
+  %.350.1.i.i = fcmp ogt double %.348.1.i.i, %size.6.2.i.i
+  %size.6.2.1.i.i = select i1 %.350.1.i.i, double %.348.1.i.i, double %size.6.2.i.i
+  %.367.1.i.i = fmul double %"$phi164.2.2.2.1.i.i", 0.000000e+00
+  %.371.1.i.i = fadd double %.371.i.i, %.367.1.i.i
+  %niter.ncmp.1.i.i = icmp eq i64 %68, %.266.1.i.i
+  br i1 %niter.ncmp.1.i.i, label %B42.loopexit.unr-lcssa.i.i, label %B84.i.i
+
+B288.i.i:                                         ; preds = %B42.loopexit.i.i, %B42.loopexit.us.i.i
+  %size.5.0.lcssa.i.i = phi double [ %size.6.2.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ %size.6.2.lcssa.i.i, %B42.loopexit.i.i ]
+  %lost.3.0.lcssa.i.i = phi double [ %.371.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ %.371.lcssa.i.i, %B42.loopexit.i.i ]
+  %.405.i.i = fadd double %lost.3.0.lcssa.i.i, 1.000000e+00
+  %.416.i.i = fcmp oeq double %.405.i.i, 1.000000e+00
+  %.425.i.i = fcmp ogt double %size.5.0.lcssa.i.i, 0.000000e+00
+  %or.cond.i.i = select i1 %.416.i.i, i1 %.425.i.i, i1 false
+  br i1 %or.cond.i.i, label %B322.i.i, label %B500.endif.lr.ph.i.i
+
+B322.i.i:                                         ; preds = %B288.i.i
+  %.443.i.i = fcmp olt double %size.5.0.lcssa.i.i, 1.000000e+00
+  br i1 %.443.i.i, label %B360.i.i, label %B424.i.i
+
+B360.i.i:                                         ; preds = %B322.i.i, %B360.i.i
+  %size.7.1.i.i = phi double [ %.478.i.i, %B360.i.i ], [ %size.5.0.lcssa.i.i, %B322.i.i ]
+  %unit.3.1.i.i = phi double [ %.488.i.i, %B360.i.i ], [ 1.000000e+00, %B322.i.i ]
+  %doublings.2.1.i.i = phi i64 [ %.498.i.i, %B360.i.i ], [ 0, %B322.i.i ]
+  %.478.i.i = fmul double %size.7.1.i.i, 2.000000e+00
+  %.488.i.i = fmul double %unit.3.1.i.i, 2.000000e+00
+  %.498.i.i = add nuw nsw i64 %doublings.2.1.i.i, 1
+  %.505.i.i = fcmp olt double %.478.i.i, 1.000000e+00
+  %.527.i.i = icmp samesign ult i64 %doublings.2.1.i.i, 959
+  %or.cond531.i.i = select i1 %.505.i.i, i1 %.527.i.i, i1 false
+  br i1 %or.cond531.i.i, label %B360.i.i, label %B424.i.i
+
+B424.i.i:                                         ; preds = %B360.i.i, %B322.i.i
+  %size.8.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B322.i.i ], [ %.478.i.i, %B360.i.i ]
+  %unit.5.0.i.i = phi double [ 1.000000e+00, %B322.i.i ], [ %.488.i.i, %B360.i.i ]
+  %.571.i.i = fcmp ult double %size.8.0.i.i, 2.000000e+00
+  br i1 %.571.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B436.i.i:                                         ; preds = %B424.i.i, %B436.i.i
+  %size.9.1.i.i = phi double [ %.576.i.i, %B436.i.i ], [ %size.8.0.i.i, %B424.i.i ]
+  %unit.4.1.i.i = phi double [ %.582.i.i, %B436.i.i ], [ %unit.5.0.i.i, %B424.i.i ]
+  %.576.i.i = fmul double %size.9.1.i.i, 5.000000e-01
+  %.582.i.i = fmul double %unit.4.1.i.i, 5.000000e-01
+  %.587.i.i = fcmp ult double %.576.i.i, 2.000000e+00
+  br i1 %.587.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B540.i.i:                                         ; preds = %B540.lr.ph.i.i, %B540.i.i
+  %.805585587.i.i = phi i64 [ %.812.3.i.i, %B540.i.i ], [ 0, %B540.lr.ph.i.i ]
+  %44 = shl i64 %.805585587.i.i, 3
+  %scevgep161.i.i = getelementptr i8, ptr %lsr.iv154.i.i, i64 %44
+  %scevgep162.i.i = getelementptr i8, ptr %scevgep161.i.i, i64 -24
+  %.845.i.i = load double, ptr %scevgep162.i.i, align 8
+  %.847.i.i = fmul double %unit.6.0.i.i, %.845.i.i
+  store double %.847.i.i, ptr %scevgep162.i.i, align 8
+  %scevgep60.i = getelementptr i8, ptr %scevgep161.i.i, i64 -16
+  %.845.1.i.i = load double, ptr %scevgep60.i, align 8
+  %.847.1.i.i = fmul double %unit.6.0.i.i, %.845.1.i.i
+  store double %.847.1.i.i, ptr %scevgep60.i, align 8
+  %scevgep58.i = getelementptr i8, ptr %scevgep161.i.i, i64 -8
+  %.845.2.i.i = load double, ptr %scevgep58.i, align 8
+  %.847.2.i.i = fmul double %unit.6.0.i.i, %.845.2.i.i
+  store double %.847.2.i.i, ptr %scevgep58.i, align 8
+  %.812.3.i.i = add nuw i64 %.805585587.i.i, 4
+  %.845.3.i.i = load double, ptr %scevgep161.i.i, align 8
+  %.847.3.i.i = fmul double %unit.6.0.i.i, %.845.3.i.i
+  store double %.847.3.i.i, ptr %scevgep161.i.i, align 8
+  %niter48.ncmp.3.i.i = icmp eq i64 %77, %.812.3.i.i
+  br i1 %niter48.ncmp.3.i.i, label %B594.unr-lcssa.i.i, label %B540.i.i
+
+B594.unr-lcssa.i.i:                               ; preds = %B540.i.i
+  %lcmp.mod45.not.i.i = icmp eq i64 %76, 0
+  br i1 %lcmp.mod45.not.i.i, label %B594.i.i, label %B540.epil.preheader.i.i
+
+B540.epil.preheader.i.i:                          ; preds = %B540.lr.ph.i.i, %B594.unr-lcssa.i.i
+  %.805585587.epil.init.i.i = phi i64 [ 0, %B540.lr.ph.i.i ], [ %77, %B594.unr-lcssa.i.i ]
+  %45 = shl i64 %.805585587.epil.init.i.i, 3
+  %scevgep165.i.i = getelementptr i8, ptr %lsr.iv163.i.i, i64 %45
+  br label %B540.epil.i.i
+
+B540.epil.i.i:                                    ; preds = %B540.epil.i.i, %B540.epil.preheader.i.i
+  %epil.iter.i.i = phi i64 [ 0, %B540.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B540.epil.i.i ]
+  %46 = shl i64 %epil.iter.i.i, 3
+  %scevgep63.i = getelementptr i8, ptr %scevgep165.i.i, i64 %46
+  %.845.epil.i.i = load double, ptr %scevgep63.i, align 8
+  %.847.epil.i.i = fmul double %unit.6.0.i.i, %.845.epil.i.i
+  store double %.847.epil.i.i, ptr %scevgep63.i, align 8
+  %epil.iter.next.i.i = add i64 %epil.iter.i.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %76, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B594.i.i, label %B540.epil.i.i
+
+B594.i.i:                                         ; preds = %B540.epil.i.i, %B594.unr-lcssa.i.i
+  %.690.i.i = add nuw nsw i64 %.683599613.i.i, 1
+  br i1 %.35.not.i, label %B692.i.i, label %B638.lr.ph.i.i
+
+B638.i.i:                                         ; preds = %B638.lr.ph.i.i, %B638.i.i
+  %.945592594.i.i = phi i64 [ %51, %B638.i.i ], [ 0, %B638.lr.ph.i.i ]
+  %.982.i.i = icmp eq i64 %.683599613.i.i, %.945592594.i.i
+  %.1004.i.i = uitofp i1 %.982.i.i to double
+  %47 = shl i64 %.945592594.i.i, 3
+  %scevgep177.i.i = getelementptr i8, ptr %lsr.iv170.i.i, i64 %47
+  %scevgep178.i.i = getelementptr i8, ptr %scevgep177.i.i, i64 -24
+  store double %.1004.i.i, ptr %scevgep178.i.i, align 8
+  %48 = or disjoint i64 %.945592594.i.i, 1
+  %.982.1.i.i = icmp eq i64 %.683599613.i.i, %48
+  %.1004.1.i.i = uitofp i1 %.982.1.i.i to double
+  %scevgep67.i = getelementptr i8, ptr %scevgep177.i.i, i64 -16
+  store double %.1004.1.i.i, ptr %scevgep67.i, align 8
+  %49 = or disjoint i64 %.945592594.i.i, 2
+  %.982.2.i.i = icmp eq i64 %.683599613.i.i, %49
+  %.1004.2.i.i = uitofp i1 %.982.2.i.i to double
+  %scevgep65.i = getelementptr i8, ptr %scevgep177.i.i, i64 -8
+  store double %.1004.2.i.i, ptr %scevgep65.i, align 8
+  %50 = or disjoint i64 %.945592594.i.i, 3
+  %.982.3.i.i = icmp eq i64 %.683599613.i.i, %50
+  %.1004.3.i.i = uitofp i1 %.982.3.i.i to double
+  store double %.1004.3.i.i, ptr %scevgep177.i.i, align 8
+  %51 = add i64 %.945592594.i.i, 4
+  %niter54.ncmp.3.i.i = icmp eq i64 %51, %unroll_iter53.i.i
+  br i1 %niter54.ncmp.3.i.i, label %B692.loopexit.unr-lcssa.i.i, label %B638.i.i
+
+B692.loopexit.unr-lcssa.i.i:                      ; preds = %B638.i.i
+  br i1 %26, label %B692.i.i, label %B638.epil.preheader.i.i
+
+B638.epil.preheader.i.i:                          ; preds = %B638.lr.ph.i.i, %B692.loopexit.unr-lcssa.i.i
+  %.945592594.epil.init.i.i = phi i64 [ 0, %B638.lr.ph.i.i ], [ %unroll_iter53.i.i, %B692.loopexit.unr-lcssa.i.i ]
+  %52 = shl i64 %.945592594.epil.init.i.i, 3
+  %scevgep181.i.i = getelementptr i8, ptr %lsr.iv179.i.i, i64 %52
+  %53 = sub nsw i64 %.683599613.i.i, %.945592594.epil.init.i.i
+  br label %B638.epil.i.i
+
+B638.epil.i.i:                                    ; preds = %B638.epil.i.i, %B638.epil.preheader.i.i
+  %epil.iter50.i.i = phi i64 [ 0, %B638.epil.preheader.i.i ], [ %epil.iter50.next.i.i, %B638.epil.i.i ]
+  %.982.epil.i.i = icmp eq i64 %53, %epil.iter50.i.i
+  %.1004.epil.i.i = uitofp i1 %.982.epil.i.i to double
+  %54 = shl i64 %epil.iter50.i.i, 3
+  %scevgep68.i = getelementptr i8, ptr %scevgep181.i.i, i64 %54
+  store double %.1004.epil.i.i, ptr %scevgep68.i, align 8
+  %epil.iter50.next.i.i = add i64 %epil.iter50.i.i, 1
+  %epil.iter50.cmp.not.i.i = icmp eq i64 %xtraiter49.i.i, %epil.iter50.next.i.i
+  br i1 %epil.iter50.cmp.not.i.i, label %B692.i.i, label %B638.epil.i.i
+
+B692.i.i:                                         ; preds = %B638.epil.i.i, %B692.loopexit.unr-lcssa.i.i, %B594.i.i
+  %indvars.iv.next759.i.i = add nuw i64 %indvars.iv758.i.i, 1
+  %scevgep155.i.i = getelementptr i8, ptr %lsr.iv154.i.i, i64 %2
+  %scevgep164.i.i = getelementptr i8, ptr %lsr.iv163.i.i, i64 %2
+  %scevgep171.i.i = getelementptr i8, ptr %lsr.iv170.i.i, i64 %2
+  %scevgep180.i.i = getelementptr i8, ptr %lsr.iv179.i.i, i64 %2
+  %exitcond762.not.i.i = icmp eq i64 %.690.i.i, %arg.n.fr.i.i
+  br i1 %exitcond762.not.i.i, label %B694.i.i, label %B540.lr.ph.i.i
+
+B694.i.i:                                         ; preds = %B692.i.i
+  %.1023.i.i = sitofp i64 %.201.i to double
+  %.1027.i.i = fdiv double %size.10.0.i.i, %.1023.i.i
+  br i1 %27, label %B1018.epil.preheader.i.i, label %B746.endif.us.preheader.i.i
+
+B746.endif.us.preheader.i.i:                      ; preds = %B694.i.i
+  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.195.i
+  %55 = shl i64 %.195.i, 3
+  %56 = getelementptr i8, ptr %6, i64 %55
+  %scevgep142.i.i = getelementptr i8, ptr %56, i64 8
+  %57 = getelementptr i8, ptr %7, i64 %55
+  %scevgep148.i.i = getelementptr i8, ptr %57, i64 8
+  br label %B746.endif.us.i.i
+
+B746.endif.us.i.i:                                ; preds = %B792.B960_crit_edge.us.i.i, %B746.endif.us.preheader.i.i
+  %sweep.2.0.us.i.i = phi i64 [ %.1055.us.i.i, %B792.B960_crit_edge.us.i.i ], [ 0, %B746.endif.us.preheader.i.i ]
+  br label %B828.lr.ph.us.i.i
+
+B828.us.i.i:                                      ; preds = %B828.lr.ph.us.i.i, %B956.us.i.i
+  %lsr.iv149.i.i = phi ptr [ %scevgep148.i.i, %B828.lr.ph.us.i.i ], [ %scevgep150.i.i, %B956.us.i.i ]
+  %lsr.iv138.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %lsr.iv.next139.i.i, %B956.us.i.i ]
+  %moving.4.2626.us.i.i = phi i1 [ %moving.3.1639.us.i.i, %B828.lr.ph.us.i.i ], [ %moving.5.3.us.i.i, %B956.us.i.i ]
+  %.1274622624.us.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %.1281.us.i.i, %B956.us.i.i ]
+  %.1281.us.i.i = add nuw nsw i64 %.1274622624.us.i.i, 1
+  %.1323.us.i.i = getelementptr double, ptr %63, i64 %.1274622624.us.i.i
+  %.1324.us.i.i = load double, ptr %.1323.us.i.i, align 8
+  %.1325.us.i.i = tail call double @llvm.fabs.f64(double %.1324.us.i.i)
+  %.1327.us.i.i = fcmp ugt double %.1325.us.i.i, %.1027.i.i
+  br i1 %.1327.us.i.i, label %B406.endif.endif.preheader.i.i.i, label %B956.us.i.i
+
+B406.endif.endif.preheader.i.i.i:                 ; preds = %B828.us.i.i
+  %.30.i.i.i = mul nuw nsw i64 %.1274622624.us.i.i, %arg.n.fr.i.i
+  %.63.i.i.i = fadd double %.1324.us.i.i, %.1324.us.i.i
+  %.67.i.i.i = load double, ptr %sunkaddr106.i, align 8
+  %58 = getelementptr double, ptr %33, i64 %.30.i.i.i
+  %.70.i.i.i = getelementptr double, ptr %58, i64 %.1274622624.us.i.i
+  %.71.i.i.i = load double, ptr %.70.i.i.i, align 8
+  %.72.i.i.i = fsub double %.67.i.i.i, %.71.i.i.i
+  %.78.i.i.i = fmul double %.72.i.i.i, %.72.i.i.i
+  %.79.i.i.i = fmul double %.63.i.i.i, %.63.i.i.i
+  %.80.i.i.i = fadd double %.79.i.i.i, %.78.i.i.i
+  %.81.i.i.i = tail call double @llvm.sqrt.f64(double %.80.i.i.i)
+  %.87.i.i.i = fcmp olt double %.72.i.i.i, 0.000000e+00
+  %59 = fneg double %.81.i.i.i
+  %"$phi206.1.2.0.p.i.i.i" = select i1 %.87.i.i.i, double %59, double %.81.i.i.i
+  %"$phi206.1.2.0.i.i.i" = fadd double %.72.i.i.i, %"$phi206.1.2.0.p.i.i.i"
+  %.118.i.i.i = fdiv double %.63.i.i.i, %"$phi206.1.2.0.i.i.i"
+  %.123.i.i.i = fmul double %.118.i.i.i, %.118.i.i.i
+  %.125.i.i.i = fadd double %.123.i.i.i, 1.000000e+00
+  %.126.i.i.i = tail call double @llvm.sqrt.f64(double %.125.i.i.i)
+  %.131.i.i.i = fdiv double 1.000000e+00, %.126.i.i.i
+  %.136.i.i.i = fmul double %.118.i.i.i, %.131.i.i.i
+  %.145.i.i.i = fmul double %.1324.us.i.i, %.118.i.i.i
+  %.146.i.i.i = fsub double %.71.i.i.i, %.145.i.i.i
+  store double %.146.i.i.i, ptr %.70.i.i.i, align 8
+  %.156.i.i.i = load double, ptr %sunkaddr106.i, align 8
+  %.161.i.i.i = fadd double %.156.i.i.i, %.145.i.i.i
+  store double %.161.i.i.i, ptr %sunkaddr106.i, align 8
+  %sunkaddr210.i.i = shl i64 %.1274622624.us.i.i, 3
+  %sunkaddr211.i.i = getelementptr i8, ptr %63, i64 %sunkaddr210.i.i
+  store double 0.000000e+00, ptr %sunkaddr211.i.i, align 8
+  br label %B406.endif.endif.i.i.i
+
+B420.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i
+  %.350.i.i.i = icmp samesign ugt i64 %.267156158.i.i.i, %.1274622624.us.i.i
+  %60 = add i64 %.267156158.i.i.i, %lsr.iv138.i.i
+  %"$phi464.2.2.1.i.i.i" = select i1 %.350.i.i.i, i64 %lsr.iv13.i.i.i, i64 %60
+  %.385.i.i.i = icmp samesign ugt i64 %.267156158.i.i.i, %.1147631637.us.i.i
+  %61 = add i64 %.267156158.i.i.i, %lsr.iv140.i.i
+  %"$phi514.2.2.1.i.i.i" = select i1 %.385.i.i.i, i64 %lsr.iv.i.i.i, i64 %61
+  %.421.i.i.i = getelementptr double, ptr %33, i64 %"$phi464.2.2.1.i.i.i"
+  %.422.i.i.i = load double, ptr %.421.i.i.i, align 8
+  %.424.i.i.i = getelementptr double, ptr %33, i64 %"$phi514.2.2.1.i.i.i"
+  %.425.i.i.i = load double, ptr %.424.i.i.i, align 8
+  %.427.i.i.i = fmul double %.131.i.i.i, %.422.i.i.i
+  %.429.i.i.i = fmul double %.136.i.i.i, %.425.i.i.i
+  %.430.i.i.i = fsub double %.427.i.i.i, %.429.i.i.i
+  store double %.430.i.i.i, ptr %.421.i.i.i, align 8
+  %.438.i.i.i = fmul double %.136.i.i.i, %.422.i.i.i
+  %.440.i.i.i = fmul double %.131.i.i.i, %.425.i.i.i
+  %.441.i.i.i = fadd double %.438.i.i.i, %.440.i.i.i
+  store double %.441.i.i.i, ptr %.424.i.i.i, align 8
+  br label %B608.i.i.i
+
+B608.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i, %B420.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, %arg.n.fr.i.i
+  %lsr.iv.next14.i.i.i = add i64 %lsr.iv13.i.i.i, %arg.n.fr.i.i
+  %exitcond.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.274.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B610.i.i.i, label %B406.endif.endif.i.i.i
+
+B610.i.i.i:                                       ; preds = %B608.i.i.i
+  br i1 %.35.not.i, label %B956.us.i.i, label %B654.i.i.i
+
+B654.i.i.i:                                       ; preds = %B610.i.i.i, %B654.i.i.i
+  %.548162164.i.i.i = phi i64 [ %.555.1.i.i.i, %B654.i.i.i ], [ 0, %B610.i.i.i ]
+  %62 = shl i64 %.548162164.i.i.i, 3
+  %scevgep151.i.i = getelementptr i8, ptr %lsr.iv149.i.i, i64 %62
+  %scevgep152.i.i = getelementptr i8, ptr %scevgep151.i.i, i64 -8
+  %.588.i.i.i = load double, ptr %scevgep152.i.i, align 8
+  %scevgep145.i.i = getelementptr i8, ptr %lsr.iv143.i.i, i64 %62
+  %scevgep147.i.i = getelementptr i8, ptr %scevgep145.i.i, i64 -8
+  %.597.i.i.i = load double, ptr %scevgep147.i.i, align 8
+  %.599.i.i.i = fmul double %.131.i.i.i, %.588.i.i.i
+  %.601.i.i.i = fmul double %.136.i.i.i, %.597.i.i.i
+  %.602.i.i.i = fsub double %.599.i.i.i, %.601.i.i.i
+  store double %.602.i.i.i, ptr %scevgep152.i.i, align 8
+  %.613.i.i.i = fmul double %.136.i.i.i, %.588.i.i.i
+  %.615.i.i.i = fmul double %.131.i.i.i, %.597.i.i.i
+  %.616.i.i.i = fadd double %.613.i.i.i, %.615.i.i.i
+  store double %.616.i.i.i, ptr %scevgep147.i.i, align 8
+  %.555.1.i.i.i = add nuw i64 %.548162164.i.i.i, 2
+  %.588.1.i.i.i = load double, ptr %scevgep151.i.i, align 8
+  %.597.1.i.i.i = load double, ptr %scevgep145.i.i, align 8
+  %.599.1.i.i.i = fmul double %.131.i.i.i, %.588.1.i.i.i
+  %.601.1.i.i.i = fmul double %.136.i.i.i, %.597.1.i.i.i
+  %.602.1.i.i.i = fsub double %.599.1.i.i.i, %.601.1.i.i.i
+  store double %.602.1.i.i.i, ptr %scevgep151.i.i, align 8
+  %.613.1.i.i.i = fmul double %.136.i.i.i, %.588.1.i.i.i
+  %.615.1.i.i.i = fmul double %.131.i.i.i, %.597.1.i.i.i
+  %.616.1.i.i.i = fadd double %.613.1.i.i.i, %.615.1.i.i.i
+  store double %.616.1.i.i.i, ptr %scevgep145.i.i, align 8
+  %niter.ncmp.1.i.i.i = icmp eq i64 %unroll_iter.i.i.i, %.555.1.i.i.i
+  br i1 %niter.ncmp.1.i.i.i, label %common.ret.loopexit.unr-lcssa.i.i.i, label %B654.i.i.i
+
+common.ret.loopexit.unr-lcssa.i.i.i:              ; preds = %B654.i.i.i
+  br i1 %29, label %B956.us.i.i, label %B654.epil.preheader.i.i.i
+
+B654.epil.preheader.i.i.i:                        ; preds = %common.ret.loopexit.unr-lcssa.i.i.i
+  %gep25.i.i = getelementptr double, ptr %gep.i, i64 %.30.i.i.i
+  %.588.epil.i.i.i = load double, ptr %gep25.i.i, align 8
+  %.597.epil.i.i.i = load double, ptr %sunkaddr108.i, align 8
+  %.599.epil.i.i.i = fmul double %.131.i.i.i, %.588.epil.i.i.i
+  %.601.epil.i.i.i = fmul double %.136.i.i.i, %.597.epil.i.i.i
+  %.602.epil.i.i.i = fsub double %.599.epil.i.i.i, %.601.epil.i.i.i
+  store double %.602.epil.i.i.i, ptr %gep25.i.i, align 8
+  %.613.epil.i.i.i = fmul double %.136.i.i.i, %.588.epil.i.i.i
+  %.615.epil.i.i.i = fmul double %.131.i.i.i, %.597.epil.i.i.i
+  %.616.epil.i.i.i = fadd double %.613.epil.i.i.i, %.615.epil.i.i.i
+  store double %.616.epil.i.i.i, ptr %sunkaddr108.i, align 8
+  br label %B956.us.i.i
+
+B406.endif.endif.i.i.i:                           ; preds = %B608.i.i.i, %B406.endif.endif.preheader.i.i.i
+  %lsr.iv13.i.i.i = phi i64 [ %.1274622624.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next14.i.i.i, %B608.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %.1147631637.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B608.i.i.i ]
+  %.267156158.i.i.i = phi i64 [ 0, %B406.endif.endif.preheader.i.i.i ], [ %.274.i.i.i, %B608.i.i.i ]
+  %.274.i.i.i = add nuw nsw i64 %.267156158.i.i.i, 1
+  %.96.i.i.i.i = icmp ne i64 %.1274622624.us.i.i, %.267156158.i.i.i
+  %.96.1.i.i.i.i = icmp ne i64 %.1147631637.us.i.i, %.267156158.i.i.i
+  %or.cond.i.not.i.i.i = and i1 %.96.i.i.i.i, %.96.1.i.i.i.i
+  br i1 %or.cond.i.not.i.i.i, label %B420.i.i.i, label %B608.i.i.i
+
+B956.us.i.i:                                      ; preds = %B654.epil.preheader.i.i.i, %common.ret.loopexit.unr-lcssa.i.i.i, %B610.i.i.i, %B828.us.i.i
+  %moving.5.3.us.i.i = phi i1 [ %moving.4.2626.us.i.i, %B828.us.i.i ], [ true, %B610.i.i.i ], [ true, %common.ret.loopexit.unr-lcssa.i.i.i ], [ true, %B654.epil.preheader.i.i.i ]
+  %lsr.iv.next139.i.i = add i64 %lsr.iv138.i.i, %arg.n.fr.i.i
+  %scevgep150.i.i = getelementptr i8, ptr %lsr.iv149.i.i, i64 %2
+  %exitcond763.not.i.i = icmp eq i64 %.1281.us.i.i, %.1147631637.us.i.i
+  br i1 %exitcond763.not.i.i, label %B792.loopexit.us.i.i, label %B828.us.i.i
+
+B792.loopexit.us.i.i:                             ; preds = %B956.us.i.i
+  %.1154.us.i.i = add nuw nsw i64 %.1147631637.us.i.i, 1
+  %lsr.iv.next141.i.i = add i64 %lsr.iv140.i.i, %arg.n.fr.i.i
+  %scevgep144.i.i = getelementptr i8, ptr %lsr.iv143.i.i, i64 %2
+  %exitcond764.not.i.i = icmp eq i64 %.1154.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond764.not.i.i, label %B792.B960_crit_edge.us.i.i, label %B828.lr.ph.us.i.i
+
+B828.lr.ph.us.i.i:                                ; preds = %B792.loopexit.us.i.i, %B746.endif.us.i.i
+  %lsr.iv143.i.i = phi ptr [ %scevgep144.i.i, %B792.loopexit.us.i.i ], [ %scevgep142.i.i, %B746.endif.us.i.i ]
+  %lsr.iv140.i.i = phi i64 [ %lsr.iv.next141.i.i, %B792.loopexit.us.i.i ], [ %arg.n.fr.i.i, %B746.endif.us.i.i ]
+  %moving.3.1639.us.i.i = phi i1 [ %moving.5.3.us.i.i, %B792.loopexit.us.i.i ], [ false, %B746.endif.us.i.i ]
+  %.1147631637.us.i.i = phi i64 [ %.1154.us.i.i, %B792.loopexit.us.i.i ], [ 1, %B746.endif.us.i.i ]
+  %.1317.us.i.i = mul nuw nsw i64 %.1147631637.us.i.i, %arg.n.fr.i.i
+  %63 = getelementptr double, ptr %33, i64 %.1317.us.i.i
+  %sunkaddr105.i = shl i64 %.1147631637.us.i.i, 3
+  %sunkaddr106.i = getelementptr i8, ptr %63, i64 %sunkaddr105.i
+  %sunkaddr107.i = shl i64 %.1317.us.i.i, 3
+  %sunkaddr108.i = getelementptr i8, ptr %gep.i, i64 %sunkaddr107.i
+  br label %B828.us.i.i
+
+B792.B960_crit_edge.us.i.i:                       ; preds = %B792.loopexit.us.i.i
+  %.1055.us.i.i = add nuw nsw i64 %sweep.2.0.us.i.i, 1
+  %.1401.us.i.i = icmp samesign ult i64 %sweep.2.0.us.i.i, 29
+  %or.cond532.us.i.i = select i1 %moving.5.3.us.i.i, i1 %.1401.us.i.i, i1 false
+  br i1 %or.cond532.us.i.i, label %B746.endif.us.i.i, label %B1018.preheader.i.i
+
+B1018.preheader.i.i:                              ; preds = %B792.B960_crit_edge.us.i.i
+  br i1 %25, label %B1018.epil.preheader.i.i, label %B1018.i.i
+
+B1018.i.i:                                        ; preds = %B1018.preheader.i.i, %B1018.i.i
+  %lsr.iv77.i = phi i64 [ %lsr.iv.next78.i, %B1018.i.i ], [ 0, %B1018.preheader.i.i ]
+  %lsr.iv72.i = phi ptr [ %scevgep73.i, %B1018.i.i ], [ %lsr.iv70.i, %B1018.preheader.i.i ]
+  %sunkaddr110.i = getelementptr i8, ptr %lsr.iv72.i, i64 %.reass.i
+  %.1543.i.i = load double, ptr %sunkaddr110.i, align 8
+  %.1548.i.i = fdiv double %.1543.i.i, %unit.6.0.i.i
+  %64 = shl i64 %lsr.iv77.i, 3
+  %scevgep82.i = getelementptr i8, ptr %lsr.iv80.i, i64 %64
+  %scevgep87.i = getelementptr i8, ptr %scevgep82.i, i64 -24
+  store double %.1548.i.i, ptr %scevgep87.i, align 8
+  %sunkaddr111.i = getelementptr i8, ptr %lsr.iv72.i, i64 %13
+  %sunkaddr112.i = getelementptr i8, ptr %sunkaddr111.i, i64 8
+  %.1543.1.i.i = load double, ptr %sunkaddr112.i, align 8
+  %.1548.1.i.i = fdiv double %.1543.1.i.i, %unit.6.0.i.i
+  %scevgep86.i = getelementptr i8, ptr %scevgep82.i, i64 -16
+  store double %.1548.1.i.i, ptr %scevgep86.i, align 8
+  %sunkaddr113.i = getelementptr i8, ptr %lsr.iv72.i, i64 %16
+  %sunkaddr114.i = getelementptr i8, ptr %sunkaddr113.i, i64 16
+  %.1543.2.i.i = load double, ptr %sunkaddr114.i, align 8
+  %.1548.2.i.i = fdiv double %.1543.2.i.i, %unit.6.0.i.i
+  %scevgep84.i = getelementptr i8, ptr %scevgep82.i, i64 -8
+  store double %.1548.2.i.i, ptr %scevgep84.i, align 8
+  %sunkaddr115.i = getelementptr i8, ptr %lsr.iv72.i, i64 %22
+  %sunkaddr116.i = getelementptr i8, ptr %sunkaddr115.i, i64 24
+  %.1543.3.i.i = load double, ptr %sunkaddr116.i, align 8
+  %.1548.3.i.i = fdiv double %.1543.3.i.i, %unit.6.0.i.i
+  store double %.1548.3.i.i, ptr %scevgep82.i, align 8
+  %65 = getelementptr i8, ptr %lsr.iv72.i, i64 %8
+  %scevgep73.i = getelementptr i8, ptr %65, i64 32
+  %lsr.iv.next78.i = add i64 %lsr.iv77.i, 4
+  %niter60.ncmp.3.i.i = icmp eq i64 %unroll_iter53.i.i, %lsr.iv.next78.i
+  br i1 %niter60.ncmp.3.i.i, label %B1074.endif.loopexit.unr-lcssa.i.i, label %B1018.i.i
+
+B1114.loopexit.unr-lcssa.i.i:                     ; preds = %B1442.1.i.i
+  %66 = and i64 %.1645721733.i.i, 1
+  %lcmp.mod63.not.i.i = icmp eq i64 %66, 0
+  br i1 %lcmp.mod63.not.i.i, label %B1114.loopexit.i.i, label %B1150.epil.preheader.i.i
+
+B1150.epil.preheader.i.i:                         ; preds = %B1150.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %.1769675685.epil.init.i.i = phi i64 [ 0, %B1150.preheader.i.i ], [ %90, %B1114.loopexit.unr-lcssa.i.i ]
+  %gep.epil.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.epil.init.i.i
+  %.1809.epil.i.i = load double, ptr %gep.epil.i.i, align 8
+  %.1815.epil.i.i = getelementptr i8, ptr %gep.epil.i.i, i64 8
+  %.1816.epil.i.i = load double, ptr %.1815.epil.i.i, align 8
+  %.1817.epil.i.i = fcmp ogt double %.1809.epil.i.i, %.1816.epil.i.i
+  br i1 %.1817.epil.i.i, label %B1206.epil.i.i, label %B1114.loopexit.i.i
+
+B1206.epil.i.i:                                   ; preds = %B1150.epil.preheader.i.i
+  %sunkaddr222.i.i = shl i64 %.1769675685.epil.init.i.i, 3
+  %sunkaddr223.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr222.i.i
+  store double %.1816.epil.i.i, ptr %sunkaddr223.i.i, align 8
+  %sunkaddr226.i.i = getelementptr i8, ptr %sunkaddr223.i.i, i64 8
+  store double %.1809.epil.i.i, ptr %sunkaddr226.i.i, align 8
+  br label %B1114.loopexit.i.i
+
+B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
+  br i1 %exitcond.not.i, label %B136.backedge.i, label %B1150.preheader.i.i
+
+B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
+  %.1769675685.i.i = phi i64 [ %.1776.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
+  %67 = shl i64 %.1769675685.i.i, 3
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv94.i, i64 %67
+  %scevgep98.i = getelementptr i8, ptr %scevgep96.i, i64 -16
+  %.1809.i.i = load double, ptr %scevgep98.i, align 8
+  %scevgep97.i = getelementptr i8, ptr %scevgep96.i, i64 -8
+  %.1816.i.i = load double, ptr %scevgep97.i, align 8
+  %.1817.i.i = fcmp ogt double %.1809.i.i, %.1816.i.i
+  br i1 %.1817.i.i, label %B1206.i.i, label %B1442.i.i
+
+B1206.i.i:                                        ; preds = %B1150.i.i
+  store double %.1816.i.i, ptr %scevgep98.i, align 8
+  store double %.1809.i.i, ptr %scevgep97.i, align 8
+  br label %B1442.i.i
+
+B1442.i.i:                                        ; preds = %B1206.i.i, %B1150.i.i
+  %.1809.1.i.i = phi double [ %.1809.i.i, %B1206.i.i ], [ %.1816.i.i, %B1150.i.i ]
+  %.1776.1.i.i = add nuw i64 %.1769675685.i.i, 2
+  %.1816.1.i.i = load double, ptr %scevgep96.i, align 8
+  %.1817.1.i.i = fcmp ogt double %.1809.1.i.i, %.1816.1.i.i
+  br i1 %.1817.1.i.i, label %B1206.1.i.i, label %B1442.1.i.i
+
+B1206.1.i.i:                                      ; preds = %B1442.i.i
+  store double %.1816.1.i.i, ptr %scevgep97.i, align 8
+  store double %.1809.1.i.i, ptr %scevgep96.i, align 8
+  br label %B1442.1.i.i
+
+B1442.1.i.i:                                      ; preds = %B1206.1.i.i, %B1442.i.i
+  %niter66.ncmp.1.i.i = icmp eq i64 %90, %.1776.1.i.i
+  br i1 %niter66.ncmp.1.i.i, label %B1114.loopexit.unr-lcssa.i.i, label %B1150.i.i
+
+B84.lr.ph.i.i:                                    ; preds = %B42.loopexit.i.i, %B84.lr.ph.preheader.i.i
+  %lsr.iv202.i.i = phi ptr [ %scevgep201.i.i, %B84.lr.ph.preheader.i.i ], [ %scevgep203.i.i, %B42.loopexit.i.i ]
+  %lsr.iv196.i.i = phi ptr [ %scevgep195.i.i, %B84.lr.ph.preheader.i.i ], [ %scevgep197.i.i, %B42.loopexit.i.i ]
+  %indvars.iv.i.i = phi i64 [ 1, %B84.lr.ph.preheader.i.i ], [ %indvars.iv.next.i.i, %B42.loopexit.i.i ]
+  %lost.3.0571.i.i = phi double [ 0.000000e+00, %B84.lr.ph.preheader.i.i ], [ %.371.lcssa.i.i, %B42.loopexit.i.i ]
+  %size.5.0570.i.i = phi double [ 0.000000e+00, %B84.lr.ph.preheader.i.i ], [ %size.6.2.lcssa.i.i, %B42.loopexit.i.i ]
+  %.125562568.i.i = phi i64 [ 0, %B84.lr.ph.preheader.i.i ], [ %.132.i.i, %B42.loopexit.i.i ]
+  %68 = and i64 %indvars.iv.i.i, -2
+  %.299.i.i = mul nuw nsw i64 %.125562568.i.i, %arg.n.fr.i.i
+  %69 = getelementptr double, ptr %32, i64 %.299.i.i
+  %70 = getelementptr double, ptr %33, i64 %.299.i.i
+  %71 = icmp eq i64 %.125562568.i.i, 0
+  br i1 %71, label %B84.epil.preheader.i.i, label %B84.i.i
+
+B500.endif.lr.ph.i.i:                             ; preds = %B436.i.i, %B424.i.i, %B288.i.i
+  %size.10.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B288.i.i ], [ %size.8.0.i.i, %B424.i.i ], [ %.576.i.i, %B436.i.i ]
+  %unit.6.0.i.i = phi double [ %.405.i.i, %B288.i.i ], [ %unit.5.0.i.i, %B424.i.i ], [ %.582.i.i, %B436.i.i ]
+  %gep5.i = getelementptr double, ptr %5, i64 %.195.i
+  %72 = getelementptr i8, ptr %a1, i64 %34
+  %scevgep153.i.i = getelementptr i8, ptr %72, i64 24
+  %73 = add i64 %.195.i, %arg.n.fr.i.i
+  %74 = shl i64 %73, 3
+  %75 = getelementptr i8, ptr %a2, i64 %74
+  %scevgep169.i.i = getelementptr i8, ptr %75, i64 24
+  br label %B540.lr.ph.i.i
+
+B540.lr.ph.i.i:                                   ; preds = %B500.endif.lr.ph.i.i, %B692.i.i
+  %lsr.iv179.i.i = phi ptr [ %scevgep180.i.i, %B692.i.i ], [ %gep5.i, %B500.endif.lr.ph.i.i ]
+  %lsr.iv170.i.i = phi ptr [ %scevgep171.i.i, %B692.i.i ], [ %scevgep169.i.i, %B500.endif.lr.ph.i.i ]
+  %lsr.iv163.i.i = phi ptr [ %scevgep164.i.i, %B692.i.i ], [ %33, %B500.endif.lr.ph.i.i ]
+  %lsr.iv154.i.i = phi ptr [ %scevgep155.i.i, %B692.i.i ], [ %scevgep153.i.i, %B500.endif.lr.ph.i.i ]
+  %indvars.iv758.i.i = phi i64 [ %indvars.iv.next759.i.i, %B692.i.i ], [ 1, %B500.endif.lr.ph.i.i ]
+  %.683599613.i.i = phi i64 [ %.690.i.i, %B692.i.i ], [ 0, %B500.endif.lr.ph.i.i ]
+  %76 = and i64 %indvars.iv758.i.i, 3
+  %77 = and i64 %indvars.iv758.i.i, -4
+  %78 = icmp samesign ult i64 %.683599613.i.i, 3
+  br i1 %78, label %B540.epil.preheader.i.i, label %B540.i.i
+
+B638.lr.ph.i.i:                                   ; preds = %B594.i.i
+  br i1 %25, label %B638.epil.preheader.i.i, label %B638.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.i:               ; preds = %B1018.i.i
+  br i1 %26, label %B1074.endif.i.i, label %B1018.epil.preheader.i.i
+
+B1018.epil.preheader.i.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.i, %B1018.preheader.i.i, %B694.i.i
+  %.1504661663.epil.init.i.i = phi i64 [ 0, %B1018.preheader.i.i ], [ 0, %B694.i.i ], [ %unroll_iter53.i.i, %B1074.endif.loopexit.unr-lcssa.i.i ]
+  %79 = mul i64 %.1504661663.epil.init.i.i, %9
+  %80 = getelementptr i8, ptr %a1, i64 %79
+  %scevgep105.i.i = getelementptr i8, ptr %80, i64 %34
+  %81 = add i64 %.1504661663.epil.init.i.i, %lsr.iv89.i
+  %82 = shl i64 %81, 3
+  %scevgep91.i = getelementptr i8, ptr %a2, i64 %82
+  br label %B1018.epil.i.i
+
+B1018.epil.i.i:                                   ; preds = %B1018.epil.i.i, %B1018.epil.preheader.i.i
+  %lsr.iv106.i.i = phi ptr [ %scevgep107.i.i, %B1018.epil.i.i ], [ %scevgep105.i.i, %B1018.epil.preheader.i.i ]
+  %epil.iter56.i.i = phi i64 [ %epil.iter56.next.i.i, %B1018.epil.i.i ], [ 0, %B1018.epil.preheader.i.i ]
+  %.1543.epil.i.i = load double, ptr %lsr.iv106.i.i, align 8
+  %.1548.epil.i.i = fdiv double %.1543.epil.i.i, %unit.6.0.i.i
+  %83 = shl i64 %epil.iter56.i.i, 3
+  %scevgep92.i = getelementptr i8, ptr %scevgep91.i, i64 %83
+  store double %.1548.epil.i.i, ptr %scevgep92.i, align 8
+  %epil.iter56.next.i.i = add i64 %epil.iter56.i.i, 1
+  %scevgep107.i.i = getelementptr i8, ptr %lsr.iv106.i.i, i64 %9
+  %epil.iter56.cmp.not.i.i = icmp eq i64 %xtraiter49.i.i, %epil.iter56.next.i.i
+  br i1 %epil.iter56.cmp.not.i.i, label %B1074.endif.i.i, label %B1018.epil.i.i
+
+B1074.endif.i.i:                                  ; preds = %B1018.epil.i.i, %B1074.endif.loopexit.unr-lcssa.i.i, %B138.i
+  br i1 %24, label %B1116.endif.lr.ph.i.i, label %B136.backedge.i
+
+B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.i
+  %.1850.i.i = add nsw i64 %.195.i, %arg.n.fr.i.i
+  %invariant.gep796.i.i = getelementptr double, ptr %a2, i64 %.195.i
+  br i1 %.35.not.i, label %B1150.us.us.preheader.i.i, label %B1116.endif.preheader.i.i
+
+B1116.endif.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i
+  br i1 %23, label %B1150.us695.us.preheader.i.i, label %B1150.preheader.i.i
+
+B1150.us695.us.preheader.i.i:                     ; preds = %B1116.endif.preheader.i.i, %B1114.loopexit.us15.i.split.i
+  %.1645721733.us10.i.i = phi i64 [ %.1655.us12.i.i, %B1114.loopexit.us15.i.split.i ], [ %4, %B1116.endif.preheader.i.i ]
+  br label %B1150.us695.us.i.i
+
+B1150.us695.us.i.i:                               ; preds = %B1442.us709.us.i.i, %B1150.us695.us.preheader.i.i
+  %.1769675685.us697.us.i.i = phi i64 [ %.1776.us701.us.i.i, %B1442.us709.us.i.i ], [ 0, %B1150.us695.us.preheader.i.i ]
+  %.1776.us701.us.i.i = add nuw nsw i64 %.1769675685.us697.us.i.i, 1
+  %gep795.us.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.us697.us.i.i
+  %.1809.us704.us.i.i = load double, ptr %gep795.us.i.i, align 8
+  %.1815.us705.us.i.i = getelementptr i8, ptr %gep795.us.i.i, i64 8
+  %.1816.us706.us.i.i = load double, ptr %.1815.us705.us.i.i, align 8
+  %.1817.us707.us.i.i = fcmp ogt double %.1809.us704.us.i.i, %.1816.us706.us.i.i
+  br i1 %.1817.us707.us.i.i, label %B1206.us708.us.i.i, label %B1442.us709.us.i.i
+
+B1206.us708.us.i.i:                               ; preds = %B1150.us695.us.i.i
+  %sunkaddr238.i.i = shl i64 %.1769675685.us697.us.i.i, 3
+  %sunkaddr239.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr238.i.i
+  store double %.1816.us706.us.i.i, ptr %sunkaddr239.i.i, align 8
+  %sunkaddr242.i.i = getelementptr i8, ptr %sunkaddr239.i.i, i64 8
+  store double %.1809.us704.us.i.i, ptr %sunkaddr242.i.i, align 8
+  %.1853.us.us.i.i = mul nuw nsw i64 %.1769675685.us697.us.i.i, %arg.n.fr.i.i
+  %.1854.us.us.i.i = add nsw i64 %.1850.i.i, %.1853.us.us.i.i
+  br i1 %31, label %B1378.us.us.prol.loopexit.i.i, label %B1378.us.us.prol.i.i
+
+B1378.us.us.prol.i.i:                             ; preds = %B1206.us708.us.i.i
+  %.1958.us.us.prol.i.i = add i64 %.1854.us.us.i.i, 1
+  %.1984.us.us.prol.i.i = getelementptr double, ptr %a2, i64 %.1854.us.us.i.i
+  %.1985.us.us.prol.i.i = load double, ptr %.1984.us.us.prol.i.i, align 8
+  %gep.us.us14.prol.i.i = getelementptr double, ptr %5, i64 %.1854.us.us.i.i
+  %.1990.us.us.prol.i.i = load double, ptr %gep.us.us14.prol.i.i, align 8
+  store double %.1990.us.us.prol.i.i, ptr %.1984.us.us.prol.i.i, align 8
+  store double %.1985.us.us.prol.i.i, ptr %gep.us.us14.prol.i.i, align 8
+  br label %B1378.us.us.prol.loopexit.i.i
+
+B1378.us.us.prol.loopexit.i.i:                    ; preds = %B1378.us.us.prol.i.i, %B1206.us708.us.i.i
+  %.1944667671.us.us.unr.i.i = phi i64 [ %.arg.n545.i.i, %B1206.us708.us.i.i ], [ %.1954.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %.1951668670.us.us.unr.i.i = phi i64 [ %.1854.us.us.i.i, %B1206.us708.us.i.i ], [ %.1958.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %84 = add i64 %.1944667671.us.us.unr.i.i, 2
+  %85 = shl i64 %.1951668670.us.us.unr.i.i, 3
+  %scevgep88.i.i = getelementptr i8, ptr %scevgep87.i.i, i64 %85
+  br label %B1378.us.us.i.i
+
+B1378.us.us.i.i:                                  ; preds = %B1378.us.us.i.i, %B1378.us.us.prol.loopexit.i.i
+  %lsr.iv89.i.i = phi ptr [ %scevgep88.i.i, %B1378.us.us.prol.loopexit.i.i ], [ %scevgep90.i.i, %B1378.us.us.i.i ]
+  %lsr.iv.i.i = phi i64 [ %84, %B1378.us.us.prol.loopexit.i.i ], [ %lsr.iv.next.i.i, %B1378.us.us.i.i ]
+  %scevgep94.i.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 -8
+  %.1985.us.us.i.i = load double, ptr %scevgep94.i.i, align 8
+  %sunkaddr244.i.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 %2
+  %sunkaddr245.i.i = getelementptr i8, ptr %sunkaddr244.i.i, i64 -8
+  %.1990.us.us.i.i = load double, ptr %sunkaddr245.i.i, align 8
+  store double %.1990.us.us.i.i, ptr %scevgep94.i.i, align 8
+  store double %.1985.us.us.i.i, ptr %sunkaddr245.i.i, align 8
+  %.1985.us.us.1.i.i = load double, ptr %lsr.iv89.i.i, align 8
+  %.1990.us.us.1.i.i = load double, ptr %sunkaddr244.i.i, align 8
+  store double %.1990.us.us.1.i.i, ptr %lsr.iv89.i.i, align 8
+  store double %.1985.us.us.1.i.i, ptr %sunkaddr244.i.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -2
+  %scevgep90.i.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 16
+  %.1945.us.us.1.i.i = icmp sgt i64 %lsr.iv.next.i.i, 2
+  br i1 %.1945.us.us.1.i.i, label %B1378.us.us.i.i, label %B1442.us709.us.i.i
+
+B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B1150.us695.us.i.i
+  %exitcond768.not.us.i.i = icmp eq i64 %.1645721733.us10.i.i, %.1776.us701.us.i.i
+  br i1 %exitcond768.not.us.i.i, label %B1114.loopexit.us15.i.split.i, label %B1150.us695.us.i.i
+
+B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
+  %.1655.us12.i.i = add nsw i64 %.1645721733.us10.i.i, -1
+  %.1646.us16.i.i = icmp sgt i64 %.1645721733.us10.i.i, 1
+  br i1 %.1646.us16.i.i, label %B1150.us695.us.preheader.i.i, label %B136.backedge.i
+
+B1150.us.us.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i, %B1114.loopexit.us.i.i
+  %indvar69.i.i = phi i64 [ %indvar.next70.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1116.endif.lr.ph.i.i ]
+  %.1645721733.us.i.i = phi i64 [ %.1655.us.i.i, %B1114.loopexit.us.i.i ], [ %4, %B1116.endif.lr.ph.i.i ]
+  %86 = and i64 %.1645721733.us.i.i, -2
+  %.1655.us.i.i = add nsw i64 %.1645721733.us.i.i, -1
+  %87 = icmp eq i64 %1, %indvar69.i.i
+  br i1 %87, label %B1150.us.us.epil.preheader.i.i, label %B1150.us.us.i.i
+
+B1114.loopexit.us.unr-lcssa.i.i:                  ; preds = %B1442.us.us.1.i.i
+  %88 = and i64 %.1645721733.us.i.i, 1
+  %lcmp.mod73.not.i.i = icmp eq i64 %88, 0
+  br i1 %lcmp.mod73.not.i.i, label %B1114.loopexit.us.i.i, label %B1150.us.us.epil.preheader.i.i
+
+B1150.us.us.epil.preheader.i.i:                   ; preds = %B1114.loopexit.us.unr-lcssa.i.i, %B1150.us.us.preheader.i.i
+  %.1769675685.us.us.epil.init.i.i = phi i64 [ 0, %B1150.us.us.preheader.i.i ], [ %86, %B1114.loopexit.us.unr-lcssa.i.i ]
+  %gep797.epil.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.us.us.epil.init.i.i
+  %.1809.us.us.epil.i.i = load double, ptr %gep797.epil.i.i, align 8
+  %.1815.us.us.epil.i.i = getelementptr i8, ptr %gep797.epil.i.i, i64 8
+  %.1816.us.us.epil.i.i = load double, ptr %.1815.us.us.epil.i.i, align 8
+  %.1817.us.us.epil.i.i = fcmp ogt double %.1809.us.us.epil.i.i, %.1816.us.us.epil.i.i
+  br i1 %.1817.us.us.epil.i.i, label %B1206.us.us.epil.i.i, label %B1114.loopexit.us.i.i
+
+B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.preheader.i.i
+  %sunkaddr248.i.i = shl i64 %.1769675685.us.us.epil.init.i.i, 3
+  %sunkaddr249.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr248.i.i
+  store double %.1816.us.us.epil.i.i, ptr %sunkaddr249.i.i, align 8
+  %sunkaddr252.i.i = getelementptr i8, ptr %sunkaddr249.i.i, i64 8
+  store double %.1809.us.us.epil.i.i, ptr %sunkaddr252.i.i, align 8
+  br label %B1114.loopexit.us.i.i
+
+B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
+  %indvar.next70.i.i = add nuw nsw i64 %indvar69.i.i, 1
+  %exitcond31.not.i = icmp eq i64 %indvar.next70.i.i, %4
+  br i1 %exitcond31.not.i, label %B136.backedge.i, label %B1150.us.us.preheader.i.i
+
+B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
+  %.1769675685.us.us.i.i = phi i64 [ %.1776.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
+  %89 = shl i64 %.1769675685.us.us.i.i, 3
+  %scevgep99.i = getelementptr i8, ptr %lsr.iv94.i, i64 %89
+  %scevgep101.i = getelementptr i8, ptr %scevgep99.i, i64 -16
+  %.1809.us.us.i.i = load double, ptr %scevgep101.i, align 8
+  %scevgep100.i = getelementptr i8, ptr %scevgep99.i, i64 -8
+  %.1816.us.us.i.i = load double, ptr %scevgep100.i, align 8
+  %.1817.us.us.i.i = fcmp ogt double %.1809.us.us.i.i, %.1816.us.us.i.i
+  br i1 %.1817.us.us.i.i, label %B1206.us.us.i.i, label %B1442.us.us.i.i
+
+B1206.us.us.i.i:                                  ; preds = %B1150.us.us.i.i
+  store double %.1816.us.us.i.i, ptr %scevgep101.i, align 8
+  store double %.1809.us.us.i.i, ptr %scevgep100.i, align 8
+  br label %B1442.us.us.i.i
+
+B1442.us.us.i.i:                                  ; preds = %B1206.us.us.i.i, %B1150.us.us.i.i
+  %.1809.us.us.1.i.i = phi double [ %.1809.us.us.i.i, %B1206.us.us.i.i ], [ %.1816.us.us.i.i, %B1150.us.us.i.i ]
+  %.1776.us.us.1.i.i = add nuw i64 %.1769675685.us.us.i.i, 2
+  %.1816.us.us.1.i.i = load double, ptr %scevgep99.i, align 8
+  %.1817.us.us.1.i.i = fcmp ogt double %.1809.us.us.1.i.i, %.1816.us.us.1.i.i
+  br i1 %.1817.us.us.1.i.i, label %B1206.us.us.1.i.i, label %B1442.us.us.1.i.i
+
+B1206.us.us.1.i.i:                                ; preds = %B1442.us.us.i.i
+  store double %.1816.us.us.1.i.i, ptr %scevgep100.i, align 8
+  store double %.1809.us.us.1.i.i, ptr %scevgep99.i, align 8
+  br label %B1442.us.us.1.i.i
+
+B1442.us.us.1.i.i:                                ; preds = %B1206.us.us.1.i.i, %B1442.us.us.i.i
+  %niter76.ncmp.1.i.i = icmp eq i64 %86, %.1776.us.us.1.i.i
+  br i1 %niter76.ncmp.1.i.i, label %B1114.loopexit.us.unr-lcssa.i.i, label %B1150.us.us.i.i
+
+B1150.preheader.i.i:                              ; preds = %B1116.endif.preheader.i.i, %B1114.loopexit.i.i
+  %indvar.i.i = phi i64 [ %indvar.next.i.i, %B1114.loopexit.i.i ], [ 0, %B1116.endif.preheader.i.i ]
+  %.1645721733.i.i = phi i64 [ %.1655.i.i, %B1114.loopexit.i.i ], [ 9223372036854775807, %B1116.endif.preheader.i.i ]
+  %90 = and i64 %.1645721733.i.i, -2
+  %.1655.i.i = add nsw i64 %.1645721733.i.i, -1
+  %91 = icmp eq i64 %indvar.i.i, 9223372036854775806
+  br i1 %91, label %B1150.epil.preheader.i.i, label %B1150.i.i
+
+B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %B1074.endif.i.i
+  %.164.i = add i64 %.1576062.i, 1
+  %.160.i = add nsw i64 %.1505963.i, -1
+  %scevgep51.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
+  %scevgep71.i = getelementptr i8, ptr %lsr.iv70.i, i64 %14
+  %scevgep81.i = getelementptr i8, ptr %lsr.iv80.i, i64 %20
+  %lsr.iv.next90.i = add i64 %lsr.iv89.i, %"$phi66.0.2.0.i"
+  %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %20
+  %.151.i = icmp sgt i64 %.1505963.i, 1
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v5B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v5B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -

@@ -4,7 +4,7 @@
 ; digest nbgrad.kernels.gpu.device_linalg 344fc214ad9b69cf139703e93ae8ec30
 ; digest nbgrad.kernels.gpu.device_math 84ddccbeb7b13137279f59193385e7ea
 ; digest nbgrad.kernels.gpu.device_matmul 8cb99fd4342cde8d27fc6517701603c2
-; digest nbgrad.kernels.gpu.device_matrices d489df22955c24a99c8fdbc67313a144
+; digest nbgrad.kernels.gpu.device_matrices 19a4ee46a70a4b226adc76108016db31
 ; digest nbgrad.kernels.gpu.device_recurrence a881a200c05df7d47c0bdc3b90ccd4cf
 ; digest nbgrad.kernels.gpu.device_scan e062c7ea963cf89907d205d58316a295
 ; digest nbgrad.kernels.gpu.device_scatter 3334686e7a2cfd0a00ee1eebddbd0738
@@ -27106,7 +27106,7 @@ B1528.i:                                          ; preds = %B1348.i, %B1506.loo
   %scevgep67.i = getelementptr i8, ptr %lsr.iv66.i, i64 %28
   %scevgep71.i = getelementptr i8, ptr %lsr.iv70.i, i64 %28
   %exitcond.not.i = icmp eq i64 %.295218222.i, %22
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v810B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B600.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB2v8B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B600.i
 
 B192.endif.i:                                     ; preds = %B162.i, %B120.i
   %"$phi192.0.2.0.i" = phi ptr [ %.46.i, %B120.i ], [ %.54.i, %B162.i ]
@@ -27127,7 +27127,7 @@ B346.preheader.i:                                 ; preds = %B192.endif.i
 B532.endif.i:                                     ; preds = %B442.i, %B426.i
   tail call void @nbgrad.barrier()
   %.289221.i = icmp sgt i64 %a3, 1
-  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v810B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB2v8B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B600.lr.ph.i:                                     ; preds = %B532.endif.i
   %.357.i = lshr i64 %.18.i, 5
@@ -27178,7 +27178,7 @@ B852.endif.endif.i:                               ; preds = %B228.endif.i.i, %B3
   %.607.not.i = icmp eq i64 %spec.select211.i, %.295218222.i
   br i1 %.607.not.i, label %B976.i, label %B926.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v810B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB2v8B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.complete_pivots(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -27688,7 +27688,7 @@ B1528.i:                                          ; preds = %B1348.i, %B1506.loo
   %scevgep67.i = getelementptr i8, ptr %lsr.iv66.i, i64 %28
   %scevgep71.i = getelementptr i8, ptr %lsr.iv70.i, i64 %28
   %exitcond.not.i = icmp eq i64 %.295218222.i, %22
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v814B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B600.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB3v12B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B600.i
 
 B192.endif.i:                                     ; preds = %B162.i, %B120.i
   %"$phi192.0.2.0.i" = phi ptr [ %.46.i, %B120.i ], [ %.54.i, %B162.i ]
@@ -27709,7 +27709,7 @@ B346.preheader.i:                                 ; preds = %B192.endif.i
 B532.endif.i:                                     ; preds = %B442.i, %B426.i
   tail call void @nbgrad.barrier()
   %.289221.i = icmp sgt i64 %a3, 1
-  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v814B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB3v12B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B600.lr.ph.i:                                     ; preds = %B532.endif.i
   %.357.i = lshr i64 %.18.i, 5
@@ -27760,7 +27760,7 @@ B852.endif.endif.i:                               ; preds = %B228.endif.i.i, %B3
   %.607.not.i = icmp eq i64 %spec.select211.i, %.295218222.i
   br i1 %.607.not.i, label %B976.i, label %B926.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v814B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB3v12B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -28235,7 +28235,7 @@ B1428.preheader.i:                                ; preds = %B1412.i
 
 B1578.i:                                          ; preds = %B1428.endif.i, %B1412.i
   %brmerge.i = or i1 %.63.not184.i, %.148.i
-  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B1604.preheader.i
+  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B1604.preheader.i
 
 B1604.preheader.i:                                ; preds = %B1578.i
   %16 = getelementptr float, ptr %a1, i64 %.50.i
@@ -28251,7 +28251,7 @@ B1604.i:                                          ; preds = %B1604.i, %B1604.pre
   %.790.i = zext i32 %.789.i to i64
   %.792.i = add nuw nsw i64 %k.2.5.1.i, %.790.i
   %.798.i = icmp samesign ult i64 %.792.i, %.38.i
-  br i1 %.798.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.798.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B254.endif.i:                                     ; preds = %B224.i, %B182.i
   %"$phi254.0.2.0.i" = phi ptr [ %.67.i, %B182.i ], [ %.75.i, %B224.i ]
@@ -28309,7 +28309,7 @@ B1428.endif.i:                                    ; preds = %B1428.endif.i, %B14
   %.757.i = icmp slt i64 %.753.i, %a3
   br i1 %.757.i, label %B1428.endif.i, label %B1578.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices2luB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
+_ZN6nbgrad7kernels3gpu15device_matrices2luB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -28777,7 +28777,7 @@ B1428.preheader.i:                                ; preds = %B1412.i
 
 B1578.i:                                          ; preds = %B1428.endif.i, %B1412.i
   %brmerge.i = or i1 %.63.not184.i, %.148.i
-  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B1604.preheader.i
+  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B1604.preheader.i
 
 B1604.preheader.i:                                ; preds = %B1578.i
   %16 = getelementptr double, ptr %a1, i64 %.50.i
@@ -28793,7 +28793,7 @@ B1604.i:                                          ; preds = %B1604.i, %B1604.pre
   %.789.i = zext i32 %.788.i to i64
   %.791.i = add nuw nsw i64 %k.2.5.1.i, %.789.i
   %.797.i = icmp samesign ult i64 %.791.i, %.38.i
-  br i1 %.797.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.797.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B254.endif.i:                                     ; preds = %B224.i, %B182.i
   %"$phi254.0.2.0.i" = phi ptr [ %.67.i, %B182.i ], [ %.75.i, %B224.i ]
@@ -28851,7 +28851,7 @@ B1428.endif.i:                                    ; preds = %B1428.endif.i, %B14
   %.756.i = icmp slt i64 %.752.i, %a3
   br i1 %.756.i, label %B1428.endif.i, label %B1578.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices2luB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
+_ZN6nbgrad7kernels3gpu15device_matrices2luB3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.cholesky(*float32,*float32,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29037,7 +29037,7 @@ B866.i:                                           ; preds = %B844.i, %B636.i
 
 B896.i:                                           ; preds = %B866.i, %B332.endif.i
   %regular.2.0.lcssa.i = phi i1 [ true, %B332.endif.i ], [ %"$phi440.1.2.1.i", %B866.i ]
-  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.preheader.i:                                 ; preds = %B896.i
   %.475.i = icmp slt i64 %.20.i, %a2
@@ -29098,7 +29098,7 @@ B1104.loopexit.split.us.us.us.i:                  ; preds = %B1082.us.us.us.i
   %.545.us.us.i = add nuw nsw i64 %i.1.2.0.us.us.i, %.31.i
   %scevgep34.i = getelementptr i8, ptr %lsr.iv.i, i64 %21
   %.549.us.us.i = icmp slt i64 %.545.us.us.i, %a2
-  br i1 %.549.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.us.i:                                        ; preds = %B1104.loopexit.split.us168.i, %B912.us.preheader.i
   %lsr.iv38.i = phi ptr [ %scevgep37.i, %B912.us.preheader.i ], [ %scevgep39.i, %B1104.loopexit.split.us168.i ]
@@ -29120,13 +29120,13 @@ B1104.loopexit.split.us168.i:                     ; preds = %B928.us159.i
   %.545.us.i = add nuw nsw i64 %i.1.2.0.us.i, %.31.i
   %scevgep39.i = getelementptr i8, ptr %lsr.iv38.i, i64 %17
   %.549.us.i = icmp slt i64 %.545.us.i, %a2
-  br i1 %.549.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.i:                                           ; preds = %B912.preheader.i, %B912.i
   %i.1.2.0.i = phi i64 [ %.545.i, %B912.i ], [ %.25.i, %B912.preheader.i ]
   %.545.i = add nuw nsw i64 %i.1.2.0.i, %.31.i
   %.549.i = icmp slt i64 %.545.i, %a2
-  br i1 %.549.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B332.endif.i:                                     ; preds = %B220.i, %B310.loopexit.us.i, %B202.i
   tail call void @nbgrad.barrier()
@@ -29148,7 +29148,7 @@ B396.lr.ph.i:                                     ; preds = %B332.endif.i
   %33 = shl i64 %a2, 7
   br label %B396.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
+_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.cholesky(*float64,*float64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29334,7 +29334,7 @@ B866.i:                                           ; preds = %B844.i, %B636.i
 
 B896.i:                                           ; preds = %B866.i, %B332.endif.i
   %regular.2.0.lcssa.i = phi i1 [ true, %B332.endif.i ], [ %spec.select.i, %B866.i ]
-  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.preheader.i:                                 ; preds = %B896.i
   %.474.i = icmp slt i64 %.20.i, %a2
@@ -29395,7 +29395,7 @@ B1104.loopexit.split.us.us.us.i:                  ; preds = %B1082.us.us.us.i
   %.543.us.us.i = add nuw nsw i64 %i.1.2.0.us.us.i, %.31.i
   %scevgep34.i = getelementptr i8, ptr %lsr.iv.i, i64 %21
   %.547.us.us.i = icmp slt i64 %.543.us.us.i, %a2
-  br i1 %.547.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.us.i:                                        ; preds = %B1104.loopexit.split.us168.i, %B912.us.preheader.i
   %lsr.iv38.i = phi ptr [ %scevgep37.i, %B912.us.preheader.i ], [ %scevgep39.i, %B1104.loopexit.split.us168.i ]
@@ -29417,13 +29417,13 @@ B1104.loopexit.split.us168.i:                     ; preds = %B928.us159.i
   %.543.us.i = add nuw nsw i64 %i.1.2.0.us.i, %.31.i
   %scevgep39.i = getelementptr i8, ptr %lsr.iv38.i, i64 %17
   %.547.us.i = icmp slt i64 %.543.us.i, %a2
-  br i1 %.547.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.i:                                           ; preds = %B912.preheader.i, %B912.i
   %i.1.2.0.i = phi i64 [ %.543.i, %B912.i ], [ %.25.i, %B912.preheader.i ]
   %.543.i = add nuw nsw i64 %i.1.2.0.i, %.31.i
   %.547.i = icmp slt i64 %.543.i, %a2
-  br i1 %.547.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B332.endif.i:                                     ; preds = %B220.i, %B310.loopexit.us.i, %B202.i
   tail call void @nbgrad.barrier()
@@ -29445,7 +29445,7 @@ B396.lr.ph.i:                                     ; preds = %B332.endif.i
   %33 = shl i64 %a2, 8
   br label %B396.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
+_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.triangular_solve(*float32,*float32,*float32,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29539,7 +29539,7 @@ B666.i:                                           ; preds = %B666.i, %B666.prehe
 
 B774.i:                                           ; preds = %B666.i, %B590.i, %B558.i
   %exitcond.not.i = icmp eq i64 %.296.i, %a3
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v822B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.i
 
 B0.endif.i:                                       ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -29602,7 +29602,7 @@ B0.else.if.i:                                     ; preds = %0
 
 B370.endif.i:                                     ; preds = %B0.endif.i
   %.283137.not.i = icmp slt i64 %a3, 1
-  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v822B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
+  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
 
 B370.endif.B402.lr.ph_crit_edge.i:                ; preds = %B370.endif.i
   %.pre.i = mul i64 %.34.i, %a4
@@ -29631,7 +29631,7 @@ B402.lr.ph.i:                                     ; preds = %B302.i, %B370.endif
   %35 = icmp eq i64 %a7, %a8
   br label %B402.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v822B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.triangular_solve(*float64,*float64,*float64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29725,7 +29725,7 @@ B666.i:                                           ; preds = %B666.i, %B666.prehe
 
 B774.i:                                           ; preds = %B666.i, %B590.i, %B558.i
   %exitcond.not.i = icmp eq i64 %.296.i, %a3
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v823B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.i
 
 B0.endif.i:                                       ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -29788,7 +29788,7 @@ B0.else.if.i:                                     ; preds = %0
 
 B370.endif.i:                                     ; preds = %B0.endif.i
   %.283137.not.i = icmp slt i64 %a3, 1
-  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v823B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
+  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
 
 B370.endif.B402.lr.ph_crit_edge.i:                ; preds = %B370.endif.i
   %.pre.i = mul i64 %.34.i, %a4
@@ -29817,7 +29817,7 @@ B402.lr.ph.i:                                     ; preds = %B302.i, %B370.endif
   %35 = icmp eq i64 %a7, %a8
   br label %B402.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v823B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu_solve(*float32,*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29944,12 +29944,12 @@ B1078.i:                                          ; preds = %B868.epil.preheader
   store float %.813.i, ptr %.1061.i, align 4
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %76
   %exitcond368.not.i = icmp eq i64 %.759.i, %a4
-  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.i
+  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.i
 
 B0.endif.i:                                       ; preds = %20, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %20 ]
   %.83.i = icmp slt i64 %quot.0.i, %a6
-  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %8 = or i64 %.33.i, %a5
@@ -29986,7 +29986,7 @@ B116.endif.i:                                     ; preds = %B0.endif.i
   %reass.mul.i = mul i64 %reass.add.i, %a5
   %.97.i = add i64 %reass.mul.i, %.33.i
   %.158.i = icmp sgt i64 %a4, 0
-  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
 
 B220.lr.ph.i:                                     ; preds = %B116.endif.i
   %.107.i = add nuw i64 %a4, 2
@@ -30410,7 +30410,7 @@ B1000.endif.us.i:                                 ; preds = %B868.us.us.epil.pre
   %.1061.us.i = getelementptr float, ptr %67, i64 %.pre.us.i
   store float %.825.us.i, ptr %.1061.us.i, align 4
   %exitcond368.not.us.i = icmp eq i64 %.759.us.i, %a4
-  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.us.i
+  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.us.i
 
 B868.preheader.i:                                 ; preds = %B704.i
   %.959410.i = mul nuw nsw i64 %5, %a4
@@ -30418,7 +30418,7 @@ B868.preheader.i:                                 ; preds = %B704.i
   %93 = icmp eq i64 %.pre-phi, %.752348354.i
   br i1 %93, label %B868.epil.preheader.i, label %B868.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu_solve(*float64,*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -30545,12 +30545,12 @@ B1078.i:                                          ; preds = %B868.epil.preheader
   store double %.813.i, ptr %.1061.i, align 8
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %76
   %exitcond368.not.i = icmp eq i64 %.759.i, %a4
-  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.i
+  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.i
 
 B0.endif.i:                                       ; preds = %20, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %20 ]
   %.83.i = icmp slt i64 %quot.0.i, %a6
-  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %8 = or i64 %.33.i, %a5
@@ -30587,7 +30587,7 @@ B116.endif.i:                                     ; preds = %B0.endif.i
   %reass.mul.i = mul i64 %reass.add.i, %a5
   %.97.i = add i64 %reass.mul.i, %.33.i
   %.158.i = icmp sgt i64 %a4, 0
-  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
 
 B220.lr.ph.i:                                     ; preds = %B116.endif.i
   %.107.i = add nuw i64 %a4, 2
@@ -31011,7 +31011,7 @@ B1000.endif.us.i:                                 ; preds = %B868.us.us.epil.pre
   %.1061.us.i = getelementptr double, ptr %67, i64 %.pre.us.i
   store double %.825.us.i, ptr %.1061.us.i, align 8
   %exitcond368.not.us.i = icmp eq i64 %.759.us.i, %a4
-  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.us.i
+  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.us.i
 
 B868.preheader.i:                                 ; preds = %B704.i
   %.959410.i = mul nuw nsw i64 %5, %a4
@@ -31019,7 +31019,1765 @@ B868.preheader.i:                                 ; preds = %B704.i
   %93 = icmp eq i64 %.pre-phi, %.752348354.i
   br i1 %93, label %B868.epil.preheader.i, label %B868.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.gpu.device_matrices.symmetric_eigen(*float32,*float32,*float32,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare float @llvm.fabs.f32(float)
+
+declare float @llvm.sqrt.f32(float)
+
+declare double @llvm.sqrt.f64(double)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7) alwaysinline {
+  %arg.n.fr.i.i = freeze i64 %a3
+  %.26.i = tail call i32 @nbgrad.block()
+  %.27.i = zext i32 %.26.i to i64
+  %.28.i = tail call i32 @nbgrad.threads()
+  %.29.i = zext i32 %.28.i to i64
+  %.30.i = mul nuw nsw i64 %.29.i, %.27.i
+  %.31.i = tail call i32 @nbgrad.thread()
+  %.32.i = zext i32 %.31.i to i64
+  %.33.i = add nuw nsw i64 %.30.i, %.32.i
+  %.38.i = icmp slt i64 %.33.i, %a4
+  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+
+B104.i:                                           ; preds = %0
+  %arg.vectors.fr.i.i = freeze i64 %a6
+  %.41.not.i = icmp eq i64 %arg.vectors.fr.i.i, 0
+  %.4524.i = add i64 %arg.n.fr.i.i, 1
+  %.47.i = select i1 %.41.not.i, i64 1, i64 %.4524.i
+  %"$phi134.0.2.0.i" = mul i64 %.47.i, %arg.n.fr.i.i
+  %.62.i = mul i64 %.33.i, %arg.n.fr.i.i
+  %.64.i = mul i64 %.62.i, %arg.n.fr.i.i
+  %.66.i = mul i64 %"$phi134.0.2.0.i", %.33.i
+  %.75.i.i = icmp sgt i64 %arg.n.fr.i.i, 0
+  br i1 %.75.i.i, label %B44.endif.lr.ph.i.i, label %B1074.endif.i.i
+
+B44.endif.lr.ph.i.i:                              ; preds = %B104.i
+  %arg.lower.fr.i.i = freeze i64 %a5
+  %.295.not.i.i = icmp eq i64 %arg.lower.fr.i.i, 0
+  %1 = getelementptr float, ptr %a0, i64 %.64.i
+  %2 = getelementptr float, ptr %a1, i64 %.64.i
+  %3 = shl i64 %arg.n.fr.i.i, 2
+  br i1 %.295.not.i.i, label %B84.lr.ph.us.i.i, label %B84.lr.ph.i.i
+
+B42.loopexit.us.i.i:                              ; preds = %B84.us.us.i.i
+  %.132.us.i.i = add nuw nsw i64 %.125562568.us.i.i, 1
+  %indvars.iv.next755.i.i = add nuw i64 %indvars.iv754.i.i, 1
+  %scevgep125.i.i = getelementptr i8, ptr %lsr.iv124.i.i, i64 %3
+  %scevgep128.i.i = getelementptr i8, ptr %lsr.iv127.i.i, i64 4
+  %exitcond757.not.i.i = icmp eq i64 %.132.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond757.not.i.i, label %B288.i.i, label %B84.lr.ph.us.i.i
+
+B84.lr.ph.us.i.i:                                 ; preds = %B44.endif.lr.ph.i.i, %B42.loopexit.us.i.i
+  %lsr.iv127.i.i = phi ptr [ %scevgep128.i.i, %B42.loopexit.us.i.i ], [ %1, %B44.endif.lr.ph.i.i ]
+  %lsr.iv124.i.i = phi ptr [ %scevgep125.i.i, %B42.loopexit.us.i.i ], [ %2, %B44.endif.lr.ph.i.i ]
+  %indvars.iv754.i.i = phi i64 [ %indvars.iv.next755.i.i, %B42.loopexit.us.i.i ], [ 1, %B44.endif.lr.ph.i.i ]
+  %lost.3.0571.us.i.i = phi double [ %.374.us.us.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %size.5.0570.us.i.i = phi double [ %size.6.2.us.us.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %.125562568.us.i.i = phi i64 [ %.132.us.i.i, %B42.loopexit.us.i.i ], [ 0, %B44.endif.lr.ph.i.i ]
+  br label %B84.us.us.i.i
+
+B84.us.us.i.i:                                    ; preds = %B84.us.us.i.i, %B84.lr.ph.us.i.i
+  %lsr.iv129.i.i = phi ptr [ %scevgep130.i.i, %B84.us.us.i.i ], [ %lsr.iv127.i.i, %B84.lr.ph.us.i.i ]
+  %lost.2.1554.us.us.i.i = phi double [ %.374.us.us.i.i, %B84.us.us.i.i ], [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ]
+  %size.4.1553.us.us.i.i = phi double [ %size.6.2.us.us.i.i, %B84.us.us.i.i ], [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ]
+  %.259549551.us.us.i.i = phi i64 [ %.266.us.us.i.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %.266.us.us.i.i = add nuw nsw i64 %.259549551.us.us.i.i, 1
+  %"$phi164.2.2.2.us.us.i.i" = load float, ptr %lsr.iv129.i.i, align 4
+  %4 = shl i64 %.259549551.us.us.i.i, 2
+  %scevgep126.i.i = getelementptr i8, ptr %lsr.iv124.i.i, i64 %4
+  store float %"$phi164.2.2.2.us.us.i.i", ptr %scevgep126.i.i, align 4
+  %.348.us.us.i.i = tail call float @llvm.fabs.f32(float %"$phi164.2.2.2.us.us.i.i")
+  %.350.us.us.i.i = fpext float %.348.us.us.i.i to double
+  %.351.us.us.i.i = fcmp olt double %size.4.1553.us.us.i.i, %.350.us.us.i.i
+  %size.6.2.us.us.i.i = select i1 %.351.us.us.i.i, double %.350.us.us.i.i, double %size.4.1553.us.us.i.i
+  %.368.us.us.i.i = fpext float %"$phi164.2.2.2.us.us.i.i" to double
+  %.370.us.us.i.i = fmul double %.368.us.us.i.i, 0.000000e+00
+  %.374.us.us.i.i = fadd double %lost.2.1554.us.us.i.i, %.370.us.us.i.i
+  %scevgep130.i.i = getelementptr i8, ptr %lsr.iv129.i.i, i64 %3
+  %exitcond756.not.i.i = icmp eq i64 %indvars.iv754.i.i, %.266.us.us.i.i
+  br i1 %exitcond756.not.i.i, label %B42.loopexit.us.i.i, label %B84.us.us.i.i
+
+B42.loopexit.i.i:                                 ; preds = %B84.i.i
+  %.132.i.i = add nuw nsw i64 %.125562568.i.i, 1
+  %indvars.iv.next.i.i = add nuw i64 %indvars.iv.i.i, 1
+  %scevgep132.i.i = getelementptr i8, ptr %lsr.iv131.i.i, i64 %3
+  %scevgep135.i.i = getelementptr i8, ptr %lsr.iv134.i.i, i64 %3
+  %exitcond753.not.i.i = icmp eq i64 %.132.i.i, %arg.n.fr.i.i
+  br i1 %exitcond753.not.i.i, label %B288.i.i, label %B84.lr.ph.i.i
+
+B84.i.i:                                          ; preds = %B84.lr.ph.i.i, %B84.i.i
+  %lost.2.1554.i.i = phi double [ %lost.3.0571.i.i, %B84.lr.ph.i.i ], [ %.374.i.i, %B84.i.i ]
+  %size.4.1553.i.i = phi double [ %size.5.0570.i.i, %B84.lr.ph.i.i ], [ %size.6.2.i.i, %B84.i.i ]
+  %.259549551.i.i = phi i64 [ 0, %B84.lr.ph.i.i ], [ %.266.i.i, %B84.i.i ]
+  %.266.i.i = add nuw nsw i64 %.259549551.i.i, 1
+  %5 = shl i64 %.259549551.i.i, 2
+  %scevgep136.i.i = getelementptr i8, ptr %lsr.iv134.i.i, i64 %5
+  %"$phi164.2.2.2.i.i" = load float, ptr %scevgep136.i.i, align 4
+  %scevgep133.i.i = getelementptr i8, ptr %lsr.iv131.i.i, i64 %5
+  store float %"$phi164.2.2.2.i.i", ptr %scevgep133.i.i, align 4
+  %.348.i.i = tail call float @llvm.fabs.f32(float %"$phi164.2.2.2.i.i")
+  %.350.i.i = fpext float %.348.i.i to double
+  %.351.i.i = fcmp olt double %size.4.1553.i.i, %.350.i.i
+  %size.6.2.i.i = select i1 %.351.i.i, double %.350.i.i, double %size.4.1553.i.i
+  %.368.i.i = fpext float %"$phi164.2.2.2.i.i" to double
+  %.370.i.i = fmul double %.368.i.i, 0.000000e+00
+  %.374.i.i = fadd double %lost.2.1554.i.i, %.370.i.i
+  %exitcond.not.i.i = icmp eq i64 %indvars.iv.i.i, %.266.i.i
+  br i1 %exitcond.not.i.i, label %B42.loopexit.i.i, label %B84.i.i
+
+B288.i.i:                                         ; preds = %B42.loopexit.i.i, %B42.loopexit.us.i.i
+  %size.5.0.lcssa.i.i = phi double [ %size.6.2.us.us.i.i, %B42.loopexit.us.i.i ], [ %size.6.2.i.i, %B42.loopexit.i.i ]
+  %lost.3.0.lcssa.i.i = phi double [ %.374.us.us.i.i, %B42.loopexit.us.i.i ], [ %.374.i.i, %B42.loopexit.i.i ]
+  %.408.i.i = fadd double %lost.3.0.lcssa.i.i, 1.000000e+00
+  %.419.i.i = fcmp oeq double %.408.i.i, 1.000000e+00
+  %.428.i.i = fcmp ogt double %size.5.0.lcssa.i.i, 0.000000e+00
+  %or.cond.i.i = select i1 %.419.i.i, i1 %.428.i.i, i1 false
+  br i1 %or.cond.i.i, label %B322.i.i, label %B500.endif.lr.ph.i.i
+
+B322.i.i:                                         ; preds = %B288.i.i
+  %.446.i.i = fcmp olt double %size.5.0.lcssa.i.i, 1.000000e+00
+  br i1 %.446.i.i, label %B360.i.i, label %B424.i.i
+
+B360.i.i:                                         ; preds = %B322.i.i, %B360.i.i
+  %size.7.1.i.i = phi double [ %.481.i.i, %B360.i.i ], [ %size.5.0.lcssa.i.i, %B322.i.i ]
+  %unit.3.1.i.i = phi double [ %.491.i.i, %B360.i.i ], [ 1.000000e+00, %B322.i.i ]
+  %doublings.2.1.i.i = phi i64 [ %.501.i.i, %B360.i.i ], [ 0, %B322.i.i ]
+  %.481.i.i = fmul double %size.7.1.i.i, 2.000000e+00
+  %.491.i.i = fmul double %unit.3.1.i.i, 2.000000e+00
+  %.501.i.i = add nuw nsw i64 %doublings.2.1.i.i, 1
+  %.508.i.i = fcmp olt double %.481.i.i, 1.000000e+00
+  %.530.i.i = icmp samesign ult i64 %doublings.2.1.i.i, 959
+  %or.cond531.i.i = select i1 %.508.i.i, i1 %.530.i.i, i1 false
+  br i1 %or.cond531.i.i, label %B360.i.i, label %B424.i.i
+
+B424.i.i:                                         ; preds = %B360.i.i, %B322.i.i
+  %size.8.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B322.i.i ], [ %.481.i.i, %B360.i.i ]
+  %unit.5.0.i.i = phi double [ 1.000000e+00, %B322.i.i ], [ %.491.i.i, %B360.i.i ]
+  %.574.i.i = fcmp ult double %size.8.0.i.i, 2.000000e+00
+  br i1 %.574.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B436.i.i:                                         ; preds = %B424.i.i, %B436.i.i
+  %size.9.1.i.i = phi double [ %.579.i.i, %B436.i.i ], [ %size.8.0.i.i, %B424.i.i ]
+  %unit.4.1.i.i = phi double [ %.585.i.i, %B436.i.i ], [ %unit.5.0.i.i, %B424.i.i ]
+  %.579.i.i = fmul double %size.9.1.i.i, 5.000000e-01
+  %.585.i.i = fmul double %unit.4.1.i.i, 5.000000e-01
+  %.590.i.i = fcmp ult double %.579.i.i, 2.000000e+00
+  br i1 %.590.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B540.i.i:                                         ; preds = %B540.i.preheader7.i, %B540.i.i
+  %lsr.iv74.i = phi i64 [ %lsr.iv.next75.i, %B540.i.i ], [ %54, %B540.i.preheader7.i ]
+  %.808585587.i.i = phi i64 [ %.815.1.i.1.i, %B540.i.i ], [ 0, %B540.i.preheader7.i ]
+  %6 = shl i64 %.808585587.i.i, 2
+  %scevgep69.i = getelementptr i8, ptr %lsr.iv64.i, i64 %6
+  %scevgep70.i = getelementptr i8, ptr %scevgep69.i, i64 -8
+  %scevgep71.i = getelementptr i8, ptr %scevgep69.i, i64 -12
+  %.848.i.i = load float, ptr %scevgep71.i, align 4
+  %.850.i.i = fpext float %.848.i.i to double
+  %.851.i.i = fmul double %unit.6.0.i.i, %.850.i.i
+  %.853.i.i = fptrunc double %.851.i.i to float
+  store float %.853.i.i, ptr %scevgep71.i, align 4
+  %.848.1.i.i = load float, ptr %scevgep70.i, align 4
+  %.850.1.i.i = fpext float %.848.1.i.i to double
+  %.851.1.i.i = fmul double %unit.6.0.i.i, %.850.1.i.i
+  %.853.1.i.i = fptrunc double %.851.1.i.i to float
+  store float %.853.1.i.i, ptr %scevgep70.i, align 4
+  %scevgep67.i = getelementptr i8, ptr %scevgep69.i, i64 -4
+  %.848.i.1.i = load float, ptr %scevgep67.i, align 4
+  %.850.i.1.i = fpext float %.848.i.1.i to double
+  %.851.i.1.i = fmul double %unit.6.0.i.i, %.850.i.1.i
+  %.853.i.1.i = fptrunc double %.851.i.1.i to float
+  store float %.853.i.1.i, ptr %scevgep67.i, align 4
+  %.815.1.i.1.i = add i64 %.808585587.i.i, 4
+  %.848.1.i.1.i = load float, ptr %scevgep69.i, align 4
+  %.850.1.i.1.i = fpext float %.848.1.i.1.i to double
+  %.851.1.i.1.i = fmul double %unit.6.0.i.i, %.850.1.i.1.i
+  %.853.1.i.1.i = fptrunc double %.851.1.i.1.i to float
+  store float %.853.1.i.1.i, ptr %scevgep69.i, align 4
+  %lsr.iv.next75.i = add i64 %lsr.iv74.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next75.i, 0
+  br i1 %niter.ncmp.1.i, label %B594.unr-lcssa.i.unr-lcssa.i, label %B540.i.i
+
+B594.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B540.i.i
+  %7 = and i64 %47, 2
+  %lcmp.mod.not.not.i = icmp eq i64 %7, 0
+  br i1 %lcmp.mod.not.not.i, label %B540.i.epil.preheader.i, label %B594.unr-lcssa.i.i
+
+B540.i.epil.preheader.i:                          ; preds = %B540.i.preheader.i, %B594.unr-lcssa.i.unr-lcssa.i
+  %.808585587.i.epil.init.i = phi i64 [ 0, %B540.i.preheader.i ], [ %.815.1.i.1.i, %B594.unr-lcssa.i.unr-lcssa.i ]
+  %8 = shl i64 %.808585587.i.epil.init.i, 2
+  %scevgep108.i.epil.i = getelementptr i8, ptr %lsr.iv105.i.i, i64 %8
+  %scevgep109.i.epil.i = getelementptr i8, ptr %scevgep108.i.epil.i, i64 -4
+  %.848.i.epil.i = load float, ptr %scevgep109.i.epil.i, align 4
+  %.850.i.epil.i = fpext float %.848.i.epil.i to double
+  %.851.i.epil.i = fmul double %unit.6.0.i.i, %.850.i.epil.i
+  %.853.i.epil.i = fptrunc double %.851.i.epil.i to float
+  store float %.853.i.epil.i, ptr %scevgep109.i.epil.i, align 4
+  %.848.1.i.epil.i = load float, ptr %scevgep108.i.epil.i, align 4
+  %.850.1.i.epil.i = fpext float %.848.1.i.epil.i to double
+  %.851.1.i.epil.i = fmul double %unit.6.0.i.i, %.850.1.i.epil.i
+  %.853.1.i.epil.i = fptrunc double %.851.1.i.epil.i to float
+  store float %.853.1.i.epil.i, ptr %scevgep108.i.epil.i, align 4
+  br label %B594.unr-lcssa.i.i
+
+B594.unr-lcssa.i.i:                               ; preds = %B540.i.epil.preheader.i, %B594.unr-lcssa.i.unr-lcssa.i
+  %9 = and i64 %indvars.iv758.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %9, 0
+  br i1 %lcmp.mod.not.i.i, label %B594.i.i, label %B540.epil.preheader.i.i
+
+B540.epil.preheader.i.i:                          ; preds = %B540.lr.ph.i.i, %B594.unr-lcssa.i.i
+  %.808585587.epil.init.i.i = phi i64 [ 0, %B540.lr.ph.i.i ], [ %48, %B594.unr-lcssa.i.i ]
+  %.847.epil.i.i = getelementptr float, ptr %49, i64 %.808585587.epil.init.i.i
+  %.848.epil.i.i = load float, ptr %.847.epil.i.i, align 4
+  %.850.epil.i.i = fpext float %.848.epil.i.i to double
+  %.851.epil.i.i = fmul double %unit.6.0.i.i, %.850.epil.i.i
+  %.853.epil.i.i = fptrunc double %.851.epil.i.i to float
+  store float %.853.epil.i.i, ptr %.847.epil.i.i, align 4
+  br label %B594.i.i
+
+B594.i.i:                                         ; preds = %B540.epil.preheader.i.i, %B594.unr-lcssa.i.i
+  %.693.i.i = add nuw nsw i64 %.686599613.i.i, 1
+  br i1 %.41.not.i, label %B692.i.i, label %B638.lr.ph.i.i
+
+B638.i.i:                                         ; preds = %B638.lr.ph.i.i, %B638.i.i
+  %.950592594.i.i = phi i64 [ %14, %B638.i.i ], [ 0, %B638.lr.ph.i.i ]
+  %.987.i.i = icmp eq i64 %.686599613.i.i, %.950592594.i.i
+  %.1009.i.i = uitofp i1 %.987.i.i to float
+  %10 = shl i64 %.950592594.i.i, 2
+  %scevgep118.i.i = getelementptr i8, ptr %lsr.iv111.i.i, i64 %10
+  %scevgep119.i.i = getelementptr i8, ptr %scevgep118.i.i, i64 -12
+  store float %.1009.i.i, ptr %scevgep119.i.i, align 4
+  %11 = or disjoint i64 %.950592594.i.i, 1
+  %.987.1.i.i = icmp eq i64 %.686599613.i.i, %11
+  %.1009.1.i.i = uitofp i1 %.987.1.i.i to float
+  %scevgep79.i = getelementptr i8, ptr %scevgep118.i.i, i64 -8
+  store float %.1009.1.i.i, ptr %scevgep79.i, align 4
+  %12 = or disjoint i64 %.950592594.i.i, 2
+  %.987.2.i.i = icmp eq i64 %.686599613.i.i, %12
+  %.1009.2.i.i = uitofp i1 %.987.2.i.i to float
+  %scevgep77.i = getelementptr i8, ptr %scevgep118.i.i, i64 -4
+  store float %.1009.2.i.i, ptr %scevgep77.i, align 4
+  %13 = or disjoint i64 %.950592594.i.i, 3
+  %.987.3.i.i = icmp eq i64 %.686599613.i.i, %13
+  %.1009.3.i.i = uitofp i1 %.987.3.i.i to float
+  store float %.1009.3.i.i, ptr %scevgep118.i.i, align 4
+  %14 = add nuw nsw i64 %.950592594.i.i, 4
+  %niter35.ncmp.3.i.i = icmp eq i64 %14, %unroll_iter34.i.i
+  br i1 %niter35.ncmp.3.i.i, label %B692.loopexit.unr-lcssa.i.i, label %B638.i.i
+
+B692.loopexit.unr-lcssa.i.i:                      ; preds = %B638.i.i
+  br i1 %46, label %B692.i.i, label %B638.epil.preheader.i.i
+
+B638.epil.preheader.i.i:                          ; preds = %B638.lr.ph.i.i, %B692.loopexit.unr-lcssa.i.i
+  %.950592594.epil.init.i.i = phi i64 [ 0, %B638.lr.ph.i.i ], [ %unroll_iter34.i.i, %B692.loopexit.unr-lcssa.i.i ]
+  %15 = shl i64 %.950592594.epil.init.i.i, 2
+  %scevgep122.i.i = getelementptr i8, ptr %lsr.iv120.i.i, i64 %15
+  %16 = sub nsw i64 %.686599613.i.i, %.950592594.epil.init.i.i
+  br label %B638.epil.i.i
+
+B638.epil.i.i:                                    ; preds = %B638.epil.i.i, %B638.epil.preheader.i.i
+  %epil.iter.i.i = phi i64 [ 0, %B638.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B638.epil.i.i ]
+  %.987.epil.i.i = icmp eq i64 %16, %epil.iter.i.i
+  %.1009.epil.i.i = uitofp i1 %.987.epil.i.i to float
+  %17 = shl i64 %epil.iter.i.i, 2
+  %scevgep80.i = getelementptr i8, ptr %scevgep122.i.i, i64 %17
+  store float %.1009.epil.i.i, ptr %scevgep80.i, align 4
+  %epil.iter.next.i.i = add i64 %epil.iter.i.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter31.i.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B692.i.i, label %B638.epil.i.i
+
+B692.i.i:                                         ; preds = %B638.epil.i.i, %B692.loopexit.unr-lcssa.i.i, %B594.i.i
+  %indvars.iv.next759.i.i = add nuw i64 %indvars.iv758.i.i, 1
+  %scevgep106.i.i = getelementptr i8, ptr %lsr.iv105.i.i, i64 %3
+  %scevgep112.i.i = getelementptr i8, ptr %lsr.iv111.i.i, i64 %3
+  %scevgep121.i.i = getelementptr i8, ptr %lsr.iv120.i.i, i64 %3
+  %scevgep65.i = getelementptr i8, ptr %lsr.iv64.i, i64 %3
+  %lsr.iv.next73.i = add nsw i64 %lsr.iv72.i, 1
+  %exitcond762.not.i.i = icmp eq i64 %.693.i.i, %arg.n.fr.i.i
+  br i1 %exitcond762.not.i.i, label %B694.i.i, label %B540.lr.ph.i.i
+
+B694.i.i:                                         ; preds = %B692.i.i
+  %.1028.i.i = sitofp i64 %a7 to double
+  %.1032.i.i = fdiv double %size.10.0.i.i, %.1028.i.i
+  %.1041.not.i.i = icmp eq i64 %arg.n.fr.i.i, 1
+  br i1 %.1041.not.i.i, label %B1018.epil.preheader.i.i, label %B746.endif.us.preheader.i.i
+
+B746.endif.us.preheader.i.i:                      ; preds = %B694.i.i
+  %18 = getelementptr float, ptr %a2, i64 %arg.n.fr.i.i
+  %19 = getelementptr float, ptr %18, i64 %.66.i
+  %20 = shl i64 %arg.n.fr.i.i, 3
+  %21 = shl i64 %.66.i, 2
+  %22 = getelementptr i8, ptr %a2, i64 %20
+  %scevgep97.i.i = getelementptr i8, ptr %22, i64 %21
+  br label %B746.endif.us.i.i
+
+B746.endif.us.i.i:                                ; preds = %B792.B960_crit_edge.us.i.i, %B746.endif.us.preheader.i.i
+  %sweep.2.0.us.i.i = phi i64 [ %.1060.us.i.i, %B792.B960_crit_edge.us.i.i ], [ 0, %B746.endif.us.preheader.i.i ]
+  br label %B828.lr.ph.us.i.i
+
+B828.us.i.i:                                      ; preds = %B828.lr.ph.us.i.i, %B956.us.i.i
+  %lsr.iv101.i.i = phi ptr [ %19, %B828.lr.ph.us.i.i ], [ %scevgep102.i.i, %B956.us.i.i ]
+  %lsr.iv93.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %lsr.iv.next94.i.i, %B956.us.i.i ]
+  %moving.4.2626.us.i.i = phi i1 [ %moving.3.1639.us.i.i, %B828.lr.ph.us.i.i ], [ %moving.5.3.us.i.i, %B956.us.i.i ]
+  %.1279622624.us.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %.1286.us.i.i, %B956.us.i.i ]
+  %.1286.us.i.i = add nuw nsw i64 %.1279622624.us.i.i, 1
+  %.1328.us.i.i = getelementptr float, ptr %28, i64 %.1279622624.us.i.i
+  %.1329.us.i.i = load float, ptr %.1328.us.i.i, align 4
+  %.1330.us.i.i = tail call float @llvm.fabs.f32(float %.1329.us.i.i)
+  %.1332.us.i.i = fpext float %.1330.us.i.i to double
+  %.1333.us.i.i = fcmp ult double %.1032.i.i, %.1332.us.i.i
+  br i1 %.1333.us.i.i, label %B406.endif.endif.preheader.i.i.i, label %B956.us.i.i
+
+B406.endif.endif.preheader.i.i.i:                 ; preds = %B828.us.i.i
+  %.30.i.i.i = mul nuw nsw i64 %.1279622624.us.i.i, %arg.n.fr.i.i
+  %.63.i.i.i = fadd float %.1329.us.i.i, %.1329.us.i.i
+  %.67.i.i.i = load float, ptr %sunkaddr83.i, align 4
+  %23 = getelementptr float, ptr %2, i64 %.30.i.i.i
+  %.70.i.i.i = getelementptr float, ptr %23, i64 %.1279622624.us.i.i
+  %.71.i.i.i = load float, ptr %.70.i.i.i, align 4
+  %.72.i.i.i = fsub float %.67.i.i.i, %.71.i.i.i
+  %.78.i.i.i = fmul float %.72.i.i.i, %.72.i.i.i
+  %.79.i.i.i = fmul float %.63.i.i.i, %.63.i.i.i
+  %.80.i.i.i = fadd float %.79.i.i.i, %.78.i.i.i
+  %.81.i.i.i = tail call float @llvm.sqrt.f32(float %.80.i.i.i)
+  %.88.i.i.i = fcmp olt float %.72.i.i.i, 0.000000e+00
+  %24 = fneg float %.81.i.i.i
+  %"$phi206.1.2.0.p.i.i.i" = select i1 %.88.i.i.i, float %24, float %.81.i.i.i
+  %"$phi206.1.2.0.i.i.i" = fadd float %.72.i.i.i, %"$phi206.1.2.0.p.i.i.i"
+  %.119.i.i.i = fdiv float %.63.i.i.i, %"$phi206.1.2.0.i.i.i"
+  %.124.i.i.i = fmul float %.119.i.i.i, %.119.i.i.i
+  %.125.i.i.i = fpext float %.124.i.i.i to double
+  %.127.i.i.i = fadd double %.125.i.i.i, 1.000000e+00
+  %.128.i.i.i = tail call double @llvm.sqrt.f64(double %.127.i.i.i)
+  %.133.i.i.i = fdiv double 1.000000e+00, %.128.i.i.i
+  %.138.i.i.i = fpext float %.119.i.i.i to double
+  %.139.i.i.i = fmul double %.133.i.i.i, %.138.i.i.i
+  %.148.i.i.i = fmul float %.1329.us.i.i, %.119.i.i.i
+  %.149.i.i.i = fsub float %.71.i.i.i, %.148.i.i.i
+  store float %.149.i.i.i, ptr %.70.i.i.i, align 4
+  %.159.i.i.i = load float, ptr %sunkaddr83.i, align 4
+  %.164.i.i.i = fadd float %.159.i.i.i, %.148.i.i.i
+  store float %.164.i.i.i, ptr %sunkaddr83.i, align 4
+  %sunkaddr140.i.i = shl i64 %.1279622624.us.i.i, 2
+  %sunkaddr141.i.i = getelementptr i8, ptr %28, i64 %sunkaddr140.i.i
+  store float 0.000000e+00, ptr %sunkaddr141.i.i, align 4
+  br label %B406.endif.endif.i.i.i
+
+B420.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i
+  %.353.i.i.i = icmp samesign ugt i64 %.270156158.i.i.i, %.1279622624.us.i.i
+  %25 = add i64 %.270156158.i.i.i, %lsr.iv93.i.i
+  %"$phi464.2.2.1.i.i.i" = select i1 %.353.i.i.i, i64 %lsr.iv6.i.i.i, i64 %25
+  %.388.i.i.i = icmp samesign ugt i64 %.270156158.i.i.i, %.1152631637.us.i.i
+  %26 = add i64 %.270156158.i.i.i, %lsr.iv95.i.i
+  %"$phi514.2.2.1.i.i.i" = select i1 %.388.i.i.i, i64 %lsr.iv.i.i.i, i64 %26
+  %.424.i.i.i = getelementptr float, ptr %2, i64 %"$phi464.2.2.1.i.i.i"
+  %.425.i.i.i = load float, ptr %.424.i.i.i, align 4
+  %.427.i.i.i = getelementptr float, ptr %2, i64 %"$phi514.2.2.1.i.i.i"
+  %.428.i.i.i = load float, ptr %.427.i.i.i, align 4
+  %.430.i.i.i = fpext float %.425.i.i.i to double
+  %.431.i.i.i = fmul double %.133.i.i.i, %.430.i.i.i
+  %.433.i.i.i = fpext float %.428.i.i.i to double
+  %.434.i.i.i = fmul double %.139.i.i.i, %.433.i.i.i
+  %.435.i.i.i = fsub double %.431.i.i.i, %.434.i.i.i
+  %.438.i.i.i = fptrunc double %.435.i.i.i to float
+  store float %.438.i.i.i, ptr %.424.i.i.i, align 4
+  %.445.i.i.i = fmul double %.139.i.i.i, %.430.i.i.i
+  %.448.i.i.i = fmul double %.133.i.i.i, %.433.i.i.i
+  %.449.i.i.i = fadd double %.445.i.i.i, %.448.i.i.i
+  %.451.i.i.i = fptrunc double %.449.i.i.i to float
+  store float %.451.i.i.i, ptr %.427.i.i.i, align 4
+  br label %B608.i.i.i
+
+B608.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i, %B420.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, %arg.n.fr.i.i
+  %lsr.iv.next7.i.i.i = add i64 %lsr.iv6.i.i.i, %arg.n.fr.i.i
+  %exitcond.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.277.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B610.i.i.i, label %B406.endif.endif.i.i.i
+
+B610.i.i.i:                                       ; preds = %B608.i.i.i
+  br i1 %.41.not.i, label %B956.us.i.i, label %B654.i.i.i
+
+B654.i.i.i:                                       ; preds = %B610.i.i.i, %B654.i.i.i
+  %.557162164.i.i.i = phi i64 [ %.564.i.i.i, %B654.i.i.i ], [ 0, %B610.i.i.i ]
+  %.564.i.i.i = add nuw nsw i64 %.557162164.i.i.i, 1
+  %27 = shl i64 %.557162164.i.i.i, 2
+  %scevgep103.i.i = getelementptr i8, ptr %lsr.iv101.i.i, i64 %27
+  %.597.i.i.i = load float, ptr %scevgep103.i.i, align 4
+  %scevgep100.i.i = getelementptr i8, ptr %lsr.iv98.i.i, i64 %27
+  %.606.i.i.i = load float, ptr %scevgep100.i.i, align 4
+  %.608.i.i.i = fpext float %.597.i.i.i to double
+  %.609.i.i.i = fmul double %.133.i.i.i, %.608.i.i.i
+  %.611.i.i.i = fpext float %.606.i.i.i to double
+  %.612.i.i.i = fmul double %.139.i.i.i, %.611.i.i.i
+  %.613.i.i.i = fsub double %.609.i.i.i, %.612.i.i.i
+  %.621.i.i.i = fptrunc double %.613.i.i.i to float
+  store float %.621.i.i.i, ptr %scevgep103.i.i, align 4
+  %.626.i.i.i = fmul double %.139.i.i.i, %.608.i.i.i
+  %.629.i.i.i = fmul double %.133.i.i.i, %.611.i.i.i
+  %.630.i.i.i = fadd double %.626.i.i.i, %.629.i.i.i
+  %.638.i.i.i = fptrunc double %.630.i.i.i to float
+  store float %.638.i.i.i, ptr %scevgep100.i.i, align 4
+  %exitcond169.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.564.i.i.i
+  br i1 %exitcond169.not.i.i.i, label %B956.us.i.i, label %B654.i.i.i
+
+B406.endif.endif.i.i.i:                           ; preds = %B608.i.i.i, %B406.endif.endif.preheader.i.i.i
+  %lsr.iv6.i.i.i = phi i64 [ %.1279622624.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next7.i.i.i, %B608.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %.1152631637.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B608.i.i.i ]
+  %.270156158.i.i.i = phi i64 [ 0, %B406.endif.endif.preheader.i.i.i ], [ %.277.i.i.i, %B608.i.i.i ]
+  %.277.i.i.i = add nuw nsw i64 %.270156158.i.i.i, 1
+  %.96.i.i.i.i = icmp ne i64 %.1279622624.us.i.i, %.270156158.i.i.i
+  %.96.1.i.i.i.i = icmp ne i64 %.1152631637.us.i.i, %.270156158.i.i.i
+  %or.cond.i.not.i.i.i = and i1 %.96.i.i.i.i, %.96.1.i.i.i.i
+  br i1 %or.cond.i.not.i.i.i, label %B420.i.i.i, label %B608.i.i.i
+
+B956.us.i.i:                                      ; preds = %B654.i.i.i, %B610.i.i.i, %B828.us.i.i
+  %moving.5.3.us.i.i = phi i1 [ %moving.4.2626.us.i.i, %B828.us.i.i ], [ true, %B610.i.i.i ], [ true, %B654.i.i.i ]
+  %lsr.iv.next94.i.i = add i64 %lsr.iv93.i.i, %arg.n.fr.i.i
+  %scevgep102.i.i = getelementptr i8, ptr %lsr.iv101.i.i, i64 %3
+  %exitcond763.not.i.i = icmp eq i64 %.1286.us.i.i, %.1152631637.us.i.i
+  br i1 %exitcond763.not.i.i, label %B792.loopexit.us.i.i, label %B828.us.i.i
+
+B792.loopexit.us.i.i:                             ; preds = %B956.us.i.i
+  %.1159.us.i.i = add nuw nsw i64 %.1152631637.us.i.i, 1
+  %lsr.iv.next96.i.i = add i64 %lsr.iv95.i.i, %arg.n.fr.i.i
+  %scevgep99.i.i = getelementptr i8, ptr %lsr.iv98.i.i, i64 %3
+  %exitcond764.not.i.i = icmp eq i64 %.1159.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond764.not.i.i, label %B792.B960_crit_edge.us.i.i, label %B828.lr.ph.us.i.i
+
+B828.lr.ph.us.i.i:                                ; preds = %B792.loopexit.us.i.i, %B746.endif.us.i.i
+  %lsr.iv98.i.i = phi ptr [ %scevgep99.i.i, %B792.loopexit.us.i.i ], [ %scevgep97.i.i, %B746.endif.us.i.i ]
+  %lsr.iv95.i.i = phi i64 [ %lsr.iv.next96.i.i, %B792.loopexit.us.i.i ], [ %arg.n.fr.i.i, %B746.endif.us.i.i ]
+  %moving.3.1639.us.i.i = phi i1 [ %moving.5.3.us.i.i, %B792.loopexit.us.i.i ], [ false, %B746.endif.us.i.i ]
+  %.1152631637.us.i.i = phi i64 [ %.1159.us.i.i, %B792.loopexit.us.i.i ], [ 1, %B746.endif.us.i.i ]
+  %.1322.us.i.i = mul nuw nsw i64 %.1152631637.us.i.i, %arg.n.fr.i.i
+  %28 = getelementptr float, ptr %2, i64 %.1322.us.i.i
+  %sunkaddr.i = shl i64 %.1152631637.us.i.i, 2
+  %sunkaddr83.i = getelementptr i8, ptr %28, i64 %sunkaddr.i
+  br label %B828.us.i.i
+
+B792.B960_crit_edge.us.i.i:                       ; preds = %B792.loopexit.us.i.i
+  %.1060.us.i.i = add nuw nsw i64 %sweep.2.0.us.i.i, 1
+  %.1407.us.i.i = icmp samesign ult i64 %sweep.2.0.us.i.i, 29
+  %or.cond532.us.i.i = select i1 %moving.5.3.us.i.i, i1 %.1407.us.i.i, i1 false
+  br i1 %or.cond532.us.i.i, label %B746.endif.us.i.i, label %B1018.preheader.new.i.i
+
+B1018.preheader.new.i.i:                          ; preds = %B792.B960_crit_edge.us.i.i
+  %unroll_iter40.i.i = and i64 %arg.n.fr.i.i, 9223372036854775806
+  %29 = getelementptr i8, ptr %a2, i64 %21
+  %scevgep87.i.i = getelementptr i8, ptr %29, i64 4
+  %30 = add nsw i64 %arg.n.fr.i.i, -2
+  %31 = lshr i64 %30, 1
+  %32 = icmp eq i64 %31, 0
+  br i1 %32, label %B1018.i.epil.preheader.i, label %B1018.preheader.new.i.new.i
+
+B1018.preheader.new.i.new.i:                      ; preds = %B1018.preheader.new.i.i
+  %33 = add nuw nsw i64 %31, 1
+  %unroll_iter48.i = and i64 %33, 9223372036854775806
+  %scevgep.i = getelementptr i8, ptr %29, i64 12
+  %34 = add i64 %3, 4
+  br label %B1018.i.i
+
+B1018.i.i:                                        ; preds = %B1018.i.i, %B1018.preheader.new.i.new.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1018.i.i ], [ %unroll_iter48.i, %B1018.preheader.new.i.new.i ]
+  %lsr.iv84.i.i = phi ptr [ %scevgep62.i, %B1018.i.i ], [ %2, %B1018.preheader.new.i.new.i ]
+  %.1510661663.i.i = phi i64 [ %.1517.1.i.1.i, %B1018.i.i ], [ 0, %B1018.preheader.new.i.new.i ]
+  %.1549.i.i = load float, ptr %lsr.iv84.i.i, align 4
+  %.1551.i.i = fpext float %.1549.i.i to double
+  %.1555.i.i = fdiv double %.1551.i.i, %unit.6.0.i.i
+  %.1559.i.i = fptrunc double %.1555.i.i to float
+  %35 = shl i64 %.1510661663.i.i, 2
+  %scevgep56.i = getelementptr i8, ptr %scevgep.i, i64 %35
+  %scevgep57.i = getelementptr i8, ptr %scevgep56.i, i64 -8
+  %scevgep58.i = getelementptr i8, ptr %scevgep56.i, i64 -12
+  store float %.1559.i.i, ptr %scevgep58.i, align 4
+  %scevgep59.i = getelementptr i8, ptr %lsr.iv84.i.i, i64 %34
+  %.1549.1.i.i = load float, ptr %scevgep59.i, align 4
+  %.1551.1.i.i = fpext float %.1549.1.i.i to double
+  %.1555.1.i.i = fdiv double %.1551.1.i.i, %unit.6.0.i.i
+  %.1559.1.i.i = fptrunc double %.1555.1.i.i to float
+  store float %.1559.1.i.i, ptr %scevgep57.i, align 4
+  %scevgep60.i = getelementptr i8, ptr %scevgep59.i, i64 %34
+  %.1549.i.1.i = load float, ptr %scevgep60.i, align 4
+  %.1551.i.1.i = fpext float %.1549.i.1.i to double
+  %.1555.i.1.i = fdiv double %.1551.i.1.i, %unit.6.0.i.i
+  %.1559.i.1.i = fptrunc double %.1555.i.1.i to float
+  %scevgep54.i = getelementptr i8, ptr %scevgep56.i, i64 -4
+  store float %.1559.i.1.i, ptr %scevgep54.i, align 4
+  %.1517.1.i.1.i = add i64 %.1510661663.i.i, 4
+  %scevgep61.i = getelementptr i8, ptr %scevgep60.i, i64 %34
+  %.1549.1.i.1.i = load float, ptr %scevgep61.i, align 4
+  %.1551.1.i.1.i = fpext float %.1549.1.i.1.i to double
+  %.1555.1.i.1.i = fdiv double %.1551.1.i.1.i, %unit.6.0.i.i
+  %.1559.1.i.1.i = fptrunc double %.1555.1.i.1.i to float
+  store float %.1559.1.i.1.i, ptr %scevgep56.i, align 4
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -2
+  %niter49.ncmp.1.i = icmp eq i64 %lsr.iv.next.i, 0
+  %scevgep62.i = getelementptr i8, ptr %scevgep61.i, i64 %34
+  br i1 %niter49.ncmp.1.i, label %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i, label %B1018.i.i
+
+B1114.loopexit.unr-lcssa.i.i:                     ; preds = %B1442.1.i.i
+  %36 = and i64 %.1653721733.i.i, 1
+  %lcmp.mod44.not.i.i = icmp eq i64 %36, 0
+  br i1 %lcmp.mod44.not.i.i, label %B1114.loopexit.i.i, label %B1150.epil.preheader.i.i
+
+B1150.epil.preheader.i.i:                         ; preds = %B1150.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %.1777675685.epil.init.i.i = phi i64 [ 0, %B1150.preheader.i.i ], [ %74, %B1114.loopexit.unr-lcssa.i.i ]
+  %gep.epil.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.epil.init.i.i
+  %.1817.epil.i.i = load float, ptr %gep.epil.i.i, align 4
+  %.1823.epil.i.i = getelementptr i8, ptr %gep.epil.i.i, i64 4
+  %.1824.epil.i.i = load float, ptr %.1823.epil.i.i, align 4
+  %.1825.epil.i.i = fcmp ogt float %.1817.epil.i.i, %.1824.epil.i.i
+  br i1 %.1825.epil.i.i, label %B1206.epil.i.i, label %B1114.loopexit.i.i
+
+B1206.epil.i.i:                                   ; preds = %B1150.epil.preheader.i.i
+  %sunkaddr145.i.i = shl i64 %.1777675685.epil.init.i.i, 2
+  %sunkaddr146.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr145.i.i
+  store float %.1824.epil.i.i, ptr %sunkaddr146.i.i, align 4
+  %sunkaddr149.i.i = getelementptr i8, ptr %sunkaddr146.i.i, i64 4
+  store float %.1817.epil.i.i, ptr %sunkaddr149.i.i, align 4
+  br label %B1114.loopexit.i.i
+
+B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.preheader.i.i
+
+B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
+  %.1777675685.i.i = phi i64 [ %.1784.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
+  %37 = shl i64 %.1777675685.i.i, 2
+  %scevgep82.i.i = getelementptr i8, ptr %scevgep76.i.i, i64 %37
+  %scevgep83.i.i = getelementptr i8, ptr %scevgep82.i.i, i64 -8
+  %.1817.i.i = load float, ptr %scevgep83.i.i, align 4
+  %scevgep81.i.i = getelementptr i8, ptr %scevgep82.i.i, i64 -4
+  %.1824.i.i = load float, ptr %scevgep81.i.i, align 4
+  %.1825.i.i = fcmp ogt float %.1817.i.i, %.1824.i.i
+  br i1 %.1825.i.i, label %B1206.i.i, label %B1442.i.i
+
+B1206.i.i:                                        ; preds = %B1150.i.i
+  store float %.1824.i.i, ptr %scevgep83.i.i, align 4
+  store float %.1817.i.i, ptr %scevgep81.i.i, align 4
+  br label %B1442.i.i
+
+B1442.i.i:                                        ; preds = %B1206.i.i, %B1150.i.i
+  %.1817.1.i.i = phi float [ %.1817.i.i, %B1206.i.i ], [ %.1824.i.i, %B1150.i.i ]
+  %.1784.1.i.i = add nuw i64 %.1777675685.i.i, 2
+  %.1824.1.i.i = load float, ptr %scevgep82.i.i, align 4
+  %.1825.1.i.i = fcmp ogt float %.1817.1.i.i, %.1824.1.i.i
+  br i1 %.1825.1.i.i, label %B1206.1.i.i, label %B1442.1.i.i
+
+B1206.1.i.i:                                      ; preds = %B1442.i.i
+  store float %.1824.1.i.i, ptr %scevgep81.i.i, align 4
+  store float %.1817.1.i.i, ptr %scevgep82.i.i, align 4
+  br label %B1442.1.i.i
+
+B1442.1.i.i:                                      ; preds = %B1206.1.i.i, %B1442.i.i
+  %niter47.ncmp.1.i.i = icmp eq i64 %74, %.1784.1.i.i
+  br i1 %niter47.ncmp.1.i.i, label %B1114.loopexit.unr-lcssa.i.i, label %B1150.i.i
+
+B84.lr.ph.i.i:                                    ; preds = %B44.endif.lr.ph.i.i, %B42.loopexit.i.i
+  %lsr.iv134.i.i = phi ptr [ %scevgep135.i.i, %B42.loopexit.i.i ], [ %1, %B44.endif.lr.ph.i.i ]
+  %lsr.iv131.i.i = phi ptr [ %scevgep132.i.i, %B42.loopexit.i.i ], [ %2, %B44.endif.lr.ph.i.i ]
+  %indvars.iv.i.i = phi i64 [ %indvars.iv.next.i.i, %B42.loopexit.i.i ], [ 1, %B44.endif.lr.ph.i.i ]
+  %lost.3.0571.i.i = phi double [ %.374.i.i, %B42.loopexit.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %size.5.0570.i.i = phi double [ %size.6.2.i.i, %B42.loopexit.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %.125562568.i.i = phi i64 [ %.132.i.i, %B42.loopexit.i.i ], [ 0, %B44.endif.lr.ph.i.i ]
+  br label %B84.i.i
+
+B500.endif.lr.ph.i.i:                             ; preds = %B436.i.i, %B424.i.i, %B288.i.i
+  %size.10.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B288.i.i ], [ %size.8.0.i.i, %B424.i.i ], [ %.579.i.i, %B436.i.i ]
+  %unit.6.0.i.i = phi double [ %.408.i.i, %B288.i.i ], [ %unit.5.0.i.i, %B424.i.i ], [ %.585.i.i, %B436.i.i ]
+  %38 = getelementptr float, ptr %a2, i64 %.66.i
+  %39 = getelementptr float, ptr %38, i64 %arg.n.fr.i.i
+  %xtraiter31.i.i = and i64 %arg.n.fr.i.i, 3
+  %unroll_iter34.i.i = and i64 %arg.n.fr.i.i, 9223372036854775804
+  %40 = shl i64 %.64.i, 2
+  %41 = getelementptr i8, ptr %a1, i64 %40
+  %scevgep104.i.i = getelementptr i8, ptr %41, i64 4
+  %42 = add i64 %.66.i, %arg.n.fr.i.i
+  %43 = shl i64 %42, 2
+  %44 = getelementptr i8, ptr %a2, i64 %43
+  %scevgep110.i.i = getelementptr i8, ptr %44, i64 12
+  %scevgep63.i = getelementptr i8, ptr %41, i64 12
+  %45 = icmp slt i64 %arg.n.fr.i.i, 4
+  %46 = icmp eq i64 %xtraiter31.i.i, 0
+  br label %B540.lr.ph.i.i
+
+B540.lr.ph.i.i:                                   ; preds = %B500.endif.lr.ph.i.i, %B692.i.i
+  %lsr.iv72.i = phi i64 [ -1, %B500.endif.lr.ph.i.i ], [ %lsr.iv.next73.i, %B692.i.i ]
+  %lsr.iv64.i = phi ptr [ %scevgep63.i, %B500.endif.lr.ph.i.i ], [ %scevgep65.i, %B692.i.i ]
+  %lsr.iv120.i.i = phi ptr [ %39, %B500.endif.lr.ph.i.i ], [ %scevgep121.i.i, %B692.i.i ]
+  %lsr.iv111.i.i = phi ptr [ %scevgep110.i.i, %B500.endif.lr.ph.i.i ], [ %scevgep112.i.i, %B692.i.i ]
+  %lsr.iv105.i.i = phi ptr [ %scevgep104.i.i, %B500.endif.lr.ph.i.i ], [ %scevgep106.i.i, %B692.i.i ]
+  %indvars.iv758.i.i = phi i64 [ 1, %B500.endif.lr.ph.i.i ], [ %indvars.iv.next759.i.i, %B692.i.i ]
+  %.686599613.i.i = phi i64 [ 0, %B500.endif.lr.ph.i.i ], [ %.693.i.i, %B692.i.i ]
+  %47 = add nsw i64 %indvars.iv758.i.i, -2
+  %48 = and i64 %indvars.iv758.i.i, -2
+  %.842.i.i = mul nuw nsw i64 %.686599613.i.i, %arg.n.fr.i.i
+  %49 = getelementptr float, ptr %2, i64 %.842.i.i
+  %50 = icmp eq i64 %.686599613.i.i, 0
+  br i1 %50, label %B540.epil.preheader.i.i, label %B540.i.preheader.i
+
+B540.i.preheader.i:                               ; preds = %B540.lr.ph.i.i
+  %51 = icmp ult i64 %47, 2
+  br i1 %51, label %B540.i.epil.preheader.i, label %B540.i.preheader7.i
+
+B540.i.preheader7.i:                              ; preds = %B540.i.preheader.i
+  %52 = lshr i64 %lsr.iv72.i, 1
+  %53 = add nuw i64 %52, 1
+  %54 = and i64 %53, -2
+  br label %B540.i.i
+
+B638.lr.ph.i.i:                                   ; preds = %B594.i.i
+  br i1 %45, label %B638.epil.preheader.i.i, label %B638.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i:     ; preds = %B1018.i.i
+  %55 = getelementptr i8, ptr %lsr.iv84.i.i, i64 %20
+  %56 = getelementptr i8, ptr %55, i64 %20
+  %scevgep85.i.1.i = getelementptr i8, ptr %56, i64 16
+  %57 = and i64 %30, 2
+  %lcmp.mod46.not.not.i = icmp eq i64 %57, 0
+  br i1 %lcmp.mod46.not.not.i, label %B1018.i.epil.preheader.i, label %B1074.endif.loopexit.unr-lcssa.i.i
+
+B1018.i.epil.preheader.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i, %B1018.preheader.new.i.i
+  %lsr.iv84.i.epil.init.i = phi ptr [ %2, %B1018.preheader.new.i.i ], [ %scevgep85.i.1.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i ]
+  %.1510661663.i.epil.init.i = phi i64 [ 0, %B1018.preheader.new.i.i ], [ %.1517.1.i.1.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i ]
+  %.1549.i.epil.i = load float, ptr %lsr.iv84.i.epil.init.i, align 4
+  %.1551.i.epil.i = fpext float %.1549.i.epil.i to double
+  %.1555.i.epil.i = fdiv double %.1551.i.epil.i, %unit.6.0.i.i
+  %.1559.i.epil.i = fptrunc double %.1555.i.epil.i to float
+  %58 = shl i64 %.1510661663.i.epil.init.i, 2
+  %scevgep89.i.epil.i = getelementptr i8, ptr %scevgep87.i.i, i64 %58
+  %scevgep90.i.epil.i = getelementptr i8, ptr %scevgep89.i.epil.i, i64 -4
+  store float %.1559.i.epil.i, ptr %scevgep90.i.epil.i, align 4
+  %sunkaddr143.i.epil.i = getelementptr i8, ptr %lsr.iv84.i.epil.init.i, i64 %3
+  %sunkaddr144.i.epil.i = getelementptr i8, ptr %sunkaddr143.i.epil.i, i64 4
+  %.1549.1.i.epil.i = load float, ptr %sunkaddr144.i.epil.i, align 4
+  %.1551.1.i.epil.i = fpext float %.1549.1.i.epil.i to double
+  %.1555.1.i.epil.i = fdiv double %.1551.1.i.epil.i, %unit.6.0.i.i
+  %.1559.1.i.epil.i = fptrunc double %.1555.1.i.epil.i to float
+  store float %.1559.1.i.epil.i, ptr %scevgep89.i.epil.i, align 4
+  br label %B1074.endif.loopexit.unr-lcssa.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.i:               ; preds = %B1018.i.epil.preheader.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i
+  %59 = and i64 %arg.n.fr.i.i, 1
+  %lcmp.mod38.not.i.i = icmp eq i64 %59, 0
+  br i1 %lcmp.mod38.not.i.i, label %B1074.endif.i.i, label %B1018.epil.preheader.i.i
+
+B1018.epil.preheader.i.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.i, %B694.i.i
+  %.1510661663.epil.init.i.i = phi i64 [ 0, %B694.i.i ], [ %unroll_iter40.i.i, %B1074.endif.loopexit.unr-lcssa.i.i ]
+  %.1543.epil.i.i = mul nuw nsw i64 %.1510661663.epil.init.i.i, %arg.n.fr.i.i
+  %60 = getelementptr float, ptr %2, i64 %.1543.epil.i.i
+  %.1548.epil.i.i = getelementptr float, ptr %60, i64 %.1510661663.epil.init.i.i
+  %.1549.epil.i.i = load float, ptr %.1548.epil.i.i, align 4
+  %.1551.epil.i.i = fpext float %.1549.epil.i.i to double
+  %.1555.epil.i.i = fdiv double %.1551.epil.i.i, %unit.6.0.i.i
+  %.1559.epil.i.i = fptrunc double %.1555.epil.i.i to float
+  %.1560.epil.i.i = getelementptr float, ptr %38, i64 %.1510661663.epil.init.i.i
+  store float %.1559.epil.i.i, ptr %.1560.epil.i.i, align 4
+  br label %B1074.endif.i.i
+
+B1074.endif.i.i:                                  ; preds = %B1018.epil.preheader.i.i, %B1074.endif.loopexit.unr-lcssa.i.i, %B104.i
+  %61 = add i64 %arg.n.fr.i.i, -2
+  %.1654729.i.i = icmp ult i64 %61, 9223372036854775807
+  br i1 %.1654729.i.i, label %B1116.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+
+B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.i
+  %.1611.neg.i.i = add i64 %arg.n.fr.i.i, -1
+  %.1858.i.i = add nsw i64 %.66.i, %arg.n.fr.i.i
+  %.arg.n545.i.i = tail call i64 @llvm.smax.i64(i64 %arg.n.fr.i.i, i64 0)
+  %invariant.gep.i.i = getelementptr float, ptr %a2, i64 %arg.n.fr.i.i
+  %invariant.gep796.i.i = getelementptr float, ptr %a2, i64 %.66.i
+  br i1 %.41.not.i, label %B1150.us.us.preheader.preheader.i.i, label %B1116.endif.preheader.i.i
+
+B1150.us.us.preheader.preheader.i.i:              ; preds = %B1116.endif.lr.ph.i.i
+  %62 = shl i64 %.66.i, 2
+  %63 = getelementptr i8, ptr %a2, i64 %62
+  %scevgep.i.i = getelementptr i8, ptr %63, i64 8
+  br label %B1150.us.us.preheader.i.i
+
+B1116.endif.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i
+  br i1 %.75.i.i, label %B1150.us695.us.preheader.i.preheader.i, label %B1150.preheader.preheader.i.i
+
+B1150.preheader.preheader.i.i:                    ; preds = %B1116.endif.preheader.i.i
+  %64 = shl i64 %.66.i, 2
+  %65 = getelementptr i8, ptr %a2, i64 %64
+  %scevgep76.i.i = getelementptr i8, ptr %65, i64 8
+  br label %B1150.preheader.i.i
+
+B1150.us695.us.preheader.i.preheader.i:           ; preds = %B1116.endif.preheader.i.i
+  %.1962.us.us.prol.i.i = add nsw i64 %.arg.n545.i.i, -1
+  %scevgep68.i.i = getelementptr i8, ptr %a2, i64 4
+  %66 = and i64 %.arg.n545.i.i, 1
+  %67 = icmp eq i64 %66, 0
+  %sunkaddr97.i = shl i64 %arg.n.fr.i.i, 2
+  br label %B1150.us695.us.preheader.i.i
+
+B1150.us695.us.preheader.i.i:                     ; preds = %B1114.loopexit.us15.i.split.i, %B1150.us695.us.preheader.i.preheader.i
+  %.1653721733.us10.i.i = phi i64 [ %.1663.us12.i.i, %B1114.loopexit.us15.i.split.i ], [ %.1611.neg.i.i, %B1150.us695.us.preheader.i.preheader.i ]
+  br label %B1150.us695.us.i.i
+
+B1150.us695.us.i.i:                               ; preds = %B1442.us709.us.i.i, %B1150.us695.us.preheader.i.i
+  %.1777675685.us697.us.i.i = phi i64 [ %.1784.us701.us.i.i, %B1442.us709.us.i.i ], [ 0, %B1150.us695.us.preheader.i.i ]
+  %.1784.us701.us.i.i = add nuw nsw i64 %.1777675685.us697.us.i.i, 1
+  %gep795.us.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.us697.us.i.i
+  %.1817.us704.us.i.i = load float, ptr %gep795.us.i.i, align 4
+  %.1823.us705.us.i.i = getelementptr i8, ptr %gep795.us.i.i, i64 4
+  %.1824.us706.us.i.i = load float, ptr %.1823.us705.us.i.i, align 4
+  %.1825.us707.us.i.i = fcmp ogt float %.1817.us704.us.i.i, %.1824.us706.us.i.i
+  br i1 %.1825.us707.us.i.i, label %B1206.us708.us.i.i, label %B1442.us709.us.i.i
+
+B1206.us708.us.i.i:                               ; preds = %B1150.us695.us.i.i
+  %sunkaddr161.i.i = shl i64 %.1777675685.us697.us.i.i, 2
+  %sunkaddr162.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr161.i.i
+  store float %.1824.us706.us.i.i, ptr %sunkaddr162.i.i, align 4
+  %sunkaddr165.i.i = getelementptr i8, ptr %sunkaddr162.i.i, i64 4
+  store float %.1817.us704.us.i.i, ptr %sunkaddr165.i.i, align 4
+  %.1861.us.us.i.i = mul nuw nsw i64 %.1777675685.us697.us.i.i, %arg.n.fr.i.i
+  %.1862.us.us.i.i = add nsw i64 %.1858.i.i, %.1861.us.us.i.i
+  br i1 %67, label %B1378.us.us.prol.loopexit.i.i, label %B1378.us.us.prol.i.i
+
+B1378.us.us.prol.i.i:                             ; preds = %B1206.us708.us.i.i
+  %.1966.us.us.prol.i.i = add i64 %.1862.us.us.i.i, 1
+  %.1992.us.us.prol.i.i = getelementptr float, ptr %a2, i64 %.1862.us.us.i.i
+  %.1993.us.us.prol.i.i = load float, ptr %.1992.us.us.prol.i.i, align 4
+  %gep.us.us14.prol.i.i = getelementptr float, ptr %invariant.gep.i.i, i64 %.1862.us.us.i.i
+  %.1998.us.us.prol.i.i = load float, ptr %gep.us.us14.prol.i.i, align 4
+  store float %.1998.us.us.prol.i.i, ptr %.1992.us.us.prol.i.i, align 4
+  store float %.1993.us.us.prol.i.i, ptr %gep.us.us14.prol.i.i, align 4
+  br label %B1378.us.us.prol.loopexit.i.i
+
+B1378.us.us.prol.loopexit.i.i:                    ; preds = %B1378.us.us.prol.i.i, %B1206.us708.us.i.i
+  %.1952667671.us.us.unr.i.i = phi i64 [ %.arg.n545.i.i, %B1206.us708.us.i.i ], [ %.1962.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %.1959668670.us.us.unr.i.i = phi i64 [ %.1862.us.us.i.i, %B1206.us708.us.i.i ], [ %.1966.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %68 = add i64 %.1952667671.us.us.unr.i.i, 2
+  %69 = shl i64 %.1959668670.us.us.unr.i.i, 2
+  %scevgep69.i.i = getelementptr i8, ptr %scevgep68.i.i, i64 %69
+  br label %B1378.us.us.i.i
+
+B1378.us.us.i.i:                                  ; preds = %B1378.us.us.i.i, %B1378.us.us.prol.loopexit.i.i
+  %lsr.iv70.i.i = phi ptr [ %scevgep69.i.i, %B1378.us.us.prol.loopexit.i.i ], [ %scevgep71.i.i, %B1378.us.us.i.i ]
+  %lsr.iv.i.i = phi i64 [ %68, %B1378.us.us.prol.loopexit.i.i ], [ %lsr.iv.next.i.i, %B1378.us.us.i.i ]
+  %scevgep75.i.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 -4
+  %.1993.us.us.i.i = load float, ptr %scevgep75.i.i, align 4
+  %sunkaddr98.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 %sunkaddr97.i
+  %sunkaddr99.i = getelementptr i8, ptr %sunkaddr98.i, i64 -4
+  %.1998.us.us.i.i = load float, ptr %sunkaddr99.i, align 4
+  store float %.1998.us.us.i.i, ptr %scevgep75.i.i, align 4
+  store float %.1993.us.us.i.i, ptr %sunkaddr99.i, align 4
+  %.1993.us.us.1.i.i = load float, ptr %lsr.iv70.i.i, align 4
+  %.1998.us.us.1.i.i = load float, ptr %sunkaddr98.i, align 4
+  store float %.1998.us.us.1.i.i, ptr %lsr.iv70.i.i, align 4
+  store float %.1993.us.us.1.i.i, ptr %sunkaddr98.i, align 4
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -2
+  %scevgep71.i.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 8
+  %.1953.us.us.1.i.i = icmp sgt i64 %lsr.iv.next.i.i, 2
+  br i1 %.1953.us.us.1.i.i, label %B1378.us.us.i.i, label %B1442.us709.us.i.i
+
+B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B1150.us695.us.i.i
+  %exitcond768.not.us.i.i = icmp eq i64 %.1653721733.us10.i.i, %.1784.us701.us.i.i
+  br i1 %exitcond768.not.us.i.i, label %B1114.loopexit.us15.i.split.i, label %B1150.us695.us.i.i
+
+B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
+  %.1663.us12.i.i = add nsw i64 %.1653721733.us10.i.i, -1
+  %.1654.us16.i.i = icmp sgt i64 %.1653721733.us10.i.i, 1
+  br i1 %.1654.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+
+B1150.us.us.preheader.i.i:                        ; preds = %B1114.loopexit.us.i.i, %B1150.us.us.preheader.preheader.i.i
+  %indvar50.i.i = phi i64 [ %indvar.next51.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1150.us.us.preheader.preheader.i.i ]
+  %.1653721733.us.i.i = phi i64 [ %.1663.us.i.i, %B1114.loopexit.us.i.i ], [ %.1611.neg.i.i, %B1150.us.us.preheader.preheader.i.i ]
+  %70 = and i64 %.1653721733.us.i.i, -2
+  %.1663.us.i.i = add nsw i64 %.1653721733.us.i.i, -1
+  %71 = icmp eq i64 %61, %indvar50.i.i
+  br i1 %71, label %B1150.us.us.epil.preheader.i.i, label %B1150.us.us.i.i
+
+B1114.loopexit.us.unr-lcssa.i.i:                  ; preds = %B1442.us.us.1.i.i
+  %72 = and i64 %.1653721733.us.i.i, 1
+  %lcmp.mod54.not.i.i = icmp eq i64 %72, 0
+  br i1 %lcmp.mod54.not.i.i, label %B1114.loopexit.us.i.i, label %B1150.us.us.epil.preheader.i.i
+
+B1150.us.us.epil.preheader.i.i:                   ; preds = %B1114.loopexit.us.unr-lcssa.i.i, %B1150.us.us.preheader.i.i
+  %.1777675685.us.us.epil.init.i.i = phi i64 [ 0, %B1150.us.us.preheader.i.i ], [ %70, %B1114.loopexit.us.unr-lcssa.i.i ]
+  %gep797.epil.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.us.us.epil.init.i.i
+  %.1817.us.us.epil.i.i = load float, ptr %gep797.epil.i.i, align 4
+  %.1823.us.us.epil.i.i = getelementptr i8, ptr %gep797.epil.i.i, i64 4
+  %.1824.us.us.epil.i.i = load float, ptr %.1823.us.us.epil.i.i, align 4
+  %.1825.us.us.epil.i.i = fcmp ogt float %.1817.us.us.epil.i.i, %.1824.us.us.epil.i.i
+  br i1 %.1825.us.us.epil.i.i, label %B1206.us.us.epil.i.i, label %B1114.loopexit.us.i.i
+
+B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.preheader.i.i
+  %sunkaddr171.i.i = shl i64 %.1777675685.us.us.epil.init.i.i, 2
+  %sunkaddr172.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr171.i.i
+  store float %.1824.us.us.epil.i.i, ptr %sunkaddr172.i.i, align 4
+  %sunkaddr175.i.i = getelementptr i8, ptr %sunkaddr172.i.i, i64 4
+  store float %.1817.us.us.epil.i.i, ptr %sunkaddr175.i.i, align 4
+  br label %B1114.loopexit.us.i.i
+
+B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
+  %indvar.next51.i.i = add nuw nsw i64 %indvar50.i.i, 1
+  %exitcond29.not.i = icmp eq i64 %indvar.next51.i.i, %.1611.neg.i.i
+  br i1 %exitcond29.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.us.us.preheader.i.i
+
+B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
+  %.1777675685.us.us.i.i = phi i64 [ %.1784.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
+  %73 = shl i64 %.1777675685.us.us.i.i, 2
+  %scevgep66.i.i = getelementptr i8, ptr %scevgep.i.i, i64 %73
+  %scevgep67.i.i = getelementptr i8, ptr %scevgep66.i.i, i64 -8
+  %.1817.us.us.i.i = load float, ptr %scevgep67.i.i, align 4
+  %scevgep65.i.i = getelementptr i8, ptr %scevgep66.i.i, i64 -4
+  %.1824.us.us.i.i = load float, ptr %scevgep65.i.i, align 4
+  %.1825.us.us.i.i = fcmp ogt float %.1817.us.us.i.i, %.1824.us.us.i.i
+  br i1 %.1825.us.us.i.i, label %B1206.us.us.i.i, label %B1442.us.us.i.i
+
+B1206.us.us.i.i:                                  ; preds = %B1150.us.us.i.i
+  store float %.1824.us.us.i.i, ptr %scevgep67.i.i, align 4
+  store float %.1817.us.us.i.i, ptr %scevgep65.i.i, align 4
+  br label %B1442.us.us.i.i
+
+B1442.us.us.i.i:                                  ; preds = %B1206.us.us.i.i, %B1150.us.us.i.i
+  %.1817.us.us.1.i.i = phi float [ %.1817.us.us.i.i, %B1206.us.us.i.i ], [ %.1824.us.us.i.i, %B1150.us.us.i.i ]
+  %.1784.us.us.1.i.i = add nuw i64 %.1777675685.us.us.i.i, 2
+  %.1824.us.us.1.i.i = load float, ptr %scevgep66.i.i, align 4
+  %.1825.us.us.1.i.i = fcmp ogt float %.1817.us.us.1.i.i, %.1824.us.us.1.i.i
+  br i1 %.1825.us.us.1.i.i, label %B1206.us.us.1.i.i, label %B1442.us.us.1.i.i
+
+B1206.us.us.1.i.i:                                ; preds = %B1442.us.us.i.i
+  store float %.1824.us.us.1.i.i, ptr %scevgep65.i.i, align 4
+  store float %.1817.us.us.1.i.i, ptr %scevgep66.i.i, align 4
+  br label %B1442.us.us.1.i.i
+
+B1442.us.us.1.i.i:                                ; preds = %B1206.us.us.1.i.i, %B1442.us.us.i.i
+  %niter57.ncmp.1.i.i = icmp eq i64 %70, %.1784.us.us.1.i.i
+  br i1 %niter57.ncmp.1.i.i, label %B1114.loopexit.us.unr-lcssa.i.i, label %B1150.us.us.i.i
+
+B1150.preheader.i.i:                              ; preds = %B1150.preheader.preheader.i.i, %B1114.loopexit.i.i
+  %indvar.i.i = phi i64 [ %indvar.next.i.i, %B1114.loopexit.i.i ], [ 0, %B1150.preheader.preheader.i.i ]
+  %.1653721733.i.i = phi i64 [ %.1663.i.i, %B1114.loopexit.i.i ], [ 9223372036854775807, %B1150.preheader.preheader.i.i ]
+  %74 = and i64 %.1653721733.i.i, -2
+  %.1663.i.i = add nsw i64 %.1653721733.i.i, -1
+  %75 = icmp eq i64 %indvar.i.i, 9223372036854775806
+  br i1 %75, label %B1150.epil.preheader.i.i, label %B1150.i.i
+
+_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
+  ret i64 0
+}
+;; nbgrad.kernels.gpu.device_matrices.symmetric_eigen(*float64,*float64,*float64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7) alwaysinline {
+  %arg.n.fr.i.i = freeze i64 %a3
+  %.26.i = tail call i32 @nbgrad.block()
+  %.27.i = zext i32 %.26.i to i64
+  %.28.i = tail call i32 @nbgrad.threads()
+  %.29.i = zext i32 %.28.i to i64
+  %.30.i = mul nuw nsw i64 %.29.i, %.27.i
+  %.31.i = tail call i32 @nbgrad.thread()
+  %.32.i = zext i32 %.31.i to i64
+  %.33.i = add nuw nsw i64 %.30.i, %.32.i
+  %.38.i = icmp slt i64 %.33.i, %a4
+  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+
+B104.i:                                           ; preds = %0
+  %arg.vectors.fr.i.i = freeze i64 %a6
+  %.41.not.i = icmp eq i64 %arg.vectors.fr.i.i, 0
+  %.4524.i = add i64 %arg.n.fr.i.i, 1
+  %.47.i = select i1 %.41.not.i, i64 1, i64 %.4524.i
+  %"$phi134.0.2.0.i" = mul i64 %.47.i, %arg.n.fr.i.i
+  %.62.i = mul i64 %.33.i, %arg.n.fr.i.i
+  %.64.i = mul i64 %.62.i, %arg.n.fr.i.i
+  %.66.i = mul i64 %"$phi134.0.2.0.i", %.33.i
+  %.75.i.i = icmp sgt i64 %arg.n.fr.i.i, 0
+  br i1 %.75.i.i, label %B44.endif.lr.ph.i.i, label %B1074.endif.i.i
+
+B44.endif.lr.ph.i.i:                              ; preds = %B104.i
+  %arg.lower.fr.i.i = freeze i64 %a5
+  %.295.not.i.i = icmp eq i64 %arg.lower.fr.i.i, 0
+  %1 = getelementptr double, ptr %a0, i64 %.64.i
+  %2 = getelementptr double, ptr %a1, i64 %.64.i
+  br i1 %.295.not.i.i, label %B84.lr.ph.us.preheader.i.i, label %B84.lr.ph.preheader.i.i
+
+B84.lr.ph.preheader.i.i:                          ; preds = %B44.endif.lr.ph.i.i
+  %3 = shl i64 %.64.i, 3
+  %4 = add i64 %3, 8
+  %scevgep195.i.i = getelementptr i8, ptr %a0, i64 %4
+  %5 = shl i64 %arg.n.fr.i.i, 3
+  %scevgep201.i.i = getelementptr i8, ptr %a1, i64 %4
+  br label %B84.lr.ph.i.i
+
+B84.lr.ph.us.preheader.i.i:                       ; preds = %B44.endif.lr.ph.i.i
+  %6 = shl i64 %arg.n.fr.i.i, 3
+  %7 = shl i64 %arg.n.fr.i.i, 4
+  %8 = shl i64 %.64.i, 3
+  %9 = getelementptr i8, ptr %a1, i64 %8
+  %scevgep189.i.i = getelementptr i8, ptr %9, i64 8
+  %10 = shl i64 %.62.i, 3
+  %11 = add i64 %10, 8
+  %12 = mul i64 %11, %arg.n.fr.i.i
+  %scevgep75.i = getelementptr i8, ptr %a0, i64 %12
+  br label %B84.lr.ph.us.i.i
+
+B42.loopexit.us.unr-lcssa.i.i:                    ; preds = %B84.us.us.i.i
+  %13 = and i64 %indvars.iv754.i.i, 1
+  %lcmp.mod38.not.i.i = icmp eq i64 %13, 0
+  br i1 %lcmp.mod38.not.i.i, label %B42.loopexit.us.i.i, label %B84.us.us.epil.preheader.i.i
+
+B84.us.us.epil.preheader.i.i:                     ; preds = %B84.lr.ph.us.i.i, %B42.loopexit.us.unr-lcssa.i.i
+  %lost.2.1554.us.us.epil.init.i.i = phi double [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ], [ %.371.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ]
+  %size.4.1553.us.us.epil.init.i.i = phi double [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ], [ %size.6.2.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ]
+  %.259549551.us.us.epil.init.i.i = phi i64 [ 0, %B84.lr.ph.us.i.i ], [ %14, %B42.loopexit.us.unr-lcssa.i.i ]
+  %.313.us.us.epil.i.i = mul nuw nsw i64 %.259549551.us.us.epil.init.i.i, %arg.n.fr.i.i
+  %gep.us.us.epil.i.i = getelementptr double, ptr %invariant.gep.us.i.i, i64 %.313.us.us.epil.i.i
+  %"$phi164.2.2.2.us.us.epil.i.i" = load double, ptr %gep.us.us.epil.i.i, align 8
+  %.345.us.us.epil.i.i = getelementptr double, ptr %15, i64 %.259549551.us.us.epil.init.i.i
+  store double %"$phi164.2.2.2.us.us.epil.i.i", ptr %.345.us.us.epil.i.i, align 8
+  %.348.us.us.epil.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.epil.i.i")
+  %.350.us.us.epil.i.i = fcmp ogt double %.348.us.us.epil.i.i, %size.4.1553.us.us.epil.init.i.i
+  %size.6.2.us.us.epil.i.i = select i1 %.350.us.us.epil.i.i, double %.348.us.us.epil.i.i, double %size.4.1553.us.us.epil.init.i.i
+  %.367.us.us.epil.i.i = fmul double %"$phi164.2.2.2.us.us.epil.i.i", 0.000000e+00
+  %.371.us.us.epil.i.i = fadd double %lost.2.1554.us.us.epil.init.i.i, %.367.us.us.epil.i.i
+  br label %B42.loopexit.us.i.i
+
+B42.loopexit.us.i.i:                              ; preds = %B84.us.us.epil.preheader.i.i, %B42.loopexit.us.unr-lcssa.i.i
+  %size.6.2.us.us.lcssa.i.i = phi double [ %size.6.2.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ], [ %size.6.2.us.us.epil.i.i, %B84.us.us.epil.preheader.i.i ]
+  %.371.us.us.lcssa.i.i = phi double [ %.371.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ], [ %.371.us.us.epil.i.i, %B84.us.us.epil.preheader.i.i ]
+  %.132.us.i.i = add nuw nsw i64 %.125562568.us.i.i, 1
+  %indvars.iv.next755.i.i = add nuw i64 %indvars.iv754.i.i, 1
+  %scevgep185.i.i = getelementptr i8, ptr %lsr.iv184.i.i, i64 8
+  %scevgep191.i.i = getelementptr i8, ptr %lsr.iv190.i.i, i64 %6
+  %scevgep77.i = getelementptr i8, ptr %lsr.iv76.i, i64 8
+  %exitcond757.not.i.i = icmp eq i64 %.132.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond757.not.i.i, label %B288.i.i, label %B84.lr.ph.us.i.i
+
+B84.lr.ph.us.i.i:                                 ; preds = %B42.loopexit.us.i.i, %B84.lr.ph.us.preheader.i.i
+  %lsr.iv76.i = phi ptr [ %scevgep77.i, %B42.loopexit.us.i.i ], [ %scevgep75.i, %B84.lr.ph.us.preheader.i.i ]
+  %lsr.iv190.i.i = phi ptr [ %scevgep191.i.i, %B42.loopexit.us.i.i ], [ %scevgep189.i.i, %B84.lr.ph.us.preheader.i.i ]
+  %lsr.iv184.i.i = phi ptr [ %scevgep185.i.i, %B42.loopexit.us.i.i ], [ %1, %B84.lr.ph.us.preheader.i.i ]
+  %indvars.iv754.i.i = phi i64 [ %indvars.iv.next755.i.i, %B42.loopexit.us.i.i ], [ 1, %B84.lr.ph.us.preheader.i.i ]
+  %lost.3.0571.us.i.i = phi double [ %.371.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B84.lr.ph.us.preheader.i.i ]
+  %size.5.0570.us.i.i = phi double [ %size.6.2.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B84.lr.ph.us.preheader.i.i ]
+  %.125562568.us.i.i = phi i64 [ %.132.us.i.i, %B42.loopexit.us.i.i ], [ 0, %B84.lr.ph.us.preheader.i.i ]
+  %14 = and i64 %indvars.iv754.i.i, -2
+  %invariant.gep.us.i.i = getelementptr double, ptr %1, i64 %.125562568.us.i.i
+  %.336.us.i.i = mul nuw nsw i64 %.125562568.us.i.i, %arg.n.fr.i.i
+  %15 = getelementptr double, ptr %2, i64 %.336.us.i.i
+  %16 = icmp eq i64 %.125562568.us.i.i, 0
+  br i1 %16, label %B84.us.us.epil.preheader.i.i, label %B84.us.us.i.i
+
+B84.us.us.i.i:                                    ; preds = %B84.lr.ph.us.i.i, %B84.us.us.i.i
+  %lsr.iv78.i = phi i64 [ %lsr.iv.next79.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %lost.2.1554.us.us.i.i = phi double [ %.371.us.us.1.i.i, %B84.us.us.i.i ], [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ]
+  %size.4.1553.us.us.i.i = phi double [ %size.6.2.us.us.1.i.i, %B84.us.us.i.i ], [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ]
+  %.259549551.us.us.i.i = phi i64 [ %.266.us.us.1.i.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %scevgep81.i = getelementptr i8, ptr %lsr.iv184.i.i, i64 %lsr.iv78.i
+  %"$phi164.2.2.2.us.us.i.i" = load double, ptr %scevgep81.i, align 8
+  %17 = shl i64 %.259549551.us.us.i.i, 3
+  %scevgep193.i.i = getelementptr i8, ptr %lsr.iv190.i.i, i64 %17
+  %scevgep194.i.i = getelementptr i8, ptr %scevgep193.i.i, i64 -8
+  store double %"$phi164.2.2.2.us.us.i.i", ptr %scevgep194.i.i, align 8
+  %.348.us.us.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.i.i")
+  %.350.us.us.i.i = fcmp ogt double %.348.us.us.i.i, %size.4.1553.us.us.i.i
+  %size.6.2.us.us.i.i = select i1 %.350.us.us.i.i, double %.348.us.us.i.i, double %size.4.1553.us.us.i.i
+  %.367.us.us.i.i = fmul double %"$phi164.2.2.2.us.us.i.i", 0.000000e+00
+  %.371.us.us.i.i = fadd double %lost.2.1554.us.us.i.i, %.367.us.us.i.i
+  %.266.us.us.1.i.i = add nuw i64 %.259549551.us.us.i.i, 2
+  %scevgep80.i = getelementptr i8, ptr %lsr.iv76.i, i64 %lsr.iv78.i
+  %"$phi164.2.2.2.us.us.1.i.i" = load double, ptr %scevgep80.i, align 8
+  store double %"$phi164.2.2.2.us.us.1.i.i", ptr %scevgep193.i.i, align 8
+  %.348.us.us.1.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.1.i.i")
+  %.350.us.us.1.i.i = fcmp ogt double %.348.us.us.1.i.i, %size.6.2.us.us.i.i
+  %size.6.2.us.us.1.i.i = select i1 %.350.us.us.1.i.i, double %.348.us.us.1.i.i, double %size.6.2.us.us.i.i
+  %.367.us.us.1.i.i = fmul double %"$phi164.2.2.2.us.us.1.i.i", 0.000000e+00
+  %.371.us.us.1.i.i = fadd double %.371.us.us.i.i, %.367.us.us.1.i.i
+  %lsr.iv.next79.i = add i64 %lsr.iv78.i, %7
+  %niter43.ncmp.1.i.i = icmp eq i64 %14, %.266.us.us.1.i.i
+  br i1 %niter43.ncmp.1.i.i, label %B42.loopexit.us.unr-lcssa.i.i, label %B84.us.us.i.i
+
+B42.loopexit.unr-lcssa.i.i:                       ; preds = %B84.i.i
+  %18 = and i64 %indvars.iv.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %18, 0
+  br i1 %lcmp.mod.not.i.i, label %B42.loopexit.i.i, label %B84.epil.preheader.i.i
+
+B84.epil.preheader.i.i:                           ; preds = %B84.lr.ph.i.i, %B42.loopexit.unr-lcssa.i.i
+  %lost.2.1554.epil.init.i.i = phi double [ %lost.3.0571.i.i, %B84.lr.ph.i.i ], [ %.371.1.i.i, %B42.loopexit.unr-lcssa.i.i ]
+  %size.4.1553.epil.init.i.i = phi double [ %size.5.0570.i.i, %B84.lr.ph.i.i ], [ %size.6.2.1.i.i, %B42.loopexit.unr-lcssa.i.i ]
+  %.259549551.epil.init.i.i = phi i64 [ 0, %B84.lr.ph.i.i ], [ %60, %B42.loopexit.unr-lcssa.i.i ]
+  %.305.epil.i.i = getelementptr double, ptr %61, i64 %.259549551.epil.init.i.i
+  %"$phi164.2.2.2.epil.i.i" = load double, ptr %.305.epil.i.i, align 8
+  %.345.epil.i.i = getelementptr double, ptr %62, i64 %.259549551.epil.init.i.i
+  store double %"$phi164.2.2.2.epil.i.i", ptr %.345.epil.i.i, align 8
+  %.348.epil.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.epil.i.i")
+  %.350.epil.i.i = fcmp ogt double %.348.epil.i.i, %size.4.1553.epil.init.i.i
+  %size.6.2.epil.i.i = select i1 %.350.epil.i.i, double %.348.epil.i.i, double %size.4.1553.epil.init.i.i
+  %.367.epil.i.i = fmul double %"$phi164.2.2.2.epil.i.i", 0.000000e+00
+  %.371.epil.i.i = fadd double %lost.2.1554.epil.init.i.i, %.367.epil.i.i
+  br label %B42.loopexit.i.i
+
+B42.loopexit.i.i:                                 ; preds = %B84.epil.preheader.i.i, %B42.loopexit.unr-lcssa.i.i
+  %size.6.2.lcssa.i.i = phi double [ %size.6.2.1.i.i, %B42.loopexit.unr-lcssa.i.i ], [ %size.6.2.epil.i.i, %B84.epil.preheader.i.i ]
+  %.371.lcssa.i.i = phi double [ %.371.1.i.i, %B42.loopexit.unr-lcssa.i.i ], [ %.371.epil.i.i, %B84.epil.preheader.i.i ]
+  %.132.i.i = add nuw nsw i64 %.125562568.i.i, 1
+  %indvars.iv.next.i.i = add nuw i64 %indvars.iv.i.i, 1
+  %scevgep197.i.i = getelementptr i8, ptr %lsr.iv196.i.i, i64 %5
+  %scevgep203.i.i = getelementptr i8, ptr %lsr.iv202.i.i, i64 %5
+  %exitcond753.not.i.i = icmp eq i64 %.132.i.i, %arg.n.fr.i.i
+  br i1 %exitcond753.not.i.i, label %B288.i.i, label %B84.lr.ph.i.i
+
+B84.i.i:                                          ; preds = %B84.lr.ph.i.i, %B84.i.i
+  %lost.2.1554.i.i = phi double [ %.371.1.i.i, %B84.i.i ], [ %lost.3.0571.i.i, %B84.lr.ph.i.i ]
+  %size.4.1553.i.i = phi double [ %size.6.2.1.i.i, %B84.i.i ], [ %size.5.0570.i.i, %B84.lr.ph.i.i ]
+  %.259549551.i.i = phi i64 [ %.266.1.i.i, %B84.i.i ], [ 0, %B84.lr.ph.i.i ]
+  %19 = shl i64 %.259549551.i.i, 3
+  %scevgep199.i.i = getelementptr i8, ptr %lsr.iv196.i.i, i64 %19
+  %scevgep200.i.i = getelementptr i8, ptr %scevgep199.i.i, i64 -8
+  %"$phi164.2.2.2.i.i" = load double, ptr %scevgep200.i.i, align 8
+  %scevgep205.i.i = getelementptr i8, ptr %lsr.iv202.i.i, i64 %19
+  %scevgep206.i.i = getelementptr i8, ptr %scevgep205.i.i, i64 -8
+  store double %"$phi164.2.2.2.i.i", ptr %scevgep206.i.i, align 8
+  %.348.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.i.i")
+  %.350.i.i = fcmp ogt double %.348.i.i, %size.4.1553.i.i
+  %size.6.2.i.i = select i1 %.350.i.i, double %.348.i.i, double %size.4.1553.i.i
+  %.367.i.i = fmul double %"$phi164.2.2.2.i.i", 0.000000e+00
+  %.371.i.i = fadd double %lost.2.1554.i.i, %.367.i.i
+  %.266.1.i.i = add nuw i64 %.259549551.i.i, 2
+  %"$phi164.2.2.2.1.i.i" = load double, ptr %scevgep199.i.i, align 8
+  store double %"$phi164.2.2.2.1.i.i", ptr %scevgep205.i.i, align 8
+  %.348.1.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.1.i.i")
+  %.350.1.i.i = fcmp ogt double %.348.1.i.i, %size.6.2.i.i
+  %size.6.2.1.i.i = select i1 %.350.1.i.i, double %.348.1.i.i, double %size.6.2.i.i
+  %.367.1.i.i = fmul double %"$phi164.2.2.2.1.i.i", 0.000000e+00
+  %.371.1.i.i = fadd double %.371.i.i, %.367.1.i.i
+  %niter.ncmp.1.i.i = icmp eq i64 %60, %.266.1.i.i
+  br i1 %niter.ncmp.1.i.i, label %B42.loopexit.unr-lcssa.i.i, label %B84.i.i
+
+B288.i.i:                                         ; preds = %B42.loopexit.i.i, %B42.loopexit.us.i.i
+  %size.5.0.lcssa.i.i = phi double [ %size.6.2.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ %size.6.2.lcssa.i.i, %B42.loopexit.i.i ]
+  %lost.3.0.lcssa.i.i = phi double [ %.371.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ %.371.lcssa.i.i, %B42.loopexit.i.i ]
+  %.405.i.i = fadd double %lost.3.0.lcssa.i.i, 1.000000e+00
+  %.416.i.i = fcmp oeq double %.405.i.i, 1.000000e+00
+  %.425.i.i = fcmp ogt double %size.5.0.lcssa.i.i, 0.000000e+00
+  %or.cond.i.i = select i1 %.416.i.i, i1 %.425.i.i, i1 false
+  br i1 %or.cond.i.i, label %B322.i.i, label %B500.endif.lr.ph.i.i
+
+B322.i.i:                                         ; preds = %B288.i.i
+  %.443.i.i = fcmp olt double %size.5.0.lcssa.i.i, 1.000000e+00
+  br i1 %.443.i.i, label %B360.i.i, label %B424.i.i
+
+B360.i.i:                                         ; preds = %B322.i.i, %B360.i.i
+  %size.7.1.i.i = phi double [ %.478.i.i, %B360.i.i ], [ %size.5.0.lcssa.i.i, %B322.i.i ]
+  %unit.3.1.i.i = phi double [ %.488.i.i, %B360.i.i ], [ 1.000000e+00, %B322.i.i ]
+  %doublings.2.1.i.i = phi i64 [ %.498.i.i, %B360.i.i ], [ 0, %B322.i.i ]
+  %.478.i.i = fmul double %size.7.1.i.i, 2.000000e+00
+  %.488.i.i = fmul double %unit.3.1.i.i, 2.000000e+00
+  %.498.i.i = add nuw nsw i64 %doublings.2.1.i.i, 1
+  %.505.i.i = fcmp olt double %.478.i.i, 1.000000e+00
+  %.527.i.i = icmp samesign ult i64 %doublings.2.1.i.i, 959
+  %or.cond531.i.i = select i1 %.505.i.i, i1 %.527.i.i, i1 false
+  br i1 %or.cond531.i.i, label %B360.i.i, label %B424.i.i
+
+B424.i.i:                                         ; preds = %B360.i.i, %B322.i.i
+  %size.8.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B322.i.i ], [ %.478.i.i, %B360.i.i ]
+  %unit.5.0.i.i = phi double [ 1.000000e+00, %B322.i.i ], [ %.488.i.i, %B360.i.i ]
+  %.571.i.i = fcmp ult double %size.8.0.i.i, 2.000000e+00
+  br i1 %.571.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B436.i.i:                                         ; preds = %B424.i.i, %B436.i.i
+  %size.9.1.i.i = phi double [ %.576.i.i, %B436.i.i ], [ %size.8.0.i.i, %B424.i.i ]
+  %unit.4.1.i.i = phi double [ %.582.i.i, %B436.i.i ], [ %unit.5.0.i.i, %B424.i.i ]
+  %.576.i.i = fmul double %size.9.1.i.i, 5.000000e-01
+  %.582.i.i = fmul double %unit.4.1.i.i, 5.000000e-01
+  %.587.i.i = fcmp ult double %.576.i.i, 2.000000e+00
+  br i1 %.587.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B540.i.i:                                         ; preds = %B540.lr.ph.i.i, %B540.i.i
+  %.805585587.i.i = phi i64 [ %.812.3.i.i, %B540.i.i ], [ 0, %B540.lr.ph.i.i ]
+  %20 = shl i64 %.805585587.i.i, 3
+  %scevgep161.i.i = getelementptr i8, ptr %lsr.iv154.i.i, i64 %20
+  %scevgep162.i.i = getelementptr i8, ptr %scevgep161.i.i, i64 -24
+  %.845.i.i = load double, ptr %scevgep162.i.i, align 8
+  %.847.i.i = fmul double %unit.6.0.i.i, %.845.i.i
+  store double %.847.i.i, ptr %scevgep162.i.i, align 8
+  %scevgep65.i = getelementptr i8, ptr %scevgep161.i.i, i64 -16
+  %.845.1.i.i = load double, ptr %scevgep65.i, align 8
+  %.847.1.i.i = fmul double %unit.6.0.i.i, %.845.1.i.i
+  store double %.847.1.i.i, ptr %scevgep65.i, align 8
+  %scevgep63.i = getelementptr i8, ptr %scevgep161.i.i, i64 -8
+  %.845.2.i.i = load double, ptr %scevgep63.i, align 8
+  %.847.2.i.i = fmul double %unit.6.0.i.i, %.845.2.i.i
+  store double %.847.2.i.i, ptr %scevgep63.i, align 8
+  %.812.3.i.i = add nuw i64 %.805585587.i.i, 4
+  %.845.3.i.i = load double, ptr %scevgep161.i.i, align 8
+  %.847.3.i.i = fmul double %unit.6.0.i.i, %.845.3.i.i
+  store double %.847.3.i.i, ptr %scevgep161.i.i, align 8
+  %niter48.ncmp.3.i.i = icmp eq i64 %75, %.812.3.i.i
+  br i1 %niter48.ncmp.3.i.i, label %B594.unr-lcssa.i.i, label %B540.i.i
+
+B594.unr-lcssa.i.i:                               ; preds = %B540.i.i
+  %lcmp.mod45.not.i.i = icmp eq i64 %74, 0
+  br i1 %lcmp.mod45.not.i.i, label %B594.i.i, label %B540.epil.preheader.i.i
+
+B540.epil.preheader.i.i:                          ; preds = %B540.lr.ph.i.i, %B594.unr-lcssa.i.i
+  %.805585587.epil.init.i.i = phi i64 [ 0, %B540.lr.ph.i.i ], [ %75, %B594.unr-lcssa.i.i ]
+  %21 = shl i64 %.805585587.epil.init.i.i, 3
+  %scevgep165.i.i = getelementptr i8, ptr %lsr.iv163.i.i, i64 %21
+  br label %B540.epil.i.i
+
+B540.epil.i.i:                                    ; preds = %B540.epil.i.i, %B540.epil.preheader.i.i
+  %epil.iter.i.i = phi i64 [ 0, %B540.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B540.epil.i.i ]
+  %22 = shl i64 %epil.iter.i.i, 3
+  %scevgep68.i = getelementptr i8, ptr %scevgep165.i.i, i64 %22
+  %.845.epil.i.i = load double, ptr %scevgep68.i, align 8
+  %.847.epil.i.i = fmul double %unit.6.0.i.i, %.845.epil.i.i
+  store double %.847.epil.i.i, ptr %scevgep68.i, align 8
+  %epil.iter.next.i.i = add i64 %epil.iter.i.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %74, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B594.i.i, label %B540.epil.i.i
+
+B594.i.i:                                         ; preds = %B540.epil.i.i, %B594.unr-lcssa.i.i
+  %.690.i.i = add nuw nsw i64 %.683599613.i.i, 1
+  br i1 %.41.not.i, label %B692.i.i, label %B638.lr.ph.i.i
+
+B638.i.i:                                         ; preds = %B638.lr.ph.i.i, %B638.i.i
+  %.945592594.i.i = phi i64 [ %27, %B638.i.i ], [ 0, %B638.lr.ph.i.i ]
+  %.982.i.i = icmp eq i64 %.683599613.i.i, %.945592594.i.i
+  %.1004.i.i = uitofp i1 %.982.i.i to double
+  %23 = shl i64 %.945592594.i.i, 3
+  %scevgep177.i.i = getelementptr i8, ptr %lsr.iv170.i.i, i64 %23
+  %scevgep178.i.i = getelementptr i8, ptr %scevgep177.i.i, i64 -24
+  store double %.1004.i.i, ptr %scevgep178.i.i, align 8
+  %24 = or disjoint i64 %.945592594.i.i, 1
+  %.982.1.i.i = icmp eq i64 %.683599613.i.i, %24
+  %.1004.1.i.i = uitofp i1 %.982.1.i.i to double
+  %scevgep72.i = getelementptr i8, ptr %scevgep177.i.i, i64 -16
+  store double %.1004.1.i.i, ptr %scevgep72.i, align 8
+  %25 = or disjoint i64 %.945592594.i.i, 2
+  %.982.2.i.i = icmp eq i64 %.683599613.i.i, %25
+  %.1004.2.i.i = uitofp i1 %.982.2.i.i to double
+  %scevgep70.i = getelementptr i8, ptr %scevgep177.i.i, i64 -8
+  store double %.1004.2.i.i, ptr %scevgep70.i, align 8
+  %26 = or disjoint i64 %.945592594.i.i, 3
+  %.982.3.i.i = icmp eq i64 %.683599613.i.i, %26
+  %.1004.3.i.i = uitofp i1 %.982.3.i.i to double
+  store double %.1004.3.i.i, ptr %scevgep177.i.i, align 8
+  %27 = add nuw nsw i64 %.945592594.i.i, 4
+  %niter54.ncmp.3.i.i = icmp eq i64 %27, %unroll_iter53.i.i
+  br i1 %niter54.ncmp.3.i.i, label %B692.loopexit.unr-lcssa.i.i, label %B638.i.i
+
+B692.loopexit.unr-lcssa.i.i:                      ; preds = %B638.i.i
+  br i1 %73, label %B692.i.i, label %B638.epil.preheader.i.i
+
+B638.epil.preheader.i.i:                          ; preds = %B638.lr.ph.i.i, %B692.loopexit.unr-lcssa.i.i
+  %.945592594.epil.init.i.i = phi i64 [ 0, %B638.lr.ph.i.i ], [ %unroll_iter53.i.i, %B692.loopexit.unr-lcssa.i.i ]
+  %28 = shl i64 %.945592594.epil.init.i.i, 3
+  %scevgep181.i.i = getelementptr i8, ptr %lsr.iv179.i.i, i64 %28
+  %29 = sub nsw i64 %.683599613.i.i, %.945592594.epil.init.i.i
+  br label %B638.epil.i.i
+
+B638.epil.i.i:                                    ; preds = %B638.epil.i.i, %B638.epil.preheader.i.i
+  %epil.iter50.i.i = phi i64 [ 0, %B638.epil.preheader.i.i ], [ %epil.iter50.next.i.i, %B638.epil.i.i ]
+  %.982.epil.i.i = icmp eq i64 %29, %epil.iter50.i.i
+  %.1004.epil.i.i = uitofp i1 %.982.epil.i.i to double
+  %30 = shl i64 %epil.iter50.i.i, 3
+  %scevgep73.i = getelementptr i8, ptr %scevgep181.i.i, i64 %30
+  store double %.1004.epil.i.i, ptr %scevgep73.i, align 8
+  %epil.iter50.next.i.i = add i64 %epil.iter50.i.i, 1
+  %epil.iter50.cmp.not.i.i = icmp eq i64 %xtraiter49.i.i, %epil.iter50.next.i.i
+  br i1 %epil.iter50.cmp.not.i.i, label %B692.i.i, label %B638.epil.i.i
+
+B692.i.i:                                         ; preds = %B638.epil.i.i, %B692.loopexit.unr-lcssa.i.i, %B594.i.i
+  %indvars.iv.next759.i.i = add nuw i64 %indvars.iv758.i.i, 1
+  %scevgep155.i.i = getelementptr i8, ptr %lsr.iv154.i.i, i64 %68
+  %scevgep164.i.i = getelementptr i8, ptr %lsr.iv163.i.i, i64 %68
+  %scevgep171.i.i = getelementptr i8, ptr %lsr.iv170.i.i, i64 %68
+  %scevgep180.i.i = getelementptr i8, ptr %lsr.iv179.i.i, i64 %68
+  %exitcond762.not.i.i = icmp eq i64 %.690.i.i, %arg.n.fr.i.i
+  br i1 %exitcond762.not.i.i, label %B694.i.i, label %B540.lr.ph.i.i
+
+B694.i.i:                                         ; preds = %B692.i.i
+  %.1023.i.i = sitofp i64 %a7 to double
+  %.1027.i.i = fdiv double %size.10.0.i.i, %.1023.i.i
+  %.1036.not.i.i = icmp eq i64 %arg.n.fr.i.i, 1
+  br i1 %.1036.not.i.i, label %B1018.epil.preheader.i.i, label %B746.endif.us.preheader.i.i
+
+B746.endif.us.preheader.i.i:                      ; preds = %B694.i.i
+  %31 = getelementptr double, ptr %a2, i64 %arg.n.fr.i.i
+  %32 = getelementptr double, ptr %31, i64 %.66.i
+  %unroll_iter.i.i.i = and i64 %arg.n.fr.i.i, 9223372036854775806
+  %invariant.gep24.i.i = getelementptr double, ptr %32, i64 %unroll_iter.i.i.i
+  %33 = shl i64 %arg.n.fr.i.i, 4
+  %34 = shl i64 %.66.i, 3
+  %35 = getelementptr i8, ptr %a2, i64 %33
+  %36 = getelementptr i8, ptr %35, i64 %34
+  %scevgep142.i.i = getelementptr i8, ptr %36, i64 8
+  %37 = getelementptr i8, ptr %a2, i64 %68
+  %38 = getelementptr i8, ptr %37, i64 %34
+  %scevgep148.i.i = getelementptr i8, ptr %38, i64 8
+  %39 = and i64 %arg.n.fr.i.i, 1
+  %40 = icmp eq i64 %39, 0
+  br label %B746.endif.us.i.i
+
+B746.endif.us.i.i:                                ; preds = %B792.B960_crit_edge.us.i.i, %B746.endif.us.preheader.i.i
+  %sweep.2.0.us.i.i = phi i64 [ %.1055.us.i.i, %B792.B960_crit_edge.us.i.i ], [ 0, %B746.endif.us.preheader.i.i ]
+  br label %B828.lr.ph.us.i.i
+
+B828.us.i.i:                                      ; preds = %B828.lr.ph.us.i.i, %B956.us.i.i
+  %lsr.iv149.i.i = phi ptr [ %scevgep148.i.i, %B828.lr.ph.us.i.i ], [ %scevgep150.i.i, %B956.us.i.i ]
+  %lsr.iv138.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %lsr.iv.next139.i.i, %B956.us.i.i ]
+  %moving.4.2626.us.i.i = phi i1 [ %moving.3.1639.us.i.i, %B828.lr.ph.us.i.i ], [ %moving.5.3.us.i.i, %B956.us.i.i ]
+  %.1274622624.us.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %.1281.us.i.i, %B956.us.i.i ]
+  %.1281.us.i.i = add nuw nsw i64 %.1274622624.us.i.i, 1
+  %.1323.us.i.i = getelementptr double, ptr %46, i64 %.1274622624.us.i.i
+  %.1324.us.i.i = load double, ptr %.1323.us.i.i, align 8
+  %.1325.us.i.i = tail call double @llvm.fabs.f64(double %.1324.us.i.i)
+  %.1327.us.i.i = fcmp ugt double %.1325.us.i.i, %.1027.i.i
+  br i1 %.1327.us.i.i, label %B406.endif.endif.preheader.i.i.i, label %B956.us.i.i
+
+B406.endif.endif.preheader.i.i.i:                 ; preds = %B828.us.i.i
+  %.30.i.i.i = mul nuw nsw i64 %.1274622624.us.i.i, %arg.n.fr.i.i
+  %.63.i.i.i = fadd double %.1324.us.i.i, %.1324.us.i.i
+  %.67.i.i.i = load double, ptr %sunkaddr84.i, align 8
+  %41 = getelementptr double, ptr %2, i64 %.30.i.i.i
+  %.70.i.i.i = getelementptr double, ptr %41, i64 %.1274622624.us.i.i
+  %.71.i.i.i = load double, ptr %.70.i.i.i, align 8
+  %.72.i.i.i = fsub double %.67.i.i.i, %.71.i.i.i
+  %.78.i.i.i = fmul double %.72.i.i.i, %.72.i.i.i
+  %.79.i.i.i = fmul double %.63.i.i.i, %.63.i.i.i
+  %.80.i.i.i = fadd double %.79.i.i.i, %.78.i.i.i
+  %.81.i.i.i = tail call double @llvm.sqrt.f64(double %.80.i.i.i)
+  %.87.i.i.i = fcmp olt double %.72.i.i.i, 0.000000e+00
+  %42 = fneg double %.81.i.i.i
+  %"$phi206.1.2.0.p.i.i.i" = select i1 %.87.i.i.i, double %42, double %.81.i.i.i
+  %"$phi206.1.2.0.i.i.i" = fadd double %.72.i.i.i, %"$phi206.1.2.0.p.i.i.i"
+  %.118.i.i.i = fdiv double %.63.i.i.i, %"$phi206.1.2.0.i.i.i"
+  %.123.i.i.i = fmul double %.118.i.i.i, %.118.i.i.i
+  %.125.i.i.i = fadd double %.123.i.i.i, 1.000000e+00
+  %.126.i.i.i = tail call double @llvm.sqrt.f64(double %.125.i.i.i)
+  %.131.i.i.i = fdiv double 1.000000e+00, %.126.i.i.i
+  %.136.i.i.i = fmul double %.118.i.i.i, %.131.i.i.i
+  %.145.i.i.i = fmul double %.1324.us.i.i, %.118.i.i.i
+  %.146.i.i.i = fsub double %.71.i.i.i, %.145.i.i.i
+  store double %.146.i.i.i, ptr %.70.i.i.i, align 8
+  %.156.i.i.i = load double, ptr %sunkaddr84.i, align 8
+  %.161.i.i.i = fadd double %.156.i.i.i, %.145.i.i.i
+  store double %.161.i.i.i, ptr %sunkaddr84.i, align 8
+  %sunkaddr210.i.i = shl i64 %.1274622624.us.i.i, 3
+  %sunkaddr211.i.i = getelementptr i8, ptr %46, i64 %sunkaddr210.i.i
+  store double 0.000000e+00, ptr %sunkaddr211.i.i, align 8
+  br label %B406.endif.endif.i.i.i
+
+B420.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i
+  %.350.i.i.i = icmp samesign ugt i64 %.267156158.i.i.i, %.1274622624.us.i.i
+  %43 = add i64 %.267156158.i.i.i, %lsr.iv138.i.i
+  %"$phi464.2.2.1.i.i.i" = select i1 %.350.i.i.i, i64 %lsr.iv13.i.i.i, i64 %43
+  %.385.i.i.i = icmp samesign ugt i64 %.267156158.i.i.i, %.1147631637.us.i.i
+  %44 = add i64 %.267156158.i.i.i, %lsr.iv140.i.i
+  %"$phi514.2.2.1.i.i.i" = select i1 %.385.i.i.i, i64 %lsr.iv.i.i.i, i64 %44
+  %.421.i.i.i = getelementptr double, ptr %2, i64 %"$phi464.2.2.1.i.i.i"
+  %.422.i.i.i = load double, ptr %.421.i.i.i, align 8
+  %.424.i.i.i = getelementptr double, ptr %2, i64 %"$phi514.2.2.1.i.i.i"
+  %.425.i.i.i = load double, ptr %.424.i.i.i, align 8
+  %.427.i.i.i = fmul double %.131.i.i.i, %.422.i.i.i
+  %.429.i.i.i = fmul double %.136.i.i.i, %.425.i.i.i
+  %.430.i.i.i = fsub double %.427.i.i.i, %.429.i.i.i
+  store double %.430.i.i.i, ptr %.421.i.i.i, align 8
+  %.438.i.i.i = fmul double %.136.i.i.i, %.422.i.i.i
+  %.440.i.i.i = fmul double %.131.i.i.i, %.425.i.i.i
+  %.441.i.i.i = fadd double %.438.i.i.i, %.440.i.i.i
+  store double %.441.i.i.i, ptr %.424.i.i.i, align 8
+  br label %B608.i.i.i
+
+B608.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i, %B420.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, %arg.n.fr.i.i
+  %lsr.iv.next14.i.i.i = add i64 %lsr.iv13.i.i.i, %arg.n.fr.i.i
+  %exitcond.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.274.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B610.i.i.i, label %B406.endif.endif.i.i.i
+
+B610.i.i.i:                                       ; preds = %B608.i.i.i
+  br i1 %.41.not.i, label %B956.us.i.i, label %B654.i.i.i
+
+B654.i.i.i:                                       ; preds = %B610.i.i.i, %B654.i.i.i
+  %.548162164.i.i.i = phi i64 [ %.555.1.i.i.i, %B654.i.i.i ], [ 0, %B610.i.i.i ]
+  %45 = shl i64 %.548162164.i.i.i, 3
+  %scevgep151.i.i = getelementptr i8, ptr %lsr.iv149.i.i, i64 %45
+  %scevgep152.i.i = getelementptr i8, ptr %scevgep151.i.i, i64 -8
+  %.588.i.i.i = load double, ptr %scevgep152.i.i, align 8
+  %scevgep145.i.i = getelementptr i8, ptr %lsr.iv143.i.i, i64 %45
+  %scevgep147.i.i = getelementptr i8, ptr %scevgep145.i.i, i64 -8
+  %.597.i.i.i = load double, ptr %scevgep147.i.i, align 8
+  %.599.i.i.i = fmul double %.131.i.i.i, %.588.i.i.i
+  %.601.i.i.i = fmul double %.136.i.i.i, %.597.i.i.i
+  %.602.i.i.i = fsub double %.599.i.i.i, %.601.i.i.i
+  store double %.602.i.i.i, ptr %scevgep152.i.i, align 8
+  %.613.i.i.i = fmul double %.136.i.i.i, %.588.i.i.i
+  %.615.i.i.i = fmul double %.131.i.i.i, %.597.i.i.i
+  %.616.i.i.i = fadd double %.613.i.i.i, %.615.i.i.i
+  store double %.616.i.i.i, ptr %scevgep147.i.i, align 8
+  %.555.1.i.i.i = add nuw i64 %.548162164.i.i.i, 2
+  %.588.1.i.i.i = load double, ptr %scevgep151.i.i, align 8
+  %.597.1.i.i.i = load double, ptr %scevgep145.i.i, align 8
+  %.599.1.i.i.i = fmul double %.131.i.i.i, %.588.1.i.i.i
+  %.601.1.i.i.i = fmul double %.136.i.i.i, %.597.1.i.i.i
+  %.602.1.i.i.i = fsub double %.599.1.i.i.i, %.601.1.i.i.i
+  store double %.602.1.i.i.i, ptr %scevgep151.i.i, align 8
+  %.613.1.i.i.i = fmul double %.136.i.i.i, %.588.1.i.i.i
+  %.615.1.i.i.i = fmul double %.131.i.i.i, %.597.1.i.i.i
+  %.616.1.i.i.i = fadd double %.613.1.i.i.i, %.615.1.i.i.i
+  store double %.616.1.i.i.i, ptr %scevgep145.i.i, align 8
+  %niter.ncmp.1.i.i.i = icmp eq i64 %unroll_iter.i.i.i, %.555.1.i.i.i
+  br i1 %niter.ncmp.1.i.i.i, label %common.ret.loopexit.unr-lcssa.i.i.i, label %B654.i.i.i
+
+common.ret.loopexit.unr-lcssa.i.i.i:              ; preds = %B654.i.i.i
+  br i1 %40, label %B956.us.i.i, label %B654.epil.preheader.i.i.i
+
+B654.epil.preheader.i.i.i:                        ; preds = %common.ret.loopexit.unr-lcssa.i.i.i
+  %gep25.i.i = getelementptr double, ptr %invariant.gep24.i.i, i64 %.30.i.i.i
+  %.588.epil.i.i.i = load double, ptr %gep25.i.i, align 8
+  %.597.epil.i.i.i = load double, ptr %sunkaddr86.i, align 8
+  %.599.epil.i.i.i = fmul double %.131.i.i.i, %.588.epil.i.i.i
+  %.601.epil.i.i.i = fmul double %.136.i.i.i, %.597.epil.i.i.i
+  %.602.epil.i.i.i = fsub double %.599.epil.i.i.i, %.601.epil.i.i.i
+  store double %.602.epil.i.i.i, ptr %gep25.i.i, align 8
+  %.613.epil.i.i.i = fmul double %.136.i.i.i, %.588.epil.i.i.i
+  %.615.epil.i.i.i = fmul double %.131.i.i.i, %.597.epil.i.i.i
+  %.616.epil.i.i.i = fadd double %.613.epil.i.i.i, %.615.epil.i.i.i
+  store double %.616.epil.i.i.i, ptr %sunkaddr86.i, align 8
+  br label %B956.us.i.i
+
+B406.endif.endif.i.i.i:                           ; preds = %B608.i.i.i, %B406.endif.endif.preheader.i.i.i
+  %lsr.iv13.i.i.i = phi i64 [ %.1274622624.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next14.i.i.i, %B608.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %.1147631637.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B608.i.i.i ]
+  %.267156158.i.i.i = phi i64 [ 0, %B406.endif.endif.preheader.i.i.i ], [ %.274.i.i.i, %B608.i.i.i ]
+  %.274.i.i.i = add nuw nsw i64 %.267156158.i.i.i, 1
+  %.96.i.i.i.i = icmp ne i64 %.1274622624.us.i.i, %.267156158.i.i.i
+  %.96.1.i.i.i.i = icmp ne i64 %.1147631637.us.i.i, %.267156158.i.i.i
+  %or.cond.i.not.i.i.i = and i1 %.96.i.i.i.i, %.96.1.i.i.i.i
+  br i1 %or.cond.i.not.i.i.i, label %B420.i.i.i, label %B608.i.i.i
+
+B956.us.i.i:                                      ; preds = %B654.epil.preheader.i.i.i, %common.ret.loopexit.unr-lcssa.i.i.i, %B610.i.i.i, %B828.us.i.i
+  %moving.5.3.us.i.i = phi i1 [ %moving.4.2626.us.i.i, %B828.us.i.i ], [ true, %B610.i.i.i ], [ true, %common.ret.loopexit.unr-lcssa.i.i.i ], [ true, %B654.epil.preheader.i.i.i ]
+  %lsr.iv.next139.i.i = add i64 %lsr.iv138.i.i, %arg.n.fr.i.i
+  %scevgep150.i.i = getelementptr i8, ptr %lsr.iv149.i.i, i64 %68
+  %exitcond763.not.i.i = icmp eq i64 %.1281.us.i.i, %.1147631637.us.i.i
+  br i1 %exitcond763.not.i.i, label %B792.loopexit.us.i.i, label %B828.us.i.i
+
+B792.loopexit.us.i.i:                             ; preds = %B956.us.i.i
+  %.1154.us.i.i = add nuw nsw i64 %.1147631637.us.i.i, 1
+  %lsr.iv.next141.i.i = add i64 %lsr.iv140.i.i, %arg.n.fr.i.i
+  %scevgep144.i.i = getelementptr i8, ptr %lsr.iv143.i.i, i64 %68
+  %exitcond764.not.i.i = icmp eq i64 %.1154.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond764.not.i.i, label %B792.B960_crit_edge.us.i.i, label %B828.lr.ph.us.i.i
+
+B828.lr.ph.us.i.i:                                ; preds = %B792.loopexit.us.i.i, %B746.endif.us.i.i
+  %lsr.iv143.i.i = phi ptr [ %scevgep144.i.i, %B792.loopexit.us.i.i ], [ %scevgep142.i.i, %B746.endif.us.i.i ]
+  %lsr.iv140.i.i = phi i64 [ %lsr.iv.next141.i.i, %B792.loopexit.us.i.i ], [ %arg.n.fr.i.i, %B746.endif.us.i.i ]
+  %moving.3.1639.us.i.i = phi i1 [ %moving.5.3.us.i.i, %B792.loopexit.us.i.i ], [ false, %B746.endif.us.i.i ]
+  %.1147631637.us.i.i = phi i64 [ %.1154.us.i.i, %B792.loopexit.us.i.i ], [ 1, %B746.endif.us.i.i ]
+  %.1317.us.i.i = mul nuw nsw i64 %.1147631637.us.i.i, %arg.n.fr.i.i
+  %46 = getelementptr double, ptr %2, i64 %.1317.us.i.i
+  %sunkaddr.i = shl i64 %.1147631637.us.i.i, 3
+  %sunkaddr84.i = getelementptr i8, ptr %46, i64 %sunkaddr.i
+  %sunkaddr85.i = shl i64 %.1317.us.i.i, 3
+  %sunkaddr86.i = getelementptr i8, ptr %invariant.gep24.i.i, i64 %sunkaddr85.i
+  br label %B828.us.i.i
+
+B792.B960_crit_edge.us.i.i:                       ; preds = %B792.loopexit.us.i.i
+  %.1055.us.i.i = add nuw nsw i64 %sweep.2.0.us.i.i, 1
+  %.1401.us.i.i = icmp samesign ult i64 %sweep.2.0.us.i.i, 29
+  %or.cond532.us.i.i = select i1 %moving.5.3.us.i.i, i1 %.1401.us.i.i, i1 false
+  br i1 %or.cond532.us.i.i, label %B746.endif.us.i.i, label %B1018.preheader.i.i
+
+B1018.preheader.i.i:                              ; preds = %B792.B960_crit_edge.us.i.i
+  br i1 %72, label %B1018.epil.preheader.i.i, label %B1018.preheader.new.i.i
+
+B1018.preheader.new.i.i:                          ; preds = %B1018.preheader.i.i
+  %47 = shl i64 %arg.n.fr.i.i, 5
+  %48 = shl i64 %.62.i, 3
+  %49 = add i64 %48, 8
+  %50 = mul i64 %49, %arg.n.fr.i.i
+  %51 = add i64 %48, 16
+  %52 = mul i64 %51, %arg.n.fr.i.i
+  %53 = getelementptr i8, ptr %a2, i64 %34
+  %scevgep54.i = getelementptr i8, ptr %53, i64 24
+  %54 = add i64 %48, 24
+  %55 = mul i64 %54, %arg.n.fr.i.i
+  br label %B1018.i.i
+
+B1018.i.i:                                        ; preds = %B1018.i.i, %B1018.preheader.new.i.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1018.i.i ], [ 0, %B1018.preheader.new.i.i ]
+  %lsr.iv132.i.i = phi ptr [ %scevgep133.i.i, %B1018.i.i ], [ %a1, %B1018.preheader.new.i.i ]
+  %sunkaddr215.i.i = getelementptr i8, ptr %lsr.iv132.i.i, i64 %66
+  %.1543.i.i = load double, ptr %sunkaddr215.i.i, align 8
+  %.1548.i.i = fdiv double %.1543.i.i, %unit.6.0.i.i
+  %56 = shl i64 %lsr.iv.i, 3
+  %scevgep55.i = getelementptr i8, ptr %scevgep54.i, i64 %56
+  %scevgep60.i = getelementptr i8, ptr %scevgep55.i, i64 -24
+  store double %.1548.i.i, ptr %scevgep60.i, align 8
+  %sunkaddr87.i = getelementptr i8, ptr %lsr.iv132.i.i, i64 %50
+  %sunkaddr88.i = getelementptr i8, ptr %sunkaddr87.i, i64 8
+  %.1543.1.i.i = load double, ptr %sunkaddr88.i, align 8
+  %.1548.1.i.i = fdiv double %.1543.1.i.i, %unit.6.0.i.i
+  %scevgep59.i = getelementptr i8, ptr %scevgep55.i, i64 -16
+  store double %.1548.1.i.i, ptr %scevgep59.i, align 8
+  %sunkaddr89.i = getelementptr i8, ptr %lsr.iv132.i.i, i64 %52
+  %sunkaddr90.i = getelementptr i8, ptr %sunkaddr89.i, i64 16
+  %.1543.2.i.i = load double, ptr %sunkaddr90.i, align 8
+  %.1548.2.i.i = fdiv double %.1543.2.i.i, %unit.6.0.i.i
+  %scevgep57.i = getelementptr i8, ptr %scevgep55.i, i64 -8
+  store double %.1548.2.i.i, ptr %scevgep57.i, align 8
+  %sunkaddr91.i = getelementptr i8, ptr %lsr.iv132.i.i, i64 %55
+  %sunkaddr92.i = getelementptr i8, ptr %sunkaddr91.i, i64 24
+  %.1543.3.i.i = load double, ptr %sunkaddr92.i, align 8
+  %.1548.3.i.i = fdiv double %.1543.3.i.i, %unit.6.0.i.i
+  store double %.1548.3.i.i, ptr %scevgep55.i, align 8
+  %57 = getelementptr i8, ptr %lsr.iv132.i.i, i64 %47
+  %scevgep133.i.i = getelementptr i8, ptr %57, i64 32
+  %lsr.iv.next.i = add nuw nsw i64 %lsr.iv.i, 4
+  %niter60.ncmp.3.i.i = icmp eq i64 %unroll_iter53.i.i, %lsr.iv.next.i
+  br i1 %niter60.ncmp.3.i.i, label %B1074.endif.loopexit.unr-lcssa.i.i, label %B1018.i.i
+
+B1114.loopexit.unr-lcssa.i.i:                     ; preds = %B1442.1.i.i
+  %58 = and i64 %.1645721733.i.i, 1
+  %lcmp.mod63.not.i.i = icmp eq i64 %58, 0
+  br i1 %lcmp.mod63.not.i.i, label %B1114.loopexit.i.i, label %B1150.epil.preheader.i.i
+
+B1150.epil.preheader.i.i:                         ; preds = %B1150.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %.1769675685.epil.init.i.i = phi i64 [ 0, %B1150.preheader.i.i ], [ %98, %B1114.loopexit.unr-lcssa.i.i ]
+  %gep.epil.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.epil.init.i.i
+  %.1809.epil.i.i = load double, ptr %gep.epil.i.i, align 8
+  %.1815.epil.i.i = getelementptr i8, ptr %gep.epil.i.i, i64 8
+  %.1816.epil.i.i = load double, ptr %.1815.epil.i.i, align 8
+  %.1817.epil.i.i = fcmp ogt double %.1809.epil.i.i, %.1816.epil.i.i
+  br i1 %.1817.epil.i.i, label %B1206.epil.i.i, label %B1114.loopexit.i.i
+
+B1206.epil.i.i:                                   ; preds = %B1150.epil.preheader.i.i
+  %sunkaddr222.i.i = shl i64 %.1769675685.epil.init.i.i, 3
+  %sunkaddr223.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr222.i.i
+  store double %.1816.epil.i.i, ptr %sunkaddr223.i.i, align 8
+  %sunkaddr226.i.i = getelementptr i8, ptr %sunkaddr223.i.i, i64 8
+  store double %.1809.epil.i.i, ptr %sunkaddr226.i.i, align 8
+  br label %B1114.loopexit.i.i
+
+B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.preheader.i.i
+
+B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
+  %.1769675685.i.i = phi i64 [ %.1776.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
+  %59 = shl i64 %.1769675685.i.i, 3
+  %scevgep101.i.i = getelementptr i8, ptr %scevgep95.i.i, i64 %59
+  %scevgep102.i.i = getelementptr i8, ptr %scevgep101.i.i, i64 -16
+  %.1809.i.i = load double, ptr %scevgep102.i.i, align 8
+  %scevgep100.i.i = getelementptr i8, ptr %scevgep101.i.i, i64 -8
+  %.1816.i.i = load double, ptr %scevgep100.i.i, align 8
+  %.1817.i.i = fcmp ogt double %.1809.i.i, %.1816.i.i
+  br i1 %.1817.i.i, label %B1206.i.i, label %B1442.i.i
+
+B1206.i.i:                                        ; preds = %B1150.i.i
+  store double %.1816.i.i, ptr %scevgep102.i.i, align 8
+  store double %.1809.i.i, ptr %scevgep100.i.i, align 8
+  br label %B1442.i.i
+
+B1442.i.i:                                        ; preds = %B1206.i.i, %B1150.i.i
+  %.1809.1.i.i = phi double [ %.1809.i.i, %B1206.i.i ], [ %.1816.i.i, %B1150.i.i ]
+  %.1776.1.i.i = add nuw i64 %.1769675685.i.i, 2
+  %.1816.1.i.i = load double, ptr %scevgep101.i.i, align 8
+  %.1817.1.i.i = fcmp ogt double %.1809.1.i.i, %.1816.1.i.i
+  br i1 %.1817.1.i.i, label %B1206.1.i.i, label %B1442.1.i.i
+
+B1206.1.i.i:                                      ; preds = %B1442.i.i
+  store double %.1816.1.i.i, ptr %scevgep100.i.i, align 8
+  store double %.1809.1.i.i, ptr %scevgep101.i.i, align 8
+  br label %B1442.1.i.i
+
+B1442.1.i.i:                                      ; preds = %B1206.1.i.i, %B1442.i.i
+  %niter66.ncmp.1.i.i = icmp eq i64 %98, %.1776.1.i.i
+  br i1 %niter66.ncmp.1.i.i, label %B1114.loopexit.unr-lcssa.i.i, label %B1150.i.i
+
+B84.lr.ph.i.i:                                    ; preds = %B42.loopexit.i.i, %B84.lr.ph.preheader.i.i
+  %lsr.iv202.i.i = phi ptr [ %scevgep201.i.i, %B84.lr.ph.preheader.i.i ], [ %scevgep203.i.i, %B42.loopexit.i.i ]
+  %lsr.iv196.i.i = phi ptr [ %scevgep195.i.i, %B84.lr.ph.preheader.i.i ], [ %scevgep197.i.i, %B42.loopexit.i.i ]
+  %indvars.iv.i.i = phi i64 [ 1, %B84.lr.ph.preheader.i.i ], [ %indvars.iv.next.i.i, %B42.loopexit.i.i ]
+  %lost.3.0571.i.i = phi double [ 0.000000e+00, %B84.lr.ph.preheader.i.i ], [ %.371.lcssa.i.i, %B42.loopexit.i.i ]
+  %size.5.0570.i.i = phi double [ 0.000000e+00, %B84.lr.ph.preheader.i.i ], [ %size.6.2.lcssa.i.i, %B42.loopexit.i.i ]
+  %.125562568.i.i = phi i64 [ 0, %B84.lr.ph.preheader.i.i ], [ %.132.i.i, %B42.loopexit.i.i ]
+  %60 = and i64 %indvars.iv.i.i, -2
+  %.299.i.i = mul nuw nsw i64 %.125562568.i.i, %arg.n.fr.i.i
+  %61 = getelementptr double, ptr %1, i64 %.299.i.i
+  %62 = getelementptr double, ptr %2, i64 %.299.i.i
+  %63 = icmp eq i64 %.125562568.i.i, 0
+  br i1 %63, label %B84.epil.preheader.i.i, label %B84.i.i
+
+B500.endif.lr.ph.i.i:                             ; preds = %B436.i.i, %B424.i.i, %B288.i.i
+  %size.10.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B288.i.i ], [ %size.8.0.i.i, %B424.i.i ], [ %.576.i.i, %B436.i.i ]
+  %unit.6.0.i.i = phi double [ %.405.i.i, %B288.i.i ], [ %unit.5.0.i.i, %B424.i.i ], [ %.582.i.i, %B436.i.i ]
+  %64 = getelementptr double, ptr %a2, i64 %.66.i
+  %65 = getelementptr double, ptr %64, i64 %arg.n.fr.i.i
+  %xtraiter49.i.i = and i64 %arg.n.fr.i.i, 3
+  %unroll_iter53.i.i = and i64 %arg.n.fr.i.i, 9223372036854775804
+  %66 = shl i64 %.64.i, 3
+  %67 = getelementptr i8, ptr %a1, i64 %66
+  %scevgep153.i.i = getelementptr i8, ptr %67, i64 24
+  %68 = shl i64 %arg.n.fr.i.i, 3
+  %69 = add i64 %.66.i, %arg.n.fr.i.i
+  %70 = shl i64 %69, 3
+  %71 = getelementptr i8, ptr %a2, i64 %70
+  %scevgep169.i.i = getelementptr i8, ptr %71, i64 24
+  %72 = icmp slt i64 %arg.n.fr.i.i, 4
+  %73 = icmp eq i64 %xtraiter49.i.i, 0
+  br label %B540.lr.ph.i.i
+
+B540.lr.ph.i.i:                                   ; preds = %B500.endif.lr.ph.i.i, %B692.i.i
+  %lsr.iv179.i.i = phi ptr [ %scevgep180.i.i, %B692.i.i ], [ %65, %B500.endif.lr.ph.i.i ]
+  %lsr.iv170.i.i = phi ptr [ %scevgep171.i.i, %B692.i.i ], [ %scevgep169.i.i, %B500.endif.lr.ph.i.i ]
+  %lsr.iv163.i.i = phi ptr [ %scevgep164.i.i, %B692.i.i ], [ %2, %B500.endif.lr.ph.i.i ]
+  %lsr.iv154.i.i = phi ptr [ %scevgep155.i.i, %B692.i.i ], [ %scevgep153.i.i, %B500.endif.lr.ph.i.i ]
+  %indvars.iv758.i.i = phi i64 [ %indvars.iv.next759.i.i, %B692.i.i ], [ 1, %B500.endif.lr.ph.i.i ]
+  %.683599613.i.i = phi i64 [ %.690.i.i, %B692.i.i ], [ 0, %B500.endif.lr.ph.i.i ]
+  %74 = and i64 %indvars.iv758.i.i, 3
+  %75 = and i64 %indvars.iv758.i.i, -4
+  %76 = icmp samesign ult i64 %.683599613.i.i, 3
+  br i1 %76, label %B540.epil.preheader.i.i, label %B540.i.i
+
+B638.lr.ph.i.i:                                   ; preds = %B594.i.i
+  br i1 %72, label %B638.epil.preheader.i.i, label %B638.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.i:               ; preds = %B1018.i.i
+  br i1 %73, label %B1074.endif.i.thread.i, label %B1018.epil.preheader.i.i
+
+B1074.endif.i.thread.i:                           ; preds = %B1074.endif.loopexit.unr-lcssa.i.i
+  %77 = add nsw i64 %arg.n.fr.i.i, -2
+  br label %B1116.endif.lr.ph.i.i
+
+B1018.epil.preheader.i.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.i, %B1018.preheader.i.i, %B694.i.i
+  %.1504661663.epil.init.i.i = phi i64 [ 0, %B1018.preheader.i.i ], [ 0, %B694.i.i ], [ %unroll_iter53.i.i, %B1074.endif.loopexit.unr-lcssa.i.i ]
+  %78 = add i64 %.1504661663.epil.init.i.i, %.66.i
+  %79 = shl i64 %78, 3
+  %scevgep103.i.i = getelementptr i8, ptr %a2, i64 %79
+  %80 = add i64 %68, 8
+  %81 = mul i64 %.1504661663.epil.init.i.i, %80
+  %82 = getelementptr i8, ptr %a1, i64 %81
+  %scevgep105.i.i = getelementptr i8, ptr %82, i64 %66
+  br label %B1018.epil.i.i
+
+B1018.epil.i.i:                                   ; preds = %B1018.epil.i.i, %B1018.epil.preheader.i.i
+  %lsr.iv106.i.i = phi ptr [ %scevgep107.i.i, %B1018.epil.i.i ], [ %scevgep105.i.i, %B1018.epil.preheader.i.i ]
+  %epil.iter56.i.i = phi i64 [ %epil.iter56.next.i.i, %B1018.epil.i.i ], [ 0, %B1018.epil.preheader.i.i ]
+  %.1543.epil.i.i = load double, ptr %lsr.iv106.i.i, align 8
+  %.1548.epil.i.i = fdiv double %.1543.epil.i.i, %unit.6.0.i.i
+  %83 = shl i64 %epil.iter56.i.i, 3
+  %scevgep.i = getelementptr i8, ptr %scevgep103.i.i, i64 %83
+  store double %.1548.epil.i.i, ptr %scevgep.i, align 8
+  %epil.iter56.next.i.i = add i64 %epil.iter56.i.i, 1
+  %scevgep107.i.i = getelementptr i8, ptr %lsr.iv106.i.i, i64 %80
+  %epil.iter56.cmp.not.i.i = icmp eq i64 %xtraiter49.i.i, %epil.iter56.next.i.i
+  br i1 %epil.iter56.cmp.not.i.i, label %B1074.endif.i.i, label %B1018.epil.i.i
+
+B1074.endif.i.i:                                  ; preds = %B1018.epil.i.i, %B104.i
+  %84 = add i64 %arg.n.fr.i.i, -2
+  %.1646729.i.i = icmp ult i64 %84, 9223372036854775807
+  br i1 %.1646729.i.i, label %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+
+B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i:    ; preds = %B1074.endif.i.i
+  %.pre.i = add nsw i64 %.66.i, %arg.n.fr.i.i
+  br label %B1116.endif.lr.ph.i.i
+
+B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i, %B1074.endif.i.thread.i
+  %.1850.i.pre-phi.i = phi i64 [ %.pre.i, %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i ], [ %69, %B1074.endif.i.thread.i ]
+  %85 = phi i64 [ %84, %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i ], [ %77, %B1074.endif.i.thread.i ]
+  %.1603.neg.i.i = add i64 %arg.n.fr.i.i, -1
+  %.arg.n545.i.i = tail call i64 @llvm.smax.i64(i64 %arg.n.fr.i.i, i64 0)
+  %invariant.gep.i.i = getelementptr double, ptr %a2, i64 %arg.n.fr.i.i
+  %invariant.gep796.i.i = getelementptr double, ptr %a2, i64 %.66.i
+  br i1 %.41.not.i, label %B1150.us.us.preheader.preheader.i.i, label %B1116.endif.preheader.i.i
+
+B1150.us.us.preheader.preheader.i.i:              ; preds = %B1116.endif.lr.ph.i.i
+  %86 = shl i64 %.66.i, 3
+  %87 = getelementptr i8, ptr %a2, i64 %86
+  %scevgep.i.i = getelementptr i8, ptr %87, i64 16
+  br label %B1150.us.us.preheader.i.i
+
+B1116.endif.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i
+  br i1 %.75.i.i, label %B1150.us695.us.preheader.i.preheader.i, label %B1150.preheader.preheader.i.i
+
+B1150.preheader.preheader.i.i:                    ; preds = %B1116.endif.preheader.i.i
+  %88 = shl i64 %.66.i, 3
+  %89 = getelementptr i8, ptr %a2, i64 %88
+  %scevgep95.i.i = getelementptr i8, ptr %89, i64 16
+  br label %B1150.preheader.i.i
+
+B1150.us695.us.preheader.i.preheader.i:           ; preds = %B1116.endif.preheader.i.i
+  %.1954.us.us.prol.i.i = add nsw i64 %.arg.n545.i.i, -1
+  %scevgep87.i.i = getelementptr i8, ptr %a2, i64 8
+  %90 = and i64 %.arg.n545.i.i, 1
+  %91 = icmp eq i64 %90, 0
+  %sunkaddr106.i = shl i64 %arg.n.fr.i.i, 3
+  br label %B1150.us695.us.preheader.i.i
+
+B1150.us695.us.preheader.i.i:                     ; preds = %B1114.loopexit.us15.i.split.i, %B1150.us695.us.preheader.i.preheader.i
+  %.1645721733.us10.i.i = phi i64 [ %.1655.us12.i.i, %B1114.loopexit.us15.i.split.i ], [ %.1603.neg.i.i, %B1150.us695.us.preheader.i.preheader.i ]
+  br label %B1150.us695.us.i.i
+
+B1150.us695.us.i.i:                               ; preds = %B1442.us709.us.i.i, %B1150.us695.us.preheader.i.i
+  %.1769675685.us697.us.i.i = phi i64 [ %.1776.us701.us.i.i, %B1442.us709.us.i.i ], [ 0, %B1150.us695.us.preheader.i.i ]
+  %.1776.us701.us.i.i = add nuw nsw i64 %.1769675685.us697.us.i.i, 1
+  %gep795.us.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.us697.us.i.i
+  %.1809.us704.us.i.i = load double, ptr %gep795.us.i.i, align 8
+  %.1815.us705.us.i.i = getelementptr i8, ptr %gep795.us.i.i, i64 8
+  %.1816.us706.us.i.i = load double, ptr %.1815.us705.us.i.i, align 8
+  %.1817.us707.us.i.i = fcmp ogt double %.1809.us704.us.i.i, %.1816.us706.us.i.i
+  br i1 %.1817.us707.us.i.i, label %B1206.us708.us.i.i, label %B1442.us709.us.i.i
+
+B1206.us708.us.i.i:                               ; preds = %B1150.us695.us.i.i
+  %sunkaddr238.i.i = shl i64 %.1769675685.us697.us.i.i, 3
+  %sunkaddr239.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr238.i.i
+  store double %.1816.us706.us.i.i, ptr %sunkaddr239.i.i, align 8
+  %sunkaddr242.i.i = getelementptr i8, ptr %sunkaddr239.i.i, i64 8
+  store double %.1809.us704.us.i.i, ptr %sunkaddr242.i.i, align 8
+  %.1853.us.us.i.i = mul nuw nsw i64 %.1769675685.us697.us.i.i, %arg.n.fr.i.i
+  %.1854.us.us.i.i = add nsw i64 %.1853.us.us.i.i, %.1850.i.pre-phi.i
+  br i1 %91, label %B1378.us.us.prol.loopexit.i.i, label %B1378.us.us.prol.i.i
+
+B1378.us.us.prol.i.i:                             ; preds = %B1206.us708.us.i.i
+  %.1958.us.us.prol.i.i = add i64 %.1854.us.us.i.i, 1
+  %.1984.us.us.prol.i.i = getelementptr double, ptr %a2, i64 %.1854.us.us.i.i
+  %.1985.us.us.prol.i.i = load double, ptr %.1984.us.us.prol.i.i, align 8
+  %gep.us.us14.prol.i.i = getelementptr double, ptr %invariant.gep.i.i, i64 %.1854.us.us.i.i
+  %.1990.us.us.prol.i.i = load double, ptr %gep.us.us14.prol.i.i, align 8
+  store double %.1990.us.us.prol.i.i, ptr %.1984.us.us.prol.i.i, align 8
+  store double %.1985.us.us.prol.i.i, ptr %gep.us.us14.prol.i.i, align 8
+  br label %B1378.us.us.prol.loopexit.i.i
+
+B1378.us.us.prol.loopexit.i.i:                    ; preds = %B1378.us.us.prol.i.i, %B1206.us708.us.i.i
+  %.1944667671.us.us.unr.i.i = phi i64 [ %.arg.n545.i.i, %B1206.us708.us.i.i ], [ %.1954.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %.1951668670.us.us.unr.i.i = phi i64 [ %.1854.us.us.i.i, %B1206.us708.us.i.i ], [ %.1958.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %92 = add i64 %.1944667671.us.us.unr.i.i, 2
+  %93 = shl i64 %.1951668670.us.us.unr.i.i, 3
+  %scevgep88.i.i = getelementptr i8, ptr %scevgep87.i.i, i64 %93
+  br label %B1378.us.us.i.i
+
+B1378.us.us.i.i:                                  ; preds = %B1378.us.us.i.i, %B1378.us.us.prol.loopexit.i.i
+  %lsr.iv89.i.i = phi ptr [ %scevgep88.i.i, %B1378.us.us.prol.loopexit.i.i ], [ %scevgep90.i.i, %B1378.us.us.i.i ]
+  %lsr.iv.i.i = phi i64 [ %92, %B1378.us.us.prol.loopexit.i.i ], [ %lsr.iv.next.i.i, %B1378.us.us.i.i ]
+  %scevgep94.i.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 -8
+  %.1985.us.us.i.i = load double, ptr %scevgep94.i.i, align 8
+  %sunkaddr107.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 %sunkaddr106.i
+  %sunkaddr108.i = getelementptr i8, ptr %sunkaddr107.i, i64 -8
+  %.1990.us.us.i.i = load double, ptr %sunkaddr108.i, align 8
+  store double %.1990.us.us.i.i, ptr %scevgep94.i.i, align 8
+  store double %.1985.us.us.i.i, ptr %sunkaddr108.i, align 8
+  %.1985.us.us.1.i.i = load double, ptr %lsr.iv89.i.i, align 8
+  %.1990.us.us.1.i.i = load double, ptr %sunkaddr107.i, align 8
+  store double %.1990.us.us.1.i.i, ptr %lsr.iv89.i.i, align 8
+  store double %.1985.us.us.1.i.i, ptr %sunkaddr107.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -2
+  %scevgep90.i.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 16
+  %.1945.us.us.1.i.i = icmp sgt i64 %lsr.iv.next.i.i, 2
+  br i1 %.1945.us.us.1.i.i, label %B1378.us.us.i.i, label %B1442.us709.us.i.i
+
+B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B1150.us695.us.i.i
+  %exitcond768.not.us.i.i = icmp eq i64 %.1645721733.us10.i.i, %.1776.us701.us.i.i
+  br i1 %exitcond768.not.us.i.i, label %B1114.loopexit.us15.i.split.i, label %B1150.us695.us.i.i
+
+B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
+  %.1655.us12.i.i = add nsw i64 %.1645721733.us10.i.i, -1
+  %.1646.us16.i.i = icmp sgt i64 %.1645721733.us10.i.i, 1
+  br i1 %.1646.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+
+B1150.us.us.preheader.i.i:                        ; preds = %B1114.loopexit.us.i.i, %B1150.us.us.preheader.preheader.i.i
+  %indvar69.i.i = phi i64 [ %indvar.next70.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1150.us.us.preheader.preheader.i.i ]
+  %.1645721733.us.i.i = phi i64 [ %.1655.us.i.i, %B1114.loopexit.us.i.i ], [ %.1603.neg.i.i, %B1150.us.us.preheader.preheader.i.i ]
+  %94 = and i64 %.1645721733.us.i.i, -2
+  %.1655.us.i.i = add nsw i64 %.1645721733.us.i.i, -1
+  %95 = icmp eq i64 %85, %indvar69.i.i
+  br i1 %95, label %B1150.us.us.epil.preheader.i.i, label %B1150.us.us.i.i
+
+B1114.loopexit.us.unr-lcssa.i.i:                  ; preds = %B1442.us.us.1.i.i
+  %96 = and i64 %.1645721733.us.i.i, 1
+  %lcmp.mod73.not.i.i = icmp eq i64 %96, 0
+  br i1 %lcmp.mod73.not.i.i, label %B1114.loopexit.us.i.i, label %B1150.us.us.epil.preheader.i.i
+
+B1150.us.us.epil.preheader.i.i:                   ; preds = %B1114.loopexit.us.unr-lcssa.i.i, %B1150.us.us.preheader.i.i
+  %.1769675685.us.us.epil.init.i.i = phi i64 [ 0, %B1150.us.us.preheader.i.i ], [ %94, %B1114.loopexit.us.unr-lcssa.i.i ]
+  %gep797.epil.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.us.us.epil.init.i.i
+  %.1809.us.us.epil.i.i = load double, ptr %gep797.epil.i.i, align 8
+  %.1815.us.us.epil.i.i = getelementptr i8, ptr %gep797.epil.i.i, i64 8
+  %.1816.us.us.epil.i.i = load double, ptr %.1815.us.us.epil.i.i, align 8
+  %.1817.us.us.epil.i.i = fcmp ogt double %.1809.us.us.epil.i.i, %.1816.us.us.epil.i.i
+  br i1 %.1817.us.us.epil.i.i, label %B1206.us.us.epil.i.i, label %B1114.loopexit.us.i.i
+
+B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.preheader.i.i
+  %sunkaddr248.i.i = shl i64 %.1769675685.us.us.epil.init.i.i, 3
+  %sunkaddr249.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr248.i.i
+  store double %.1816.us.us.epil.i.i, ptr %sunkaddr249.i.i, align 8
+  %sunkaddr252.i.i = getelementptr i8, ptr %sunkaddr249.i.i, i64 8
+  store double %.1809.us.us.epil.i.i, ptr %sunkaddr252.i.i, align 8
+  br label %B1114.loopexit.us.i.i
+
+B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
+  %indvar.next70.i.i = add nuw nsw i64 %indvar69.i.i, 1
+  %exitcond31.not.i = icmp eq i64 %indvar.next70.i.i, %.1603.neg.i.i
+  br i1 %exitcond31.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.us.us.preheader.i.i
+
+B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
+  %.1769675685.us.us.i.i = phi i64 [ %.1776.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
+  %97 = shl i64 %.1769675685.us.us.i.i, 3
+  %scevgep85.i.i = getelementptr i8, ptr %scevgep.i.i, i64 %97
+  %scevgep86.i.i = getelementptr i8, ptr %scevgep85.i.i, i64 -16
+  %.1809.us.us.i.i = load double, ptr %scevgep86.i.i, align 8
+  %scevgep84.i.i = getelementptr i8, ptr %scevgep85.i.i, i64 -8
+  %.1816.us.us.i.i = load double, ptr %scevgep84.i.i, align 8
+  %.1817.us.us.i.i = fcmp ogt double %.1809.us.us.i.i, %.1816.us.us.i.i
+  br i1 %.1817.us.us.i.i, label %B1206.us.us.i.i, label %B1442.us.us.i.i
+
+B1206.us.us.i.i:                                  ; preds = %B1150.us.us.i.i
+  store double %.1816.us.us.i.i, ptr %scevgep86.i.i, align 8
+  store double %.1809.us.us.i.i, ptr %scevgep84.i.i, align 8
+  br label %B1442.us.us.i.i
+
+B1442.us.us.i.i:                                  ; preds = %B1206.us.us.i.i, %B1150.us.us.i.i
+  %.1809.us.us.1.i.i = phi double [ %.1809.us.us.i.i, %B1206.us.us.i.i ], [ %.1816.us.us.i.i, %B1150.us.us.i.i ]
+  %.1776.us.us.1.i.i = add nuw i64 %.1769675685.us.us.i.i, 2
+  %.1816.us.us.1.i.i = load double, ptr %scevgep85.i.i, align 8
+  %.1817.us.us.1.i.i = fcmp ogt double %.1809.us.us.1.i.i, %.1816.us.us.1.i.i
+  br i1 %.1817.us.us.1.i.i, label %B1206.us.us.1.i.i, label %B1442.us.us.1.i.i
+
+B1206.us.us.1.i.i:                                ; preds = %B1442.us.us.i.i
+  store double %.1816.us.us.1.i.i, ptr %scevgep84.i.i, align 8
+  store double %.1809.us.us.1.i.i, ptr %scevgep85.i.i, align 8
+  br label %B1442.us.us.1.i.i
+
+B1442.us.us.1.i.i:                                ; preds = %B1206.us.us.1.i.i, %B1442.us.us.i.i
+  %niter76.ncmp.1.i.i = icmp eq i64 %94, %.1776.us.us.1.i.i
+  br i1 %niter76.ncmp.1.i.i, label %B1114.loopexit.us.unr-lcssa.i.i, label %B1150.us.us.i.i
+
+B1150.preheader.i.i:                              ; preds = %B1150.preheader.preheader.i.i, %B1114.loopexit.i.i
+  %indvar.i.i = phi i64 [ %indvar.next.i.i, %B1114.loopexit.i.i ], [ 0, %B1150.preheader.preheader.i.i ]
+  %.1645721733.i.i = phi i64 [ %.1655.i.i, %B1114.loopexit.i.i ], [ 9223372036854775807, %B1150.preheader.preheader.i.i ]
+  %98 = and i64 %.1645721733.i.i, -2
+  %.1655.i.i = add nsw i64 %.1645721733.i.i, -1
+  %99 = icmp eq i64 %indvar.i.i, 9223372036854775806
+  br i1 %99, label %B1150.epil.preheader.i.i, label %B1150.i.i
+
+_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matmul.matmul(*float32,*float32,*float32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matmul -

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from ..graph.ir import Node
 from .matrix_lanes import Grid, MatrixLanes, Place, Value, lanes_of
+from .small_eigenvalues import symmetric_eigen
 
 LARGEST = 16
 """The most rows of a matrix, and the most columns of a right-hand side."""
@@ -25,7 +26,7 @@ def is_small(node: Node) -> bool:
     """Whether a node gets code of its own."""
     if node.name not in ALGORITHMS or node.shape[0] < FEWEST:
         return False
-    return node.inputs[0].shape[2] <= LARGEST and node.shape[2] <= LARGEST
+    return node.inputs[0].shape[2] <= LARGEST and node.inputs[-1].shape[2] <= LARGEST
 
 
 def block_count(node: Node) -> int:
@@ -35,7 +36,7 @@ def block_count(node: Node) -> int:
 
 def small_key(node: Node) -> tuple[str, str, int, int, tuple[bool, ...]]:
     """All that the code depends on: primitive, dtype, rows, columns of the result, parameters."""
-    return node.name, node.inputs[0].dtype.name, node.inputs[0].shape[2], node.shape[2], node.params
+    return node.name, node.inputs[0].dtype.name, node.inputs[0].shape[2], node.shape[-1], node.params
 
 
 def small_ir(name: str, dtype: str, n: int, columns: int, params: tuple[bool, ...]) -> str:
@@ -224,5 +225,6 @@ ALGORITHMS: dict[str, tuple[Callable[..., None], int]] = {
     "lu_solve": (lu_solve, 3),
     "triangular_solve": (triangular_solve, 3),
     "complete_pivots": (complete_pivots, 2),
+    "symmetric_eigen": (symmetric_eigen, 2),
 }
 """By the name of the primitive, each with the number of its arrays."""

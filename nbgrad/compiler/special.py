@@ -19,6 +19,7 @@ from .fuse import Special
 from .host_calls import host_address
 from .matmul import library_address, matmul_function, matmul_rows, matmul_sizes, shared
 from .scalars import kernel_module, lower
+from .small_eigenvalues import negligible_part
 from .small_factors import block_count, is_small, small_ir, small_key
 
 NUMBERS, FLOATS, POSITIONS = "int32 int64 float32 float64", "float32 float64", "int64"
@@ -186,6 +187,14 @@ KERNELS: dict[str, SpecialKernel] = {
         _matrices,
         lambda node, rows: [0, node.shape[1], node.shape[0] // rows, node.shape[2], int(node.params[0])],
         workspace=lambda node: node.size * node.dtype.itemsize,
+    ),
+    "symmetric_eigen": SpecialKernel(
+        "eigenvalues.symmetric_eigen",
+        "* * *",
+        FLOATS,
+        _matrices,
+        lambda node, rows: [*_batch("", node, rows), *map(int, node.params), negligible_part(node.dtype.name)],
+        workspace=lambda node: node.inputs[0].size * node.dtype.itemsize,
     ),
     "complete_pivots": SpecialKernel(
         "linalg.complete_pivots",

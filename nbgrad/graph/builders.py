@@ -182,6 +182,14 @@ def complete_pivots(a: Node) -> Node:
     return make("complete_pivots", (a,))
 
 
+def symmetric_eigen(a: Node, lower: bool, vectors: bool) -> Node:
+    """Eigenvalues of symmetric `(B, n, n)`, of which one triangle is read, in ascending order: `(B, n)`.
+
+    Or `(B, n + n * n)`, with the eigenvectors behind them, one after the other, if `vectors`.
+    """
+    return make("symmetric_eigen", (a,), (lower, vectors))
+
+
 # ----- For batches: values with a leading axis -----
 
 

@@ -47,6 +47,12 @@ def _pivots(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
     return (inputs[0].shape[0], 2, inputs[0].shape[1]), INT64
 
 
+def _eigen(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
+    (a,) = inputs
+    batch, n, _ = a.shape
+    return (batch, n * (n + 1) if params[1] else n), a.dtype
+
+
 # ----- Meanings -----
 
 
@@ -113,6 +119,15 @@ def _complete_pivots(params: tuple[Any, ...], a: Array) -> Array:
             if matrix[k, k] != 0:
                 matrix[k + 1 :] -= matrix[k + 1 :, [k]] / matrix[k, k] * matrix[k]
     return out
+
+
+def _symmetric_eigen(params: tuple[Any, ...], a: Array) -> Array:
+    lower, vectors = params
+    triangle = "L" if lower else "U"
+    if not vectors:
+        return np.linalg.eigvalsh(a, triangle)
+    values, columns = np.linalg.eigh(a, triangle)
+    return np.concatenate([values, columns.swapaxes(1, 2).reshape(len(a), -1)], 1)
 
 
 # ----- Derivatives -----
@@ -209,6 +224,13 @@ MATRICES = named(
         _system,
         _lu_solve,
         NoDerivative("solving has a rule of its own, to which the factors are constants"),
+        batch=_side_by_side,
+    ),
+    symmetric_eigen=row(
+        "special",
+        _eigen,
+        _symmetric_eigen,
+        NoDerivative("eigenvalues have a rule of their own, which reads the vectors as constants"),
         batch=_side_by_side,
     ),
     complete_pivots=row("special", _pivots, _complete_pivots, INTEGER, batch=_side_by_side),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...compiler.fuse import Special
+from ...compiler.small_eigenvalues import negligible_part
 from ...graph.ir import Node
 from .launches import Fill, Launch, Recipe
 from .python_kernels import KernelTable
@@ -93,6 +94,18 @@ def lu_solve_recipe(kernel: Special) -> Recipe:
     return Recipe((done,), (node.size * node.dtype.itemsize,))
 
 
+def symmetric_eigen_recipe(kernel: Special) -> Recipe:
+    """Eigenvalues of small matrices: a matrix for each thread."""
+    node = kernel.node
+    source, dtype = node.inputs[0], node.dtype.name
+    batch, n, _ = source.shape
+    numbers = [n, batch, *map(int, node.params), negligible_part(dtype)]
+    operands = [(0, dtype), (2, dtype), (1, dtype)]
+    blocks = -(-batch // THREADS)
+    done = launch("gpu.device_matrices.symmetric_eigen", operands, numbers, blocks, THREADS, readonly=1)
+    return Recipe((done,), (source.size * source.dtype.itemsize,))
+
+
 def matmul_recipe(kernel: Special) -> Recipe:
     """Products of matrices of any strides."""
     node = kernel.node
@@ -116,6 +129,7 @@ KERNELS: KernelTable = {
     "gpu.device_matrices.cholesky": ("* *", 2, "float32 float64"),
     "gpu.device_matrices.triangular_solve": ("* * *", 7, "float32 float64"),
     "gpu.device_matrices.lu_solve": ("* * * *", 4, "float32 float64"),
+    "gpu.device_matrices.symmetric_eigen": ("* * *", 5, "float32 float64"),
     "gpu.device_matmul.matmul": ("* * *", 15, "float32 float64"),
 }
 """The functions in kernels/ that are launched here, as python_kernels.py has them."""
@@ -125,6 +139,7 @@ RECIPES: dict[str, Callable[[Special], Recipe]] = {
     "cholesky": cholesky_recipe,
     "triangular_solve": triangular_solve_recipe,
     "lu_solve": lu_solve_recipe,
+    "symmetric_eigen": symmetric_eigen_recipe,
     "complete_pivots": complete_pivots_recipe,
 }
 """By the name of the primitive."""
