@@ -1,33 +1,33 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 609976ca0ab4c1f82ecb71baad5e0879
-; digest nbgrad.kernels.comparison 0b62f4aebb92ded51600850ed3c6ce92
-; digest nbgrad.kernels.eigenvalues d5c876c34455a6aebc3c129d0cd181f3
-; digest nbgrad.kernels.error_function 9bcbfad3f426f7bd162677560c179e59
-; digest nbgrad.kernels.exponential b3c26354a8e488dde662a3333049fd0a
-; digest nbgrad.kernels.gamma e22fd9a70f032571cbaaa6124c27d8b3
-; digest nbgrad.kernels.hyperbolic 9beb9867241afd04284318be5cb8011c
-; digest nbgrad.kernels.inverse_trigonometric 8d5ce93b1c0640b36dfeb40c249f85e5
-; digest nbgrad.kernels.linalg ac2c47b698f60c4dab66696103e40c3e
-; digest nbgrad.kernels.logarithm 0e4a7a9a6c37f1080f393a240759a505
-; digest nbgrad.kernels.polygamma 73fb3e4a42613b9d7c2132173b40837d
-; digest nbgrad.kernels.power 0d8d4a7bff09bd946a3f58658efbf41b
-; digest nbgrad.kernels.random ad8321c228be62eba743de88226674ea
-; digest nbgrad.kernels.reciprocal_root 55a318e2298e26bb07190df6731051c7
-; digest nbgrad.kernels.rounding e9604ff429f0d7d18f6bb0a113ecd087
-; digest nbgrad.kernels.scan 6c9f0136e281ed61a54260b393eb1925
-; digest nbgrad.kernels.scatter 704c8db43e5cf0dd25411e5dcd310bb3
-; digest nbgrad.kernels.sinc 2e1fa815f9dca68383c48d64c0aaf704
-; digest nbgrad.kernels.single 74a3bc24d8fc9b30064ab61397a558df
-; digest nbgrad.kernels.sort ac2c47b698f60c4dab66696103e40c3e
-; digest nbgrad.kernels.trigonometric 42b7b7fc5c5057c2dffd4f29911bf427
-; digest nbgrad.kernels.widened 1e645fdfaef3c962bbc2fa8d3199b4ca
-; digest nbgrad.kernels.windows 92e208e930627ddb20e5ca162a34a952
-; digest nbgrad.runtime.blocks 2a7a72d2ab2f7d671f9e7c80df9fe5d9
-; digest nbgrad.runtime.native 20d45266684325296b55db26ff6bc890
-; digest nbgrad.runtime.native_steps 5ed3fb6946953932efc2504e9cc53149
-; digest nbgrad.runtime.native_tensors 3c2173901302bc86f1e0c1bea36ff511
-; digest nbgrad.runtime.turns 43c512c30d33e9c4096473d29f5a3642
+; digest nbgrad.kernels.arithmetic 6a253f2966f57a39c4e7f2f01ba4b8d0
+; digest nbgrad.kernels.comparison 13d95d76e939db600c7a6e72b155df92
+; digest nbgrad.kernels.eigenvalues 3f7aaf23d998e659b85c921fb3617237
+; digest nbgrad.kernels.error_function ba6a147bb2c044aa480ea465486d3651
+; digest nbgrad.kernels.exponential bdd5d38884fb760665b2d634dff20657
+; digest nbgrad.kernels.gamma e82c661b3c5cf3f0c7cf33ce1b6af964
+; digest nbgrad.kernels.hyperbolic d5ee8178cd269256bcdabd8f5e407208
+; digest nbgrad.kernels.inverse_trigonometric 1bf4ce5a3e14a3899e8d8dd511852c29
+; digest nbgrad.kernels.linalg e14adebe264620ad2e36acda342b3d5c
+; digest nbgrad.kernels.logarithm 0fc8e75ae1fe4d1dd474c54479898ed1
+; digest nbgrad.kernels.polygamma 43033f11180d73101e9069761479f6fc
+; digest nbgrad.kernels.power 3f0688fd3ddc51057eb5ea58dba3999c
+; digest nbgrad.kernels.random 259e5b53345bba70043ba4d7476e5f8f
+; digest nbgrad.kernels.reciprocal_root fd48f0105792bb235fc00bd538766915
+; digest nbgrad.kernels.rounding 898f4153c55afb4e8fabedadca479c8f
+; digest nbgrad.kernels.scan e57dd0e687a22ee3b1553e406cfa4aff
+; digest nbgrad.kernels.scatter 25d73914d08577f5c34fbc8e76b0c676
+; digest nbgrad.kernels.sinc 8e04be685e6065ee892e2f3c783a2e68
+; digest nbgrad.kernels.single 91501a6923650fd2800f6368d7d4c6b1
+; digest nbgrad.kernels.sort e14adebe264620ad2e36acda342b3d5c
+; digest nbgrad.kernels.trigonometric 27d7db95f212233c2d449161bd9b04c8
+; digest nbgrad.kernels.widened 0be80b46c6e8fde9ed4350982a3e435a
+; digest nbgrad.kernels.windows d4f32c02bdf2cbfc146fcb6f1c3bfa7a
+; digest nbgrad.runtime.blocks c522b661e24b47dd4c3238bb62b8baba
+; digest nbgrad.runtime.native 91fa4a610523f22c5abfe1e098203d67
+; digest nbgrad.runtime.native_steps b19c74ab8e4d2bd871cace07c28499c3
+; digest nbgrad.runtime.native_tensors 6d26d5b2de428ba08f96d7c48e307995
+; digest nbgrad.runtime.turns c4a94cc8d00a795e2946b82c1695ee15
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -18890,6 +18890,8 @@ _ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yR
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare i64 @llvm.smax.i64(i64, i64)
+
 declare float @llvm.fabs.f32(float)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -18900,357 +18902,683 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.65.i = add nsw i64 %.32.1.i, 2
   %.70.i = getelementptr i8, ptr %a3, i64 16
   %.71.i = load i64, ptr %.70.i, align 8
-  %.76235.i = sub i64 %a5, %a4
-  %.113.i = mul i64 %.71.i, %.76235.i
+  %.72.i = mul i64 %.71.i, %a4
+  %.76285.i = sub i64 %a5, %a4
+  %.113.i = mul i64 %.71.i, %.76285.i
+  %..113.i = tail call i64 @llvm.smax.i64(i64 %.113.i, i64 0)
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
-  %invariant.gep269.i = getelementptr float, ptr %a2, i64 %.20.fr.i
-  %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  %invariant.gep324.i = getelementptr float, ptr %a2, i64 %.20.fr.i
+  %.159382.not.i = icmp slt i64 %.113.i, 1
+  br i1 %.159382.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
-  %.72.i = mul i64 %.71.i, %a4
   %.204.i = add i64 %.20.fr.i, 2
   %.211.i = mul i64 %.20.fr.i, %.20.fr.i
-  %.441.i = icmp sgt i64 %.20.fr.i, 0
-  br i1 %.441.i, label %B138.endif.us.preheader.i, label %B138.endif.lr.ph.split.i
+  %.365.i = icmp slt i64 %.20.fr.i, 5
+  br i1 %.365.i, label %B138.endif.lr.ph.split.us.i, label %B138.endif.preheader.i
 
-B138.endif.us.preheader.i:                        ; preds = %B138.endif.lr.ph.i
-  %unroll_iter43.i = and i64 %.211.i, 9223372036854775804
-  %xtraiter45.i = and i64 %.20.fr.i, 3
-  %unroll_iter49.i = and i64 %.20.fr.i, 9223372036854775804
-  %unroll_iter55.i = and i64 %.20.fr.i, 9223372036854775806
+B138.endif.preheader.i:                           ; preds = %B138.endif.lr.ph.i
+  %unroll_iter.i = and i64 %.211.i, 9223372036854775804
+  %xtraiter907.i = and i64 %.20.fr.i, 3
+  %unroll_iter911.i = and i64 %.20.fr.i, 9223372036854775804
+  %unroll_iter917.i = and i64 %.20.fr.i, 9223372036854775806
   %1 = shl i64 %.72.i, 2
   %2 = mul i64 %1, %.211.i
   %3 = getelementptr i8, ptr %a0, i64 %2
-  %scevgep.i = getelementptr i8, ptr %3, i64 12
+  %scevgep1012.i = getelementptr i8, ptr %3, i64 12
   %4 = shl i64 %.211.i, 2
   %5 = mul i64 %.204.i, %.20.fr.i
   %6 = mul i64 %5, %1
   %7 = getelementptr i8, ptr %a2, i64 %6
-  %scevgep67.i = getelementptr i8, ptr %7, i64 12
+  %scevgep1022.i = getelementptr i8, ptr %7, i64 12
   %8 = shl i64 %.20.fr.i, 2
   %9 = mul i64 %8, %.204.i
   %10 = mul i64 %.72.i, %.204.i
   %11 = add i64 %10, %.20.fr.i
   %12 = mul i64 %11, %8
   %13 = getelementptr i8, ptr %a2, i64 %12
-  %scevgep87.i = getelementptr i8, ptr %13, i64 12
+  %scevgep1042.i = getelementptr i8, ptr %13, i64 12
   %14 = icmp sgt i64 %.211.i, 0
-  %15 = icmp samesign ult i64 %.20.fr.i, 4
-  %16 = icmp samesign ult i64 %.211.i, 4
-  %17 = and i64 %.211.i, 1
-  %18 = icmp eq i64 %17, 0
-  %19 = icmp eq i64 %xtraiter45.i, 0
-  %20 = icmp eq i64 %.20.fr.i, 1
-  %21 = and i64 %.20.fr.i, 1
-  %22 = icmp eq i64 %21, 0
-  %.892.us.epil.i = or i64 %.20.fr.i, 1
-  %.954.us.epil.i = uitofp nneg i64 %.892.us.epil.i to float
-  br label %B138.endif.us.i
-
-B138.endif.us.i:                                  ; preds = %B136.loopexit.loopexit.us.i, %B138.endif.us.preheader.i
-  %lsr.iv98.i = phi ptr [ %13, %B138.endif.us.preheader.i ], [ %scevgep99.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv88.i = phi ptr [ %scevgep87.i, %B138.endif.us.preheader.i ], [ %scevgep89.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv83.i = phi ptr [ %3, %B138.endif.us.preheader.i ], [ %scevgep84.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv78.i = phi ptr [ %7, %B138.endif.us.preheader.i ], [ %scevgep79.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B138.endif.us.preheader.i ], [ %scevgep69.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.preheader.i ], [ %scevgep59.i, %B136.loopexit.loopexit.us.i ]
-  %.158271291.us.i = phi i64 [ %.113.i, %B138.endif.us.preheader.i ], [ %.168.us.i, %B136.loopexit.loopexit.us.i ]
-  %.165272290.us.i = phi i64 [ %.72.i, %B138.endif.us.preheader.i ], [ %.172.us.i, %B136.loopexit.loopexit.us.i ]
-  %.168.us.i = add nsw i64 %.158271291.us.i, -1
-  %.172.us.i = add i64 %.165272290.us.i, 1
-  %.205.us.i = mul i64 %5, %.165272290.us.i
-  %.213.us.i = add nsw i64 %.205.us.i, %.211.i
-  %.219.us.i = mul nsw i64 %.165272290.us.i, %.65.i
-  br i1 %14, label %B226.lr.ph.us.i, label %B276.endif.us.i
-
-B226.lr.ph.us.i:                                  ; preds = %B138.endif.us.i
-  br i1 %16, label %B226.us.epil.i, label %B226.us.i
-
-B226.us.i:                                        ; preds = %B226.lr.ph.us.i, %B226.us.i
-  %.311243245.us.i = phi i64 [ %.318.us.3.i, %B226.us.i ], [ 0, %B226.lr.ph.us.i ]
-  %23 = shl i64 %.311243245.us.i, 2
-  %scevgep65.i = getelementptr i8, ptr %lsr.iv.i, i64 %23
-  %scevgep66.i = getelementptr i8, ptr %scevgep65.i, i64 -12
-  %.351.us.i = load float, ptr %scevgep66.i, align 4
-  %scevgep75.i = getelementptr i8, ptr %lsr.iv68.i, i64 %23
-  %scevgep76.i = getelementptr i8, ptr %scevgep75.i, i64 -12
-  store float %.351.us.i, ptr %scevgep76.i, align 4
-  %scevgep64.i = getelementptr i8, ptr %scevgep65.i, i64 -8
-  %.351.us.1.i = load float, ptr %scevgep64.i, align 4
-  %scevgep74.i = getelementptr i8, ptr %scevgep75.i, i64 -8
-  store float %.351.us.1.i, ptr %scevgep74.i, align 4
-  %scevgep62.i = getelementptr i8, ptr %scevgep65.i, i64 -4
-  %.351.us.2.i = load float, ptr %scevgep62.i, align 4
-  %scevgep72.i = getelementptr i8, ptr %scevgep75.i, i64 -4
-  store float %.351.us.2.i, ptr %scevgep72.i, align 4
-  %.318.us.3.i = add nuw i64 %.311243245.us.i, 4
-  %.351.us.3.i = load float, ptr %scevgep65.i, align 4
-  store float %.351.us.3.i, ptr %scevgep75.i, align 4
-  %niter44.ncmp.3.i = icmp eq i64 %unroll_iter43.i, %.318.us.3.i
-  br i1 %niter44.ncmp.3.i, label %B276.endif.us.loopexit.unr-lcssa.i, label %B226.us.i
-
-B276.endif.us.loopexit.unr-lcssa.i:               ; preds = %B226.us.i
-  br i1 %18, label %B276.endif.us.i, label %B226.us.epil.i
-
-B226.us.epil.i:                                   ; preds = %B276.endif.us.loopexit.unr-lcssa.i, %B226.lr.ph.us.i
-  %.311243245.us.epil.init.i = phi i64 [ 0, %B226.lr.ph.us.i ], [ %unroll_iter43.i, %B276.endif.us.loopexit.unr-lcssa.i ]
-  %24 = shl i64 %.311243245.us.epil.init.i, 2
-  %scevgep85.i = getelementptr i8, ptr %lsr.iv83.i, i64 %24
-  %scevgep80.i = getelementptr i8, ptr %lsr.iv78.i, i64 %24
-  %.351.us.epil.i = load float, ptr %scevgep85.i, align 4
-  store float %.351.us.epil.i, ptr %scevgep80.i, align 4
-  br label %B276.endif.us.i
-
-B276.endif.us.i:                                  ; preds = %B226.us.epil.i, %B276.endif.us.loopexit.unr-lcssa.i, %B138.endif.us.i
-  %.368.us.i = load i64, ptr %a3, align 8
-  %.371.us.i = getelementptr float, ptr %a2, i64 %.205.us.i
-  %.376.us.i = getelementptr i64, ptr %a1, i64 %.219.us.i
-  %gep.us.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.us.i
-  %.382.us.i = getelementptr i8, ptr %gep.us.i, i64 -8
-  %.401.us.i = inttoptr i64 %.368.us.i to ptr
-  tail call void %.401.us.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.371.us.i, ptr nonnull %.19.i, ptr %.376.us.i, ptr %.382.us.i)
-  %25 = getelementptr float, ptr %a2, i64 %.213.us.i
-  br i1 %15, label %B502.us.epil.i.preheader, label %B502.us.i
-
-B502.us.i:                                        ; preds = %B276.endif.us.i, %B502.us.i
-  %.489249251.us.i = phi i64 [ %.496.us.3.i, %B502.us.i ], [ 0, %B276.endif.us.i ]
-  %26 = or disjoint i64 %.489249251.us.i, 1
-  %.525.us.i = uitofp nneg i64 %26 to float
-  %27 = shl i64 %.489249251.us.i, 2
-  %scevgep95.i = getelementptr i8, ptr %lsr.iv88.i, i64 %27
-  %scevgep96.i = getelementptr i8, ptr %scevgep95.i, i64 -12
-  store float %.525.us.i, ptr %scevgep96.i, align 4
-  %28 = or disjoint i64 %.489249251.us.i, 2
-  %.525.us.1.i = uitofp nneg i64 %28 to float
-  %scevgep94.i = getelementptr i8, ptr %scevgep95.i, i64 -8
-  store float %.525.us.1.i, ptr %scevgep94.i, align 4
-  %29 = or disjoint i64 %.489249251.us.i, 3
-  %.525.us.2.i = uitofp nneg i64 %29 to float
-  %scevgep92.i = getelementptr i8, ptr %scevgep95.i, i64 -4
-  store float %.525.us.2.i, ptr %scevgep92.i, align 4
-  %.496.us.3.i = add nuw nsw i64 %.489249251.us.i, 4
-  %.525.us.3.i = uitofp nneg i64 %.496.us.3.i to float
-  store float %.525.us.3.i, ptr %scevgep95.i, align 4
-  %niter50.ncmp.3.i = icmp eq i64 %unroll_iter49.i, %.496.us.3.i
-  br i1 %niter50.ncmp.3.i, label %B560.else.if.us.preheader.unr-lcssa.i, label %B502.us.i
-
-B560.else.if.us.preheader.unr-lcssa.i:            ; preds = %B502.us.i
-  br i1 %19, label %B560.else.if.us.i.preheader, label %B502.us.epil.i.preheader
-
-B502.us.epil.i.preheader:                         ; preds = %B560.else.if.us.preheader.unr-lcssa.i, %B276.endif.us.i
-  %lsr.iv100.in.i.ph = phi i64 [ 0, %B276.endif.us.i ], [ %unroll_iter49.i, %B560.else.if.us.preheader.unr-lcssa.i ]
-  br label %B502.us.epil.i
-
-B502.us.epil.i:                                   ; preds = %B502.us.epil.i.preheader, %B502.us.epil.i
-  %lsr.iv103.i = phi i64 [ %lsr.iv.next104.i, %B502.us.epil.i ], [ %xtraiter45.i, %B502.us.epil.i.preheader ]
-  %lsr.iv100.in.i = phi i64 [ %lsr.iv100.i, %B502.us.epil.i ], [ %lsr.iv100.in.i.ph, %B502.us.epil.i.preheader ]
-  %lsr.iv100.i = add nuw i64 %lsr.iv100.in.i, 1
-  %.525.us.epil.i = uitofp nneg i64 %lsr.iv100.i to float
-  %30 = shl i64 %lsr.iv100.i, 2
-  %scevgep101.i = getelementptr i8, ptr %lsr.iv98.i, i64 %30
-  %scevgep102.i = getelementptr i8, ptr %scevgep101.i, i64 -4
-  store float %.525.us.epil.i, ptr %scevgep102.i, align 4
-  %lsr.iv.next104.i = add nsw i64 %lsr.iv103.i, -1
-  %epil.iter46.cmp.not.i = icmp eq i64 %lsr.iv.next104.i, 0
-  br i1 %epil.iter46.cmp.not.i, label %B560.else.if.us.i.preheader, label %B502.us.epil.i
-
-B560.else.if.us.i.preheader:                      ; preds = %B502.us.epil.i, %B560.else.if.us.preheader.unr-lcssa.i
-  br label %B560.else.if.us.i
-
-B560.else.if.us.i:                                ; preds = %B560.else.if.us.i.preheader, %B560.else.if.us.i
-  %lsr.iv106.i = phi i64 [ %lsr.iv.next107.i, %B560.else.if.us.i ], [ 0, %B560.else.if.us.i.preheader ]
-  %.619256258.us.i = phi i64 [ %.626.us.i, %B560.else.if.us.i ], [ 0, %B560.else.if.us.i.preheader ]
-  %.626.us.i = add nuw nsw i64 %.619256258.us.i, 1
-  %.662.1.us.i = lshr i64 %.619256258.us.i, 1
-  %.698.us.i = getelementptr i64, ptr %.376.us.i, i64 %.662.1.us.i
-  %.699.us.i = load i64, ptr %.698.us.i, align 8
-  %.741.us.i = and i64 %lsr.iv106.i, 32
-  %.742.us.i = ashr i64 %.699.us.i, %.741.us.i
-  %.743.us.i = and i64 %.742.us.i, 4294967295
-  %.744.us.i = add nsw i64 %.743.us.i, -1
-  %.748.us.i = getelementptr float, ptr %25, i64 %.744.us.i
-  %.749.us.i = load float, ptr %.748.us.i, align 4
-  %31 = shl i64 %.619256258.us.i, 2
-  %scevgep105.i = getelementptr i8, ptr %lsr.iv98.i, i64 %31
-  %.758.us.i = load float, ptr %scevgep105.i, align 4
-  store float %.758.us.i, ptr %.748.us.i, align 4
-  %.765.us.i = icmp eq i64 %.619256258.us.i, %.744.us.i
-  %.775.us.i = fneg float %.749.us.i
-  %"$phi696.2.2.2.us.i" = select i1 %.765.us.i, float %.749.us.i, float %.775.us.i
-  store float %"$phi696.2.2.2.us.i", ptr %scevgep105.i, align 4
-  %lsr.iv.next107.i = add i64 %lsr.iv106.i, 32
-  %exitcond313.not.us.i = icmp eq i64 %.20.fr.i, %.626.us.i
-  br i1 %exitcond313.not.us.i, label %B744.lr.ph.us.i, label %B560.else.if.us.i
-
-B744.lr.ph.us.i:                                  ; preds = %B560.else.if.us.i
-  %gep270.us.i = getelementptr float, ptr %invariant.gep269.i, i64 %.213.us.i
-  br i1 %20, label %B744.endif.us.epil.preheader.i, label %B744.endif.us.i
-
-B744.endif.us.i:                                  ; preds = %B744.lr.ph.us.i, %B744.endif.us.i
-  %.885263265.us.i = phi i64 [ %.892.us.1.i, %B744.endif.us.i ], [ 0, %B744.lr.ph.us.i ]
-  %32 = shl i64 %.885263265.us.i, 2
-  %scevgep110.i = getelementptr i8, ptr %lsr.iv98.i, i64 %32
-  %.925.us.i = load float, ptr %scevgep110.i, align 4
-  %.926.us.i = tail call float @llvm.fabs.f32(float %.925.us.i)
-  %.5.i.us.i = fptosi float %.926.us.i to i64
-  %33 = or disjoint i64 %.885263265.us.i, 1
-  %.954.us.i = uitofp nneg i64 %33 to float
-  %34 = getelementptr float, ptr %gep270.us.i, i64 %.5.i.us.i
-  %.955.us.i = getelementptr i8, ptr %34, i64 -4
-  store float %.954.us.i, ptr %.955.us.i, align 4
-  %scevgep109.i = getelementptr i8, ptr %scevgep110.i, i64 4
-  %.925.us.1.i = load float, ptr %scevgep109.i, align 4
-  %.926.us.1.i = tail call float @llvm.fabs.f32(float %.925.us.1.i)
-  %.5.i.us.1.i = fptosi float %.926.us.1.i to i64
-  %.892.us.1.i = add nuw i64 %.885263265.us.i, 2
-  %.954.us.1.i = uitofp nneg i64 %.892.us.1.i to float
-  %35 = getelementptr float, ptr %gep270.us.i, i64 %.5.i.us.1.i
-  %.955.us.1.i = getelementptr i8, ptr %35, i64 -4
-  store float %.954.us.1.i, ptr %.955.us.1.i, align 4
-  %niter56.ncmp.1.i = icmp eq i64 %unroll_iter55.i, %.892.us.1.i
-  br i1 %niter56.ncmp.1.i, label %B136.loopexit.loopexit.us.unr-lcssa.i, label %B744.endif.us.i
-
-B136.loopexit.loopexit.us.unr-lcssa.i:            ; preds = %B744.endif.us.i
-  br i1 %22, label %B136.loopexit.loopexit.us.i, label %B744.endif.us.epil.preheader.i
-
-B744.endif.us.epil.preheader.i:                   ; preds = %B136.loopexit.loopexit.us.unr-lcssa.i, %B744.lr.ph.us.i
-  %.924.us.epil.i = getelementptr float, ptr %25, i64 %unroll_iter55.i
-  %.925.us.epil.i = load float, ptr %.924.us.epil.i, align 4
-  %.926.us.epil.i = tail call float @llvm.fabs.f32(float %.925.us.epil.i)
-  %.5.i.us.epil.i = fptosi float %.926.us.epil.i to i64
-  %36 = getelementptr float, ptr %gep270.us.i, i64 %.5.i.us.epil.i
-  %.955.us.epil.i = getelementptr i8, ptr %36, i64 -4
-  store float %.954.us.epil.i, ptr %.955.us.epil.i, align 4
-  br label %B136.loopexit.loopexit.us.i
-
-B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.preheader.i, %B136.loopexit.loopexit.us.unr-lcssa.i
-  %scevgep59.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
-  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %9
-  %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %9
-  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %4
-  %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
-  %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
-  %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
-
-B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
-  %37 = icmp sgt i64 %.211.i, 0
-  %38 = shl i64 %.72.i, 2
-  br i1 %37, label %B138.endif.us2.preheader.i, label %B138.endif.lr.ph.split.split.i
-
-B138.endif.us2.preheader.i:                       ; preds = %B138.endif.lr.ph.split.i
-  %unroll_iter.i = and i64 %.211.i, 9223372036854775804
-  %39 = mul i64 %38, %.211.i
-  %40 = getelementptr i8, ptr %a0, i64 %39
-  %scevgep111.i = getelementptr i8, ptr %40, i64 12
-  %41 = shl i64 %.211.i, 2
-  %42 = mul i64 %.204.i, %.20.fr.i
-  %43 = mul i64 %42, %38
-  %44 = getelementptr i8, ptr %a2, i64 %43
-  %scevgep121.i = getelementptr i8, ptr %44, i64 12
-  %45 = shl i64 %.20.fr.i, 2
-  %46 = mul i64 %45, %.204.i
-  %47 = icmp samesign ult i64 %.211.i, 4
-  %48 = and i64 %.211.i, 1
-  %49 = icmp eq i64 %48, 0
-  br label %B138.endif.us2.i
-
-B138.endif.us2.i:                                 ; preds = %B276.endif.loopexit.us27.i, %B138.endif.us2.preheader.i
-  %lsr.iv137.i = phi ptr [ %40, %B138.endif.us2.preheader.i ], [ %scevgep138.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv132.i = phi ptr [ %44, %B138.endif.us2.preheader.i ], [ %scevgep133.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv122.i = phi ptr [ %scevgep121.i, %B138.endif.us2.preheader.i ], [ %scevgep123.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv112.i = phi ptr [ %scevgep111.i, %B138.endif.us2.preheader.i ], [ %scevgep113.i, %B276.endif.loopexit.us27.i ]
-  %.158271291.us3.i = phi i64 [ %.113.i, %B138.endif.us2.preheader.i ], [ %.168.us5.i, %B276.endif.loopexit.us27.i ]
-  %.165272290.us4.i = phi i64 [ %.72.i, %B138.endif.us2.preheader.i ], [ %.172.us6.i, %B276.endif.loopexit.us27.i ]
-  %.205.us8.i = mul i64 %42, %.165272290.us4.i
-  %50 = getelementptr float, ptr %a2, i64 %.205.us8.i
-  br i1 %47, label %B226.us12.epil.i, label %B226.us12.i
-
-B226.us12.i:                                      ; preds = %B138.endif.us2.i, %B226.us12.i
-  %.311243245.us13.i = phi i64 [ %.318.us14.3.i, %B226.us12.i ], [ 0, %B138.endif.us2.i ]
-  %51 = shl i64 %.311243245.us13.i, 2
-  %scevgep119.i = getelementptr i8, ptr %lsr.iv112.i, i64 %51
-  %scevgep120.i = getelementptr i8, ptr %scevgep119.i, i64 -12
-  %.351.us16.i = load float, ptr %scevgep120.i, align 4
-  %scevgep129.i = getelementptr i8, ptr %lsr.iv122.i, i64 %51
-  %scevgep130.i = getelementptr i8, ptr %scevgep129.i, i64 -12
-  store float %.351.us16.i, ptr %scevgep130.i, align 4
-  %scevgep118.i = getelementptr i8, ptr %scevgep119.i, i64 -8
-  %.351.us16.1.i = load float, ptr %scevgep118.i, align 4
-  %scevgep128.i = getelementptr i8, ptr %scevgep129.i, i64 -8
-  store float %.351.us16.1.i, ptr %scevgep128.i, align 4
-  %scevgep116.i = getelementptr i8, ptr %scevgep119.i, i64 -4
-  %.351.us16.2.i = load float, ptr %scevgep116.i, align 4
-  %scevgep126.i = getelementptr i8, ptr %scevgep129.i, i64 -4
-  store float %.351.us16.2.i, ptr %scevgep126.i, align 4
-  %.318.us14.3.i = add nuw i64 %.311243245.us13.i, 4
-  %.351.us16.3.i = load float, ptr %scevgep119.i, align 4
-  store float %.351.us16.3.i, ptr %scevgep129.i, align 4
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.us14.3.i
-  br i1 %niter.ncmp.3.i, label %B276.endif.loopexit.us27.unr-lcssa.i, label %B226.us12.i
-
-B276.endif.loopexit.us27.unr-lcssa.i:             ; preds = %B226.us12.i
-  br i1 %49, label %B276.endif.loopexit.us27.i, label %B226.us12.epil.i
-
-B226.us12.epil.i:                                 ; preds = %B276.endif.loopexit.us27.unr-lcssa.i, %B138.endif.us2.i
-  %.311243245.us13.epil.init.i = phi i64 [ 0, %B138.endif.us2.i ], [ %unroll_iter.i, %B276.endif.loopexit.us27.unr-lcssa.i ]
-  %52 = shl i64 %.311243245.us13.epil.init.i, 2
-  %scevgep139.i = getelementptr i8, ptr %lsr.iv137.i, i64 %52
-  %scevgep134.i = getelementptr i8, ptr %lsr.iv132.i, i64 %52
-  %.351.us16.epil.i = load float, ptr %scevgep139.i, align 4
-  store float %.351.us16.epil.i, ptr %scevgep134.i, align 4
-  br label %B276.endif.loopexit.us27.i
-
-B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %B276.endif.loopexit.us27.unr-lcssa.i
-  %.168.us5.i = add nsw i64 %.158271291.us3.i, -1
-  %.172.us6.i = add i64 %.165272290.us4.i, 1
-  %.219.us9.i = mul nsw i64 %.165272290.us4.i, %.65.i
-  %.368.us20.i = load i64, ptr %a3, align 8
-  %.376.us22.i = getelementptr i64, ptr %a1, i64 %.219.us9.i
-  %gep.us23.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.us9.i
-  %.382.us24.i = getelementptr i8, ptr %gep.us23.i, i64 -8
-  %.401.us25.i = inttoptr i64 %.368.us20.i to ptr
-  tail call void %.401.us25.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %50, ptr nonnull %.19.i, ptr %.376.us22.i, ptr %.382.us24.i)
-  %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %41
-  %scevgep123.i = getelementptr i8, ptr %lsr.iv122.i, i64 %46
-  %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
-  %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
-  %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
-
-B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
-  %53 = add nuw i64 %.113.i, 1
-  %54 = mul i64 %.204.i, %.20.fr.i
-  %55 = mul i64 %54, %38
-  %scevgep143.i = getelementptr i8, ptr %a2, i64 %55
-  %56 = shl i64 %.20.fr.i, 2
-  %57 = mul i64 %56, %.204.i
-  %58 = shl i64 %.32.1.i, 3
-  %59 = shl i64 %.72.i, 3
-  %60 = mul i64 %59, %.65.i
-  %scevgep146.i = getelementptr i8, ptr %a1, i64 %60
+  %15 = icmp samesign ult i64 %.211.i, 4
+  %16 = and i64 %.211.i, 1
+  %17 = icmp eq i64 %16, 0
+  %18 = icmp eq i64 %xtraiter907.i, 0
+  %19 = and i64 %.20.fr.i, 1
+  %20 = icmp eq i64 %19, 0
   br label %B138.endif.i
 
-B138.endif.i:                                     ; preds = %B138.endif.i, %B138.endif.lr.ph.split.split.i
-  %lsr.iv147.i = phi ptr [ %scevgep146.i, %B138.endif.lr.ph.split.split.i ], [ %scevgep148.i, %B138.endif.i ]
-  %lsr.iv144.i = phi ptr [ %scevgep143.i, %B138.endif.lr.ph.split.split.i ], [ %scevgep145.i, %B138.endif.i ]
-  %lsr.iv141.i = phi i64 [ %53, %B138.endif.lr.ph.split.split.i ], [ %lsr.iv.next142.i, %B138.endif.i ]
-  %.368.i = load i64, ptr %a3, align 8
-  %61 = getelementptr i8, ptr %lsr.iv147.i, i64 %58
-  %scevgep149.i = getelementptr i8, ptr %61, i64 8
-  %.401.i = inttoptr i64 %.368.i to ptr
-  tail call void %.401.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %lsr.iv144.i, ptr nonnull %.19.i, ptr %lsr.iv147.i, ptr %scevgep149.i)
-  %lsr.iv.next142.i = add i64 %lsr.iv141.i, -1
-  %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
-  %scevgep148.i = getelementptr i8, ptr %61, i64 16
-  %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
+B138.endif.lr.ph.split.us.i:                      ; preds = %B138.endif.lr.ph.i
+  %.684298.i = icmp sgt i64 %.20.fr.i, 0
+  br i1 %.684298.i, label %B138.endif.us.us.preheader.i, label %B138.endif.lr.ph.split.us.split.i
+
+B138.endif.us.us.preheader.i:                     ; preds = %B138.endif.lr.ph.split.us.i
+  %21 = getelementptr float, ptr %a2, i64 %.211.i
+  %22 = shl nuw nsw i64 %.20.fr.i, 2
+  %unroll_iter929.i = and i64 %.211.i, 9223372036854775804
+  %23 = shl i64 %.72.i, 2
+  %24 = mul i64 %23, %.211.i
+  %25 = getelementptr i8, ptr %a0, i64 %24
+  %scevgep.i = getelementptr i8, ptr %25, i64 12
+  %26 = shl i64 %.211.i, 2
+  %27 = mul nuw nsw i64 %.204.i, %.20.fr.i
+  %28 = mul i64 %27, %23
+  %29 = getelementptr i8, ptr %a2, i64 %28
+  %scevgep941.i = getelementptr i8, ptr %29, i64 12
+  %30 = mul nuw nsw i64 %22, %.204.i
+  %31 = mul i64 %.72.i, %.204.i
+  %32 = add i64 %31, %.20.fr.i
+  %33 = mul i64 %32, %22
+  %scevgep962.i = getelementptr i8, ptr %a2, i64 %33
+  %34 = add nuw nsw i64 %.20.fr.i, 3
+  %35 = icmp sgt i64 %.211.i, 0
+  %36 = icmp eq i64 %.20.fr.i, 4
+  %37 = icmp eq i64 %.20.fr.i, 1
+  %38 = icmp samesign ult i64 %.211.i, 4
+  %39 = and i64 %.211.i, 1
+  %40 = icmp eq i64 %39, 0
+  %41 = icmp eq i64 %.20.fr.i, 2
+  %42 = icmp eq i64 %.20.fr.i, 3
+  br label %B138.endif.us.us.i
+
+B138.endif.us.us.i:                               ; preds = %B362.B1055.loopexit_crit_edge.us.us.i, %B138.endif.us.us.preheader.i
+  %lsr.iv963.i = phi ptr [ %scevgep962.i, %B138.endif.us.us.preheader.i ], [ %scevgep964.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv957.i = phi ptr [ %25, %B138.endif.us.us.preheader.i ], [ %scevgep958.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv952.i = phi ptr [ %29, %B138.endif.us.us.preheader.i ], [ %scevgep953.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv942.i = phi ptr [ %scevgep941.i, %B138.endif.us.us.preheader.i ], [ %scevgep943.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.us.preheader.i ], [ %scevgep933.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.158328392.us.us.i = phi i64 [ %..113.i, %B138.endif.us.us.preheader.i ], [ %.168.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.165331391.us.us.i = phi i64 [ %.72.i, %B138.endif.us.us.preheader.i ], [ %.172.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.168.us.us.i = add nsw i64 %.158328392.us.us.i, -1
+  %.172.us.us.i = add i64 %.165331391.us.us.i, 1
+  %.205.us.us.i = mul i64 %27, %.165331391.us.us.i
+  %.213.us.us.i = add i64 %.205.us.us.i, %.211.i
+  br i1 %35, label %B226.lr.ph.us.us.i, label %B52.lr.ph.i.i
+
+B52.lr.ph.i.loopexit.unr-lcssa.i:                 ; preds = %B226.us.us.i
+  br i1 %40, label %B52.lr.ph.i.i, label %B226.us.us.epil.i
+
+B226.us.us.epil.i:                                ; preds = %B226.lr.ph.us.us.i, %B52.lr.ph.i.loopexit.unr-lcssa.i
+  %.311291293.us.us.epil.init.i = phi i64 [ 0, %B226.lr.ph.us.us.i ], [ %unroll_iter929.i, %B52.lr.ph.i.loopexit.unr-lcssa.i ]
+  %43 = shl i64 %.311291293.us.us.epil.init.i, 2
+  %scevgep959.i = getelementptr i8, ptr %lsr.iv957.i, i64 %43
+  %scevgep954.i = getelementptr i8, ptr %lsr.iv952.i, i64 %43
+  %.351.us.us.epil.i = load float, ptr %scevgep959.i, align 4
+  store float %.351.us.us.epil.i, ptr %scevgep954.i, align 4
+  br label %B52.lr.ph.i.i
+
+B52.lr.ph.i.i:                                    ; preds = %B226.us.us.epil.i, %B52.lr.ph.i.loopexit.unr-lcssa.i, %B138.endif.us.us.i
+  %44 = getelementptr float, ptr %21, i64 %.205.us.us.i
+  br i1 %36, label %B52.i.i, label %B52.epil.i.i
+
+B52.i.i:                                          ; preds = %B52.lr.ph.i.i
+  %45 = shl i64 %.213.us.us.i, 2
+  %46 = getelementptr i8, ptr %a2, i64 %45
+  %scevgep119.i.i = getelementptr i8, ptr %46, i64 12
+  store float 1.000000e+00, ptr %46, align 4
+  %scevgep124.i.i = getelementptr i8, ptr %46, i64 4
+  store float 2.000000e+00, ptr %scevgep124.i.i, align 4
+  %scevgep122.i.i = getelementptr i8, ptr %46, i64 8
+  store float 3.000000e+00, ptr %scevgep122.i.i, align 4
+  store float 4.000000e+00, ptr %scevgep119.i.i, align 4
+  br label %B112.endif.lr.ph.i.i
+
+B110.loopexit.i.i:                                ; preds = %B856.B938_crit_edge.us.i.i, %B790.endif.lr.ph.i.i, %B592.endif.i.i
+  %lsr.iv.next.i.i = add nuw nsw i64 %lsr.iv28.i.i, 4
+  %scevgep40.i.i = getelementptr i8, ptr %lsr.iv39.i.i, i64 4
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %22
+  %scevgep107.i.i = getelementptr i8, ptr %lsr.iv106.i.i, i64 %22
+  %exitcond535.not.i.i = icmp eq i64 %.20.fr.i, %.247.i.i
+  br i1 %exitcond535.not.i.i, label %B298.endif.endif.us.us.i, label %B156.endif.lr.ph.i.i
+
+B224.epil.i.i:                                    ; preds = %B156.endif.i.i, %B224.epil.i.i
+  %lsr.iv967.i = phi i64 [ %lsr.iv.next968.i, %B224.epil.i.i ], [ 0, %B156.endif.i.i ]
+  %lsr.iv44.i.i = phi ptr [ %scevgep45.i.i, %B224.epil.i.i ], [ %lsr.iv41.i.i, %B156.endif.i.i ]
+  %total.4.2414.epil.i.i = phi float [ %.555.epil.i.i, %B224.epil.i.i ], [ %.413.i.i, %B156.endif.i.i ]
+  %scevgep969.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %lsr.iv967.i
+  %.543.epil.i.i = load float, ptr %scevgep969.i, align 4
+  %.552.epil.i.i = load float, ptr %lsr.iv44.i.i, align 4
+  %.553.epil.i.i = fmul float %.543.epil.i.i, %.552.epil.i.i
+  %.555.epil.i.i = fsub float %total.4.2414.epil.i.i, %.553.epil.i.i
+  %scevgep45.i.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %22
+  %lsr.iv.next968.i = add nuw nsw i64 %lsr.iv967.i, 4
+  %epil.iter3.cmp.not.i.i = icmp eq i64 %lsr.iv28.i.i, %lsr.iv.next968.i
+  br i1 %epil.iter3.cmp.not.i.i, label %B304.i.i, label %B224.epil.i.i
+
+B304.i.i:                                         ; preds = %B224.epil.i.i, %B156.endif.i.i
+  %total.4.2.lcssa.i.i = phi float [ %.413.i.i, %B156.endif.i.i ], [ %.555.epil.i.i, %B224.epil.i.i ]
+  %sunkaddr.i.i = shl i64 %.369419425.i.i, 2
+  %sunkaddr127.i.i = getelementptr i8, ptr %gep540.i.i, i64 %sunkaddr.i.i
+  store float %total.4.2.lcssa.i.i, ptr %sunkaddr127.i.i, align 4
+  %.585.i.i = tail call float @llvm.fabs.f32(float %total.4.2.lcssa.i.i)
+  %.587.i.i = fpext float %.585.i.i to double
+  %.588.i.i = fcmp olt double %largest.2.1427.i.i, %.587.i.i
+  %largest.3.2.i.i = select i1 %.588.i.i, double %.587.i.i, double %largest.2.1427.i.i
+  %chosen.3.2.i.i = select i1 %.588.i.i, i64 %.369419425.i.i, i64 %chosen.2.1428.i.i
+  %scevgep42.i.i = getelementptr i8, ptr %lsr.iv41.i.i, i64 4
+  %exitcond530.not.i.i = icmp eq i64 %.376.i.i, %53
+  br i1 %exitcond530.not.i.i, label %B412.i.i, label %B156.endif.i.i
+
+B412.i.i:                                         ; preds = %B304.i.i
+  %47 = xor i64 %.240482512.i.i, -1
+  %48 = add nsw i64 %.20.fr.i, %47
+  %smax9.i.i = tail call i64 @llvm.smax.i64(i64 %48, i64 0)
+  %.243.i.i = add nsw i64 %.233481513.i.i, -1
+  %.247.i.i = add nuw nsw i64 %.240482512.i.i, 1
+  %.629.not.i.i = icmp eq i64 %chosen.3.2.i.i, %.240482512.i.i
+  br i1 %.629.not.i.i, label %B592.endif.i.i, label %B462.i.preheader.i
+
+B462.i.preheader.i:                               ; preds = %B412.i.i
+  %sunkaddr128.i.i = shl i64 %chosen.3.2.i.i, 2
+  %scevgep973.i = getelementptr i8, ptr %lsr.iv952.i, i64 %sunkaddr128.i.i
+  br label %B462.i.i
+
+B462.i.i:                                         ; preds = %B462.i.i, %B462.i.preheader.i
+  %lsr.iv975.i = phi i64 [ %34, %B462.i.preheader.i ], [ %lsr.iv.next976.i, %B462.i.i ]
+  %lsr.iv970.i = phi i64 [ 0, %B462.i.preheader.i ], [ %lsr.iv.next971.i, %B462.i.i ]
+  %scevgep974.i = getelementptr i8, ptr %scevgep973.i, i64 %lsr.iv970.i
+  %.764.i.i = load float, ptr %scevgep974.i, align 4
+  %scevgep972.i = getelementptr i8, ptr %lsr.iv39.i.i, i64 %lsr.iv970.i
+  %.767.i.i = load float, ptr %scevgep972.i, align 4
+  store float %.764.i.i, ptr %scevgep972.i, align 4
+  store float %.767.i.i, ptr %scevgep974.i, align 4
+  %lsr.iv.next971.i = add i64 %lsr.iv970.i, %22
+  %lsr.iv.next976.i = add nsw i64 %lsr.iv975.i, -1
+  %.712.i.i = icmp sgt i64 %lsr.iv975.i, 3
+  br i1 %.712.i.i, label %B462.i.i, label %B556.i.i
+
+B556.i.i:                                         ; preds = %B462.i.i
+  %.785.i.i = getelementptr float, ptr %44, i64 %.240482512.i.i
+  %.786.i.i = load float, ptr %.785.i.i, align 4
+  %.787.i.i = fneg float %.786.i.i
+  store float %.787.i.i, ptr %.785.i.i, align 4
+  br label %B592.endif.i.i
+
+B666.i.i:                                         ; preds = %B666.preheader.i.i, %B666.i.i
+  %lsr.iv60.i.i = phi i64 [ %57, %B666.preheader.i.i ], [ %lsr.iv.next61.i.i, %B666.i.i ]
+  %lsr.iv58.i.i = phi i64 [ %56, %B666.preheader.i.i ], [ %lsr.iv.next59.i.i, %B666.i.i ]
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %lsr.iv60.i.i
+  %.942.i.i = load float, ptr %scevgep64.i.i, align 4
+  %.963.i.i = fpext float %.942.i.i to double
+  %.967.i.i = fdiv double %.963.i.i, %.944..i.i
+  %.982.i.i = fptrunc double %.967.i.i to float
+  store float %.982.i.i, ptr %scevgep64.i.i, align 4
+  %scevgep978.i = getelementptr i8, ptr %scevgep64.i.i, i64 4
+  %.942.1.i.i = load float, ptr %scevgep978.i, align 4
+  %.963.1.i.i = fpext float %.942.1.i.i to double
+  %.967.1.i.i = fdiv double %.963.1.i.i, %.944..i.i
+  %.982.1.i.i = fptrunc double %.967.1.i.i to float
+  store float %.982.1.i.i, ptr %scevgep978.i, align 4
+  %lsr.iv.next59.i.i = add i64 %lsr.iv58.i.i, -2
+  %lsr.iv.next61.i.i = add i64 %lsr.iv60.i.i, 8
+  %.892.1.i.i = icmp sgt i64 %lsr.iv.next59.i.i, 2
+  br i1 %.892.1.i.i, label %B666.i.i, label %B790.endif.lr.ph.i.i
+
+B52.epil.i.i:                                     ; preds = %B52.lr.ph.i.i, %B52.epil.i.i
+  %lsr.iv961.i = phi i64 [ %lsr.iv.next.i, %B52.epil.i.i ], [ 1, %B52.lr.ph.i.i ]
+  %lsr.iv117.i.i = phi i64 [ %lsr.iv.next118.i.i, %B52.epil.i.i ], [ %.20.fr.i, %B52.lr.ph.i.i ]
+  %.145.epil.i.i = uitofp nneg i64 %lsr.iv961.i to float
+  %49 = shl i64 %lsr.iv961.i, 2
+  %scevgep965.i = getelementptr i8, ptr %lsr.iv963.i, i64 %49
+  %scevgep966.i = getelementptr i8, ptr %scevgep965.i, i64 -4
+  store float %.145.epil.i.i, ptr %scevgep966.i, align 4
+  %lsr.iv.next118.i.i = add nsw i64 %lsr.iv117.i.i, -1
+  %lsr.iv.next.i = add nuw nsw i64 %lsr.iv961.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next118.i.i, 0
+  br i1 %epil.iter.cmp.not.i.i, label %B112.endif.lr.ph.i.i, label %B52.epil.i.i
+
+B112.endif.lr.ph.i.i:                             ; preds = %B52.epil.i.i, %B52.i.i
+  %50 = getelementptr float, ptr %a2, i64 %.205.us.us.i
+  %51 = add i64 %.205.us.us.i, %.20.fr.i
+  %52 = shl i64 %51, 2
+  %scevgep105.i.i = getelementptr i8, ptr %a2, i64 %52
+  br label %B156.endif.lr.ph.i.i
+
+B156.endif.lr.ph.i.i:                             ; preds = %B112.endif.lr.ph.i.i, %B110.loopexit.i.i
+  %lsr.iv106.i.i = phi ptr [ %scevgep107.i.i, %B110.loopexit.i.i ], [ %scevgep105.i.i, %B112.endif.lr.ph.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %scevgep47.i.i, %B110.loopexit.i.i ], [ %50, %B112.endif.lr.ph.i.i ]
+  %lsr.iv39.i.i = phi ptr [ %scevgep40.i.i, %B110.loopexit.i.i ], [ %50, %B112.endif.lr.ph.i.i ]
+  %lsr.iv28.i.i = phi i64 [ %lsr.iv.next.i.i, %B110.loopexit.i.i ], [ 0, %B112.endif.lr.ph.i.i ]
+  %.233481513.i.i = phi i64 [ %.243.i.i, %B110.loopexit.i.i ], [ %.20.fr.i, %B112.endif.lr.ph.i.i ]
+  %.240482512.i.i = phi i64 [ %.247.i.i, %B110.loopexit.i.i ], [ 0, %B112.endif.lr.ph.i.i ]
+  %smax.i.i = tail call i64 @llvm.smax.i64(i64 %.233481513.i.i, i64 0)
+  %53 = add nuw i64 %smax.i.i, %.240482512.i.i
+  %.406.i.i = mul nuw nsw i64 %.240482512.i.i, %.20.fr.i
+  %gep540.i.i = getelementptr float, ptr %50, i64 %.406.i.i
+  %54 = icmp eq i64 %.240482512.i.i, 0
+  br label %B156.endif.i.i
+
+B156.endif.i.i:                                   ; preds = %B156.endif.lr.ph.i.i, %B304.i.i
+  %lsr.iv41.i.i = phi ptr [ %lsr.iv39.i.i, %B156.endif.lr.ph.i.i ], [ %scevgep42.i.i, %B304.i.i ]
+  %chosen.2.1428.i.i = phi i64 [ %.240482512.i.i, %B156.endif.lr.ph.i.i ], [ %chosen.3.2.i.i, %B304.i.i ]
+  %largest.2.1427.i.i = phi double [ -1.000000e+00, %B156.endif.lr.ph.i.i ], [ %largest.3.2.i.i, %B304.i.i ]
+  %.369419425.i.i = phi i64 [ %.240482512.i.i, %B156.endif.lr.ph.i.i ], [ %.376.i.i, %B304.i.i ]
+  %.376.i.i = add nuw i64 %.369419425.i.i, 1
+  %.412.i.i = getelementptr float, ptr %gep540.i.i, i64 %.369419425.i.i
+  %.413.i.i = load float, ptr %.412.i.i, align 4
+  br i1 %54, label %B304.i.i, label %B224.epil.i.i
+
+B592.endif.i.i:                                   ; preds = %B556.i.i, %B412.i.i
+  %.849.i.i = sub nsw i64 %.20.fr.i, %.247.i.i
+  %.850.i.i = icmp sgt i64 %.849.i.i, 0
+  %..849.i.i = tail call i64 @llvm.smax.i64(i64 %.849.i.i, i64 0)
+  br i1 %.850.i.i, label %B666.lr.ph.i.i, label %B110.loopexit.i.i
+
+B666.lr.ph.i.i:                                   ; preds = %B592.endif.i.i
+  %.805.i.i = getelementptr float, ptr %gep540.i.i, i64 %.240482512.i.i
+  %.806.i.i = load float, ptr %.805.i.i, align 4
+  %.944.i.i = fpext float %.806.i.i to double
+  %.946.i.i = fcmp une float %.806.i.i, 0.000000e+00
+  %.944..i.i = select i1 %.946.i.i, double %.944.i.i, double 1.000000e+00
+  %xtraiter10.i.i = and i64 %smax9.i.i, 1
+  %lcmp.mod11.not.i.i = icmp eq i64 %xtraiter10.i.i, 0
+  br i1 %lcmp.mod11.not.i.i, label %B666.prol.loopexit.i.i, label %B666.prol.i.i
+
+B666.prol.i.i:                                    ; preds = %B666.lr.ph.i.i
+  %.901.prol.i.i = add nsw i64 %..849.i.i, -1
+  %.905.prol.i.i = add nuw nsw i64 %.240482512.i.i, 2
+  %.941.prol.i.i = getelementptr float, ptr %gep540.i.i, i64 %.247.i.i
+  %.942.prol.i.i = load float, ptr %.941.prol.i.i, align 4
+  %.963.prol.i.i = fpext float %.942.prol.i.i to double
+  %.967.prol.i.i = fdiv double %.963.prol.i.i, %.944..i.i
+  %.982.prol.i.i = fptrunc double %.967.prol.i.i to float
+  store float %.982.prol.i.i, ptr %.941.prol.i.i, align 4
+  br label %B666.prol.loopexit.i.i
+
+B666.prol.loopexit.i.i:                           ; preds = %B666.prol.i.i, %B666.lr.ph.i.i
+  %.891445449.unr.i.i = phi i64 [ %..849.i.i, %B666.lr.ph.i.i ], [ %.901.prol.i.i, %B666.prol.i.i ]
+  %.898446448.unr.i.i = phi i64 [ %.247.i.i, %B666.lr.ph.i.i ], [ %.905.prol.i.i, %B666.prol.i.i ]
+  %55 = icmp eq i64 %48, 1
+  br i1 %55, label %B790.endif.lr.ph.i.i, label %B666.preheader.i.i
+
+B666.preheader.i.i:                               ; preds = %B666.prol.loopexit.i.i
+  %56 = add i64 %.891445449.unr.i.i, 2
+  %57 = shl i64 %.898446448.unr.i.i, 2
+  br label %B666.i.i
+
+B790.endif.lr.ph.i.i:                             ; preds = %B666.i.i, %B666.prol.loopexit.i.i
+  %invariant.gep463.i.i = getelementptr float, ptr %a2, i64 %.240482512.i.i
+  br i1 %54, label %B110.loopexit.i.i, label %B858.us.epil.preheader.i.i
+
+B858.us.epil.preheader.i.i:                       ; preds = %B790.endif.lr.ph.i.i, %B856.B938_crit_edge.us.i.i
+  %lsr.iv108.i.i = phi ptr [ %scevgep109.i.i, %B856.B938_crit_edge.us.i.i ], [ %lsr.iv106.i.i, %B790.endif.lr.ph.i.i ]
+  %.1073465473.us.i.i = phi i64 [ %.1083.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %..849.i.i, %B790.endif.lr.ph.i.i ]
+  %.1080466472.us.i.i = phi i64 [ %.1087.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %.247.i.i, %B790.endif.lr.ph.i.i ]
+  %.1117.us.i.i = mul nsw i64 %.1080466472.us.i.i, %.20.fr.i
+  %.1119.us.i.i = add nsw i64 %.1117.us.i.i, %.205.us.us.i
+  %gep464.us.i.i = getelementptr float, ptr %invariant.gep463.i.i, i64 %.1119.us.i.i
+  %.1124.us.i.i = load float, ptr %gep464.us.i.i, align 4
+  br label %B858.us.epil.i.i
+
+B858.us.epil.i.i:                                 ; preds = %B858.us.epil.i.i, %B858.us.epil.preheader.i.i
+  %lsr.iv979.i = phi i64 [ %lsr.iv.next980.i, %B858.us.epil.i.i ], [ 0, %B858.us.epil.preheader.i.i ]
+  %lsr.iv103.i.i = phi ptr [ %scevgep104.i.i, %B858.us.epil.i.i ], [ %lsr.iv39.i.i, %B858.us.epil.preheader.i.i ]
+  %total.5.2457.us.epil.i.i = phi float [ %.1266.us.epil.i.i, %B858.us.epil.i.i ], [ %.1124.us.i.i, %B858.us.epil.preheader.i.i ]
+  %scevgep981.i = getelementptr i8, ptr %lsr.iv108.i.i, i64 %lsr.iv979.i
+  %.1254.us.epil.i.i = load float, ptr %scevgep981.i, align 4
+  %.1263.us.epil.i.i = load float, ptr %lsr.iv103.i.i, align 4
+  %.1264.us.epil.i.i = fmul float %.1254.us.epil.i.i, %.1263.us.epil.i.i
+  %.1266.us.epil.i.i = fsub float %total.5.2457.us.epil.i.i, %.1264.us.epil.i.i
+  %scevgep104.i.i = getelementptr i8, ptr %lsr.iv103.i.i, i64 %22
+  %lsr.iv.next980.i = add nuw nsw i64 %lsr.iv979.i, 4
+  %epil.iter13.cmp.not.i.i = icmp eq i64 %lsr.iv28.i.i, %lsr.iv.next980.i
+  br i1 %epil.iter13.cmp.not.i.i, label %B856.B938_crit_edge.us.i.i, label %B858.us.epil.i.i
+
+B856.B938_crit_edge.us.i.i:                       ; preds = %B858.us.epil.i.i
+  %.1083.us.i.i = add nsw i64 %.1073465473.us.i.i, -1
+  %.1087.us.i.i = add nuw i64 %.1080466472.us.i.i, 1
+  %sunkaddr130.i.i = shl i64 %.1119.us.i.i, 2
+  %sunkaddr131.i.i = getelementptr inbounds i8, ptr %invariant.gep463.i.i, i64 %sunkaddr130.i.i
+  store float %.1266.us.epil.i.i, ptr %sunkaddr131.i.i, align 4
+  %scevgep109.i.i = getelementptr i8, ptr %lsr.iv108.i.i, i64 %22
+  %.1074.us.i.i = icmp sgt i64 %.1073465473.us.i.i, 1
+  br i1 %.1074.us.i.i, label %B858.us.epil.preheader.i.i, label %B110.loopexit.i.i
+
+B298.endif.endif.us.us.i:                         ; preds = %B110.loopexit.i.i
+  %58 = getelementptr float, ptr %a2, i64 %.213.us.us.i
+  %gep327.us.us.i = getelementptr float, ptr %invariant.gep324.i, i64 %.213.us.us.i
+  %.525.us.us.i = load float, ptr %58, align 4
+  %.526.us.us.i = tail call float @llvm.fabs.f32(float %.525.us.us.i)
+  %.5.i.i = fptosi float %.526.us.us.i to i64
+  %59 = getelementptr float, ptr %gep327.us.us.i, i64 %.5.i.i
+  %.555.us.us.i = getelementptr i8, ptr %59, i64 -4
+  store float 1.000000e+00, ptr %.555.us.us.i, align 4
+  br i1 %37, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.1.i
+
+B364.endif.us.us.1.i:                             ; preds = %B298.endif.endif.us.us.i
+  %sunkaddr.i = shl i64 %.213.us.us.i, 2
+  %sunkaddr1069.i = getelementptr i8, ptr %a2, i64 %sunkaddr.i
+  %sunkaddr1070.i = getelementptr i8, ptr %sunkaddr1069.i, i64 4
+  %.525.us.us.1.i = load float, ptr %sunkaddr1070.i, align 4
+  %.526.us.us.1.i = tail call float @llvm.fabs.f32(float %.525.us.us.1.i)
+  %.5.i.1.i = fptosi float %.526.us.us.1.i to i64
+  %60 = getelementptr float, ptr %gep327.us.us.i, i64 %.5.i.1.i
+  %.555.us.us.1.i = getelementptr i8, ptr %60, i64 -4
+  store float 2.000000e+00, ptr %.555.us.us.1.i, align 4
+  br i1 %41, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.2.i
+
+B364.endif.us.us.2.i:                             ; preds = %B364.endif.us.us.1.i
+  %sunkaddr1073.i = getelementptr i8, ptr %sunkaddr1069.i, i64 8
+  %.525.us.us.2.i = load float, ptr %sunkaddr1073.i, align 4
+  %.526.us.us.2.i = tail call float @llvm.fabs.f32(float %.525.us.us.2.i)
+  %.5.i.2.i = fptosi float %.526.us.us.2.i to i64
+  %61 = getelementptr float, ptr %gep327.us.us.i, i64 %.5.i.2.i
+  %.555.us.us.2.i = getelementptr i8, ptr %61, i64 -4
+  store float 3.000000e+00, ptr %.555.us.us.2.i, align 4
+  br i1 %42, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.3.i
+
+B364.endif.us.us.3.i:                             ; preds = %B364.endif.us.us.2.i
+  %sunkaddr1076.i = getelementptr i8, ptr %sunkaddr1069.i, i64 12
+  %.525.us.us.3.i = load float, ptr %sunkaddr1076.i, align 4
+  %.526.us.us.3.i = tail call float @llvm.fabs.f32(float %.525.us.us.3.i)
+  %.5.i.3.i = fptosi float %.526.us.us.3.i to i64
+  %62 = getelementptr float, ptr %gep327.us.us.i, i64 %.5.i.3.i
+  %.555.us.us.3.i = getelementptr i8, ptr %62, i64 -4
+  store float 4.000000e+00, ptr %.555.us.us.3.i, align 4
+  br label %B362.B1055.loopexit_crit_edge.us.us.i
+
+B226.us.us.i:                                     ; preds = %B226.lr.ph.us.us.i, %B226.us.us.i
+  %.311291293.us.us.i = phi i64 [ %.318.us.us.3.i, %B226.us.us.i ], [ 0, %B226.lr.ph.us.us.i ]
+  %63 = shl i64 %.311291293.us.us.i, 2
+  %scevgep939.i = getelementptr i8, ptr %lsr.iv.i, i64 %63
+  %scevgep940.i = getelementptr i8, ptr %scevgep939.i, i64 -12
+  %.351.us.us.i = load float, ptr %scevgep940.i, align 4
+  %scevgep949.i = getelementptr i8, ptr %lsr.iv942.i, i64 %63
+  %scevgep950.i = getelementptr i8, ptr %scevgep949.i, i64 -12
+  store float %.351.us.us.i, ptr %scevgep950.i, align 4
+  %scevgep938.i = getelementptr i8, ptr %scevgep939.i, i64 -8
+  %.351.us.us.1.i = load float, ptr %scevgep938.i, align 4
+  %scevgep948.i = getelementptr i8, ptr %scevgep949.i, i64 -8
+  store float %.351.us.us.1.i, ptr %scevgep948.i, align 4
+  %scevgep936.i = getelementptr i8, ptr %scevgep939.i, i64 -4
+  %.351.us.us.2.i = load float, ptr %scevgep936.i, align 4
+  %scevgep946.i = getelementptr i8, ptr %scevgep949.i, i64 -4
+  store float %.351.us.us.2.i, ptr %scevgep946.i, align 4
+  %.318.us.us.3.i = add nuw i64 %.311291293.us.us.i, 4
+  %.351.us.us.3.i = load float, ptr %scevgep939.i, align 4
+  store float %.351.us.us.3.i, ptr %scevgep949.i, align 4
+  %niter930.ncmp.3.i = icmp eq i64 %unroll_iter929.i, %.318.us.us.3.i
+  br i1 %niter930.ncmp.3.i, label %B52.lr.ph.i.loopexit.unr-lcssa.i, label %B226.us.us.i
+
+B226.lr.ph.us.us.i:                               ; preds = %B138.endif.us.us.i
+  br i1 %38, label %B226.us.us.epil.i, label %B226.us.us.i
+
+B362.B1055.loopexit_crit_edge.us.us.i:            ; preds = %B364.endif.us.us.3.i, %B364.endif.us.us.2.i, %B364.endif.us.us.1.i, %B298.endif.endif.us.us.i
+  %scevgep933.i = getelementptr i8, ptr %lsr.iv.i, i64 %26
+  %scevgep943.i = getelementptr i8, ptr %lsr.iv942.i, i64 %30
+  %scevgep953.i = getelementptr i8, ptr %lsr.iv952.i, i64 %30
+  %scevgep958.i = getelementptr i8, ptr %lsr.iv957.i, i64 %26
+  %scevgep964.i = getelementptr i8, ptr %lsr.iv963.i, i64 %30
+  %.159.us.us.i = icmp sgt i64 %.158328392.us.us.i, 1
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B138.endif.lr.ph.split.us.split.i:                ; preds = %B138.endif.lr.ph.split.us.i
+  %64 = icmp sgt i64 %.211.i, 0
+  br i1 %64, label %B138.endif.us.us481.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B138.endif.us.us481.preheader.i:                  ; preds = %B138.endif.lr.ph.split.us.split.i
+  %unroll_iter923.i = and i64 %.211.i, 9223372036854775804
+  %65 = shl i64 %.72.i, 2
+  %66 = mul i64 %65, %.211.i
+  %67 = getelementptr i8, ptr %a0, i64 %66
+  %scevgep982.i = getelementptr i8, ptr %67, i64 12
+  %68 = shl i64 %.211.i, 2
+  %69 = mul i64 %.204.i, %.20.fr.i
+  %70 = mul i64 %69, %65
+  %71 = getelementptr i8, ptr %a2, i64 %70
+  %scevgep992.i = getelementptr i8, ptr %71, i64 12
+  %72 = shl i64 %.20.fr.i, 2
+  %73 = mul i64 %72, %.204.i
+  %74 = icmp samesign ult i64 %.211.i, 4
+  %75 = and i64 %.211.i, 1
+  %76 = icmp eq i64 %75, 0
+  br label %B138.endif.us.us481.i
+
+B138.endif.us.us481.i:                            ; preds = %B298.endif.endif.us.us494.i, %B138.endif.us.us481.preheader.i
+  %lsr.iv1008.i = phi ptr [ %67, %B138.endif.us.us481.preheader.i ], [ %scevgep1009.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv1003.i = phi ptr [ %71, %B138.endif.us.us481.preheader.i ], [ %scevgep1004.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv993.i = phi ptr [ %scevgep992.i, %B138.endif.us.us481.preheader.i ], [ %scevgep994.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv983.i = phi ptr [ %scevgep982.i, %B138.endif.us.us481.preheader.i ], [ %scevgep984.i, %B298.endif.endif.us.us494.i ]
+  %.158328392.us.us482.i = phi i64 [ %..113.i, %B138.endif.us.us481.preheader.i ], [ %.168.us.us486.i, %B298.endif.endif.us.us494.i ]
+  br i1 %74, label %B226.us.us496.epil.i, label %B226.us.us496.i
+
+B298.endif.endif.us.us494.unr-lcssa.i:            ; preds = %B226.us.us496.i
+  br i1 %76, label %B298.endif.endif.us.us494.i, label %B226.us.us496.epil.i
+
+B226.us.us496.epil.i:                             ; preds = %B298.endif.endif.us.us494.unr-lcssa.i, %B138.endif.us.us481.i
+  %.311291293.us.us498.epil.init.i = phi i64 [ 0, %B138.endif.us.us481.i ], [ %unroll_iter923.i, %B298.endif.endif.us.us494.unr-lcssa.i ]
+  %77 = shl i64 %.311291293.us.us498.epil.init.i, 2
+  %scevgep1010.i = getelementptr i8, ptr %lsr.iv1008.i, i64 %77
+  %scevgep1005.i = getelementptr i8, ptr %lsr.iv1003.i, i64 %77
+  %.351.us.us502.epil.i = load float, ptr %scevgep1010.i, align 4
+  store float %.351.us.us502.epil.i, ptr %scevgep1005.i, align 4
+  br label %B298.endif.endif.us.us494.i
+
+B298.endif.endif.us.us494.i:                      ; preds = %B226.us.us496.epil.i, %B298.endif.endif.us.us494.unr-lcssa.i
+  %.168.us.us486.i = add nsw i64 %.158328392.us.us482.i, -1
+  %scevgep984.i = getelementptr i8, ptr %lsr.iv983.i, i64 %68
+  %scevgep994.i = getelementptr i8, ptr %lsr.iv993.i, i64 %73
+  %scevgep1004.i = getelementptr i8, ptr %lsr.iv1003.i, i64 %73
+  %scevgep1009.i = getelementptr i8, ptr %lsr.iv1008.i, i64 %68
+  %.159.us.us495.i = icmp sgt i64 %.158328392.us.us482.i, 1
+  br i1 %.159.us.us495.i, label %B138.endif.us.us481.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B226.us.us496.i:                                  ; preds = %B138.endif.us.us481.i, %B226.us.us496.i
+  %.311291293.us.us498.i = phi i64 [ %.318.us.us500.3.i, %B226.us.us496.i ], [ 0, %B138.endif.us.us481.i ]
+  %78 = shl i64 %.311291293.us.us498.i, 2
+  %scevgep990.i = getelementptr i8, ptr %lsr.iv983.i, i64 %78
+  %scevgep991.i = getelementptr i8, ptr %scevgep990.i, i64 -12
+  %.351.us.us502.i = load float, ptr %scevgep991.i, align 4
+  %scevgep1000.i = getelementptr i8, ptr %lsr.iv993.i, i64 %78
+  %scevgep1001.i = getelementptr i8, ptr %scevgep1000.i, i64 -12
+  store float %.351.us.us502.i, ptr %scevgep1001.i, align 4
+  %scevgep989.i = getelementptr i8, ptr %scevgep990.i, i64 -8
+  %.351.us.us502.1.i = load float, ptr %scevgep989.i, align 4
+  %scevgep999.i = getelementptr i8, ptr %scevgep1000.i, i64 -8
+  store float %.351.us.us502.1.i, ptr %scevgep999.i, align 4
+  %scevgep987.i = getelementptr i8, ptr %scevgep990.i, i64 -4
+  %.351.us.us502.2.i = load float, ptr %scevgep987.i, align 4
+  %scevgep997.i = getelementptr i8, ptr %scevgep1000.i, i64 -4
+  store float %.351.us.us502.2.i, ptr %scevgep997.i, align 4
+  %.318.us.us500.3.i = add nuw i64 %.311291293.us.us498.i, 4
+  %.351.us.us502.3.i = load float, ptr %scevgep990.i, align 4
+  store float %.351.us.us502.3.i, ptr %scevgep1000.i, align 4
+  %niter924.ncmp.3.i = icmp eq i64 %unroll_iter923.i, %.318.us.us500.3.i
+  br i1 %niter924.ncmp.3.i, label %B298.endif.endif.us.us494.unr-lcssa.i, label %B226.us.us496.i
+
+B226.i:                                           ; preds = %B226.lr.ph.i, %B226.i
+  %.311291293.i = phi i64 [ %.318.3.i, %B226.i ], [ 0, %B226.lr.ph.i ]
+  %79 = shl i64 %.311291293.i, 2
+  %scevgep1020.i = getelementptr i8, ptr %lsr.iv1013.i, i64 %79
+  %scevgep1021.i = getelementptr i8, ptr %scevgep1020.i, i64 -12
+  %.351.i = load float, ptr %scevgep1021.i, align 4
+  %scevgep1030.i = getelementptr i8, ptr %lsr.iv1023.i, i64 %79
+  %scevgep1031.i = getelementptr i8, ptr %scevgep1030.i, i64 -12
+  store float %.351.i, ptr %scevgep1031.i, align 4
+  %scevgep1019.i = getelementptr i8, ptr %scevgep1020.i, i64 -8
+  %.351.1.i = load float, ptr %scevgep1019.i, align 4
+  %scevgep1029.i = getelementptr i8, ptr %scevgep1030.i, i64 -8
+  store float %.351.1.i, ptr %scevgep1029.i, align 4
+  %scevgep1017.i = getelementptr i8, ptr %scevgep1020.i, i64 -4
+  %.351.2.i = load float, ptr %scevgep1017.i, align 4
+  %scevgep1027.i = getelementptr i8, ptr %scevgep1030.i, i64 -4
+  store float %.351.2.i, ptr %scevgep1027.i, align 4
+  %.318.3.i = add nuw i64 %.311291293.i, 4
+  %.351.3.i = load float, ptr %scevgep1020.i, align 4
+  store float %.351.3.i, ptr %scevgep1030.i, align 4
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.3.i
+  br i1 %niter.ncmp.3.i, label %B276.loopexit.unr-lcssa.i, label %B226.i
+
+B276.loopexit.unr-lcssa.i:                        ; preds = %B226.i
+  br i1 %17, label %B276.i, label %B226.epil.i
+
+B226.epil.i:                                      ; preds = %B226.lr.ph.i, %B276.loopexit.unr-lcssa.i
+  %.311291293.epil.init.i = phi i64 [ 0, %B226.lr.ph.i ], [ %unroll_iter.i, %B276.loopexit.unr-lcssa.i ]
+  %80 = shl i64 %.311291293.epil.init.i, 2
+  %scevgep1040.i = getelementptr i8, ptr %lsr.iv1038.i, i64 %80
+  %scevgep1035.i = getelementptr i8, ptr %lsr.iv1033.i, i64 %80
+  %.351.epil.i = load float, ptr %scevgep1040.i, align 4
+  store float %.351.epil.i, ptr %scevgep1035.i, align 4
+  br label %B276.i
+
+B276.i:                                           ; preds = %B138.endif.i, %B226.epil.i, %B276.loopexit.unr-lcssa.i
+  %.569.i = load i64, ptr %a3, align 8
+  %.572.i = getelementptr float, ptr %a2, i64 %.205.i
+  %.577.i = getelementptr i64, ptr %a1, i64 %.219.i
+  %gep.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.i
+  %.583.i = getelementptr i8, ptr %gep.i, i64 -8
+  %.602.i = inttoptr i64 %.569.i to ptr
+  tail call void %.602.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.572.i, ptr nonnull %.19.i, ptr %.577.i, ptr %.583.i)
+  br label %B700.i
+
+B700.i:                                           ; preds = %B700.i, %B276.i
+  %.690297299.i = phi i64 [ %.697.3.i, %B700.i ], [ 0, %B276.i ]
+  %81 = or disjoint i64 %.690297299.i, 1
+  %.726.i = uitofp nneg i64 %81 to float
+  %82 = shl i64 %.690297299.i, 2
+  %scevgep1050.i = getelementptr i8, ptr %lsr.iv1043.i, i64 %82
+  %scevgep1051.i = getelementptr i8, ptr %scevgep1050.i, i64 -12
+  store float %.726.i, ptr %scevgep1051.i, align 4
+  %83 = or disjoint i64 %.690297299.i, 2
+  %.726.1.i = uitofp nneg i64 %83 to float
+  %scevgep1049.i = getelementptr i8, ptr %scevgep1050.i, i64 -8
+  store float %.726.1.i, ptr %scevgep1049.i, align 4
+  %84 = or disjoint i64 %.690297299.i, 3
+  %.726.2.i = uitofp nneg i64 %84 to float
+  %scevgep1047.i = getelementptr i8, ptr %scevgep1050.i, i64 -4
+  store float %.726.2.i, ptr %scevgep1047.i, align 4
+  %.697.3.i = add nuw nsw i64 %.690297299.i, 4
+  %.726.3.i = uitofp nneg i64 %.697.3.i to float
+  store float %.726.3.i, ptr %scevgep1050.i, align 4
+  %niter912.ncmp.3.i = icmp eq i64 %unroll_iter911.i, %.697.3.i
+  br i1 %niter912.ncmp.3.i, label %B758.else.if.preheader.unr-lcssa.i, label %B700.i
+
+B758.else.if.preheader.unr-lcssa.i:               ; preds = %B700.i
+  %85 = getelementptr float, ptr %a2, i64 %.213.i
+  br i1 %18, label %B758.else.if.i.preheader, label %B700.epil.preheader.i
+
+B758.else.if.i.preheader:                         ; preds = %B700.epil.i, %B758.else.if.preheader.unr-lcssa.i
+  br label %B758.else.if.i
+
+B700.epil.preheader.i:                            ; preds = %B758.else.if.preheader.unr-lcssa.i
+  %86 = add nuw nsw i64 %.690297299.i, 5
+  br label %B700.epil.i
+
+B700.epil.i:                                      ; preds = %B700.epil.i, %B700.epil.preheader.i
+  %lsr.iv1059.i = phi i64 [ %lsr.iv.next1060.i, %B700.epil.i ], [ %xtraiter907.i, %B700.epil.preheader.i ]
+  %lsr.iv1055.i = phi i64 [ %lsr.iv.next1056.i, %B700.epil.i ], [ %86, %B700.epil.preheader.i ]
+  %.726.epil.i = uitofp nneg i64 %lsr.iv1055.i to float
+  %87 = shl i64 %lsr.iv1055.i, 2
+  %scevgep1057.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %87
+  %scevgep1058.i = getelementptr i8, ptr %scevgep1057.i, i64 -4
+  store float %.726.epil.i, ptr %scevgep1058.i, align 4
+  %lsr.iv.next1056.i = add nuw i64 %lsr.iv1055.i, 1
+  %lsr.iv.next1060.i = add nsw i64 %lsr.iv1059.i, -1
+  %epil.iter908.cmp.not.i = icmp eq i64 %lsr.iv.next1060.i, 0
+  br i1 %epil.iter908.cmp.not.i, label %B758.else.if.i.preheader, label %B700.epil.i
+
+B1055.loopexit288.loopexit.unr-lcssa.i:           ; preds = %B942.endif.i
+  br i1 %20, label %B1055.loopexit288.loopexit.i, label %B942.endif.epil.preheader.i
+
+B942.endif.epil.preheader.i:                      ; preds = %B1055.loopexit288.loopexit.unr-lcssa.i
+  %.1125.epil.i = getelementptr float, ptr %85, i64 %unroll_iter917.i
+  %.1126.epil.i = load float, ptr %.1125.epil.i, align 4
+  %.1127.epil.i = tail call float @llvm.fabs.f32(float %.1126.epil.i)
+  %.5.i890.epil.i = fptosi float %.1127.epil.i to i64
+  %.1093.epil.i = add nuw nsw i64 %.1086311313.i, 3
+  %.1155.epil.i = uitofp nneg i64 %.1093.epil.i to float
+  %88 = getelementptr float, ptr %gep325.i, i64 %.5.i890.epil.i
+  %.1156.epil.i = getelementptr i8, ptr %88, i64 -4
+  store float %.1155.epil.i, ptr %.1156.epil.i, align 4
+  br label %B1055.loopexit288.loopexit.i
+
+B1055.loopexit288.loopexit.i:                     ; preds = %B942.endif.epil.preheader.i, %B1055.loopexit288.loopexit.unr-lcssa.i
+  %scevgep1014.i = getelementptr i8, ptr %lsr.iv1013.i, i64 %4
+  %scevgep1024.i = getelementptr i8, ptr %lsr.iv1023.i, i64 %9
+  %scevgep1034.i = getelementptr i8, ptr %lsr.iv1033.i, i64 %9
+  %scevgep1039.i = getelementptr i8, ptr %lsr.iv1038.i, i64 %4
+  %scevgep1044.i = getelementptr i8, ptr %lsr.iv1043.i, i64 %9
+  %scevgep1054.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %9
+  %.159.i = icmp samesign ugt i64 %.158328392.i, 1
   br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+B138.endif.i:                                     ; preds = %B1055.loopexit288.loopexit.i, %B138.endif.preheader.i
+  %lsr.iv1053.i = phi ptr [ %13, %B138.endif.preheader.i ], [ %scevgep1054.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1043.i = phi ptr [ %scevgep1042.i, %B138.endif.preheader.i ], [ %scevgep1044.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1038.i = phi ptr [ %3, %B138.endif.preheader.i ], [ %scevgep1039.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1033.i = phi ptr [ %7, %B138.endif.preheader.i ], [ %scevgep1034.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1023.i = phi ptr [ %scevgep1022.i, %B138.endif.preheader.i ], [ %scevgep1024.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1013.i = phi ptr [ %scevgep1012.i, %B138.endif.preheader.i ], [ %scevgep1014.i, %B1055.loopexit288.loopexit.i ]
+  %.158328392.i = phi i64 [ %..113.i, %B138.endif.preheader.i ], [ %.168.i, %B1055.loopexit288.loopexit.i ]
+  %.165331391.i = phi i64 [ %.72.i, %B138.endif.preheader.i ], [ %.172.i, %B1055.loopexit288.loopexit.i ]
+  %.168.i = add nsw i64 %.158328392.i, -1
+  %.172.i = add i64 %.165331391.i, 1
+  %.205.i = mul i64 %5, %.165331391.i
+  %.213.i = add nsw i64 %.205.i, %.211.i
+  %.219.i = mul nsw i64 %.165331391.i, %.65.i
+  br i1 %14, label %B226.lr.ph.i, label %B276.i
+
+B226.lr.ph.i:                                     ; preds = %B138.endif.i
+  br i1 %15, label %B226.epil.i, label %B226.i
+
+B758.else.if.i:                                   ; preds = %B758.else.if.i.preheader, %B758.else.if.i
+  %lsr.iv1062.i = phi i64 [ %lsr.iv.next1063.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
+  %.820304306.i = phi i64 [ %.827.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
+  %.827.i = add nuw nsw i64 %.820304306.i, 1
+  %.863.1.i = lshr i64 %.820304306.i, 1
+  %.899.i = getelementptr i64, ptr %.577.i, i64 %.863.1.i
+  %.900.i = load i64, ptr %.899.i, align 8
+  %.942.i = and i64 %lsr.iv1062.i, 32
+  %.943.i = ashr i64 %.900.i, %.942.i
+  %.944.i = and i64 %.943.i, 4294967295
+  %.945.i = add nsw i64 %.944.i, -1
+  %.949.i = getelementptr float, ptr %85, i64 %.945.i
+  %.950.i = load float, ptr %.949.i, align 4
+  %89 = shl i64 %.820304306.i, 2
+  %scevgep1061.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %89
+  %.959.i = load float, ptr %scevgep1061.i, align 4
+  store float %.959.i, ptr %.949.i, align 4
+  %.966.i = icmp eq i64 %.820304306.i, %.945.i
+  %.976.i = fneg float %.950.i
+  %"$phi894.2.2.3.i" = select i1 %.966.i, float %.950.i, float %.976.i
+  store float %"$phi894.2.2.3.i", ptr %scevgep1061.i, align 4
+  %lsr.iv.next1063.i = add i64 %lsr.iv1062.i, 32
+  %exitcond602.not.i = icmp eq i64 %.20.fr.i, %.827.i
+  br i1 %exitcond602.not.i, label %B942.lr.ph.i, label %B758.else.if.i
+
+B942.lr.ph.i:                                     ; preds = %B758.else.if.i
+  %gep325.i = getelementptr float, ptr %invariant.gep324.i, i64 %.213.i
+  br label %B942.endif.i
+
+B942.endif.i:                                     ; preds = %B942.endif.i, %B942.lr.ph.i
+  %.1086311313.i = phi i64 [ %.1093.1.i, %B942.endif.i ], [ 0, %B942.lr.ph.i ]
+  %90 = shl i64 %.1086311313.i, 2
+  %scevgep1066.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %90
+  %.1126.i = load float, ptr %scevgep1066.i, align 4
+  %.1127.i = tail call float @llvm.fabs.f32(float %.1126.i)
+  %.5.i890.i = fptosi float %.1127.i to i64
+  %91 = or disjoint i64 %.1086311313.i, 1
+  %.1155.i = uitofp nneg i64 %91 to float
+  %92 = getelementptr float, ptr %gep325.i, i64 %.5.i890.i
+  %.1156.i = getelementptr i8, ptr %92, i64 -4
+  store float %.1155.i, ptr %.1156.i, align 4
+  %scevgep1065.i = getelementptr i8, ptr %scevgep1066.i, i64 4
+  %.1126.1.i = load float, ptr %scevgep1065.i, align 4
+  %.1127.1.i = tail call float @llvm.fabs.f32(float %.1126.1.i)
+  %.5.i890.1.i = fptosi float %.1127.1.i to i64
+  %.1093.1.i = add nuw nsw i64 %.1086311313.i, 2
+  %.1155.1.i = uitofp nneg i64 %.1093.1.i to float
+  %93 = getelementptr float, ptr %gep325.i, i64 %.5.i890.1.i
+  %.1156.1.i = getelementptr i8, ptr %93, i64 -4
+  store float %.1155.1.i, ptr %.1156.1.i, align 4
+  %niter918.ncmp.1.i = icmp eq i64 %unroll_iter917.i, %.1093.1.i
+  br i1 %niter918.ncmp.1.i, label %B1055.loopexit288.loopexit.unr-lcssa.i, label %B942.endif.i
+
+_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1055.loopexit288.loopexit.i, %B298.endif.endif.us.us494.i, %B362.B1055.loopexit_crit_edge.us.us.i, %0, %B138.endif.lr.ph.split.us.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare i64 @llvm.smax.i64(i64, i64)
+
 declare double @llvm.fabs.f64(double)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -19261,800 +19589,1830 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.65.i = add nsw i64 %.32.1.i, 2
   %.70.i = getelementptr i8, ptr %a3, i64 16
   %.71.i = load i64, ptr %.70.i, align 8
-  %.76235.i = sub i64 %a5, %a4
-  %.113.i = mul i64 %.71.i, %.76235.i
+  %.72.i = mul i64 %.71.i, %a4
+  %.76285.i = sub i64 %a5, %a4
+  %.113.i = mul i64 %.71.i, %.76285.i
+  %..113.i = tail call i64 @llvm.smax.i64(i64 %.113.i, i64 0)
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
-  %invariant.gep269.i = getelementptr double, ptr %a2, i64 %.20.fr.i
-  %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  %invariant.gep324.i = getelementptr double, ptr %a2, i64 %.20.fr.i
+  %.159382.not.i = icmp slt i64 %.113.i, 1
+  br i1 %.159382.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
-  %.72.i = mul i64 %.71.i, %a4
   %.204.i = add i64 %.20.fr.i, 2
   %.211.i = mul i64 %.20.fr.i, %.20.fr.i
-  %.441.i = icmp sgt i64 %.20.fr.i, 0
-  br i1 %.441.i, label %B138.endif.us.preheader.i, label %B138.endif.lr.ph.split.i
+  %.365.i = icmp slt i64 %.20.fr.i, 5
+  br i1 %.365.i, label %B138.endif.lr.ph.split.us.i, label %B138.endif.preheader.i
 
-B138.endif.us.preheader.i:                        ; preds = %B138.endif.lr.ph.i
-  %unroll_iter43.i = and i64 %.211.i, 9223372036854775804
-  %xtraiter45.i = and i64 %.20.fr.i, 3
-  %unroll_iter49.i = and i64 %.20.fr.i, 9223372036854775804
-  %unroll_iter55.i = and i64 %.20.fr.i, 9223372036854775806
+B138.endif.preheader.i:                           ; preds = %B138.endif.lr.ph.i
+  %unroll_iter.i = and i64 %.211.i, 9223372036854775804
+  %xtraiter943.i = and i64 %.20.fr.i, 3
+  %unroll_iter947.i = and i64 %.20.fr.i, 9223372036854775804
+  %unroll_iter953.i = and i64 %.20.fr.i, 9223372036854775806
   %1 = shl i64 %.72.i, 3
   %2 = mul i64 %1, %.211.i
   %3 = getelementptr i8, ptr %a0, i64 %2
-  %scevgep.i = getelementptr i8, ptr %3, i64 24
+  %scevgep1062.i = getelementptr i8, ptr %3, i64 24
   %4 = shl i64 %.211.i, 3
   %5 = mul i64 %.204.i, %.20.fr.i
   %6 = mul i64 %5, %1
   %7 = getelementptr i8, ptr %a2, i64 %6
-  %scevgep67.i = getelementptr i8, ptr %7, i64 24
+  %scevgep1072.i = getelementptr i8, ptr %7, i64 24
   %8 = shl i64 %.20.fr.i, 3
   %9 = mul i64 %8, %.204.i
   %10 = mul i64 %.72.i, %.204.i
   %11 = add i64 %10, %.20.fr.i
   %12 = mul i64 %11, %8
   %13 = getelementptr i8, ptr %a2, i64 %12
-  %scevgep87.i = getelementptr i8, ptr %13, i64 24
+  %scevgep1092.i = getelementptr i8, ptr %13, i64 24
   %14 = icmp sgt i64 %.211.i, 0
-  %15 = icmp samesign ult i64 %.20.fr.i, 4
-  %16 = icmp samesign ult i64 %.211.i, 4
-  %17 = and i64 %.211.i, 1
-  %18 = icmp eq i64 %17, 0
-  %19 = icmp eq i64 %xtraiter45.i, 0
-  %20 = icmp eq i64 %.20.fr.i, 1
-  %21 = and i64 %.20.fr.i, 1
-  %22 = icmp eq i64 %21, 0
-  %.892.us.epil.i = or i64 %.20.fr.i, 1
-  %.954.us.epil.i = uitofp nneg i64 %.892.us.epil.i to double
-  br label %B138.endif.us.i
-
-B138.endif.us.i:                                  ; preds = %B136.loopexit.loopexit.us.i, %B138.endif.us.preheader.i
-  %lsr.iv98.i = phi ptr [ %13, %B138.endif.us.preheader.i ], [ %scevgep99.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv88.i = phi ptr [ %scevgep87.i, %B138.endif.us.preheader.i ], [ %scevgep89.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv83.i = phi ptr [ %3, %B138.endif.us.preheader.i ], [ %scevgep84.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv78.i = phi ptr [ %7, %B138.endif.us.preheader.i ], [ %scevgep79.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B138.endif.us.preheader.i ], [ %scevgep69.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.preheader.i ], [ %scevgep59.i, %B136.loopexit.loopexit.us.i ]
-  %.158271291.us.i = phi i64 [ %.113.i, %B138.endif.us.preheader.i ], [ %.168.us.i, %B136.loopexit.loopexit.us.i ]
-  %.165272290.us.i = phi i64 [ %.72.i, %B138.endif.us.preheader.i ], [ %.172.us.i, %B136.loopexit.loopexit.us.i ]
-  %.168.us.i = add nsw i64 %.158271291.us.i, -1
-  %.172.us.i = add i64 %.165272290.us.i, 1
-  %.205.us.i = mul i64 %5, %.165272290.us.i
-  %.213.us.i = add nsw i64 %.205.us.i, %.211.i
-  %.219.us.i = mul nsw i64 %.165272290.us.i, %.65.i
-  br i1 %14, label %B226.lr.ph.us.i, label %B276.endif.us.i
-
-B226.lr.ph.us.i:                                  ; preds = %B138.endif.us.i
-  br i1 %16, label %B226.us.epil.i, label %B226.us.i
-
-B226.us.i:                                        ; preds = %B226.lr.ph.us.i, %B226.us.i
-  %.311243245.us.i = phi i64 [ %.318.us.3.i, %B226.us.i ], [ 0, %B226.lr.ph.us.i ]
-  %23 = shl i64 %.311243245.us.i, 3
-  %scevgep65.i = getelementptr i8, ptr %lsr.iv.i, i64 %23
-  %scevgep66.i = getelementptr i8, ptr %scevgep65.i, i64 -24
-  %.351.us.i = load double, ptr %scevgep66.i, align 8
-  %scevgep75.i = getelementptr i8, ptr %lsr.iv68.i, i64 %23
-  %scevgep76.i = getelementptr i8, ptr %scevgep75.i, i64 -24
-  store double %.351.us.i, ptr %scevgep76.i, align 8
-  %scevgep64.i = getelementptr i8, ptr %scevgep65.i, i64 -16
-  %.351.us.1.i = load double, ptr %scevgep64.i, align 8
-  %scevgep74.i = getelementptr i8, ptr %scevgep75.i, i64 -16
-  store double %.351.us.1.i, ptr %scevgep74.i, align 8
-  %scevgep62.i = getelementptr i8, ptr %scevgep65.i, i64 -8
-  %.351.us.2.i = load double, ptr %scevgep62.i, align 8
-  %scevgep72.i = getelementptr i8, ptr %scevgep75.i, i64 -8
-  store double %.351.us.2.i, ptr %scevgep72.i, align 8
-  %.318.us.3.i = add nuw i64 %.311243245.us.i, 4
-  %.351.us.3.i = load double, ptr %scevgep65.i, align 8
-  store double %.351.us.3.i, ptr %scevgep75.i, align 8
-  %niter44.ncmp.3.i = icmp eq i64 %unroll_iter43.i, %.318.us.3.i
-  br i1 %niter44.ncmp.3.i, label %B276.endif.us.loopexit.unr-lcssa.i, label %B226.us.i
-
-B276.endif.us.loopexit.unr-lcssa.i:               ; preds = %B226.us.i
-  br i1 %18, label %B276.endif.us.i, label %B226.us.epil.i
-
-B226.us.epil.i:                                   ; preds = %B276.endif.us.loopexit.unr-lcssa.i, %B226.lr.ph.us.i
-  %.311243245.us.epil.init.i = phi i64 [ 0, %B226.lr.ph.us.i ], [ %unroll_iter43.i, %B276.endif.us.loopexit.unr-lcssa.i ]
-  %24 = shl i64 %.311243245.us.epil.init.i, 3
-  %scevgep85.i = getelementptr i8, ptr %lsr.iv83.i, i64 %24
-  %scevgep80.i = getelementptr i8, ptr %lsr.iv78.i, i64 %24
-  %.351.us.epil.i = load double, ptr %scevgep85.i, align 8
-  store double %.351.us.epil.i, ptr %scevgep80.i, align 8
-  br label %B276.endif.us.i
-
-B276.endif.us.i:                                  ; preds = %B226.us.epil.i, %B276.endif.us.loopexit.unr-lcssa.i, %B138.endif.us.i
-  %.368.us.i = load i64, ptr %a3, align 8
-  %.371.us.i = getelementptr double, ptr %a2, i64 %.205.us.i
-  %.376.us.i = getelementptr i64, ptr %a1, i64 %.219.us.i
-  %gep.us.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.us.i
-  %.382.us.i = getelementptr i8, ptr %gep.us.i, i64 -8
-  %.401.us.i = inttoptr i64 %.368.us.i to ptr
-  tail call void %.401.us.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.371.us.i, ptr nonnull %.19.i, ptr %.376.us.i, ptr %.382.us.i)
-  %25 = getelementptr double, ptr %a2, i64 %.213.us.i
-  br i1 %15, label %B502.us.epil.i.preheader, label %B502.us.i
-
-B502.us.i:                                        ; preds = %B276.endif.us.i, %B502.us.i
-  %.489249251.us.i = phi i64 [ %.496.us.3.i, %B502.us.i ], [ 0, %B276.endif.us.i ]
-  %26 = or disjoint i64 %.489249251.us.i, 1
-  %.525.us.i = uitofp nneg i64 %26 to double
-  %27 = shl i64 %.489249251.us.i, 3
-  %scevgep95.i = getelementptr i8, ptr %lsr.iv88.i, i64 %27
-  %scevgep96.i = getelementptr i8, ptr %scevgep95.i, i64 -24
-  store double %.525.us.i, ptr %scevgep96.i, align 8
-  %28 = or disjoint i64 %.489249251.us.i, 2
-  %.525.us.1.i = uitofp nneg i64 %28 to double
-  %scevgep94.i = getelementptr i8, ptr %scevgep95.i, i64 -16
-  store double %.525.us.1.i, ptr %scevgep94.i, align 8
-  %29 = or disjoint i64 %.489249251.us.i, 3
-  %.525.us.2.i = uitofp nneg i64 %29 to double
-  %scevgep92.i = getelementptr i8, ptr %scevgep95.i, i64 -8
-  store double %.525.us.2.i, ptr %scevgep92.i, align 8
-  %.496.us.3.i = add nuw nsw i64 %.489249251.us.i, 4
-  %.525.us.3.i = uitofp nneg i64 %.496.us.3.i to double
-  store double %.525.us.3.i, ptr %scevgep95.i, align 8
-  %niter50.ncmp.3.i = icmp eq i64 %unroll_iter49.i, %.496.us.3.i
-  br i1 %niter50.ncmp.3.i, label %B560.else.if.us.preheader.unr-lcssa.i, label %B502.us.i
-
-B560.else.if.us.preheader.unr-lcssa.i:            ; preds = %B502.us.i
-  br i1 %19, label %B560.else.if.us.i.preheader, label %B502.us.epil.i.preheader
-
-B502.us.epil.i.preheader:                         ; preds = %B560.else.if.us.preheader.unr-lcssa.i, %B276.endif.us.i
-  %lsr.iv100.in.i.ph = phi i64 [ 0, %B276.endif.us.i ], [ %unroll_iter49.i, %B560.else.if.us.preheader.unr-lcssa.i ]
-  br label %B502.us.epil.i
-
-B502.us.epil.i:                                   ; preds = %B502.us.epil.i.preheader, %B502.us.epil.i
-  %lsr.iv103.i = phi i64 [ %lsr.iv.next104.i, %B502.us.epil.i ], [ %xtraiter45.i, %B502.us.epil.i.preheader ]
-  %lsr.iv100.in.i = phi i64 [ %lsr.iv100.i, %B502.us.epil.i ], [ %lsr.iv100.in.i.ph, %B502.us.epil.i.preheader ]
-  %lsr.iv100.i = add nuw i64 %lsr.iv100.in.i, 1
-  %.525.us.epil.i = uitofp nneg i64 %lsr.iv100.i to double
-  %30 = shl i64 %lsr.iv100.i, 3
-  %scevgep101.i = getelementptr i8, ptr %lsr.iv98.i, i64 %30
-  %scevgep102.i = getelementptr i8, ptr %scevgep101.i, i64 -8
-  store double %.525.us.epil.i, ptr %scevgep102.i, align 8
-  %lsr.iv.next104.i = add nsw i64 %lsr.iv103.i, -1
-  %epil.iter46.cmp.not.i = icmp eq i64 %lsr.iv.next104.i, 0
-  br i1 %epil.iter46.cmp.not.i, label %B560.else.if.us.i.preheader, label %B502.us.epil.i
-
-B560.else.if.us.i.preheader:                      ; preds = %B502.us.epil.i, %B560.else.if.us.preheader.unr-lcssa.i
-  br label %B560.else.if.us.i
-
-B560.else.if.us.i:                                ; preds = %B560.else.if.us.i.preheader, %B560.else.if.us.i
-  %lsr.iv106.i = phi i64 [ %lsr.iv.next107.i, %B560.else.if.us.i ], [ 0, %B560.else.if.us.i.preheader ]
-  %.619256258.us.i = phi i64 [ %.626.us.i, %B560.else.if.us.i ], [ 0, %B560.else.if.us.i.preheader ]
-  %.626.us.i = add nuw nsw i64 %.619256258.us.i, 1
-  %.662.1.us.i = lshr i64 %.619256258.us.i, 1
-  %.698.us.i = getelementptr i64, ptr %.376.us.i, i64 %.662.1.us.i
-  %.699.us.i = load i64, ptr %.698.us.i, align 8
-  %.741.us.i = and i64 %lsr.iv106.i, 32
-  %.742.us.i = ashr i64 %.699.us.i, %.741.us.i
-  %.743.us.i = and i64 %.742.us.i, 4294967295
-  %.744.us.i = add nsw i64 %.743.us.i, -1
-  %.748.us.i = getelementptr double, ptr %25, i64 %.744.us.i
-  %.749.us.i = load double, ptr %.748.us.i, align 8
-  %31 = shl i64 %.619256258.us.i, 3
-  %scevgep105.i = getelementptr i8, ptr %lsr.iv98.i, i64 %31
-  %.758.us.i = load double, ptr %scevgep105.i, align 8
-  store double %.758.us.i, ptr %.748.us.i, align 8
-  %.765.us.i = icmp eq i64 %.619256258.us.i, %.744.us.i
-  %.775.us.i = fneg double %.749.us.i
-  %"$phi696.2.2.2.us.i" = select i1 %.765.us.i, double %.749.us.i, double %.775.us.i
-  store double %"$phi696.2.2.2.us.i", ptr %scevgep105.i, align 8
-  %lsr.iv.next107.i = add i64 %lsr.iv106.i, 32
-  %exitcond313.not.us.i = icmp eq i64 %.20.fr.i, %.626.us.i
-  br i1 %exitcond313.not.us.i, label %B744.lr.ph.us.i, label %B560.else.if.us.i
-
-B744.lr.ph.us.i:                                  ; preds = %B560.else.if.us.i
-  %gep270.us.i = getelementptr double, ptr %invariant.gep269.i, i64 %.213.us.i
-  br i1 %20, label %B744.endif.us.epil.preheader.i, label %B744.endif.us.i
-
-B744.endif.us.i:                                  ; preds = %B744.lr.ph.us.i, %B744.endif.us.i
-  %.885263265.us.i = phi i64 [ %.892.us.1.i, %B744.endif.us.i ], [ 0, %B744.lr.ph.us.i ]
-  %32 = shl i64 %.885263265.us.i, 3
-  %scevgep110.i = getelementptr i8, ptr %lsr.iv98.i, i64 %32
-  %.925.us.i = load double, ptr %scevgep110.i, align 8
-  %.926.us.i = tail call double @llvm.fabs.f64(double %.925.us.i)
-  %.5.i.us.i = fptosi double %.926.us.i to i64
-  %33 = or disjoint i64 %.885263265.us.i, 1
-  %.954.us.i = uitofp nneg i64 %33 to double
-  %34 = getelementptr double, ptr %gep270.us.i, i64 %.5.i.us.i
-  %.955.us.i = getelementptr i8, ptr %34, i64 -8
-  store double %.954.us.i, ptr %.955.us.i, align 8
-  %scevgep109.i = getelementptr i8, ptr %scevgep110.i, i64 8
-  %.925.us.1.i = load double, ptr %scevgep109.i, align 8
-  %.926.us.1.i = tail call double @llvm.fabs.f64(double %.925.us.1.i)
-  %.5.i.us.1.i = fptosi double %.926.us.1.i to i64
-  %.892.us.1.i = add nuw i64 %.885263265.us.i, 2
-  %.954.us.1.i = uitofp nneg i64 %.892.us.1.i to double
-  %35 = getelementptr double, ptr %gep270.us.i, i64 %.5.i.us.1.i
-  %.955.us.1.i = getelementptr i8, ptr %35, i64 -8
-  store double %.954.us.1.i, ptr %.955.us.1.i, align 8
-  %niter56.ncmp.1.i = icmp eq i64 %unroll_iter55.i, %.892.us.1.i
-  br i1 %niter56.ncmp.1.i, label %B136.loopexit.loopexit.us.unr-lcssa.i, label %B744.endif.us.i
-
-B136.loopexit.loopexit.us.unr-lcssa.i:            ; preds = %B744.endif.us.i
-  br i1 %22, label %B136.loopexit.loopexit.us.i, label %B744.endif.us.epil.preheader.i
-
-B744.endif.us.epil.preheader.i:                   ; preds = %B136.loopexit.loopexit.us.unr-lcssa.i, %B744.lr.ph.us.i
-  %.924.us.epil.i = getelementptr double, ptr %25, i64 %unroll_iter55.i
-  %.925.us.epil.i = load double, ptr %.924.us.epil.i, align 8
-  %.926.us.epil.i = tail call double @llvm.fabs.f64(double %.925.us.epil.i)
-  %.5.i.us.epil.i = fptosi double %.926.us.epil.i to i64
-  %36 = getelementptr double, ptr %gep270.us.i, i64 %.5.i.us.epil.i
-  %.955.us.epil.i = getelementptr i8, ptr %36, i64 -8
-  store double %.954.us.epil.i, ptr %.955.us.epil.i, align 8
-  br label %B136.loopexit.loopexit.us.i
-
-B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.preheader.i, %B136.loopexit.loopexit.us.unr-lcssa.i
-  %scevgep59.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
-  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %9
-  %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %9
-  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %4
-  %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
-  %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
-  %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
-
-B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
-  %37 = icmp sgt i64 %.211.i, 0
-  %38 = shl i64 %.72.i, 3
-  br i1 %37, label %B138.endif.us2.preheader.i, label %B138.endif.lr.ph.split.split.i
-
-B138.endif.us2.preheader.i:                       ; preds = %B138.endif.lr.ph.split.i
-  %unroll_iter.i = and i64 %.211.i, 9223372036854775804
-  %39 = mul i64 %38, %.211.i
-  %40 = getelementptr i8, ptr %a0, i64 %39
-  %scevgep111.i = getelementptr i8, ptr %40, i64 24
-  %41 = shl i64 %.211.i, 3
-  %42 = mul i64 %.204.i, %.20.fr.i
-  %43 = mul i64 %42, %38
-  %44 = getelementptr i8, ptr %a2, i64 %43
-  %scevgep121.i = getelementptr i8, ptr %44, i64 24
-  %45 = shl i64 %.20.fr.i, 3
-  %46 = mul i64 %45, %.204.i
-  %47 = icmp samesign ult i64 %.211.i, 4
-  %48 = and i64 %.211.i, 1
-  %49 = icmp eq i64 %48, 0
-  br label %B138.endif.us2.i
-
-B138.endif.us2.i:                                 ; preds = %B276.endif.loopexit.us27.i, %B138.endif.us2.preheader.i
-  %lsr.iv137.i = phi ptr [ %40, %B138.endif.us2.preheader.i ], [ %scevgep138.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv132.i = phi ptr [ %44, %B138.endif.us2.preheader.i ], [ %scevgep133.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv122.i = phi ptr [ %scevgep121.i, %B138.endif.us2.preheader.i ], [ %scevgep123.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv112.i = phi ptr [ %scevgep111.i, %B138.endif.us2.preheader.i ], [ %scevgep113.i, %B276.endif.loopexit.us27.i ]
-  %.158271291.us3.i = phi i64 [ %.113.i, %B138.endif.us2.preheader.i ], [ %.168.us5.i, %B276.endif.loopexit.us27.i ]
-  %.165272290.us4.i = phi i64 [ %.72.i, %B138.endif.us2.preheader.i ], [ %.172.us6.i, %B276.endif.loopexit.us27.i ]
-  %.205.us8.i = mul i64 %42, %.165272290.us4.i
-  %50 = getelementptr double, ptr %a2, i64 %.205.us8.i
-  br i1 %47, label %B226.us12.epil.i, label %B226.us12.i
-
-B226.us12.i:                                      ; preds = %B138.endif.us2.i, %B226.us12.i
-  %.311243245.us13.i = phi i64 [ %.318.us14.3.i, %B226.us12.i ], [ 0, %B138.endif.us2.i ]
-  %51 = shl i64 %.311243245.us13.i, 3
-  %scevgep119.i = getelementptr i8, ptr %lsr.iv112.i, i64 %51
-  %scevgep120.i = getelementptr i8, ptr %scevgep119.i, i64 -24
-  %.351.us16.i = load double, ptr %scevgep120.i, align 8
-  %scevgep129.i = getelementptr i8, ptr %lsr.iv122.i, i64 %51
-  %scevgep130.i = getelementptr i8, ptr %scevgep129.i, i64 -24
-  store double %.351.us16.i, ptr %scevgep130.i, align 8
-  %scevgep118.i = getelementptr i8, ptr %scevgep119.i, i64 -16
-  %.351.us16.1.i = load double, ptr %scevgep118.i, align 8
-  %scevgep128.i = getelementptr i8, ptr %scevgep129.i, i64 -16
-  store double %.351.us16.1.i, ptr %scevgep128.i, align 8
-  %scevgep116.i = getelementptr i8, ptr %scevgep119.i, i64 -8
-  %.351.us16.2.i = load double, ptr %scevgep116.i, align 8
-  %scevgep126.i = getelementptr i8, ptr %scevgep129.i, i64 -8
-  store double %.351.us16.2.i, ptr %scevgep126.i, align 8
-  %.318.us14.3.i = add nuw i64 %.311243245.us13.i, 4
-  %.351.us16.3.i = load double, ptr %scevgep119.i, align 8
-  store double %.351.us16.3.i, ptr %scevgep129.i, align 8
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.us14.3.i
-  br i1 %niter.ncmp.3.i, label %B276.endif.loopexit.us27.unr-lcssa.i, label %B226.us12.i
-
-B276.endif.loopexit.us27.unr-lcssa.i:             ; preds = %B226.us12.i
-  br i1 %49, label %B276.endif.loopexit.us27.i, label %B226.us12.epil.i
-
-B226.us12.epil.i:                                 ; preds = %B276.endif.loopexit.us27.unr-lcssa.i, %B138.endif.us2.i
-  %.311243245.us13.epil.init.i = phi i64 [ 0, %B138.endif.us2.i ], [ %unroll_iter.i, %B276.endif.loopexit.us27.unr-lcssa.i ]
-  %52 = shl i64 %.311243245.us13.epil.init.i, 3
-  %scevgep139.i = getelementptr i8, ptr %lsr.iv137.i, i64 %52
-  %scevgep134.i = getelementptr i8, ptr %lsr.iv132.i, i64 %52
-  %.351.us16.epil.i = load double, ptr %scevgep139.i, align 8
-  store double %.351.us16.epil.i, ptr %scevgep134.i, align 8
-  br label %B276.endif.loopexit.us27.i
-
-B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %B276.endif.loopexit.us27.unr-lcssa.i
-  %.168.us5.i = add nsw i64 %.158271291.us3.i, -1
-  %.172.us6.i = add i64 %.165272290.us4.i, 1
-  %.219.us9.i = mul nsw i64 %.165272290.us4.i, %.65.i
-  %.368.us20.i = load i64, ptr %a3, align 8
-  %.376.us22.i = getelementptr i64, ptr %a1, i64 %.219.us9.i
-  %gep.us23.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.us9.i
-  %.382.us24.i = getelementptr i8, ptr %gep.us23.i, i64 -8
-  %.401.us25.i = inttoptr i64 %.368.us20.i to ptr
-  tail call void %.401.us25.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %50, ptr nonnull %.19.i, ptr %.376.us22.i, ptr %.382.us24.i)
-  %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %41
-  %scevgep123.i = getelementptr i8, ptr %lsr.iv122.i, i64 %46
-  %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
-  %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
-  %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
-
-B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
-  %53 = add nuw i64 %.113.i, 1
-  %54 = mul i64 %.204.i, %.20.fr.i
-  %55 = mul i64 %54, %38
-  %scevgep143.i = getelementptr i8, ptr %a2, i64 %55
-  %56 = shl i64 %.20.fr.i, 3
-  %57 = mul i64 %56, %.204.i
-  %58 = shl i64 %.32.1.i, 3
-  %59 = mul i64 %38, %.65.i
-  %scevgep146.i = getelementptr i8, ptr %a1, i64 %59
+  %15 = icmp samesign ult i64 %.211.i, 4
+  %16 = and i64 %.211.i, 1
+  %17 = icmp eq i64 %16, 0
+  %18 = icmp eq i64 %xtraiter943.i, 0
+  %19 = and i64 %.20.fr.i, 1
+  %20 = icmp eq i64 %19, 0
   br label %B138.endif.i
 
-B138.endif.i:                                     ; preds = %B138.endif.i, %B138.endif.lr.ph.split.split.i
-  %lsr.iv147.i = phi ptr [ %scevgep146.i, %B138.endif.lr.ph.split.split.i ], [ %scevgep148.i, %B138.endif.i ]
-  %lsr.iv144.i = phi ptr [ %scevgep143.i, %B138.endif.lr.ph.split.split.i ], [ %scevgep145.i, %B138.endif.i ]
-  %lsr.iv141.i = phi i64 [ %53, %B138.endif.lr.ph.split.split.i ], [ %lsr.iv.next142.i, %B138.endif.i ]
-  %.368.i = load i64, ptr %a3, align 8
-  %60 = getelementptr i8, ptr %lsr.iv147.i, i64 %58
-  %scevgep149.i = getelementptr i8, ptr %60, i64 8
-  %.401.i = inttoptr i64 %.368.i to ptr
-  tail call void %.401.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %lsr.iv144.i, ptr nonnull %.19.i, ptr %lsr.iv147.i, ptr %scevgep149.i)
-  %lsr.iv.next142.i = add i64 %lsr.iv141.i, -1
-  %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
-  %scevgep148.i = getelementptr i8, ptr %60, i64 16
-  %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B138.endif.lr.ph.split.us.i:                      ; preds = %B138.endif.lr.ph.i
+  %.684298.i = icmp sgt i64 %.20.fr.i, 0
+  br i1 %.684298.i, label %B138.endif.us.us.preheader.i, label %B138.endif.lr.ph.split.us.split.i
 
-_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+B138.endif.us.us.preheader.i:                     ; preds = %B138.endif.lr.ph.split.us.i
+  %21 = getelementptr double, ptr %a2, i64 %.211.i
+  %22 = add nsw i64 %.20.fr.i, -1
+  %23 = shl nuw nsw i64 %.20.fr.i, 3
+  %unroll_iter965.i = and i64 %.211.i, 9223372036854775804
+  %24 = shl i64 %.72.i, 3
+  %25 = mul i64 %24, %.211.i
+  %26 = getelementptr i8, ptr %a0, i64 %25
+  %scevgep.i = getelementptr i8, ptr %26, i64 24
+  %27 = shl i64 %.211.i, 3
+  %28 = mul nuw nsw i64 %.204.i, %.20.fr.i
+  %29 = mul i64 %28, %24
+  %30 = getelementptr i8, ptr %a2, i64 %29
+  %scevgep977.i = getelementptr i8, ptr %30, i64 24
+  %31 = mul nuw nsw i64 %23, %.204.i
+  %32 = mul i64 %.72.i, %.204.i
+  %33 = add i64 %32, %.20.fr.i
+  %34 = mul i64 %33, %23
+  %scevgep998.i = getelementptr i8, ptr %a2, i64 %34
+  %35 = add nuw nsw i64 %.20.fr.i, 3
+  %scevgep1015.i = getelementptr i8, ptr %30, i64 8
+  %36 = icmp sgt i64 %.211.i, 0
+  %37 = icmp eq i64 %.20.fr.i, 4
+  %38 = icmp eq i64 %.20.fr.i, 1
+  %39 = icmp samesign ult i64 %.211.i, 4
+  %40 = and i64 %.211.i, 1
+  %41 = icmp eq i64 %40, 0
+  %42 = icmp eq i64 %.20.fr.i, 2
+  %43 = icmp eq i64 %.20.fr.i, 3
+  br label %B138.endif.us.us.i
+
+B138.endif.us.us.i:                               ; preds = %B362.B1055.loopexit_crit_edge.us.us.i, %B138.endif.us.us.preheader.i
+  %lsr.iv1016.i = phi ptr [ %scevgep1015.i, %B138.endif.us.us.preheader.i ], [ %scevgep1017.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv999.i = phi ptr [ %scevgep998.i, %B138.endif.us.us.preheader.i ], [ %scevgep1000.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv993.i = phi ptr [ %26, %B138.endif.us.us.preheader.i ], [ %scevgep994.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv988.i = phi ptr [ %30, %B138.endif.us.us.preheader.i ], [ %scevgep989.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv978.i = phi ptr [ %scevgep977.i, %B138.endif.us.us.preheader.i ], [ %scevgep979.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.us.preheader.i ], [ %scevgep969.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.158328392.us.us.i = phi i64 [ %..113.i, %B138.endif.us.us.preheader.i ], [ %.168.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.165331391.us.us.i = phi i64 [ %.72.i, %B138.endif.us.us.preheader.i ], [ %.172.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.168.us.us.i = add nsw i64 %.158328392.us.us.i, -1
+  %.172.us.us.i = add i64 %.165331391.us.us.i, 1
+  %.205.us.us.i = mul i64 %28, %.165331391.us.us.i
+  %.213.us.us.i = add i64 %.205.us.us.i, %.211.i
+  br i1 %36, label %B226.lr.ph.us.us.i, label %B52.lr.ph.i.i
+
+B52.lr.ph.i.loopexit.unr-lcssa.i:                 ; preds = %B226.us.us.i
+  br i1 %41, label %B52.lr.ph.i.i, label %B226.us.us.epil.i
+
+B226.us.us.epil.i:                                ; preds = %B226.lr.ph.us.us.i, %B52.lr.ph.i.loopexit.unr-lcssa.i
+  %.311291293.us.us.epil.init.i = phi i64 [ 0, %B226.lr.ph.us.us.i ], [ %unroll_iter965.i, %B52.lr.ph.i.loopexit.unr-lcssa.i ]
+  %44 = shl i64 %.311291293.us.us.epil.init.i, 3
+  %scevgep995.i = getelementptr i8, ptr %lsr.iv993.i, i64 %44
+  %scevgep990.i = getelementptr i8, ptr %lsr.iv988.i, i64 %44
+  %.351.us.us.epil.i = load double, ptr %scevgep995.i, align 8
+  store double %.351.us.us.epil.i, ptr %scevgep990.i, align 8
+  br label %B52.lr.ph.i.i
+
+B52.lr.ph.i.i:                                    ; preds = %B226.us.us.epil.i, %B52.lr.ph.i.loopexit.unr-lcssa.i, %B138.endif.us.us.i
+  %45 = getelementptr double, ptr %21, i64 %.205.us.us.i
+  br i1 %37, label %B52.i.i, label %B52.epil.i.i
+
+B52.i.i:                                          ; preds = %B52.lr.ph.i.i
+  %46 = shl i64 %.213.us.us.i, 3
+  %47 = getelementptr i8, ptr %a2, i64 %46
+  %scevgep133.i.i = getelementptr i8, ptr %47, i64 24
+  store double 1.000000e+00, ptr %47, align 8
+  %scevgep138.i.i = getelementptr i8, ptr %47, i64 8
+  store double 2.000000e+00, ptr %scevgep138.i.i, align 8
+  %scevgep136.i.i = getelementptr i8, ptr %47, i64 16
+  store double 3.000000e+00, ptr %scevgep136.i.i, align 8
+  store double 4.000000e+00, ptr %scevgep133.i.i, align 8
+  br label %B112.endif.lr.ph.i.i
+
+B110.loopexit.i.i:                                ; preds = %B856.B938_crit_edge.us.i.i, %B790.endif.lr.ph.i.i, %B592.endif.i.i
+  %lsr.iv.next.i.i = add nuw nsw i64 %lsr.iv28.i.i, 8
+  %scevgep40.i.i = getelementptr i8, ptr %lsr.iv39.i.i, i64 8
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %23
+  %lsr.iv.next59.i.i = add i64 %lsr.iv58.i.i, -1
+  %48 = getelementptr i8, ptr %lsr.iv62.i.i, i64 %23
+  %scevgep121.i.i = getelementptr i8, ptr %lsr.iv120.i.i, i64 %23
+  %scevgep1019.i = getelementptr i8, ptr %lsr.iv1018.i, i64 %23
+  %lsr.iv.next1021.i = add nuw nsw i64 %lsr.iv1020.i, 1
+  %exitcond533.not.i.i = icmp eq i64 %.20.fr.i, %.247.i.i
+  br i1 %exitcond533.not.i.i, label %B298.endif.endif.us.us.i, label %B156.endif.lr.ph.i.i
+
+B224.epil.i.i:                                    ; preds = %B156.endif.i.i, %B224.epil.i.i
+  %lsr.iv1003.i = phi i64 [ %lsr.iv.next1004.i, %B224.epil.i.i ], [ 0, %B156.endif.i.i ]
+  %lsr.iv44.i.i = phi ptr [ %scevgep45.i.i, %B224.epil.i.i ], [ %lsr.iv41.i.i, %B156.endif.i.i ]
+  %total.4.2412.epil.i.i = phi double [ %.555.epil.i.i, %B224.epil.i.i ], [ %.413.i.i, %B156.endif.i.i ]
+  %scevgep1005.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %lsr.iv1003.i
+  %.543.epil.i.i = load double, ptr %scevgep1005.i, align 8
+  %.552.epil.i.i = load double, ptr %lsr.iv44.i.i, align 8
+  %.553.epil.i.i = fmul double %.543.epil.i.i, %.552.epil.i.i
+  %.555.epil.i.i = fsub double %total.4.2412.epil.i.i, %.553.epil.i.i
+  %scevgep45.i.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %23
+  %lsr.iv.next1004.i = add nuw nsw i64 %lsr.iv1003.i, 8
+  %epil.iter3.cmp.not.i.i = icmp eq i64 %lsr.iv28.i.i, %lsr.iv.next1004.i
+  br i1 %epil.iter3.cmp.not.i.i, label %B304.i.i, label %B224.epil.i.i
+
+B304.i.i:                                         ; preds = %B224.epil.i.i, %B156.endif.i.i
+  %total.4.2.lcssa.i.i = phi double [ %.413.i.i, %B156.endif.i.i ], [ %.555.epil.i.i, %B224.epil.i.i ]
+  %sunkaddr.i.i = shl i64 %.369417423.i.i, 3
+  %sunkaddr141.i.i = getelementptr i8, ptr %gep538.i.i, i64 %sunkaddr.i.i
+  store double %total.4.2.lcssa.i.i, ptr %sunkaddr141.i.i, align 8
+  %.585.i.i = tail call double @llvm.fabs.f64(double %total.4.2.lcssa.i.i)
+  %.587.i.i = fcmp ogt double %.585.i.i, %largest.2.1425.i.i
+  %largest.3.2.i.i = select i1 %.587.i.i, double %.585.i.i, double %largest.2.1425.i.i
+  %chosen.3.2.i.i = select i1 %.587.i.i, i64 %.369417423.i.i, i64 %chosen.2.1426.i.i
+  %scevgep42.i.i = getelementptr i8, ptr %lsr.iv41.i.i, i64 8
+  %exitcond528.not.i.i = icmp eq i64 %.376.i.i, %60
+  br i1 %exitcond528.not.i.i, label %B412.i.i, label %B156.endif.i.i
+
+B412.i.i:                                         ; preds = %B304.i.i
+  %smax1022.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv58.i.i, i64 0)
+  %49 = and i64 %smax1022.i, 3
+  %50 = add nuw i64 %49, %lsr.iv1020.i
+  %51 = shl nuw nsw i64 %50, 3
+  %scevgep1023.i = getelementptr i8, ptr %lsr.iv1018.i, i64 %51
+  %lsr.iv62.i.i = getelementptr i8, ptr %.pn.i, i64 8
+  %52 = sub i64 %22, %.240480510.i.i
+  %smax9.i.i = tail call i64 @llvm.smax.i64(i64 %52, i64 0)
+  %53 = add nsw i64 %smax9.i.i, -1
+  %.243.i.i = add nsw i64 %.233479511.i.i, -1
+  %.247.i.i = add nuw nsw i64 %.240480510.i.i, 1
+  %.627.not.i.i = icmp eq i64 %chosen.3.2.i.i, %.240480510.i.i
+  br i1 %.627.not.i.i, label %B592.endif.i.i, label %B462.i.preheader.i
+
+B462.i.preheader.i:                               ; preds = %B412.i.i
+  %sunkaddr142.i.i = shl i64 %chosen.3.2.i.i, 3
+  %scevgep1009.i = getelementptr i8, ptr %lsr.iv988.i, i64 %sunkaddr142.i.i
+  br label %B462.i.i
+
+B462.i.i:                                         ; preds = %B462.i.i, %B462.i.preheader.i
+  %lsr.iv1011.i = phi i64 [ %35, %B462.i.preheader.i ], [ %lsr.iv.next1012.i, %B462.i.i ]
+  %lsr.iv1006.i = phi i64 [ 0, %B462.i.preheader.i ], [ %lsr.iv.next1007.i, %B462.i.i ]
+  %scevgep1010.i = getelementptr i8, ptr %scevgep1009.i, i64 %lsr.iv1006.i
+  %.762.i.i = load double, ptr %scevgep1010.i, align 8
+  %scevgep1008.i = getelementptr i8, ptr %lsr.iv39.i.i, i64 %lsr.iv1006.i
+  %.765.i.i = load double, ptr %scevgep1008.i, align 8
+  store double %.762.i.i, ptr %scevgep1008.i, align 8
+  store double %.765.i.i, ptr %scevgep1010.i, align 8
+  %lsr.iv.next1007.i = add i64 %lsr.iv1006.i, %23
+  %lsr.iv.next1012.i = add nsw i64 %lsr.iv1011.i, -1
+  %.710.i.i = icmp sgt i64 %lsr.iv1011.i, 3
+  br i1 %.710.i.i, label %B462.i.i, label %B556.i.i
+
+B556.i.i:                                         ; preds = %B462.i.i
+  %.783.i.i = getelementptr double, ptr %45, i64 %.240480510.i.i
+  %.784.i.i = load double, ptr %.783.i.i, align 8
+  %.785.i.i = fneg double %.784.i.i
+  store double %.785.i.i, ptr %.783.i.i, align 8
+  br label %B592.endif.i.i
+
+B666.i.i:                                         ; preds = %B666.preheader.i.i, %B666.i.i
+  %lsr.iv1024.i = phi ptr [ %scevgep1023.i, %B666.preheader.i.i ], [ %scevgep1025.i, %B666.i.i ]
+  %lsr.iv68.i.i = phi i64 [ %65, %B666.preheader.i.i ], [ %lsr.iv.next69.i.i, %B666.i.i ]
+  %scevgep1027.i = getelementptr i8, ptr %lsr.iv1024.i, i64 8
+  %scevgep1026.i = getelementptr i8, ptr %lsr.iv1024.i, i64 -8
+  %.940.i.i = load double, ptr %scevgep1026.i, align 8
+  %.962.i.i = fdiv double %.940.i.i, %"$phi718.3.2.2358.i.i"
+  store double %.962.i.i, ptr %scevgep1026.i, align 8
+  %.940.1.i.i = load double, ptr %lsr.iv1024.i, align 8
+  %.962.1.i.i = fdiv double %.940.1.i.i, %"$phi718.3.2.2358.i.i"
+  store double %.962.1.i.i, ptr %lsr.iv1024.i, align 8
+  %.940.2.i.i = load double, ptr %scevgep1027.i, align 8
+  %.962.2.i.i = fdiv double %.940.2.i.i, %"$phi718.3.2.2358.i.i"
+  store double %.962.2.i.i, ptr %scevgep1027.i, align 8
+  %scevgep1028.i = getelementptr i8, ptr %lsr.iv1024.i, i64 16
+  %.940.3.i.i = load double, ptr %scevgep1028.i, align 8
+  %.962.3.i.i = fdiv double %.940.3.i.i, %"$phi718.3.2.2358.i.i"
+  store double %.962.3.i.i, ptr %scevgep1028.i, align 8
+  %lsr.iv.next69.i.i = add i64 %lsr.iv68.i.i, -4
+  %scevgep1025.i = getelementptr i8, ptr %lsr.iv1024.i, i64 32
+  %.890.3.i.i = icmp samesign ugt i64 %lsr.iv.next69.i.i, 4
+  br i1 %.890.3.i.i, label %B666.i.i, label %B790.endif.lr.ph.i.i
+
+B52.epil.i.i:                                     ; preds = %B52.lr.ph.i.i, %B52.epil.i.i
+  %lsr.iv997.i = phi i64 [ %lsr.iv.next.i, %B52.epil.i.i ], [ 1, %B52.lr.ph.i.i ]
+  %lsr.iv131.i.i = phi i64 [ %lsr.iv.next132.i.i, %B52.epil.i.i ], [ %.20.fr.i, %B52.lr.ph.i.i ]
+  %.145.epil.i.i = uitofp nneg i64 %lsr.iv997.i to double
+  %54 = shl i64 %lsr.iv997.i, 3
+  %scevgep1001.i = getelementptr i8, ptr %lsr.iv999.i, i64 %54
+  %scevgep1002.i = getelementptr i8, ptr %scevgep1001.i, i64 -8
+  store double %.145.epil.i.i, ptr %scevgep1002.i, align 8
+  %lsr.iv.next132.i.i = add nsw i64 %lsr.iv131.i.i, -1
+  %lsr.iv.next.i = add nuw nsw i64 %lsr.iv997.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next132.i.i, 0
+  br i1 %epil.iter.cmp.not.i.i, label %B112.endif.lr.ph.i.i, label %B52.epil.i.i
+
+B112.endif.lr.ph.i.i:                             ; preds = %B52.epil.i.i, %B52.i.i
+  %55 = getelementptr double, ptr %a2, i64 %.205.us.us.i
+  %56 = shl i64 %.205.us.us.i, 3
+  %57 = getelementptr i8, ptr %a2, i64 %56
+  %58 = add i64 %.205.us.us.i, %.20.fr.i
+  %59 = shl i64 %58, 3
+  %scevgep119.i.i = getelementptr i8, ptr %a2, i64 %59
+  br label %B156.endif.lr.ph.i.i
+
+B156.endif.lr.ph.i.i:                             ; preds = %B112.endif.lr.ph.i.i, %B110.loopexit.i.i
+  %lsr.iv1020.i = phi i64 [ 1, %B112.endif.lr.ph.i.i ], [ %lsr.iv.next1021.i, %B110.loopexit.i.i ]
+  %lsr.iv1018.i = phi ptr [ %lsr.iv1016.i, %B112.endif.lr.ph.i.i ], [ %scevgep1019.i, %B110.loopexit.i.i ]
+  %lsr.iv120.i.i = phi ptr [ %scevgep119.i.i, %B112.endif.lr.ph.i.i ], [ %scevgep121.i.i, %B110.loopexit.i.i ]
+  %.pn.i = phi ptr [ %57, %B112.endif.lr.ph.i.i ], [ %48, %B110.loopexit.i.i ]
+  %lsr.iv58.i.i = phi i64 [ %22, %B112.endif.lr.ph.i.i ], [ %lsr.iv.next59.i.i, %B110.loopexit.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %55, %B112.endif.lr.ph.i.i ], [ %scevgep47.i.i, %B110.loopexit.i.i ]
+  %lsr.iv39.i.i = phi ptr [ %55, %B112.endif.lr.ph.i.i ], [ %scevgep40.i.i, %B110.loopexit.i.i ]
+  %lsr.iv28.i.i = phi i64 [ 0, %B112.endif.lr.ph.i.i ], [ %lsr.iv.next.i.i, %B110.loopexit.i.i ]
+  %.233479511.i.i = phi i64 [ %.20.fr.i, %B112.endif.lr.ph.i.i ], [ %.243.i.i, %B110.loopexit.i.i ]
+  %.240480510.i.i = phi i64 [ 0, %B112.endif.lr.ph.i.i ], [ %.247.i.i, %B110.loopexit.i.i ]
+  %smax.i.i = tail call i64 @llvm.smax.i64(i64 %.233479511.i.i, i64 0)
+  %60 = add nuw i64 %smax.i.i, %.240480510.i.i
+  %.406.i.i = mul nuw nsw i64 %.240480510.i.i, %.20.fr.i
+  %gep538.i.i = getelementptr double, ptr %55, i64 %.406.i.i
+  %61 = icmp eq i64 %.240480510.i.i, 0
+  br label %B156.endif.i.i
+
+B156.endif.i.i:                                   ; preds = %B156.endif.lr.ph.i.i, %B304.i.i
+  %lsr.iv41.i.i = phi ptr [ %lsr.iv39.i.i, %B156.endif.lr.ph.i.i ], [ %scevgep42.i.i, %B304.i.i ]
+  %chosen.2.1426.i.i = phi i64 [ %.240480510.i.i, %B156.endif.lr.ph.i.i ], [ %chosen.3.2.i.i, %B304.i.i ]
+  %largest.2.1425.i.i = phi double [ -1.000000e+00, %B156.endif.lr.ph.i.i ], [ %largest.3.2.i.i, %B304.i.i ]
+  %.369417423.i.i = phi i64 [ %.240480510.i.i, %B156.endif.lr.ph.i.i ], [ %.376.i.i, %B304.i.i ]
+  %.376.i.i = add nuw i64 %.369417423.i.i, 1
+  %.412.i.i = getelementptr double, ptr %gep538.i.i, i64 %.369417423.i.i
+  %.413.i.i = load double, ptr %.412.i.i, align 8
+  br i1 %61, label %B304.i.i, label %B224.epil.i.i
+
+B592.endif.i.i:                                   ; preds = %B556.i.i, %B412.i.i
+  %.847.i.i = sub nsw i64 %.20.fr.i, %.247.i.i
+  %.848.i.i = icmp sgt i64 %.847.i.i, 0
+  %..847.i.i = tail call i64 @llvm.smax.i64(i64 %.847.i.i, i64 0)
+  br i1 %.848.i.i, label %B666.lr.ph.i.i, label %B110.loopexit.i.i
+
+B666.lr.ph.i.i:                                   ; preds = %B592.endif.i.i
+  %.803.i.i = getelementptr double, ptr %gep538.i.i, i64 %.240480510.i.i
+  %.804.i.i = load double, ptr %.803.i.i, align 8
+  %.943.i.i = fcmp une double %.804.i.i, 0.000000e+00
+  %"$phi718.3.2.2358.i.i" = select i1 %.943.i.i, double %.804.i.i, double 1.000000e+00
+  %xtraiter10.i.i = and i64 %smax9.i.i, 3
+  %lcmp.mod11.not.i.i = icmp eq i64 %xtraiter10.i.i, 0
+  br i1 %lcmp.mod11.not.i.i, label %B666.prol.loopexit.i.i, label %B666.prol.i.i
+
+B666.prol.i.i:                                    ; preds = %B666.lr.ph.i.i, %B666.prol.i.i
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B666.prol.i.i ], [ 0, %B666.lr.ph.i.i ]
+  %62 = shl nuw nsw i64 %prol.iter.i.i, 3
+  %scevgep1013.i = getelementptr i8, ptr %.pn.i, i64 %62
+  %scevgep1014.i = getelementptr i8, ptr %scevgep1013.i, i64 8
+  %.940.prol.i.i = load double, ptr %scevgep1014.i, align 8
+  %.962.prol.i.i = fdiv double %.940.prol.i.i, %"$phi718.3.2.2358.i.i"
+  store double %.962.prol.i.i, ptr %scevgep1014.i, align 8
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %49, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B666.prol.loopexit.loopexit.i.i, label %B666.prol.i.i
+
+B666.prol.loopexit.loopexit.i.i:                  ; preds = %B666.prol.i.i
+  %63 = and i64 %smax1022.i, 9223372036854775804
+  br label %B666.prol.loopexit.i.i
+
+B666.prol.loopexit.i.i:                           ; preds = %B666.prol.loopexit.loopexit.i.i, %B666.lr.ph.i.i
+  %.889443447.unr.i.i = phi i64 [ %..847.i.i, %B666.lr.ph.i.i ], [ %63, %B666.prol.loopexit.loopexit.i.i ]
+  %64 = icmp ult i64 %53, 3
+  br i1 %64, label %B790.endif.lr.ph.i.i, label %B666.preheader.i.i
+
+B666.preheader.i.i:                               ; preds = %B666.prol.loopexit.i.i
+  %65 = add nuw i64 %.889443447.unr.i.i, 4
+  br label %B666.i.i
+
+B790.endif.lr.ph.i.i:                             ; preds = %B666.i.i, %B666.prol.loopexit.i.i
+  %invariant.gep461.i.i = getelementptr double, ptr %a2, i64 %.240480510.i.i
+  br i1 %61, label %B110.loopexit.i.i, label %B858.us.epil.preheader.i.i
+
+B858.us.epil.preheader.i.i:                       ; preds = %B790.endif.lr.ph.i.i, %B856.B938_crit_edge.us.i.i
+  %lsr.iv122.i.i = phi ptr [ %scevgep123.i.i, %B856.B938_crit_edge.us.i.i ], [ %lsr.iv120.i.i, %B790.endif.lr.ph.i.i ]
+  %.1067463471.us.i.i = phi i64 [ %.1077.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %..847.i.i, %B790.endif.lr.ph.i.i ]
+  %.1074464470.us.i.i = phi i64 [ %.1081.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %.247.i.i, %B790.endif.lr.ph.i.i ]
+  %.1111.us.i.i = mul nsw i64 %.1074464470.us.i.i, %.20.fr.i
+  %.1113.us.i.i = add nsw i64 %.1111.us.i.i, %.205.us.us.i
+  %gep462.us.i.i = getelementptr double, ptr %invariant.gep461.i.i, i64 %.1113.us.i.i
+  %.1118.us.i.i = load double, ptr %gep462.us.i.i, align 8
+  br label %B858.us.epil.i.i
+
+B858.us.epil.i.i:                                 ; preds = %B858.us.epil.i.i, %B858.us.epil.preheader.i.i
+  %lsr.iv1029.i = phi i64 [ %lsr.iv.next1030.i, %B858.us.epil.i.i ], [ 0, %B858.us.epil.preheader.i.i ]
+  %lsr.iv117.i.i = phi ptr [ %scevgep118.i.i, %B858.us.epil.i.i ], [ %lsr.iv39.i.i, %B858.us.epil.preheader.i.i ]
+  %total.5.2455.us.epil.i.i = phi double [ %.1260.us.epil.i.i, %B858.us.epil.i.i ], [ %.1118.us.i.i, %B858.us.epil.preheader.i.i ]
+  %scevgep1031.i = getelementptr i8, ptr %lsr.iv122.i.i, i64 %lsr.iv1029.i
+  %.1248.us.epil.i.i = load double, ptr %scevgep1031.i, align 8
+  %.1257.us.epil.i.i = load double, ptr %lsr.iv117.i.i, align 8
+  %.1258.us.epil.i.i = fmul double %.1248.us.epil.i.i, %.1257.us.epil.i.i
+  %.1260.us.epil.i.i = fsub double %total.5.2455.us.epil.i.i, %.1258.us.epil.i.i
+  %scevgep118.i.i = getelementptr i8, ptr %lsr.iv117.i.i, i64 %23
+  %lsr.iv.next1030.i = add nuw nsw i64 %lsr.iv1029.i, 8
+  %epil.iter13.cmp.not.i.i = icmp eq i64 %lsr.iv28.i.i, %lsr.iv.next1030.i
+  br i1 %epil.iter13.cmp.not.i.i, label %B856.B938_crit_edge.us.i.i, label %B858.us.epil.i.i
+
+B856.B938_crit_edge.us.i.i:                       ; preds = %B858.us.epil.i.i
+  %.1077.us.i.i = add nsw i64 %.1067463471.us.i.i, -1
+  %.1081.us.i.i = add nuw i64 %.1074464470.us.i.i, 1
+  %sunkaddr144.i.i = shl i64 %.1113.us.i.i, 3
+  %sunkaddr145.i.i = getelementptr inbounds i8, ptr %invariant.gep461.i.i, i64 %sunkaddr144.i.i
+  store double %.1260.us.epil.i.i, ptr %sunkaddr145.i.i, align 8
+  %scevgep123.i.i = getelementptr i8, ptr %lsr.iv122.i.i, i64 %23
+  %.1068.us.i.i = icmp sgt i64 %.1067463471.us.i.i, 1
+  br i1 %.1068.us.i.i, label %B858.us.epil.preheader.i.i, label %B110.loopexit.i.i
+
+B298.endif.endif.us.us.i:                         ; preds = %B110.loopexit.i.i
+  %66 = getelementptr double, ptr %a2, i64 %.213.us.us.i
+  %gep327.us.us.i = getelementptr double, ptr %invariant.gep324.i, i64 %.213.us.us.i
+  %.525.us.us.i = load double, ptr %66, align 8
+  %.526.us.us.i = tail call double @llvm.fabs.f64(double %.525.us.us.i)
+  %.5.i.i = fptosi double %.526.us.us.i to i64
+  %67 = getelementptr double, ptr %gep327.us.us.i, i64 %.5.i.i
+  %.555.us.us.i = getelementptr i8, ptr %67, i64 -8
+  store double 1.000000e+00, ptr %.555.us.us.i, align 8
+  br i1 %38, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.1.i
+
+B364.endif.us.us.1.i:                             ; preds = %B298.endif.endif.us.us.i
+  %sunkaddr.i = shl i64 %.213.us.us.i, 3
+  %sunkaddr1119.i = getelementptr i8, ptr %a2, i64 %sunkaddr.i
+  %sunkaddr1120.i = getelementptr i8, ptr %sunkaddr1119.i, i64 8
+  %.525.us.us.1.i = load double, ptr %sunkaddr1120.i, align 8
+  %.526.us.us.1.i = tail call double @llvm.fabs.f64(double %.525.us.us.1.i)
+  %.5.i.1.i = fptosi double %.526.us.us.1.i to i64
+  %68 = getelementptr double, ptr %gep327.us.us.i, i64 %.5.i.1.i
+  %.555.us.us.1.i = getelementptr i8, ptr %68, i64 -8
+  store double 2.000000e+00, ptr %.555.us.us.1.i, align 8
+  br i1 %42, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.2.i
+
+B364.endif.us.us.2.i:                             ; preds = %B364.endif.us.us.1.i
+  %sunkaddr1123.i = getelementptr i8, ptr %sunkaddr1119.i, i64 16
+  %.525.us.us.2.i = load double, ptr %sunkaddr1123.i, align 8
+  %.526.us.us.2.i = tail call double @llvm.fabs.f64(double %.525.us.us.2.i)
+  %.5.i.2.i = fptosi double %.526.us.us.2.i to i64
+  %69 = getelementptr double, ptr %gep327.us.us.i, i64 %.5.i.2.i
+  %.555.us.us.2.i = getelementptr i8, ptr %69, i64 -8
+  store double 3.000000e+00, ptr %.555.us.us.2.i, align 8
+  br i1 %43, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.3.i
+
+B364.endif.us.us.3.i:                             ; preds = %B364.endif.us.us.2.i
+  %sunkaddr1126.i = getelementptr i8, ptr %sunkaddr1119.i, i64 24
+  %.525.us.us.3.i = load double, ptr %sunkaddr1126.i, align 8
+  %.526.us.us.3.i = tail call double @llvm.fabs.f64(double %.525.us.us.3.i)
+  %.5.i.3.i = fptosi double %.526.us.us.3.i to i64
+  %70 = getelementptr double, ptr %gep327.us.us.i, i64 %.5.i.3.i
+  %.555.us.us.3.i = getelementptr i8, ptr %70, i64 -8
+  store double 4.000000e+00, ptr %.555.us.us.3.i, align 8
+  br label %B362.B1055.loopexit_crit_edge.us.us.i
+
+B226.us.us.i:                                     ; preds = %B226.lr.ph.us.us.i, %B226.us.us.i
+  %.311291293.us.us.i = phi i64 [ %.318.us.us.3.i, %B226.us.us.i ], [ 0, %B226.lr.ph.us.us.i ]
+  %71 = shl i64 %.311291293.us.us.i, 3
+  %scevgep975.i = getelementptr i8, ptr %lsr.iv.i, i64 %71
+  %scevgep976.i = getelementptr i8, ptr %scevgep975.i, i64 -24
+  %.351.us.us.i = load double, ptr %scevgep976.i, align 8
+  %scevgep985.i = getelementptr i8, ptr %lsr.iv978.i, i64 %71
+  %scevgep986.i = getelementptr i8, ptr %scevgep985.i, i64 -24
+  store double %.351.us.us.i, ptr %scevgep986.i, align 8
+  %scevgep974.i = getelementptr i8, ptr %scevgep975.i, i64 -16
+  %.351.us.us.1.i = load double, ptr %scevgep974.i, align 8
+  %scevgep984.i = getelementptr i8, ptr %scevgep985.i, i64 -16
+  store double %.351.us.us.1.i, ptr %scevgep984.i, align 8
+  %scevgep972.i = getelementptr i8, ptr %scevgep975.i, i64 -8
+  %.351.us.us.2.i = load double, ptr %scevgep972.i, align 8
+  %scevgep982.i = getelementptr i8, ptr %scevgep985.i, i64 -8
+  store double %.351.us.us.2.i, ptr %scevgep982.i, align 8
+  %.318.us.us.3.i = add nuw i64 %.311291293.us.us.i, 4
+  %.351.us.us.3.i = load double, ptr %scevgep975.i, align 8
+  store double %.351.us.us.3.i, ptr %scevgep985.i, align 8
+  %niter966.ncmp.3.i = icmp eq i64 %unroll_iter965.i, %.318.us.us.3.i
+  br i1 %niter966.ncmp.3.i, label %B52.lr.ph.i.loopexit.unr-lcssa.i, label %B226.us.us.i
+
+B226.lr.ph.us.us.i:                               ; preds = %B138.endif.us.us.i
+  br i1 %39, label %B226.us.us.epil.i, label %B226.us.us.i
+
+B362.B1055.loopexit_crit_edge.us.us.i:            ; preds = %B364.endif.us.us.3.i, %B364.endif.us.us.2.i, %B364.endif.us.us.1.i, %B298.endif.endif.us.us.i
+  %scevgep969.i = getelementptr i8, ptr %lsr.iv.i, i64 %27
+  %scevgep979.i = getelementptr i8, ptr %lsr.iv978.i, i64 %31
+  %scevgep989.i = getelementptr i8, ptr %lsr.iv988.i, i64 %31
+  %scevgep994.i = getelementptr i8, ptr %lsr.iv993.i, i64 %27
+  %scevgep1000.i = getelementptr i8, ptr %lsr.iv999.i, i64 %31
+  %scevgep1017.i = getelementptr i8, ptr %lsr.iv1016.i, i64 %31
+  %.159.us.us.i = icmp sgt i64 %.158328392.us.us.i, 1
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B138.endif.lr.ph.split.us.split.i:                ; preds = %B138.endif.lr.ph.split.us.i
+  %72 = icmp sgt i64 %.211.i, 0
+  br i1 %72, label %B138.endif.us.us481.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B138.endif.us.us481.preheader.i:                  ; preds = %B138.endif.lr.ph.split.us.split.i
+  %unroll_iter959.i = and i64 %.211.i, 9223372036854775804
+  %73 = shl i64 %.72.i, 3
+  %74 = mul i64 %73, %.211.i
+  %75 = getelementptr i8, ptr %a0, i64 %74
+  %scevgep1032.i = getelementptr i8, ptr %75, i64 24
+  %76 = shl i64 %.211.i, 3
+  %77 = mul i64 %.204.i, %.20.fr.i
+  %78 = mul i64 %77, %73
+  %79 = getelementptr i8, ptr %a2, i64 %78
+  %scevgep1042.i = getelementptr i8, ptr %79, i64 24
+  %80 = shl i64 %.20.fr.i, 3
+  %81 = mul i64 %80, %.204.i
+  %82 = icmp samesign ult i64 %.211.i, 4
+  %83 = and i64 %.211.i, 1
+  %84 = icmp eq i64 %83, 0
+  br label %B138.endif.us.us481.i
+
+B138.endif.us.us481.i:                            ; preds = %B298.endif.endif.us.us494.i, %B138.endif.us.us481.preheader.i
+  %lsr.iv1058.i = phi ptr [ %75, %B138.endif.us.us481.preheader.i ], [ %scevgep1059.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv1053.i = phi ptr [ %79, %B138.endif.us.us481.preheader.i ], [ %scevgep1054.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv1043.i = phi ptr [ %scevgep1042.i, %B138.endif.us.us481.preheader.i ], [ %scevgep1044.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv1033.i = phi ptr [ %scevgep1032.i, %B138.endif.us.us481.preheader.i ], [ %scevgep1034.i, %B298.endif.endif.us.us494.i ]
+  %.158328392.us.us482.i = phi i64 [ %..113.i, %B138.endif.us.us481.preheader.i ], [ %.168.us.us486.i, %B298.endif.endif.us.us494.i ]
+  br i1 %82, label %B226.us.us496.epil.i, label %B226.us.us496.i
+
+B298.endif.endif.us.us494.unr-lcssa.i:            ; preds = %B226.us.us496.i
+  br i1 %84, label %B298.endif.endif.us.us494.i, label %B226.us.us496.epil.i
+
+B226.us.us496.epil.i:                             ; preds = %B298.endif.endif.us.us494.unr-lcssa.i, %B138.endif.us.us481.i
+  %.311291293.us.us498.epil.init.i = phi i64 [ 0, %B138.endif.us.us481.i ], [ %unroll_iter959.i, %B298.endif.endif.us.us494.unr-lcssa.i ]
+  %85 = shl i64 %.311291293.us.us498.epil.init.i, 3
+  %scevgep1060.i = getelementptr i8, ptr %lsr.iv1058.i, i64 %85
+  %scevgep1055.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %85
+  %.351.us.us502.epil.i = load double, ptr %scevgep1060.i, align 8
+  store double %.351.us.us502.epil.i, ptr %scevgep1055.i, align 8
+  br label %B298.endif.endif.us.us494.i
+
+B298.endif.endif.us.us494.i:                      ; preds = %B226.us.us496.epil.i, %B298.endif.endif.us.us494.unr-lcssa.i
+  %.168.us.us486.i = add nsw i64 %.158328392.us.us482.i, -1
+  %scevgep1034.i = getelementptr i8, ptr %lsr.iv1033.i, i64 %76
+  %scevgep1044.i = getelementptr i8, ptr %lsr.iv1043.i, i64 %81
+  %scevgep1054.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %81
+  %scevgep1059.i = getelementptr i8, ptr %lsr.iv1058.i, i64 %76
+  %.159.us.us495.i = icmp sgt i64 %.158328392.us.us482.i, 1
+  br i1 %.159.us.us495.i, label %B138.endif.us.us481.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B226.us.us496.i:                                  ; preds = %B138.endif.us.us481.i, %B226.us.us496.i
+  %.311291293.us.us498.i = phi i64 [ %.318.us.us500.3.i, %B226.us.us496.i ], [ 0, %B138.endif.us.us481.i ]
+  %86 = shl i64 %.311291293.us.us498.i, 3
+  %scevgep1040.i = getelementptr i8, ptr %lsr.iv1033.i, i64 %86
+  %scevgep1041.i = getelementptr i8, ptr %scevgep1040.i, i64 -24
+  %.351.us.us502.i = load double, ptr %scevgep1041.i, align 8
+  %scevgep1050.i = getelementptr i8, ptr %lsr.iv1043.i, i64 %86
+  %scevgep1051.i = getelementptr i8, ptr %scevgep1050.i, i64 -24
+  store double %.351.us.us502.i, ptr %scevgep1051.i, align 8
+  %scevgep1039.i = getelementptr i8, ptr %scevgep1040.i, i64 -16
+  %.351.us.us502.1.i = load double, ptr %scevgep1039.i, align 8
+  %scevgep1049.i = getelementptr i8, ptr %scevgep1050.i, i64 -16
+  store double %.351.us.us502.1.i, ptr %scevgep1049.i, align 8
+  %scevgep1037.i = getelementptr i8, ptr %scevgep1040.i, i64 -8
+  %.351.us.us502.2.i = load double, ptr %scevgep1037.i, align 8
+  %scevgep1047.i = getelementptr i8, ptr %scevgep1050.i, i64 -8
+  store double %.351.us.us502.2.i, ptr %scevgep1047.i, align 8
+  %.318.us.us500.3.i = add nuw i64 %.311291293.us.us498.i, 4
+  %.351.us.us502.3.i = load double, ptr %scevgep1040.i, align 8
+  store double %.351.us.us502.3.i, ptr %scevgep1050.i, align 8
+  %niter960.ncmp.3.i = icmp eq i64 %unroll_iter959.i, %.318.us.us500.3.i
+  br i1 %niter960.ncmp.3.i, label %B298.endif.endif.us.us494.unr-lcssa.i, label %B226.us.us496.i
+
+B226.i:                                           ; preds = %B226.lr.ph.i, %B226.i
+  %.311291293.i = phi i64 [ %.318.3.i, %B226.i ], [ 0, %B226.lr.ph.i ]
+  %87 = shl i64 %.311291293.i, 3
+  %scevgep1070.i = getelementptr i8, ptr %lsr.iv1063.i, i64 %87
+  %scevgep1071.i = getelementptr i8, ptr %scevgep1070.i, i64 -24
+  %.351.i = load double, ptr %scevgep1071.i, align 8
+  %scevgep1080.i = getelementptr i8, ptr %lsr.iv1073.i, i64 %87
+  %scevgep1081.i = getelementptr i8, ptr %scevgep1080.i, i64 -24
+  store double %.351.i, ptr %scevgep1081.i, align 8
+  %scevgep1069.i = getelementptr i8, ptr %scevgep1070.i, i64 -16
+  %.351.1.i = load double, ptr %scevgep1069.i, align 8
+  %scevgep1079.i = getelementptr i8, ptr %scevgep1080.i, i64 -16
+  store double %.351.1.i, ptr %scevgep1079.i, align 8
+  %scevgep1067.i = getelementptr i8, ptr %scevgep1070.i, i64 -8
+  %.351.2.i = load double, ptr %scevgep1067.i, align 8
+  %scevgep1077.i = getelementptr i8, ptr %scevgep1080.i, i64 -8
+  store double %.351.2.i, ptr %scevgep1077.i, align 8
+  %.318.3.i = add nuw i64 %.311291293.i, 4
+  %.351.3.i = load double, ptr %scevgep1070.i, align 8
+  store double %.351.3.i, ptr %scevgep1080.i, align 8
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.3.i
+  br i1 %niter.ncmp.3.i, label %B276.loopexit.unr-lcssa.i, label %B226.i
+
+B276.loopexit.unr-lcssa.i:                        ; preds = %B226.i
+  br i1 %17, label %B276.i, label %B226.epil.i
+
+B226.epil.i:                                      ; preds = %B226.lr.ph.i, %B276.loopexit.unr-lcssa.i
+  %.311291293.epil.init.i = phi i64 [ 0, %B226.lr.ph.i ], [ %unroll_iter.i, %B276.loopexit.unr-lcssa.i ]
+  %88 = shl i64 %.311291293.epil.init.i, 3
+  %scevgep1090.i = getelementptr i8, ptr %lsr.iv1088.i, i64 %88
+  %scevgep1085.i = getelementptr i8, ptr %lsr.iv1083.i, i64 %88
+  %.351.epil.i = load double, ptr %scevgep1090.i, align 8
+  store double %.351.epil.i, ptr %scevgep1085.i, align 8
+  br label %B276.i
+
+B276.i:                                           ; preds = %B138.endif.i, %B226.epil.i, %B276.loopexit.unr-lcssa.i
+  %.569.i = load i64, ptr %a3, align 8
+  %.572.i = getelementptr double, ptr %a2, i64 %.205.i
+  %.577.i = getelementptr i64, ptr %a1, i64 %.219.i
+  %gep.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.i
+  %.583.i = getelementptr i8, ptr %gep.i, i64 -8
+  %.602.i = inttoptr i64 %.569.i to ptr
+  tail call void %.602.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.572.i, ptr nonnull %.19.i, ptr %.577.i, ptr %.583.i)
+  br label %B700.i
+
+B700.i:                                           ; preds = %B700.i, %B276.i
+  %.690297299.i = phi i64 [ %.697.3.i, %B700.i ], [ 0, %B276.i ]
+  %89 = or disjoint i64 %.690297299.i, 1
+  %.726.i = uitofp nneg i64 %89 to double
+  %90 = shl i64 %.690297299.i, 3
+  %scevgep1100.i = getelementptr i8, ptr %lsr.iv1093.i, i64 %90
+  %scevgep1101.i = getelementptr i8, ptr %scevgep1100.i, i64 -24
+  store double %.726.i, ptr %scevgep1101.i, align 8
+  %91 = or disjoint i64 %.690297299.i, 2
+  %.726.1.i = uitofp nneg i64 %91 to double
+  %scevgep1099.i = getelementptr i8, ptr %scevgep1100.i, i64 -16
+  store double %.726.1.i, ptr %scevgep1099.i, align 8
+  %92 = or disjoint i64 %.690297299.i, 3
+  %.726.2.i = uitofp nneg i64 %92 to double
+  %scevgep1097.i = getelementptr i8, ptr %scevgep1100.i, i64 -8
+  store double %.726.2.i, ptr %scevgep1097.i, align 8
+  %.697.3.i = add nuw nsw i64 %.690297299.i, 4
+  %.726.3.i = uitofp nneg i64 %.697.3.i to double
+  store double %.726.3.i, ptr %scevgep1100.i, align 8
+  %niter948.ncmp.3.i = icmp eq i64 %unroll_iter947.i, %.697.3.i
+  br i1 %niter948.ncmp.3.i, label %B758.else.if.preheader.unr-lcssa.i, label %B700.i
+
+B758.else.if.preheader.unr-lcssa.i:               ; preds = %B700.i
+  %93 = getelementptr double, ptr %a2, i64 %.213.i
+  br i1 %18, label %B758.else.if.i.preheader, label %B700.epil.preheader.i
+
+B758.else.if.i.preheader:                         ; preds = %B700.epil.i, %B758.else.if.preheader.unr-lcssa.i
+  br label %B758.else.if.i
+
+B700.epil.preheader.i:                            ; preds = %B758.else.if.preheader.unr-lcssa.i
+  %94 = add nuw nsw i64 %.690297299.i, 5
+  br label %B700.epil.i
+
+B700.epil.i:                                      ; preds = %B700.epil.i, %B700.epil.preheader.i
+  %lsr.iv1109.i = phi i64 [ %lsr.iv.next1110.i, %B700.epil.i ], [ %xtraiter943.i, %B700.epil.preheader.i ]
+  %lsr.iv1105.i = phi i64 [ %lsr.iv.next1106.i, %B700.epil.i ], [ %94, %B700.epil.preheader.i ]
+  %.726.epil.i = uitofp nneg i64 %lsr.iv1105.i to double
+  %95 = shl i64 %lsr.iv1105.i, 3
+  %scevgep1107.i = getelementptr i8, ptr %lsr.iv1103.i, i64 %95
+  %scevgep1108.i = getelementptr i8, ptr %scevgep1107.i, i64 -8
+  store double %.726.epil.i, ptr %scevgep1108.i, align 8
+  %lsr.iv.next1106.i = add nuw i64 %lsr.iv1105.i, 1
+  %lsr.iv.next1110.i = add nsw i64 %lsr.iv1109.i, -1
+  %epil.iter944.cmp.not.i = icmp eq i64 %lsr.iv.next1110.i, 0
+  br i1 %epil.iter944.cmp.not.i, label %B758.else.if.i.preheader, label %B700.epil.i
+
+B1055.loopexit288.loopexit.unr-lcssa.i:           ; preds = %B942.endif.i
+  br i1 %20, label %B1055.loopexit288.loopexit.i, label %B942.endif.epil.preheader.i
+
+B942.endif.epil.preheader.i:                      ; preds = %B1055.loopexit288.loopexit.unr-lcssa.i
+  %.1125.epil.i = getelementptr double, ptr %93, i64 %unroll_iter953.i
+  %.1126.epil.i = load double, ptr %.1125.epil.i, align 8
+  %.1127.epil.i = tail call double @llvm.fabs.f64(double %.1126.epil.i)
+  %.5.i926.epil.i = fptosi double %.1127.epil.i to i64
+  %.1093.epil.i = add nuw nsw i64 %.1086311313.i, 3
+  %.1155.epil.i = uitofp nneg i64 %.1093.epil.i to double
+  %96 = getelementptr double, ptr %gep325.i, i64 %.5.i926.epil.i
+  %.1156.epil.i = getelementptr i8, ptr %96, i64 -8
+  store double %.1155.epil.i, ptr %.1156.epil.i, align 8
+  br label %B1055.loopexit288.loopexit.i
+
+B1055.loopexit288.loopexit.i:                     ; preds = %B942.endif.epil.preheader.i, %B1055.loopexit288.loopexit.unr-lcssa.i
+  %scevgep1064.i = getelementptr i8, ptr %lsr.iv1063.i, i64 %4
+  %scevgep1074.i = getelementptr i8, ptr %lsr.iv1073.i, i64 %9
+  %scevgep1084.i = getelementptr i8, ptr %lsr.iv1083.i, i64 %9
+  %scevgep1089.i = getelementptr i8, ptr %lsr.iv1088.i, i64 %4
+  %scevgep1094.i = getelementptr i8, ptr %lsr.iv1093.i, i64 %9
+  %scevgep1104.i = getelementptr i8, ptr %lsr.iv1103.i, i64 %9
+  %.159.i = icmp samesign ugt i64 %.158328392.i, 1
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B138.endif.i:                                     ; preds = %B1055.loopexit288.loopexit.i, %B138.endif.preheader.i
+  %lsr.iv1103.i = phi ptr [ %13, %B138.endif.preheader.i ], [ %scevgep1104.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1093.i = phi ptr [ %scevgep1092.i, %B138.endif.preheader.i ], [ %scevgep1094.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1088.i = phi ptr [ %3, %B138.endif.preheader.i ], [ %scevgep1089.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1083.i = phi ptr [ %7, %B138.endif.preheader.i ], [ %scevgep1084.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1073.i = phi ptr [ %scevgep1072.i, %B138.endif.preheader.i ], [ %scevgep1074.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1063.i = phi ptr [ %scevgep1062.i, %B138.endif.preheader.i ], [ %scevgep1064.i, %B1055.loopexit288.loopexit.i ]
+  %.158328392.i = phi i64 [ %..113.i, %B138.endif.preheader.i ], [ %.168.i, %B1055.loopexit288.loopexit.i ]
+  %.165331391.i = phi i64 [ %.72.i, %B138.endif.preheader.i ], [ %.172.i, %B1055.loopexit288.loopexit.i ]
+  %.168.i = add nsw i64 %.158328392.i, -1
+  %.172.i = add i64 %.165331391.i, 1
+  %.205.i = mul i64 %5, %.165331391.i
+  %.213.i = add nsw i64 %.205.i, %.211.i
+  %.219.i = mul nsw i64 %.165331391.i, %.65.i
+  br i1 %14, label %B226.lr.ph.i, label %B276.i
+
+B226.lr.ph.i:                                     ; preds = %B138.endif.i
+  br i1 %15, label %B226.epil.i, label %B226.i
+
+B758.else.if.i:                                   ; preds = %B758.else.if.i.preheader, %B758.else.if.i
+  %lsr.iv1112.i = phi i64 [ %lsr.iv.next1113.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
+  %.820304306.i = phi i64 [ %.827.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
+  %.827.i = add nuw nsw i64 %.820304306.i, 1
+  %.863.1.i = lshr i64 %.820304306.i, 1
+  %.899.i = getelementptr i64, ptr %.577.i, i64 %.863.1.i
+  %.900.i = load i64, ptr %.899.i, align 8
+  %.942.i = and i64 %lsr.iv1112.i, 32
+  %.943.i = ashr i64 %.900.i, %.942.i
+  %.944.i = and i64 %.943.i, 4294967295
+  %.945.i = add nsw i64 %.944.i, -1
+  %.949.i = getelementptr double, ptr %93, i64 %.945.i
+  %.950.i = load double, ptr %.949.i, align 8
+  %97 = shl i64 %.820304306.i, 3
+  %scevgep1111.i = getelementptr i8, ptr %lsr.iv1103.i, i64 %97
+  %.959.i = load double, ptr %scevgep1111.i, align 8
+  store double %.959.i, ptr %.949.i, align 8
+  %.966.i = icmp eq i64 %.820304306.i, %.945.i
+  %.976.i = fneg double %.950.i
+  %"$phi894.2.2.3.i" = select i1 %.966.i, double %.950.i, double %.976.i
+  store double %"$phi894.2.2.3.i", ptr %scevgep1111.i, align 8
+  %lsr.iv.next1113.i = add i64 %lsr.iv1112.i, 32
+  %exitcond602.not.i = icmp eq i64 %.20.fr.i, %.827.i
+  br i1 %exitcond602.not.i, label %B942.lr.ph.i, label %B758.else.if.i
+
+B942.lr.ph.i:                                     ; preds = %B758.else.if.i
+  %gep325.i = getelementptr double, ptr %invariant.gep324.i, i64 %.213.i
+  br label %B942.endif.i
+
+B942.endif.i:                                     ; preds = %B942.endif.i, %B942.lr.ph.i
+  %.1086311313.i = phi i64 [ %.1093.1.i, %B942.endif.i ], [ 0, %B942.lr.ph.i ]
+  %98 = shl i64 %.1086311313.i, 3
+  %scevgep1116.i = getelementptr i8, ptr %lsr.iv1103.i, i64 %98
+  %.1126.i = load double, ptr %scevgep1116.i, align 8
+  %.1127.i = tail call double @llvm.fabs.f64(double %.1126.i)
+  %.5.i926.i = fptosi double %.1127.i to i64
+  %99 = or disjoint i64 %.1086311313.i, 1
+  %.1155.i = uitofp nneg i64 %99 to double
+  %100 = getelementptr double, ptr %gep325.i, i64 %.5.i926.i
+  %.1156.i = getelementptr i8, ptr %100, i64 -8
+  store double %.1155.i, ptr %.1156.i, align 8
+  %scevgep1115.i = getelementptr i8, ptr %scevgep1116.i, i64 8
+  %.1126.1.i = load double, ptr %scevgep1115.i, align 8
+  %.1127.1.i = tail call double @llvm.fabs.f64(double %.1126.1.i)
+  %.5.i926.1.i = fptosi double %.1127.1.i to i64
+  %.1093.1.i = add nuw nsw i64 %.1086311313.i, 2
+  %.1155.1.i = uitofp nneg i64 %.1093.1.i to double
+  %101 = getelementptr double, ptr %gep325.i, i64 %.5.i926.1.i
+  %.1156.1.i = getelementptr i8, ptr %101, i64 -8
+  store double %.1155.1.i, ptr %.1156.1.i, align 8
+  %niter954.ncmp.1.i = icmp eq i64 %unroll_iter953.i, %.1093.1.i
+  br i1 %niter954.ncmp.1.i, label %B1055.loopexit288.loopexit.unr-lcssa.i, label %B942.endif.i
+
+_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1055.loopexit288.loopexit.i, %B298.endif.endif.us.us494.i, %B362.B1055.loopexit_crit_edge.us.us.i, %0, %B138.endif.lr.ph.split.us.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
+declare float @llvm.sqrt.f32(float)
+
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
   %.19.i = getelementptr i8, ptr %a3, i64 8
   %.20.i = load i64, ptr %.19.i, align 8
   %.20.fr.i = freeze i64 %.20.i
   %.25.i = getelementptr i8, ptr %a3, i64 16
   %.26.i = load i64, ptr %.25.i, align 8
-  %.27.i = mul i64 %.26.i, %a4
-  %.31221.i = sub i64 %a5, %a4
-  %.68.i = mul i64 %.26.i, %.31221.i
-  %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
-  %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  %.31226.i = sub i64 %a5, %a4
+  %.68.i = mul i64 %.26.i, %.31226.i
+  %.114299.not.i = icmp slt i64 %.68.i, 1
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
+  %.27.i = mul i64 %.26.i, %a4
   %.201.i = icmp sgt i64 %.20.fr.i, 0
-  %.466.i = getelementptr i8, ptr %a3, i64 24
-  %1 = shl i64 %.27.i, 2
-  br i1 %.201.i, label %B122.endif.us.us.preheader.i, label %B122.endif.lr.ph.split.split.i
+  %.502.i = getelementptr i8, ptr %a3, i64 24
+  %1 = shl i64 %.20.fr.i, 2
+  %2 = getelementptr i8, ptr %a2, i64 %1
+  %3 = shl nuw nsw i64 %.20.fr.i, 3
+  %4 = getelementptr i8, ptr %a2, i64 %3
+  br i1 %.201.i, label %B122.endif.lr.ph.split.us.i, label %B122.endif.preheader.i
 
-B122.endif.us.us.preheader.i:                     ; preds = %B122.endif.lr.ph.i
+B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
+  %5 = shl i64 %.27.i, 3
+  %scevgep.i = getelementptr i8, ptr %a1, i64 %5
+  %6 = shl i64 %.68.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
+  %.461.i = icmp samesign ult i64 %.20.fr.i, 5
+  br i1 %.461.i, label %B122.endif.us.us.preheader.i, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B122.endif.lr.ph.split.us.i
   %unroll_iter.i = and i64 %.20.fr.i, 9223372036854775806
-  %2 = mul i64 %.20.fr.i, %.20.fr.i
-  %3 = mul i64 %1, %2
-  %4 = add i64 %3, 4
-  %scevgep.i = getelementptr i8, ptr %a0, i64 %4
-  %5 = shl i64 %2, 2
-  %6 = shl i64 %.20.fr.i, 2
-  %scevgep20.i = getelementptr i8, ptr %a2, i64 %4
-  %7 = getelementptr i8, ptr %a2, i64 %3
-  %scevgep28.i = getelementptr i8, ptr %7, i64 28
-  %8 = icmp eq i64 %.20.fr.i, 1
-  %9 = and i64 %.20.fr.i, 1
-  %10 = icmp eq i64 %9, 0
-  %invariant.gep.i = getelementptr float, ptr %a0, i64 %unroll_iter.i
-  %invariant.gep8.i = getelementptr float, ptr %a2, i64 %unroll_iter.i
+  %7 = mul i64 %.20.fr.i, %.20.fr.i
+  %8 = shl i64 %.27.i, 2
+  %9 = mul i64 %8, %7
+  %scevgep102.i = getelementptr i8, ptr %a0, i64 %9
+  %10 = shl i64 %7, 2
+  %scevgep111.i = getelementptr i8, ptr %a2, i64 %9
+  %scevgep120.i = getelementptr i8, ptr %scevgep111.i, i64 28
+  %11 = and i64 %.20.fr.i, 1
+  %12 = icmp eq i64 %11, 0
+  %13 = shl i64 %unroll_iter.i, 2
+  br label %B122.endif.us.i
+
+B122.endif.us.us.preheader.i:                     ; preds = %B122.endif.lr.ph.split.us.i
+  %14 = shl i64 %.27.i, 2
+  %15 = mul i64 %14, %.20.fr.i
+  %16 = add i64 %15, 16
+  %17 = mul i64 %16, %.20.fr.i
+  %scevgep87.i = getelementptr i8, ptr %a2, i64 %17
+  %18 = mul nuw nsw i64 %.20.fr.i, %.20.fr.i
+  %19 = shl nuw nsw i64 %18, 2
+  %20 = add i64 %15, 12
+  %21 = mul i64 %20, %.20.fr.i
+  %scevgep92.i = getelementptr i8, ptr %a2, i64 %21
+  %cond.i = icmp eq i64 %.20.fr.i, 1
+  %reass.add.i = shl nuw nsw i64 %.20.fr.i, 4
+  %cond78.i = icmp eq i64 %.20.fr.i, 2
+  %cond79.i = icmp eq i64 %.20.fr.i, 3
   br label %B122.endif.us.us.i
 
-B122.endif.us.us.i:                               ; preds = %B632.us.us.i, %B122.endif.us.us.preheader.i
-  %lsr.iv49.i = phi ptr [ %7, %B122.endif.us.us.preheader.i ], [ %scevgep50.i, %B632.us.us.i ]
-  %lsr.iv29.i = phi ptr [ %scevgep28.i, %B122.endif.us.us.preheader.i ], [ %scevgep30.i, %B632.us.us.i ]
-  %lsr.iv21.i = phi ptr [ %scevgep20.i, %B122.endif.us.us.preheader.i ], [ %scevgep22.i, %B632.us.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B122.endif.us.us.preheader.i ], [ %scevgep14.i, %B632.us.us.i ]
-  %.113272298.us.us.i = phi i64 [ %..68.i, %B122.endif.us.us.preheader.i ], [ %.123.us.us.i, %B632.us.us.i ]
-  %.120273297.us.us.i = phi i64 [ %.27.i, %B122.endif.us.us.preheader.i ], [ %.127.us.us.i, %B632.us.us.i ]
-  %.157.us.us.i = mul nsw i64 %.120273297.us.us.i, %.20.fr.i
-  br label %B172.endif.us.us.us.i
+B122.endif.us.us.i:                               ; preds = %B696.us.us.i, %B122.endif.us.us.preheader.i
+  %lsr.iv93.i = phi ptr [ %scevgep92.i, %B122.endif.us.us.preheader.i ], [ %scevgep94.i, %B696.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep87.i, %B122.endif.us.us.preheader.i ], [ %scevgep88.i, %B696.us.us.i ]
+  %.113277307.us.us.i = phi i64 [ %.68.i, %B122.endif.us.us.preheader.i ], [ %.123.us.us.i, %B696.us.us.i ]
+  %.120278306.us.us.i = phi i64 [ %.27.i, %B122.endif.us.us.preheader.i ], [ %.127.us.us.i, %B696.us.us.i ]
+  %.157.us.us.i = mul nsw i64 %.120278306.us.us.i, %.20.fr.i
+  %.413.us.us.us.i = mul i64 %.157.us.us.i, %.20.fr.i
+  %22 = getelementptr float, ptr %a0, i64 %.413.us.us.us.i
+  %23 = getelementptr float, ptr %a2, i64 %.413.us.us.us.i
+  %.418.us.us.us.i = load float, ptr %22, align 4
+  store float %.418.us.us.us.i, ptr %23, align 4
+  %.pre.i = shl i64 %.413.us.us.us.i, 2
+  br i1 %cond.i, label %B286.us.us.i, label %B256.us.us.us.1.i
 
-B572.us.us.i:                                     ; preds = %B572.lr.ph.us.us.i, %B572.us.us.i
-  %.706254256.us.us.i = phi i64 [ %.713.us.us.7.i, %B572.us.us.i ], [ 0, %B572.lr.ph.us.us.i ]
-  %11 = shl i64 %.706254256.us.us.i, 2
-  %scevgep46.i = getelementptr i8, ptr %lsr.iv31.i, i64 %11
-  %scevgep47.i = getelementptr i8, ptr %scevgep46.i, i64 -28
-  store float 0x7FF8000000000000, ptr %scevgep47.i, align 4
-  %scevgep45.i = getelementptr i8, ptr %scevgep46.i, i64 -24
-  store float 0x7FF8000000000000, ptr %scevgep45.i, align 4
-  %scevgep43.i = getelementptr i8, ptr %scevgep46.i, i64 -20
-  store float 0x7FF8000000000000, ptr %scevgep43.i, align 4
-  %scevgep41.i = getelementptr i8, ptr %scevgep46.i, i64 -16
-  store float 0x7FF8000000000000, ptr %scevgep41.i, align 4
-  %scevgep39.i = getelementptr i8, ptr %scevgep46.i, i64 -12
-  store float 0x7FF8000000000000, ptr %scevgep39.i, align 4
-  %scevgep37.i = getelementptr i8, ptr %scevgep46.i, i64 -8
-  store float 0x7FF8000000000000, ptr %scevgep37.i, align 4
-  %scevgep35.i = getelementptr i8, ptr %scevgep46.i, i64 -4
-  store float 0x7FF8000000000000, ptr %scevgep35.i, align 4
-  %.713.us.us.7.i = add nuw i64 %.706254256.us.us.i, 8
-  store float 0x7FF8000000000000, ptr %scevgep46.i, align 4
-  %niter12.ncmp.7.i = icmp eq i64 %15, %.713.us.us.7.i
-  br i1 %niter12.ncmp.7.i, label %B530.loopexit.us.us.unr-lcssa.i, label %B572.us.us.i
+B256.us.us.us.1.i:                                ; preds = %B122.endif.us.us.i
+  %sunkaddr147.i = getelementptr i8, ptr %a2, i64 %.pre.i
+  %sunkaddr148.i = getelementptr i8, ptr %sunkaddr147.i, i64 4
+  store float 0.000000e+00, ptr %sunkaddr148.i, align 4
+  br i1 %cond78.i, label %B286.us.us.critedge.i, label %B256.us.us.us.2.i
 
-B632.us.us.i:                                     ; preds = %B530.loopexit.us.us.i, %B170.B286_crit_edge.split.us.us.us.i
-  %scevgep14.i = getelementptr i8, ptr %lsr.iv.i, i64 %5
-  %scevgep22.i = getelementptr i8, ptr %lsr.iv21.i, i64 %5
-  %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
-  %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+B256.us.us.us.2.i:                                ; preds = %B256.us.us.us.1.i
+  %sunkaddr151.i = getelementptr i8, ptr %sunkaddr147.i, i64 8
+  store float 0.000000e+00, ptr %sunkaddr151.i, align 4
+  br i1 %cond79.i, label %B256.us.us.us.2.1.i, label %B256.us.us.us.3.i
 
-B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
-  %lcmp.mod9.not.i = icmp eq i64 %14, 0
-  br i1 %lcmp.mod9.not.i, label %B530.loopexit.us.us.i, label %B572.us.us.epil.preheader.i
+B256.us.us.us.3.i:                                ; preds = %B256.us.us.us.2.i
+  %sunkaddr154.i = getelementptr i8, ptr %sunkaddr147.i, i64 12
+  store float 0.000000e+00, ptr %sunkaddr154.i, align 4
+  br label %B256.us.us.us.2.1.i
 
-B572.us.us.epil.preheader.i:                      ; preds = %B572.lr.ph.us.us.i, %B530.loopexit.us.us.unr-lcssa.i
-  %.706254256.us.us.epil.init.i = phi i64 [ 0, %B572.lr.ph.us.us.i ], [ %15, %B530.loopexit.us.us.unr-lcssa.i ]
-  %12 = shl i64 %.706254256.us.us.epil.init.i, 2
-  %scevgep53.i = getelementptr i8, ptr %lsr.iv51.i, i64 %12
-  br label %B572.us.us.epil.i
+B256.us.us.us.2.1.i:                              ; preds = %B256.us.us.us.3.i, %B256.us.us.us.2.i
+  %.159232.us.us.us.1.i = add i64 %.157.us.us.i, 1
+  %.413.us.us.us.1.i = mul i64 %.159232.us.us.us.1.i, %.20.fr.i
+  %24 = getelementptr float, ptr %a0, i64 %.413.us.us.us.1.i
+  %25 = getelementptr float, ptr %a2, i64 %.413.us.us.us.1.i
+  %.418.us.us.us.150.i = load float, ptr %24, align 4
+  store float %.418.us.us.us.150.i, ptr %25, align 4
+  %.417.us.us.us.1.1.i = getelementptr i8, ptr %24, i64 4
+  %.418.us.us.us.1.1.i = load float, ptr %.417.us.us.us.1.1.i, align 4
+  %.440.us.us.us.1.1.i = getelementptr i8, ptr %25, i64 4
+  store float %.418.us.us.us.1.1.i, ptr %.440.us.us.us.1.1.i, align 4
+  %sunkaddr155.i = shl i64 %.413.us.us.us.1.i, 2
+  %sunkaddr156.i = getelementptr i8, ptr %a2, i64 %sunkaddr155.i
+  %sunkaddr157.i = getelementptr i8, ptr %sunkaddr156.i, i64 8
+  store float 0.000000e+00, ptr %sunkaddr157.i, align 4
+  br i1 %cond79.i, label %B172.endif.us.us.us.2.i, label %B256.us.us.us.3.1.i
 
-B572.us.us.epil.i:                                ; preds = %B572.us.us.epil.i, %B572.us.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ 0, %B572.us.us.epil.preheader.i ], [ %epil.iter.next.i, %B572.us.us.epil.i ]
-  %13 = shl nuw nsw i64 %epil.iter.i, 2
-  %scevgep54.i = getelementptr i8, ptr %scevgep53.i, i64 %13
-  store float 0x7FF8000000000000, ptr %scevgep54.i, align 4
-  %epil.iter.next.i = add i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %14, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B530.loopexit.us.us.i, label %B572.us.us.epil.i
+B256.us.us.us.3.1.i:                              ; preds = %B256.us.us.us.2.1.i
+  %sunkaddr160.i = getelementptr i8, ptr %sunkaddr156.i, i64 12
+  store float 0.000000e+00, ptr %sunkaddr160.i, align 4
+  br label %B172.endif.us.us.us.2.i
 
-B530.loopexit.us.us.i:                            ; preds = %B572.us.us.epil.i, %B530.loopexit.us.us.unr-lcssa.i
-  %.591.us.us.i = add nuw nsw i64 %.584260266.us.us.i, 1
-  %indvars.iv.next426.i = add nuw i64 %indvars.iv425.i, 1
-  %scevgep32.i = getelementptr i8, ptr %lsr.iv31.i, i64 %6
-  %scevgep52.i = getelementptr i8, ptr %lsr.iv51.i, i64 %6
-  %exitcond428.not.i = icmp eq i64 %.20.fr.i, %.591.us.us.i
-  br i1 %exitcond428.not.i, label %B632.us.us.i, label %B572.lr.ph.us.us.i
+B172.endif.us.us.us.2.i:                          ; preds = %B256.us.us.us.3.1.i, %B256.us.us.us.2.1.i
+  %.159232.us.us.us.2.i = add i64 %.157.us.us.i, 2
+  %.413.us.us.us.2.i = mul i64 %.159232.us.us.us.2.i, %.20.fr.i
+  %26 = getelementptr float, ptr %a0, i64 %.413.us.us.us.2.i
+  %27 = getelementptr float, ptr %a2, i64 %.413.us.us.us.2.i
+  %.418.us.us.us.256.i = load float, ptr %26, align 4
+  store float %.418.us.us.us.256.i, ptr %27, align 4
+  %.417.us.us.us.1.2.i = getelementptr i8, ptr %26, i64 4
+  %.418.us.us.us.1.2.i = load float, ptr %.417.us.us.us.1.2.i, align 4
+  %.440.us.us.us.1.2.i = getelementptr i8, ptr %27, i64 4
+  store float %.418.us.us.us.1.2.i, ptr %.440.us.us.us.1.2.i, align 4
+  %.417.us.us.us.2.2.i = getelementptr i8, ptr %26, i64 8
+  %.418.us.us.us.2.2.i = load float, ptr %.417.us.us.us.2.2.i, align 4
+  %.440.us.us.us.2.2.i = getelementptr i8, ptr %27, i64 8
+  store float %.418.us.us.us.2.2.i, ptr %.440.us.us.us.2.2.i, align 4
+  br i1 %cond79.i, label %B286.us.us.i, label %B256.us.us.us.3.2.i
 
-B172.endif.us.us.us.i:                            ; preds = %B204.B170.loopexit_crit_edge.us.us.us.i, %B122.endif.us.us.i
-  %lsr.iv23.i = phi ptr [ %scevgep24.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ %lsr.iv21.i, %B122.endif.us.us.i ]
-  %lsr.iv15.i = phi ptr [ %scevgep16.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ %lsr.iv.i, %B122.endif.us.us.i ]
-  %.249238244.us.us.us.i = phi i64 [ %.256.us.us.us.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ 0, %B122.endif.us.us.i ]
-  %.159227.us.us.us.i = add i64 %.249238244.us.us.us.i, %.157.us.us.i
-  %.413.us.us.us.i = mul i64 %.159227.us.us.us.i, %.20.fr.i
-  br i1 %8, label %B220.us.us.us.epil.i, label %B206.us.us.us.i
+B256.us.us.us.3.2.i:                              ; preds = %B172.endif.us.us.us.2.i
+  %sunkaddr161.i = shl i64 %.413.us.us.us.2.i, 2
+  %sunkaddr162.i = getelementptr i8, ptr %a2, i64 %sunkaddr161.i
+  %sunkaddr163.i = getelementptr i8, ptr %sunkaddr162.i, i64 12
+  store float 0.000000e+00, ptr %sunkaddr163.i, align 4
+  %.159232.us.us.us.3.i = shl i64 %.157.us.us.i, 2
+  %.413.us.us.us.3.i = add i64 %.159232.us.us.us.3.i, 12
+  %28 = getelementptr float, ptr %a0, i64 %.413.us.us.us.3.i
+  %29 = getelementptr float, ptr %a2, i64 %.413.us.us.us.3.i
+  %.418.us.us.us.362.i = load float, ptr %28, align 4
+  store float %.418.us.us.us.362.i, ptr %29, align 4
+  %.417.us.us.us.1.3.i = getelementptr i8, ptr %28, i64 4
+  %.418.us.us.us.1.3.i = load float, ptr %.417.us.us.us.1.3.i, align 4
+  %.440.us.us.us.1.3.i = getelementptr i8, ptr %29, i64 4
+  store float %.418.us.us.us.1.3.i, ptr %.440.us.us.us.1.3.i, align 4
+  %.417.us.us.us.2.3.i = getelementptr i8, ptr %28, i64 8
+  %.418.us.us.us.2.3.i = load float, ptr %.417.us.us.us.2.3.i, align 4
+  %.440.us.us.us.2.3.i = getelementptr i8, ptr %29, i64 8
+  store float %.418.us.us.us.2.3.i, ptr %.440.us.us.us.2.3.i, align 4
+  %.417.us.us.us.3.3.i = getelementptr i8, ptr %28, i64 12
+  %.418.us.us.us.3.3.i = load float, ptr %.417.us.us.us.3.3.i, align 4
+  %.440.us.us.us.3.3.i = getelementptr i8, ptr %29, i64 12
+  store float %.418.us.us.us.3.3.i, ptr %.440.us.us.us.3.3.i, align 4
+  br label %B286.us.us.i
 
-B206.us.us.us.i:                                  ; preds = %B172.endif.us.us.us.i, %B256.us.us.us.1.i
-  %.370232234.us.us.us.i = phi i64 [ %.377.us.us.us.1.i, %B256.us.us.us.1.i ], [ 0, %B172.endif.us.us.us.i ]
-  %.407.not.us.us.us.i = icmp samesign ugt i64 %.370232234.us.us.us.i, %.249238244.us.us.us.i
-  %.pre.i = shl i64 %.370232234.us.us.us.i, 2
-  br i1 %.407.not.us.us.us.i, label %B256.us.us.us.i, label %B220.us.us.us.i
+B286.us.us.critedge.i:                            ; preds = %B256.us.us.us.1.i
+  %.159232.us.us.us.1.c.i = shl i64 %.157.us.us.i, 1
+  %.413.us.us.us.1.c.i = or disjoint i64 %.159232.us.us.us.1.c.i, 2
+  %30 = getelementptr float, ptr %a0, i64 %.413.us.us.us.1.c.i
+  %31 = getelementptr float, ptr %a2, i64 %.413.us.us.us.1.c.i
+  %.418.us.us.us.150.c.i = load float, ptr %30, align 4
+  store float %.418.us.us.us.150.c.i, ptr %31, align 4
+  %.417.us.us.us.1.1.c.i = getelementptr i8, ptr %30, i64 4
+  %.418.us.us.us.1.1.c.i = load float, ptr %.417.us.us.us.1.1.c.i, align 4
+  %.440.us.us.us.1.1.c.i = getelementptr i8, ptr %31, i64 4
+  store float %.418.us.us.us.1.1.c.i, ptr %.440.us.us.us.1.1.c.i, align 4
+  br label %B286.us.us.i
 
-B220.us.us.us.i:                                  ; preds = %B206.us.us.us.i
-  %scevgep18.i = getelementptr i8, ptr %lsr.iv15.i, i64 %.pre.i
-  %scevgep19.i = getelementptr i8, ptr %scevgep18.i, i64 -4
-  %.418.us.us.us.i = load float, ptr %scevgep19.i, align 4
-  br label %B256.us.us.us.i
-
-B256.us.us.us.i:                                  ; preds = %B220.us.us.us.i, %B206.us.us.us.i
-  %"$phi256.3.2.3.us.us.us.i" = phi float [ %.418.us.us.us.i, %B220.us.us.us.i ], [ 0.000000e+00, %B206.us.us.us.i ]
-  %scevgep26.i = getelementptr i8, ptr %lsr.iv23.i, i64 %.pre.i
-  %scevgep27.i = getelementptr i8, ptr %scevgep26.i, i64 -4
-  store float %"$phi256.3.2.3.us.us.us.i", ptr %scevgep27.i, align 4
-  %.377.us.us.us.1.i = add nuw i64 %.370232234.us.us.us.i, 2
-  %.407.not.us.us.us.1.not.i = icmp samesign ult i64 %.370232234.us.us.us.i, %.249238244.us.us.us.i
-  br i1 %.407.not.us.us.us.1.not.i, label %B220.us.us.us.1.i, label %B256.us.us.us.1.i
-
-B220.us.us.us.1.i:                                ; preds = %B256.us.us.us.i
-  %scevgep17.i = getelementptr i8, ptr %lsr.iv15.i, i64 %.pre.i
-  %.418.us.us.us.1.i = load float, ptr %scevgep17.i, align 4
-  br label %B256.us.us.us.1.i
-
-B256.us.us.us.1.i:                                ; preds = %B220.us.us.us.1.i, %B256.us.us.us.i
-  %"$phi256.3.2.3.us.us.us.1.i" = phi float [ %.418.us.us.us.1.i, %B220.us.us.us.1.i ], [ 0.000000e+00, %B256.us.us.us.i ]
-  store float %"$phi256.3.2.3.us.us.us.1.i", ptr %scevgep26.i, align 4
-  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.377.us.us.us.1.i
-  br i1 %niter.ncmp.1.i, label %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i, label %B206.us.us.us.i
-
-B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i: ; preds = %B256.us.us.us.1.i
-  br i1 %10, label %B204.B170.loopexit_crit_edge.us.us.us.i, label %B206.us.us.us.epil.preheader.i
-
-B206.us.us.us.epil.preheader.i:                   ; preds = %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i
-  %.407.not.us.us.us.epil.i = icmp samesign ugt i64 %unroll_iter.i, %.249238244.us.us.us.i
-  br i1 %.407.not.us.us.us.epil.i, label %B256.us.us.us.epil.i, label %B220.us.us.us.epil.i
-
-B220.us.us.us.epil.i:                             ; preds = %B206.us.us.us.epil.preheader.i, %B172.endif.us.us.us.i
-  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.413.us.us.us.i
-  %.418.us.us.us.epil.i = load float, ptr %gep.i, align 4
-  br label %B256.us.us.us.epil.i
-
-B256.us.us.us.epil.i:                             ; preds = %B220.us.us.us.epil.i, %B206.us.us.us.epil.preheader.i
-  %"$phi256.3.2.3.us.us.us.epil.i" = phi float [ %.418.us.us.us.epil.i, %B220.us.us.us.epil.i ], [ 0.000000e+00, %B206.us.us.us.epil.preheader.i ]
-  %gep9.i = getelementptr float, ptr %invariant.gep8.i, i64 %.413.us.us.us.i
-  store float %"$phi256.3.2.3.us.us.us.epil.i", ptr %gep9.i, align 4
-  br label %B204.B170.loopexit_crit_edge.us.us.us.i
-
-B204.B170.loopexit_crit_edge.us.us.us.i:          ; preds = %B256.us.us.us.epil.i, %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i
-  %.256.us.us.us.i = add nuw nsw i64 %.249238244.us.us.us.i, 1
-  %scevgep16.i = getelementptr i8, ptr %lsr.iv15.i, i64 %6
-  %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %6
-  %exitcond424.not.i = icmp eq i64 %.20.fr.i, %.256.us.us.us.i
-  br i1 %exitcond424.not.i, label %B170.B286_crit_edge.split.us.us.us.i, label %B172.endif.us.us.us.i
-
-B170.B286_crit_edge.split.us.us.us.i:             ; preds = %B204.B170.loopexit_crit_edge.us.us.us.i
-  %.123.us.us.i = add nsw i64 %.113272298.us.us.i, -1
-  %.127.us.us.i = add i64 %.120273297.us.us.i, 1
-  %.159.us.us.i = mul nsw i64 %.157.us.us.i, %.20.fr.i
-  %.458.us.us.i = getelementptr i64, ptr %a1, i64 %.120273297.us.us.i
+B286.us.us.i:                                     ; preds = %B286.us.us.critedge.i, %B256.us.us.us.3.2.i, %B172.endif.us.us.us.2.i, %B122.endif.us.us.i
+  %.123.us.us.i = add nsw i64 %.113277307.us.us.i, -1
+  %.127.us.us.i = add i64 %.120278306.us.us.i, 1
+  %.458.us.us.i = getelementptr i64, ptr %a1, i64 %.120278306.us.us.i
   store i64 0, ptr %.458.us.us.i, align 8
-  %.464.us.us.i = load i64, ptr %a3, align 8
-  %.469.us.us.i = getelementptr float, ptr %a2, i64 %.159.us.us.i
-  %.488.us.us.i = inttoptr i64 %.464.us.us.i to ptr
-  tail call void %.488.us.us.i(ptr %.466.i, ptr nonnull %.19.i, ptr %.469.us.us.i, ptr nonnull %.19.i, ptr nonnull %.458.us.us.i)
-  %.493.us.us.i = load i64, ptr %.458.us.us.i, align 8
-  %.496.not.us.us.i = icmp eq i64 %.493.us.us.i, 0
-  br i1 %.496.not.us.us.i, label %B632.us.us.i, label %B572.lr.ph.us.us.i
+  %32 = getelementptr i8, ptr %2, i64 %.pre.i
+  %33 = add i64 %.413.us.us.us.i, %.20.fr.i
+  %34 = shl i64 %33, 2
+  %scevgep56.i.us.us.i = getelementptr i8, ptr %a2, i64 %34
+  %scevgep69.i.us.us.i = getelementptr i8, ptr %4, i64 %.pre.i
+  br label %B36.endif.i.us.us.i
 
-B572.lr.ph.us.us.i:                               ; preds = %B170.B286_crit_edge.split.us.us.us.i, %B530.loopexit.us.us.i
-  %lsr.iv51.i = phi ptr [ %scevgep52.i, %B530.loopexit.us.us.i ], [ %lsr.iv49.i, %B170.B286_crit_edge.split.us.us.us.i ]
-  %lsr.iv31.i = phi ptr [ %scevgep32.i, %B530.loopexit.us.us.i ], [ %lsr.iv29.i, %B170.B286_crit_edge.split.us.us.us.i ]
-  %indvars.iv425.i = phi i64 [ %indvars.iv.next426.i, %B530.loopexit.us.us.i ], [ 1, %B170.B286_crit_edge.split.us.us.us.i ]
-  %.584260266.us.us.i = phi i64 [ %.591.us.us.i, %B530.loopexit.us.us.i ], [ 0, %B170.B286_crit_edge.split.us.us.us.i ]
-  %14 = and i64 %indvars.iv425.i, 7
-  %15 = and i64 %indvars.iv425.i, -8
-  %16 = icmp samesign ult i64 %.584260266.us.us.i, 7
-  br i1 %16, label %B572.us.us.epil.preheader.i, label %B572.us.us.i
+B36.endif.i.us.us.i:                              ; preds = %B34.loopexit.i.us.us.i, %B286.us.us.i
+  %lsr.iv98.in.i = phi i64 [ %lsr.iv98.i, %B34.loopexit.i.us.us.i ], [ %.20.fr.i, %B286.us.us.i ]
+  %lsr.iv95.i = phi ptr [ %scevgep96.i, %B34.loopexit.i.us.us.i ], [ %lsr.iv93.i, %B286.us.us.i ]
+  %lsr.iv89.i = phi ptr [ %scevgep90.i, %B34.loopexit.i.us.us.i ], [ %lsr.iv.i, %B286.us.us.i ]
+  %lsr.iv70.i.us.us.i = phi ptr [ %scevgep71.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %scevgep69.i.us.us.i, %B286.us.us.i ]
+  %lsr.iv64.i.us.us.i = phi ptr [ %scevgep65.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %32, %B286.us.us.i ]
+  %lsr.iv57.i.us.us.i = phi ptr [ %scevgep58.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %scevgep56.i.us.us.i, %B286.us.us.i ]
+  %lsr.iv30.i.us.us.i = phi ptr [ %scevgep31.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %23, %B286.us.us.i ]
+  %.101236255.i.us.us.i = phi i64 [ %.108.i.us.us.i, %B34.loopexit.i.us.us.i ], [ 0, %B286.us.us.i ]
+  %lsr.iv98.i = add i64 %lsr.iv98.in.i, -1
+  %smax99.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv98.i, i64 0)
+  %35 = add nsw i64 %smax99.i, -2
+  %36 = lshr i64 %35, 1
+  %37 = add nuw i64 %36, 1
+  %38 = and i64 %37, -2
+  %39 = xor i64 %.101236255.i.us.us.i, -1
+  %40 = add nsw i64 %.20.fr.i, %39
+  %smax.i = tail call i64 @llvm.smax.i64(i64 %40, i64 0)
+  %41 = add nsw i64 %smax.i, -2
+  %.108.i.us.us.i = add nuw nsw i64 %.101236255.i.us.us.i, 1
+  %.138.i.us.us.i = mul nuw nsw i64 %.101236255.i.us.us.i, %.20.fr.i
+  %gep.i.us.us.i = getelementptr float, ptr %23, i64 %.138.i.us.us.i
+  %.144.i.us.us.i = getelementptr float, ptr %gep.i.us.us.i, i64 %.101236255.i.us.us.i
+  %.145.i.us.us.i = load float, ptr %.144.i.us.us.i, align 4
+  %.187.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, 0
+  br i1 %.187.not.i.us.us.i, label %B184.i.us.us.i, label %B104.epil.i.us.us.i
 
-B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.i
-  %factor.op.mul.i = mul i64 %.20.fr.i, %.20.fr.i
-  %17 = add nuw i64 %..68.i, 1
-  %18 = mul i64 %1, %factor.op.mul.i
-  %scevgep58.i = getelementptr i8, ptr %a2, i64 %18
-  %19 = shl i64 %factor.op.mul.i, 2
-  %20 = shl i64 %.27.i, 3
-  %scevgep61.i = getelementptr i8, ptr %a1, i64 %20
-  br label %B122.endif.i
+B104.epil.i.us.us.i:                              ; preds = %B36.endif.i.us.us.i, %B104.epil.i.us.us.i
+  %total.4.1206.epil.i.us.us.i = phi float [ %.287.epil.i.us.us.i, %B104.epil.i.us.us.i ], [ %.145.i.us.us.i, %B36.endif.i.us.us.i ]
+  %epil.iter.i.us.us.i = phi i64 [ %epil.iter.next.i.us.us.i, %B104.epil.i.us.us.i ], [ 0, %B36.endif.i.us.us.i ]
+  %42 = shl nuw nsw i64 %epil.iter.i.us.us.i, 2
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %42
+  %.275.epil.i.us.us.i = load float, ptr %scevgep84.i, align 4
+  %.285.epil.i.us.us.i = fmul float %.275.epil.i.us.us.i, %.275.epil.i.us.us.i
+  %.287.epil.i.us.us.i = fsub float %total.4.1206.epil.i.us.us.i, %.285.epil.i.us.us.i
+  %epil.iter.next.i.us.us.i = add nuw nsw i64 %epil.iter.i.us.us.i, 1
+  %epil.iter.cmp.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, %epil.iter.next.i.us.us.i
+  br i1 %epil.iter.cmp.not.i.us.us.i, label %B184.i.us.us.i, label %B104.epil.i.us.us.i
 
-B122.endif.i:                                     ; preds = %B122.endif.i, %B122.endif.lr.ph.split.split.i
-  %lsr.iv62.i = phi ptr [ %scevgep61.i, %B122.endif.lr.ph.split.split.i ], [ %scevgep63.i, %B122.endif.i ]
-  %lsr.iv59.i = phi ptr [ %scevgep58.i, %B122.endif.lr.ph.split.split.i ], [ %scevgep60.i, %B122.endif.i ]
-  %lsr.iv57.i = phi i64 [ %17, %B122.endif.lr.ph.split.split.i ], [ %lsr.iv.next.i, %B122.endif.i ]
-  store i64 0, ptr %lsr.iv62.i, align 8
-  %.464.i = load i64, ptr %a3, align 8
-  %.488.i = inttoptr i64 %.464.i to ptr
-  tail call void %.488.i(ptr %.466.i, ptr nonnull %.19.i, ptr %lsr.iv59.i, ptr nonnull %.19.i, ptr nonnull %lsr.iv62.i)
-  %lsr.iv.next.i = add i64 %lsr.iv57.i, -1
-  %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
-  %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
-  %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+B184.i.us.us.i:                                   ; preds = %B104.epil.i.us.us.i, %B36.endif.i.us.us.i
+  %total.4.1.lcssa.i.us.us.i = phi float [ %.145.i.us.us.i, %B36.endif.i.us.us.i ], [ %.287.epil.i.us.us.i, %B104.epil.i.us.us.i ]
+  %.298.i.us.us.i = fcmp ogt float %total.4.1.lcssa.i.us.us.i, 0.000000e+00
+  br i1 %.298.i.us.us.i, label %B202.endif.i.us.us.i, label %B636.lr.ph.us.us.preheader.i
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+B202.endif.i.us.us.i:                             ; preds = %B184.i.us.us.i
+  %.315.i.us.us.i = tail call float @llvm.sqrt.f32(float %total.4.1.lcssa.i.us.us.i)
+  %sunkaddr.i.us.us.i = shl i64 %.101236255.i.us.us.i, 2
+  %sunkaddr77.i.us.us.i = getelementptr inbounds i8, ptr %gep.i.us.us.i, i64 %sunkaddr.i.us.us.i
+  store float %.315.i.us.us.i, ptr %sunkaddr77.i.us.us.i, align 4
+  %invariant.gep.i.us.us.i = getelementptr float, ptr %a2, i64 %.101236255.i.us.us.i
+  %.414224.not.i.us.us.not.i = icmp sgt i64 %.20.fr.i, %.108.i.us.us.i
+  br i1 %.414224.not.i.us.us.not.i, label %B300.endif.lr.ph.i.us.us.i, label %B34.loopexit.i.us.us.i
+
+B300.endif.lr.ph.i.us.us.i:                       ; preds = %B202.endif.i.us.us.i
+  br i1 %.187.not.i.us.us.i, label %B300.endif.preheader.i.us.us.i, label %B368.us.epil.preheader.i.us.us.i
+
+B368.us.epil.preheader.i.us.us.i:                 ; preds = %B300.endif.lr.ph.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i
+  %lsr.iv59.i.us.us.i = phi ptr [ %scevgep60.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i ], [ %lsr.iv57.i.us.us.i, %B300.endif.lr.ph.i.us.us.i ]
+  %.420219225.us.i.us.us.i = phi i64 [ %.427.us.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i ], [ %.108.i.us.us.i, %B300.endif.lr.ph.i.us.us.i ]
+  %.457.us.i1.us.us.i = add i64 %.420219225.us.i.us.us.i, %.157.us.us.i
+  %.459.us.i.us.us.i = mul i64 %.457.us.i1.us.us.i, %.20.fr.i
+  %gep.us.i.us.us.i = getelementptr float, ptr %invariant.gep.i.us.us.i, i64 %.459.us.i.us.us.i
+  %.464.us.i.us.us.i = load float, ptr %gep.us.i.us.us.i, align 4
+  br label %B368.us.epil.i.us.us.i
+
+B368.us.epil.i.us.us.i:                           ; preds = %B368.us.epil.i.us.us.i, %B368.us.epil.preheader.i.us.us.i
+  %total.5.2214.us.epil.i.us.us.i = phi float [ %.464.us.i.us.us.i, %B368.us.epil.preheader.i.us.us.i ], [ %.606.us.epil.i.us.us.i, %B368.us.epil.i.us.us.i ]
+  %epil.iter10.i.us.us.i = phi i64 [ 0, %B368.us.epil.preheader.i.us.us.i ], [ %epil.iter10.next.i.us.us.i, %B368.us.epil.i.us.us.i ]
+  %43 = shl nuw nsw i64 %epil.iter10.i.us.us.i, 2
+  %scevgep86.i = getelementptr i8, ptr %lsr.iv59.i.us.us.i, i64 %43
+  %.594.us.epil.i.us.us.i = load float, ptr %scevgep86.i, align 4
+  %scevgep85.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %43
+  %.603.us.epil.i.us.us.i = load float, ptr %scevgep85.i, align 4
+  %.604.us.epil.i.us.us.i = fmul float %.594.us.epil.i.us.us.i, %.603.us.epil.i.us.us.i
+  %.606.us.epil.i.us.us.i = fsub float %total.5.2214.us.epil.i.us.us.i, %.604.us.epil.i.us.us.i
+  %epil.iter10.next.i.us.us.i = add nuw nsw i64 %epil.iter10.i.us.us.i, 1
+  %epil.iter10.cmp.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, %epil.iter10.next.i.us.us.i
+  br i1 %epil.iter10.cmp.not.i.us.us.i, label %B366.B448_crit_edge.us.i.us.us.i, label %B368.us.epil.i.us.us.i
+
+B366.B448_crit_edge.us.i.us.us.i:                 ; preds = %B368.us.epil.i.us.us.i
+  %.427.us.i.us.us.i = add nuw i64 %.420219225.us.i.us.us.i, 1
+  %.619.us.i.us.us.i = fdiv float %.606.us.epil.i.us.us.i, %.315.i.us.us.i
+  %sunkaddr78.i.us.us.i = shl i64 %.459.us.i.us.us.i, 2
+  %sunkaddr79.i.us.us.i = getelementptr i8, ptr %invariant.gep.i.us.us.i, i64 %sunkaddr78.i.us.us.i
+  store float %.619.us.i.us.us.i, ptr %sunkaddr79.i.us.us.i, align 4
+  %scevgep60.i.us.us.i = getelementptr i8, ptr %lsr.iv59.i.us.us.i, i64 %1
+  %exitcond.not.i = icmp eq i64 %.427.us.i.us.us.i, %.20.fr.i
+  br i1 %exitcond.not.i, label %B34.loopexit.i.us.us.i, label %B368.us.epil.preheader.i.us.us.i
+
+B300.endif.preheader.i.us.us.i:                   ; preds = %B300.endif.lr.ph.i.us.us.i
+  %invariant.gep279.i.us.us.i = getelementptr float, ptr %invariant.gep.i.us.us.i, i64 %.413.us.us.us.i
+  %44 = icmp eq i64 %40, 1
+  br i1 %44, label %B300.endif.epil.preheader.i.us.us.i, label %B300.endif.i.us.us.preheader.i
+
+B300.endif.i.us.us.preheader.i:                   ; preds = %B300.endif.preheader.i.us.us.i
+  %45 = icmp ult i64 %41, 2
+  br i1 %45, label %B300.endif.i.us.us.epil.preheader.i, label %B300.endif.i.us.us.i
+
+B300.endif.i.us.us.i:                             ; preds = %B300.endif.i.us.us.preheader.i, %B300.endif.i.us.us.i
+  %lsr.iv100.i = phi i64 [ %lsr.iv.next101.i, %B300.endif.i.us.us.i ], [ %38, %B300.endif.i.us.us.preheader.i ]
+  %lsr.iv66.i.us.us.i = phi i64 [ %lsr.iv.next67.i.us.us.1.i, %B300.endif.i.us.us.i ], [ 0, %B300.endif.i.us.us.preheader.i ]
+  %.420219225.i.us.us.i = phi i64 [ %.427.1.i.us.us.1.i, %B300.endif.i.us.us.i ], [ 1, %B300.endif.i.us.us.preheader.i ]
+  %scevgep68.i.us.us.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 %lsr.iv66.i.us.us.i
+  %.464.i.us.us.i = load float, ptr %scevgep68.i.us.us.i, align 4
+  %.619.i.us.us.i = fdiv float %.464.i.us.us.i, %.315.i.us.us.i
+  store float %.619.i.us.us.i, ptr %scevgep68.i.us.us.i, align 4
+  %scevgep72.i.us.us.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 %lsr.iv66.i.us.us.i
+  %.464.1.i.us.us.i = load float, ptr %scevgep72.i.us.us.i, align 4
+  %.619.1.i.us.us.i = fdiv float %.464.1.i.us.us.i, %.315.i.us.us.i
+  store float %.619.1.i.us.us.i, ptr %scevgep72.i.us.us.i, align 4
+  %scevgep97.i = getelementptr i8, ptr %lsr.iv95.i, i64 %lsr.iv66.i.us.us.i
+  %.464.i.us.us.1.i = load float, ptr %scevgep97.i, align 4
+  %.619.i.us.us.1.i = fdiv float %.464.i.us.us.1.i, %.315.i.us.us.i
+  store float %.619.i.us.us.1.i, ptr %scevgep97.i, align 4
+  %.427.1.i.us.us.1.i = add i64 %.420219225.i.us.us.i, 4
+  %scevgep91.i = getelementptr i8, ptr %lsr.iv89.i, i64 %lsr.iv66.i.us.us.i
+  %.464.1.i.us.us.1.i = load float, ptr %scevgep91.i, align 4
+  %.619.1.i.us.us.1.i = fdiv float %.464.1.i.us.us.1.i, %.315.i.us.us.i
+  store float %.619.1.i.us.us.1.i, ptr %scevgep91.i, align 4
+  %lsr.iv.next67.i.us.us.1.i = add i64 %lsr.iv66.i.us.us.i, %reass.add.i
+  %lsr.iv.next101.i = add i64 %lsr.iv100.i, -2
+  %niter72.ncmp.1.i = icmp eq i64 %lsr.iv.next101.i, 0
+  br i1 %niter72.ncmp.1.i, label %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i, label %B300.endif.i.us.us.i
+
+B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i: ; preds = %B300.endif.i.us.us.i
+  %46 = and i64 %41, 2
+  %lcmp.mod68.not.not.i = icmp eq i64 %46, 0
+  br i1 %lcmp.mod68.not.not.i, label %B300.endif.i.us.us.epil.preheader.i, label %B34.loopexit.loopexit.unr-lcssa.i.us.us.i
+
+B300.endif.i.us.us.epil.preheader.i:              ; preds = %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i, %B300.endif.i.us.us.preheader.i
+  %lsr.iv66.i.us.us.epil.init.i = phi i64 [ 0, %B300.endif.i.us.us.preheader.i ], [ %lsr.iv.next67.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %.420219225.i.us.us.epil.init.i = phi i64 [ 1, %B300.endif.i.us.us.preheader.i ], [ %.427.1.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %scevgep68.i.us.us.epil.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 %lsr.iv66.i.us.us.epil.init.i
+  %.464.i.us.us.epil.i = load float, ptr %scevgep68.i.us.us.epil.i, align 4
+  %.619.i.us.us.epil.i = fdiv float %.464.i.us.us.epil.i, %.315.i.us.us.i
+  store float %.619.i.us.us.epil.i, ptr %scevgep68.i.us.us.epil.i, align 4
+  %.427.1.i.us.us.epil.i = add i64 %.420219225.i.us.us.epil.init.i, 2
+  %scevgep72.i.us.us.epil.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 %lsr.iv66.i.us.us.epil.init.i
+  %.464.1.i.us.us.epil.i = load float, ptr %scevgep72.i.us.us.epil.i, align 4
+  %.619.1.i.us.us.epil.i = fdiv float %.464.1.i.us.us.epil.i, %.315.i.us.us.i
+  store float %.619.1.i.us.us.epil.i, ptr %scevgep72.i.us.us.epil.i, align 4
+  br label %B34.loopexit.loopexit.unr-lcssa.i.us.us.i
+
+B34.loopexit.loopexit.unr-lcssa.i.us.us.i:        ; preds = %B300.endif.i.us.us.epil.preheader.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i
+  %.427.1.i.us.us.lcssa.i = phi i64 [ %.427.1.i.us.us.epil.i, %B300.endif.i.us.us.epil.preheader.i ], [ %.427.1.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %47 = and i64 %smax.i, 1
+  %lcmp.mod18.not.i.us.us.i = icmp eq i64 %47, 0
+  br i1 %lcmp.mod18.not.i.us.us.i, label %B34.loopexit.i.us.us.i, label %B300.endif.epil.preheader.i.us.us.i
+
+B300.endif.epil.preheader.i.us.us.i:              ; preds = %B34.loopexit.loopexit.unr-lcssa.i.us.us.i, %B300.endif.preheader.i.us.us.i
+  %.420219225.epil.init.i.us.us.i = phi i64 [ 1, %B300.endif.preheader.i.us.us.i ], [ %.427.1.i.us.us.lcssa.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.i ]
+  %.457.epil.i.us.us.i = mul nsw i64 %.420219225.epil.init.i.us.us.i, %.20.fr.i
+  %gep280.epil.i.us.us.i = getelementptr float, ptr %invariant.gep279.i.us.us.i, i64 %.457.epil.i.us.us.i
+  %.464.epil.i.us.us.i = load float, ptr %gep280.epil.i.us.us.i, align 4
+  %.619.epil.i.us.us.i = fdiv float %.464.epil.i.us.us.i, %.315.i.us.us.i
+  store float %.619.epil.i.us.us.i, ptr %gep280.epil.i.us.us.i, align 4
+  br label %B34.loopexit.i.us.us.i
+
+B34.loopexit.i.us.us.i:                           ; preds = %B366.B448_crit_edge.us.i.us.us.i, %B300.endif.epil.preheader.i.us.us.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.i, %B202.endif.i.us.us.i
+  %scevgep31.i.us.us.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %1
+  %scevgep58.i.us.us.i = getelementptr i8, ptr %lsr.iv57.i.us.us.i, i64 %1
+  %scevgep65.i.us.us.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 4
+  %scevgep71.i.us.us.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 4
+  %scevgep90.i = getelementptr i8, ptr %lsr.iv89.i, i64 4
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv95.i, i64 4
+  %exitcond277.not.i.us.us.i = icmp eq i64 %.20.fr.i, %.108.i.us.us.i
+  br i1 %exitcond277.not.i.us.us.i, label %B318.endif.loopexit.us.us.i, label %B36.endif.i.us.us.i
+
+B636.lr.ph.us.us.1.i:                             ; preds = %B636.lr.ph.us.us.preheader.i
+  %.159230.us.us.1.i = add i64 %.157.us.us.i, 1
+  %.779.us.us.1.i = mul i64 %.159230.us.us.1.i, %.20.fr.i
+  %48 = getelementptr float, ptr %a2, i64 %.779.us.us.1.i
+  store float 0x7FF8000000000000, ptr %48, align 4
+  %.783.us.us.1.1.i = getelementptr i8, ptr %48, i64 4
+  store float 0x7FF8000000000000, ptr %.783.us.us.1.1.i, align 4
+  br i1 %cond78.i, label %B696.us.us.i, label %B636.lr.ph.us.us.2.i
+
+B636.lr.ph.us.us.2.i:                             ; preds = %B636.lr.ph.us.us.1.i
+  %.159230.us.us.2.i = add i64 %.157.us.us.i, 2
+  %.779.us.us.2.i = mul i64 %.159230.us.us.2.i, %.20.fr.i
+  %49 = getelementptr float, ptr %a2, i64 %.779.us.us.2.i
+  store float 0x7FF8000000000000, ptr %49, align 4
+  %.783.us.us.1.2.i = getelementptr i8, ptr %49, i64 4
+  store float 0x7FF8000000000000, ptr %.783.us.us.1.2.i, align 4
+  %.783.us.us.2.2.i = getelementptr i8, ptr %49, i64 8
+  store float 0x7FF8000000000000, ptr %.783.us.us.2.2.i, align 4
+  br i1 %cond79.i, label %B696.us.us.i, label %B636.lr.ph.us.us.3.i
+
+B636.lr.ph.us.us.3.i:                             ; preds = %B636.lr.ph.us.us.2.i
+  %.idx.i = shl i64 %.157.us.us.i, 4
+  %50 = getelementptr i8, ptr %a2, i64 %.idx.i
+  %51 = getelementptr i8, ptr %50, i64 48
+  store float 0x7FF8000000000000, ptr %51, align 4
+  %.783.us.us.1.3.i = getelementptr i8, ptr %50, i64 52
+  store float 0x7FF8000000000000, ptr %.783.us.us.1.3.i, align 4
+  %.783.us.us.2.3.i = getelementptr i8, ptr %50, i64 56
+  store float 0x7FF8000000000000, ptr %.783.us.us.2.3.i, align 4
+  %.783.us.us.3.3.i = getelementptr i8, ptr %50, i64 60
+  store float 0x7FF8000000000000, ptr %.783.us.us.3.3.i, align 4
+  br label %B696.us.us.i
+
+B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.preheader.i, %B318.endif.loopexit.us.us.i, %B636.lr.ph.us.us.3.i, %B636.lr.ph.us.us.2.i, %B636.lr.ph.us.us.1.i
+  %scevgep88.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
+  %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %19
+  %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
+  %sunkaddr164.i = shl i64 %.120278306.us.us.i, 3
+  %sunkaddr165.i = getelementptr i8, ptr %a1, i64 %sunkaddr164.i
+  store i64 0, ptr %sunkaddr165.i, align 8
+  br label %B696.us.us.i
+
+B636.lr.ph.us.us.preheader.i:                     ; preds = %B184.i.us.us.i
+  %sunkaddr164.c.i = shl i64 %.120278306.us.us.i, 3
+  %sunkaddr165.c.i = getelementptr i8, ptr %a1, i64 %sunkaddr164.c.i
+  store i64 1, ptr %sunkaddr165.c.i, align 8
+  store float 0x7FF8000000000000, ptr %23, align 4
+  br i1 %cond.i, label %B696.us.us.i, label %B636.lr.ph.us.us.1.i
+
+B122.endif.us.i:                                  ; preds = %B696.us.i, %B122.endif.us.preheader.i
+  %lsr.iv121.i = phi ptr [ %scevgep120.i, %B122.endif.us.preheader.i ], [ %scevgep122.i, %B696.us.i ]
+  %lsr.iv112.i = phi ptr [ %scevgep111.i, %B122.endif.us.preheader.i ], [ %scevgep113.i, %B696.us.i ]
+  %lsr.iv103.i = phi ptr [ %scevgep102.i, %B122.endif.us.preheader.i ], [ %scevgep104.i, %B696.us.i ]
+  %.113277307.us.i = phi i64 [ %.68.i, %B122.endif.us.preheader.i ], [ %.123.us.i, %B696.us.i ]
+  %.120278306.us.i = phi i64 [ %.27.i, %B122.endif.us.preheader.i ], [ %.127.us.i, %B696.us.i ]
+  br label %B172.endif.us.us.i
+
+B172.endif.us.us.i:                               ; preds = %B204.B170.loopexit_crit_edge.us.us.i, %B122.endif.us.i
+  %lsr.iv114.i = phi ptr [ %lsr.iv112.i, %B122.endif.us.i ], [ %scevgep115.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  %lsr.iv105.i = phi ptr [ %lsr.iv103.i, %B122.endif.us.i ], [ %scevgep106.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  %.249243249.us.us.i = phi i64 [ 0, %B122.endif.us.i ], [ %.256.us.us.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  br label %B206.us.us.i
+
+B206.us.us.i:                                     ; preds = %B256.us.us.1.i, %B172.endif.us.us.i
+  %.370237239.us.us.i = phi i64 [ 0, %B172.endif.us.us.i ], [ %.377.us.us.1.i, %B256.us.us.1.i ]
+  %.407.not.us.us.i = icmp samesign ugt i64 %.370237239.us.us.i, %.249243249.us.us.i
+  %.pre6.i = shl i64 %.370237239.us.us.i, 2
+  br i1 %.407.not.us.us.i, label %B256.us.us.i, label %B220.us.us.i
+
+B220.us.us.i:                                     ; preds = %B206.us.us.i
+  %scevgep110.i = getelementptr i8, ptr %lsr.iv105.i, i64 %.pre6.i
+  %.418.us.us.i = load float, ptr %scevgep110.i, align 4
+  br label %B256.us.us.i
+
+B256.us.us.i:                                     ; preds = %B220.us.us.i, %B206.us.us.i
+  %"$phi256.3.2.3.us.us.i" = phi float [ %.418.us.us.i, %B220.us.us.i ], [ 0.000000e+00, %B206.us.us.i ]
+  %scevgep119.i = getelementptr i8, ptr %lsr.iv114.i, i64 %.pre6.i
+  store float %"$phi256.3.2.3.us.us.i", ptr %scevgep119.i, align 4
+  %.377.us.us.1.i = add nuw nsw i64 %.370237239.us.us.i, 2
+  %.407.not.us.us.1.not.i = icmp samesign ult i64 %.370237239.us.us.i, %.249243249.us.us.i
+  br i1 %.407.not.us.us.1.not.i, label %B220.us.us.1.i, label %B256.us.us.1.i
+
+B220.us.us.1.i:                                   ; preds = %B256.us.us.i
+  %scevgep107.i = getelementptr i8, ptr %lsr.iv105.i, i64 %.pre6.i
+  %scevgep108.i = getelementptr i8, ptr %scevgep107.i, i64 4
+  %.418.us.us.1.i = load float, ptr %scevgep108.i, align 4
+  br label %B256.us.us.1.i
+
+B256.us.us.1.i:                                   ; preds = %B220.us.us.1.i, %B256.us.us.i
+  %"$phi256.3.2.3.us.us.1.i" = phi float [ %.418.us.us.1.i, %B220.us.us.1.i ], [ 0.000000e+00, %B256.us.us.i ]
+  %scevgep117.i = getelementptr i8, ptr %scevgep119.i, i64 4
+  store float %"$phi256.3.2.3.us.us.1.i", ptr %scevgep117.i, align 4
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.377.us.us.1.i
+  br i1 %niter.ncmp.1.i, label %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i, label %B206.us.us.i
+
+B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i:   ; preds = %B256.us.us.1.i
+  br i1 %12, label %B204.B170.loopexit_crit_edge.us.us.i, label %B206.us.us.epil.preheader.i
+
+B206.us.us.epil.preheader.i:                      ; preds = %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i
+  %.407.not.us.us.epil.i = icmp samesign ugt i64 %unroll_iter.i, %.249243249.us.us.i
+  br i1 %.407.not.us.us.epil.i, label %B256.us.us.epil.i, label %B220.us.us.epil.i
+
+B220.us.us.epil.i:                                ; preds = %B206.us.us.epil.preheader.i
+  %scevgep109.i = getelementptr i8, ptr %lsr.iv105.i, i64 %13
+  %.418.us.us.epil.i = load float, ptr %scevgep109.i, align 4
+  br label %B256.us.us.epil.i
+
+B256.us.us.epil.i:                                ; preds = %B220.us.us.epil.i, %B206.us.us.epil.preheader.i
+  %"$phi256.3.2.3.us.us.epil.i" = phi float [ %.418.us.us.epil.i, %B220.us.us.epil.i ], [ 0.000000e+00, %B206.us.us.epil.preheader.i ]
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv114.i, i64 %13
+  store float %"$phi256.3.2.3.us.us.epil.i", ptr %scevgep118.i, align 4
+  br label %B204.B170.loopexit_crit_edge.us.us.i
+
+B204.B170.loopexit_crit_edge.us.us.i:             ; preds = %B256.us.us.epil.i, %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i
+  %.256.us.us.i = add nuw nsw i64 %.249243249.us.us.i, 1
+  %scevgep106.i = getelementptr i8, ptr %lsr.iv105.i, i64 %1
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv114.i, i64 %1
+  %exitcond327.not.us.i = icmp eq i64 %.20.fr.i, %.256.us.us.i
+  br i1 %exitcond327.not.us.i, label %B286.us.i, label %B172.endif.us.us.i
+
+B286.us.i:                                        ; preds = %B204.B170.loopexit_crit_edge.us.us.i
+  %.123.us.i = add nsw i64 %.113277307.us.i, -1
+  %.127.us.i = add i64 %.120278306.us.i, 1
+  %.159.us.i = mul i64 %.120278306.us.i, %7
+  %.458.us.i = getelementptr i64, ptr %a1, i64 %.120278306.us.i
+  store i64 0, ptr %.458.us.i, align 8
+  %.500.us.i = load i64, ptr %a3, align 8
+  %.505.us.i = getelementptr float, ptr %a2, i64 %.159.us.i
+  %.524.us.i = inttoptr i64 %.500.us.i to ptr
+  tail call void %.524.us.i(ptr %.502.i, ptr nonnull %.19.i, ptr %.505.us.i, ptr nonnull %.19.i, ptr nonnull %.458.us.i)
+  %.530.pr.us.i = load i64, ptr %.458.us.i, align 8
+  %.533.not.us.i = icmp eq i64 %.530.pr.us.i, 0
+  br i1 %.533.not.us.i, label %B696.us.i, label %B636.lr.ph.us.i
+
+B636.lr.ph.us.i:                                  ; preds = %B286.us.i, %B594.loopexit.us.i
+  %lsr.iv140.i = phi ptr [ %scevgep141.i, %B594.loopexit.us.i ], [ %lsr.iv112.i, %B286.us.i ]
+  %lsr.iv123.i = phi ptr [ %scevgep124.i, %B594.loopexit.us.i ], [ %lsr.iv121.i, %B286.us.i ]
+  %indvars.iv.us.i = phi i64 [ %indvars.iv.next.us.i, %B594.loopexit.us.i ], [ 1, %B286.us.i ]
+  %.621265271.us.i = phi i64 [ %.628.us.i, %B594.loopexit.us.i ], [ 0, %B286.us.i ]
+  %52 = and i64 %indvars.iv.us.i, 7
+  %53 = and i64 %indvars.iv.us.i, -8
+  %54 = icmp samesign ult i64 %.621265271.us.i, 7
+  br i1 %54, label %B636.us.epil.preheader.i, label %B636.us.i
+
+B636.us.i:                                        ; preds = %B636.lr.ph.us.i, %B636.us.i
+  %.743259261.us.i = phi i64 [ %.750.us.7.i, %B636.us.i ], [ 0, %B636.lr.ph.us.i ]
+  %55 = shl i64 %.743259261.us.i, 2
+  %scevgep138.i = getelementptr i8, ptr %lsr.iv123.i, i64 %55
+  %scevgep139.i = getelementptr i8, ptr %scevgep138.i, i64 -28
+  store float 0x7FF8000000000000, ptr %scevgep139.i, align 4
+  %scevgep137.i = getelementptr i8, ptr %scevgep138.i, i64 -24
+  store float 0x7FF8000000000000, ptr %scevgep137.i, align 4
+  %scevgep135.i = getelementptr i8, ptr %scevgep138.i, i64 -20
+  store float 0x7FF8000000000000, ptr %scevgep135.i, align 4
+  %scevgep133.i = getelementptr i8, ptr %scevgep138.i, i64 -16
+  store float 0x7FF8000000000000, ptr %scevgep133.i, align 4
+  %scevgep131.i = getelementptr i8, ptr %scevgep138.i, i64 -12
+  store float 0x7FF8000000000000, ptr %scevgep131.i, align 4
+  %scevgep129.i = getelementptr i8, ptr %scevgep138.i, i64 -8
+  store float 0x7FF8000000000000, ptr %scevgep129.i, align 4
+  %scevgep127.i = getelementptr i8, ptr %scevgep138.i, i64 -4
+  store float 0x7FF8000000000000, ptr %scevgep127.i, align 4
+  %.750.us.7.i = add nuw i64 %.743259261.us.i, 8
+  store float 0x7FF8000000000000, ptr %scevgep138.i, align 4
+  %niter48.ncmp.7.i = icmp eq i64 %53, %.750.us.7.i
+  br i1 %niter48.ncmp.7.i, label %B594.loopexit.us.unr-lcssa.i, label %B636.us.i
+
+B594.loopexit.us.unr-lcssa.i:                     ; preds = %B636.us.i
+  %lcmp.mod45.not.i = icmp eq i64 %52, 0
+  br i1 %lcmp.mod45.not.i, label %B594.loopexit.us.i, label %B636.us.epil.preheader.i
+
+B636.us.epil.preheader.i:                         ; preds = %B594.loopexit.us.unr-lcssa.i, %B636.lr.ph.us.i
+  %.743259261.us.epil.init.i = phi i64 [ 0, %B636.lr.ph.us.i ], [ %53, %B594.loopexit.us.unr-lcssa.i ]
+  %56 = shl i64 %.743259261.us.epil.init.i, 2
+  %scevgep142.i = getelementptr i8, ptr %lsr.iv140.i, i64 %56
+  br label %B636.us.epil.i
+
+B636.us.epil.i:                                   ; preds = %B636.us.epil.i, %B636.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B636.us.epil.preheader.i ], [ %epil.iter.next.i, %B636.us.epil.i ]
+  %57 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep143.i = getelementptr i8, ptr %scevgep142.i, i64 %57
+  store float 0x7FF8000000000000, ptr %scevgep143.i, align 4
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %52, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B594.loopexit.us.i, label %B636.us.epil.i
+
+B594.loopexit.us.i:                               ; preds = %B636.us.epil.i, %B594.loopexit.us.unr-lcssa.i
+  %.628.us.i = add nuw nsw i64 %.621265271.us.i, 1
+  %indvars.iv.next.us.i = add nuw i64 %indvars.iv.us.i, 1
+  %scevgep124.i = getelementptr i8, ptr %lsr.iv123.i, i64 %1
+  %scevgep141.i = getelementptr i8, ptr %lsr.iv140.i, i64 %1
+  %exitcond329.not.us.i = icmp eq i64 %.20.fr.i, %.628.us.i
+  br i1 %exitcond329.not.us.i, label %B696.us.i, label %B636.lr.ph.us.i
+
+B696.us.i:                                        ; preds = %B594.loopexit.us.i, %B286.us.i
+  %scevgep104.i = getelementptr i8, ptr %lsr.iv103.i, i64 %10
+  %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %10
+  %scevgep122.i = getelementptr i8, ptr %lsr.iv121.i, i64 %10
+  %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
+declare double @llvm.sqrt.f64(double)
+
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
   %.19.i = getelementptr i8, ptr %a3, i64 8
   %.20.i = load i64, ptr %.19.i, align 8
   %.20.fr.i = freeze i64 %.20.i
   %.25.i = getelementptr i8, ptr %a3, i64 16
   %.26.i = load i64, ptr %.25.i, align 8
-  %.27.i = mul i64 %.26.i, %a4
-  %.31221.i = sub i64 %a5, %a4
-  %.68.i = mul i64 %.26.i, %.31221.i
-  %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
-  %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  %.31226.i = sub i64 %a5, %a4
+  %.68.i = mul i64 %.26.i, %.31226.i
+  %.114299.not.i = icmp slt i64 %.68.i, 1
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
+  %.27.i = mul i64 %.26.i, %a4
   %.201.i = icmp sgt i64 %.20.fr.i, 0
-  %.464.i = getelementptr i8, ptr %a3, i64 24
-  %1 = shl i64 %.27.i, 3
-  br i1 %.201.i, label %B122.endif.us.us.preheader.i, label %B122.endif.lr.ph.split.split.i
+  %.500.i = getelementptr i8, ptr %a3, i64 24
+  %1 = shl i64 %.20.fr.i, 3
+  %2 = getelementptr i8, ptr %a2, i64 %1
+  %3 = shl nuw nsw i64 %.20.fr.i, 4
+  %4 = getelementptr i8, ptr %a2, i64 %3
+  br i1 %.201.i, label %B122.endif.lr.ph.split.us.i, label %B122.endif.preheader.i
 
-B122.endif.us.us.preheader.i:                     ; preds = %B122.endif.lr.ph.i
+B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
+  %5 = shl i64 %.27.i, 3
+  %scevgep.i = getelementptr i8, ptr %a1, i64 %5
+  %6 = shl i64 %.68.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
+  %.459.i = icmp samesign ult i64 %.20.fr.i, 5
+  br i1 %.459.i, label %B122.endif.us.us.preheader.i, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B122.endif.lr.ph.split.us.i
   %unroll_iter.i = and i64 %.20.fr.i, 9223372036854775806
-  %2 = mul i64 %.20.fr.i, %.20.fr.i
-  %3 = mul i64 %1, %2
-  %4 = add i64 %3, 8
-  %scevgep.i = getelementptr i8, ptr %a0, i64 %4
-  %5 = shl i64 %2, 3
-  %6 = shl i64 %.20.fr.i, 3
-  %scevgep20.i = getelementptr i8, ptr %a2, i64 %4
-  %7 = getelementptr i8, ptr %a2, i64 %3
-  %scevgep28.i = getelementptr i8, ptr %7, i64 56
-  %8 = icmp eq i64 %.20.fr.i, 1
-  %9 = and i64 %.20.fr.i, 1
-  %10 = icmp eq i64 %9, 0
-  %invariant.gep.i = getelementptr double, ptr %a0, i64 %unroll_iter.i
-  %invariant.gep8.i = getelementptr double, ptr %a2, i64 %unroll_iter.i
+  %7 = mul i64 %.20.fr.i, %.20.fr.i
+  %8 = shl i64 %.27.i, 3
+  %9 = mul i64 %8, %7
+  %scevgep102.i = getelementptr i8, ptr %a0, i64 %9
+  %10 = shl i64 %7, 3
+  %scevgep111.i = getelementptr i8, ptr %a2, i64 %9
+  %scevgep120.i = getelementptr i8, ptr %scevgep111.i, i64 56
+  %11 = and i64 %.20.fr.i, 1
+  %12 = icmp eq i64 %11, 0
+  %13 = shl i64 %unroll_iter.i, 3
+  br label %B122.endif.us.i
+
+B122.endif.us.us.preheader.i:                     ; preds = %B122.endif.lr.ph.split.us.i
+  %14 = shl i64 %.27.i, 3
+  %15 = mul i64 %14, %.20.fr.i
+  %16 = add i64 %15, 32
+  %17 = mul i64 %16, %.20.fr.i
+  %scevgep87.i = getelementptr i8, ptr %a2, i64 %17
+  %18 = mul nuw nsw i64 %.20.fr.i, %.20.fr.i
+  %19 = shl nuw nsw i64 %18, 3
+  %20 = add i64 %15, 24
+  %21 = mul i64 %20, %.20.fr.i
+  %scevgep92.i = getelementptr i8, ptr %a2, i64 %21
+  %cond.i = icmp eq i64 %.20.fr.i, 1
+  %reass.add.i = shl nuw nsw i64 %.20.fr.i, 5
+  %cond78.i = icmp eq i64 %.20.fr.i, 2
+  %cond79.i = icmp eq i64 %.20.fr.i, 3
   br label %B122.endif.us.us.i
 
-B122.endif.us.us.i:                               ; preds = %B632.us.us.i, %B122.endif.us.us.preheader.i
-  %lsr.iv49.i = phi ptr [ %7, %B122.endif.us.us.preheader.i ], [ %scevgep50.i, %B632.us.us.i ]
-  %lsr.iv29.i = phi ptr [ %scevgep28.i, %B122.endif.us.us.preheader.i ], [ %scevgep30.i, %B632.us.us.i ]
-  %lsr.iv21.i = phi ptr [ %scevgep20.i, %B122.endif.us.us.preheader.i ], [ %scevgep22.i, %B632.us.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B122.endif.us.us.preheader.i ], [ %scevgep14.i, %B632.us.us.i ]
-  %.113272298.us.us.i = phi i64 [ %..68.i, %B122.endif.us.us.preheader.i ], [ %.123.us.us.i, %B632.us.us.i ]
-  %.120273297.us.us.i = phi i64 [ %.27.i, %B122.endif.us.us.preheader.i ], [ %.127.us.us.i, %B632.us.us.i ]
-  %.157.us.us.i = mul nsw i64 %.120273297.us.us.i, %.20.fr.i
-  br label %B172.endif.us.us.us.i
+B122.endif.us.us.i:                               ; preds = %B696.us.us.i, %B122.endif.us.us.preheader.i
+  %lsr.iv93.i = phi ptr [ %scevgep92.i, %B122.endif.us.us.preheader.i ], [ %scevgep94.i, %B696.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep87.i, %B122.endif.us.us.preheader.i ], [ %scevgep88.i, %B696.us.us.i ]
+  %.113277307.us.us.i = phi i64 [ %.68.i, %B122.endif.us.us.preheader.i ], [ %.123.us.us.i, %B696.us.us.i ]
+  %.120278306.us.us.i = phi i64 [ %.27.i, %B122.endif.us.us.preheader.i ], [ %.127.us.us.i, %B696.us.us.i ]
+  %.157.us.us.i = mul nsw i64 %.120278306.us.us.i, %.20.fr.i
+  %.413.us.us.us.i = mul i64 %.157.us.us.i, %.20.fr.i
+  %22 = getelementptr double, ptr %a0, i64 %.413.us.us.us.i
+  %23 = getelementptr double, ptr %a2, i64 %.413.us.us.us.i
+  %.418.us.us.us.i = load double, ptr %22, align 8
+  store double %.418.us.us.us.i, ptr %23, align 8
+  %.pre.i = shl i64 %.413.us.us.us.i, 3
+  br i1 %cond.i, label %B286.us.us.i, label %B256.us.us.us.1.i
 
-B572.us.us.i:                                     ; preds = %B572.lr.ph.us.us.i, %B572.us.us.i
-  %.704254256.us.us.i = phi i64 [ %.711.us.us.7.i, %B572.us.us.i ], [ 0, %B572.lr.ph.us.us.i ]
-  %11 = shl i64 %.704254256.us.us.i, 3
-  %scevgep46.i = getelementptr i8, ptr %lsr.iv31.i, i64 %11
-  %scevgep47.i = getelementptr i8, ptr %scevgep46.i, i64 -56
-  store double 0x7FF8000000000000, ptr %scevgep47.i, align 8
-  %scevgep45.i = getelementptr i8, ptr %scevgep46.i, i64 -48
-  store double 0x7FF8000000000000, ptr %scevgep45.i, align 8
-  %scevgep43.i = getelementptr i8, ptr %scevgep46.i, i64 -40
-  store double 0x7FF8000000000000, ptr %scevgep43.i, align 8
-  %scevgep41.i = getelementptr i8, ptr %scevgep46.i, i64 -32
-  store double 0x7FF8000000000000, ptr %scevgep41.i, align 8
-  %scevgep39.i = getelementptr i8, ptr %scevgep46.i, i64 -24
-  store double 0x7FF8000000000000, ptr %scevgep39.i, align 8
-  %scevgep37.i = getelementptr i8, ptr %scevgep46.i, i64 -16
-  store double 0x7FF8000000000000, ptr %scevgep37.i, align 8
-  %scevgep35.i = getelementptr i8, ptr %scevgep46.i, i64 -8
-  store double 0x7FF8000000000000, ptr %scevgep35.i, align 8
-  %.711.us.us.7.i = add nuw i64 %.704254256.us.us.i, 8
-  store double 0x7FF8000000000000, ptr %scevgep46.i, align 8
-  %niter12.ncmp.7.i = icmp eq i64 %15, %.711.us.us.7.i
-  br i1 %niter12.ncmp.7.i, label %B530.loopexit.us.us.unr-lcssa.i, label %B572.us.us.i
+B256.us.us.us.1.i:                                ; preds = %B122.endif.us.us.i
+  %sunkaddr147.i = getelementptr i8, ptr %a2, i64 %.pre.i
+  %sunkaddr148.i = getelementptr i8, ptr %sunkaddr147.i, i64 8
+  store double 0.000000e+00, ptr %sunkaddr148.i, align 8
+  br i1 %cond78.i, label %B286.us.us.critedge.i, label %B256.us.us.us.2.i
 
-B632.us.us.i:                                     ; preds = %B530.loopexit.us.us.i, %B170.B286_crit_edge.split.us.us.us.i
-  %scevgep14.i = getelementptr i8, ptr %lsr.iv.i, i64 %5
-  %scevgep22.i = getelementptr i8, ptr %lsr.iv21.i, i64 %5
-  %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
-  %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B256.us.us.us.2.i:                                ; preds = %B256.us.us.us.1.i
+  %sunkaddr151.i = getelementptr i8, ptr %sunkaddr147.i, i64 16
+  store double 0.000000e+00, ptr %sunkaddr151.i, align 8
+  br i1 %cond79.i, label %B256.us.us.us.2.1.i, label %B256.us.us.us.3.i
 
-B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
-  %lcmp.mod9.not.i = icmp eq i64 %14, 0
-  br i1 %lcmp.mod9.not.i, label %B530.loopexit.us.us.i, label %B572.us.us.epil.preheader.i
+B256.us.us.us.3.i:                                ; preds = %B256.us.us.us.2.i
+  %sunkaddr154.i = getelementptr i8, ptr %sunkaddr147.i, i64 24
+  store double 0.000000e+00, ptr %sunkaddr154.i, align 8
+  br label %B256.us.us.us.2.1.i
 
-B572.us.us.epil.preheader.i:                      ; preds = %B572.lr.ph.us.us.i, %B530.loopexit.us.us.unr-lcssa.i
-  %.704254256.us.us.epil.init.i = phi i64 [ 0, %B572.lr.ph.us.us.i ], [ %15, %B530.loopexit.us.us.unr-lcssa.i ]
-  %12 = shl i64 %.704254256.us.us.epil.init.i, 3
-  %scevgep53.i = getelementptr i8, ptr %lsr.iv51.i, i64 %12
-  br label %B572.us.us.epil.i
+B256.us.us.us.2.1.i:                              ; preds = %B256.us.us.us.3.i, %B256.us.us.us.2.i
+  %.159232.us.us.us.1.i = add i64 %.157.us.us.i, 1
+  %.413.us.us.us.1.i = mul i64 %.159232.us.us.us.1.i, %.20.fr.i
+  %24 = getelementptr double, ptr %a0, i64 %.413.us.us.us.1.i
+  %25 = getelementptr double, ptr %a2, i64 %.413.us.us.us.1.i
+  %.418.us.us.us.150.i = load double, ptr %24, align 8
+  store double %.418.us.us.us.150.i, ptr %25, align 8
+  %.417.us.us.us.1.1.i = getelementptr i8, ptr %24, i64 8
+  %.418.us.us.us.1.1.i = load double, ptr %.417.us.us.us.1.1.i, align 8
+  %.438.us.us.us.1.1.i = getelementptr i8, ptr %25, i64 8
+  store double %.418.us.us.us.1.1.i, ptr %.438.us.us.us.1.1.i, align 8
+  %sunkaddr155.i = shl i64 %.413.us.us.us.1.i, 3
+  %sunkaddr156.i = getelementptr i8, ptr %a2, i64 %sunkaddr155.i
+  %sunkaddr157.i = getelementptr i8, ptr %sunkaddr156.i, i64 16
+  store double 0.000000e+00, ptr %sunkaddr157.i, align 8
+  br i1 %cond79.i, label %B172.endif.us.us.us.2.i, label %B256.us.us.us.3.1.i
 
-B572.us.us.epil.i:                                ; preds = %B572.us.us.epil.i, %B572.us.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ 0, %B572.us.us.epil.preheader.i ], [ %epil.iter.next.i, %B572.us.us.epil.i ]
-  %13 = shl nuw nsw i64 %epil.iter.i, 3
-  %scevgep54.i = getelementptr i8, ptr %scevgep53.i, i64 %13
-  store double 0x7FF8000000000000, ptr %scevgep54.i, align 8
-  %epil.iter.next.i = add i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %14, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B530.loopexit.us.us.i, label %B572.us.us.epil.i
+B256.us.us.us.3.1.i:                              ; preds = %B256.us.us.us.2.1.i
+  %sunkaddr160.i = getelementptr i8, ptr %sunkaddr156.i, i64 24
+  store double 0.000000e+00, ptr %sunkaddr160.i, align 8
+  br label %B172.endif.us.us.us.2.i
 
-B530.loopexit.us.us.i:                            ; preds = %B572.us.us.epil.i, %B530.loopexit.us.us.unr-lcssa.i
-  %.589.us.us.i = add nuw nsw i64 %.582260266.us.us.i, 1
-  %indvars.iv.next426.i = add nuw i64 %indvars.iv425.i, 1
-  %scevgep32.i = getelementptr i8, ptr %lsr.iv31.i, i64 %6
-  %scevgep52.i = getelementptr i8, ptr %lsr.iv51.i, i64 %6
-  %exitcond428.not.i = icmp eq i64 %.20.fr.i, %.589.us.us.i
-  br i1 %exitcond428.not.i, label %B632.us.us.i, label %B572.lr.ph.us.us.i
+B172.endif.us.us.us.2.i:                          ; preds = %B256.us.us.us.3.1.i, %B256.us.us.us.2.1.i
+  %.159232.us.us.us.2.i = add i64 %.157.us.us.i, 2
+  %.413.us.us.us.2.i = mul i64 %.159232.us.us.us.2.i, %.20.fr.i
+  %26 = getelementptr double, ptr %a0, i64 %.413.us.us.us.2.i
+  %27 = getelementptr double, ptr %a2, i64 %.413.us.us.us.2.i
+  %.418.us.us.us.256.i = load double, ptr %26, align 8
+  store double %.418.us.us.us.256.i, ptr %27, align 8
+  %.417.us.us.us.1.2.i = getelementptr i8, ptr %26, i64 8
+  %.418.us.us.us.1.2.i = load double, ptr %.417.us.us.us.1.2.i, align 8
+  %.438.us.us.us.1.2.i = getelementptr i8, ptr %27, i64 8
+  store double %.418.us.us.us.1.2.i, ptr %.438.us.us.us.1.2.i, align 8
+  %.417.us.us.us.2.2.i = getelementptr i8, ptr %26, i64 16
+  %.418.us.us.us.2.2.i = load double, ptr %.417.us.us.us.2.2.i, align 8
+  %.438.us.us.us.2.2.i = getelementptr i8, ptr %27, i64 16
+  store double %.418.us.us.us.2.2.i, ptr %.438.us.us.us.2.2.i, align 8
+  br i1 %cond79.i, label %B286.us.us.i, label %B256.us.us.us.3.2.i
 
-B172.endif.us.us.us.i:                            ; preds = %B204.B170.loopexit_crit_edge.us.us.us.i, %B122.endif.us.us.i
-  %lsr.iv23.i = phi ptr [ %scevgep24.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ %lsr.iv21.i, %B122.endif.us.us.i ]
-  %lsr.iv15.i = phi ptr [ %scevgep16.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ %lsr.iv.i, %B122.endif.us.us.i ]
-  %.249238244.us.us.us.i = phi i64 [ %.256.us.us.us.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ 0, %B122.endif.us.us.i ]
-  %.159227.us.us.us.i = add i64 %.249238244.us.us.us.i, %.157.us.us.i
-  %.413.us.us.us.i = mul i64 %.159227.us.us.us.i, %.20.fr.i
-  br i1 %8, label %B220.us.us.us.epil.i, label %B206.us.us.us.i
+B256.us.us.us.3.2.i:                              ; preds = %B172.endif.us.us.us.2.i
+  %sunkaddr161.i = shl i64 %.413.us.us.us.2.i, 3
+  %sunkaddr162.i = getelementptr i8, ptr %a2, i64 %sunkaddr161.i
+  %sunkaddr163.i = getelementptr i8, ptr %sunkaddr162.i, i64 24
+  store double 0.000000e+00, ptr %sunkaddr163.i, align 8
+  %.159232.us.us.us.3.i = shl i64 %.157.us.us.i, 2
+  %.413.us.us.us.3.i = add i64 %.159232.us.us.us.3.i, 12
+  %28 = getelementptr double, ptr %a0, i64 %.413.us.us.us.3.i
+  %29 = getelementptr double, ptr %a2, i64 %.413.us.us.us.3.i
+  %.418.us.us.us.362.i = load double, ptr %28, align 8
+  store double %.418.us.us.us.362.i, ptr %29, align 8
+  %.417.us.us.us.1.3.i = getelementptr i8, ptr %28, i64 8
+  %.418.us.us.us.1.3.i = load double, ptr %.417.us.us.us.1.3.i, align 8
+  %.438.us.us.us.1.3.i = getelementptr i8, ptr %29, i64 8
+  store double %.418.us.us.us.1.3.i, ptr %.438.us.us.us.1.3.i, align 8
+  %.417.us.us.us.2.3.i = getelementptr i8, ptr %28, i64 16
+  %.418.us.us.us.2.3.i = load double, ptr %.417.us.us.us.2.3.i, align 8
+  %.438.us.us.us.2.3.i = getelementptr i8, ptr %29, i64 16
+  store double %.418.us.us.us.2.3.i, ptr %.438.us.us.us.2.3.i, align 8
+  %.417.us.us.us.3.3.i = getelementptr i8, ptr %28, i64 24
+  %.418.us.us.us.3.3.i = load double, ptr %.417.us.us.us.3.3.i, align 8
+  %.438.us.us.us.3.3.i = getelementptr i8, ptr %29, i64 24
+  store double %.418.us.us.us.3.3.i, ptr %.438.us.us.us.3.3.i, align 8
+  br label %B286.us.us.i
 
-B206.us.us.us.i:                                  ; preds = %B172.endif.us.us.us.i, %B256.us.us.us.1.i
-  %.370232234.us.us.us.i = phi i64 [ %.377.us.us.us.1.i, %B256.us.us.us.1.i ], [ 0, %B172.endif.us.us.us.i ]
-  %.407.not.us.us.us.i = icmp samesign ugt i64 %.370232234.us.us.us.i, %.249238244.us.us.us.i
-  %.pre.i = shl i64 %.370232234.us.us.us.i, 3
-  br i1 %.407.not.us.us.us.i, label %B256.us.us.us.i, label %B220.us.us.us.i
+B286.us.us.critedge.i:                            ; preds = %B256.us.us.us.1.i
+  %.159232.us.us.us.1.c.i = shl i64 %.157.us.us.i, 1
+  %.413.us.us.us.1.c.i = or disjoint i64 %.159232.us.us.us.1.c.i, 2
+  %30 = getelementptr double, ptr %a0, i64 %.413.us.us.us.1.c.i
+  %31 = getelementptr double, ptr %a2, i64 %.413.us.us.us.1.c.i
+  %.418.us.us.us.150.c.i = load double, ptr %30, align 8
+  store double %.418.us.us.us.150.c.i, ptr %31, align 8
+  %.417.us.us.us.1.1.c.i = getelementptr i8, ptr %30, i64 8
+  %.418.us.us.us.1.1.c.i = load double, ptr %.417.us.us.us.1.1.c.i, align 8
+  %.438.us.us.us.1.1.c.i = getelementptr i8, ptr %31, i64 8
+  store double %.418.us.us.us.1.1.c.i, ptr %.438.us.us.us.1.1.c.i, align 8
+  br label %B286.us.us.i
 
-B220.us.us.us.i:                                  ; preds = %B206.us.us.us.i
-  %scevgep18.i = getelementptr i8, ptr %lsr.iv15.i, i64 %.pre.i
-  %scevgep19.i = getelementptr i8, ptr %scevgep18.i, i64 -8
-  %.418.us.us.us.i = load double, ptr %scevgep19.i, align 8
-  br label %B256.us.us.us.i
-
-B256.us.us.us.i:                                  ; preds = %B220.us.us.us.i, %B206.us.us.us.i
-  %"$phi256.3.2.3.us.us.us.i" = phi double [ %.418.us.us.us.i, %B220.us.us.us.i ], [ 0.000000e+00, %B206.us.us.us.i ]
-  %scevgep26.i = getelementptr i8, ptr %lsr.iv23.i, i64 %.pre.i
-  %scevgep27.i = getelementptr i8, ptr %scevgep26.i, i64 -8
-  store double %"$phi256.3.2.3.us.us.us.i", ptr %scevgep27.i, align 8
-  %.377.us.us.us.1.i = add nuw i64 %.370232234.us.us.us.i, 2
-  %.407.not.us.us.us.1.not.i = icmp samesign ult i64 %.370232234.us.us.us.i, %.249238244.us.us.us.i
-  br i1 %.407.not.us.us.us.1.not.i, label %B220.us.us.us.1.i, label %B256.us.us.us.1.i
-
-B220.us.us.us.1.i:                                ; preds = %B256.us.us.us.i
-  %scevgep17.i = getelementptr i8, ptr %lsr.iv15.i, i64 %.pre.i
-  %.418.us.us.us.1.i = load double, ptr %scevgep17.i, align 8
-  br label %B256.us.us.us.1.i
-
-B256.us.us.us.1.i:                                ; preds = %B220.us.us.us.1.i, %B256.us.us.us.i
-  %"$phi256.3.2.3.us.us.us.1.i" = phi double [ %.418.us.us.us.1.i, %B220.us.us.us.1.i ], [ 0.000000e+00, %B256.us.us.us.i ]
-  store double %"$phi256.3.2.3.us.us.us.1.i", ptr %scevgep26.i, align 8
-  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.377.us.us.us.1.i
-  br i1 %niter.ncmp.1.i, label %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i, label %B206.us.us.us.i
-
-B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i: ; preds = %B256.us.us.us.1.i
-  br i1 %10, label %B204.B170.loopexit_crit_edge.us.us.us.i, label %B206.us.us.us.epil.preheader.i
-
-B206.us.us.us.epil.preheader.i:                   ; preds = %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i
-  %.407.not.us.us.us.epil.i = icmp samesign ugt i64 %unroll_iter.i, %.249238244.us.us.us.i
-  br i1 %.407.not.us.us.us.epil.i, label %B256.us.us.us.epil.i, label %B220.us.us.us.epil.i
-
-B220.us.us.us.epil.i:                             ; preds = %B206.us.us.us.epil.preheader.i, %B172.endif.us.us.us.i
-  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.413.us.us.us.i
-  %.418.us.us.us.epil.i = load double, ptr %gep.i, align 8
-  br label %B256.us.us.us.epil.i
-
-B256.us.us.us.epil.i:                             ; preds = %B220.us.us.us.epil.i, %B206.us.us.us.epil.preheader.i
-  %"$phi256.3.2.3.us.us.us.epil.i" = phi double [ %.418.us.us.us.epil.i, %B220.us.us.us.epil.i ], [ 0.000000e+00, %B206.us.us.us.epil.preheader.i ]
-  %gep9.i = getelementptr double, ptr %invariant.gep8.i, i64 %.413.us.us.us.i
-  store double %"$phi256.3.2.3.us.us.us.epil.i", ptr %gep9.i, align 8
-  br label %B204.B170.loopexit_crit_edge.us.us.us.i
-
-B204.B170.loopexit_crit_edge.us.us.us.i:          ; preds = %B256.us.us.us.epil.i, %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i
-  %.256.us.us.us.i = add nuw nsw i64 %.249238244.us.us.us.i, 1
-  %scevgep16.i = getelementptr i8, ptr %lsr.iv15.i, i64 %6
-  %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %6
-  %exitcond424.not.i = icmp eq i64 %.20.fr.i, %.256.us.us.us.i
-  br i1 %exitcond424.not.i, label %B170.B286_crit_edge.split.us.us.us.i, label %B172.endif.us.us.us.i
-
-B170.B286_crit_edge.split.us.us.us.i:             ; preds = %B204.B170.loopexit_crit_edge.us.us.us.i
-  %.123.us.us.i = add nsw i64 %.113272298.us.us.i, -1
-  %.127.us.us.i = add i64 %.120273297.us.us.i, 1
-  %.159.us.us.i = mul nsw i64 %.157.us.us.i, %.20.fr.i
-  %.456.us.us.i = getelementptr i64, ptr %a1, i64 %.120273297.us.us.i
+B286.us.us.i:                                     ; preds = %B286.us.us.critedge.i, %B256.us.us.us.3.2.i, %B172.endif.us.us.us.2.i, %B122.endif.us.us.i
+  %.123.us.us.i = add nsw i64 %.113277307.us.us.i, -1
+  %.127.us.us.i = add i64 %.120278306.us.us.i, 1
+  %.456.us.us.i = getelementptr i64, ptr %a1, i64 %.120278306.us.us.i
   store i64 0, ptr %.456.us.us.i, align 8
-  %.462.us.us.i = load i64, ptr %a3, align 8
-  %.467.us.us.i = getelementptr double, ptr %a2, i64 %.159.us.us.i
-  %.486.us.us.i = inttoptr i64 %.462.us.us.i to ptr
-  tail call void %.486.us.us.i(ptr %.464.i, ptr nonnull %.19.i, ptr %.467.us.us.i, ptr nonnull %.19.i, ptr nonnull %.456.us.us.i)
-  %.491.us.us.i = load i64, ptr %.456.us.us.i, align 8
-  %.494.not.us.us.i = icmp eq i64 %.491.us.us.i, 0
-  br i1 %.494.not.us.us.i, label %B632.us.us.i, label %B572.lr.ph.us.us.i
+  %32 = getelementptr i8, ptr %2, i64 %.pre.i
+  %33 = add i64 %.413.us.us.us.i, %.20.fr.i
+  %34 = shl i64 %33, 3
+  %scevgep56.i.us.us.i = getelementptr i8, ptr %a2, i64 %34
+  %scevgep69.i.us.us.i = getelementptr i8, ptr %4, i64 %.pre.i
+  br label %B36.endif.i.us.us.i
 
-B572.lr.ph.us.us.i:                               ; preds = %B170.B286_crit_edge.split.us.us.us.i, %B530.loopexit.us.us.i
-  %lsr.iv51.i = phi ptr [ %scevgep52.i, %B530.loopexit.us.us.i ], [ %lsr.iv49.i, %B170.B286_crit_edge.split.us.us.us.i ]
-  %lsr.iv31.i = phi ptr [ %scevgep32.i, %B530.loopexit.us.us.i ], [ %lsr.iv29.i, %B170.B286_crit_edge.split.us.us.us.i ]
-  %indvars.iv425.i = phi i64 [ %indvars.iv.next426.i, %B530.loopexit.us.us.i ], [ 1, %B170.B286_crit_edge.split.us.us.us.i ]
-  %.582260266.us.us.i = phi i64 [ %.589.us.us.i, %B530.loopexit.us.us.i ], [ 0, %B170.B286_crit_edge.split.us.us.us.i ]
-  %14 = and i64 %indvars.iv425.i, 7
-  %15 = and i64 %indvars.iv425.i, -8
-  %16 = icmp samesign ult i64 %.582260266.us.us.i, 7
-  br i1 %16, label %B572.us.us.epil.preheader.i, label %B572.us.us.i
+B36.endif.i.us.us.i:                              ; preds = %B34.loopexit.i.us.us.i, %B286.us.us.i
+  %lsr.iv98.in.i = phi i64 [ %lsr.iv98.i, %B34.loopexit.i.us.us.i ], [ %.20.fr.i, %B286.us.us.i ]
+  %lsr.iv95.i = phi ptr [ %scevgep96.i, %B34.loopexit.i.us.us.i ], [ %lsr.iv93.i, %B286.us.us.i ]
+  %lsr.iv89.i = phi ptr [ %scevgep90.i, %B34.loopexit.i.us.us.i ], [ %lsr.iv.i, %B286.us.us.i ]
+  %lsr.iv70.i.us.us.i = phi ptr [ %scevgep71.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %scevgep69.i.us.us.i, %B286.us.us.i ]
+  %lsr.iv64.i.us.us.i = phi ptr [ %scevgep65.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %32, %B286.us.us.i ]
+  %lsr.iv57.i.us.us.i = phi ptr [ %scevgep58.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %scevgep56.i.us.us.i, %B286.us.us.i ]
+  %lsr.iv30.i.us.us.i = phi ptr [ %scevgep31.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %23, %B286.us.us.i ]
+  %.101236255.i.us.us.i = phi i64 [ %.108.i.us.us.i, %B34.loopexit.i.us.us.i ], [ 0, %B286.us.us.i ]
+  %lsr.iv98.i = add i64 %lsr.iv98.in.i, -1
+  %smax99.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv98.i, i64 0)
+  %35 = add nsw i64 %smax99.i, -2
+  %36 = lshr i64 %35, 1
+  %37 = add nuw i64 %36, 1
+  %38 = and i64 %37, -2
+  %39 = xor i64 %.101236255.i.us.us.i, -1
+  %40 = add nsw i64 %.20.fr.i, %39
+  %smax.i = tail call i64 @llvm.smax.i64(i64 %40, i64 0)
+  %41 = add nsw i64 %smax.i, -2
+  %.108.i.us.us.i = add nuw nsw i64 %.101236255.i.us.us.i, 1
+  %.138.i.us.us.i = mul nuw nsw i64 %.101236255.i.us.us.i, %.20.fr.i
+  %gep.i.us.us.i = getelementptr double, ptr %23, i64 %.138.i.us.us.i
+  %.144.i.us.us.i = getelementptr double, ptr %gep.i.us.us.i, i64 %.101236255.i.us.us.i
+  %.145.i.us.us.i = load double, ptr %.144.i.us.us.i, align 8
+  %.187.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, 0
+  br i1 %.187.not.i.us.us.i, label %B184.i.us.us.i, label %B104.epil.i.us.us.i
 
-B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.i
-  %factor.op.mul.i = mul i64 %.20.fr.i, %.20.fr.i
-  %17 = add nuw i64 %..68.i, 1
-  %18 = mul i64 %1, %factor.op.mul.i
-  %scevgep58.i = getelementptr i8, ptr %a2, i64 %18
-  %19 = shl i64 %factor.op.mul.i, 3
-  %scevgep61.i = getelementptr i8, ptr %a1, i64 %1
-  br label %B122.endif.i
+B104.epil.i.us.us.i:                              ; preds = %B36.endif.i.us.us.i, %B104.epil.i.us.us.i
+  %total.4.1206.epil.i.us.us.i = phi double [ %.287.epil.i.us.us.i, %B104.epil.i.us.us.i ], [ %.145.i.us.us.i, %B36.endif.i.us.us.i ]
+  %epil.iter.i.us.us.i = phi i64 [ %epil.iter.next.i.us.us.i, %B104.epil.i.us.us.i ], [ 0, %B36.endif.i.us.us.i ]
+  %42 = shl nuw nsw i64 %epil.iter.i.us.us.i, 3
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %42
+  %.275.epil.i.us.us.i = load double, ptr %scevgep84.i, align 8
+  %.285.epil.i.us.us.i = fmul double %.275.epil.i.us.us.i, %.275.epil.i.us.us.i
+  %.287.epil.i.us.us.i = fsub double %total.4.1206.epil.i.us.us.i, %.285.epil.i.us.us.i
+  %epil.iter.next.i.us.us.i = add nuw nsw i64 %epil.iter.i.us.us.i, 1
+  %epil.iter.cmp.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, %epil.iter.next.i.us.us.i
+  br i1 %epil.iter.cmp.not.i.us.us.i, label %B184.i.us.us.i, label %B104.epil.i.us.us.i
 
-B122.endif.i:                                     ; preds = %B122.endif.i, %B122.endif.lr.ph.split.split.i
-  %lsr.iv62.i = phi ptr [ %scevgep61.i, %B122.endif.lr.ph.split.split.i ], [ %scevgep63.i, %B122.endif.i ]
-  %lsr.iv59.i = phi ptr [ %scevgep58.i, %B122.endif.lr.ph.split.split.i ], [ %scevgep60.i, %B122.endif.i ]
-  %lsr.iv57.i = phi i64 [ %17, %B122.endif.lr.ph.split.split.i ], [ %lsr.iv.next.i, %B122.endif.i ]
-  store i64 0, ptr %lsr.iv62.i, align 8
-  %.462.i = load i64, ptr %a3, align 8
-  %.486.i = inttoptr i64 %.462.i to ptr
-  tail call void %.486.i(ptr %.464.i, ptr nonnull %.19.i, ptr %lsr.iv59.i, ptr nonnull %.19.i, ptr nonnull %lsr.iv62.i)
-  %lsr.iv.next.i = add i64 %lsr.iv57.i, -1
-  %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
-  %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
-  %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B184.i.us.us.i:                                   ; preds = %B104.epil.i.us.us.i, %B36.endif.i.us.us.i
+  %total.4.1.lcssa.i.us.us.i = phi double [ %.145.i.us.us.i, %B36.endif.i.us.us.i ], [ %.287.epil.i.us.us.i, %B104.epil.i.us.us.i ]
+  %.297.i.us.us.i = fcmp ogt double %total.4.1.lcssa.i.us.us.i, 0.000000e+00
+  br i1 %.297.i.us.us.i, label %B202.endif.i.us.us.i, label %B636.lr.ph.us.us.preheader.i
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+B202.endif.i.us.us.i:                             ; preds = %B184.i.us.us.i
+  %.314.i.us.us.i = tail call double @llvm.sqrt.f64(double %total.4.1.lcssa.i.us.us.i)
+  %sunkaddr.i.us.us.i = shl i64 %.101236255.i.us.us.i, 3
+  %sunkaddr77.i.us.us.i = getelementptr inbounds i8, ptr %gep.i.us.us.i, i64 %sunkaddr.i.us.us.i
+  store double %.314.i.us.us.i, ptr %sunkaddr77.i.us.us.i, align 8
+  %invariant.gep.i.us.us.i = getelementptr double, ptr %a2, i64 %.101236255.i.us.us.i
+  %.413224.not.i.us.us.not.i = icmp sgt i64 %.20.fr.i, %.108.i.us.us.i
+  br i1 %.413224.not.i.us.us.not.i, label %B300.endif.lr.ph.i.us.us.i, label %B34.loopexit.i.us.us.i
+
+B300.endif.lr.ph.i.us.us.i:                       ; preds = %B202.endif.i.us.us.i
+  br i1 %.187.not.i.us.us.i, label %B300.endif.preheader.i.us.us.i, label %B368.us.epil.preheader.i.us.us.i
+
+B368.us.epil.preheader.i.us.us.i:                 ; preds = %B300.endif.lr.ph.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i
+  %lsr.iv59.i.us.us.i = phi ptr [ %scevgep60.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i ], [ %lsr.iv57.i.us.us.i, %B300.endif.lr.ph.i.us.us.i ]
+  %.419219225.us.i.us.us.i = phi i64 [ %.426.us.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i ], [ %.108.i.us.us.i, %B300.endif.lr.ph.i.us.us.i ]
+  %.456.us.i1.us.us.i = add i64 %.419219225.us.i.us.us.i, %.157.us.us.i
+  %.458.us.i.us.us.i = mul i64 %.456.us.i1.us.us.i, %.20.fr.i
+  %gep.us.i.us.us.i = getelementptr double, ptr %invariant.gep.i.us.us.i, i64 %.458.us.i.us.us.i
+  %.463.us.i.us.us.i = load double, ptr %gep.us.i.us.us.i, align 8
+  br label %B368.us.epil.i.us.us.i
+
+B368.us.epil.i.us.us.i:                           ; preds = %B368.us.epil.i.us.us.i, %B368.us.epil.preheader.i.us.us.i
+  %total.5.2214.us.epil.i.us.us.i = phi double [ %.463.us.i.us.us.i, %B368.us.epil.preheader.i.us.us.i ], [ %.605.us.epil.i.us.us.i, %B368.us.epil.i.us.us.i ]
+  %epil.iter10.i.us.us.i = phi i64 [ 0, %B368.us.epil.preheader.i.us.us.i ], [ %epil.iter10.next.i.us.us.i, %B368.us.epil.i.us.us.i ]
+  %43 = shl nuw nsw i64 %epil.iter10.i.us.us.i, 3
+  %scevgep86.i = getelementptr i8, ptr %lsr.iv59.i.us.us.i, i64 %43
+  %.593.us.epil.i.us.us.i = load double, ptr %scevgep86.i, align 8
+  %scevgep85.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %43
+  %.602.us.epil.i.us.us.i = load double, ptr %scevgep85.i, align 8
+  %.603.us.epil.i.us.us.i = fmul double %.593.us.epil.i.us.us.i, %.602.us.epil.i.us.us.i
+  %.605.us.epil.i.us.us.i = fsub double %total.5.2214.us.epil.i.us.us.i, %.603.us.epil.i.us.us.i
+  %epil.iter10.next.i.us.us.i = add nuw nsw i64 %epil.iter10.i.us.us.i, 1
+  %epil.iter10.cmp.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, %epil.iter10.next.i.us.us.i
+  br i1 %epil.iter10.cmp.not.i.us.us.i, label %B366.B448_crit_edge.us.i.us.us.i, label %B368.us.epil.i.us.us.i
+
+B366.B448_crit_edge.us.i.us.us.i:                 ; preds = %B368.us.epil.i.us.us.i
+  %.426.us.i.us.us.i = add nuw i64 %.419219225.us.i.us.us.i, 1
+  %.618.us.i.us.us.i = fdiv double %.605.us.epil.i.us.us.i, %.314.i.us.us.i
+  %sunkaddr78.i.us.us.i = shl i64 %.458.us.i.us.us.i, 3
+  %sunkaddr79.i.us.us.i = getelementptr i8, ptr %invariant.gep.i.us.us.i, i64 %sunkaddr78.i.us.us.i
+  store double %.618.us.i.us.us.i, ptr %sunkaddr79.i.us.us.i, align 8
+  %scevgep60.i.us.us.i = getelementptr i8, ptr %lsr.iv59.i.us.us.i, i64 %1
+  %exitcond.not.i = icmp eq i64 %.426.us.i.us.us.i, %.20.fr.i
+  br i1 %exitcond.not.i, label %B34.loopexit.i.us.us.i, label %B368.us.epil.preheader.i.us.us.i
+
+B300.endif.preheader.i.us.us.i:                   ; preds = %B300.endif.lr.ph.i.us.us.i
+  %invariant.gep279.i.us.us.i = getelementptr double, ptr %invariant.gep.i.us.us.i, i64 %.413.us.us.us.i
+  %44 = icmp eq i64 %40, 1
+  br i1 %44, label %B300.endif.epil.preheader.i.us.us.i, label %B300.endif.i.us.us.preheader.i
+
+B300.endif.i.us.us.preheader.i:                   ; preds = %B300.endif.preheader.i.us.us.i
+  %45 = icmp ult i64 %41, 2
+  br i1 %45, label %B300.endif.i.us.us.epil.preheader.i, label %B300.endif.i.us.us.i
+
+B300.endif.i.us.us.i:                             ; preds = %B300.endif.i.us.us.preheader.i, %B300.endif.i.us.us.i
+  %lsr.iv100.i = phi i64 [ %lsr.iv.next101.i, %B300.endif.i.us.us.i ], [ %38, %B300.endif.i.us.us.preheader.i ]
+  %lsr.iv66.i.us.us.i = phi i64 [ %lsr.iv.next67.i.us.us.1.i, %B300.endif.i.us.us.i ], [ 0, %B300.endif.i.us.us.preheader.i ]
+  %.419219225.i.us.us.i = phi i64 [ %.426.1.i.us.us.1.i, %B300.endif.i.us.us.i ], [ 1, %B300.endif.i.us.us.preheader.i ]
+  %scevgep68.i.us.us.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 %lsr.iv66.i.us.us.i
+  %.463.i.us.us.i = load double, ptr %scevgep68.i.us.us.i, align 8
+  %.618.i.us.us.i = fdiv double %.463.i.us.us.i, %.314.i.us.us.i
+  store double %.618.i.us.us.i, ptr %scevgep68.i.us.us.i, align 8
+  %scevgep72.i.us.us.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 %lsr.iv66.i.us.us.i
+  %.463.1.i.us.us.i = load double, ptr %scevgep72.i.us.us.i, align 8
+  %.618.1.i.us.us.i = fdiv double %.463.1.i.us.us.i, %.314.i.us.us.i
+  store double %.618.1.i.us.us.i, ptr %scevgep72.i.us.us.i, align 8
+  %scevgep97.i = getelementptr i8, ptr %lsr.iv95.i, i64 %lsr.iv66.i.us.us.i
+  %.463.i.us.us.1.i = load double, ptr %scevgep97.i, align 8
+  %.618.i.us.us.1.i = fdiv double %.463.i.us.us.1.i, %.314.i.us.us.i
+  store double %.618.i.us.us.1.i, ptr %scevgep97.i, align 8
+  %.426.1.i.us.us.1.i = add i64 %.419219225.i.us.us.i, 4
+  %scevgep91.i = getelementptr i8, ptr %lsr.iv89.i, i64 %lsr.iv66.i.us.us.i
+  %.463.1.i.us.us.1.i = load double, ptr %scevgep91.i, align 8
+  %.618.1.i.us.us.1.i = fdiv double %.463.1.i.us.us.1.i, %.314.i.us.us.i
+  store double %.618.1.i.us.us.1.i, ptr %scevgep91.i, align 8
+  %lsr.iv.next67.i.us.us.1.i = add i64 %lsr.iv66.i.us.us.i, %reass.add.i
+  %lsr.iv.next101.i = add i64 %lsr.iv100.i, -2
+  %niter72.ncmp.1.i = icmp eq i64 %lsr.iv.next101.i, 0
+  br i1 %niter72.ncmp.1.i, label %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i, label %B300.endif.i.us.us.i
+
+B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i: ; preds = %B300.endif.i.us.us.i
+  %46 = and i64 %41, 2
+  %lcmp.mod68.not.not.i = icmp eq i64 %46, 0
+  br i1 %lcmp.mod68.not.not.i, label %B300.endif.i.us.us.epil.preheader.i, label %B34.loopexit.loopexit.unr-lcssa.i.us.us.i
+
+B300.endif.i.us.us.epil.preheader.i:              ; preds = %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i, %B300.endif.i.us.us.preheader.i
+  %lsr.iv66.i.us.us.epil.init.i = phi i64 [ 0, %B300.endif.i.us.us.preheader.i ], [ %lsr.iv.next67.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %.419219225.i.us.us.epil.init.i = phi i64 [ 1, %B300.endif.i.us.us.preheader.i ], [ %.426.1.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %scevgep68.i.us.us.epil.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 %lsr.iv66.i.us.us.epil.init.i
+  %.463.i.us.us.epil.i = load double, ptr %scevgep68.i.us.us.epil.i, align 8
+  %.618.i.us.us.epil.i = fdiv double %.463.i.us.us.epil.i, %.314.i.us.us.i
+  store double %.618.i.us.us.epil.i, ptr %scevgep68.i.us.us.epil.i, align 8
+  %.426.1.i.us.us.epil.i = add i64 %.419219225.i.us.us.epil.init.i, 2
+  %scevgep72.i.us.us.epil.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 %lsr.iv66.i.us.us.epil.init.i
+  %.463.1.i.us.us.epil.i = load double, ptr %scevgep72.i.us.us.epil.i, align 8
+  %.618.1.i.us.us.epil.i = fdiv double %.463.1.i.us.us.epil.i, %.314.i.us.us.i
+  store double %.618.1.i.us.us.epil.i, ptr %scevgep72.i.us.us.epil.i, align 8
+  br label %B34.loopexit.loopexit.unr-lcssa.i.us.us.i
+
+B34.loopexit.loopexit.unr-lcssa.i.us.us.i:        ; preds = %B300.endif.i.us.us.epil.preheader.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i
+  %.426.1.i.us.us.lcssa.i = phi i64 [ %.426.1.i.us.us.epil.i, %B300.endif.i.us.us.epil.preheader.i ], [ %.426.1.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %47 = and i64 %smax.i, 1
+  %lcmp.mod18.not.i.us.us.i = icmp eq i64 %47, 0
+  br i1 %lcmp.mod18.not.i.us.us.i, label %B34.loopexit.i.us.us.i, label %B300.endif.epil.preheader.i.us.us.i
+
+B300.endif.epil.preheader.i.us.us.i:              ; preds = %B34.loopexit.loopexit.unr-lcssa.i.us.us.i, %B300.endif.preheader.i.us.us.i
+  %.419219225.epil.init.i.us.us.i = phi i64 [ 1, %B300.endif.preheader.i.us.us.i ], [ %.426.1.i.us.us.lcssa.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.i ]
+  %.456.epil.i.us.us.i = mul nsw i64 %.419219225.epil.init.i.us.us.i, %.20.fr.i
+  %gep280.epil.i.us.us.i = getelementptr double, ptr %invariant.gep279.i.us.us.i, i64 %.456.epil.i.us.us.i
+  %.463.epil.i.us.us.i = load double, ptr %gep280.epil.i.us.us.i, align 8
+  %.618.epil.i.us.us.i = fdiv double %.463.epil.i.us.us.i, %.314.i.us.us.i
+  store double %.618.epil.i.us.us.i, ptr %gep280.epil.i.us.us.i, align 8
+  br label %B34.loopexit.i.us.us.i
+
+B34.loopexit.i.us.us.i:                           ; preds = %B366.B448_crit_edge.us.i.us.us.i, %B300.endif.epil.preheader.i.us.us.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.i, %B202.endif.i.us.us.i
+  %scevgep31.i.us.us.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %1
+  %scevgep58.i.us.us.i = getelementptr i8, ptr %lsr.iv57.i.us.us.i, i64 %1
+  %scevgep65.i.us.us.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 8
+  %scevgep71.i.us.us.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 8
+  %scevgep90.i = getelementptr i8, ptr %lsr.iv89.i, i64 8
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv95.i, i64 8
+  %exitcond277.not.i.us.us.i = icmp eq i64 %.20.fr.i, %.108.i.us.us.i
+  br i1 %exitcond277.not.i.us.us.i, label %B318.endif.loopexit.us.us.i, label %B36.endif.i.us.us.i
+
+B636.lr.ph.us.us.1.i:                             ; preds = %B636.lr.ph.us.us.preheader.i
+  %.159230.us.us.1.i = add i64 %.157.us.us.i, 1
+  %.777.us.us.1.i = mul i64 %.159230.us.us.1.i, %.20.fr.i
+  %48 = getelementptr double, ptr %a2, i64 %.777.us.us.1.i
+  store double 0x7FF8000000000000, ptr %48, align 8
+  %.780.us.us.1.1.i = getelementptr i8, ptr %48, i64 8
+  store double 0x7FF8000000000000, ptr %.780.us.us.1.1.i, align 8
+  br i1 %cond78.i, label %B696.us.us.i, label %B636.lr.ph.us.us.2.i
+
+B636.lr.ph.us.us.2.i:                             ; preds = %B636.lr.ph.us.us.1.i
+  %.159230.us.us.2.i = add i64 %.157.us.us.i, 2
+  %.777.us.us.2.i = mul i64 %.159230.us.us.2.i, %.20.fr.i
+  %49 = getelementptr double, ptr %a2, i64 %.777.us.us.2.i
+  store double 0x7FF8000000000000, ptr %49, align 8
+  %.780.us.us.1.2.i = getelementptr i8, ptr %49, i64 8
+  store double 0x7FF8000000000000, ptr %.780.us.us.1.2.i, align 8
+  %.780.us.us.2.2.i = getelementptr i8, ptr %49, i64 16
+  store double 0x7FF8000000000000, ptr %.780.us.us.2.2.i, align 8
+  br i1 %cond79.i, label %B696.us.us.i, label %B636.lr.ph.us.us.3.i
+
+B636.lr.ph.us.us.3.i:                             ; preds = %B636.lr.ph.us.us.2.i
+  %.idx.i = shl i64 %.157.us.us.i, 5
+  %50 = getelementptr i8, ptr %a2, i64 %.idx.i
+  %51 = getelementptr i8, ptr %50, i64 96
+  store double 0x7FF8000000000000, ptr %51, align 8
+  %.780.us.us.1.3.i = getelementptr i8, ptr %50, i64 104
+  store double 0x7FF8000000000000, ptr %.780.us.us.1.3.i, align 8
+  %.780.us.us.2.3.i = getelementptr i8, ptr %50, i64 112
+  store double 0x7FF8000000000000, ptr %.780.us.us.2.3.i, align 8
+  %.780.us.us.3.3.i = getelementptr i8, ptr %50, i64 120
+  store double 0x7FF8000000000000, ptr %.780.us.us.3.3.i, align 8
+  br label %B696.us.us.i
+
+B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.preheader.i, %B318.endif.loopexit.us.us.i, %B636.lr.ph.us.us.3.i, %B636.lr.ph.us.us.2.i, %B636.lr.ph.us.us.1.i
+  %scevgep88.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
+  %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %19
+  %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
+  %sunkaddr164.i = shl i64 %.120278306.us.us.i, 3
+  %sunkaddr165.i = getelementptr i8, ptr %a1, i64 %sunkaddr164.i
+  store i64 0, ptr %sunkaddr165.i, align 8
+  br label %B696.us.us.i
+
+B636.lr.ph.us.us.preheader.i:                     ; preds = %B184.i.us.us.i
+  %sunkaddr164.c.i = shl i64 %.120278306.us.us.i, 3
+  %sunkaddr165.c.i = getelementptr i8, ptr %a1, i64 %sunkaddr164.c.i
+  store i64 1, ptr %sunkaddr165.c.i, align 8
+  store double 0x7FF8000000000000, ptr %23, align 8
+  br i1 %cond.i, label %B696.us.us.i, label %B636.lr.ph.us.us.1.i
+
+B122.endif.us.i:                                  ; preds = %B696.us.i, %B122.endif.us.preheader.i
+  %lsr.iv121.i = phi ptr [ %scevgep120.i, %B122.endif.us.preheader.i ], [ %scevgep122.i, %B696.us.i ]
+  %lsr.iv112.i = phi ptr [ %scevgep111.i, %B122.endif.us.preheader.i ], [ %scevgep113.i, %B696.us.i ]
+  %lsr.iv103.i = phi ptr [ %scevgep102.i, %B122.endif.us.preheader.i ], [ %scevgep104.i, %B696.us.i ]
+  %.113277307.us.i = phi i64 [ %.68.i, %B122.endif.us.preheader.i ], [ %.123.us.i, %B696.us.i ]
+  %.120278306.us.i = phi i64 [ %.27.i, %B122.endif.us.preheader.i ], [ %.127.us.i, %B696.us.i ]
+  br label %B172.endif.us.us.i
+
+B172.endif.us.us.i:                               ; preds = %B204.B170.loopexit_crit_edge.us.us.i, %B122.endif.us.i
+  %lsr.iv114.i = phi ptr [ %lsr.iv112.i, %B122.endif.us.i ], [ %scevgep115.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  %lsr.iv105.i = phi ptr [ %lsr.iv103.i, %B122.endif.us.i ], [ %scevgep106.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  %.249243249.us.us.i = phi i64 [ 0, %B122.endif.us.i ], [ %.256.us.us.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  br label %B206.us.us.i
+
+B206.us.us.i:                                     ; preds = %B256.us.us.1.i, %B172.endif.us.us.i
+  %.370237239.us.us.i = phi i64 [ 0, %B172.endif.us.us.i ], [ %.377.us.us.1.i, %B256.us.us.1.i ]
+  %.407.not.us.us.i = icmp samesign ugt i64 %.370237239.us.us.i, %.249243249.us.us.i
+  %.pre6.i = shl i64 %.370237239.us.us.i, 3
+  br i1 %.407.not.us.us.i, label %B256.us.us.i, label %B220.us.us.i
+
+B220.us.us.i:                                     ; preds = %B206.us.us.i
+  %scevgep110.i = getelementptr i8, ptr %lsr.iv105.i, i64 %.pre6.i
+  %.418.us.us.i = load double, ptr %scevgep110.i, align 8
+  br label %B256.us.us.i
+
+B256.us.us.i:                                     ; preds = %B220.us.us.i, %B206.us.us.i
+  %"$phi256.3.2.3.us.us.i" = phi double [ %.418.us.us.i, %B220.us.us.i ], [ 0.000000e+00, %B206.us.us.i ]
+  %scevgep119.i = getelementptr i8, ptr %lsr.iv114.i, i64 %.pre6.i
+  store double %"$phi256.3.2.3.us.us.i", ptr %scevgep119.i, align 8
+  %.377.us.us.1.i = add nuw nsw i64 %.370237239.us.us.i, 2
+  %.407.not.us.us.1.not.i = icmp samesign ult i64 %.370237239.us.us.i, %.249243249.us.us.i
+  br i1 %.407.not.us.us.1.not.i, label %B220.us.us.1.i, label %B256.us.us.1.i
+
+B220.us.us.1.i:                                   ; preds = %B256.us.us.i
+  %scevgep107.i = getelementptr i8, ptr %lsr.iv105.i, i64 %.pre6.i
+  %scevgep108.i = getelementptr i8, ptr %scevgep107.i, i64 8
+  %.418.us.us.1.i = load double, ptr %scevgep108.i, align 8
+  br label %B256.us.us.1.i
+
+B256.us.us.1.i:                                   ; preds = %B220.us.us.1.i, %B256.us.us.i
+  %"$phi256.3.2.3.us.us.1.i" = phi double [ %.418.us.us.1.i, %B220.us.us.1.i ], [ 0.000000e+00, %B256.us.us.i ]
+  %scevgep117.i = getelementptr i8, ptr %scevgep119.i, i64 8
+  store double %"$phi256.3.2.3.us.us.1.i", ptr %scevgep117.i, align 8
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.377.us.us.1.i
+  br i1 %niter.ncmp.1.i, label %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i, label %B206.us.us.i
+
+B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i:   ; preds = %B256.us.us.1.i
+  br i1 %12, label %B204.B170.loopexit_crit_edge.us.us.i, label %B206.us.us.epil.preheader.i
+
+B206.us.us.epil.preheader.i:                      ; preds = %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i
+  %.407.not.us.us.epil.i = icmp samesign ugt i64 %unroll_iter.i, %.249243249.us.us.i
+  br i1 %.407.not.us.us.epil.i, label %B256.us.us.epil.i, label %B220.us.us.epil.i
+
+B220.us.us.epil.i:                                ; preds = %B206.us.us.epil.preheader.i
+  %scevgep109.i = getelementptr i8, ptr %lsr.iv105.i, i64 %13
+  %.418.us.us.epil.i = load double, ptr %scevgep109.i, align 8
+  br label %B256.us.us.epil.i
+
+B256.us.us.epil.i:                                ; preds = %B220.us.us.epil.i, %B206.us.us.epil.preheader.i
+  %"$phi256.3.2.3.us.us.epil.i" = phi double [ %.418.us.us.epil.i, %B220.us.us.epil.i ], [ 0.000000e+00, %B206.us.us.epil.preheader.i ]
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv114.i, i64 %13
+  store double %"$phi256.3.2.3.us.us.epil.i", ptr %scevgep118.i, align 8
+  br label %B204.B170.loopexit_crit_edge.us.us.i
+
+B204.B170.loopexit_crit_edge.us.us.i:             ; preds = %B256.us.us.epil.i, %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i
+  %.256.us.us.i = add nuw nsw i64 %.249243249.us.us.i, 1
+  %scevgep106.i = getelementptr i8, ptr %lsr.iv105.i, i64 %1
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv114.i, i64 %1
+  %exitcond327.not.us.i = icmp eq i64 %.20.fr.i, %.256.us.us.i
+  br i1 %exitcond327.not.us.i, label %B286.us.i, label %B172.endif.us.us.i
+
+B286.us.i:                                        ; preds = %B204.B170.loopexit_crit_edge.us.us.i
+  %.123.us.i = add nsw i64 %.113277307.us.i, -1
+  %.127.us.i = add i64 %.120278306.us.i, 1
+  %.159.us.i = mul i64 %.120278306.us.i, %7
+  %.456.us.i = getelementptr i64, ptr %a1, i64 %.120278306.us.i
+  store i64 0, ptr %.456.us.i, align 8
+  %.498.us.i = load i64, ptr %a3, align 8
+  %.503.us.i = getelementptr double, ptr %a2, i64 %.159.us.i
+  %.522.us.i = inttoptr i64 %.498.us.i to ptr
+  tail call void %.522.us.i(ptr %.500.i, ptr nonnull %.19.i, ptr %.503.us.i, ptr nonnull %.19.i, ptr nonnull %.456.us.i)
+  %.528.pr.us.i = load i64, ptr %.456.us.i, align 8
+  %.531.not.us.i = icmp eq i64 %.528.pr.us.i, 0
+  br i1 %.531.not.us.i, label %B696.us.i, label %B636.lr.ph.us.i
+
+B636.lr.ph.us.i:                                  ; preds = %B286.us.i, %B594.loopexit.us.i
+  %lsr.iv140.i = phi ptr [ %scevgep141.i, %B594.loopexit.us.i ], [ %lsr.iv112.i, %B286.us.i ]
+  %lsr.iv123.i = phi ptr [ %scevgep124.i, %B594.loopexit.us.i ], [ %lsr.iv121.i, %B286.us.i ]
+  %indvars.iv.us.i = phi i64 [ %indvars.iv.next.us.i, %B594.loopexit.us.i ], [ 1, %B286.us.i ]
+  %.619265271.us.i = phi i64 [ %.626.us.i, %B594.loopexit.us.i ], [ 0, %B286.us.i ]
+  %52 = and i64 %indvars.iv.us.i, 7
+  %53 = and i64 %indvars.iv.us.i, -8
+  %54 = icmp samesign ult i64 %.619265271.us.i, 7
+  br i1 %54, label %B636.us.epil.preheader.i, label %B636.us.i
+
+B636.us.i:                                        ; preds = %B636.lr.ph.us.i, %B636.us.i
+  %.741259261.us.i = phi i64 [ %.748.us.7.i, %B636.us.i ], [ 0, %B636.lr.ph.us.i ]
+  %55 = shl i64 %.741259261.us.i, 3
+  %scevgep138.i = getelementptr i8, ptr %lsr.iv123.i, i64 %55
+  %scevgep139.i = getelementptr i8, ptr %scevgep138.i, i64 -56
+  store double 0x7FF8000000000000, ptr %scevgep139.i, align 8
+  %scevgep137.i = getelementptr i8, ptr %scevgep138.i, i64 -48
+  store double 0x7FF8000000000000, ptr %scevgep137.i, align 8
+  %scevgep135.i = getelementptr i8, ptr %scevgep138.i, i64 -40
+  store double 0x7FF8000000000000, ptr %scevgep135.i, align 8
+  %scevgep133.i = getelementptr i8, ptr %scevgep138.i, i64 -32
+  store double 0x7FF8000000000000, ptr %scevgep133.i, align 8
+  %scevgep131.i = getelementptr i8, ptr %scevgep138.i, i64 -24
+  store double 0x7FF8000000000000, ptr %scevgep131.i, align 8
+  %scevgep129.i = getelementptr i8, ptr %scevgep138.i, i64 -16
+  store double 0x7FF8000000000000, ptr %scevgep129.i, align 8
+  %scevgep127.i = getelementptr i8, ptr %scevgep138.i, i64 -8
+  store double 0x7FF8000000000000, ptr %scevgep127.i, align 8
+  %.748.us.7.i = add nuw i64 %.741259261.us.i, 8
+  store double 0x7FF8000000000000, ptr %scevgep138.i, align 8
+  %niter48.ncmp.7.i = icmp eq i64 %53, %.748.us.7.i
+  br i1 %niter48.ncmp.7.i, label %B594.loopexit.us.unr-lcssa.i, label %B636.us.i
+
+B594.loopexit.us.unr-lcssa.i:                     ; preds = %B636.us.i
+  %lcmp.mod45.not.i = icmp eq i64 %52, 0
+  br i1 %lcmp.mod45.not.i, label %B594.loopexit.us.i, label %B636.us.epil.preheader.i
+
+B636.us.epil.preheader.i:                         ; preds = %B594.loopexit.us.unr-lcssa.i, %B636.lr.ph.us.i
+  %.741259261.us.epil.init.i = phi i64 [ 0, %B636.lr.ph.us.i ], [ %53, %B594.loopexit.us.unr-lcssa.i ]
+  %56 = shl i64 %.741259261.us.epil.init.i, 3
+  %scevgep142.i = getelementptr i8, ptr %lsr.iv140.i, i64 %56
+  br label %B636.us.epil.i
+
+B636.us.epil.i:                                   ; preds = %B636.us.epil.i, %B636.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B636.us.epil.preheader.i ], [ %epil.iter.next.i, %B636.us.epil.i ]
+  %57 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep143.i = getelementptr i8, ptr %scevgep142.i, i64 %57
+  store double 0x7FF8000000000000, ptr %scevgep143.i, align 8
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %52, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B594.loopexit.us.i, label %B636.us.epil.i
+
+B594.loopexit.us.i:                               ; preds = %B636.us.epil.i, %B594.loopexit.us.unr-lcssa.i
+  %.626.us.i = add nuw nsw i64 %.619265271.us.i, 1
+  %indvars.iv.next.us.i = add nuw i64 %indvars.iv.us.i, 1
+  %scevgep124.i = getelementptr i8, ptr %lsr.iv123.i, i64 %1
+  %scevgep141.i = getelementptr i8, ptr %lsr.iv140.i, i64 %1
+  %exitcond329.not.us.i = icmp eq i64 %.20.fr.i, %.626.us.i
+  br i1 %exitcond329.not.us.i, label %B696.us.i, label %B636.lr.ph.us.i
+
+B696.us.i:                                        ; preds = %B594.loopexit.us.i, %B286.us.i
+  %scevgep104.i = getelementptr i8, ptr %lsr.iv103.i, i64 %10
+  %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %10
+  %scevgep122.i = getelementptr i8, ptr %lsr.iv121.i, i64 %10
+  %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20076,7 +21434,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -20103,7 +21461,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -20168,7 +21526,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -20249,7 +21607,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -20354,7 +21712,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -20367,7 +21725,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -20477,7 +21835,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -20520,7 +21878,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20542,7 +21900,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -20569,7 +21927,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -20634,7 +21992,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -20715,7 +22073,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -20820,7 +22178,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -20833,7 +22191,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -20943,7 +22301,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -20986,7 +22344,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -21004,7 +22362,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.40854.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40854.i
   %.1231304.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -21330,7 +22688,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep225.i = getelementptr i8, ptr %lsr.iv224.i, i64 %12
   %scevgep248.i = getelementptr i8, ptr %lsr.iv247.i, i64 %12
   %.123.i = icmp sgt i64 %.12211621340.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv247.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep248.i, %B1910.i ]
@@ -21794,7 +23152,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep236.i = getelementptr i8, ptr %scevgep235.i, i64 %.pre6.i
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -21812,7 +23170,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.40854.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40854.i
   %.1231304.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -22138,7 +23496,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep225.i = getelementptr i8, ptr %lsr.iv224.i, i64 %12
   %scevgep248.i = getelementptr i8, ptr %lsr.iv247.i, i64 %12
   %.123.i = icmp sgt i64 %.12211621340.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv247.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep248.i, %B1910.i ]
@@ -22602,7 +23960,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep236.i = getelementptr i8, ptr %scevgep235.i, i64 %.pre6.i
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.eigenvalues.symmetric_eigen(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.eigenvalues -
@@ -22630,7 +23988,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -23451,9 +24809,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %16
   %scevgep87.i = getelementptr i8, ptr %lsr.iv86.i, i64 %16
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.eigenvalues.symmetric_eigen(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.eigenvalues -
@@ -23479,7 +24837,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v5B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -24350,9 +25708,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %lsr.iv.next90.i = add i64 %lsr.iv89.i, %"$phi66.0.2.0.i"
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %20
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v5B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB2v5B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels11eigenvalues15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -24370,7 +25728,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -24837,7 +26195,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -24867,7 +26225,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %56 = icmp eq i64 %.63.i, 1
-  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %57 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -24905,11 +26263,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 8
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %62 = icmp sgt i64 %.168.i, 0
-  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -24982,9 +26340,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %66
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -25002,7 +26360,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -25468,7 +26826,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -25498,7 +26856,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %55 = icmp eq i64 %.63.i, 1
-  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %56 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -25536,11 +26894,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 16
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %61 = icmp sgt i64 %.168.i, 0
-  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -25613,9 +26971,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %65
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -25771,7 +27129,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -25843,7 +27201,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -27124,7 +28482,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -27132,7 +28490,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -27188,7 +28546,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i14.i = icmp eq i64 %lsr.iv.next2.i.i13.i, 0
   br i1 %exitcond.not.i.i14.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -27351,7 +28709,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -27424,7 +28782,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -28719,7 +30077,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -28727,7 +30085,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -28782,7 +30140,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i15.i = icmp eq i64 %lsr.iv.next2.i.i14.i, 0
   br i1 %exitcond.not.i.i15.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -28803,7 +30161,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -28824,7 +30182,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -28893,7 +30251,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -28943,9 +30301,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -28963,7 +30321,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114107.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -29183,7 +30541,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.396.i = shl nsw i64 %.166.i, 3
   %.400.i = add nsw i64 %.396.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11399109.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B398.endif.i:                                     ; preds = %B336.i
   store i64 %.202.i, ptr %1, align 8
@@ -29210,9 +30568,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -29226,13 +30584,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -29302,7 +30660,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -29498,7 +30856,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -29670,10 +31028,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr48.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -29700,7 +31058,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -29797,14 +31155,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr50.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -29871,7 +31229,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -29881,14 +31239,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -29933,9 +31291,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v883B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -29953,7 +31311,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v897B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -30036,7 +31394,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v897B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -30075,7 +31433,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v897B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -30195,7 +31553,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr420.i = getelementptr i8, ptr %.21.i, i64 16
@@ -32110,7 +33468,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -32476,9 +33834,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.918.i, %B1496.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -32663,14 +34021,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr354.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
   %.19.i.i.i.i = load i64, ptr %sunkaddr354.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
@@ -32717,7 +34075,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 168
@@ -33068,7 +34426,7 @@ B16.i.i216.i.i:                                   ; preds = %B1180.i.i.i
   %.19.i.i219.i.i = load i64, ptr %sunkaddr376.i.i, align 8
   %.21.i.i220.i.i = inttoptr i64 %.19.i.i219.i.i to ptr
   %.22.i.i221.i.i = tail call i64 %.21.i.i220.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
   %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
@@ -33256,19 +34614,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i, %B900.i.i.i
   %result.2.0269284292296.sink.i.i = phi i64 [ %result.2.0268305.i.i, %B1584.endif.endif.endif.i.i ], [ %result.2.0269284292296.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %.250.i.i.i, %B900.i.i.i ]
   switch i64 %result.2.0269284292296.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B16.i.i216.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B16.i.i216.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0269284292296.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i216.i.i ], [ 0, %B662.i.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -33408,7 +34766,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 168
@@ -33824,7 +35182,7 @@ B16.i.i.i.i:                                      ; preds = %B1180.i.i.i
   %.19.i.i.i.i = load i64, ptr %sunkaddr255.i.i, align 8
   %.21.i.i122.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i122.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
   %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
@@ -33917,19 +35275,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i
   %result.2.0164181189193.sink.i.i = phi i64 [ %result.2.0163202.i.i, %B1584.endif.endif.endif.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %result.2.0164181189193.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.2.0164181189193.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0164181189193.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
