@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.compiler import small_factors, small_products
-from nbgrad.compiler.matrix_lanes import lanes_of
+from nbgrad.compiler.matrices import small_factors, small_products
+from nbgrad.compiler.matrices.matrix_lanes import lanes_of
 from nbgrad.graph.builders import complete_pivots, lu, lu_solve
 from nbgrad.graph.interpret import evaluate_node
 from nbgrad.graph.ir import constant
@@ -52,7 +52,8 @@ def batch_of(n: int, dtype: str, many: int = 21) -> np.ndarray:
     a[3] *= 1e12
     a[4] *= 1e-12
     if n > 1:
-        a[5, 1] = a[5, 0] * (1 + 1000 * resolution(dtype))
+        a[5, 1] = a[5, 0]
+        a[5, 1, 0] *= 1 + 1000 * resolution(dtype)
     return a.astype(dtype)
 
 

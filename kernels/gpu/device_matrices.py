@@ -8,7 +8,7 @@ nbgrad/device/kernels/matrix_recipes.py.
 
 from ..bits import square_root
 from ..device import barrier, block, shared_like, shuffle_xor, thread, threads
-from ..eigenvalues import diagonalise
+from ..jacobi import diagonalise
 from ..linalg import at
 
 ROOM = 512

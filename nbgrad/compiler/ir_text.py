@@ -1,7 +1,7 @@
 """Small pieces of LLVM IR text: names, labels, stack variables, counted loops, vectors turned by shuffles.
 
 In: types, values and names as text. Out: lines of IR. Called by all writers of kernels: emit.py for loop nests,
-small_products.py and matrix_lanes.py for small matrices.
+matrices/ for small matrices.
 """
 
 from __future__ import annotations

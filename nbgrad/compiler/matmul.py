@@ -26,7 +26,7 @@ from ..graph.ir import Node
 from ..process.locks import building
 from . import cpu
 from .fuse import Special
-from .small_products import is_small, layouts, small_ir, small_key, small_pieces, small_sizes
+from .matrices.small_products import is_small, layouts, small_ir, small_key, small_pieces, small_sizes
 
 PRODUCTS_PER_MICROSECOND = 30_000
 """Multiplications of float64 that BLAS does on one core; of float32 twice as many."""

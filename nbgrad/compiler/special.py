@@ -18,9 +18,9 @@ from . import cpu
 from .fuse import Special
 from .host_calls import host_address
 from .matmul import library_address, matmul_function, matmul_rows, matmul_sizes, shared
+from .matrices.small_eigenvalues import negligible_part
+from .matrices.small_factors import block_count, is_small, small_ir, small_key
 from .scalars import kernel_module, lower
-from .small_eigenvalues import negligible_part
-from .small_factors import block_count, is_small, small_ir, small_key
 
 NUMBERS, FLOATS, POSITIONS = "int32 int64 float32 float64", "float32 float64", "int64"
 SMALL_MATRIX = 64
@@ -189,7 +189,7 @@ KERNELS: dict[str, SpecialKernel] = {
         workspace=lambda node: node.size * node.dtype.itemsize,
     ),
     "symmetric_eigen": SpecialKernel(
-        "eigenvalues.symmetric_eigen",
+        "jacobi.symmetric_eigen",
         "* * *",
         FLOATS,
         _matrices,

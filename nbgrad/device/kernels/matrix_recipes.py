@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...compiler.fuse import Special
-from ...compiler.small_eigenvalues import negligible_part
+from ...compiler.matrices.small_eigenvalues import negligible_part
 from ...graph.ir import Node
 from .launches import Fill, Launch, Recipe
 from .python_kernels import KernelTable

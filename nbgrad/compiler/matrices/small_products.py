@@ -8,11 +8,11 @@ each times an element of the left one; extents are part of the code, distances a
 
 from __future__ import annotations
 
-from ..graph.ir import Node
-from .fuse import Special
-from .ir_text import IRText, kernel_text
-from .scalars import LLVM_TYPES
-from .views import matrix_layout
+from ...graph.ir import Node
+from ..fuse import Special
+from ..ir_text import IRText, kernel_text
+from ..scalars import LLVM_TYPES
+from ..views import matrix_layout
 
 LARGEST = 16
 """The most rows and columns of the right operand."""

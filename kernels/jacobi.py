@@ -1,11 +1,11 @@
 """Special kernel: eigenvalues and eigenvectors of small symmetric matrices by Jacobi's rotations.
 
-In:  pointers to matrices in C order, scratch memory for as many, and `sizes`: 0, the extent n, the matrices in
-a chunk, whether the lower triangle is read, whether vectors are asked for, and by what the size of a matrix is divided
-for the largest element that is left beside its diagonal.  Out: for each matrix its n eigenvalues in ascending order,
-then the vectors, one after the other.  The chunks from `begin` to `end` are done.  Called by the compiler (special.py)
-for few matrices, and by gpu/device_matrices.py; many matrices have code of their own, with the same rotations
-(nbgrad/compiler/small_eigenvalues.py).  Source: Golub and Van Loan, "Matrix computations", 4th edition, section 8.5.
+In:  pointers to matrices in C order, scratch memory for as many, and `sizes`: 0, the extent n, the matrices in a chunk,
+whether the lower triangle is read, whether vectors are asked for, and by what the size of a matrix is divided for the
+largest element that is left beside its diagonal.  Out: for each matrix its n eigenvalues in ascending order, then the
+vectors, one after the other.  The chunks from `begin` to `end` are done.  Called by the compiler (special.py) for few
+matrices, and by gpu/device_matrices.py; many matrices have code of their own, with the same rotations
+(nbgrad/compiler/matrices).  Source: Golub and Van Loan, "Matrix computations", 4th edition, section 8.5.
 """
 
 from .bits import square_root

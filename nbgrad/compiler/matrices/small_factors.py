@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..graph.ir import Node
+from ...graph.ir import Node
 from .matrix_lanes import Grid, MatrixLanes, Place, Value, lanes_of
 from .small_eigenvalues import symmetric_eigen
 

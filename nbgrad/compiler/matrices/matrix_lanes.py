@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .emit import number
-from .ir_text import IRText, kernel_text
-from .scalars import LLVM_TYPES
+from ..emit import number
+from ..ir_text import IRText, kernel_text
+from ..scalars import LLVM_TYPES
 
 BYTES = 64
 """Of a vector."""
@@ -147,7 +147,7 @@ class MatrixLanes(IRText):
         return Value(self, self.let(expression))
 
     def number(self, value: Place | float) -> Value:
-        """The same number in all lanes."""
+        """A number, in all lanes."""
         if not isinstance(value, Index):
             element = f"{self.kind} {number(self.dtype.type(value), self.dtype)}"
             return Value(self, f"<{', '.join([element] * self.width)}>")
