@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
-from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -143,6 +142,8 @@ def _of_numpy() -> Iterator[Path]:
 
 def _of_mkl() -> Iterator[Path]:
     """Its library lies beside Python's own."""
+    from importlib.metadata import PackageNotFoundError, files
+
     try:
         listed = [Path(str(entry.locate())).resolve() for entry in files("mkl") or () if "mkl_rt" in entry.name]
     except PackageNotFoundError:
