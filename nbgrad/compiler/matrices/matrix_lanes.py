@@ -139,6 +139,8 @@ class MatrixLanes(IRText):
         self.width = lanes_of(dtype)
         self.vector, self.truths = (f"<{self.width} x {kind}>" for kind in (self.kind, "i1"))
         self.declared: set[str] = set()
+        self.matrices: list[str] = []
+        """The number of each lane's matrix in the block that is being written."""
 
     # ----- Numbers -----
 
