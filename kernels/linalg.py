@@ -1,4 +1,4 @@
-"""Special kernels on batches of square matrices: factorisations and triangular systems, by LAPACK and BLAS.
+"""Special kernels on batches of square matrices: factorisations and systems, by LAPACK and BLAS or, if small, in place.
 
 In:  pointers to matrices in C order, some scratch memory, and `sizes`, which begins with the address of the LAPACK or
 BLAS routine, the extent n of the matrices, and how many of them a chunk has.  Out: matrices.  The chunks from `begin`

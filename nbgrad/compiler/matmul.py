@@ -1,4 +1,4 @@
-"""Matrix products: calls of the BLAS that SciPy provides, cut into pieces that threads can share.
+"""Matrix products: calls of BLAS, SciPy's unless another one is chosen, cut into pieces that threads can share.
 
 In: the `Special` of a matrix product. Out: its native code, the integers that it is called with, and how many pieces it
 has. Called by special.py and by the runtime. BLAS has threads of its own, which spin when they wait and so take the

@@ -1,33 +1,33 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 6a253f2966f57a39c4e7f2f01ba4b8d0
-; digest nbgrad.kernels.comparison 13d95d76e939db600c7a6e72b155df92
-; digest nbgrad.kernels.error_function ba6a147bb2c044aa480ea465486d3651
-; digest nbgrad.kernels.exponential bdd5d38884fb760665b2d634dff20657
-; digest nbgrad.kernels.gamma e82c661b3c5cf3f0c7cf33ce1b6af964
-; digest nbgrad.kernels.hyperbolic d5ee8178cd269256bcdabd8f5e407208
-; digest nbgrad.kernels.inverse_trigonometric 1bf4ce5a3e14a3899e8d8dd511852c29
-; digest nbgrad.kernels.jacobi 94ffab3b37cdd3e3d631984d66965ace
-; digest nbgrad.kernels.linalg e14adebe264620ad2e36acda342b3d5c
-; digest nbgrad.kernels.logarithm 0fc8e75ae1fe4d1dd474c54479898ed1
-; digest nbgrad.kernels.polygamma 43033f11180d73101e9069761479f6fc
-; digest nbgrad.kernels.power 3f0688fd3ddc51057eb5ea58dba3999c
-; digest nbgrad.kernels.random 259e5b53345bba70043ba4d7476e5f8f
-; digest nbgrad.kernels.reciprocal_root fd48f0105792bb235fc00bd538766915
-; digest nbgrad.kernels.rounding 898f4153c55afb4e8fabedadca479c8f
-; digest nbgrad.kernels.scan e57dd0e687a22ee3b1553e406cfa4aff
-; digest nbgrad.kernels.scatter 25d73914d08577f5c34fbc8e76b0c676
-; digest nbgrad.kernels.sinc 8e04be685e6065ee892e2f3c783a2e68
-; digest nbgrad.kernels.single 91501a6923650fd2800f6368d7d4c6b1
-; digest nbgrad.kernels.sort e14adebe264620ad2e36acda342b3d5c
-; digest nbgrad.kernels.trigonometric 27d7db95f212233c2d449161bd9b04c8
-; digest nbgrad.kernels.widened 0be80b46c6e8fde9ed4350982a3e435a
-; digest nbgrad.kernels.windows d4f32c02bdf2cbfc146fcb6f1c3bfa7a
-; digest nbgrad.runtime.blocks c522b661e24b47dd4c3238bb62b8baba
-; digest nbgrad.runtime.native 91fa4a610523f22c5abfe1e098203d67
-; digest nbgrad.runtime.native_steps b19c74ab8e4d2bd871cace07c28499c3
-; digest nbgrad.runtime.native_tensors 6d26d5b2de428ba08f96d7c48e307995
-; digest nbgrad.runtime.turns c4a94cc8d00a795e2946b82c1695ee15
+; digest nbgrad.kernels.arithmetic 55931f399f2fc52a8dc82422e8cdb45c
+; digest nbgrad.kernels.comparison b78a0e5d44c29848d067f509e4dd0caf
+; digest nbgrad.kernels.error_function 60410e7affb433ddef589d298827b02e
+; digest nbgrad.kernels.exponential 587372e9d0249e2d040bb839c73a944d
+; digest nbgrad.kernels.gamma fcbb6939cb212784178129bd2d24ab03
+; digest nbgrad.kernels.hyperbolic b84fed1a455cdde70fcf11bd8253c7a3
+; digest nbgrad.kernels.inverse_trigonometric cbab8b09e2e007f3e90ff34c20958caf
+; digest nbgrad.kernels.jacobi 30c8d3ca37604a6f9e0f35b082e58a06
+; digest nbgrad.kernels.linalg f6744ea9f2a2cf698eb13d84d223ff8b
+; digest nbgrad.kernels.logarithm deee7e2781e08f4018b729ec686da46c
+; digest nbgrad.kernels.polygamma dc3eb9f88d1a719d29eac1971837232a
+; digest nbgrad.kernels.power 25972525ebff0fe68ad5a9c8647ba26d
+; digest nbgrad.kernels.random 0c4dbfc8ce09908db335f7834323cfdf
+; digest nbgrad.kernels.reciprocal_root 389b90fde5cacd850d387f049361a86a
+; digest nbgrad.kernels.rounding 8d7002e0eec8a712bd2da45d7aa6b812
+; digest nbgrad.kernels.scan 9b0d02816e4883651a4bc95478b5b845
+; digest nbgrad.kernels.scatter 0d734cfe8ca180e21edfbaa3c388128f
+; digest nbgrad.kernels.sinc c8e6113eee4ebf7eb3b9dc4dcfa1d081
+; digest nbgrad.kernels.single 5d74bb4e05b217f305c880ab56210617
+; digest nbgrad.kernels.sort f6744ea9f2a2cf698eb13d84d223ff8b
+; digest nbgrad.kernels.trigonometric c95c86424bb9c555a16f9c4a439a4e29
+; digest nbgrad.kernels.widened 58f18f7cbe22ba228f71929ce598d886
+; digest nbgrad.kernels.windows 61e0cca84b8cb990eaafb6ce9549372b
+; digest nbgrad.runtime.blocks d6a38fa135c0e8d944e1f9ca4907c539
+; digest nbgrad.runtime.native 70e5a6679a4523839deaa93a669d39c0
+; digest nbgrad.runtime.native_steps 30ef91ef1789206d3f620f7541a280d2
+; digest nbgrad.runtime.native_tensors e0baac8d44af2f2ad1758f385090ef7f
+; digest nbgrad.runtime.turns f40f23bd92984a2767603c6a1bbed2bc
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -23988,7 +23988,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -24809,9 +24809,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %16
   %scevgep87.i = getelementptr i8, ptr %lsr.iv86.i, i64 %16
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -24837,7 +24837,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB2v5B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -25708,9 +25708,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %lsr.iv.next90.i = add i64 %lsr.iv89.i, %"$phi66.0.2.0.i"
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %20
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB2v5B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB2v5B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -

@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.gpu.device_angles 55e6a401aafd78e2842499b9567cace9
-; digest nbgrad.kernels.gpu.device_linalg 6b45f4a439381ecaa0150b893218add8
-; digest nbgrad.kernels.gpu.device_math 9c4304223d341a34d24539385fbb9b45
-; digest nbgrad.kernels.gpu.device_matmul 2ef4b2d95f118f796297eb4ab88e272d
-; digest nbgrad.kernels.gpu.device_matrices a088d2a97f272a345bd586e6de4c6966
-; digest nbgrad.kernels.gpu.device_recurrence 5c3523899118cd3f2fe212c648ac6122
-; digest nbgrad.kernels.gpu.device_scan 09f1d9ec452666eb7add91f19036647e
-; digest nbgrad.kernels.gpu.device_scatter 60030cf7d541da0244dec6b425176e38
-; digest nbgrad.kernels.gpu.device_sort c219c2fa3388ea775868318a46b38108
-; digest nbgrad.kernels.gpu.device_transpose 450ccd4fafe9c4fec3c0cb81dd6f3829
-; digest nbgrad.kernels.gpu.device_windows 6b4c2fc7580ded70d61b6c64653b57e5
+; digest nbgrad.kernels.gpu.device_angles 4f773442d99fdcfea81b764ca4e76d8a
+; digest nbgrad.kernels.gpu.device_linalg 1c10a7d20760acac94ce9142835b784e
+; digest nbgrad.kernels.gpu.device_math 58a8ad99e203baf3ca4ded20352a15a3
+; digest nbgrad.kernels.gpu.device_matmul 310b666443e317efa84d1b137b4d831d
+; digest nbgrad.kernels.gpu.device_matrices cab0cc175d495e6286a102070ded6e79
+; digest nbgrad.kernels.gpu.device_recurrence 08da7d1f8c998b4e1c17dfdb1a630f0b
+; digest nbgrad.kernels.gpu.device_scan f4e4cfcb986360bfdcb321d4f7f2fa5a
+; digest nbgrad.kernels.gpu.device_scatter a74d81c9cb0c3d49bd37bb1fc7d5ca16
+; digest nbgrad.kernels.gpu.device_sort a24e49f98ca0140aa75f127fd33acbd0
+; digest nbgrad.kernels.gpu.device_transpose 867bf34e707a398b5d6b23f035bfcd36
+; digest nbgrad.kernels.gpu.device_windows 82ec9e5f93fb97b0037a435b4cc7d3c2
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
@@ -27106,7 +27106,7 @@ B1528.i:                                          ; preds = %B1348.i, %B1506.loo
   %scevgep67.i = getelementptr i8, ptr %lsr.iv66.i, i64 %28
   %scevgep71.i = getelementptr i8, ptr %lsr.iv70.i, i64 %28
   %exitcond.not.i = icmp eq i64 %.295218222.i, %22
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB2v8B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B600.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B600.i
 
 B192.endif.i:                                     ; preds = %B162.i, %B120.i
   %"$phi192.0.2.0.i" = phi ptr [ %.46.i, %B120.i ], [ %.54.i, %B162.i ]
@@ -27127,7 +27127,7 @@ B346.preheader.i:                                 ; preds = %B192.endif.i
 B532.endif.i:                                     ; preds = %B442.i, %B426.i
   tail call void @nbgrad.barrier()
   %.289221.i = icmp sgt i64 %a3, 1
-  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB2v8B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B600.lr.ph.i:                                     ; preds = %B532.endif.i
   %.357.i = lshr i64 %.18.i, 5
@@ -27178,7 +27178,7 @@ B852.endif.endif.i:                               ; preds = %B228.endif.i.i, %B3
   %.607.not.i = icmp eq i64 %spec.select211.i, %.295218222.i
   br i1 %.607.not.i, label %B976.i, label %B926.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB2v8B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.complete_pivots(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -27688,7 +27688,7 @@ B1528.i:                                          ; preds = %B1348.i, %B1506.loo
   %scevgep67.i = getelementptr i8, ptr %lsr.iv66.i, i64 %28
   %scevgep71.i = getelementptr i8, ptr %lsr.iv70.i, i64 %28
   %exitcond.not.i = icmp eq i64 %.295218222.i, %22
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB3v12B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B600.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B600.i
 
 B192.endif.i:                                     ; preds = %B162.i, %B120.i
   %"$phi192.0.2.0.i" = phi ptr [ %.46.i, %B120.i ], [ %.54.i, %B162.i ]
@@ -27709,7 +27709,7 @@ B346.preheader.i:                                 ; preds = %B192.endif.i
 B532.endif.i:                                     ; preds = %B442.i, %B426.i
   tail call void @nbgrad.barrier()
   %.289221.i = icmp sgt i64 %a3, 1
-  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB3v12B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B600.lr.ph.i:                                     ; preds = %B532.endif.i
   %.357.i = lshr i64 %.18.i, 5
@@ -27760,7 +27760,7 @@ B852.endif.endif.i:                               ; preds = %B228.endif.i.i, %B3
   %.607.not.i = icmp eq i64 %spec.select211.i, %.295218222.i
   br i1 %.607.not.i, label %B976.i, label %B926.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB3v12B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -28235,7 +28235,7 @@ B1428.preheader.i:                                ; preds = %B1412.i
 
 B1578.i:                                          ; preds = %B1428.endif.i, %B1412.i
   %brmerge.i = or i1 %.63.not184.i, %.148.i
-  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B1604.preheader.i
+  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B1604.preheader.i
 
 B1604.preheader.i:                                ; preds = %B1578.i
   %16 = getelementptr float, ptr %a1, i64 %.50.i
@@ -28251,7 +28251,7 @@ B1604.i:                                          ; preds = %B1604.i, %B1604.pre
   %.790.i = zext i32 %.789.i to i64
   %.792.i = add nuw nsw i64 %k.2.5.1.i, %.790.i
   %.798.i = icmp samesign ult i64 %.792.i, %.38.i
-  br i1 %.798.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.798.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B254.endif.i:                                     ; preds = %B224.i, %B182.i
   %"$phi254.0.2.0.i" = phi ptr [ %.67.i, %B182.i ], [ %.75.i, %B224.i ]
@@ -28309,7 +28309,7 @@ B1428.endif.i:                                    ; preds = %B1428.endif.i, %B14
   %.757.i = icmp slt i64 %.753.i, %a3
   br i1 %.757.i, label %B1428.endif.i, label %B1578.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices2luB3v16B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
+_ZN6nbgrad7kernels3gpu15device_matrices2luB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -28777,7 +28777,7 @@ B1428.preheader.i:                                ; preds = %B1412.i
 
 B1578.i:                                          ; preds = %B1428.endif.i, %B1412.i
   %brmerge.i = or i1 %.63.not184.i, %.148.i
-  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B1604.preheader.i
+  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B1604.preheader.i
 
 B1604.preheader.i:                                ; preds = %B1578.i
   %16 = getelementptr double, ptr %a1, i64 %.50.i
@@ -28793,7 +28793,7 @@ B1604.i:                                          ; preds = %B1604.i, %B1604.pre
   %.789.i = zext i32 %.788.i to i64
   %.791.i = add nuw nsw i64 %k.2.5.1.i, %.789.i
   %.797.i = icmp samesign ult i64 %.791.i, %.38.i
-  br i1 %.797.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.797.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B254.endif.i:                                     ; preds = %B224.i, %B182.i
   %"$phi254.0.2.0.i" = phi ptr [ %.67.i, %B182.i ], [ %.75.i, %B224.i ]
@@ -28851,7 +28851,7 @@ B1428.endif.i:                                    ; preds = %B1428.endif.i, %B14
   %.756.i = icmp slt i64 %.752.i, %a3
   br i1 %.756.i, label %B1428.endif.i, label %B1578.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices2luB3v18B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
+_ZN6nbgrad7kernels3gpu15device_matrices2luB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.cholesky(*float32,*float32,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29037,7 +29037,7 @@ B866.i:                                           ; preds = %B844.i, %B636.i
 
 B896.i:                                           ; preds = %B866.i, %B332.endif.i
   %regular.2.0.lcssa.i = phi i1 [ true, %B332.endif.i ], [ %"$phi440.1.2.1.i", %B866.i ]
-  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.preheader.i:                                 ; preds = %B896.i
   %.475.i = icmp slt i64 %.20.i, %a2
@@ -29098,7 +29098,7 @@ B1104.loopexit.split.us.us.us.i:                  ; preds = %B1082.us.us.us.i
   %.545.us.us.i = add nuw nsw i64 %i.1.2.0.us.us.i, %.31.i
   %scevgep34.i = getelementptr i8, ptr %lsr.iv.i, i64 %21
   %.549.us.us.i = icmp slt i64 %.545.us.us.i, %a2
-  br i1 %.549.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.us.i:                                        ; preds = %B1104.loopexit.split.us168.i, %B912.us.preheader.i
   %lsr.iv38.i = phi ptr [ %scevgep37.i, %B912.us.preheader.i ], [ %scevgep39.i, %B1104.loopexit.split.us168.i ]
@@ -29120,13 +29120,13 @@ B1104.loopexit.split.us168.i:                     ; preds = %B928.us159.i
   %.545.us.i = add nuw nsw i64 %i.1.2.0.us.i, %.31.i
   %scevgep39.i = getelementptr i8, ptr %lsr.iv38.i, i64 %17
   %.549.us.i = icmp slt i64 %.545.us.i, %a2
-  br i1 %.549.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.i:                                           ; preds = %B912.preheader.i, %B912.i
   %i.1.2.0.i = phi i64 [ %.545.i, %B912.i ], [ %.25.i, %B912.preheader.i ]
   %.545.i = add nuw nsw i64 %i.1.2.0.i, %.31.i
   %.549.i = icmp slt i64 %.545.i, %a2
-  br i1 %.549.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B332.endif.i:                                     ; preds = %B220.i, %B310.loopexit.us.i, %B202.i
   tail call void @nbgrad.barrier()
@@ -29148,7 +29148,7 @@ B396.lr.ph.i:                                     ; preds = %B332.endif.i
   %33 = shl i64 %a2, 7
   br label %B396.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
+_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.cholesky(*float64,*float64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29334,7 +29334,7 @@ B866.i:                                           ; preds = %B844.i, %B636.i
 
 B896.i:                                           ; preds = %B866.i, %B332.endif.i
   %regular.2.0.lcssa.i = phi i1 [ true, %B332.endif.i ], [ %spec.select.i, %B866.i ]
-  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.preheader.i:                                 ; preds = %B896.i
   %.474.i = icmp slt i64 %.20.i, %a2
@@ -29395,7 +29395,7 @@ B1104.loopexit.split.us.us.us.i:                  ; preds = %B1082.us.us.us.i
   %.543.us.us.i = add nuw nsw i64 %i.1.2.0.us.us.i, %.31.i
   %scevgep34.i = getelementptr i8, ptr %lsr.iv.i, i64 %21
   %.547.us.us.i = icmp slt i64 %.543.us.us.i, %a2
-  br i1 %.547.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.us.i:                                        ; preds = %B1104.loopexit.split.us168.i, %B912.us.preheader.i
   %lsr.iv38.i = phi ptr [ %scevgep37.i, %B912.us.preheader.i ], [ %scevgep39.i, %B1104.loopexit.split.us168.i ]
@@ -29417,13 +29417,13 @@ B1104.loopexit.split.us168.i:                     ; preds = %B928.us159.i
   %.543.us.i = add nuw nsw i64 %i.1.2.0.us.i, %.31.i
   %scevgep39.i = getelementptr i8, ptr %lsr.iv38.i, i64 %17
   %.547.us.i = icmp slt i64 %.543.us.i, %a2
-  br i1 %.547.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.i:                                           ; preds = %B912.preheader.i, %B912.i
   %i.1.2.0.i = phi i64 [ %.543.i, %B912.i ], [ %.25.i, %B912.preheader.i ]
   %.543.i = add nuw nsw i64 %i.1.2.0.i, %.31.i
   %.547.i = icmp slt i64 %.543.i, %a2
-  br i1 %.547.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B332.endif.i:                                     ; preds = %B220.i, %B310.loopexit.us.i, %B202.i
   tail call void @nbgrad.barrier()
@@ -29445,7 +29445,7 @@ B396.lr.ph.i:                                     ; preds = %B332.endif.i
   %33 = shl i64 %a2, 8
   br label %B396.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
+_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.triangular_solve(*float32,*float32,*float32,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29539,7 +29539,7 @@ B666.i:                                           ; preds = %B666.i, %B666.prehe
 
 B774.i:                                           ; preds = %B666.i, %B590.i, %B558.i
   %exitcond.not.i = icmp eq i64 %.296.i, %a3
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.i
 
 B0.endif.i:                                       ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -29602,7 +29602,7 @@ B0.else.if.i:                                     ; preds = %0
 
 B370.endif.i:                                     ; preds = %B0.endif.i
   %.283137.not.i = icmp slt i64 %a3, 1
-  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
+  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
 
 B370.endif.B402.lr.ph_crit_edge.i:                ; preds = %B370.endif.i
   %.pre.i = mul i64 %.34.i, %a4
@@ -29631,7 +29631,7 @@ B402.lr.ph.i:                                     ; preds = %B302.i, %B370.endif
   %35 = icmp eq i64 %a7, %a8
   br label %B402.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.triangular_solve(*float64,*float64,*float64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29725,7 +29725,7 @@ B666.i:                                           ; preds = %B666.i, %B666.prehe
 
 B774.i:                                           ; preds = %B666.i, %B590.i, %B558.i
   %exitcond.not.i = icmp eq i64 %.296.i, %a3
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.i
 
 B0.endif.i:                                       ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -29788,7 +29788,7 @@ B0.else.if.i:                                     ; preds = %0
 
 B370.endif.i:                                     ; preds = %B0.endif.i
   %.283137.not.i = icmp slt i64 %a3, 1
-  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
+  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
 
 B370.endif.B402.lr.ph_crit_edge.i:                ; preds = %B370.endif.i
   %.pre.i = mul i64 %.34.i, %a4
@@ -29817,7 +29817,7 @@ B402.lr.ph.i:                                     ; preds = %B302.i, %B370.endif
   %35 = icmp eq i64 %a7, %a8
   br label %B402.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu_solve(*float32,*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29944,12 +29944,12 @@ B1078.i:                                          ; preds = %B868.epil.preheader
   store float %.813.i, ptr %.1061.i, align 4
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %76
   %exitcond368.not.i = icmp eq i64 %.759.i, %a4
-  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.i
+  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.i
 
 B0.endif.i:                                       ; preds = %20, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %20 ]
   %.83.i = icmp slt i64 %quot.0.i, %a6
-  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %8 = or i64 %.33.i, %a5
@@ -29986,7 +29986,7 @@ B116.endif.i:                                     ; preds = %B0.endif.i
   %reass.mul.i = mul i64 %reass.add.i, %a5
   %.97.i = add i64 %reass.mul.i, %.33.i
   %.158.i = icmp sgt i64 %a4, 0
-  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
 
 B220.lr.ph.i:                                     ; preds = %B116.endif.i
   %.107.i = add nuw i64 %a4, 2
@@ -30410,7 +30410,7 @@ B1000.endif.us.i:                                 ; preds = %B868.us.us.epil.pre
   %.1061.us.i = getelementptr float, ptr %67, i64 %.pre.us.i
   store float %.825.us.i, ptr %.1061.us.i, align 4
   %exitcond368.not.us.i = icmp eq i64 %.759.us.i, %a4
-  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.us.i
+  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.us.i
 
 B868.preheader.i:                                 ; preds = %B704.i
   %.959410.i = mul nuw nsw i64 %5, %a4
@@ -30418,7 +30418,7 @@ B868.preheader.i:                                 ; preds = %B704.i
   %93 = icmp eq i64 %.pre-phi, %.752348354.i
   br i1 %93, label %B868.epil.preheader.i, label %B868.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu_solve(*float64,*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -30545,12 +30545,12 @@ B1078.i:                                          ; preds = %B868.epil.preheader
   store double %.813.i, ptr %.1061.i, align 8
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %76
   %exitcond368.not.i = icmp eq i64 %.759.i, %a4
-  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.i
+  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.i
 
 B0.endif.i:                                       ; preds = %20, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %20 ]
   %.83.i = icmp slt i64 %quot.0.i, %a6
-  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %8 = or i64 %.33.i, %a5
@@ -30587,7 +30587,7 @@ B116.endif.i:                                     ; preds = %B0.endif.i
   %reass.mul.i = mul i64 %reass.add.i, %a5
   %.97.i = add i64 %reass.mul.i, %.33.i
   %.158.i = icmp sgt i64 %a4, 0
-  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
 
 B220.lr.ph.i:                                     ; preds = %B116.endif.i
   %.107.i = add nuw i64 %a4, 2
@@ -31011,7 +31011,7 @@ B1000.endif.us.i:                                 ; preds = %B868.us.us.epil.pre
   %.1061.us.i = getelementptr double, ptr %67, i64 %.pre.us.i
   store double %.825.us.i, ptr %.1061.us.i, align 8
   %exitcond368.not.us.i = icmp eq i64 %.759.us.i, %a4
-  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.us.i
+  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.us.i
 
 B868.preheader.i:                                 ; preds = %B704.i
   %.959410.i = mul nuw nsw i64 %5, %a4
@@ -31019,7 +31019,7 @@ B868.preheader.i:                                 ; preds = %B704.i
   %93 = icmp eq i64 %.pre-phi, %.752348354.i
   br i1 %93, label %B868.epil.preheader.i, label %B868.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.symmetric_eigen(*float32,*float32,*float32,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -31048,7 +31048,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.32.i = zext i32 %.31.i to i64
   %.33.i = add nuw nsw i64 %.30.i, %.32.i
   %.38.i = icmp slt i64 %.33.i, %a4
-  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
 
 B104.i:                                           ; preds = %0
   %arg.vectors.fr.i.i = freeze i64 %a6
@@ -31550,7 +31550,7 @@ B1206.epil.i.i:                                   ; preds = %B1150.epil.preheade
 B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
   %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
   %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.preheader.i.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.preheader.i.i
 
 B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
   %.1777675685.i.i = phi i64 [ %.1784.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
@@ -31689,7 +31689,7 @@ B1018.epil.preheader.i.i:                         ; preds = %B1074.endif.loopexi
 B1074.endif.i.i:                                  ; preds = %B1018.epil.preheader.i.i, %B1074.endif.loopexit.unr-lcssa.i.i, %B104.i
   %61 = add i64 %arg.n.fr.i.i, -2
   %.1654729.i.i = icmp ult i64 %61, 9223372036854775807
-  br i1 %.1654729.i.i, label %B1116.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+  br i1 %.1654729.i.i, label %B1116.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
 
 B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.i
   %.1611.neg.i.i = add i64 %arg.n.fr.i.i, -1
@@ -31790,7 +31790,7 @@ B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B
 B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
   %.1663.us12.i.i = add nsw i64 %.1653721733.us10.i.i, -1
   %.1654.us16.i.i = icmp sgt i64 %.1653721733.us10.i.i, 1
-  br i1 %.1654.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+  br i1 %.1654.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
 
 B1150.us.us.preheader.i.i:                        ; preds = %B1114.loopexit.us.i.i, %B1150.us.us.preheader.preheader.i.i
   %indvar50.i.i = phi i64 [ %indvar.next51.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1150.us.us.preheader.preheader.i.i ]
@@ -31825,7 +31825,7 @@ B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.pr
 B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
   %indvar.next51.i.i = add nuw nsw i64 %indvar50.i.i, 1
   %exitcond29.not.i = icmp eq i64 %indvar.next51.i.i, %.1611.neg.i.i
-  br i1 %exitcond29.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.us.us.preheader.i.i
+  br i1 %exitcond29.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.us.us.preheader.i.i
 
 B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
   %.1777675685.us.us.i.i = phi i64 [ %.1784.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
@@ -31867,7 +31867,7 @@ B1150.preheader.i.i:                              ; preds = %B1150.preheader.pre
   %75 = icmp eq i64 %indvar.i.i, 9223372036854775806
   br i1 %75, label %B1150.epil.preheader.i.i, label %B1150.i.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v26B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
+_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.symmetric_eigen(*float64,*float64,*float64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -31894,7 +31894,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.32.i = zext i32 %.31.i to i64
   %.33.i = add nuw nsw i64 %.30.i, %.32.i
   %.38.i = icmp slt i64 %.33.i, %a4
-  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
 
 B104.i:                                           ; preds = %0
   %arg.vectors.fr.i.i = freeze i64 %a6
@@ -32478,7 +32478,7 @@ B1206.epil.i.i:                                   ; preds = %B1150.epil.preheade
 B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
   %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
   %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.preheader.i.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.preheader.i.i
 
 B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
   %.1769675685.i.i = phi i64 [ %.1776.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
@@ -32594,7 +32594,7 @@ B1018.epil.i.i:                                   ; preds = %B1018.epil.i.i, %B1
 B1074.endif.i.i:                                  ; preds = %B1018.epil.i.i, %B104.i
   %84 = add i64 %arg.n.fr.i.i, -2
   %.1646729.i.i = icmp ult i64 %84, 9223372036854775807
-  br i1 %.1646729.i.i, label %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+  br i1 %.1646729.i.i, label %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
 
 B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i:    ; preds = %B1074.endif.i.i
   %.pre.i = add nsw i64 %.66.i, %arg.n.fr.i.i
@@ -32700,7 +32700,7 @@ B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B
 B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
   %.1655.us12.i.i = add nsw i64 %.1645721733.us10.i.i, -1
   %.1646.us16.i.i = icmp sgt i64 %.1645721733.us10.i.i, 1
-  br i1 %.1646.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+  br i1 %.1646.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
 
 B1150.us.us.preheader.i.i:                        ; preds = %B1114.loopexit.us.i.i, %B1150.us.us.preheader.preheader.i.i
   %indvar69.i.i = phi i64 [ %indvar.next70.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1150.us.us.preheader.preheader.i.i ]
@@ -32735,7 +32735,7 @@ B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.pr
 B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
   %indvar.next70.i.i = add nuw nsw i64 %indvar69.i.i, 1
   %exitcond31.not.i = icmp eq i64 %indvar.next70.i.i, %.1603.neg.i.i
-  br i1 %exitcond31.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.us.us.preheader.i.i
+  br i1 %exitcond31.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.us.us.preheader.i.i
 
 B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
   %.1769675685.us.us.i.i = phi i64 [ %.1776.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
@@ -32777,7 +32777,7 @@ B1150.preheader.i.i:                              ; preds = %B1150.preheader.pre
   %99 = icmp eq i64 %indvar.i.i, 9223372036854775806
   br i1 %99, label %B1150.epil.preheader.i.i, label %B1150.i.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
+_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matmul.matmul(*float32,*float32,*float32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matmul -

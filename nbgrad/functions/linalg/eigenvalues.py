@@ -1,8 +1,8 @@
 """Eigenvalues and eigenvectors: `eigh`, `eigvalsh`, `eig` and `eigvals`, of one matrix or a batch.
 
 In: array-likes of square matrices. Out: Tensors. Called by users, by `np.linalg.eigh(tensor)` and its like, and by the
-functions that rest on them. LAPACK finds values and vectors together (a `host` node of the graph); their derivatives
-read both.
+functions that rest on them. LAPACK finds values and vectors together (a `host` node of the graph), and Jacobi's
+rotations the values of small symmetric matrices; derivatives read both.
 
 An eigenvector may be multiplied by any number of absolute value 1, and vectors of equal eigenvalues may be mixed.
 Vectors are differentiated as LAPACK scales them: of norm 1, and where they are complex, with one component real (the

@@ -4,7 +4,8 @@ In: array-likes. Out: Tensors. Called by users, by `np.linalg.solve(tensor, b)` 
 matrix is factored once (`lu`), and its factors serve the solution, the determinant (determinants.py) and both their
 derivatives: to them the factors are constants, and the rules below (`custom` nodes) say how a result depends on the
 matrix. Factorisations are computed in single or double precision; float16 is converted and back, integers become floats
-as in quotients. Real matrices are factored by LAPACK inside of compiled programs, complex ones by SciPy (`host` nodes).
+as in quotients. Real matrices are factored inside of compiled programs, small ones by code of ours, others by LAPACK;
+complex ones by SciPy (`host` nodes).
 
 A matrix that is exactly singular raises, as in NumPy; under `jit` every call checks it again.
 """
