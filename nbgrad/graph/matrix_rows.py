@@ -124,10 +124,11 @@ def _complete_pivots(params: tuple[Any, ...], a: Array) -> Array:
 def _symmetric_eigen(params: tuple[Any, ...], a: Array) -> Array:
     lower, vectors = params
     triangle = "L" if lower else "U"
+    wide = a.astype(np.promote_types(a.dtype, np.float32))
     if not vectors:
-        return np.linalg.eigvalsh(a, triangle)
-    values, columns = np.linalg.eigh(a, triangle)
-    return np.concatenate([values, columns.swapaxes(1, 2).reshape(len(a), -1)], 1)
+        return np.linalg.eigvalsh(wide, triangle).astype(a.dtype)
+    values, columns = np.linalg.eigh(wide, triangle)
+    return np.concatenate([values, columns.swapaxes(1, 2).reshape(len(a), -1)], 1).astype(a.dtype)
 
 
 # ----- Derivatives -----
