@@ -2,8 +2,7 @@
 
 In: the `Special` of a factorisation or of a triangular system. Out: whether it gets code of its own here, the IR of its
 kernel, and the integers that the kernel is called with. Called by special.py. The results have the layout, the pivots
-and the failures of the kernels in kernels/linalg.py, which call LAPACK once for each matrix; here eight matrices are
-computed in the time that a call takes to check its arguments.
+and the failures of the kernels in kernels/linalg.py, which go through one matrix after the other.
 """
 
 from __future__ import annotations
