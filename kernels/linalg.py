@@ -1,4 +1,4 @@
-"""Special kernels on batches of square matrices: factorisations and triangular systems, by LAPACK and BLAS.
+"""Special kernels on batches of square matrices: factorisations and systems, by LAPACK and BLAS or, if small, in place.
 
 In:  pointers to matrices in C order, some scratch memory, and `sizes`, which begins with the address of the LAPACK or
 BLAS routine, the extent n of the matrices, and how many of them a chunk has.  Out: matrices.  The chunks from `begin`
@@ -7,9 +7,13 @@ matrix transposed.  All its arguments are pointers: letters and numbers lie in `
 bytes.
 """
 
+from .bits import square_root
+
 N, CHUNK = 1, 2
 """Where `sizes` has the extent, and the number of matrices in a chunk."""
 UPPER, TRANSPOSED = ord("U"), ord("T")
+SMALL = 4
+"""Matrices of at most this many rows are factored here: a call of LAPACK takes longer."""
 BLOCK = 64
 """So many rows of a triangular system are solved at once."""
 
@@ -38,6 +42,11 @@ def lu(a, work, out, sizes, begin, end):
         pivots = matrix * scratch
         for k in range(n * n):
             out[base + k] = a[matrix * n * n + k]
+        if n <= SMALL:
+            lu_in_place(out, base, n)
+            for k in range(n):
+                out[order + n + int(abs(out[order + k])) - 1] = k + 1
+            continue
         size = at(sizes, N)
         call(sizes[0], (size, size, at(out, base), size, at(work, pivots), at(work, pivots + scratch - 1)))
         for k in range(n):
@@ -53,6 +62,36 @@ def lu(a, work, out, sizes, begin, end):
     return 0
 
 
+def lu_in_place(out, base, n):
+    """The factors of one matrix, and the order of its columns behind them (Crout)."""
+    order = base + n * n
+    for k in range(n):
+        out[order + k] = k + 1
+    for k in range(n):
+        chosen, largest = k, -1.0
+        for j in range(k, n):
+            total = out[base + k * n + j]
+            for r in range(k):
+                total -= out[base + k * n + r] * out[base + r * n + j]
+            out[base + k * n + j] = total
+            if abs(total) > largest:
+                chosen, largest = j, abs(total) * 1.0
+        if chosen != k:
+            for i in range(n + 1):
+                first, second = base + i * n + k, base + i * n + chosen
+                out[first], out[second] = out[second], out[first]
+            out[order + k] = -out[order + k]
+        pivot = out[base + k * n + k]
+        for j in range(k + 1, n):
+            out[base + k * n + j] = out[base + k * n + j] / (pivot if pivot != 0 else 1)
+        for i in range(k + 1, n):
+            total = out[base + i * n + k]
+            for r in range(k):
+                total -= out[base + i * n + r] * out[base + r * n + k]
+            out[base + i * n + k] = total
+    return 0
+
+
 def cholesky(a, work, out, sizes, begin, end):
     """The lower triangular factor of a symmetric matrix of which the lower triangle is read (potrf).
 
@@ -65,12 +104,33 @@ def cholesky(a, work, out, sizes, begin, end):
             for j in range(n):
                 out[base + i * n + j] = a[base + i * n + j] if j <= i else 0
         work[matrix] = 0
-        size = at(sizes, N)
-        call(sizes[0], (at(sizes, 3), size, at(out, base), size, at(work, matrix)))
+        if n <= SMALL:
+            work[matrix] = cholesky_in_place(out, base, n)
+        else:
+            size = at(sizes, N)
+            call(sizes[0], (at(sizes, 3), size, at(out, base), size, at(work, matrix)))
         if work[matrix] != 0:
             for i in range(n):
                 for j in range(i + 1):
                     out[base + i * n + j] = float("nan")
+    return 0
+
+
+def cholesky_in_place(out, base, n):
+    """The factor of one matrix in its lower triangle; 1 if there is none."""
+    for k in range(n):
+        total = out[base + k * n + k]
+        for r in range(k):
+            total -= out[base + k * n + r] * out[base + k * n + r]
+        if not total > 0:
+            return 1
+        root = square_root(total)
+        out[base + k * n + k] = root
+        for i in range(k + 1, n):
+            total = out[base + i * n + k]
+            for r in range(k):
+                total -= out[base + i * n + r] * out[base + k * n + r]
+            out[base + i * n + k] = total / root
     return 0
 
 
@@ -136,6 +196,53 @@ def triangular_solve(a, b, work, out, sizes, begin, end):
                     width,
                 ),
             )
+    return 0
+
+
+def lu_solve(a, b, work, out, sizes, begin, end):
+    """The solution x of a @ x = b from the result of `lu`; of a.T @ x = b if `sizes` ends with 1.
+
+    No routine: `sizes` begins with 0, and goes on with the columns of b.
+    """
+    n, columns = sizes[N], sizes[3]
+    for matrix in range(begin * sizes[CHUNK], end * sizes[CHUNK]):
+        packed, base = matrix * n * (n + 2), matrix * n * columns
+        order = packed + n * n
+        for k in range(n):
+            if sizes[4] != 0:
+                source = base + (int(abs(a[order + k])) - 1) * columns
+                for c in range(columns):
+                    out[base + k * columns + c] = b[source + c]
+            else:
+                for c in range(columns):
+                    work[base + k * columns + c] = b[base + k * columns + c]
+        if sizes[4] != 0:
+            for k in range(n):
+                for i in range(k + 1, n):
+                    for c in range(columns):
+                        out[base + i * columns + c] -= a[packed + k * n + i] * out[base + k * columns + c]
+            for step in range(n):
+                k = n - 1 - step
+                for c in range(columns):
+                    out[base + k * columns + c] /= a[packed + k * n + k]
+                for i in range(k):
+                    for c in range(columns):
+                        out[base + i * columns + c] -= a[packed + k * n + i] * out[base + k * columns + c]
+        else:
+            for k in range(n):
+                for c in range(columns):
+                    work[base + k * columns + c] /= a[packed + k * n + k]
+                for i in range(k + 1, n):
+                    for c in range(columns):
+                        work[base + i * columns + c] -= a[packed + i * n + k] * work[base + k * columns + c]
+            for step in range(n):
+                k = n - 1 - step
+                for i in range(k):
+                    for c in range(columns):
+                        work[base + i * columns + c] -= a[packed + i * n + k] * work[base + k * columns + c]
+                target = base + (int(abs(a[order + k])) - 1) * columns
+                for c in range(columns):
+                    out[target + c] = work[base + k * columns + c]
     return 0
 
 

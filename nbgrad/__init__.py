@@ -28,6 +28,7 @@ from . import ops as ops
 from .compiled.explain import explain as explain
 from .compiled.jit import jit as jit
 from .compiled.jit import ms_function as ms_function
+from .compiler.blas_provider import set_blas as set_blas
 from .compiler.cache import counters as counters
 from .context import GRAPH_MODE as GRAPH_MODE
 from .context import PYNATIVE_MODE as PYNATIVE_MODE

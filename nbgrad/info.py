@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from .compiler import cache
+from .compiler import blas_provider, cache
 from .process import private_interfaces
 from .runtime import threads
 
@@ -28,6 +28,7 @@ def info() -> list[tuple[str, str]]:
     facts += [(name, _tested(name)) for name in PACKAGES]
     facts += [("cpu", _cpu()), ("cpu features", _features()), ("threads", _threads())]
     facts += [("blas of scipy", _blas("scipy")), ("blas of numpy", _blas("numpy"))]
+    facts += [("blas of products", blas_provider.chosen_name())]
     facts += [("cuda", _cuda()), ("target", f"CPU ({cache.cpu_name()})"), ("cache", _cache())]
     return facts
 

@@ -347,6 +347,31 @@ def test_triangular_systems(dtype: str, params: tuple[bool, bool, bool]) -> None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_systems_by_their_factors(dtype: str, transposed: bool) -> None:
+    for batch, n, columns in [(3, 1, 1), (2, 5, 3), (70, 4, 4)]:
+        a = random((batch, n, n), dtype) / n + 2 * np.eye(n, dtype=dtype)[::-1]
+        factors = evaluate_node(node_of("lu", [a]), [a])
+        b = random((batch, n, columns), dtype, 1)
+        x = result_of("lu_solve", [factors, b], (transposed,))
+        close((a.swapaxes(1, 2) if transposed else a) @ x, b, 80.0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_eigenvalues_of_small_matrices(dtype: str, n: int) -> None:
+    a = random((70, n, n), dtype)
+    for lower in (True, False):
+        whole = np.tril(a) if lower else np.triu(a)
+        whole = whole + np.swapaxes(whole, 1, 2) * (1 - np.eye(n, dtype=dtype))
+        found = result_of("symmetric_eigen", [a], (lower, True))
+        close(found[:, :n], np.linalg.eigvalsh(whole), 80.0 * n)
+        vectors = found[:, n:].reshape(70, n, n)
+        close(vectors @ whole, vectors * found[:, :n, None], 80.0 * n)
+        np.testing.assert_array_equal(result_of("symmetric_eigen", [a], (lower, False)), found[:, :n])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [1, 2, 7, 33, 80])
 def test_complete_pivots(dtype: str, n: int) -> None:
     a = np.rint(4 * random((4, n, n), dtype))

@@ -24,7 +24,7 @@ LAYERS = """
     errors config dtype moved
     process
     graph graph.loops
-    compiler
+    compiler compiler.matrices
     device.kernels
     device.driver
     device.simulator

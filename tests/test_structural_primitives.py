@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nbgrad.functions.linalg.matrix_batches import identity
 from nbgrad.graph.builders import (
     accumulate,
     argsort,
@@ -21,6 +22,7 @@ from nbgrad.graph.builders import (
     gather,
     iota,
     lu,
+    lu_solve,
     matmul,
     pad,
     recurrence,
@@ -29,6 +31,7 @@ from nbgrad.graph.builders import (
     scatter_add,
     scatter_last,
     slice_axes,
+    symmetric_eigen,
     transpose,
     triangular_solve,
     unfold,
@@ -406,12 +409,31 @@ STRUCTURAL |= {
         Structure(lambda a, b, f=f: triangular_solve(a, b, *f), _substituted(*f), ((2, 3, 3), (2, 3, 2)))
         for f in itertools.product((False, True), repeat=3)
     ],
+    "lu_solve": [
+        Structure(
+            lambda a, b, t=t: lu_solve(lu(a + 9.0 * identity(a)), b, t),
+            lambda a, b, t=t: np.linalg.solve((_swapped(a) if t else a) + 9.0 * np.eye(3), b),
+            ((batch, 3, 3), (batch, 3, 2)),
+        )
+        for t, batch in itertools.product((False, True), (2, 19))
+    ],
+    "symmetric_eigen": [
+        Structure(
+            lambda a, low=low: symmetric_eigen(a, low, vectors=False),
+            lambda a, low=low: np.linalg.eigvalsh(a, "L" if low else "U"),
+            ((batch, 3, 3),),
+        )
+        for low, batch in itertools.product((False, True), (2, 19))
+    ],
     "complete_pivots": [Structure(complete_pivots, _largest_pivots, (shape,)) for shape in [(3, 5, 5), (2, 1, 1)]],
 }
 USES = [(name, position) for name, cases in STRUCTURAL.items() for position in range(len(cases))]
 
 
-FLOATS_ONLY = frozenset("matmul recurrence lu cholesky triangular_solve complete_pivots".split())
+FLOATS_ONLY = frozenset(
+    "matmul recurrence lu cholesky triangular_solve lu_solve symmetric_eigen complete_pivots".split()
+)
+CONSTANTS_TO_DERIVATIVES = ("lu", "lu_solve", "symmetric_eigen")
 INTEGERS = frozenset("argsort scatter_last window_argmax complete_pivots".split())
 
 
@@ -448,7 +470,7 @@ def test_values_of_structural_primitives(name: str, position: int, dtype: str) -
 @pytest.mark.parametrize(("name", "position"), USES)
 def test_derivatives_of_structural_primitives(name: str, position: int) -> None:
     case = STRUCTURAL[name][position]
-    if name in INTEGERS or name == "lu":
+    if name in INTEGERS or name in CONSTANTS_TO_DERIVATIVES:
         return
     arrays = structural_operands(case)
     large = max(a.size for a in arrays) > 1000

@@ -8,6 +8,7 @@ nbgrad/device/kernels/matrix_recipes.py.
 
 from ..bits import square_root
 from ..device import barrier, block, shared_like, shuffle_xor, thread, threads
+from ..jacobi import diagonalise
 from ..linalg import at
 
 ROOM = 512
@@ -261,4 +262,44 @@ def triangular_solve(a, b, out, n, columns, pieces, shift, lower, transposed, un
             while row < end:
                 out[base + row * columns] -= a[first + row * down + i * across] * known
                 row += step
+    return 0
+
+
+def lu_solve(a, b, work, out, n, columns, batch, transposed):
+    """The x of a @ x = b, or of a.T @ x = b, from the result of `lu`: a column of b for each thread."""
+    index = block() * threads() + thread()
+    matrix = index // columns
+    if matrix < batch:
+        base = matrix * n * columns + index - matrix * columns
+        packed = matrix * n * (n + 2)
+        order = packed + n * n
+        for k in range(n):
+            source = base + (int(abs(a[order + k])) - 1 if transposed != 0 else k) * columns
+            work[base + k * columns] = b[source]
+        for k in range(n):
+            if transposed == 0:
+                work[base + k * columns] /= a[packed + k * (n + 1)]
+            known = work[base + k * columns]
+            for i in range(k + 1, n):
+                at_factor = packed + (k * n + i if transposed != 0 else i * n + k)
+                work[base + i * columns] -= a[at_factor] * known
+        for step in range(n):
+            k = n - 1 - step
+            if transposed != 0:
+                work[base + k * columns] /= a[packed + k * (n + 1)]
+            known = work[base + k * columns]
+            for i in range(k):
+                at_factor = packed + (k * n + i if transposed != 0 else i * n + k)
+                work[base + i * columns] -= a[at_factor] * known
+            target = k if transposed != 0 else int(abs(a[order + k])) - 1
+            out[base + target * columns] = known
+    return 0
+
+
+def symmetric_eigen(a, work, out, n, batch, lower, vectors, digits):
+    """Eigenvalues of a matrix for each thread, and its vectors."""
+    matrix = block() * threads() + thread()
+    if matrix < batch:
+        length = n + n * n if vectors != 0 else n
+        diagonalise(a, work, matrix * n * n, out, matrix * length, n, lower, vectors, digits)
     return 0

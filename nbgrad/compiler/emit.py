@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .ir_text import IRText
 from .loops import Access, Loop, Reduction, Value
 from .scalars import LLVM_TYPES, convert, kernel_module, merge, scalar_ir
 from .views import Range
@@ -71,48 +72,18 @@ def identity_element(kind: str, dtype: np.dtype[Any]) -> Any:
     return limits.min if kind == "max" else limits.max
 
 
-class Emitter:
+class Emitter(IRText):
     """Writes a loop nest for the CPU. nbgrad.device has a kind of it for GPUs."""
 
     def __init__(self, loop: Loop) -> None:
+        super().__init__()
         self.loop = loop
         self.last = len(loop.shape) - 1
-        self.slots: list[str] = []
-        self.lines: list[str] = []
-        self.block = "entry"
         self.scalars: dict[str, str] = {}
         self.intrinsics: set[str] = set()
-        self.counter = 0
         self.hints: list[str] = []
         self.part = "all"
         """The part of an innermost loop that is written: "all" of it, its "border" or its "interior"."""
-
-    # ----- Small pieces of IR -----
-
-    def put(self, line: str) -> None:
-        self.lines.append("  " + line)
-
-    def fresh(self, hint: str = "t") -> str:
-        self.counter += 1
-        return f"%{hint}.{self.counter}"
-
-    def let(self, expression: str, hint: str = "t") -> str:
-        name = self.fresh(hint)
-        self.put(f"{name} = {expression}")
-        return name
-
-    def label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
-        self.block = name
-
-    def slot(self, kind: str, hint: str) -> str:
-        """A stack variable."""
-        name = self.fresh(hint)
-        self.slots.append(f"  {name} = alloca {kind}")
-        return name
-
-    def store(self, kind: str, value: str, slot: str) -> None:
-        self.put(f"store {kind} {value}, ptr {slot}")
 
     # ----- The whole kernel -----
 
@@ -175,23 +146,6 @@ class Emitter:
         if separate:
             lines += ["  br label %test", "done:"]
         return [*lines, "  ret void", "}"]
-
-    def counted(self, variable: str, first: str, stop: str, body: Any, hint: str = "", stride: str = "1") -> None:
-        """`for variable in range(first, stop, stride): body(value)`."""
-        self.counter += 1
-        mark = f"L{self.counter}"
-        self.store("i64", first, variable)
-        self.put(f"br label %{mark}.test")
-        self.label(f"{mark}.test")
-        index = self.let(f"load i64, ptr {variable}", "i")
-        inside = self.let(f"icmp slt i64 {index}, {stop}")
-        self.put(f"br i1 {inside}, label %{mark}.body, label %{mark}.done")
-        self.label(f"{mark}.body")
-        body(index)
-        following = self.let(f"add nsw i64 {index}, {stride}")
-        self.store("i64", following, variable)
-        self.put(f"br label %{mark}.test{hint}")
-        self.label(f"{mark}.done")
 
     def hint(self) -> str:
         """The hint to LLVM about an innermost loop, as metadata of its last branch.
@@ -288,13 +242,6 @@ class Emitter:
         self.part = "interior"
         points(first, stop)
         self.part = "all"
-
-    def clamped(self, value: str, low: str, high: str) -> str:
-        """A bound moved into a range."""
-        above = self.let(f"icmp sgt i64 {value}, {low}")
-        raised = self.let(f"select i1 {above}, i64 {value}, i64 {low}")
-        below = self.let(f"icmp slt i64 {raised}, {high}")
-        return self.let(f"select i1 {below}, i64 {raised}, i64 {high}")
 
     def blocked(
         self, variable: str, low: str, high: str, sums: list[Reduction], totals: dict[int, tuple[str, str]]

@@ -1,4 +1,4 @@
-"""Matrix products: calls of the BLAS that SciPy provides, cut into pieces that threads can share.
+"""Matrix products: calls of BLAS, SciPy's unless another one is chosen, cut into pieces that threads can share.
 
 In: the `Special` of a matrix product. Out: its native code, the integers that it is called with, and how many pieces it
 has. Called by special.py and by the runtime. BLAS has threads of its own, which spin when they wait and so take the
@@ -24,8 +24,10 @@ import numpy as np
 
 from ..graph.ir import Node
 from ..process.locks import building
+from . import cpu
+from .blas_provider import provider
 from .fuse import Special
-from .views import matrix_layout
+from .matrices.small_products import is_small, layouts, small_ir, small_key, small_pieces, small_sizes
 
 PRODUCTS_PER_MICROSECOND = 30_000
 """Multiplications of float64 that BLAS does on one core; of float32 twice as many."""
@@ -86,27 +88,29 @@ def _rounded(extent: int, count: int) -> int:
     return math.ceil(extent / count / 16) * 16
 
 
+def matmul_rows(node: Node) -> int:
+    """The number of pieces that threads can share."""
+    return small_pieces(node) if is_small(node) else pieces(node).total
+
+
 def shared(node: Node) -> bool:
     """Whether threads share a product."""
-    return pieces(node).total > 1 and microseconds(node) >= SHARED_MICROSECONDS
+    return matmul_rows(node) > 1 and microseconds(node) >= SHARED_MICROSECONDS
 
 
 def matmul_sizes(kernel: Special) -> list[int]:
-    """The integers in the order of `_SIZES`."""
+    """The integers in the order of `_SIZES`, or those of a small product."""
     node = kernel.node
+    if is_small(node):
+        return small_sizes(kernel)
     batch, m, n = node.shape
     cut = pieces(node)
-    layouts = []
-    for view in kernel.views:
-        layout = matrix_layout(view)
-        assert layout is not None
-        layouts.append(layout)
-    (ta, lda), (tb, ldb) = layouts
+    (ta, lda), (tb, ldb) = layouts(kernel)
     letters = [ord("T" if transposed else "N") for transposed in (ta, tb)]
     small = microseconds(node) < 0.1 * batch or not _guard()[SET]
     guard = 0 if small else _guard().ctypes.data
     return [
-        *[library_address("gemm", node.dtype.name), guard, m, n, node.inputs[0].shape[2]],
+        *[product_address(node.dtype.name), guard, m, n, node.inputs[0].shape[2]],
         *[letters[0], lda, kernel.views[0].strides[0], 1 if ta else lda],
         *[letters[1], ldb, kernel.views[1].strides[0], ldb if tb else 1],
         *([n, batch * n] if kernel.interleaved else [m * n, n]),
@@ -128,6 +132,12 @@ LOCK, COUNT, HELD, GET, SET, GUARD_LENGTH = range(6)
 def _guard() -> np.ndarray:
     """The guard by which native code holds BLAS to one thread; all zeros if this BLAS is not OpenBLAS."""
     guard = np.zeros(GUARD_LENGTH, np.int64)
+    chosen = provider()
+    if chosen is not None:
+        guard[[GET, SET]] = chosen.get, chosen.set
+        if chosen.set and hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_released(guard))
+        return guard
     source = _exported("cython_blas").__file__
     assert source is not None
     library = ctypes.CDLL(source)
@@ -226,18 +236,27 @@ out:
 # ----- Native code -----
 
 
+def matmul_function(kernel: Special) -> cpu.Function:
+    """The native function of a product."""
+    if is_small(kernel.node):
+        key = small_key(kernel)
+        return cpu.Function(f"small product {key}", "kernel", lambda: small_ir(*key))
+    dtype = kernel.node.dtype.name
+    return cpu.Function(f"matmul pieces {dtype}", "kernel", lambda: matmul_ir(dtype))
+
+
 def matmul_ir(dtype: str) -> str:
-    """IR that calls gemm once per piece. Row-major C = A B is column-major C' = B' A', which BLAS computes."""
+    """IR that calls gemm once per piece. Row-major C = A B is column-major C' = B' A', which BLAS computes.
+
+    Letters and numbers are handed over as 64 bits, of which a library may read less.
+    """
     kind = {"float64": "double", "float32": "float"}[dtype]
     lines = [_GUARD_IR, "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {", "entry:"]
     for position, name in enumerate(_SIZES):
         lines.append(f"  %{name}.at = getelementptr i64, ptr %sizes, i64 {position}")
         lines.append(f"  %{name} = load i64, ptr %{name}.at")
-    lines += [f"  %{name}.slot = alloca i32" for name in ("m", "n")]
-    for name, width in (("k", 32), ("lda", 32), ("ldb", 32), ("ldc", 32), ("ta", 8), ("tb", 8)):
-        lines.append(f"  %{name}.slot = alloca i{width}")
-        lines.append(f"  %{name}.short = trunc i64 %{name} to i{width}")
-        lines.append(f"  store i{width} %{name}.short, ptr %{name}.slot")
+    lines += [f"  %{name}.slot = alloca i64" for name in "m n k lda ldb ldc ta tb".split()]
+    lines += [f"  store i64 %{name}, ptr %{name}.slot" for name in "k lda ldb ldc ta tb".split()]
     for name, value in (("alpha", "1.0"), ("beta", "0.0")):
         lines.append(f"  %{name} = alloca {kind}")
         lines.append(f"  store {kind} {value}, ptr %{name}")
@@ -268,8 +287,7 @@ def matmul_ir(dtype: str) -> str:
             f"  %{name}.rest = sub i64 %{extent}, %{name}",
             f"  %{name}.short = icmp slt i64 %{name}.rest, %{length}",
             f"  %{name}.extent = select i1 %{name}.short, i64 %{name}.rest, i64 %{length}",
-            f"  %{name}.32 = trunc i64 %{name}.extent to i32",
-            f"  store i32 %{name}.32, ptr %{extent}.slot",
+            f"  store i64 %{name}.extent, ptr %{extent}.slot",
         ]
     lines += ["  %a.in = mul i64 %row, %sa", "  %b.in = mul i64 %column, %sb"]
     lines += ["  %c.row = mul i64 %row, %ldc", "  %c.in = add i64 %c.row, %column"]
@@ -299,6 +317,12 @@ def matmul_ir(dtype: str) -> str:
 
 
 # ----- BLAS and LAPACK -----
+
+
+def product_address(dtype: str) -> int:
+    """The address of the product of matrices."""
+    chosen = provider()
+    return library_address("gemm", dtype) if chosen is None else chosen.products[dtype]
 
 
 @cache

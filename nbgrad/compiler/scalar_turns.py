@@ -25,14 +25,12 @@ from .fuse import LIGHT, Special
 from .loop_builder import SAME, baked
 from .loops import Value
 from .scalars import merge
+from .unroll_axes import COMBINED, OF_TRUTHS
 
 MOST_OPERATIONS = 1500
 MOST_HEAVY = 24
 """Functions such as exp in one turn; of more of them, several are better computed at once in a vector."""
 LITERAL, MATMUL, IOTA = (PRIMITIVES[name] for name in "literal matmul iota".split())
-COMBINED = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
-OF_TRUTHS = {"sum": "logical_or", "prod": "logical_and", "max": "logical_or", "min": "logical_and"}
-"""The operation that combines two elements of a reduction: of numbers, of truth values."""
 TURNS, STEP, FIRST, BLOCK, LOOK, CONTEXT, NUMBERS = range(7)
 """Words that the function is called with: turns; 1 or -1, and the first part of what is scanned; the turns after which
 it calls a function, its address, and what it gets; then numbers."""

@@ -1,32 +1,33 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 3e582de2dbbd39b9651a4ffae49d1560
-; digest nbgrad.kernels.comparison 7bd5f9dc2c83274ae2a4755589ee1cec
-; digest nbgrad.kernels.error_function bfb3e0b5f6cbcde9329fae92ccd22aab
-; digest nbgrad.kernels.exponential 988f5f8d41996db8962fc91f56f5cc23
-; digest nbgrad.kernels.gamma fd4a988126b8506bcac80f6c373e2d79
-; digest nbgrad.kernels.hyperbolic 3205c0e8e359c58e8990d24712cdf665
-; digest nbgrad.kernels.inverse_trigonometric cc604f1c2053af9b5f5318d7f2b795c1
-; digest nbgrad.kernels.linalg 04b3f65ac0462c65884773bba70a1fd6
-; digest nbgrad.kernels.logarithm 93213dd0d0140e8d3613550e78c536e3
-; digest nbgrad.kernels.polygamma b37e17d1d85a888707a75179c5ffc7b6
-; digest nbgrad.kernels.power 53a3d99fbd6f70ddd26a10a0ebef1fa6
-; digest nbgrad.kernels.random a0fe7459474d5c96625f7512d0c47b4e
-; digest nbgrad.kernels.reciprocal_root 6cacf874882b1d27a502b05deab9c92e
-; digest nbgrad.kernels.rounding 2cea0ac230e68422cd49d63522788d69
-; digest nbgrad.kernels.scan 99f33c9b074b27a629dbc8202d124d4f
-; digest nbgrad.kernels.scatter 54956b9e50c6e829b99f3582f20ecd1d
-; digest nbgrad.kernels.sinc f418ed24cf9aca1448e70d9e494714e7
-; digest nbgrad.kernels.single 86cd8fe08ea5c816f8a13318fa64ee30
-; digest nbgrad.kernels.sort 04b3f65ac0462c65884773bba70a1fd6
-; digest nbgrad.kernels.trigonometric c3247763711ce7fa4a6bbfcaa01ce843
-; digest nbgrad.kernels.widened bd560af061399b272b43f26072c90470
-; digest nbgrad.kernels.windows f67abac9b2710849270ba943a0d4396f
-; digest nbgrad.runtime.blocks c99020117ac55e41f4f4286bdb352d32
-; digest nbgrad.runtime.native 0e5bf2f7424ba72b1b35883c6d5ade6f
-; digest nbgrad.runtime.native_steps 643122e95a3f9426c0fe6f421bb665d7
-; digest nbgrad.runtime.native_tensors 6e63b4889227632df857ec0af18fd422
-; digest nbgrad.runtime.turns 86d361c2d0114eec81d025bda7cbbc79
+; digest nbgrad.kernels.arithmetic 55931f399f2fc52a8dc82422e8cdb45c
+; digest nbgrad.kernels.comparison b78a0e5d44c29848d067f509e4dd0caf
+; digest nbgrad.kernels.error_function 60410e7affb433ddef589d298827b02e
+; digest nbgrad.kernels.exponential 587372e9d0249e2d040bb839c73a944d
+; digest nbgrad.kernels.gamma fcbb6939cb212784178129bd2d24ab03
+; digest nbgrad.kernels.hyperbolic b84fed1a455cdde70fcf11bd8253c7a3
+; digest nbgrad.kernels.inverse_trigonometric cbab8b09e2e007f3e90ff34c20958caf
+; digest nbgrad.kernels.jacobi 30c8d3ca37604a6f9e0f35b082e58a06
+; digest nbgrad.kernels.linalg f6744ea9f2a2cf698eb13d84d223ff8b
+; digest nbgrad.kernels.logarithm deee7e2781e08f4018b729ec686da46c
+; digest nbgrad.kernels.polygamma dc3eb9f88d1a719d29eac1971837232a
+; digest nbgrad.kernels.power 25972525ebff0fe68ad5a9c8647ba26d
+; digest nbgrad.kernels.random 0c4dbfc8ce09908db335f7834323cfdf
+; digest nbgrad.kernels.reciprocal_root 389b90fde5cacd850d387f049361a86a
+; digest nbgrad.kernels.rounding 8d7002e0eec8a712bd2da45d7aa6b812
+; digest nbgrad.kernels.scan 9b0d02816e4883651a4bc95478b5b845
+; digest nbgrad.kernels.scatter 0d734cfe8ca180e21edfbaa3c388128f
+; digest nbgrad.kernels.sinc c8e6113eee4ebf7eb3b9dc4dcfa1d081
+; digest nbgrad.kernels.single 5d74bb4e05b217f305c880ab56210617
+; digest nbgrad.kernels.sort f6744ea9f2a2cf698eb13d84d223ff8b
+; digest nbgrad.kernels.trigonometric c95c86424bb9c555a16f9c4a439a4e29
+; digest nbgrad.kernels.widened 58f18f7cbe22ba228f71929ce598d886
+; digest nbgrad.kernels.windows 61e0cca84b8cb990eaafb6ce9549372b
+; digest nbgrad.runtime.blocks d6a38fa135c0e8d944e1f9ca4907c539
+; digest nbgrad.runtime.native 70e5a6679a4523839deaa93a669d39c0
+; digest nbgrad.runtime.native_steps 30ef91ef1789206d3f620f7541a280d2
+; digest nbgrad.runtime.native_tensors e0baac8d44af2f2ad1758f385090ef7f
+; digest nbgrad.runtime.turns f40f23bd92984a2767603c6a1bbed2bc
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -18889,6 +18890,8 @@ _ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yR
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare i64 @llvm.smax.i64(i64, i64)
+
 declare float @llvm.fabs.f32(float)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -18899,357 +18902,683 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.65.i = add nsw i64 %.32.1.i, 2
   %.70.i = getelementptr i8, ptr %a3, i64 16
   %.71.i = load i64, ptr %.70.i, align 8
-  %.76235.i = sub i64 %a5, %a4
-  %.113.i = mul i64 %.71.i, %.76235.i
+  %.72.i = mul i64 %.71.i, %a4
+  %.76285.i = sub i64 %a5, %a4
+  %.113.i = mul i64 %.71.i, %.76285.i
+  %..113.i = tail call i64 @llvm.smax.i64(i64 %.113.i, i64 0)
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
-  %invariant.gep269.i = getelementptr float, ptr %a2, i64 %.20.fr.i
-  %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  %invariant.gep324.i = getelementptr float, ptr %a2, i64 %.20.fr.i
+  %.159382.not.i = icmp slt i64 %.113.i, 1
+  br i1 %.159382.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
-  %.72.i = mul i64 %.71.i, %a4
   %.204.i = add i64 %.20.fr.i, 2
   %.211.i = mul i64 %.20.fr.i, %.20.fr.i
-  %.441.i = icmp sgt i64 %.20.fr.i, 0
-  br i1 %.441.i, label %B138.endif.us.preheader.i, label %B138.endif.lr.ph.split.i
+  %.365.i = icmp slt i64 %.20.fr.i, 5
+  br i1 %.365.i, label %B138.endif.lr.ph.split.us.i, label %B138.endif.preheader.i
 
-B138.endif.us.preheader.i:                        ; preds = %B138.endif.lr.ph.i
-  %unroll_iter43.i = and i64 %.211.i, 9223372036854775804
-  %xtraiter45.i = and i64 %.20.fr.i, 3
-  %unroll_iter49.i = and i64 %.20.fr.i, 9223372036854775804
-  %unroll_iter55.i = and i64 %.20.fr.i, 9223372036854775806
+B138.endif.preheader.i:                           ; preds = %B138.endif.lr.ph.i
+  %unroll_iter.i = and i64 %.211.i, 9223372036854775804
+  %xtraiter907.i = and i64 %.20.fr.i, 3
+  %unroll_iter911.i = and i64 %.20.fr.i, 9223372036854775804
+  %unroll_iter917.i = and i64 %.20.fr.i, 9223372036854775806
   %1 = shl i64 %.72.i, 2
   %2 = mul i64 %1, %.211.i
   %3 = getelementptr i8, ptr %a0, i64 %2
-  %scevgep.i = getelementptr i8, ptr %3, i64 12
+  %scevgep1012.i = getelementptr i8, ptr %3, i64 12
   %4 = shl i64 %.211.i, 2
   %5 = mul i64 %.204.i, %.20.fr.i
   %6 = mul i64 %5, %1
   %7 = getelementptr i8, ptr %a2, i64 %6
-  %scevgep67.i = getelementptr i8, ptr %7, i64 12
+  %scevgep1022.i = getelementptr i8, ptr %7, i64 12
   %8 = shl i64 %.20.fr.i, 2
   %9 = mul i64 %8, %.204.i
   %10 = mul i64 %.72.i, %.204.i
   %11 = add i64 %10, %.20.fr.i
   %12 = mul i64 %11, %8
   %13 = getelementptr i8, ptr %a2, i64 %12
-  %scevgep87.i = getelementptr i8, ptr %13, i64 12
+  %scevgep1042.i = getelementptr i8, ptr %13, i64 12
   %14 = icmp sgt i64 %.211.i, 0
-  %15 = icmp samesign ult i64 %.20.fr.i, 4
-  %16 = icmp samesign ult i64 %.211.i, 4
-  %17 = and i64 %.211.i, 1
-  %18 = icmp eq i64 %17, 0
-  %19 = icmp eq i64 %xtraiter45.i, 0
-  %20 = icmp eq i64 %.20.fr.i, 1
-  %21 = and i64 %.20.fr.i, 1
-  %22 = icmp eq i64 %21, 0
-  %.892.us.epil.i = or i64 %.20.fr.i, 1
-  %.954.us.epil.i = uitofp nneg i64 %.892.us.epil.i to float
-  br label %B138.endif.us.i
-
-B138.endif.us.i:                                  ; preds = %B136.loopexit.loopexit.us.i, %B138.endif.us.preheader.i
-  %lsr.iv98.i = phi ptr [ %13, %B138.endif.us.preheader.i ], [ %scevgep99.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv88.i = phi ptr [ %scevgep87.i, %B138.endif.us.preheader.i ], [ %scevgep89.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv83.i = phi ptr [ %3, %B138.endif.us.preheader.i ], [ %scevgep84.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv78.i = phi ptr [ %7, %B138.endif.us.preheader.i ], [ %scevgep79.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B138.endif.us.preheader.i ], [ %scevgep69.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.preheader.i ], [ %scevgep59.i, %B136.loopexit.loopexit.us.i ]
-  %.158271291.us.i = phi i64 [ %.113.i, %B138.endif.us.preheader.i ], [ %.168.us.i, %B136.loopexit.loopexit.us.i ]
-  %.165272290.us.i = phi i64 [ %.72.i, %B138.endif.us.preheader.i ], [ %.172.us.i, %B136.loopexit.loopexit.us.i ]
-  %.168.us.i = add nsw i64 %.158271291.us.i, -1
-  %.172.us.i = add i64 %.165272290.us.i, 1
-  %.205.us.i = mul i64 %5, %.165272290.us.i
-  %.213.us.i = add nsw i64 %.205.us.i, %.211.i
-  %.219.us.i = mul nsw i64 %.165272290.us.i, %.65.i
-  br i1 %14, label %B226.lr.ph.us.i, label %B276.endif.us.i
-
-B226.lr.ph.us.i:                                  ; preds = %B138.endif.us.i
-  br i1 %16, label %B226.us.epil.i, label %B226.us.i
-
-B226.us.i:                                        ; preds = %B226.lr.ph.us.i, %B226.us.i
-  %.311243245.us.i = phi i64 [ %.318.us.3.i, %B226.us.i ], [ 0, %B226.lr.ph.us.i ]
-  %23 = shl i64 %.311243245.us.i, 2
-  %scevgep65.i = getelementptr i8, ptr %lsr.iv.i, i64 %23
-  %scevgep66.i = getelementptr i8, ptr %scevgep65.i, i64 -12
-  %.351.us.i = load float, ptr %scevgep66.i, align 4
-  %scevgep75.i = getelementptr i8, ptr %lsr.iv68.i, i64 %23
-  %scevgep76.i = getelementptr i8, ptr %scevgep75.i, i64 -12
-  store float %.351.us.i, ptr %scevgep76.i, align 4
-  %scevgep64.i = getelementptr i8, ptr %scevgep65.i, i64 -8
-  %.351.us.1.i = load float, ptr %scevgep64.i, align 4
-  %scevgep74.i = getelementptr i8, ptr %scevgep75.i, i64 -8
-  store float %.351.us.1.i, ptr %scevgep74.i, align 4
-  %scevgep62.i = getelementptr i8, ptr %scevgep65.i, i64 -4
-  %.351.us.2.i = load float, ptr %scevgep62.i, align 4
-  %scevgep72.i = getelementptr i8, ptr %scevgep75.i, i64 -4
-  store float %.351.us.2.i, ptr %scevgep72.i, align 4
-  %.318.us.3.i = add nuw i64 %.311243245.us.i, 4
-  %.351.us.3.i = load float, ptr %scevgep65.i, align 4
-  store float %.351.us.3.i, ptr %scevgep75.i, align 4
-  %niter44.ncmp.3.i = icmp eq i64 %unroll_iter43.i, %.318.us.3.i
-  br i1 %niter44.ncmp.3.i, label %B276.endif.us.loopexit.unr-lcssa.i, label %B226.us.i
-
-B276.endif.us.loopexit.unr-lcssa.i:               ; preds = %B226.us.i
-  br i1 %18, label %B276.endif.us.i, label %B226.us.epil.i
-
-B226.us.epil.i:                                   ; preds = %B276.endif.us.loopexit.unr-lcssa.i, %B226.lr.ph.us.i
-  %.311243245.us.epil.init.i = phi i64 [ 0, %B226.lr.ph.us.i ], [ %unroll_iter43.i, %B276.endif.us.loopexit.unr-lcssa.i ]
-  %24 = shl i64 %.311243245.us.epil.init.i, 2
-  %scevgep85.i = getelementptr i8, ptr %lsr.iv83.i, i64 %24
-  %scevgep80.i = getelementptr i8, ptr %lsr.iv78.i, i64 %24
-  %.351.us.epil.i = load float, ptr %scevgep85.i, align 4
-  store float %.351.us.epil.i, ptr %scevgep80.i, align 4
-  br label %B276.endif.us.i
-
-B276.endif.us.i:                                  ; preds = %B226.us.epil.i, %B276.endif.us.loopexit.unr-lcssa.i, %B138.endif.us.i
-  %.368.us.i = load i64, ptr %a3, align 8
-  %.371.us.i = getelementptr float, ptr %a2, i64 %.205.us.i
-  %.376.us.i = getelementptr i64, ptr %a1, i64 %.219.us.i
-  %gep.us.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.us.i
-  %.382.us.i = getelementptr i8, ptr %gep.us.i, i64 -8
-  %.401.us.i = inttoptr i64 %.368.us.i to ptr
-  tail call void %.401.us.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.371.us.i, ptr nonnull %.19.i, ptr %.376.us.i, ptr %.382.us.i)
-  %25 = getelementptr float, ptr %a2, i64 %.213.us.i
-  br i1 %15, label %B502.us.epil.i.preheader, label %B502.us.i
-
-B502.us.i:                                        ; preds = %B276.endif.us.i, %B502.us.i
-  %.489249251.us.i = phi i64 [ %.496.us.3.i, %B502.us.i ], [ 0, %B276.endif.us.i ]
-  %26 = or disjoint i64 %.489249251.us.i, 1
-  %.525.us.i = uitofp nneg i64 %26 to float
-  %27 = shl i64 %.489249251.us.i, 2
-  %scevgep95.i = getelementptr i8, ptr %lsr.iv88.i, i64 %27
-  %scevgep96.i = getelementptr i8, ptr %scevgep95.i, i64 -12
-  store float %.525.us.i, ptr %scevgep96.i, align 4
-  %28 = or disjoint i64 %.489249251.us.i, 2
-  %.525.us.1.i = uitofp nneg i64 %28 to float
-  %scevgep94.i = getelementptr i8, ptr %scevgep95.i, i64 -8
-  store float %.525.us.1.i, ptr %scevgep94.i, align 4
-  %29 = or disjoint i64 %.489249251.us.i, 3
-  %.525.us.2.i = uitofp nneg i64 %29 to float
-  %scevgep92.i = getelementptr i8, ptr %scevgep95.i, i64 -4
-  store float %.525.us.2.i, ptr %scevgep92.i, align 4
-  %.496.us.3.i = add nuw nsw i64 %.489249251.us.i, 4
-  %.525.us.3.i = uitofp nneg i64 %.496.us.3.i to float
-  store float %.525.us.3.i, ptr %scevgep95.i, align 4
-  %niter50.ncmp.3.i = icmp eq i64 %unroll_iter49.i, %.496.us.3.i
-  br i1 %niter50.ncmp.3.i, label %B560.else.if.us.preheader.unr-lcssa.i, label %B502.us.i
-
-B560.else.if.us.preheader.unr-lcssa.i:            ; preds = %B502.us.i
-  br i1 %19, label %B560.else.if.us.i.preheader, label %B502.us.epil.i.preheader
-
-B502.us.epil.i.preheader:                         ; preds = %B560.else.if.us.preheader.unr-lcssa.i, %B276.endif.us.i
-  %lsr.iv100.in.i.ph = phi i64 [ 0, %B276.endif.us.i ], [ %unroll_iter49.i, %B560.else.if.us.preheader.unr-lcssa.i ]
-  br label %B502.us.epil.i
-
-B502.us.epil.i:                                   ; preds = %B502.us.epil.i.preheader, %B502.us.epil.i
-  %lsr.iv103.i = phi i64 [ %lsr.iv.next104.i, %B502.us.epil.i ], [ %xtraiter45.i, %B502.us.epil.i.preheader ]
-  %lsr.iv100.in.i = phi i64 [ %lsr.iv100.i, %B502.us.epil.i ], [ %lsr.iv100.in.i.ph, %B502.us.epil.i.preheader ]
-  %lsr.iv100.i = add nuw i64 %lsr.iv100.in.i, 1
-  %.525.us.epil.i = uitofp nneg i64 %lsr.iv100.i to float
-  %30 = shl i64 %lsr.iv100.i, 2
-  %scevgep101.i = getelementptr i8, ptr %lsr.iv98.i, i64 %30
-  %scevgep102.i = getelementptr i8, ptr %scevgep101.i, i64 -4
-  store float %.525.us.epil.i, ptr %scevgep102.i, align 4
-  %lsr.iv.next104.i = add nsw i64 %lsr.iv103.i, -1
-  %epil.iter46.cmp.not.i = icmp eq i64 %lsr.iv.next104.i, 0
-  br i1 %epil.iter46.cmp.not.i, label %B560.else.if.us.i.preheader, label %B502.us.epil.i
-
-B560.else.if.us.i.preheader:                      ; preds = %B502.us.epil.i, %B560.else.if.us.preheader.unr-lcssa.i
-  br label %B560.else.if.us.i
-
-B560.else.if.us.i:                                ; preds = %B560.else.if.us.i.preheader, %B560.else.if.us.i
-  %lsr.iv106.i = phi i64 [ %lsr.iv.next107.i, %B560.else.if.us.i ], [ 0, %B560.else.if.us.i.preheader ]
-  %.619256258.us.i = phi i64 [ %.626.us.i, %B560.else.if.us.i ], [ 0, %B560.else.if.us.i.preheader ]
-  %.626.us.i = add nuw nsw i64 %.619256258.us.i, 1
-  %.662.1.us.i = lshr i64 %.619256258.us.i, 1
-  %.698.us.i = getelementptr i64, ptr %.376.us.i, i64 %.662.1.us.i
-  %.699.us.i = load i64, ptr %.698.us.i, align 8
-  %.741.us.i = and i64 %lsr.iv106.i, 32
-  %.742.us.i = ashr i64 %.699.us.i, %.741.us.i
-  %.743.us.i = and i64 %.742.us.i, 4294967295
-  %.744.us.i = add nsw i64 %.743.us.i, -1
-  %.748.us.i = getelementptr float, ptr %25, i64 %.744.us.i
-  %.749.us.i = load float, ptr %.748.us.i, align 4
-  %31 = shl i64 %.619256258.us.i, 2
-  %scevgep105.i = getelementptr i8, ptr %lsr.iv98.i, i64 %31
-  %.758.us.i = load float, ptr %scevgep105.i, align 4
-  store float %.758.us.i, ptr %.748.us.i, align 4
-  %.765.us.i = icmp eq i64 %.619256258.us.i, %.744.us.i
-  %.775.us.i = fneg float %.749.us.i
-  %"$phi696.2.2.2.us.i" = select i1 %.765.us.i, float %.749.us.i, float %.775.us.i
-  store float %"$phi696.2.2.2.us.i", ptr %scevgep105.i, align 4
-  %lsr.iv.next107.i = add i64 %lsr.iv106.i, 32
-  %exitcond313.not.us.i = icmp eq i64 %.20.fr.i, %.626.us.i
-  br i1 %exitcond313.not.us.i, label %B744.lr.ph.us.i, label %B560.else.if.us.i
-
-B744.lr.ph.us.i:                                  ; preds = %B560.else.if.us.i
-  %gep270.us.i = getelementptr float, ptr %invariant.gep269.i, i64 %.213.us.i
-  br i1 %20, label %B744.endif.us.epil.preheader.i, label %B744.endif.us.i
-
-B744.endif.us.i:                                  ; preds = %B744.lr.ph.us.i, %B744.endif.us.i
-  %.885263265.us.i = phi i64 [ %.892.us.1.i, %B744.endif.us.i ], [ 0, %B744.lr.ph.us.i ]
-  %32 = shl i64 %.885263265.us.i, 2
-  %scevgep110.i = getelementptr i8, ptr %lsr.iv98.i, i64 %32
-  %.925.us.i = load float, ptr %scevgep110.i, align 4
-  %.926.us.i = tail call float @llvm.fabs.f32(float %.925.us.i)
-  %.5.i.us.i = fptosi float %.926.us.i to i64
-  %33 = or disjoint i64 %.885263265.us.i, 1
-  %.954.us.i = uitofp nneg i64 %33 to float
-  %34 = getelementptr float, ptr %gep270.us.i, i64 %.5.i.us.i
-  %.955.us.i = getelementptr i8, ptr %34, i64 -4
-  store float %.954.us.i, ptr %.955.us.i, align 4
-  %scevgep109.i = getelementptr i8, ptr %scevgep110.i, i64 4
-  %.925.us.1.i = load float, ptr %scevgep109.i, align 4
-  %.926.us.1.i = tail call float @llvm.fabs.f32(float %.925.us.1.i)
-  %.5.i.us.1.i = fptosi float %.926.us.1.i to i64
-  %.892.us.1.i = add nuw i64 %.885263265.us.i, 2
-  %.954.us.1.i = uitofp nneg i64 %.892.us.1.i to float
-  %35 = getelementptr float, ptr %gep270.us.i, i64 %.5.i.us.1.i
-  %.955.us.1.i = getelementptr i8, ptr %35, i64 -4
-  store float %.954.us.1.i, ptr %.955.us.1.i, align 4
-  %niter56.ncmp.1.i = icmp eq i64 %unroll_iter55.i, %.892.us.1.i
-  br i1 %niter56.ncmp.1.i, label %B136.loopexit.loopexit.us.unr-lcssa.i, label %B744.endif.us.i
-
-B136.loopexit.loopexit.us.unr-lcssa.i:            ; preds = %B744.endif.us.i
-  br i1 %22, label %B136.loopexit.loopexit.us.i, label %B744.endif.us.epil.preheader.i
-
-B744.endif.us.epil.preheader.i:                   ; preds = %B136.loopexit.loopexit.us.unr-lcssa.i, %B744.lr.ph.us.i
-  %.924.us.epil.i = getelementptr float, ptr %25, i64 %unroll_iter55.i
-  %.925.us.epil.i = load float, ptr %.924.us.epil.i, align 4
-  %.926.us.epil.i = tail call float @llvm.fabs.f32(float %.925.us.epil.i)
-  %.5.i.us.epil.i = fptosi float %.926.us.epil.i to i64
-  %36 = getelementptr float, ptr %gep270.us.i, i64 %.5.i.us.epil.i
-  %.955.us.epil.i = getelementptr i8, ptr %36, i64 -4
-  store float %.954.us.epil.i, ptr %.955.us.epil.i, align 4
-  br label %B136.loopexit.loopexit.us.i
-
-B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.preheader.i, %B136.loopexit.loopexit.us.unr-lcssa.i
-  %scevgep59.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
-  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %9
-  %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %9
-  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %4
-  %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
-  %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
-  %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
-
-B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
-  %37 = icmp sgt i64 %.211.i, 0
-  %38 = shl i64 %.72.i, 2
-  br i1 %37, label %B138.endif.us2.preheader.i, label %B138.endif.lr.ph.split.split.i
-
-B138.endif.us2.preheader.i:                       ; preds = %B138.endif.lr.ph.split.i
-  %unroll_iter.i = and i64 %.211.i, 9223372036854775804
-  %39 = mul i64 %38, %.211.i
-  %40 = getelementptr i8, ptr %a0, i64 %39
-  %scevgep111.i = getelementptr i8, ptr %40, i64 12
-  %41 = shl i64 %.211.i, 2
-  %42 = mul i64 %.204.i, %.20.fr.i
-  %43 = mul i64 %42, %38
-  %44 = getelementptr i8, ptr %a2, i64 %43
-  %scevgep121.i = getelementptr i8, ptr %44, i64 12
-  %45 = shl i64 %.20.fr.i, 2
-  %46 = mul i64 %45, %.204.i
-  %47 = icmp samesign ult i64 %.211.i, 4
-  %48 = and i64 %.211.i, 1
-  %49 = icmp eq i64 %48, 0
-  br label %B138.endif.us2.i
-
-B138.endif.us2.i:                                 ; preds = %B276.endif.loopexit.us27.i, %B138.endif.us2.preheader.i
-  %lsr.iv137.i = phi ptr [ %40, %B138.endif.us2.preheader.i ], [ %scevgep138.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv132.i = phi ptr [ %44, %B138.endif.us2.preheader.i ], [ %scevgep133.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv122.i = phi ptr [ %scevgep121.i, %B138.endif.us2.preheader.i ], [ %scevgep123.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv112.i = phi ptr [ %scevgep111.i, %B138.endif.us2.preheader.i ], [ %scevgep113.i, %B276.endif.loopexit.us27.i ]
-  %.158271291.us3.i = phi i64 [ %.113.i, %B138.endif.us2.preheader.i ], [ %.168.us5.i, %B276.endif.loopexit.us27.i ]
-  %.165272290.us4.i = phi i64 [ %.72.i, %B138.endif.us2.preheader.i ], [ %.172.us6.i, %B276.endif.loopexit.us27.i ]
-  %.205.us8.i = mul i64 %42, %.165272290.us4.i
-  %50 = getelementptr float, ptr %a2, i64 %.205.us8.i
-  br i1 %47, label %B226.us12.epil.i, label %B226.us12.i
-
-B226.us12.i:                                      ; preds = %B138.endif.us2.i, %B226.us12.i
-  %.311243245.us13.i = phi i64 [ %.318.us14.3.i, %B226.us12.i ], [ 0, %B138.endif.us2.i ]
-  %51 = shl i64 %.311243245.us13.i, 2
-  %scevgep119.i = getelementptr i8, ptr %lsr.iv112.i, i64 %51
-  %scevgep120.i = getelementptr i8, ptr %scevgep119.i, i64 -12
-  %.351.us16.i = load float, ptr %scevgep120.i, align 4
-  %scevgep129.i = getelementptr i8, ptr %lsr.iv122.i, i64 %51
-  %scevgep130.i = getelementptr i8, ptr %scevgep129.i, i64 -12
-  store float %.351.us16.i, ptr %scevgep130.i, align 4
-  %scevgep118.i = getelementptr i8, ptr %scevgep119.i, i64 -8
-  %.351.us16.1.i = load float, ptr %scevgep118.i, align 4
-  %scevgep128.i = getelementptr i8, ptr %scevgep129.i, i64 -8
-  store float %.351.us16.1.i, ptr %scevgep128.i, align 4
-  %scevgep116.i = getelementptr i8, ptr %scevgep119.i, i64 -4
-  %.351.us16.2.i = load float, ptr %scevgep116.i, align 4
-  %scevgep126.i = getelementptr i8, ptr %scevgep129.i, i64 -4
-  store float %.351.us16.2.i, ptr %scevgep126.i, align 4
-  %.318.us14.3.i = add nuw i64 %.311243245.us13.i, 4
-  %.351.us16.3.i = load float, ptr %scevgep119.i, align 4
-  store float %.351.us16.3.i, ptr %scevgep129.i, align 4
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.us14.3.i
-  br i1 %niter.ncmp.3.i, label %B276.endif.loopexit.us27.unr-lcssa.i, label %B226.us12.i
-
-B276.endif.loopexit.us27.unr-lcssa.i:             ; preds = %B226.us12.i
-  br i1 %49, label %B276.endif.loopexit.us27.i, label %B226.us12.epil.i
-
-B226.us12.epil.i:                                 ; preds = %B276.endif.loopexit.us27.unr-lcssa.i, %B138.endif.us2.i
-  %.311243245.us13.epil.init.i = phi i64 [ 0, %B138.endif.us2.i ], [ %unroll_iter.i, %B276.endif.loopexit.us27.unr-lcssa.i ]
-  %52 = shl i64 %.311243245.us13.epil.init.i, 2
-  %scevgep139.i = getelementptr i8, ptr %lsr.iv137.i, i64 %52
-  %scevgep134.i = getelementptr i8, ptr %lsr.iv132.i, i64 %52
-  %.351.us16.epil.i = load float, ptr %scevgep139.i, align 4
-  store float %.351.us16.epil.i, ptr %scevgep134.i, align 4
-  br label %B276.endif.loopexit.us27.i
-
-B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %B276.endif.loopexit.us27.unr-lcssa.i
-  %.168.us5.i = add nsw i64 %.158271291.us3.i, -1
-  %.172.us6.i = add i64 %.165272290.us4.i, 1
-  %.219.us9.i = mul nsw i64 %.165272290.us4.i, %.65.i
-  %.368.us20.i = load i64, ptr %a3, align 8
-  %.376.us22.i = getelementptr i64, ptr %a1, i64 %.219.us9.i
-  %gep.us23.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.us9.i
-  %.382.us24.i = getelementptr i8, ptr %gep.us23.i, i64 -8
-  %.401.us25.i = inttoptr i64 %.368.us20.i to ptr
-  tail call void %.401.us25.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %50, ptr nonnull %.19.i, ptr %.376.us22.i, ptr %.382.us24.i)
-  %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %41
-  %scevgep123.i = getelementptr i8, ptr %lsr.iv122.i, i64 %46
-  %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
-  %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
-  %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
-
-B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
-  %53 = add nuw i64 %.113.i, 1
-  %54 = mul i64 %.204.i, %.20.fr.i
-  %55 = mul i64 %54, %38
-  %scevgep143.i = getelementptr i8, ptr %a2, i64 %55
-  %56 = shl i64 %.20.fr.i, 2
-  %57 = mul i64 %56, %.204.i
-  %58 = shl i64 %.32.1.i, 3
-  %59 = shl i64 %.72.i, 3
-  %60 = mul i64 %59, %.65.i
-  %scevgep146.i = getelementptr i8, ptr %a1, i64 %60
+  %15 = icmp samesign ult i64 %.211.i, 4
+  %16 = and i64 %.211.i, 1
+  %17 = icmp eq i64 %16, 0
+  %18 = icmp eq i64 %xtraiter907.i, 0
+  %19 = and i64 %.20.fr.i, 1
+  %20 = icmp eq i64 %19, 0
   br label %B138.endif.i
 
-B138.endif.i:                                     ; preds = %B138.endif.i, %B138.endif.lr.ph.split.split.i
-  %lsr.iv147.i = phi ptr [ %scevgep146.i, %B138.endif.lr.ph.split.split.i ], [ %scevgep148.i, %B138.endif.i ]
-  %lsr.iv144.i = phi ptr [ %scevgep143.i, %B138.endif.lr.ph.split.split.i ], [ %scevgep145.i, %B138.endif.i ]
-  %lsr.iv141.i = phi i64 [ %53, %B138.endif.lr.ph.split.split.i ], [ %lsr.iv.next142.i, %B138.endif.i ]
-  %.368.i = load i64, ptr %a3, align 8
-  %61 = getelementptr i8, ptr %lsr.iv147.i, i64 %58
-  %scevgep149.i = getelementptr i8, ptr %61, i64 8
-  %.401.i = inttoptr i64 %.368.i to ptr
-  tail call void %.401.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %lsr.iv144.i, ptr nonnull %.19.i, ptr %lsr.iv147.i, ptr %scevgep149.i)
-  %lsr.iv.next142.i = add i64 %lsr.iv141.i, -1
-  %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
-  %scevgep148.i = getelementptr i8, ptr %61, i64 16
-  %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
+B138.endif.lr.ph.split.us.i:                      ; preds = %B138.endif.lr.ph.i
+  %.684298.i = icmp sgt i64 %.20.fr.i, 0
+  br i1 %.684298.i, label %B138.endif.us.us.preheader.i, label %B138.endif.lr.ph.split.us.split.i
+
+B138.endif.us.us.preheader.i:                     ; preds = %B138.endif.lr.ph.split.us.i
+  %21 = getelementptr float, ptr %a2, i64 %.211.i
+  %22 = shl nuw nsw i64 %.20.fr.i, 2
+  %unroll_iter929.i = and i64 %.211.i, 9223372036854775804
+  %23 = shl i64 %.72.i, 2
+  %24 = mul i64 %23, %.211.i
+  %25 = getelementptr i8, ptr %a0, i64 %24
+  %scevgep.i = getelementptr i8, ptr %25, i64 12
+  %26 = shl i64 %.211.i, 2
+  %27 = mul nuw nsw i64 %.204.i, %.20.fr.i
+  %28 = mul i64 %27, %23
+  %29 = getelementptr i8, ptr %a2, i64 %28
+  %scevgep941.i = getelementptr i8, ptr %29, i64 12
+  %30 = mul nuw nsw i64 %22, %.204.i
+  %31 = mul i64 %.72.i, %.204.i
+  %32 = add i64 %31, %.20.fr.i
+  %33 = mul i64 %32, %22
+  %scevgep962.i = getelementptr i8, ptr %a2, i64 %33
+  %34 = add nuw nsw i64 %.20.fr.i, 3
+  %35 = icmp sgt i64 %.211.i, 0
+  %36 = icmp eq i64 %.20.fr.i, 4
+  %37 = icmp eq i64 %.20.fr.i, 1
+  %38 = icmp samesign ult i64 %.211.i, 4
+  %39 = and i64 %.211.i, 1
+  %40 = icmp eq i64 %39, 0
+  %41 = icmp eq i64 %.20.fr.i, 2
+  %42 = icmp eq i64 %.20.fr.i, 3
+  br label %B138.endif.us.us.i
+
+B138.endif.us.us.i:                               ; preds = %B362.B1055.loopexit_crit_edge.us.us.i, %B138.endif.us.us.preheader.i
+  %lsr.iv963.i = phi ptr [ %scevgep962.i, %B138.endif.us.us.preheader.i ], [ %scevgep964.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv957.i = phi ptr [ %25, %B138.endif.us.us.preheader.i ], [ %scevgep958.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv952.i = phi ptr [ %29, %B138.endif.us.us.preheader.i ], [ %scevgep953.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv942.i = phi ptr [ %scevgep941.i, %B138.endif.us.us.preheader.i ], [ %scevgep943.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.us.preheader.i ], [ %scevgep933.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.158328392.us.us.i = phi i64 [ %..113.i, %B138.endif.us.us.preheader.i ], [ %.168.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.165331391.us.us.i = phi i64 [ %.72.i, %B138.endif.us.us.preheader.i ], [ %.172.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.168.us.us.i = add nsw i64 %.158328392.us.us.i, -1
+  %.172.us.us.i = add i64 %.165331391.us.us.i, 1
+  %.205.us.us.i = mul i64 %27, %.165331391.us.us.i
+  %.213.us.us.i = add i64 %.205.us.us.i, %.211.i
+  br i1 %35, label %B226.lr.ph.us.us.i, label %B52.lr.ph.i.i
+
+B52.lr.ph.i.loopexit.unr-lcssa.i:                 ; preds = %B226.us.us.i
+  br i1 %40, label %B52.lr.ph.i.i, label %B226.us.us.epil.i
+
+B226.us.us.epil.i:                                ; preds = %B226.lr.ph.us.us.i, %B52.lr.ph.i.loopexit.unr-lcssa.i
+  %.311291293.us.us.epil.init.i = phi i64 [ 0, %B226.lr.ph.us.us.i ], [ %unroll_iter929.i, %B52.lr.ph.i.loopexit.unr-lcssa.i ]
+  %43 = shl i64 %.311291293.us.us.epil.init.i, 2
+  %scevgep959.i = getelementptr i8, ptr %lsr.iv957.i, i64 %43
+  %scevgep954.i = getelementptr i8, ptr %lsr.iv952.i, i64 %43
+  %.351.us.us.epil.i = load float, ptr %scevgep959.i, align 4
+  store float %.351.us.us.epil.i, ptr %scevgep954.i, align 4
+  br label %B52.lr.ph.i.i
+
+B52.lr.ph.i.i:                                    ; preds = %B226.us.us.epil.i, %B52.lr.ph.i.loopexit.unr-lcssa.i, %B138.endif.us.us.i
+  %44 = getelementptr float, ptr %21, i64 %.205.us.us.i
+  br i1 %36, label %B52.i.i, label %B52.epil.i.i
+
+B52.i.i:                                          ; preds = %B52.lr.ph.i.i
+  %45 = shl i64 %.213.us.us.i, 2
+  %46 = getelementptr i8, ptr %a2, i64 %45
+  %scevgep119.i.i = getelementptr i8, ptr %46, i64 12
+  store float 1.000000e+00, ptr %46, align 4
+  %scevgep124.i.i = getelementptr i8, ptr %46, i64 4
+  store float 2.000000e+00, ptr %scevgep124.i.i, align 4
+  %scevgep122.i.i = getelementptr i8, ptr %46, i64 8
+  store float 3.000000e+00, ptr %scevgep122.i.i, align 4
+  store float 4.000000e+00, ptr %scevgep119.i.i, align 4
+  br label %B112.endif.lr.ph.i.i
+
+B110.loopexit.i.i:                                ; preds = %B856.B938_crit_edge.us.i.i, %B790.endif.lr.ph.i.i, %B592.endif.i.i
+  %lsr.iv.next.i.i = add nuw nsw i64 %lsr.iv28.i.i, 4
+  %scevgep40.i.i = getelementptr i8, ptr %lsr.iv39.i.i, i64 4
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %22
+  %scevgep107.i.i = getelementptr i8, ptr %lsr.iv106.i.i, i64 %22
+  %exitcond535.not.i.i = icmp eq i64 %.20.fr.i, %.247.i.i
+  br i1 %exitcond535.not.i.i, label %B298.endif.endif.us.us.i, label %B156.endif.lr.ph.i.i
+
+B224.epil.i.i:                                    ; preds = %B156.endif.i.i, %B224.epil.i.i
+  %lsr.iv967.i = phi i64 [ %lsr.iv.next968.i, %B224.epil.i.i ], [ 0, %B156.endif.i.i ]
+  %lsr.iv44.i.i = phi ptr [ %scevgep45.i.i, %B224.epil.i.i ], [ %lsr.iv41.i.i, %B156.endif.i.i ]
+  %total.4.2414.epil.i.i = phi float [ %.555.epil.i.i, %B224.epil.i.i ], [ %.413.i.i, %B156.endif.i.i ]
+  %scevgep969.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %lsr.iv967.i
+  %.543.epil.i.i = load float, ptr %scevgep969.i, align 4
+  %.552.epil.i.i = load float, ptr %lsr.iv44.i.i, align 4
+  %.553.epil.i.i = fmul float %.543.epil.i.i, %.552.epil.i.i
+  %.555.epil.i.i = fsub float %total.4.2414.epil.i.i, %.553.epil.i.i
+  %scevgep45.i.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %22
+  %lsr.iv.next968.i = add nuw nsw i64 %lsr.iv967.i, 4
+  %epil.iter3.cmp.not.i.i = icmp eq i64 %lsr.iv28.i.i, %lsr.iv.next968.i
+  br i1 %epil.iter3.cmp.not.i.i, label %B304.i.i, label %B224.epil.i.i
+
+B304.i.i:                                         ; preds = %B224.epil.i.i, %B156.endif.i.i
+  %total.4.2.lcssa.i.i = phi float [ %.413.i.i, %B156.endif.i.i ], [ %.555.epil.i.i, %B224.epil.i.i ]
+  %sunkaddr.i.i = shl i64 %.369419425.i.i, 2
+  %sunkaddr127.i.i = getelementptr i8, ptr %gep540.i.i, i64 %sunkaddr.i.i
+  store float %total.4.2.lcssa.i.i, ptr %sunkaddr127.i.i, align 4
+  %.585.i.i = tail call float @llvm.fabs.f32(float %total.4.2.lcssa.i.i)
+  %.587.i.i = fpext float %.585.i.i to double
+  %.588.i.i = fcmp olt double %largest.2.1427.i.i, %.587.i.i
+  %largest.3.2.i.i = select i1 %.588.i.i, double %.587.i.i, double %largest.2.1427.i.i
+  %chosen.3.2.i.i = select i1 %.588.i.i, i64 %.369419425.i.i, i64 %chosen.2.1428.i.i
+  %scevgep42.i.i = getelementptr i8, ptr %lsr.iv41.i.i, i64 4
+  %exitcond530.not.i.i = icmp eq i64 %.376.i.i, %53
+  br i1 %exitcond530.not.i.i, label %B412.i.i, label %B156.endif.i.i
+
+B412.i.i:                                         ; preds = %B304.i.i
+  %47 = xor i64 %.240482512.i.i, -1
+  %48 = add nsw i64 %.20.fr.i, %47
+  %smax9.i.i = tail call i64 @llvm.smax.i64(i64 %48, i64 0)
+  %.243.i.i = add nsw i64 %.233481513.i.i, -1
+  %.247.i.i = add nuw nsw i64 %.240482512.i.i, 1
+  %.629.not.i.i = icmp eq i64 %chosen.3.2.i.i, %.240482512.i.i
+  br i1 %.629.not.i.i, label %B592.endif.i.i, label %B462.i.preheader.i
+
+B462.i.preheader.i:                               ; preds = %B412.i.i
+  %sunkaddr128.i.i = shl i64 %chosen.3.2.i.i, 2
+  %scevgep973.i = getelementptr i8, ptr %lsr.iv952.i, i64 %sunkaddr128.i.i
+  br label %B462.i.i
+
+B462.i.i:                                         ; preds = %B462.i.i, %B462.i.preheader.i
+  %lsr.iv975.i = phi i64 [ %34, %B462.i.preheader.i ], [ %lsr.iv.next976.i, %B462.i.i ]
+  %lsr.iv970.i = phi i64 [ 0, %B462.i.preheader.i ], [ %lsr.iv.next971.i, %B462.i.i ]
+  %scevgep974.i = getelementptr i8, ptr %scevgep973.i, i64 %lsr.iv970.i
+  %.764.i.i = load float, ptr %scevgep974.i, align 4
+  %scevgep972.i = getelementptr i8, ptr %lsr.iv39.i.i, i64 %lsr.iv970.i
+  %.767.i.i = load float, ptr %scevgep972.i, align 4
+  store float %.764.i.i, ptr %scevgep972.i, align 4
+  store float %.767.i.i, ptr %scevgep974.i, align 4
+  %lsr.iv.next971.i = add i64 %lsr.iv970.i, %22
+  %lsr.iv.next976.i = add nsw i64 %lsr.iv975.i, -1
+  %.712.i.i = icmp sgt i64 %lsr.iv975.i, 3
+  br i1 %.712.i.i, label %B462.i.i, label %B556.i.i
+
+B556.i.i:                                         ; preds = %B462.i.i
+  %.785.i.i = getelementptr float, ptr %44, i64 %.240482512.i.i
+  %.786.i.i = load float, ptr %.785.i.i, align 4
+  %.787.i.i = fneg float %.786.i.i
+  store float %.787.i.i, ptr %.785.i.i, align 4
+  br label %B592.endif.i.i
+
+B666.i.i:                                         ; preds = %B666.preheader.i.i, %B666.i.i
+  %lsr.iv60.i.i = phi i64 [ %57, %B666.preheader.i.i ], [ %lsr.iv.next61.i.i, %B666.i.i ]
+  %lsr.iv58.i.i = phi i64 [ %56, %B666.preheader.i.i ], [ %lsr.iv.next59.i.i, %B666.i.i ]
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %lsr.iv60.i.i
+  %.942.i.i = load float, ptr %scevgep64.i.i, align 4
+  %.963.i.i = fpext float %.942.i.i to double
+  %.967.i.i = fdiv double %.963.i.i, %.944..i.i
+  %.982.i.i = fptrunc double %.967.i.i to float
+  store float %.982.i.i, ptr %scevgep64.i.i, align 4
+  %scevgep978.i = getelementptr i8, ptr %scevgep64.i.i, i64 4
+  %.942.1.i.i = load float, ptr %scevgep978.i, align 4
+  %.963.1.i.i = fpext float %.942.1.i.i to double
+  %.967.1.i.i = fdiv double %.963.1.i.i, %.944..i.i
+  %.982.1.i.i = fptrunc double %.967.1.i.i to float
+  store float %.982.1.i.i, ptr %scevgep978.i, align 4
+  %lsr.iv.next59.i.i = add i64 %lsr.iv58.i.i, -2
+  %lsr.iv.next61.i.i = add i64 %lsr.iv60.i.i, 8
+  %.892.1.i.i = icmp sgt i64 %lsr.iv.next59.i.i, 2
+  br i1 %.892.1.i.i, label %B666.i.i, label %B790.endif.lr.ph.i.i
+
+B52.epil.i.i:                                     ; preds = %B52.lr.ph.i.i, %B52.epil.i.i
+  %lsr.iv961.i = phi i64 [ %lsr.iv.next.i, %B52.epil.i.i ], [ 1, %B52.lr.ph.i.i ]
+  %lsr.iv117.i.i = phi i64 [ %lsr.iv.next118.i.i, %B52.epil.i.i ], [ %.20.fr.i, %B52.lr.ph.i.i ]
+  %.145.epil.i.i = uitofp nneg i64 %lsr.iv961.i to float
+  %49 = shl i64 %lsr.iv961.i, 2
+  %scevgep965.i = getelementptr i8, ptr %lsr.iv963.i, i64 %49
+  %scevgep966.i = getelementptr i8, ptr %scevgep965.i, i64 -4
+  store float %.145.epil.i.i, ptr %scevgep966.i, align 4
+  %lsr.iv.next118.i.i = add nsw i64 %lsr.iv117.i.i, -1
+  %lsr.iv.next.i = add nuw nsw i64 %lsr.iv961.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next118.i.i, 0
+  br i1 %epil.iter.cmp.not.i.i, label %B112.endif.lr.ph.i.i, label %B52.epil.i.i
+
+B112.endif.lr.ph.i.i:                             ; preds = %B52.epil.i.i, %B52.i.i
+  %50 = getelementptr float, ptr %a2, i64 %.205.us.us.i
+  %51 = add i64 %.205.us.us.i, %.20.fr.i
+  %52 = shl i64 %51, 2
+  %scevgep105.i.i = getelementptr i8, ptr %a2, i64 %52
+  br label %B156.endif.lr.ph.i.i
+
+B156.endif.lr.ph.i.i:                             ; preds = %B112.endif.lr.ph.i.i, %B110.loopexit.i.i
+  %lsr.iv106.i.i = phi ptr [ %scevgep107.i.i, %B110.loopexit.i.i ], [ %scevgep105.i.i, %B112.endif.lr.ph.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %scevgep47.i.i, %B110.loopexit.i.i ], [ %50, %B112.endif.lr.ph.i.i ]
+  %lsr.iv39.i.i = phi ptr [ %scevgep40.i.i, %B110.loopexit.i.i ], [ %50, %B112.endif.lr.ph.i.i ]
+  %lsr.iv28.i.i = phi i64 [ %lsr.iv.next.i.i, %B110.loopexit.i.i ], [ 0, %B112.endif.lr.ph.i.i ]
+  %.233481513.i.i = phi i64 [ %.243.i.i, %B110.loopexit.i.i ], [ %.20.fr.i, %B112.endif.lr.ph.i.i ]
+  %.240482512.i.i = phi i64 [ %.247.i.i, %B110.loopexit.i.i ], [ 0, %B112.endif.lr.ph.i.i ]
+  %smax.i.i = tail call i64 @llvm.smax.i64(i64 %.233481513.i.i, i64 0)
+  %53 = add nuw i64 %smax.i.i, %.240482512.i.i
+  %.406.i.i = mul nuw nsw i64 %.240482512.i.i, %.20.fr.i
+  %gep540.i.i = getelementptr float, ptr %50, i64 %.406.i.i
+  %54 = icmp eq i64 %.240482512.i.i, 0
+  br label %B156.endif.i.i
+
+B156.endif.i.i:                                   ; preds = %B156.endif.lr.ph.i.i, %B304.i.i
+  %lsr.iv41.i.i = phi ptr [ %lsr.iv39.i.i, %B156.endif.lr.ph.i.i ], [ %scevgep42.i.i, %B304.i.i ]
+  %chosen.2.1428.i.i = phi i64 [ %.240482512.i.i, %B156.endif.lr.ph.i.i ], [ %chosen.3.2.i.i, %B304.i.i ]
+  %largest.2.1427.i.i = phi double [ -1.000000e+00, %B156.endif.lr.ph.i.i ], [ %largest.3.2.i.i, %B304.i.i ]
+  %.369419425.i.i = phi i64 [ %.240482512.i.i, %B156.endif.lr.ph.i.i ], [ %.376.i.i, %B304.i.i ]
+  %.376.i.i = add nuw i64 %.369419425.i.i, 1
+  %.412.i.i = getelementptr float, ptr %gep540.i.i, i64 %.369419425.i.i
+  %.413.i.i = load float, ptr %.412.i.i, align 4
+  br i1 %54, label %B304.i.i, label %B224.epil.i.i
+
+B592.endif.i.i:                                   ; preds = %B556.i.i, %B412.i.i
+  %.849.i.i = sub nsw i64 %.20.fr.i, %.247.i.i
+  %.850.i.i = icmp sgt i64 %.849.i.i, 0
+  %..849.i.i = tail call i64 @llvm.smax.i64(i64 %.849.i.i, i64 0)
+  br i1 %.850.i.i, label %B666.lr.ph.i.i, label %B110.loopexit.i.i
+
+B666.lr.ph.i.i:                                   ; preds = %B592.endif.i.i
+  %.805.i.i = getelementptr float, ptr %gep540.i.i, i64 %.240482512.i.i
+  %.806.i.i = load float, ptr %.805.i.i, align 4
+  %.944.i.i = fpext float %.806.i.i to double
+  %.946.i.i = fcmp une float %.806.i.i, 0.000000e+00
+  %.944..i.i = select i1 %.946.i.i, double %.944.i.i, double 1.000000e+00
+  %xtraiter10.i.i = and i64 %smax9.i.i, 1
+  %lcmp.mod11.not.i.i = icmp eq i64 %xtraiter10.i.i, 0
+  br i1 %lcmp.mod11.not.i.i, label %B666.prol.loopexit.i.i, label %B666.prol.i.i
+
+B666.prol.i.i:                                    ; preds = %B666.lr.ph.i.i
+  %.901.prol.i.i = add nsw i64 %..849.i.i, -1
+  %.905.prol.i.i = add nuw nsw i64 %.240482512.i.i, 2
+  %.941.prol.i.i = getelementptr float, ptr %gep540.i.i, i64 %.247.i.i
+  %.942.prol.i.i = load float, ptr %.941.prol.i.i, align 4
+  %.963.prol.i.i = fpext float %.942.prol.i.i to double
+  %.967.prol.i.i = fdiv double %.963.prol.i.i, %.944..i.i
+  %.982.prol.i.i = fptrunc double %.967.prol.i.i to float
+  store float %.982.prol.i.i, ptr %.941.prol.i.i, align 4
+  br label %B666.prol.loopexit.i.i
+
+B666.prol.loopexit.i.i:                           ; preds = %B666.prol.i.i, %B666.lr.ph.i.i
+  %.891445449.unr.i.i = phi i64 [ %..849.i.i, %B666.lr.ph.i.i ], [ %.901.prol.i.i, %B666.prol.i.i ]
+  %.898446448.unr.i.i = phi i64 [ %.247.i.i, %B666.lr.ph.i.i ], [ %.905.prol.i.i, %B666.prol.i.i ]
+  %55 = icmp eq i64 %48, 1
+  br i1 %55, label %B790.endif.lr.ph.i.i, label %B666.preheader.i.i
+
+B666.preheader.i.i:                               ; preds = %B666.prol.loopexit.i.i
+  %56 = add i64 %.891445449.unr.i.i, 2
+  %57 = shl i64 %.898446448.unr.i.i, 2
+  br label %B666.i.i
+
+B790.endif.lr.ph.i.i:                             ; preds = %B666.i.i, %B666.prol.loopexit.i.i
+  %invariant.gep463.i.i = getelementptr float, ptr %a2, i64 %.240482512.i.i
+  br i1 %54, label %B110.loopexit.i.i, label %B858.us.epil.preheader.i.i
+
+B858.us.epil.preheader.i.i:                       ; preds = %B790.endif.lr.ph.i.i, %B856.B938_crit_edge.us.i.i
+  %lsr.iv108.i.i = phi ptr [ %scevgep109.i.i, %B856.B938_crit_edge.us.i.i ], [ %lsr.iv106.i.i, %B790.endif.lr.ph.i.i ]
+  %.1073465473.us.i.i = phi i64 [ %.1083.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %..849.i.i, %B790.endif.lr.ph.i.i ]
+  %.1080466472.us.i.i = phi i64 [ %.1087.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %.247.i.i, %B790.endif.lr.ph.i.i ]
+  %.1117.us.i.i = mul nsw i64 %.1080466472.us.i.i, %.20.fr.i
+  %.1119.us.i.i = add nsw i64 %.1117.us.i.i, %.205.us.us.i
+  %gep464.us.i.i = getelementptr float, ptr %invariant.gep463.i.i, i64 %.1119.us.i.i
+  %.1124.us.i.i = load float, ptr %gep464.us.i.i, align 4
+  br label %B858.us.epil.i.i
+
+B858.us.epil.i.i:                                 ; preds = %B858.us.epil.i.i, %B858.us.epil.preheader.i.i
+  %lsr.iv979.i = phi i64 [ %lsr.iv.next980.i, %B858.us.epil.i.i ], [ 0, %B858.us.epil.preheader.i.i ]
+  %lsr.iv103.i.i = phi ptr [ %scevgep104.i.i, %B858.us.epil.i.i ], [ %lsr.iv39.i.i, %B858.us.epil.preheader.i.i ]
+  %total.5.2457.us.epil.i.i = phi float [ %.1266.us.epil.i.i, %B858.us.epil.i.i ], [ %.1124.us.i.i, %B858.us.epil.preheader.i.i ]
+  %scevgep981.i = getelementptr i8, ptr %lsr.iv108.i.i, i64 %lsr.iv979.i
+  %.1254.us.epil.i.i = load float, ptr %scevgep981.i, align 4
+  %.1263.us.epil.i.i = load float, ptr %lsr.iv103.i.i, align 4
+  %.1264.us.epil.i.i = fmul float %.1254.us.epil.i.i, %.1263.us.epil.i.i
+  %.1266.us.epil.i.i = fsub float %total.5.2457.us.epil.i.i, %.1264.us.epil.i.i
+  %scevgep104.i.i = getelementptr i8, ptr %lsr.iv103.i.i, i64 %22
+  %lsr.iv.next980.i = add nuw nsw i64 %lsr.iv979.i, 4
+  %epil.iter13.cmp.not.i.i = icmp eq i64 %lsr.iv28.i.i, %lsr.iv.next980.i
+  br i1 %epil.iter13.cmp.not.i.i, label %B856.B938_crit_edge.us.i.i, label %B858.us.epil.i.i
+
+B856.B938_crit_edge.us.i.i:                       ; preds = %B858.us.epil.i.i
+  %.1083.us.i.i = add nsw i64 %.1073465473.us.i.i, -1
+  %.1087.us.i.i = add nuw i64 %.1080466472.us.i.i, 1
+  %sunkaddr130.i.i = shl i64 %.1119.us.i.i, 2
+  %sunkaddr131.i.i = getelementptr inbounds i8, ptr %invariant.gep463.i.i, i64 %sunkaddr130.i.i
+  store float %.1266.us.epil.i.i, ptr %sunkaddr131.i.i, align 4
+  %scevgep109.i.i = getelementptr i8, ptr %lsr.iv108.i.i, i64 %22
+  %.1074.us.i.i = icmp sgt i64 %.1073465473.us.i.i, 1
+  br i1 %.1074.us.i.i, label %B858.us.epil.preheader.i.i, label %B110.loopexit.i.i
+
+B298.endif.endif.us.us.i:                         ; preds = %B110.loopexit.i.i
+  %58 = getelementptr float, ptr %a2, i64 %.213.us.us.i
+  %gep327.us.us.i = getelementptr float, ptr %invariant.gep324.i, i64 %.213.us.us.i
+  %.525.us.us.i = load float, ptr %58, align 4
+  %.526.us.us.i = tail call float @llvm.fabs.f32(float %.525.us.us.i)
+  %.5.i.i = fptosi float %.526.us.us.i to i64
+  %59 = getelementptr float, ptr %gep327.us.us.i, i64 %.5.i.i
+  %.555.us.us.i = getelementptr i8, ptr %59, i64 -4
+  store float 1.000000e+00, ptr %.555.us.us.i, align 4
+  br i1 %37, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.1.i
+
+B364.endif.us.us.1.i:                             ; preds = %B298.endif.endif.us.us.i
+  %sunkaddr.i = shl i64 %.213.us.us.i, 2
+  %sunkaddr1069.i = getelementptr i8, ptr %a2, i64 %sunkaddr.i
+  %sunkaddr1070.i = getelementptr i8, ptr %sunkaddr1069.i, i64 4
+  %.525.us.us.1.i = load float, ptr %sunkaddr1070.i, align 4
+  %.526.us.us.1.i = tail call float @llvm.fabs.f32(float %.525.us.us.1.i)
+  %.5.i.1.i = fptosi float %.526.us.us.1.i to i64
+  %60 = getelementptr float, ptr %gep327.us.us.i, i64 %.5.i.1.i
+  %.555.us.us.1.i = getelementptr i8, ptr %60, i64 -4
+  store float 2.000000e+00, ptr %.555.us.us.1.i, align 4
+  br i1 %41, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.2.i
+
+B364.endif.us.us.2.i:                             ; preds = %B364.endif.us.us.1.i
+  %sunkaddr1073.i = getelementptr i8, ptr %sunkaddr1069.i, i64 8
+  %.525.us.us.2.i = load float, ptr %sunkaddr1073.i, align 4
+  %.526.us.us.2.i = tail call float @llvm.fabs.f32(float %.525.us.us.2.i)
+  %.5.i.2.i = fptosi float %.526.us.us.2.i to i64
+  %61 = getelementptr float, ptr %gep327.us.us.i, i64 %.5.i.2.i
+  %.555.us.us.2.i = getelementptr i8, ptr %61, i64 -4
+  store float 3.000000e+00, ptr %.555.us.us.2.i, align 4
+  br i1 %42, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.3.i
+
+B364.endif.us.us.3.i:                             ; preds = %B364.endif.us.us.2.i
+  %sunkaddr1076.i = getelementptr i8, ptr %sunkaddr1069.i, i64 12
+  %.525.us.us.3.i = load float, ptr %sunkaddr1076.i, align 4
+  %.526.us.us.3.i = tail call float @llvm.fabs.f32(float %.525.us.us.3.i)
+  %.5.i.3.i = fptosi float %.526.us.us.3.i to i64
+  %62 = getelementptr float, ptr %gep327.us.us.i, i64 %.5.i.3.i
+  %.555.us.us.3.i = getelementptr i8, ptr %62, i64 -4
+  store float 4.000000e+00, ptr %.555.us.us.3.i, align 4
+  br label %B362.B1055.loopexit_crit_edge.us.us.i
+
+B226.us.us.i:                                     ; preds = %B226.lr.ph.us.us.i, %B226.us.us.i
+  %.311291293.us.us.i = phi i64 [ %.318.us.us.3.i, %B226.us.us.i ], [ 0, %B226.lr.ph.us.us.i ]
+  %63 = shl i64 %.311291293.us.us.i, 2
+  %scevgep939.i = getelementptr i8, ptr %lsr.iv.i, i64 %63
+  %scevgep940.i = getelementptr i8, ptr %scevgep939.i, i64 -12
+  %.351.us.us.i = load float, ptr %scevgep940.i, align 4
+  %scevgep949.i = getelementptr i8, ptr %lsr.iv942.i, i64 %63
+  %scevgep950.i = getelementptr i8, ptr %scevgep949.i, i64 -12
+  store float %.351.us.us.i, ptr %scevgep950.i, align 4
+  %scevgep938.i = getelementptr i8, ptr %scevgep939.i, i64 -8
+  %.351.us.us.1.i = load float, ptr %scevgep938.i, align 4
+  %scevgep948.i = getelementptr i8, ptr %scevgep949.i, i64 -8
+  store float %.351.us.us.1.i, ptr %scevgep948.i, align 4
+  %scevgep936.i = getelementptr i8, ptr %scevgep939.i, i64 -4
+  %.351.us.us.2.i = load float, ptr %scevgep936.i, align 4
+  %scevgep946.i = getelementptr i8, ptr %scevgep949.i, i64 -4
+  store float %.351.us.us.2.i, ptr %scevgep946.i, align 4
+  %.318.us.us.3.i = add nuw i64 %.311291293.us.us.i, 4
+  %.351.us.us.3.i = load float, ptr %scevgep939.i, align 4
+  store float %.351.us.us.3.i, ptr %scevgep949.i, align 4
+  %niter930.ncmp.3.i = icmp eq i64 %unroll_iter929.i, %.318.us.us.3.i
+  br i1 %niter930.ncmp.3.i, label %B52.lr.ph.i.loopexit.unr-lcssa.i, label %B226.us.us.i
+
+B226.lr.ph.us.us.i:                               ; preds = %B138.endif.us.us.i
+  br i1 %38, label %B226.us.us.epil.i, label %B226.us.us.i
+
+B362.B1055.loopexit_crit_edge.us.us.i:            ; preds = %B364.endif.us.us.3.i, %B364.endif.us.us.2.i, %B364.endif.us.us.1.i, %B298.endif.endif.us.us.i
+  %scevgep933.i = getelementptr i8, ptr %lsr.iv.i, i64 %26
+  %scevgep943.i = getelementptr i8, ptr %lsr.iv942.i, i64 %30
+  %scevgep953.i = getelementptr i8, ptr %lsr.iv952.i, i64 %30
+  %scevgep958.i = getelementptr i8, ptr %lsr.iv957.i, i64 %26
+  %scevgep964.i = getelementptr i8, ptr %lsr.iv963.i, i64 %30
+  %.159.us.us.i = icmp sgt i64 %.158328392.us.us.i, 1
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B138.endif.lr.ph.split.us.split.i:                ; preds = %B138.endif.lr.ph.split.us.i
+  %64 = icmp sgt i64 %.211.i, 0
+  br i1 %64, label %B138.endif.us.us481.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B138.endif.us.us481.preheader.i:                  ; preds = %B138.endif.lr.ph.split.us.split.i
+  %unroll_iter923.i = and i64 %.211.i, 9223372036854775804
+  %65 = shl i64 %.72.i, 2
+  %66 = mul i64 %65, %.211.i
+  %67 = getelementptr i8, ptr %a0, i64 %66
+  %scevgep982.i = getelementptr i8, ptr %67, i64 12
+  %68 = shl i64 %.211.i, 2
+  %69 = mul i64 %.204.i, %.20.fr.i
+  %70 = mul i64 %69, %65
+  %71 = getelementptr i8, ptr %a2, i64 %70
+  %scevgep992.i = getelementptr i8, ptr %71, i64 12
+  %72 = shl i64 %.20.fr.i, 2
+  %73 = mul i64 %72, %.204.i
+  %74 = icmp samesign ult i64 %.211.i, 4
+  %75 = and i64 %.211.i, 1
+  %76 = icmp eq i64 %75, 0
+  br label %B138.endif.us.us481.i
+
+B138.endif.us.us481.i:                            ; preds = %B298.endif.endif.us.us494.i, %B138.endif.us.us481.preheader.i
+  %lsr.iv1008.i = phi ptr [ %67, %B138.endif.us.us481.preheader.i ], [ %scevgep1009.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv1003.i = phi ptr [ %71, %B138.endif.us.us481.preheader.i ], [ %scevgep1004.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv993.i = phi ptr [ %scevgep992.i, %B138.endif.us.us481.preheader.i ], [ %scevgep994.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv983.i = phi ptr [ %scevgep982.i, %B138.endif.us.us481.preheader.i ], [ %scevgep984.i, %B298.endif.endif.us.us494.i ]
+  %.158328392.us.us482.i = phi i64 [ %..113.i, %B138.endif.us.us481.preheader.i ], [ %.168.us.us486.i, %B298.endif.endif.us.us494.i ]
+  br i1 %74, label %B226.us.us496.epil.i, label %B226.us.us496.i
+
+B298.endif.endif.us.us494.unr-lcssa.i:            ; preds = %B226.us.us496.i
+  br i1 %76, label %B298.endif.endif.us.us494.i, label %B226.us.us496.epil.i
+
+B226.us.us496.epil.i:                             ; preds = %B298.endif.endif.us.us494.unr-lcssa.i, %B138.endif.us.us481.i
+  %.311291293.us.us498.epil.init.i = phi i64 [ 0, %B138.endif.us.us481.i ], [ %unroll_iter923.i, %B298.endif.endif.us.us494.unr-lcssa.i ]
+  %77 = shl i64 %.311291293.us.us498.epil.init.i, 2
+  %scevgep1010.i = getelementptr i8, ptr %lsr.iv1008.i, i64 %77
+  %scevgep1005.i = getelementptr i8, ptr %lsr.iv1003.i, i64 %77
+  %.351.us.us502.epil.i = load float, ptr %scevgep1010.i, align 4
+  store float %.351.us.us502.epil.i, ptr %scevgep1005.i, align 4
+  br label %B298.endif.endif.us.us494.i
+
+B298.endif.endif.us.us494.i:                      ; preds = %B226.us.us496.epil.i, %B298.endif.endif.us.us494.unr-lcssa.i
+  %.168.us.us486.i = add nsw i64 %.158328392.us.us482.i, -1
+  %scevgep984.i = getelementptr i8, ptr %lsr.iv983.i, i64 %68
+  %scevgep994.i = getelementptr i8, ptr %lsr.iv993.i, i64 %73
+  %scevgep1004.i = getelementptr i8, ptr %lsr.iv1003.i, i64 %73
+  %scevgep1009.i = getelementptr i8, ptr %lsr.iv1008.i, i64 %68
+  %.159.us.us495.i = icmp sgt i64 %.158328392.us.us482.i, 1
+  br i1 %.159.us.us495.i, label %B138.endif.us.us481.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B226.us.us496.i:                                  ; preds = %B138.endif.us.us481.i, %B226.us.us496.i
+  %.311291293.us.us498.i = phi i64 [ %.318.us.us500.3.i, %B226.us.us496.i ], [ 0, %B138.endif.us.us481.i ]
+  %78 = shl i64 %.311291293.us.us498.i, 2
+  %scevgep990.i = getelementptr i8, ptr %lsr.iv983.i, i64 %78
+  %scevgep991.i = getelementptr i8, ptr %scevgep990.i, i64 -12
+  %.351.us.us502.i = load float, ptr %scevgep991.i, align 4
+  %scevgep1000.i = getelementptr i8, ptr %lsr.iv993.i, i64 %78
+  %scevgep1001.i = getelementptr i8, ptr %scevgep1000.i, i64 -12
+  store float %.351.us.us502.i, ptr %scevgep1001.i, align 4
+  %scevgep989.i = getelementptr i8, ptr %scevgep990.i, i64 -8
+  %.351.us.us502.1.i = load float, ptr %scevgep989.i, align 4
+  %scevgep999.i = getelementptr i8, ptr %scevgep1000.i, i64 -8
+  store float %.351.us.us502.1.i, ptr %scevgep999.i, align 4
+  %scevgep987.i = getelementptr i8, ptr %scevgep990.i, i64 -4
+  %.351.us.us502.2.i = load float, ptr %scevgep987.i, align 4
+  %scevgep997.i = getelementptr i8, ptr %scevgep1000.i, i64 -4
+  store float %.351.us.us502.2.i, ptr %scevgep997.i, align 4
+  %.318.us.us500.3.i = add nuw i64 %.311291293.us.us498.i, 4
+  %.351.us.us502.3.i = load float, ptr %scevgep990.i, align 4
+  store float %.351.us.us502.3.i, ptr %scevgep1000.i, align 4
+  %niter924.ncmp.3.i = icmp eq i64 %unroll_iter923.i, %.318.us.us500.3.i
+  br i1 %niter924.ncmp.3.i, label %B298.endif.endif.us.us494.unr-lcssa.i, label %B226.us.us496.i
+
+B226.i:                                           ; preds = %B226.lr.ph.i, %B226.i
+  %.311291293.i = phi i64 [ %.318.3.i, %B226.i ], [ 0, %B226.lr.ph.i ]
+  %79 = shl i64 %.311291293.i, 2
+  %scevgep1020.i = getelementptr i8, ptr %lsr.iv1013.i, i64 %79
+  %scevgep1021.i = getelementptr i8, ptr %scevgep1020.i, i64 -12
+  %.351.i = load float, ptr %scevgep1021.i, align 4
+  %scevgep1030.i = getelementptr i8, ptr %lsr.iv1023.i, i64 %79
+  %scevgep1031.i = getelementptr i8, ptr %scevgep1030.i, i64 -12
+  store float %.351.i, ptr %scevgep1031.i, align 4
+  %scevgep1019.i = getelementptr i8, ptr %scevgep1020.i, i64 -8
+  %.351.1.i = load float, ptr %scevgep1019.i, align 4
+  %scevgep1029.i = getelementptr i8, ptr %scevgep1030.i, i64 -8
+  store float %.351.1.i, ptr %scevgep1029.i, align 4
+  %scevgep1017.i = getelementptr i8, ptr %scevgep1020.i, i64 -4
+  %.351.2.i = load float, ptr %scevgep1017.i, align 4
+  %scevgep1027.i = getelementptr i8, ptr %scevgep1030.i, i64 -4
+  store float %.351.2.i, ptr %scevgep1027.i, align 4
+  %.318.3.i = add nuw i64 %.311291293.i, 4
+  %.351.3.i = load float, ptr %scevgep1020.i, align 4
+  store float %.351.3.i, ptr %scevgep1030.i, align 4
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.3.i
+  br i1 %niter.ncmp.3.i, label %B276.loopexit.unr-lcssa.i, label %B226.i
+
+B276.loopexit.unr-lcssa.i:                        ; preds = %B226.i
+  br i1 %17, label %B276.i, label %B226.epil.i
+
+B226.epil.i:                                      ; preds = %B226.lr.ph.i, %B276.loopexit.unr-lcssa.i
+  %.311291293.epil.init.i = phi i64 [ 0, %B226.lr.ph.i ], [ %unroll_iter.i, %B276.loopexit.unr-lcssa.i ]
+  %80 = shl i64 %.311291293.epil.init.i, 2
+  %scevgep1040.i = getelementptr i8, ptr %lsr.iv1038.i, i64 %80
+  %scevgep1035.i = getelementptr i8, ptr %lsr.iv1033.i, i64 %80
+  %.351.epil.i = load float, ptr %scevgep1040.i, align 4
+  store float %.351.epil.i, ptr %scevgep1035.i, align 4
+  br label %B276.i
+
+B276.i:                                           ; preds = %B138.endif.i, %B226.epil.i, %B276.loopexit.unr-lcssa.i
+  %.569.i = load i64, ptr %a3, align 8
+  %.572.i = getelementptr float, ptr %a2, i64 %.205.i
+  %.577.i = getelementptr i64, ptr %a1, i64 %.219.i
+  %gep.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.i
+  %.583.i = getelementptr i8, ptr %gep.i, i64 -8
+  %.602.i = inttoptr i64 %.569.i to ptr
+  tail call void %.602.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.572.i, ptr nonnull %.19.i, ptr %.577.i, ptr %.583.i)
+  br label %B700.i
+
+B700.i:                                           ; preds = %B700.i, %B276.i
+  %.690297299.i = phi i64 [ %.697.3.i, %B700.i ], [ 0, %B276.i ]
+  %81 = or disjoint i64 %.690297299.i, 1
+  %.726.i = uitofp nneg i64 %81 to float
+  %82 = shl i64 %.690297299.i, 2
+  %scevgep1050.i = getelementptr i8, ptr %lsr.iv1043.i, i64 %82
+  %scevgep1051.i = getelementptr i8, ptr %scevgep1050.i, i64 -12
+  store float %.726.i, ptr %scevgep1051.i, align 4
+  %83 = or disjoint i64 %.690297299.i, 2
+  %.726.1.i = uitofp nneg i64 %83 to float
+  %scevgep1049.i = getelementptr i8, ptr %scevgep1050.i, i64 -8
+  store float %.726.1.i, ptr %scevgep1049.i, align 4
+  %84 = or disjoint i64 %.690297299.i, 3
+  %.726.2.i = uitofp nneg i64 %84 to float
+  %scevgep1047.i = getelementptr i8, ptr %scevgep1050.i, i64 -4
+  store float %.726.2.i, ptr %scevgep1047.i, align 4
+  %.697.3.i = add nuw nsw i64 %.690297299.i, 4
+  %.726.3.i = uitofp nneg i64 %.697.3.i to float
+  store float %.726.3.i, ptr %scevgep1050.i, align 4
+  %niter912.ncmp.3.i = icmp eq i64 %unroll_iter911.i, %.697.3.i
+  br i1 %niter912.ncmp.3.i, label %B758.else.if.preheader.unr-lcssa.i, label %B700.i
+
+B758.else.if.preheader.unr-lcssa.i:               ; preds = %B700.i
+  %85 = getelementptr float, ptr %a2, i64 %.213.i
+  br i1 %18, label %B758.else.if.i.preheader, label %B700.epil.preheader.i
+
+B758.else.if.i.preheader:                         ; preds = %B700.epil.i, %B758.else.if.preheader.unr-lcssa.i
+  br label %B758.else.if.i
+
+B700.epil.preheader.i:                            ; preds = %B758.else.if.preheader.unr-lcssa.i
+  %86 = add nuw nsw i64 %.690297299.i, 5
+  br label %B700.epil.i
+
+B700.epil.i:                                      ; preds = %B700.epil.i, %B700.epil.preheader.i
+  %lsr.iv1059.i = phi i64 [ %lsr.iv.next1060.i, %B700.epil.i ], [ %xtraiter907.i, %B700.epil.preheader.i ]
+  %lsr.iv1055.i = phi i64 [ %lsr.iv.next1056.i, %B700.epil.i ], [ %86, %B700.epil.preheader.i ]
+  %.726.epil.i = uitofp nneg i64 %lsr.iv1055.i to float
+  %87 = shl i64 %lsr.iv1055.i, 2
+  %scevgep1057.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %87
+  %scevgep1058.i = getelementptr i8, ptr %scevgep1057.i, i64 -4
+  store float %.726.epil.i, ptr %scevgep1058.i, align 4
+  %lsr.iv.next1056.i = add nuw i64 %lsr.iv1055.i, 1
+  %lsr.iv.next1060.i = add nsw i64 %lsr.iv1059.i, -1
+  %epil.iter908.cmp.not.i = icmp eq i64 %lsr.iv.next1060.i, 0
+  br i1 %epil.iter908.cmp.not.i, label %B758.else.if.i.preheader, label %B700.epil.i
+
+B1055.loopexit288.loopexit.unr-lcssa.i:           ; preds = %B942.endif.i
+  br i1 %20, label %B1055.loopexit288.loopexit.i, label %B942.endif.epil.preheader.i
+
+B942.endif.epil.preheader.i:                      ; preds = %B1055.loopexit288.loopexit.unr-lcssa.i
+  %.1125.epil.i = getelementptr float, ptr %85, i64 %unroll_iter917.i
+  %.1126.epil.i = load float, ptr %.1125.epil.i, align 4
+  %.1127.epil.i = tail call float @llvm.fabs.f32(float %.1126.epil.i)
+  %.5.i890.epil.i = fptosi float %.1127.epil.i to i64
+  %.1093.epil.i = add nuw nsw i64 %.1086311313.i, 3
+  %.1155.epil.i = uitofp nneg i64 %.1093.epil.i to float
+  %88 = getelementptr float, ptr %gep325.i, i64 %.5.i890.epil.i
+  %.1156.epil.i = getelementptr i8, ptr %88, i64 -4
+  store float %.1155.epil.i, ptr %.1156.epil.i, align 4
+  br label %B1055.loopexit288.loopexit.i
+
+B1055.loopexit288.loopexit.i:                     ; preds = %B942.endif.epil.preheader.i, %B1055.loopexit288.loopexit.unr-lcssa.i
+  %scevgep1014.i = getelementptr i8, ptr %lsr.iv1013.i, i64 %4
+  %scevgep1024.i = getelementptr i8, ptr %lsr.iv1023.i, i64 %9
+  %scevgep1034.i = getelementptr i8, ptr %lsr.iv1033.i, i64 %9
+  %scevgep1039.i = getelementptr i8, ptr %lsr.iv1038.i, i64 %4
+  %scevgep1044.i = getelementptr i8, ptr %lsr.iv1043.i, i64 %9
+  %scevgep1054.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %9
+  %.159.i = icmp samesign ugt i64 %.158328392.i, 1
   br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+B138.endif.i:                                     ; preds = %B1055.loopexit288.loopexit.i, %B138.endif.preheader.i
+  %lsr.iv1053.i = phi ptr [ %13, %B138.endif.preheader.i ], [ %scevgep1054.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1043.i = phi ptr [ %scevgep1042.i, %B138.endif.preheader.i ], [ %scevgep1044.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1038.i = phi ptr [ %3, %B138.endif.preheader.i ], [ %scevgep1039.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1033.i = phi ptr [ %7, %B138.endif.preheader.i ], [ %scevgep1034.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1023.i = phi ptr [ %scevgep1022.i, %B138.endif.preheader.i ], [ %scevgep1024.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1013.i = phi ptr [ %scevgep1012.i, %B138.endif.preheader.i ], [ %scevgep1014.i, %B1055.loopexit288.loopexit.i ]
+  %.158328392.i = phi i64 [ %..113.i, %B138.endif.preheader.i ], [ %.168.i, %B1055.loopexit288.loopexit.i ]
+  %.165331391.i = phi i64 [ %.72.i, %B138.endif.preheader.i ], [ %.172.i, %B1055.loopexit288.loopexit.i ]
+  %.168.i = add nsw i64 %.158328392.i, -1
+  %.172.i = add i64 %.165331391.i, 1
+  %.205.i = mul i64 %5, %.165331391.i
+  %.213.i = add nsw i64 %.205.i, %.211.i
+  %.219.i = mul nsw i64 %.165331391.i, %.65.i
+  br i1 %14, label %B226.lr.ph.i, label %B276.i
+
+B226.lr.ph.i:                                     ; preds = %B138.endif.i
+  br i1 %15, label %B226.epil.i, label %B226.i
+
+B758.else.if.i:                                   ; preds = %B758.else.if.i.preheader, %B758.else.if.i
+  %lsr.iv1062.i = phi i64 [ %lsr.iv.next1063.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
+  %.820304306.i = phi i64 [ %.827.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
+  %.827.i = add nuw nsw i64 %.820304306.i, 1
+  %.863.1.i = lshr i64 %.820304306.i, 1
+  %.899.i = getelementptr i64, ptr %.577.i, i64 %.863.1.i
+  %.900.i = load i64, ptr %.899.i, align 8
+  %.942.i = and i64 %lsr.iv1062.i, 32
+  %.943.i = ashr i64 %.900.i, %.942.i
+  %.944.i = and i64 %.943.i, 4294967295
+  %.945.i = add nsw i64 %.944.i, -1
+  %.949.i = getelementptr float, ptr %85, i64 %.945.i
+  %.950.i = load float, ptr %.949.i, align 4
+  %89 = shl i64 %.820304306.i, 2
+  %scevgep1061.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %89
+  %.959.i = load float, ptr %scevgep1061.i, align 4
+  store float %.959.i, ptr %.949.i, align 4
+  %.966.i = icmp eq i64 %.820304306.i, %.945.i
+  %.976.i = fneg float %.950.i
+  %"$phi894.2.2.3.i" = select i1 %.966.i, float %.950.i, float %.976.i
+  store float %"$phi894.2.2.3.i", ptr %scevgep1061.i, align 4
+  %lsr.iv.next1063.i = add i64 %lsr.iv1062.i, 32
+  %exitcond602.not.i = icmp eq i64 %.20.fr.i, %.827.i
+  br i1 %exitcond602.not.i, label %B942.lr.ph.i, label %B758.else.if.i
+
+B942.lr.ph.i:                                     ; preds = %B758.else.if.i
+  %gep325.i = getelementptr float, ptr %invariant.gep324.i, i64 %.213.i
+  br label %B942.endif.i
+
+B942.endif.i:                                     ; preds = %B942.endif.i, %B942.lr.ph.i
+  %.1086311313.i = phi i64 [ %.1093.1.i, %B942.endif.i ], [ 0, %B942.lr.ph.i ]
+  %90 = shl i64 %.1086311313.i, 2
+  %scevgep1066.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %90
+  %.1126.i = load float, ptr %scevgep1066.i, align 4
+  %.1127.i = tail call float @llvm.fabs.f32(float %.1126.i)
+  %.5.i890.i = fptosi float %.1127.i to i64
+  %91 = or disjoint i64 %.1086311313.i, 1
+  %.1155.i = uitofp nneg i64 %91 to float
+  %92 = getelementptr float, ptr %gep325.i, i64 %.5.i890.i
+  %.1156.i = getelementptr i8, ptr %92, i64 -4
+  store float %.1155.i, ptr %.1156.i, align 4
+  %scevgep1065.i = getelementptr i8, ptr %scevgep1066.i, i64 4
+  %.1126.1.i = load float, ptr %scevgep1065.i, align 4
+  %.1127.1.i = tail call float @llvm.fabs.f32(float %.1126.1.i)
+  %.5.i890.1.i = fptosi float %.1127.1.i to i64
+  %.1093.1.i = add nuw nsw i64 %.1086311313.i, 2
+  %.1155.1.i = uitofp nneg i64 %.1093.1.i to float
+  %93 = getelementptr float, ptr %gep325.i, i64 %.5.i890.1.i
+  %.1156.1.i = getelementptr i8, ptr %93, i64 -4
+  store float %.1155.1.i, ptr %.1156.1.i, align 4
+  %niter918.ncmp.1.i = icmp eq i64 %unroll_iter917.i, %.1093.1.i
+  br i1 %niter918.ncmp.1.i, label %B1055.loopexit288.loopexit.unr-lcssa.i, label %B942.endif.i
+
+_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1055.loopexit288.loopexit.i, %B298.endif.endif.us.us494.i, %B362.B1055.loopexit_crit_edge.us.us.i, %0, %B138.endif.lr.ph.split.us.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare i64 @llvm.smax.i64(i64, i64)
+
 declare double @llvm.fabs.f64(double)
 
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
@@ -19260,800 +19589,1830 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.65.i = add nsw i64 %.32.1.i, 2
   %.70.i = getelementptr i8, ptr %a3, i64 16
   %.71.i = load i64, ptr %.70.i, align 8
-  %.76235.i = sub i64 %a5, %a4
-  %.113.i = mul i64 %.71.i, %.76235.i
+  %.72.i = mul i64 %.71.i, %a4
+  %.76285.i = sub i64 %a5, %a4
+  %.113.i = mul i64 %.71.i, %.76285.i
+  %..113.i = tail call i64 @llvm.smax.i64(i64 %.113.i, i64 0)
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
-  %invariant.gep269.i = getelementptr double, ptr %a2, i64 %.20.fr.i
-  %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  %invariant.gep324.i = getelementptr double, ptr %a2, i64 %.20.fr.i
+  %.159382.not.i = icmp slt i64 %.113.i, 1
+  br i1 %.159382.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
-  %.72.i = mul i64 %.71.i, %a4
   %.204.i = add i64 %.20.fr.i, 2
   %.211.i = mul i64 %.20.fr.i, %.20.fr.i
-  %.441.i = icmp sgt i64 %.20.fr.i, 0
-  br i1 %.441.i, label %B138.endif.us.preheader.i, label %B138.endif.lr.ph.split.i
+  %.365.i = icmp slt i64 %.20.fr.i, 5
+  br i1 %.365.i, label %B138.endif.lr.ph.split.us.i, label %B138.endif.preheader.i
 
-B138.endif.us.preheader.i:                        ; preds = %B138.endif.lr.ph.i
-  %unroll_iter43.i = and i64 %.211.i, 9223372036854775804
-  %xtraiter45.i = and i64 %.20.fr.i, 3
-  %unroll_iter49.i = and i64 %.20.fr.i, 9223372036854775804
-  %unroll_iter55.i = and i64 %.20.fr.i, 9223372036854775806
+B138.endif.preheader.i:                           ; preds = %B138.endif.lr.ph.i
+  %unroll_iter.i = and i64 %.211.i, 9223372036854775804
+  %xtraiter943.i = and i64 %.20.fr.i, 3
+  %unroll_iter947.i = and i64 %.20.fr.i, 9223372036854775804
+  %unroll_iter953.i = and i64 %.20.fr.i, 9223372036854775806
   %1 = shl i64 %.72.i, 3
   %2 = mul i64 %1, %.211.i
   %3 = getelementptr i8, ptr %a0, i64 %2
-  %scevgep.i = getelementptr i8, ptr %3, i64 24
+  %scevgep1062.i = getelementptr i8, ptr %3, i64 24
   %4 = shl i64 %.211.i, 3
   %5 = mul i64 %.204.i, %.20.fr.i
   %6 = mul i64 %5, %1
   %7 = getelementptr i8, ptr %a2, i64 %6
-  %scevgep67.i = getelementptr i8, ptr %7, i64 24
+  %scevgep1072.i = getelementptr i8, ptr %7, i64 24
   %8 = shl i64 %.20.fr.i, 3
   %9 = mul i64 %8, %.204.i
   %10 = mul i64 %.72.i, %.204.i
   %11 = add i64 %10, %.20.fr.i
   %12 = mul i64 %11, %8
   %13 = getelementptr i8, ptr %a2, i64 %12
-  %scevgep87.i = getelementptr i8, ptr %13, i64 24
+  %scevgep1092.i = getelementptr i8, ptr %13, i64 24
   %14 = icmp sgt i64 %.211.i, 0
-  %15 = icmp samesign ult i64 %.20.fr.i, 4
-  %16 = icmp samesign ult i64 %.211.i, 4
-  %17 = and i64 %.211.i, 1
-  %18 = icmp eq i64 %17, 0
-  %19 = icmp eq i64 %xtraiter45.i, 0
-  %20 = icmp eq i64 %.20.fr.i, 1
-  %21 = and i64 %.20.fr.i, 1
-  %22 = icmp eq i64 %21, 0
-  %.892.us.epil.i = or i64 %.20.fr.i, 1
-  %.954.us.epil.i = uitofp nneg i64 %.892.us.epil.i to double
-  br label %B138.endif.us.i
-
-B138.endif.us.i:                                  ; preds = %B136.loopexit.loopexit.us.i, %B138.endif.us.preheader.i
-  %lsr.iv98.i = phi ptr [ %13, %B138.endif.us.preheader.i ], [ %scevgep99.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv88.i = phi ptr [ %scevgep87.i, %B138.endif.us.preheader.i ], [ %scevgep89.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv83.i = phi ptr [ %3, %B138.endif.us.preheader.i ], [ %scevgep84.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv78.i = phi ptr [ %7, %B138.endif.us.preheader.i ], [ %scevgep79.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B138.endif.us.preheader.i ], [ %scevgep69.i, %B136.loopexit.loopexit.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.preheader.i ], [ %scevgep59.i, %B136.loopexit.loopexit.us.i ]
-  %.158271291.us.i = phi i64 [ %.113.i, %B138.endif.us.preheader.i ], [ %.168.us.i, %B136.loopexit.loopexit.us.i ]
-  %.165272290.us.i = phi i64 [ %.72.i, %B138.endif.us.preheader.i ], [ %.172.us.i, %B136.loopexit.loopexit.us.i ]
-  %.168.us.i = add nsw i64 %.158271291.us.i, -1
-  %.172.us.i = add i64 %.165272290.us.i, 1
-  %.205.us.i = mul i64 %5, %.165272290.us.i
-  %.213.us.i = add nsw i64 %.205.us.i, %.211.i
-  %.219.us.i = mul nsw i64 %.165272290.us.i, %.65.i
-  br i1 %14, label %B226.lr.ph.us.i, label %B276.endif.us.i
-
-B226.lr.ph.us.i:                                  ; preds = %B138.endif.us.i
-  br i1 %16, label %B226.us.epil.i, label %B226.us.i
-
-B226.us.i:                                        ; preds = %B226.lr.ph.us.i, %B226.us.i
-  %.311243245.us.i = phi i64 [ %.318.us.3.i, %B226.us.i ], [ 0, %B226.lr.ph.us.i ]
-  %23 = shl i64 %.311243245.us.i, 3
-  %scevgep65.i = getelementptr i8, ptr %lsr.iv.i, i64 %23
-  %scevgep66.i = getelementptr i8, ptr %scevgep65.i, i64 -24
-  %.351.us.i = load double, ptr %scevgep66.i, align 8
-  %scevgep75.i = getelementptr i8, ptr %lsr.iv68.i, i64 %23
-  %scevgep76.i = getelementptr i8, ptr %scevgep75.i, i64 -24
-  store double %.351.us.i, ptr %scevgep76.i, align 8
-  %scevgep64.i = getelementptr i8, ptr %scevgep65.i, i64 -16
-  %.351.us.1.i = load double, ptr %scevgep64.i, align 8
-  %scevgep74.i = getelementptr i8, ptr %scevgep75.i, i64 -16
-  store double %.351.us.1.i, ptr %scevgep74.i, align 8
-  %scevgep62.i = getelementptr i8, ptr %scevgep65.i, i64 -8
-  %.351.us.2.i = load double, ptr %scevgep62.i, align 8
-  %scevgep72.i = getelementptr i8, ptr %scevgep75.i, i64 -8
-  store double %.351.us.2.i, ptr %scevgep72.i, align 8
-  %.318.us.3.i = add nuw i64 %.311243245.us.i, 4
-  %.351.us.3.i = load double, ptr %scevgep65.i, align 8
-  store double %.351.us.3.i, ptr %scevgep75.i, align 8
-  %niter44.ncmp.3.i = icmp eq i64 %unroll_iter43.i, %.318.us.3.i
-  br i1 %niter44.ncmp.3.i, label %B276.endif.us.loopexit.unr-lcssa.i, label %B226.us.i
-
-B276.endif.us.loopexit.unr-lcssa.i:               ; preds = %B226.us.i
-  br i1 %18, label %B276.endif.us.i, label %B226.us.epil.i
-
-B226.us.epil.i:                                   ; preds = %B276.endif.us.loopexit.unr-lcssa.i, %B226.lr.ph.us.i
-  %.311243245.us.epil.init.i = phi i64 [ 0, %B226.lr.ph.us.i ], [ %unroll_iter43.i, %B276.endif.us.loopexit.unr-lcssa.i ]
-  %24 = shl i64 %.311243245.us.epil.init.i, 3
-  %scevgep85.i = getelementptr i8, ptr %lsr.iv83.i, i64 %24
-  %scevgep80.i = getelementptr i8, ptr %lsr.iv78.i, i64 %24
-  %.351.us.epil.i = load double, ptr %scevgep85.i, align 8
-  store double %.351.us.epil.i, ptr %scevgep80.i, align 8
-  br label %B276.endif.us.i
-
-B276.endif.us.i:                                  ; preds = %B226.us.epil.i, %B276.endif.us.loopexit.unr-lcssa.i, %B138.endif.us.i
-  %.368.us.i = load i64, ptr %a3, align 8
-  %.371.us.i = getelementptr double, ptr %a2, i64 %.205.us.i
-  %.376.us.i = getelementptr i64, ptr %a1, i64 %.219.us.i
-  %gep.us.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.us.i
-  %.382.us.i = getelementptr i8, ptr %gep.us.i, i64 -8
-  %.401.us.i = inttoptr i64 %.368.us.i to ptr
-  tail call void %.401.us.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.371.us.i, ptr nonnull %.19.i, ptr %.376.us.i, ptr %.382.us.i)
-  %25 = getelementptr double, ptr %a2, i64 %.213.us.i
-  br i1 %15, label %B502.us.epil.i.preheader, label %B502.us.i
-
-B502.us.i:                                        ; preds = %B276.endif.us.i, %B502.us.i
-  %.489249251.us.i = phi i64 [ %.496.us.3.i, %B502.us.i ], [ 0, %B276.endif.us.i ]
-  %26 = or disjoint i64 %.489249251.us.i, 1
-  %.525.us.i = uitofp nneg i64 %26 to double
-  %27 = shl i64 %.489249251.us.i, 3
-  %scevgep95.i = getelementptr i8, ptr %lsr.iv88.i, i64 %27
-  %scevgep96.i = getelementptr i8, ptr %scevgep95.i, i64 -24
-  store double %.525.us.i, ptr %scevgep96.i, align 8
-  %28 = or disjoint i64 %.489249251.us.i, 2
-  %.525.us.1.i = uitofp nneg i64 %28 to double
-  %scevgep94.i = getelementptr i8, ptr %scevgep95.i, i64 -16
-  store double %.525.us.1.i, ptr %scevgep94.i, align 8
-  %29 = or disjoint i64 %.489249251.us.i, 3
-  %.525.us.2.i = uitofp nneg i64 %29 to double
-  %scevgep92.i = getelementptr i8, ptr %scevgep95.i, i64 -8
-  store double %.525.us.2.i, ptr %scevgep92.i, align 8
-  %.496.us.3.i = add nuw nsw i64 %.489249251.us.i, 4
-  %.525.us.3.i = uitofp nneg i64 %.496.us.3.i to double
-  store double %.525.us.3.i, ptr %scevgep95.i, align 8
-  %niter50.ncmp.3.i = icmp eq i64 %unroll_iter49.i, %.496.us.3.i
-  br i1 %niter50.ncmp.3.i, label %B560.else.if.us.preheader.unr-lcssa.i, label %B502.us.i
-
-B560.else.if.us.preheader.unr-lcssa.i:            ; preds = %B502.us.i
-  br i1 %19, label %B560.else.if.us.i.preheader, label %B502.us.epil.i.preheader
-
-B502.us.epil.i.preheader:                         ; preds = %B560.else.if.us.preheader.unr-lcssa.i, %B276.endif.us.i
-  %lsr.iv100.in.i.ph = phi i64 [ 0, %B276.endif.us.i ], [ %unroll_iter49.i, %B560.else.if.us.preheader.unr-lcssa.i ]
-  br label %B502.us.epil.i
-
-B502.us.epil.i:                                   ; preds = %B502.us.epil.i.preheader, %B502.us.epil.i
-  %lsr.iv103.i = phi i64 [ %lsr.iv.next104.i, %B502.us.epil.i ], [ %xtraiter45.i, %B502.us.epil.i.preheader ]
-  %lsr.iv100.in.i = phi i64 [ %lsr.iv100.i, %B502.us.epil.i ], [ %lsr.iv100.in.i.ph, %B502.us.epil.i.preheader ]
-  %lsr.iv100.i = add nuw i64 %lsr.iv100.in.i, 1
-  %.525.us.epil.i = uitofp nneg i64 %lsr.iv100.i to double
-  %30 = shl i64 %lsr.iv100.i, 3
-  %scevgep101.i = getelementptr i8, ptr %lsr.iv98.i, i64 %30
-  %scevgep102.i = getelementptr i8, ptr %scevgep101.i, i64 -8
-  store double %.525.us.epil.i, ptr %scevgep102.i, align 8
-  %lsr.iv.next104.i = add nsw i64 %lsr.iv103.i, -1
-  %epil.iter46.cmp.not.i = icmp eq i64 %lsr.iv.next104.i, 0
-  br i1 %epil.iter46.cmp.not.i, label %B560.else.if.us.i.preheader, label %B502.us.epil.i
-
-B560.else.if.us.i.preheader:                      ; preds = %B502.us.epil.i, %B560.else.if.us.preheader.unr-lcssa.i
-  br label %B560.else.if.us.i
-
-B560.else.if.us.i:                                ; preds = %B560.else.if.us.i.preheader, %B560.else.if.us.i
-  %lsr.iv106.i = phi i64 [ %lsr.iv.next107.i, %B560.else.if.us.i ], [ 0, %B560.else.if.us.i.preheader ]
-  %.619256258.us.i = phi i64 [ %.626.us.i, %B560.else.if.us.i ], [ 0, %B560.else.if.us.i.preheader ]
-  %.626.us.i = add nuw nsw i64 %.619256258.us.i, 1
-  %.662.1.us.i = lshr i64 %.619256258.us.i, 1
-  %.698.us.i = getelementptr i64, ptr %.376.us.i, i64 %.662.1.us.i
-  %.699.us.i = load i64, ptr %.698.us.i, align 8
-  %.741.us.i = and i64 %lsr.iv106.i, 32
-  %.742.us.i = ashr i64 %.699.us.i, %.741.us.i
-  %.743.us.i = and i64 %.742.us.i, 4294967295
-  %.744.us.i = add nsw i64 %.743.us.i, -1
-  %.748.us.i = getelementptr double, ptr %25, i64 %.744.us.i
-  %.749.us.i = load double, ptr %.748.us.i, align 8
-  %31 = shl i64 %.619256258.us.i, 3
-  %scevgep105.i = getelementptr i8, ptr %lsr.iv98.i, i64 %31
-  %.758.us.i = load double, ptr %scevgep105.i, align 8
-  store double %.758.us.i, ptr %.748.us.i, align 8
-  %.765.us.i = icmp eq i64 %.619256258.us.i, %.744.us.i
-  %.775.us.i = fneg double %.749.us.i
-  %"$phi696.2.2.2.us.i" = select i1 %.765.us.i, double %.749.us.i, double %.775.us.i
-  store double %"$phi696.2.2.2.us.i", ptr %scevgep105.i, align 8
-  %lsr.iv.next107.i = add i64 %lsr.iv106.i, 32
-  %exitcond313.not.us.i = icmp eq i64 %.20.fr.i, %.626.us.i
-  br i1 %exitcond313.not.us.i, label %B744.lr.ph.us.i, label %B560.else.if.us.i
-
-B744.lr.ph.us.i:                                  ; preds = %B560.else.if.us.i
-  %gep270.us.i = getelementptr double, ptr %invariant.gep269.i, i64 %.213.us.i
-  br i1 %20, label %B744.endif.us.epil.preheader.i, label %B744.endif.us.i
-
-B744.endif.us.i:                                  ; preds = %B744.lr.ph.us.i, %B744.endif.us.i
-  %.885263265.us.i = phi i64 [ %.892.us.1.i, %B744.endif.us.i ], [ 0, %B744.lr.ph.us.i ]
-  %32 = shl i64 %.885263265.us.i, 3
-  %scevgep110.i = getelementptr i8, ptr %lsr.iv98.i, i64 %32
-  %.925.us.i = load double, ptr %scevgep110.i, align 8
-  %.926.us.i = tail call double @llvm.fabs.f64(double %.925.us.i)
-  %.5.i.us.i = fptosi double %.926.us.i to i64
-  %33 = or disjoint i64 %.885263265.us.i, 1
-  %.954.us.i = uitofp nneg i64 %33 to double
-  %34 = getelementptr double, ptr %gep270.us.i, i64 %.5.i.us.i
-  %.955.us.i = getelementptr i8, ptr %34, i64 -8
-  store double %.954.us.i, ptr %.955.us.i, align 8
-  %scevgep109.i = getelementptr i8, ptr %scevgep110.i, i64 8
-  %.925.us.1.i = load double, ptr %scevgep109.i, align 8
-  %.926.us.1.i = tail call double @llvm.fabs.f64(double %.925.us.1.i)
-  %.5.i.us.1.i = fptosi double %.926.us.1.i to i64
-  %.892.us.1.i = add nuw i64 %.885263265.us.i, 2
-  %.954.us.1.i = uitofp nneg i64 %.892.us.1.i to double
-  %35 = getelementptr double, ptr %gep270.us.i, i64 %.5.i.us.1.i
-  %.955.us.1.i = getelementptr i8, ptr %35, i64 -8
-  store double %.954.us.1.i, ptr %.955.us.1.i, align 8
-  %niter56.ncmp.1.i = icmp eq i64 %unroll_iter55.i, %.892.us.1.i
-  br i1 %niter56.ncmp.1.i, label %B136.loopexit.loopexit.us.unr-lcssa.i, label %B744.endif.us.i
-
-B136.loopexit.loopexit.us.unr-lcssa.i:            ; preds = %B744.endif.us.i
-  br i1 %22, label %B136.loopexit.loopexit.us.i, label %B744.endif.us.epil.preheader.i
-
-B744.endif.us.epil.preheader.i:                   ; preds = %B136.loopexit.loopexit.us.unr-lcssa.i, %B744.lr.ph.us.i
-  %.924.us.epil.i = getelementptr double, ptr %25, i64 %unroll_iter55.i
-  %.925.us.epil.i = load double, ptr %.924.us.epil.i, align 8
-  %.926.us.epil.i = tail call double @llvm.fabs.f64(double %.925.us.epil.i)
-  %.5.i.us.epil.i = fptosi double %.926.us.epil.i to i64
-  %36 = getelementptr double, ptr %gep270.us.i, i64 %.5.i.us.epil.i
-  %.955.us.epil.i = getelementptr i8, ptr %36, i64 -8
-  store double %.954.us.epil.i, ptr %.955.us.epil.i, align 8
-  br label %B136.loopexit.loopexit.us.i
-
-B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.preheader.i, %B136.loopexit.loopexit.us.unr-lcssa.i
-  %scevgep59.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
-  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %9
-  %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %9
-  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %4
-  %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
-  %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
-  %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
-
-B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
-  %37 = icmp sgt i64 %.211.i, 0
-  %38 = shl i64 %.72.i, 3
-  br i1 %37, label %B138.endif.us2.preheader.i, label %B138.endif.lr.ph.split.split.i
-
-B138.endif.us2.preheader.i:                       ; preds = %B138.endif.lr.ph.split.i
-  %unroll_iter.i = and i64 %.211.i, 9223372036854775804
-  %39 = mul i64 %38, %.211.i
-  %40 = getelementptr i8, ptr %a0, i64 %39
-  %scevgep111.i = getelementptr i8, ptr %40, i64 24
-  %41 = shl i64 %.211.i, 3
-  %42 = mul i64 %.204.i, %.20.fr.i
-  %43 = mul i64 %42, %38
-  %44 = getelementptr i8, ptr %a2, i64 %43
-  %scevgep121.i = getelementptr i8, ptr %44, i64 24
-  %45 = shl i64 %.20.fr.i, 3
-  %46 = mul i64 %45, %.204.i
-  %47 = icmp samesign ult i64 %.211.i, 4
-  %48 = and i64 %.211.i, 1
-  %49 = icmp eq i64 %48, 0
-  br label %B138.endif.us2.i
-
-B138.endif.us2.i:                                 ; preds = %B276.endif.loopexit.us27.i, %B138.endif.us2.preheader.i
-  %lsr.iv137.i = phi ptr [ %40, %B138.endif.us2.preheader.i ], [ %scevgep138.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv132.i = phi ptr [ %44, %B138.endif.us2.preheader.i ], [ %scevgep133.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv122.i = phi ptr [ %scevgep121.i, %B138.endif.us2.preheader.i ], [ %scevgep123.i, %B276.endif.loopexit.us27.i ]
-  %lsr.iv112.i = phi ptr [ %scevgep111.i, %B138.endif.us2.preheader.i ], [ %scevgep113.i, %B276.endif.loopexit.us27.i ]
-  %.158271291.us3.i = phi i64 [ %.113.i, %B138.endif.us2.preheader.i ], [ %.168.us5.i, %B276.endif.loopexit.us27.i ]
-  %.165272290.us4.i = phi i64 [ %.72.i, %B138.endif.us2.preheader.i ], [ %.172.us6.i, %B276.endif.loopexit.us27.i ]
-  %.205.us8.i = mul i64 %42, %.165272290.us4.i
-  %50 = getelementptr double, ptr %a2, i64 %.205.us8.i
-  br i1 %47, label %B226.us12.epil.i, label %B226.us12.i
-
-B226.us12.i:                                      ; preds = %B138.endif.us2.i, %B226.us12.i
-  %.311243245.us13.i = phi i64 [ %.318.us14.3.i, %B226.us12.i ], [ 0, %B138.endif.us2.i ]
-  %51 = shl i64 %.311243245.us13.i, 3
-  %scevgep119.i = getelementptr i8, ptr %lsr.iv112.i, i64 %51
-  %scevgep120.i = getelementptr i8, ptr %scevgep119.i, i64 -24
-  %.351.us16.i = load double, ptr %scevgep120.i, align 8
-  %scevgep129.i = getelementptr i8, ptr %lsr.iv122.i, i64 %51
-  %scevgep130.i = getelementptr i8, ptr %scevgep129.i, i64 -24
-  store double %.351.us16.i, ptr %scevgep130.i, align 8
-  %scevgep118.i = getelementptr i8, ptr %scevgep119.i, i64 -16
-  %.351.us16.1.i = load double, ptr %scevgep118.i, align 8
-  %scevgep128.i = getelementptr i8, ptr %scevgep129.i, i64 -16
-  store double %.351.us16.1.i, ptr %scevgep128.i, align 8
-  %scevgep116.i = getelementptr i8, ptr %scevgep119.i, i64 -8
-  %.351.us16.2.i = load double, ptr %scevgep116.i, align 8
-  %scevgep126.i = getelementptr i8, ptr %scevgep129.i, i64 -8
-  store double %.351.us16.2.i, ptr %scevgep126.i, align 8
-  %.318.us14.3.i = add nuw i64 %.311243245.us13.i, 4
-  %.351.us16.3.i = load double, ptr %scevgep119.i, align 8
-  store double %.351.us16.3.i, ptr %scevgep129.i, align 8
-  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.us14.3.i
-  br i1 %niter.ncmp.3.i, label %B276.endif.loopexit.us27.unr-lcssa.i, label %B226.us12.i
-
-B276.endif.loopexit.us27.unr-lcssa.i:             ; preds = %B226.us12.i
-  br i1 %49, label %B276.endif.loopexit.us27.i, label %B226.us12.epil.i
-
-B226.us12.epil.i:                                 ; preds = %B276.endif.loopexit.us27.unr-lcssa.i, %B138.endif.us2.i
-  %.311243245.us13.epil.init.i = phi i64 [ 0, %B138.endif.us2.i ], [ %unroll_iter.i, %B276.endif.loopexit.us27.unr-lcssa.i ]
-  %52 = shl i64 %.311243245.us13.epil.init.i, 3
-  %scevgep139.i = getelementptr i8, ptr %lsr.iv137.i, i64 %52
-  %scevgep134.i = getelementptr i8, ptr %lsr.iv132.i, i64 %52
-  %.351.us16.epil.i = load double, ptr %scevgep139.i, align 8
-  store double %.351.us16.epil.i, ptr %scevgep134.i, align 8
-  br label %B276.endif.loopexit.us27.i
-
-B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %B276.endif.loopexit.us27.unr-lcssa.i
-  %.168.us5.i = add nsw i64 %.158271291.us3.i, -1
-  %.172.us6.i = add i64 %.165272290.us4.i, 1
-  %.219.us9.i = mul nsw i64 %.165272290.us4.i, %.65.i
-  %.368.us20.i = load i64, ptr %a3, align 8
-  %.376.us22.i = getelementptr i64, ptr %a1, i64 %.219.us9.i
-  %gep.us23.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.us9.i
-  %.382.us24.i = getelementptr i8, ptr %gep.us23.i, i64 -8
-  %.401.us25.i = inttoptr i64 %.368.us20.i to ptr
-  tail call void %.401.us25.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %50, ptr nonnull %.19.i, ptr %.376.us22.i, ptr %.382.us24.i)
-  %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %41
-  %scevgep123.i = getelementptr i8, ptr %lsr.iv122.i, i64 %46
-  %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
-  %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
-  %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
-
-B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
-  %53 = add nuw i64 %.113.i, 1
-  %54 = mul i64 %.204.i, %.20.fr.i
-  %55 = mul i64 %54, %38
-  %scevgep143.i = getelementptr i8, ptr %a2, i64 %55
-  %56 = shl i64 %.20.fr.i, 3
-  %57 = mul i64 %56, %.204.i
-  %58 = shl i64 %.32.1.i, 3
-  %59 = mul i64 %38, %.65.i
-  %scevgep146.i = getelementptr i8, ptr %a1, i64 %59
+  %15 = icmp samesign ult i64 %.211.i, 4
+  %16 = and i64 %.211.i, 1
+  %17 = icmp eq i64 %16, 0
+  %18 = icmp eq i64 %xtraiter943.i, 0
+  %19 = and i64 %.20.fr.i, 1
+  %20 = icmp eq i64 %19, 0
   br label %B138.endif.i
 
-B138.endif.i:                                     ; preds = %B138.endif.i, %B138.endif.lr.ph.split.split.i
-  %lsr.iv147.i = phi ptr [ %scevgep146.i, %B138.endif.lr.ph.split.split.i ], [ %scevgep148.i, %B138.endif.i ]
-  %lsr.iv144.i = phi ptr [ %scevgep143.i, %B138.endif.lr.ph.split.split.i ], [ %scevgep145.i, %B138.endif.i ]
-  %lsr.iv141.i = phi i64 [ %53, %B138.endif.lr.ph.split.split.i ], [ %lsr.iv.next142.i, %B138.endif.i ]
-  %.368.i = load i64, ptr %a3, align 8
-  %60 = getelementptr i8, ptr %lsr.iv147.i, i64 %58
-  %scevgep149.i = getelementptr i8, ptr %60, i64 8
-  %.401.i = inttoptr i64 %.368.i to ptr
-  tail call void %.401.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %lsr.iv144.i, ptr nonnull %.19.i, ptr %lsr.iv147.i, ptr %scevgep149.i)
-  %lsr.iv.next142.i = add i64 %lsr.iv141.i, -1
-  %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
-  %scevgep148.i = getelementptr i8, ptr %60, i64 16
-  %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B138.endif.lr.ph.split.us.i:                      ; preds = %B138.endif.lr.ph.i
+  %.684298.i = icmp sgt i64 %.20.fr.i, 0
+  br i1 %.684298.i, label %B138.endif.us.us.preheader.i, label %B138.endif.lr.ph.split.us.split.i
 
-_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+B138.endif.us.us.preheader.i:                     ; preds = %B138.endif.lr.ph.split.us.i
+  %21 = getelementptr double, ptr %a2, i64 %.211.i
+  %22 = add nsw i64 %.20.fr.i, -1
+  %23 = shl nuw nsw i64 %.20.fr.i, 3
+  %unroll_iter965.i = and i64 %.211.i, 9223372036854775804
+  %24 = shl i64 %.72.i, 3
+  %25 = mul i64 %24, %.211.i
+  %26 = getelementptr i8, ptr %a0, i64 %25
+  %scevgep.i = getelementptr i8, ptr %26, i64 24
+  %27 = shl i64 %.211.i, 3
+  %28 = mul nuw nsw i64 %.204.i, %.20.fr.i
+  %29 = mul i64 %28, %24
+  %30 = getelementptr i8, ptr %a2, i64 %29
+  %scevgep977.i = getelementptr i8, ptr %30, i64 24
+  %31 = mul nuw nsw i64 %23, %.204.i
+  %32 = mul i64 %.72.i, %.204.i
+  %33 = add i64 %32, %.20.fr.i
+  %34 = mul i64 %33, %23
+  %scevgep998.i = getelementptr i8, ptr %a2, i64 %34
+  %35 = add nuw nsw i64 %.20.fr.i, 3
+  %scevgep1015.i = getelementptr i8, ptr %30, i64 8
+  %36 = icmp sgt i64 %.211.i, 0
+  %37 = icmp eq i64 %.20.fr.i, 4
+  %38 = icmp eq i64 %.20.fr.i, 1
+  %39 = icmp samesign ult i64 %.211.i, 4
+  %40 = and i64 %.211.i, 1
+  %41 = icmp eq i64 %40, 0
+  %42 = icmp eq i64 %.20.fr.i, 2
+  %43 = icmp eq i64 %.20.fr.i, 3
+  br label %B138.endif.us.us.i
+
+B138.endif.us.us.i:                               ; preds = %B362.B1055.loopexit_crit_edge.us.us.i, %B138.endif.us.us.preheader.i
+  %lsr.iv1016.i = phi ptr [ %scevgep1015.i, %B138.endif.us.us.preheader.i ], [ %scevgep1017.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv999.i = phi ptr [ %scevgep998.i, %B138.endif.us.us.preheader.i ], [ %scevgep1000.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv993.i = phi ptr [ %26, %B138.endif.us.us.preheader.i ], [ %scevgep994.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv988.i = phi ptr [ %30, %B138.endif.us.us.preheader.i ], [ %scevgep989.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv978.i = phi ptr [ %scevgep977.i, %B138.endif.us.us.preheader.i ], [ %scevgep979.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.endif.us.us.preheader.i ], [ %scevgep969.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.158328392.us.us.i = phi i64 [ %..113.i, %B138.endif.us.us.preheader.i ], [ %.168.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.165331391.us.us.i = phi i64 [ %.72.i, %B138.endif.us.us.preheader.i ], [ %.172.us.us.i, %B362.B1055.loopexit_crit_edge.us.us.i ]
+  %.168.us.us.i = add nsw i64 %.158328392.us.us.i, -1
+  %.172.us.us.i = add i64 %.165331391.us.us.i, 1
+  %.205.us.us.i = mul i64 %28, %.165331391.us.us.i
+  %.213.us.us.i = add i64 %.205.us.us.i, %.211.i
+  br i1 %36, label %B226.lr.ph.us.us.i, label %B52.lr.ph.i.i
+
+B52.lr.ph.i.loopexit.unr-lcssa.i:                 ; preds = %B226.us.us.i
+  br i1 %41, label %B52.lr.ph.i.i, label %B226.us.us.epil.i
+
+B226.us.us.epil.i:                                ; preds = %B226.lr.ph.us.us.i, %B52.lr.ph.i.loopexit.unr-lcssa.i
+  %.311291293.us.us.epil.init.i = phi i64 [ 0, %B226.lr.ph.us.us.i ], [ %unroll_iter965.i, %B52.lr.ph.i.loopexit.unr-lcssa.i ]
+  %44 = shl i64 %.311291293.us.us.epil.init.i, 3
+  %scevgep995.i = getelementptr i8, ptr %lsr.iv993.i, i64 %44
+  %scevgep990.i = getelementptr i8, ptr %lsr.iv988.i, i64 %44
+  %.351.us.us.epil.i = load double, ptr %scevgep995.i, align 8
+  store double %.351.us.us.epil.i, ptr %scevgep990.i, align 8
+  br label %B52.lr.ph.i.i
+
+B52.lr.ph.i.i:                                    ; preds = %B226.us.us.epil.i, %B52.lr.ph.i.loopexit.unr-lcssa.i, %B138.endif.us.us.i
+  %45 = getelementptr double, ptr %21, i64 %.205.us.us.i
+  br i1 %37, label %B52.i.i, label %B52.epil.i.i
+
+B52.i.i:                                          ; preds = %B52.lr.ph.i.i
+  %46 = shl i64 %.213.us.us.i, 3
+  %47 = getelementptr i8, ptr %a2, i64 %46
+  %scevgep133.i.i = getelementptr i8, ptr %47, i64 24
+  store double 1.000000e+00, ptr %47, align 8
+  %scevgep138.i.i = getelementptr i8, ptr %47, i64 8
+  store double 2.000000e+00, ptr %scevgep138.i.i, align 8
+  %scevgep136.i.i = getelementptr i8, ptr %47, i64 16
+  store double 3.000000e+00, ptr %scevgep136.i.i, align 8
+  store double 4.000000e+00, ptr %scevgep133.i.i, align 8
+  br label %B112.endif.lr.ph.i.i
+
+B110.loopexit.i.i:                                ; preds = %B856.B938_crit_edge.us.i.i, %B790.endif.lr.ph.i.i, %B592.endif.i.i
+  %lsr.iv.next.i.i = add nuw nsw i64 %lsr.iv28.i.i, 8
+  %scevgep40.i.i = getelementptr i8, ptr %lsr.iv39.i.i, i64 8
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %23
+  %lsr.iv.next59.i.i = add i64 %lsr.iv58.i.i, -1
+  %48 = getelementptr i8, ptr %lsr.iv62.i.i, i64 %23
+  %scevgep121.i.i = getelementptr i8, ptr %lsr.iv120.i.i, i64 %23
+  %scevgep1019.i = getelementptr i8, ptr %lsr.iv1018.i, i64 %23
+  %lsr.iv.next1021.i = add nuw nsw i64 %lsr.iv1020.i, 1
+  %exitcond533.not.i.i = icmp eq i64 %.20.fr.i, %.247.i.i
+  br i1 %exitcond533.not.i.i, label %B298.endif.endif.us.us.i, label %B156.endif.lr.ph.i.i
+
+B224.epil.i.i:                                    ; preds = %B156.endif.i.i, %B224.epil.i.i
+  %lsr.iv1003.i = phi i64 [ %lsr.iv.next1004.i, %B224.epil.i.i ], [ 0, %B156.endif.i.i ]
+  %lsr.iv44.i.i = phi ptr [ %scevgep45.i.i, %B224.epil.i.i ], [ %lsr.iv41.i.i, %B156.endif.i.i ]
+  %total.4.2412.epil.i.i = phi double [ %.555.epil.i.i, %B224.epil.i.i ], [ %.413.i.i, %B156.endif.i.i ]
+  %scevgep1005.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %lsr.iv1003.i
+  %.543.epil.i.i = load double, ptr %scevgep1005.i, align 8
+  %.552.epil.i.i = load double, ptr %lsr.iv44.i.i, align 8
+  %.553.epil.i.i = fmul double %.543.epil.i.i, %.552.epil.i.i
+  %.555.epil.i.i = fsub double %total.4.2412.epil.i.i, %.553.epil.i.i
+  %scevgep45.i.i = getelementptr i8, ptr %lsr.iv44.i.i, i64 %23
+  %lsr.iv.next1004.i = add nuw nsw i64 %lsr.iv1003.i, 8
+  %epil.iter3.cmp.not.i.i = icmp eq i64 %lsr.iv28.i.i, %lsr.iv.next1004.i
+  br i1 %epil.iter3.cmp.not.i.i, label %B304.i.i, label %B224.epil.i.i
+
+B304.i.i:                                         ; preds = %B224.epil.i.i, %B156.endif.i.i
+  %total.4.2.lcssa.i.i = phi double [ %.413.i.i, %B156.endif.i.i ], [ %.555.epil.i.i, %B224.epil.i.i ]
+  %sunkaddr.i.i = shl i64 %.369417423.i.i, 3
+  %sunkaddr141.i.i = getelementptr i8, ptr %gep538.i.i, i64 %sunkaddr.i.i
+  store double %total.4.2.lcssa.i.i, ptr %sunkaddr141.i.i, align 8
+  %.585.i.i = tail call double @llvm.fabs.f64(double %total.4.2.lcssa.i.i)
+  %.587.i.i = fcmp ogt double %.585.i.i, %largest.2.1425.i.i
+  %largest.3.2.i.i = select i1 %.587.i.i, double %.585.i.i, double %largest.2.1425.i.i
+  %chosen.3.2.i.i = select i1 %.587.i.i, i64 %.369417423.i.i, i64 %chosen.2.1426.i.i
+  %scevgep42.i.i = getelementptr i8, ptr %lsr.iv41.i.i, i64 8
+  %exitcond528.not.i.i = icmp eq i64 %.376.i.i, %60
+  br i1 %exitcond528.not.i.i, label %B412.i.i, label %B156.endif.i.i
+
+B412.i.i:                                         ; preds = %B304.i.i
+  %smax1022.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv58.i.i, i64 0)
+  %49 = and i64 %smax1022.i, 3
+  %50 = add nuw i64 %49, %lsr.iv1020.i
+  %51 = shl nuw nsw i64 %50, 3
+  %scevgep1023.i = getelementptr i8, ptr %lsr.iv1018.i, i64 %51
+  %lsr.iv62.i.i = getelementptr i8, ptr %.pn.i, i64 8
+  %52 = sub i64 %22, %.240480510.i.i
+  %smax9.i.i = tail call i64 @llvm.smax.i64(i64 %52, i64 0)
+  %53 = add nsw i64 %smax9.i.i, -1
+  %.243.i.i = add nsw i64 %.233479511.i.i, -1
+  %.247.i.i = add nuw nsw i64 %.240480510.i.i, 1
+  %.627.not.i.i = icmp eq i64 %chosen.3.2.i.i, %.240480510.i.i
+  br i1 %.627.not.i.i, label %B592.endif.i.i, label %B462.i.preheader.i
+
+B462.i.preheader.i:                               ; preds = %B412.i.i
+  %sunkaddr142.i.i = shl i64 %chosen.3.2.i.i, 3
+  %scevgep1009.i = getelementptr i8, ptr %lsr.iv988.i, i64 %sunkaddr142.i.i
+  br label %B462.i.i
+
+B462.i.i:                                         ; preds = %B462.i.i, %B462.i.preheader.i
+  %lsr.iv1011.i = phi i64 [ %35, %B462.i.preheader.i ], [ %lsr.iv.next1012.i, %B462.i.i ]
+  %lsr.iv1006.i = phi i64 [ 0, %B462.i.preheader.i ], [ %lsr.iv.next1007.i, %B462.i.i ]
+  %scevgep1010.i = getelementptr i8, ptr %scevgep1009.i, i64 %lsr.iv1006.i
+  %.762.i.i = load double, ptr %scevgep1010.i, align 8
+  %scevgep1008.i = getelementptr i8, ptr %lsr.iv39.i.i, i64 %lsr.iv1006.i
+  %.765.i.i = load double, ptr %scevgep1008.i, align 8
+  store double %.762.i.i, ptr %scevgep1008.i, align 8
+  store double %.765.i.i, ptr %scevgep1010.i, align 8
+  %lsr.iv.next1007.i = add i64 %lsr.iv1006.i, %23
+  %lsr.iv.next1012.i = add nsw i64 %lsr.iv1011.i, -1
+  %.710.i.i = icmp sgt i64 %lsr.iv1011.i, 3
+  br i1 %.710.i.i, label %B462.i.i, label %B556.i.i
+
+B556.i.i:                                         ; preds = %B462.i.i
+  %.783.i.i = getelementptr double, ptr %45, i64 %.240480510.i.i
+  %.784.i.i = load double, ptr %.783.i.i, align 8
+  %.785.i.i = fneg double %.784.i.i
+  store double %.785.i.i, ptr %.783.i.i, align 8
+  br label %B592.endif.i.i
+
+B666.i.i:                                         ; preds = %B666.preheader.i.i, %B666.i.i
+  %lsr.iv1024.i = phi ptr [ %scevgep1023.i, %B666.preheader.i.i ], [ %scevgep1025.i, %B666.i.i ]
+  %lsr.iv68.i.i = phi i64 [ %65, %B666.preheader.i.i ], [ %lsr.iv.next69.i.i, %B666.i.i ]
+  %scevgep1027.i = getelementptr i8, ptr %lsr.iv1024.i, i64 8
+  %scevgep1026.i = getelementptr i8, ptr %lsr.iv1024.i, i64 -8
+  %.940.i.i = load double, ptr %scevgep1026.i, align 8
+  %.962.i.i = fdiv double %.940.i.i, %"$phi718.3.2.2358.i.i"
+  store double %.962.i.i, ptr %scevgep1026.i, align 8
+  %.940.1.i.i = load double, ptr %lsr.iv1024.i, align 8
+  %.962.1.i.i = fdiv double %.940.1.i.i, %"$phi718.3.2.2358.i.i"
+  store double %.962.1.i.i, ptr %lsr.iv1024.i, align 8
+  %.940.2.i.i = load double, ptr %scevgep1027.i, align 8
+  %.962.2.i.i = fdiv double %.940.2.i.i, %"$phi718.3.2.2358.i.i"
+  store double %.962.2.i.i, ptr %scevgep1027.i, align 8
+  %scevgep1028.i = getelementptr i8, ptr %lsr.iv1024.i, i64 16
+  %.940.3.i.i = load double, ptr %scevgep1028.i, align 8
+  %.962.3.i.i = fdiv double %.940.3.i.i, %"$phi718.3.2.2358.i.i"
+  store double %.962.3.i.i, ptr %scevgep1028.i, align 8
+  %lsr.iv.next69.i.i = add i64 %lsr.iv68.i.i, -4
+  %scevgep1025.i = getelementptr i8, ptr %lsr.iv1024.i, i64 32
+  %.890.3.i.i = icmp samesign ugt i64 %lsr.iv.next69.i.i, 4
+  br i1 %.890.3.i.i, label %B666.i.i, label %B790.endif.lr.ph.i.i
+
+B52.epil.i.i:                                     ; preds = %B52.lr.ph.i.i, %B52.epil.i.i
+  %lsr.iv997.i = phi i64 [ %lsr.iv.next.i, %B52.epil.i.i ], [ 1, %B52.lr.ph.i.i ]
+  %lsr.iv131.i.i = phi i64 [ %lsr.iv.next132.i.i, %B52.epil.i.i ], [ %.20.fr.i, %B52.lr.ph.i.i ]
+  %.145.epil.i.i = uitofp nneg i64 %lsr.iv997.i to double
+  %54 = shl i64 %lsr.iv997.i, 3
+  %scevgep1001.i = getelementptr i8, ptr %lsr.iv999.i, i64 %54
+  %scevgep1002.i = getelementptr i8, ptr %scevgep1001.i, i64 -8
+  store double %.145.epil.i.i, ptr %scevgep1002.i, align 8
+  %lsr.iv.next132.i.i = add nsw i64 %lsr.iv131.i.i, -1
+  %lsr.iv.next.i = add nuw nsw i64 %lsr.iv997.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next132.i.i, 0
+  br i1 %epil.iter.cmp.not.i.i, label %B112.endif.lr.ph.i.i, label %B52.epil.i.i
+
+B112.endif.lr.ph.i.i:                             ; preds = %B52.epil.i.i, %B52.i.i
+  %55 = getelementptr double, ptr %a2, i64 %.205.us.us.i
+  %56 = shl i64 %.205.us.us.i, 3
+  %57 = getelementptr i8, ptr %a2, i64 %56
+  %58 = add i64 %.205.us.us.i, %.20.fr.i
+  %59 = shl i64 %58, 3
+  %scevgep119.i.i = getelementptr i8, ptr %a2, i64 %59
+  br label %B156.endif.lr.ph.i.i
+
+B156.endif.lr.ph.i.i:                             ; preds = %B112.endif.lr.ph.i.i, %B110.loopexit.i.i
+  %lsr.iv1020.i = phi i64 [ 1, %B112.endif.lr.ph.i.i ], [ %lsr.iv.next1021.i, %B110.loopexit.i.i ]
+  %lsr.iv1018.i = phi ptr [ %lsr.iv1016.i, %B112.endif.lr.ph.i.i ], [ %scevgep1019.i, %B110.loopexit.i.i ]
+  %lsr.iv120.i.i = phi ptr [ %scevgep119.i.i, %B112.endif.lr.ph.i.i ], [ %scevgep121.i.i, %B110.loopexit.i.i ]
+  %.pn.i = phi ptr [ %57, %B112.endif.lr.ph.i.i ], [ %48, %B110.loopexit.i.i ]
+  %lsr.iv58.i.i = phi i64 [ %22, %B112.endif.lr.ph.i.i ], [ %lsr.iv.next59.i.i, %B110.loopexit.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %55, %B112.endif.lr.ph.i.i ], [ %scevgep47.i.i, %B110.loopexit.i.i ]
+  %lsr.iv39.i.i = phi ptr [ %55, %B112.endif.lr.ph.i.i ], [ %scevgep40.i.i, %B110.loopexit.i.i ]
+  %lsr.iv28.i.i = phi i64 [ 0, %B112.endif.lr.ph.i.i ], [ %lsr.iv.next.i.i, %B110.loopexit.i.i ]
+  %.233479511.i.i = phi i64 [ %.20.fr.i, %B112.endif.lr.ph.i.i ], [ %.243.i.i, %B110.loopexit.i.i ]
+  %.240480510.i.i = phi i64 [ 0, %B112.endif.lr.ph.i.i ], [ %.247.i.i, %B110.loopexit.i.i ]
+  %smax.i.i = tail call i64 @llvm.smax.i64(i64 %.233479511.i.i, i64 0)
+  %60 = add nuw i64 %smax.i.i, %.240480510.i.i
+  %.406.i.i = mul nuw nsw i64 %.240480510.i.i, %.20.fr.i
+  %gep538.i.i = getelementptr double, ptr %55, i64 %.406.i.i
+  %61 = icmp eq i64 %.240480510.i.i, 0
+  br label %B156.endif.i.i
+
+B156.endif.i.i:                                   ; preds = %B156.endif.lr.ph.i.i, %B304.i.i
+  %lsr.iv41.i.i = phi ptr [ %lsr.iv39.i.i, %B156.endif.lr.ph.i.i ], [ %scevgep42.i.i, %B304.i.i ]
+  %chosen.2.1426.i.i = phi i64 [ %.240480510.i.i, %B156.endif.lr.ph.i.i ], [ %chosen.3.2.i.i, %B304.i.i ]
+  %largest.2.1425.i.i = phi double [ -1.000000e+00, %B156.endif.lr.ph.i.i ], [ %largest.3.2.i.i, %B304.i.i ]
+  %.369417423.i.i = phi i64 [ %.240480510.i.i, %B156.endif.lr.ph.i.i ], [ %.376.i.i, %B304.i.i ]
+  %.376.i.i = add nuw i64 %.369417423.i.i, 1
+  %.412.i.i = getelementptr double, ptr %gep538.i.i, i64 %.369417423.i.i
+  %.413.i.i = load double, ptr %.412.i.i, align 8
+  br i1 %61, label %B304.i.i, label %B224.epil.i.i
+
+B592.endif.i.i:                                   ; preds = %B556.i.i, %B412.i.i
+  %.847.i.i = sub nsw i64 %.20.fr.i, %.247.i.i
+  %.848.i.i = icmp sgt i64 %.847.i.i, 0
+  %..847.i.i = tail call i64 @llvm.smax.i64(i64 %.847.i.i, i64 0)
+  br i1 %.848.i.i, label %B666.lr.ph.i.i, label %B110.loopexit.i.i
+
+B666.lr.ph.i.i:                                   ; preds = %B592.endif.i.i
+  %.803.i.i = getelementptr double, ptr %gep538.i.i, i64 %.240480510.i.i
+  %.804.i.i = load double, ptr %.803.i.i, align 8
+  %.943.i.i = fcmp une double %.804.i.i, 0.000000e+00
+  %"$phi718.3.2.2358.i.i" = select i1 %.943.i.i, double %.804.i.i, double 1.000000e+00
+  %xtraiter10.i.i = and i64 %smax9.i.i, 3
+  %lcmp.mod11.not.i.i = icmp eq i64 %xtraiter10.i.i, 0
+  br i1 %lcmp.mod11.not.i.i, label %B666.prol.loopexit.i.i, label %B666.prol.i.i
+
+B666.prol.i.i:                                    ; preds = %B666.lr.ph.i.i, %B666.prol.i.i
+  %prol.iter.i.i = phi i64 [ %prol.iter.next.i.i, %B666.prol.i.i ], [ 0, %B666.lr.ph.i.i ]
+  %62 = shl nuw nsw i64 %prol.iter.i.i, 3
+  %scevgep1013.i = getelementptr i8, ptr %.pn.i, i64 %62
+  %scevgep1014.i = getelementptr i8, ptr %scevgep1013.i, i64 8
+  %.940.prol.i.i = load double, ptr %scevgep1014.i, align 8
+  %.962.prol.i.i = fdiv double %.940.prol.i.i, %"$phi718.3.2.2358.i.i"
+  store double %.962.prol.i.i, ptr %scevgep1014.i, align 8
+  %prol.iter.next.i.i = add nuw nsw i64 %prol.iter.i.i, 1
+  %prol.iter.cmp.not.i.i = icmp eq i64 %49, %prol.iter.next.i.i
+  br i1 %prol.iter.cmp.not.i.i, label %B666.prol.loopexit.loopexit.i.i, label %B666.prol.i.i
+
+B666.prol.loopexit.loopexit.i.i:                  ; preds = %B666.prol.i.i
+  %63 = and i64 %smax1022.i, 9223372036854775804
+  br label %B666.prol.loopexit.i.i
+
+B666.prol.loopexit.i.i:                           ; preds = %B666.prol.loopexit.loopexit.i.i, %B666.lr.ph.i.i
+  %.889443447.unr.i.i = phi i64 [ %..847.i.i, %B666.lr.ph.i.i ], [ %63, %B666.prol.loopexit.loopexit.i.i ]
+  %64 = icmp ult i64 %53, 3
+  br i1 %64, label %B790.endif.lr.ph.i.i, label %B666.preheader.i.i
+
+B666.preheader.i.i:                               ; preds = %B666.prol.loopexit.i.i
+  %65 = add nuw i64 %.889443447.unr.i.i, 4
+  br label %B666.i.i
+
+B790.endif.lr.ph.i.i:                             ; preds = %B666.i.i, %B666.prol.loopexit.i.i
+  %invariant.gep461.i.i = getelementptr double, ptr %a2, i64 %.240480510.i.i
+  br i1 %61, label %B110.loopexit.i.i, label %B858.us.epil.preheader.i.i
+
+B858.us.epil.preheader.i.i:                       ; preds = %B790.endif.lr.ph.i.i, %B856.B938_crit_edge.us.i.i
+  %lsr.iv122.i.i = phi ptr [ %scevgep123.i.i, %B856.B938_crit_edge.us.i.i ], [ %lsr.iv120.i.i, %B790.endif.lr.ph.i.i ]
+  %.1067463471.us.i.i = phi i64 [ %.1077.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %..847.i.i, %B790.endif.lr.ph.i.i ]
+  %.1074464470.us.i.i = phi i64 [ %.1081.us.i.i, %B856.B938_crit_edge.us.i.i ], [ %.247.i.i, %B790.endif.lr.ph.i.i ]
+  %.1111.us.i.i = mul nsw i64 %.1074464470.us.i.i, %.20.fr.i
+  %.1113.us.i.i = add nsw i64 %.1111.us.i.i, %.205.us.us.i
+  %gep462.us.i.i = getelementptr double, ptr %invariant.gep461.i.i, i64 %.1113.us.i.i
+  %.1118.us.i.i = load double, ptr %gep462.us.i.i, align 8
+  br label %B858.us.epil.i.i
+
+B858.us.epil.i.i:                                 ; preds = %B858.us.epil.i.i, %B858.us.epil.preheader.i.i
+  %lsr.iv1029.i = phi i64 [ %lsr.iv.next1030.i, %B858.us.epil.i.i ], [ 0, %B858.us.epil.preheader.i.i ]
+  %lsr.iv117.i.i = phi ptr [ %scevgep118.i.i, %B858.us.epil.i.i ], [ %lsr.iv39.i.i, %B858.us.epil.preheader.i.i ]
+  %total.5.2455.us.epil.i.i = phi double [ %.1260.us.epil.i.i, %B858.us.epil.i.i ], [ %.1118.us.i.i, %B858.us.epil.preheader.i.i ]
+  %scevgep1031.i = getelementptr i8, ptr %lsr.iv122.i.i, i64 %lsr.iv1029.i
+  %.1248.us.epil.i.i = load double, ptr %scevgep1031.i, align 8
+  %.1257.us.epil.i.i = load double, ptr %lsr.iv117.i.i, align 8
+  %.1258.us.epil.i.i = fmul double %.1248.us.epil.i.i, %.1257.us.epil.i.i
+  %.1260.us.epil.i.i = fsub double %total.5.2455.us.epil.i.i, %.1258.us.epil.i.i
+  %scevgep118.i.i = getelementptr i8, ptr %lsr.iv117.i.i, i64 %23
+  %lsr.iv.next1030.i = add nuw nsw i64 %lsr.iv1029.i, 8
+  %epil.iter13.cmp.not.i.i = icmp eq i64 %lsr.iv28.i.i, %lsr.iv.next1030.i
+  br i1 %epil.iter13.cmp.not.i.i, label %B856.B938_crit_edge.us.i.i, label %B858.us.epil.i.i
+
+B856.B938_crit_edge.us.i.i:                       ; preds = %B858.us.epil.i.i
+  %.1077.us.i.i = add nsw i64 %.1067463471.us.i.i, -1
+  %.1081.us.i.i = add nuw i64 %.1074464470.us.i.i, 1
+  %sunkaddr144.i.i = shl i64 %.1113.us.i.i, 3
+  %sunkaddr145.i.i = getelementptr inbounds i8, ptr %invariant.gep461.i.i, i64 %sunkaddr144.i.i
+  store double %.1260.us.epil.i.i, ptr %sunkaddr145.i.i, align 8
+  %scevgep123.i.i = getelementptr i8, ptr %lsr.iv122.i.i, i64 %23
+  %.1068.us.i.i = icmp sgt i64 %.1067463471.us.i.i, 1
+  br i1 %.1068.us.i.i, label %B858.us.epil.preheader.i.i, label %B110.loopexit.i.i
+
+B298.endif.endif.us.us.i:                         ; preds = %B110.loopexit.i.i
+  %66 = getelementptr double, ptr %a2, i64 %.213.us.us.i
+  %gep327.us.us.i = getelementptr double, ptr %invariant.gep324.i, i64 %.213.us.us.i
+  %.525.us.us.i = load double, ptr %66, align 8
+  %.526.us.us.i = tail call double @llvm.fabs.f64(double %.525.us.us.i)
+  %.5.i.i = fptosi double %.526.us.us.i to i64
+  %67 = getelementptr double, ptr %gep327.us.us.i, i64 %.5.i.i
+  %.555.us.us.i = getelementptr i8, ptr %67, i64 -8
+  store double 1.000000e+00, ptr %.555.us.us.i, align 8
+  br i1 %38, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.1.i
+
+B364.endif.us.us.1.i:                             ; preds = %B298.endif.endif.us.us.i
+  %sunkaddr.i = shl i64 %.213.us.us.i, 3
+  %sunkaddr1119.i = getelementptr i8, ptr %a2, i64 %sunkaddr.i
+  %sunkaddr1120.i = getelementptr i8, ptr %sunkaddr1119.i, i64 8
+  %.525.us.us.1.i = load double, ptr %sunkaddr1120.i, align 8
+  %.526.us.us.1.i = tail call double @llvm.fabs.f64(double %.525.us.us.1.i)
+  %.5.i.1.i = fptosi double %.526.us.us.1.i to i64
+  %68 = getelementptr double, ptr %gep327.us.us.i, i64 %.5.i.1.i
+  %.555.us.us.1.i = getelementptr i8, ptr %68, i64 -8
+  store double 2.000000e+00, ptr %.555.us.us.1.i, align 8
+  br i1 %42, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.2.i
+
+B364.endif.us.us.2.i:                             ; preds = %B364.endif.us.us.1.i
+  %sunkaddr1123.i = getelementptr i8, ptr %sunkaddr1119.i, i64 16
+  %.525.us.us.2.i = load double, ptr %sunkaddr1123.i, align 8
+  %.526.us.us.2.i = tail call double @llvm.fabs.f64(double %.525.us.us.2.i)
+  %.5.i.2.i = fptosi double %.526.us.us.2.i to i64
+  %69 = getelementptr double, ptr %gep327.us.us.i, i64 %.5.i.2.i
+  %.555.us.us.2.i = getelementptr i8, ptr %69, i64 -8
+  store double 3.000000e+00, ptr %.555.us.us.2.i, align 8
+  br i1 %43, label %B362.B1055.loopexit_crit_edge.us.us.i, label %B364.endif.us.us.3.i
+
+B364.endif.us.us.3.i:                             ; preds = %B364.endif.us.us.2.i
+  %sunkaddr1126.i = getelementptr i8, ptr %sunkaddr1119.i, i64 24
+  %.525.us.us.3.i = load double, ptr %sunkaddr1126.i, align 8
+  %.526.us.us.3.i = tail call double @llvm.fabs.f64(double %.525.us.us.3.i)
+  %.5.i.3.i = fptosi double %.526.us.us.3.i to i64
+  %70 = getelementptr double, ptr %gep327.us.us.i, i64 %.5.i.3.i
+  %.555.us.us.3.i = getelementptr i8, ptr %70, i64 -8
+  store double 4.000000e+00, ptr %.555.us.us.3.i, align 8
+  br label %B362.B1055.loopexit_crit_edge.us.us.i
+
+B226.us.us.i:                                     ; preds = %B226.lr.ph.us.us.i, %B226.us.us.i
+  %.311291293.us.us.i = phi i64 [ %.318.us.us.3.i, %B226.us.us.i ], [ 0, %B226.lr.ph.us.us.i ]
+  %71 = shl i64 %.311291293.us.us.i, 3
+  %scevgep975.i = getelementptr i8, ptr %lsr.iv.i, i64 %71
+  %scevgep976.i = getelementptr i8, ptr %scevgep975.i, i64 -24
+  %.351.us.us.i = load double, ptr %scevgep976.i, align 8
+  %scevgep985.i = getelementptr i8, ptr %lsr.iv978.i, i64 %71
+  %scevgep986.i = getelementptr i8, ptr %scevgep985.i, i64 -24
+  store double %.351.us.us.i, ptr %scevgep986.i, align 8
+  %scevgep974.i = getelementptr i8, ptr %scevgep975.i, i64 -16
+  %.351.us.us.1.i = load double, ptr %scevgep974.i, align 8
+  %scevgep984.i = getelementptr i8, ptr %scevgep985.i, i64 -16
+  store double %.351.us.us.1.i, ptr %scevgep984.i, align 8
+  %scevgep972.i = getelementptr i8, ptr %scevgep975.i, i64 -8
+  %.351.us.us.2.i = load double, ptr %scevgep972.i, align 8
+  %scevgep982.i = getelementptr i8, ptr %scevgep985.i, i64 -8
+  store double %.351.us.us.2.i, ptr %scevgep982.i, align 8
+  %.318.us.us.3.i = add nuw i64 %.311291293.us.us.i, 4
+  %.351.us.us.3.i = load double, ptr %scevgep975.i, align 8
+  store double %.351.us.us.3.i, ptr %scevgep985.i, align 8
+  %niter966.ncmp.3.i = icmp eq i64 %unroll_iter965.i, %.318.us.us.3.i
+  br i1 %niter966.ncmp.3.i, label %B52.lr.ph.i.loopexit.unr-lcssa.i, label %B226.us.us.i
+
+B226.lr.ph.us.us.i:                               ; preds = %B138.endif.us.us.i
+  br i1 %39, label %B226.us.us.epil.i, label %B226.us.us.i
+
+B362.B1055.loopexit_crit_edge.us.us.i:            ; preds = %B364.endif.us.us.3.i, %B364.endif.us.us.2.i, %B364.endif.us.us.1.i, %B298.endif.endif.us.us.i
+  %scevgep969.i = getelementptr i8, ptr %lsr.iv.i, i64 %27
+  %scevgep979.i = getelementptr i8, ptr %lsr.iv978.i, i64 %31
+  %scevgep989.i = getelementptr i8, ptr %lsr.iv988.i, i64 %31
+  %scevgep994.i = getelementptr i8, ptr %lsr.iv993.i, i64 %27
+  %scevgep1000.i = getelementptr i8, ptr %lsr.iv999.i, i64 %31
+  %scevgep1017.i = getelementptr i8, ptr %lsr.iv1016.i, i64 %31
+  %.159.us.us.i = icmp sgt i64 %.158328392.us.us.i, 1
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B138.endif.lr.ph.split.us.split.i:                ; preds = %B138.endif.lr.ph.split.us.i
+  %72 = icmp sgt i64 %.211.i, 0
+  br i1 %72, label %B138.endif.us.us481.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B138.endif.us.us481.preheader.i:                  ; preds = %B138.endif.lr.ph.split.us.split.i
+  %unroll_iter959.i = and i64 %.211.i, 9223372036854775804
+  %73 = shl i64 %.72.i, 3
+  %74 = mul i64 %73, %.211.i
+  %75 = getelementptr i8, ptr %a0, i64 %74
+  %scevgep1032.i = getelementptr i8, ptr %75, i64 24
+  %76 = shl i64 %.211.i, 3
+  %77 = mul i64 %.204.i, %.20.fr.i
+  %78 = mul i64 %77, %73
+  %79 = getelementptr i8, ptr %a2, i64 %78
+  %scevgep1042.i = getelementptr i8, ptr %79, i64 24
+  %80 = shl i64 %.20.fr.i, 3
+  %81 = mul i64 %80, %.204.i
+  %82 = icmp samesign ult i64 %.211.i, 4
+  %83 = and i64 %.211.i, 1
+  %84 = icmp eq i64 %83, 0
+  br label %B138.endif.us.us481.i
+
+B138.endif.us.us481.i:                            ; preds = %B298.endif.endif.us.us494.i, %B138.endif.us.us481.preheader.i
+  %lsr.iv1058.i = phi ptr [ %75, %B138.endif.us.us481.preheader.i ], [ %scevgep1059.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv1053.i = phi ptr [ %79, %B138.endif.us.us481.preheader.i ], [ %scevgep1054.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv1043.i = phi ptr [ %scevgep1042.i, %B138.endif.us.us481.preheader.i ], [ %scevgep1044.i, %B298.endif.endif.us.us494.i ]
+  %lsr.iv1033.i = phi ptr [ %scevgep1032.i, %B138.endif.us.us481.preheader.i ], [ %scevgep1034.i, %B298.endif.endif.us.us494.i ]
+  %.158328392.us.us482.i = phi i64 [ %..113.i, %B138.endif.us.us481.preheader.i ], [ %.168.us.us486.i, %B298.endif.endif.us.us494.i ]
+  br i1 %82, label %B226.us.us496.epil.i, label %B226.us.us496.i
+
+B298.endif.endif.us.us494.unr-lcssa.i:            ; preds = %B226.us.us496.i
+  br i1 %84, label %B298.endif.endif.us.us494.i, label %B226.us.us496.epil.i
+
+B226.us.us496.epil.i:                             ; preds = %B298.endif.endif.us.us494.unr-lcssa.i, %B138.endif.us.us481.i
+  %.311291293.us.us498.epil.init.i = phi i64 [ 0, %B138.endif.us.us481.i ], [ %unroll_iter959.i, %B298.endif.endif.us.us494.unr-lcssa.i ]
+  %85 = shl i64 %.311291293.us.us498.epil.init.i, 3
+  %scevgep1060.i = getelementptr i8, ptr %lsr.iv1058.i, i64 %85
+  %scevgep1055.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %85
+  %.351.us.us502.epil.i = load double, ptr %scevgep1060.i, align 8
+  store double %.351.us.us502.epil.i, ptr %scevgep1055.i, align 8
+  br label %B298.endif.endif.us.us494.i
+
+B298.endif.endif.us.us494.i:                      ; preds = %B226.us.us496.epil.i, %B298.endif.endif.us.us494.unr-lcssa.i
+  %.168.us.us486.i = add nsw i64 %.158328392.us.us482.i, -1
+  %scevgep1034.i = getelementptr i8, ptr %lsr.iv1033.i, i64 %76
+  %scevgep1044.i = getelementptr i8, ptr %lsr.iv1043.i, i64 %81
+  %scevgep1054.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %81
+  %scevgep1059.i = getelementptr i8, ptr %lsr.iv1058.i, i64 %76
+  %.159.us.us495.i = icmp sgt i64 %.158328392.us.us482.i, 1
+  br i1 %.159.us.us495.i, label %B138.endif.us.us481.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B226.us.us496.i:                                  ; preds = %B138.endif.us.us481.i, %B226.us.us496.i
+  %.311291293.us.us498.i = phi i64 [ %.318.us.us500.3.i, %B226.us.us496.i ], [ 0, %B138.endif.us.us481.i ]
+  %86 = shl i64 %.311291293.us.us498.i, 3
+  %scevgep1040.i = getelementptr i8, ptr %lsr.iv1033.i, i64 %86
+  %scevgep1041.i = getelementptr i8, ptr %scevgep1040.i, i64 -24
+  %.351.us.us502.i = load double, ptr %scevgep1041.i, align 8
+  %scevgep1050.i = getelementptr i8, ptr %lsr.iv1043.i, i64 %86
+  %scevgep1051.i = getelementptr i8, ptr %scevgep1050.i, i64 -24
+  store double %.351.us.us502.i, ptr %scevgep1051.i, align 8
+  %scevgep1039.i = getelementptr i8, ptr %scevgep1040.i, i64 -16
+  %.351.us.us502.1.i = load double, ptr %scevgep1039.i, align 8
+  %scevgep1049.i = getelementptr i8, ptr %scevgep1050.i, i64 -16
+  store double %.351.us.us502.1.i, ptr %scevgep1049.i, align 8
+  %scevgep1037.i = getelementptr i8, ptr %scevgep1040.i, i64 -8
+  %.351.us.us502.2.i = load double, ptr %scevgep1037.i, align 8
+  %scevgep1047.i = getelementptr i8, ptr %scevgep1050.i, i64 -8
+  store double %.351.us.us502.2.i, ptr %scevgep1047.i, align 8
+  %.318.us.us500.3.i = add nuw i64 %.311291293.us.us498.i, 4
+  %.351.us.us502.3.i = load double, ptr %scevgep1040.i, align 8
+  store double %.351.us.us502.3.i, ptr %scevgep1050.i, align 8
+  %niter960.ncmp.3.i = icmp eq i64 %unroll_iter959.i, %.318.us.us500.3.i
+  br i1 %niter960.ncmp.3.i, label %B298.endif.endif.us.us494.unr-lcssa.i, label %B226.us.us496.i
+
+B226.i:                                           ; preds = %B226.lr.ph.i, %B226.i
+  %.311291293.i = phi i64 [ %.318.3.i, %B226.i ], [ 0, %B226.lr.ph.i ]
+  %87 = shl i64 %.311291293.i, 3
+  %scevgep1070.i = getelementptr i8, ptr %lsr.iv1063.i, i64 %87
+  %scevgep1071.i = getelementptr i8, ptr %scevgep1070.i, i64 -24
+  %.351.i = load double, ptr %scevgep1071.i, align 8
+  %scevgep1080.i = getelementptr i8, ptr %lsr.iv1073.i, i64 %87
+  %scevgep1081.i = getelementptr i8, ptr %scevgep1080.i, i64 -24
+  store double %.351.i, ptr %scevgep1081.i, align 8
+  %scevgep1069.i = getelementptr i8, ptr %scevgep1070.i, i64 -16
+  %.351.1.i = load double, ptr %scevgep1069.i, align 8
+  %scevgep1079.i = getelementptr i8, ptr %scevgep1080.i, i64 -16
+  store double %.351.1.i, ptr %scevgep1079.i, align 8
+  %scevgep1067.i = getelementptr i8, ptr %scevgep1070.i, i64 -8
+  %.351.2.i = load double, ptr %scevgep1067.i, align 8
+  %scevgep1077.i = getelementptr i8, ptr %scevgep1080.i, i64 -8
+  store double %.351.2.i, ptr %scevgep1077.i, align 8
+  %.318.3.i = add nuw i64 %.311291293.i, 4
+  %.351.3.i = load double, ptr %scevgep1070.i, align 8
+  store double %.351.3.i, ptr %scevgep1080.i, align 8
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.318.3.i
+  br i1 %niter.ncmp.3.i, label %B276.loopexit.unr-lcssa.i, label %B226.i
+
+B276.loopexit.unr-lcssa.i:                        ; preds = %B226.i
+  br i1 %17, label %B276.i, label %B226.epil.i
+
+B226.epil.i:                                      ; preds = %B226.lr.ph.i, %B276.loopexit.unr-lcssa.i
+  %.311291293.epil.init.i = phi i64 [ 0, %B226.lr.ph.i ], [ %unroll_iter.i, %B276.loopexit.unr-lcssa.i ]
+  %88 = shl i64 %.311291293.epil.init.i, 3
+  %scevgep1090.i = getelementptr i8, ptr %lsr.iv1088.i, i64 %88
+  %scevgep1085.i = getelementptr i8, ptr %lsr.iv1083.i, i64 %88
+  %.351.epil.i = load double, ptr %scevgep1090.i, align 8
+  store double %.351.epil.i, ptr %scevgep1085.i, align 8
+  br label %B276.i
+
+B276.i:                                           ; preds = %B138.endif.i, %B226.epil.i, %B276.loopexit.unr-lcssa.i
+  %.569.i = load i64, ptr %a3, align 8
+  %.572.i = getelementptr double, ptr %a2, i64 %.205.i
+  %.577.i = getelementptr i64, ptr %a1, i64 %.219.i
+  %gep.i = getelementptr i64, ptr %invariant.gep.i, i64 %.219.i
+  %.583.i = getelementptr i8, ptr %gep.i, i64 -8
+  %.602.i = inttoptr i64 %.569.i to ptr
+  tail call void %.602.i(ptr nonnull %.19.i, ptr nonnull %.19.i, ptr %.572.i, ptr nonnull %.19.i, ptr %.577.i, ptr %.583.i)
+  br label %B700.i
+
+B700.i:                                           ; preds = %B700.i, %B276.i
+  %.690297299.i = phi i64 [ %.697.3.i, %B700.i ], [ 0, %B276.i ]
+  %89 = or disjoint i64 %.690297299.i, 1
+  %.726.i = uitofp nneg i64 %89 to double
+  %90 = shl i64 %.690297299.i, 3
+  %scevgep1100.i = getelementptr i8, ptr %lsr.iv1093.i, i64 %90
+  %scevgep1101.i = getelementptr i8, ptr %scevgep1100.i, i64 -24
+  store double %.726.i, ptr %scevgep1101.i, align 8
+  %91 = or disjoint i64 %.690297299.i, 2
+  %.726.1.i = uitofp nneg i64 %91 to double
+  %scevgep1099.i = getelementptr i8, ptr %scevgep1100.i, i64 -16
+  store double %.726.1.i, ptr %scevgep1099.i, align 8
+  %92 = or disjoint i64 %.690297299.i, 3
+  %.726.2.i = uitofp nneg i64 %92 to double
+  %scevgep1097.i = getelementptr i8, ptr %scevgep1100.i, i64 -8
+  store double %.726.2.i, ptr %scevgep1097.i, align 8
+  %.697.3.i = add nuw nsw i64 %.690297299.i, 4
+  %.726.3.i = uitofp nneg i64 %.697.3.i to double
+  store double %.726.3.i, ptr %scevgep1100.i, align 8
+  %niter948.ncmp.3.i = icmp eq i64 %unroll_iter947.i, %.697.3.i
+  br i1 %niter948.ncmp.3.i, label %B758.else.if.preheader.unr-lcssa.i, label %B700.i
+
+B758.else.if.preheader.unr-lcssa.i:               ; preds = %B700.i
+  %93 = getelementptr double, ptr %a2, i64 %.213.i
+  br i1 %18, label %B758.else.if.i.preheader, label %B700.epil.preheader.i
+
+B758.else.if.i.preheader:                         ; preds = %B700.epil.i, %B758.else.if.preheader.unr-lcssa.i
+  br label %B758.else.if.i
+
+B700.epil.preheader.i:                            ; preds = %B758.else.if.preheader.unr-lcssa.i
+  %94 = add nuw nsw i64 %.690297299.i, 5
+  br label %B700.epil.i
+
+B700.epil.i:                                      ; preds = %B700.epil.i, %B700.epil.preheader.i
+  %lsr.iv1109.i = phi i64 [ %lsr.iv.next1110.i, %B700.epil.i ], [ %xtraiter943.i, %B700.epil.preheader.i ]
+  %lsr.iv1105.i = phi i64 [ %lsr.iv.next1106.i, %B700.epil.i ], [ %94, %B700.epil.preheader.i ]
+  %.726.epil.i = uitofp nneg i64 %lsr.iv1105.i to double
+  %95 = shl i64 %lsr.iv1105.i, 3
+  %scevgep1107.i = getelementptr i8, ptr %lsr.iv1103.i, i64 %95
+  %scevgep1108.i = getelementptr i8, ptr %scevgep1107.i, i64 -8
+  store double %.726.epil.i, ptr %scevgep1108.i, align 8
+  %lsr.iv.next1106.i = add nuw i64 %lsr.iv1105.i, 1
+  %lsr.iv.next1110.i = add nsw i64 %lsr.iv1109.i, -1
+  %epil.iter944.cmp.not.i = icmp eq i64 %lsr.iv.next1110.i, 0
+  br i1 %epil.iter944.cmp.not.i, label %B758.else.if.i.preheader, label %B700.epil.i
+
+B1055.loopexit288.loopexit.unr-lcssa.i:           ; preds = %B942.endif.i
+  br i1 %20, label %B1055.loopexit288.loopexit.i, label %B942.endif.epil.preheader.i
+
+B942.endif.epil.preheader.i:                      ; preds = %B1055.loopexit288.loopexit.unr-lcssa.i
+  %.1125.epil.i = getelementptr double, ptr %93, i64 %unroll_iter953.i
+  %.1126.epil.i = load double, ptr %.1125.epil.i, align 8
+  %.1127.epil.i = tail call double @llvm.fabs.f64(double %.1126.epil.i)
+  %.5.i926.epil.i = fptosi double %.1127.epil.i to i64
+  %.1093.epil.i = add nuw nsw i64 %.1086311313.i, 3
+  %.1155.epil.i = uitofp nneg i64 %.1093.epil.i to double
+  %96 = getelementptr double, ptr %gep325.i, i64 %.5.i926.epil.i
+  %.1156.epil.i = getelementptr i8, ptr %96, i64 -8
+  store double %.1155.epil.i, ptr %.1156.epil.i, align 8
+  br label %B1055.loopexit288.loopexit.i
+
+B1055.loopexit288.loopexit.i:                     ; preds = %B942.endif.epil.preheader.i, %B1055.loopexit288.loopexit.unr-lcssa.i
+  %scevgep1064.i = getelementptr i8, ptr %lsr.iv1063.i, i64 %4
+  %scevgep1074.i = getelementptr i8, ptr %lsr.iv1073.i, i64 %9
+  %scevgep1084.i = getelementptr i8, ptr %lsr.iv1083.i, i64 %9
+  %scevgep1089.i = getelementptr i8, ptr %lsr.iv1088.i, i64 %4
+  %scevgep1094.i = getelementptr i8, ptr %lsr.iv1093.i, i64 %9
+  %scevgep1104.i = getelementptr i8, ptr %lsr.iv1103.i, i64 %9
+  %.159.i = icmp samesign ugt i64 %.158328392.i, 1
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B138.endif.i:                                     ; preds = %B1055.loopexit288.loopexit.i, %B138.endif.preheader.i
+  %lsr.iv1103.i = phi ptr [ %13, %B138.endif.preheader.i ], [ %scevgep1104.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1093.i = phi ptr [ %scevgep1092.i, %B138.endif.preheader.i ], [ %scevgep1094.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1088.i = phi ptr [ %3, %B138.endif.preheader.i ], [ %scevgep1089.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1083.i = phi ptr [ %7, %B138.endif.preheader.i ], [ %scevgep1084.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1073.i = phi ptr [ %scevgep1072.i, %B138.endif.preheader.i ], [ %scevgep1074.i, %B1055.loopexit288.loopexit.i ]
+  %lsr.iv1063.i = phi ptr [ %scevgep1062.i, %B138.endif.preheader.i ], [ %scevgep1064.i, %B1055.loopexit288.loopexit.i ]
+  %.158328392.i = phi i64 [ %..113.i, %B138.endif.preheader.i ], [ %.168.i, %B1055.loopexit288.loopexit.i ]
+  %.165331391.i = phi i64 [ %.72.i, %B138.endif.preheader.i ], [ %.172.i, %B1055.loopexit288.loopexit.i ]
+  %.168.i = add nsw i64 %.158328392.i, -1
+  %.172.i = add i64 %.165331391.i, 1
+  %.205.i = mul i64 %5, %.165331391.i
+  %.213.i = add nsw i64 %.205.i, %.211.i
+  %.219.i = mul nsw i64 %.165331391.i, %.65.i
+  br i1 %14, label %B226.lr.ph.i, label %B276.i
+
+B226.lr.ph.i:                                     ; preds = %B138.endif.i
+  br i1 %15, label %B226.epil.i, label %B226.i
+
+B758.else.if.i:                                   ; preds = %B758.else.if.i.preheader, %B758.else.if.i
+  %lsr.iv1112.i = phi i64 [ %lsr.iv.next1113.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
+  %.820304306.i = phi i64 [ %.827.i, %B758.else.if.i ], [ 0, %B758.else.if.i.preheader ]
+  %.827.i = add nuw nsw i64 %.820304306.i, 1
+  %.863.1.i = lshr i64 %.820304306.i, 1
+  %.899.i = getelementptr i64, ptr %.577.i, i64 %.863.1.i
+  %.900.i = load i64, ptr %.899.i, align 8
+  %.942.i = and i64 %lsr.iv1112.i, 32
+  %.943.i = ashr i64 %.900.i, %.942.i
+  %.944.i = and i64 %.943.i, 4294967295
+  %.945.i = add nsw i64 %.944.i, -1
+  %.949.i = getelementptr double, ptr %93, i64 %.945.i
+  %.950.i = load double, ptr %.949.i, align 8
+  %97 = shl i64 %.820304306.i, 3
+  %scevgep1111.i = getelementptr i8, ptr %lsr.iv1103.i, i64 %97
+  %.959.i = load double, ptr %scevgep1111.i, align 8
+  store double %.959.i, ptr %.949.i, align 8
+  %.966.i = icmp eq i64 %.820304306.i, %.945.i
+  %.976.i = fneg double %.950.i
+  %"$phi894.2.2.3.i" = select i1 %.966.i, double %.950.i, double %.976.i
+  store double %"$phi894.2.2.3.i", ptr %scevgep1111.i, align 8
+  %lsr.iv.next1113.i = add i64 %lsr.iv1112.i, 32
+  %exitcond602.not.i = icmp eq i64 %.20.fr.i, %.827.i
+  br i1 %exitcond602.not.i, label %B942.lr.ph.i, label %B758.else.if.i
+
+B942.lr.ph.i:                                     ; preds = %B758.else.if.i
+  %gep325.i = getelementptr double, ptr %invariant.gep324.i, i64 %.213.i
+  br label %B942.endif.i
+
+B942.endif.i:                                     ; preds = %B942.endif.i, %B942.lr.ph.i
+  %.1086311313.i = phi i64 [ %.1093.1.i, %B942.endif.i ], [ 0, %B942.lr.ph.i ]
+  %98 = shl i64 %.1086311313.i, 3
+  %scevgep1116.i = getelementptr i8, ptr %lsr.iv1103.i, i64 %98
+  %.1126.i = load double, ptr %scevgep1116.i, align 8
+  %.1127.i = tail call double @llvm.fabs.f64(double %.1126.i)
+  %.5.i926.i = fptosi double %.1127.i to i64
+  %99 = or disjoint i64 %.1086311313.i, 1
+  %.1155.i = uitofp nneg i64 %99 to double
+  %100 = getelementptr double, ptr %gep325.i, i64 %.5.i926.i
+  %.1156.i = getelementptr i8, ptr %100, i64 -8
+  store double %.1155.i, ptr %.1156.i, align 8
+  %scevgep1115.i = getelementptr i8, ptr %scevgep1116.i, i64 8
+  %.1126.1.i = load double, ptr %scevgep1115.i, align 8
+  %.1127.1.i = tail call double @llvm.fabs.f64(double %.1126.1.i)
+  %.5.i926.1.i = fptosi double %.1127.1.i to i64
+  %.1093.1.i = add nuw nsw i64 %.1086311313.i, 2
+  %.1155.1.i = uitofp nneg i64 %.1093.1.i to double
+  %101 = getelementptr double, ptr %gep325.i, i64 %.5.i926.1.i
+  %.1156.1.i = getelementptr i8, ptr %101, i64 -8
+  store double %.1155.1.i, ptr %.1156.1.i, align 8
+  %niter954.ncmp.1.i = icmp eq i64 %unroll_iter953.i, %.1093.1.i
+  br i1 %niter954.ncmp.1.i, label %B1055.loopexit288.loopexit.unr-lcssa.i, label %B942.endif.i
+
+_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1055.loopexit288.loopexit.i, %B298.endif.endif.us.us494.i, %B362.B1055.loopexit_crit_edge.us.us.i, %0, %B138.endif.lr.ph.split.us.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
+declare float @llvm.sqrt.f32(float)
+
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
   %.19.i = getelementptr i8, ptr %a3, i64 8
   %.20.i = load i64, ptr %.19.i, align 8
   %.20.fr.i = freeze i64 %.20.i
   %.25.i = getelementptr i8, ptr %a3, i64 16
   %.26.i = load i64, ptr %.25.i, align 8
-  %.27.i = mul i64 %.26.i, %a4
-  %.31221.i = sub i64 %a5, %a4
-  %.68.i = mul i64 %.26.i, %.31221.i
-  %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
-  %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  %.31226.i = sub i64 %a5, %a4
+  %.68.i = mul i64 %.26.i, %.31226.i
+  %.114299.not.i = icmp slt i64 %.68.i, 1
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
+  %.27.i = mul i64 %.26.i, %a4
   %.201.i = icmp sgt i64 %.20.fr.i, 0
-  %.466.i = getelementptr i8, ptr %a3, i64 24
-  %1 = shl i64 %.27.i, 2
-  br i1 %.201.i, label %B122.endif.us.us.preheader.i, label %B122.endif.lr.ph.split.split.i
+  %.502.i = getelementptr i8, ptr %a3, i64 24
+  %1 = shl i64 %.20.fr.i, 2
+  %2 = getelementptr i8, ptr %a2, i64 %1
+  %3 = shl nuw nsw i64 %.20.fr.i, 3
+  %4 = getelementptr i8, ptr %a2, i64 %3
+  br i1 %.201.i, label %B122.endif.lr.ph.split.us.i, label %B122.endif.preheader.i
 
-B122.endif.us.us.preheader.i:                     ; preds = %B122.endif.lr.ph.i
+B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
+  %5 = shl i64 %.27.i, 3
+  %scevgep.i = getelementptr i8, ptr %a1, i64 %5
+  %6 = shl i64 %.68.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
+  %.461.i = icmp samesign ult i64 %.20.fr.i, 5
+  br i1 %.461.i, label %B122.endif.us.us.preheader.i, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B122.endif.lr.ph.split.us.i
   %unroll_iter.i = and i64 %.20.fr.i, 9223372036854775806
-  %2 = mul i64 %.20.fr.i, %.20.fr.i
-  %3 = mul i64 %1, %2
-  %4 = add i64 %3, 4
-  %scevgep.i = getelementptr i8, ptr %a0, i64 %4
-  %5 = shl i64 %2, 2
-  %6 = shl i64 %.20.fr.i, 2
-  %scevgep20.i = getelementptr i8, ptr %a2, i64 %4
-  %7 = getelementptr i8, ptr %a2, i64 %3
-  %scevgep28.i = getelementptr i8, ptr %7, i64 28
-  %8 = icmp eq i64 %.20.fr.i, 1
-  %9 = and i64 %.20.fr.i, 1
-  %10 = icmp eq i64 %9, 0
-  %invariant.gep.i = getelementptr float, ptr %a0, i64 %unroll_iter.i
-  %invariant.gep8.i = getelementptr float, ptr %a2, i64 %unroll_iter.i
+  %7 = mul i64 %.20.fr.i, %.20.fr.i
+  %8 = shl i64 %.27.i, 2
+  %9 = mul i64 %8, %7
+  %scevgep102.i = getelementptr i8, ptr %a0, i64 %9
+  %10 = shl i64 %7, 2
+  %scevgep111.i = getelementptr i8, ptr %a2, i64 %9
+  %scevgep120.i = getelementptr i8, ptr %scevgep111.i, i64 28
+  %11 = and i64 %.20.fr.i, 1
+  %12 = icmp eq i64 %11, 0
+  %13 = shl i64 %unroll_iter.i, 2
+  br label %B122.endif.us.i
+
+B122.endif.us.us.preheader.i:                     ; preds = %B122.endif.lr.ph.split.us.i
+  %14 = shl i64 %.27.i, 2
+  %15 = mul i64 %14, %.20.fr.i
+  %16 = add i64 %15, 16
+  %17 = mul i64 %16, %.20.fr.i
+  %scevgep87.i = getelementptr i8, ptr %a2, i64 %17
+  %18 = mul nuw nsw i64 %.20.fr.i, %.20.fr.i
+  %19 = shl nuw nsw i64 %18, 2
+  %20 = add i64 %15, 12
+  %21 = mul i64 %20, %.20.fr.i
+  %scevgep92.i = getelementptr i8, ptr %a2, i64 %21
+  %cond.i = icmp eq i64 %.20.fr.i, 1
+  %reass.add.i = shl nuw nsw i64 %.20.fr.i, 4
+  %cond78.i = icmp eq i64 %.20.fr.i, 2
+  %cond79.i = icmp eq i64 %.20.fr.i, 3
   br label %B122.endif.us.us.i
 
-B122.endif.us.us.i:                               ; preds = %B632.us.us.i, %B122.endif.us.us.preheader.i
-  %lsr.iv49.i = phi ptr [ %7, %B122.endif.us.us.preheader.i ], [ %scevgep50.i, %B632.us.us.i ]
-  %lsr.iv29.i = phi ptr [ %scevgep28.i, %B122.endif.us.us.preheader.i ], [ %scevgep30.i, %B632.us.us.i ]
-  %lsr.iv21.i = phi ptr [ %scevgep20.i, %B122.endif.us.us.preheader.i ], [ %scevgep22.i, %B632.us.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B122.endif.us.us.preheader.i ], [ %scevgep14.i, %B632.us.us.i ]
-  %.113272298.us.us.i = phi i64 [ %..68.i, %B122.endif.us.us.preheader.i ], [ %.123.us.us.i, %B632.us.us.i ]
-  %.120273297.us.us.i = phi i64 [ %.27.i, %B122.endif.us.us.preheader.i ], [ %.127.us.us.i, %B632.us.us.i ]
-  %.157.us.us.i = mul nsw i64 %.120273297.us.us.i, %.20.fr.i
-  br label %B172.endif.us.us.us.i
+B122.endif.us.us.i:                               ; preds = %B696.us.us.i, %B122.endif.us.us.preheader.i
+  %lsr.iv93.i = phi ptr [ %scevgep92.i, %B122.endif.us.us.preheader.i ], [ %scevgep94.i, %B696.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep87.i, %B122.endif.us.us.preheader.i ], [ %scevgep88.i, %B696.us.us.i ]
+  %.113277307.us.us.i = phi i64 [ %.68.i, %B122.endif.us.us.preheader.i ], [ %.123.us.us.i, %B696.us.us.i ]
+  %.120278306.us.us.i = phi i64 [ %.27.i, %B122.endif.us.us.preheader.i ], [ %.127.us.us.i, %B696.us.us.i ]
+  %.157.us.us.i = mul nsw i64 %.120278306.us.us.i, %.20.fr.i
+  %.413.us.us.us.i = mul i64 %.157.us.us.i, %.20.fr.i
+  %22 = getelementptr float, ptr %a0, i64 %.413.us.us.us.i
+  %23 = getelementptr float, ptr %a2, i64 %.413.us.us.us.i
+  %.418.us.us.us.i = load float, ptr %22, align 4
+  store float %.418.us.us.us.i, ptr %23, align 4
+  %.pre.i = shl i64 %.413.us.us.us.i, 2
+  br i1 %cond.i, label %B286.us.us.i, label %B256.us.us.us.1.i
 
-B572.us.us.i:                                     ; preds = %B572.lr.ph.us.us.i, %B572.us.us.i
-  %.706254256.us.us.i = phi i64 [ %.713.us.us.7.i, %B572.us.us.i ], [ 0, %B572.lr.ph.us.us.i ]
-  %11 = shl i64 %.706254256.us.us.i, 2
-  %scevgep46.i = getelementptr i8, ptr %lsr.iv31.i, i64 %11
-  %scevgep47.i = getelementptr i8, ptr %scevgep46.i, i64 -28
-  store float 0x7FF8000000000000, ptr %scevgep47.i, align 4
-  %scevgep45.i = getelementptr i8, ptr %scevgep46.i, i64 -24
-  store float 0x7FF8000000000000, ptr %scevgep45.i, align 4
-  %scevgep43.i = getelementptr i8, ptr %scevgep46.i, i64 -20
-  store float 0x7FF8000000000000, ptr %scevgep43.i, align 4
-  %scevgep41.i = getelementptr i8, ptr %scevgep46.i, i64 -16
-  store float 0x7FF8000000000000, ptr %scevgep41.i, align 4
-  %scevgep39.i = getelementptr i8, ptr %scevgep46.i, i64 -12
-  store float 0x7FF8000000000000, ptr %scevgep39.i, align 4
-  %scevgep37.i = getelementptr i8, ptr %scevgep46.i, i64 -8
-  store float 0x7FF8000000000000, ptr %scevgep37.i, align 4
-  %scevgep35.i = getelementptr i8, ptr %scevgep46.i, i64 -4
-  store float 0x7FF8000000000000, ptr %scevgep35.i, align 4
-  %.713.us.us.7.i = add nuw i64 %.706254256.us.us.i, 8
-  store float 0x7FF8000000000000, ptr %scevgep46.i, align 4
-  %niter12.ncmp.7.i = icmp eq i64 %15, %.713.us.us.7.i
-  br i1 %niter12.ncmp.7.i, label %B530.loopexit.us.us.unr-lcssa.i, label %B572.us.us.i
+B256.us.us.us.1.i:                                ; preds = %B122.endif.us.us.i
+  %sunkaddr147.i = getelementptr i8, ptr %a2, i64 %.pre.i
+  %sunkaddr148.i = getelementptr i8, ptr %sunkaddr147.i, i64 4
+  store float 0.000000e+00, ptr %sunkaddr148.i, align 4
+  br i1 %cond78.i, label %B286.us.us.critedge.i, label %B256.us.us.us.2.i
 
-B632.us.us.i:                                     ; preds = %B530.loopexit.us.us.i, %B170.B286_crit_edge.split.us.us.us.i
-  %scevgep14.i = getelementptr i8, ptr %lsr.iv.i, i64 %5
-  %scevgep22.i = getelementptr i8, ptr %lsr.iv21.i, i64 %5
-  %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
-  %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+B256.us.us.us.2.i:                                ; preds = %B256.us.us.us.1.i
+  %sunkaddr151.i = getelementptr i8, ptr %sunkaddr147.i, i64 8
+  store float 0.000000e+00, ptr %sunkaddr151.i, align 4
+  br i1 %cond79.i, label %B256.us.us.us.2.1.i, label %B256.us.us.us.3.i
 
-B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
-  %lcmp.mod9.not.i = icmp eq i64 %14, 0
-  br i1 %lcmp.mod9.not.i, label %B530.loopexit.us.us.i, label %B572.us.us.epil.preheader.i
+B256.us.us.us.3.i:                                ; preds = %B256.us.us.us.2.i
+  %sunkaddr154.i = getelementptr i8, ptr %sunkaddr147.i, i64 12
+  store float 0.000000e+00, ptr %sunkaddr154.i, align 4
+  br label %B256.us.us.us.2.1.i
 
-B572.us.us.epil.preheader.i:                      ; preds = %B572.lr.ph.us.us.i, %B530.loopexit.us.us.unr-lcssa.i
-  %.706254256.us.us.epil.init.i = phi i64 [ 0, %B572.lr.ph.us.us.i ], [ %15, %B530.loopexit.us.us.unr-lcssa.i ]
-  %12 = shl i64 %.706254256.us.us.epil.init.i, 2
-  %scevgep53.i = getelementptr i8, ptr %lsr.iv51.i, i64 %12
-  br label %B572.us.us.epil.i
+B256.us.us.us.2.1.i:                              ; preds = %B256.us.us.us.3.i, %B256.us.us.us.2.i
+  %.159232.us.us.us.1.i = add i64 %.157.us.us.i, 1
+  %.413.us.us.us.1.i = mul i64 %.159232.us.us.us.1.i, %.20.fr.i
+  %24 = getelementptr float, ptr %a0, i64 %.413.us.us.us.1.i
+  %25 = getelementptr float, ptr %a2, i64 %.413.us.us.us.1.i
+  %.418.us.us.us.150.i = load float, ptr %24, align 4
+  store float %.418.us.us.us.150.i, ptr %25, align 4
+  %.417.us.us.us.1.1.i = getelementptr i8, ptr %24, i64 4
+  %.418.us.us.us.1.1.i = load float, ptr %.417.us.us.us.1.1.i, align 4
+  %.440.us.us.us.1.1.i = getelementptr i8, ptr %25, i64 4
+  store float %.418.us.us.us.1.1.i, ptr %.440.us.us.us.1.1.i, align 4
+  %sunkaddr155.i = shl i64 %.413.us.us.us.1.i, 2
+  %sunkaddr156.i = getelementptr i8, ptr %a2, i64 %sunkaddr155.i
+  %sunkaddr157.i = getelementptr i8, ptr %sunkaddr156.i, i64 8
+  store float 0.000000e+00, ptr %sunkaddr157.i, align 4
+  br i1 %cond79.i, label %B172.endif.us.us.us.2.i, label %B256.us.us.us.3.1.i
 
-B572.us.us.epil.i:                                ; preds = %B572.us.us.epil.i, %B572.us.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ 0, %B572.us.us.epil.preheader.i ], [ %epil.iter.next.i, %B572.us.us.epil.i ]
-  %13 = shl nuw nsw i64 %epil.iter.i, 2
-  %scevgep54.i = getelementptr i8, ptr %scevgep53.i, i64 %13
-  store float 0x7FF8000000000000, ptr %scevgep54.i, align 4
-  %epil.iter.next.i = add i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %14, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B530.loopexit.us.us.i, label %B572.us.us.epil.i
+B256.us.us.us.3.1.i:                              ; preds = %B256.us.us.us.2.1.i
+  %sunkaddr160.i = getelementptr i8, ptr %sunkaddr156.i, i64 12
+  store float 0.000000e+00, ptr %sunkaddr160.i, align 4
+  br label %B172.endif.us.us.us.2.i
 
-B530.loopexit.us.us.i:                            ; preds = %B572.us.us.epil.i, %B530.loopexit.us.us.unr-lcssa.i
-  %.591.us.us.i = add nuw nsw i64 %.584260266.us.us.i, 1
-  %indvars.iv.next426.i = add nuw i64 %indvars.iv425.i, 1
-  %scevgep32.i = getelementptr i8, ptr %lsr.iv31.i, i64 %6
-  %scevgep52.i = getelementptr i8, ptr %lsr.iv51.i, i64 %6
-  %exitcond428.not.i = icmp eq i64 %.20.fr.i, %.591.us.us.i
-  br i1 %exitcond428.not.i, label %B632.us.us.i, label %B572.lr.ph.us.us.i
+B172.endif.us.us.us.2.i:                          ; preds = %B256.us.us.us.3.1.i, %B256.us.us.us.2.1.i
+  %.159232.us.us.us.2.i = add i64 %.157.us.us.i, 2
+  %.413.us.us.us.2.i = mul i64 %.159232.us.us.us.2.i, %.20.fr.i
+  %26 = getelementptr float, ptr %a0, i64 %.413.us.us.us.2.i
+  %27 = getelementptr float, ptr %a2, i64 %.413.us.us.us.2.i
+  %.418.us.us.us.256.i = load float, ptr %26, align 4
+  store float %.418.us.us.us.256.i, ptr %27, align 4
+  %.417.us.us.us.1.2.i = getelementptr i8, ptr %26, i64 4
+  %.418.us.us.us.1.2.i = load float, ptr %.417.us.us.us.1.2.i, align 4
+  %.440.us.us.us.1.2.i = getelementptr i8, ptr %27, i64 4
+  store float %.418.us.us.us.1.2.i, ptr %.440.us.us.us.1.2.i, align 4
+  %.417.us.us.us.2.2.i = getelementptr i8, ptr %26, i64 8
+  %.418.us.us.us.2.2.i = load float, ptr %.417.us.us.us.2.2.i, align 4
+  %.440.us.us.us.2.2.i = getelementptr i8, ptr %27, i64 8
+  store float %.418.us.us.us.2.2.i, ptr %.440.us.us.us.2.2.i, align 4
+  br i1 %cond79.i, label %B286.us.us.i, label %B256.us.us.us.3.2.i
 
-B172.endif.us.us.us.i:                            ; preds = %B204.B170.loopexit_crit_edge.us.us.us.i, %B122.endif.us.us.i
-  %lsr.iv23.i = phi ptr [ %scevgep24.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ %lsr.iv21.i, %B122.endif.us.us.i ]
-  %lsr.iv15.i = phi ptr [ %scevgep16.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ %lsr.iv.i, %B122.endif.us.us.i ]
-  %.249238244.us.us.us.i = phi i64 [ %.256.us.us.us.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ 0, %B122.endif.us.us.i ]
-  %.159227.us.us.us.i = add i64 %.249238244.us.us.us.i, %.157.us.us.i
-  %.413.us.us.us.i = mul i64 %.159227.us.us.us.i, %.20.fr.i
-  br i1 %8, label %B220.us.us.us.epil.i, label %B206.us.us.us.i
+B256.us.us.us.3.2.i:                              ; preds = %B172.endif.us.us.us.2.i
+  %sunkaddr161.i = shl i64 %.413.us.us.us.2.i, 2
+  %sunkaddr162.i = getelementptr i8, ptr %a2, i64 %sunkaddr161.i
+  %sunkaddr163.i = getelementptr i8, ptr %sunkaddr162.i, i64 12
+  store float 0.000000e+00, ptr %sunkaddr163.i, align 4
+  %.159232.us.us.us.3.i = shl i64 %.157.us.us.i, 2
+  %.413.us.us.us.3.i = add i64 %.159232.us.us.us.3.i, 12
+  %28 = getelementptr float, ptr %a0, i64 %.413.us.us.us.3.i
+  %29 = getelementptr float, ptr %a2, i64 %.413.us.us.us.3.i
+  %.418.us.us.us.362.i = load float, ptr %28, align 4
+  store float %.418.us.us.us.362.i, ptr %29, align 4
+  %.417.us.us.us.1.3.i = getelementptr i8, ptr %28, i64 4
+  %.418.us.us.us.1.3.i = load float, ptr %.417.us.us.us.1.3.i, align 4
+  %.440.us.us.us.1.3.i = getelementptr i8, ptr %29, i64 4
+  store float %.418.us.us.us.1.3.i, ptr %.440.us.us.us.1.3.i, align 4
+  %.417.us.us.us.2.3.i = getelementptr i8, ptr %28, i64 8
+  %.418.us.us.us.2.3.i = load float, ptr %.417.us.us.us.2.3.i, align 4
+  %.440.us.us.us.2.3.i = getelementptr i8, ptr %29, i64 8
+  store float %.418.us.us.us.2.3.i, ptr %.440.us.us.us.2.3.i, align 4
+  %.417.us.us.us.3.3.i = getelementptr i8, ptr %28, i64 12
+  %.418.us.us.us.3.3.i = load float, ptr %.417.us.us.us.3.3.i, align 4
+  %.440.us.us.us.3.3.i = getelementptr i8, ptr %29, i64 12
+  store float %.418.us.us.us.3.3.i, ptr %.440.us.us.us.3.3.i, align 4
+  br label %B286.us.us.i
 
-B206.us.us.us.i:                                  ; preds = %B172.endif.us.us.us.i, %B256.us.us.us.1.i
-  %.370232234.us.us.us.i = phi i64 [ %.377.us.us.us.1.i, %B256.us.us.us.1.i ], [ 0, %B172.endif.us.us.us.i ]
-  %.407.not.us.us.us.i = icmp samesign ugt i64 %.370232234.us.us.us.i, %.249238244.us.us.us.i
-  %.pre.i = shl i64 %.370232234.us.us.us.i, 2
-  br i1 %.407.not.us.us.us.i, label %B256.us.us.us.i, label %B220.us.us.us.i
+B286.us.us.critedge.i:                            ; preds = %B256.us.us.us.1.i
+  %.159232.us.us.us.1.c.i = shl i64 %.157.us.us.i, 1
+  %.413.us.us.us.1.c.i = or disjoint i64 %.159232.us.us.us.1.c.i, 2
+  %30 = getelementptr float, ptr %a0, i64 %.413.us.us.us.1.c.i
+  %31 = getelementptr float, ptr %a2, i64 %.413.us.us.us.1.c.i
+  %.418.us.us.us.150.c.i = load float, ptr %30, align 4
+  store float %.418.us.us.us.150.c.i, ptr %31, align 4
+  %.417.us.us.us.1.1.c.i = getelementptr i8, ptr %30, i64 4
+  %.418.us.us.us.1.1.c.i = load float, ptr %.417.us.us.us.1.1.c.i, align 4
+  %.440.us.us.us.1.1.c.i = getelementptr i8, ptr %31, i64 4
+  store float %.418.us.us.us.1.1.c.i, ptr %.440.us.us.us.1.1.c.i, align 4
+  br label %B286.us.us.i
 
-B220.us.us.us.i:                                  ; preds = %B206.us.us.us.i
-  %scevgep18.i = getelementptr i8, ptr %lsr.iv15.i, i64 %.pre.i
-  %scevgep19.i = getelementptr i8, ptr %scevgep18.i, i64 -4
-  %.418.us.us.us.i = load float, ptr %scevgep19.i, align 4
-  br label %B256.us.us.us.i
-
-B256.us.us.us.i:                                  ; preds = %B220.us.us.us.i, %B206.us.us.us.i
-  %"$phi256.3.2.3.us.us.us.i" = phi float [ %.418.us.us.us.i, %B220.us.us.us.i ], [ 0.000000e+00, %B206.us.us.us.i ]
-  %scevgep26.i = getelementptr i8, ptr %lsr.iv23.i, i64 %.pre.i
-  %scevgep27.i = getelementptr i8, ptr %scevgep26.i, i64 -4
-  store float %"$phi256.3.2.3.us.us.us.i", ptr %scevgep27.i, align 4
-  %.377.us.us.us.1.i = add nuw i64 %.370232234.us.us.us.i, 2
-  %.407.not.us.us.us.1.not.i = icmp samesign ult i64 %.370232234.us.us.us.i, %.249238244.us.us.us.i
-  br i1 %.407.not.us.us.us.1.not.i, label %B220.us.us.us.1.i, label %B256.us.us.us.1.i
-
-B220.us.us.us.1.i:                                ; preds = %B256.us.us.us.i
-  %scevgep17.i = getelementptr i8, ptr %lsr.iv15.i, i64 %.pre.i
-  %.418.us.us.us.1.i = load float, ptr %scevgep17.i, align 4
-  br label %B256.us.us.us.1.i
-
-B256.us.us.us.1.i:                                ; preds = %B220.us.us.us.1.i, %B256.us.us.us.i
-  %"$phi256.3.2.3.us.us.us.1.i" = phi float [ %.418.us.us.us.1.i, %B220.us.us.us.1.i ], [ 0.000000e+00, %B256.us.us.us.i ]
-  store float %"$phi256.3.2.3.us.us.us.1.i", ptr %scevgep26.i, align 4
-  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.377.us.us.us.1.i
-  br i1 %niter.ncmp.1.i, label %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i, label %B206.us.us.us.i
-
-B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i: ; preds = %B256.us.us.us.1.i
-  br i1 %10, label %B204.B170.loopexit_crit_edge.us.us.us.i, label %B206.us.us.us.epil.preheader.i
-
-B206.us.us.us.epil.preheader.i:                   ; preds = %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i
-  %.407.not.us.us.us.epil.i = icmp samesign ugt i64 %unroll_iter.i, %.249238244.us.us.us.i
-  br i1 %.407.not.us.us.us.epil.i, label %B256.us.us.us.epil.i, label %B220.us.us.us.epil.i
-
-B220.us.us.us.epil.i:                             ; preds = %B206.us.us.us.epil.preheader.i, %B172.endif.us.us.us.i
-  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.413.us.us.us.i
-  %.418.us.us.us.epil.i = load float, ptr %gep.i, align 4
-  br label %B256.us.us.us.epil.i
-
-B256.us.us.us.epil.i:                             ; preds = %B220.us.us.us.epil.i, %B206.us.us.us.epil.preheader.i
-  %"$phi256.3.2.3.us.us.us.epil.i" = phi float [ %.418.us.us.us.epil.i, %B220.us.us.us.epil.i ], [ 0.000000e+00, %B206.us.us.us.epil.preheader.i ]
-  %gep9.i = getelementptr float, ptr %invariant.gep8.i, i64 %.413.us.us.us.i
-  store float %"$phi256.3.2.3.us.us.us.epil.i", ptr %gep9.i, align 4
-  br label %B204.B170.loopexit_crit_edge.us.us.us.i
-
-B204.B170.loopexit_crit_edge.us.us.us.i:          ; preds = %B256.us.us.us.epil.i, %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i
-  %.256.us.us.us.i = add nuw nsw i64 %.249238244.us.us.us.i, 1
-  %scevgep16.i = getelementptr i8, ptr %lsr.iv15.i, i64 %6
-  %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %6
-  %exitcond424.not.i = icmp eq i64 %.20.fr.i, %.256.us.us.us.i
-  br i1 %exitcond424.not.i, label %B170.B286_crit_edge.split.us.us.us.i, label %B172.endif.us.us.us.i
-
-B170.B286_crit_edge.split.us.us.us.i:             ; preds = %B204.B170.loopexit_crit_edge.us.us.us.i
-  %.123.us.us.i = add nsw i64 %.113272298.us.us.i, -1
-  %.127.us.us.i = add i64 %.120273297.us.us.i, 1
-  %.159.us.us.i = mul nsw i64 %.157.us.us.i, %.20.fr.i
-  %.458.us.us.i = getelementptr i64, ptr %a1, i64 %.120273297.us.us.i
+B286.us.us.i:                                     ; preds = %B286.us.us.critedge.i, %B256.us.us.us.3.2.i, %B172.endif.us.us.us.2.i, %B122.endif.us.us.i
+  %.123.us.us.i = add nsw i64 %.113277307.us.us.i, -1
+  %.127.us.us.i = add i64 %.120278306.us.us.i, 1
+  %.458.us.us.i = getelementptr i64, ptr %a1, i64 %.120278306.us.us.i
   store i64 0, ptr %.458.us.us.i, align 8
-  %.464.us.us.i = load i64, ptr %a3, align 8
-  %.469.us.us.i = getelementptr float, ptr %a2, i64 %.159.us.us.i
-  %.488.us.us.i = inttoptr i64 %.464.us.us.i to ptr
-  tail call void %.488.us.us.i(ptr %.466.i, ptr nonnull %.19.i, ptr %.469.us.us.i, ptr nonnull %.19.i, ptr nonnull %.458.us.us.i)
-  %.493.us.us.i = load i64, ptr %.458.us.us.i, align 8
-  %.496.not.us.us.i = icmp eq i64 %.493.us.us.i, 0
-  br i1 %.496.not.us.us.i, label %B632.us.us.i, label %B572.lr.ph.us.us.i
+  %32 = getelementptr i8, ptr %2, i64 %.pre.i
+  %33 = add i64 %.413.us.us.us.i, %.20.fr.i
+  %34 = shl i64 %33, 2
+  %scevgep56.i.us.us.i = getelementptr i8, ptr %a2, i64 %34
+  %scevgep69.i.us.us.i = getelementptr i8, ptr %4, i64 %.pre.i
+  br label %B36.endif.i.us.us.i
 
-B572.lr.ph.us.us.i:                               ; preds = %B170.B286_crit_edge.split.us.us.us.i, %B530.loopexit.us.us.i
-  %lsr.iv51.i = phi ptr [ %scevgep52.i, %B530.loopexit.us.us.i ], [ %lsr.iv49.i, %B170.B286_crit_edge.split.us.us.us.i ]
-  %lsr.iv31.i = phi ptr [ %scevgep32.i, %B530.loopexit.us.us.i ], [ %lsr.iv29.i, %B170.B286_crit_edge.split.us.us.us.i ]
-  %indvars.iv425.i = phi i64 [ %indvars.iv.next426.i, %B530.loopexit.us.us.i ], [ 1, %B170.B286_crit_edge.split.us.us.us.i ]
-  %.584260266.us.us.i = phi i64 [ %.591.us.us.i, %B530.loopexit.us.us.i ], [ 0, %B170.B286_crit_edge.split.us.us.us.i ]
-  %14 = and i64 %indvars.iv425.i, 7
-  %15 = and i64 %indvars.iv425.i, -8
-  %16 = icmp samesign ult i64 %.584260266.us.us.i, 7
-  br i1 %16, label %B572.us.us.epil.preheader.i, label %B572.us.us.i
+B36.endif.i.us.us.i:                              ; preds = %B34.loopexit.i.us.us.i, %B286.us.us.i
+  %lsr.iv98.in.i = phi i64 [ %lsr.iv98.i, %B34.loopexit.i.us.us.i ], [ %.20.fr.i, %B286.us.us.i ]
+  %lsr.iv95.i = phi ptr [ %scevgep96.i, %B34.loopexit.i.us.us.i ], [ %lsr.iv93.i, %B286.us.us.i ]
+  %lsr.iv89.i = phi ptr [ %scevgep90.i, %B34.loopexit.i.us.us.i ], [ %lsr.iv.i, %B286.us.us.i ]
+  %lsr.iv70.i.us.us.i = phi ptr [ %scevgep71.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %scevgep69.i.us.us.i, %B286.us.us.i ]
+  %lsr.iv64.i.us.us.i = phi ptr [ %scevgep65.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %32, %B286.us.us.i ]
+  %lsr.iv57.i.us.us.i = phi ptr [ %scevgep58.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %scevgep56.i.us.us.i, %B286.us.us.i ]
+  %lsr.iv30.i.us.us.i = phi ptr [ %scevgep31.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %23, %B286.us.us.i ]
+  %.101236255.i.us.us.i = phi i64 [ %.108.i.us.us.i, %B34.loopexit.i.us.us.i ], [ 0, %B286.us.us.i ]
+  %lsr.iv98.i = add i64 %lsr.iv98.in.i, -1
+  %smax99.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv98.i, i64 0)
+  %35 = add nsw i64 %smax99.i, -2
+  %36 = lshr i64 %35, 1
+  %37 = add nuw i64 %36, 1
+  %38 = and i64 %37, -2
+  %39 = xor i64 %.101236255.i.us.us.i, -1
+  %40 = add nsw i64 %.20.fr.i, %39
+  %smax.i = tail call i64 @llvm.smax.i64(i64 %40, i64 0)
+  %41 = add nsw i64 %smax.i, -2
+  %.108.i.us.us.i = add nuw nsw i64 %.101236255.i.us.us.i, 1
+  %.138.i.us.us.i = mul nuw nsw i64 %.101236255.i.us.us.i, %.20.fr.i
+  %gep.i.us.us.i = getelementptr float, ptr %23, i64 %.138.i.us.us.i
+  %.144.i.us.us.i = getelementptr float, ptr %gep.i.us.us.i, i64 %.101236255.i.us.us.i
+  %.145.i.us.us.i = load float, ptr %.144.i.us.us.i, align 4
+  %.187.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, 0
+  br i1 %.187.not.i.us.us.i, label %B184.i.us.us.i, label %B104.epil.i.us.us.i
 
-B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.i
-  %factor.op.mul.i = mul i64 %.20.fr.i, %.20.fr.i
-  %17 = add nuw i64 %..68.i, 1
-  %18 = mul i64 %1, %factor.op.mul.i
-  %scevgep58.i = getelementptr i8, ptr %a2, i64 %18
-  %19 = shl i64 %factor.op.mul.i, 2
-  %20 = shl i64 %.27.i, 3
-  %scevgep61.i = getelementptr i8, ptr %a1, i64 %20
-  br label %B122.endif.i
+B104.epil.i.us.us.i:                              ; preds = %B36.endif.i.us.us.i, %B104.epil.i.us.us.i
+  %total.4.1206.epil.i.us.us.i = phi float [ %.287.epil.i.us.us.i, %B104.epil.i.us.us.i ], [ %.145.i.us.us.i, %B36.endif.i.us.us.i ]
+  %epil.iter.i.us.us.i = phi i64 [ %epil.iter.next.i.us.us.i, %B104.epil.i.us.us.i ], [ 0, %B36.endif.i.us.us.i ]
+  %42 = shl nuw nsw i64 %epil.iter.i.us.us.i, 2
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %42
+  %.275.epil.i.us.us.i = load float, ptr %scevgep84.i, align 4
+  %.285.epil.i.us.us.i = fmul float %.275.epil.i.us.us.i, %.275.epil.i.us.us.i
+  %.287.epil.i.us.us.i = fsub float %total.4.1206.epil.i.us.us.i, %.285.epil.i.us.us.i
+  %epil.iter.next.i.us.us.i = add nuw nsw i64 %epil.iter.i.us.us.i, 1
+  %epil.iter.cmp.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, %epil.iter.next.i.us.us.i
+  br i1 %epil.iter.cmp.not.i.us.us.i, label %B184.i.us.us.i, label %B104.epil.i.us.us.i
 
-B122.endif.i:                                     ; preds = %B122.endif.i, %B122.endif.lr.ph.split.split.i
-  %lsr.iv62.i = phi ptr [ %scevgep61.i, %B122.endif.lr.ph.split.split.i ], [ %scevgep63.i, %B122.endif.i ]
-  %lsr.iv59.i = phi ptr [ %scevgep58.i, %B122.endif.lr.ph.split.split.i ], [ %scevgep60.i, %B122.endif.i ]
-  %lsr.iv57.i = phi i64 [ %17, %B122.endif.lr.ph.split.split.i ], [ %lsr.iv.next.i, %B122.endif.i ]
-  store i64 0, ptr %lsr.iv62.i, align 8
-  %.464.i = load i64, ptr %a3, align 8
-  %.488.i = inttoptr i64 %.464.i to ptr
-  tail call void %.488.i(ptr %.466.i, ptr nonnull %.19.i, ptr %lsr.iv59.i, ptr nonnull %.19.i, ptr nonnull %lsr.iv62.i)
-  %lsr.iv.next.i = add i64 %lsr.iv57.i, -1
-  %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
-  %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
-  %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+B184.i.us.us.i:                                   ; preds = %B104.epil.i.us.us.i, %B36.endif.i.us.us.i
+  %total.4.1.lcssa.i.us.us.i = phi float [ %.145.i.us.us.i, %B36.endif.i.us.us.i ], [ %.287.epil.i.us.us.i, %B104.epil.i.us.us.i ]
+  %.298.i.us.us.i = fcmp ogt float %total.4.1.lcssa.i.us.us.i, 0.000000e+00
+  br i1 %.298.i.us.us.i, label %B202.endif.i.us.us.i, label %B636.lr.ph.us.us.preheader.i
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+B202.endif.i.us.us.i:                             ; preds = %B184.i.us.us.i
+  %.315.i.us.us.i = tail call float @llvm.sqrt.f32(float %total.4.1.lcssa.i.us.us.i)
+  %sunkaddr.i.us.us.i = shl i64 %.101236255.i.us.us.i, 2
+  %sunkaddr77.i.us.us.i = getelementptr inbounds i8, ptr %gep.i.us.us.i, i64 %sunkaddr.i.us.us.i
+  store float %.315.i.us.us.i, ptr %sunkaddr77.i.us.us.i, align 4
+  %invariant.gep.i.us.us.i = getelementptr float, ptr %a2, i64 %.101236255.i.us.us.i
+  %.414224.not.i.us.us.not.i = icmp sgt i64 %.20.fr.i, %.108.i.us.us.i
+  br i1 %.414224.not.i.us.us.not.i, label %B300.endif.lr.ph.i.us.us.i, label %B34.loopexit.i.us.us.i
+
+B300.endif.lr.ph.i.us.us.i:                       ; preds = %B202.endif.i.us.us.i
+  br i1 %.187.not.i.us.us.i, label %B300.endif.preheader.i.us.us.i, label %B368.us.epil.preheader.i.us.us.i
+
+B368.us.epil.preheader.i.us.us.i:                 ; preds = %B300.endif.lr.ph.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i
+  %lsr.iv59.i.us.us.i = phi ptr [ %scevgep60.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i ], [ %lsr.iv57.i.us.us.i, %B300.endif.lr.ph.i.us.us.i ]
+  %.420219225.us.i.us.us.i = phi i64 [ %.427.us.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i ], [ %.108.i.us.us.i, %B300.endif.lr.ph.i.us.us.i ]
+  %.457.us.i1.us.us.i = add i64 %.420219225.us.i.us.us.i, %.157.us.us.i
+  %.459.us.i.us.us.i = mul i64 %.457.us.i1.us.us.i, %.20.fr.i
+  %gep.us.i.us.us.i = getelementptr float, ptr %invariant.gep.i.us.us.i, i64 %.459.us.i.us.us.i
+  %.464.us.i.us.us.i = load float, ptr %gep.us.i.us.us.i, align 4
+  br label %B368.us.epil.i.us.us.i
+
+B368.us.epil.i.us.us.i:                           ; preds = %B368.us.epil.i.us.us.i, %B368.us.epil.preheader.i.us.us.i
+  %total.5.2214.us.epil.i.us.us.i = phi float [ %.464.us.i.us.us.i, %B368.us.epil.preheader.i.us.us.i ], [ %.606.us.epil.i.us.us.i, %B368.us.epil.i.us.us.i ]
+  %epil.iter10.i.us.us.i = phi i64 [ 0, %B368.us.epil.preheader.i.us.us.i ], [ %epil.iter10.next.i.us.us.i, %B368.us.epil.i.us.us.i ]
+  %43 = shl nuw nsw i64 %epil.iter10.i.us.us.i, 2
+  %scevgep86.i = getelementptr i8, ptr %lsr.iv59.i.us.us.i, i64 %43
+  %.594.us.epil.i.us.us.i = load float, ptr %scevgep86.i, align 4
+  %scevgep85.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %43
+  %.603.us.epil.i.us.us.i = load float, ptr %scevgep85.i, align 4
+  %.604.us.epil.i.us.us.i = fmul float %.594.us.epil.i.us.us.i, %.603.us.epil.i.us.us.i
+  %.606.us.epil.i.us.us.i = fsub float %total.5.2214.us.epil.i.us.us.i, %.604.us.epil.i.us.us.i
+  %epil.iter10.next.i.us.us.i = add nuw nsw i64 %epil.iter10.i.us.us.i, 1
+  %epil.iter10.cmp.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, %epil.iter10.next.i.us.us.i
+  br i1 %epil.iter10.cmp.not.i.us.us.i, label %B366.B448_crit_edge.us.i.us.us.i, label %B368.us.epil.i.us.us.i
+
+B366.B448_crit_edge.us.i.us.us.i:                 ; preds = %B368.us.epil.i.us.us.i
+  %.427.us.i.us.us.i = add nuw i64 %.420219225.us.i.us.us.i, 1
+  %.619.us.i.us.us.i = fdiv float %.606.us.epil.i.us.us.i, %.315.i.us.us.i
+  %sunkaddr78.i.us.us.i = shl i64 %.459.us.i.us.us.i, 2
+  %sunkaddr79.i.us.us.i = getelementptr i8, ptr %invariant.gep.i.us.us.i, i64 %sunkaddr78.i.us.us.i
+  store float %.619.us.i.us.us.i, ptr %sunkaddr79.i.us.us.i, align 4
+  %scevgep60.i.us.us.i = getelementptr i8, ptr %lsr.iv59.i.us.us.i, i64 %1
+  %exitcond.not.i = icmp eq i64 %.427.us.i.us.us.i, %.20.fr.i
+  br i1 %exitcond.not.i, label %B34.loopexit.i.us.us.i, label %B368.us.epil.preheader.i.us.us.i
+
+B300.endif.preheader.i.us.us.i:                   ; preds = %B300.endif.lr.ph.i.us.us.i
+  %invariant.gep279.i.us.us.i = getelementptr float, ptr %invariant.gep.i.us.us.i, i64 %.413.us.us.us.i
+  %44 = icmp eq i64 %40, 1
+  br i1 %44, label %B300.endif.epil.preheader.i.us.us.i, label %B300.endif.i.us.us.preheader.i
+
+B300.endif.i.us.us.preheader.i:                   ; preds = %B300.endif.preheader.i.us.us.i
+  %45 = icmp ult i64 %41, 2
+  br i1 %45, label %B300.endif.i.us.us.epil.preheader.i, label %B300.endif.i.us.us.i
+
+B300.endif.i.us.us.i:                             ; preds = %B300.endif.i.us.us.preheader.i, %B300.endif.i.us.us.i
+  %lsr.iv100.i = phi i64 [ %lsr.iv.next101.i, %B300.endif.i.us.us.i ], [ %38, %B300.endif.i.us.us.preheader.i ]
+  %lsr.iv66.i.us.us.i = phi i64 [ %lsr.iv.next67.i.us.us.1.i, %B300.endif.i.us.us.i ], [ 0, %B300.endif.i.us.us.preheader.i ]
+  %.420219225.i.us.us.i = phi i64 [ %.427.1.i.us.us.1.i, %B300.endif.i.us.us.i ], [ 1, %B300.endif.i.us.us.preheader.i ]
+  %scevgep68.i.us.us.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 %lsr.iv66.i.us.us.i
+  %.464.i.us.us.i = load float, ptr %scevgep68.i.us.us.i, align 4
+  %.619.i.us.us.i = fdiv float %.464.i.us.us.i, %.315.i.us.us.i
+  store float %.619.i.us.us.i, ptr %scevgep68.i.us.us.i, align 4
+  %scevgep72.i.us.us.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 %lsr.iv66.i.us.us.i
+  %.464.1.i.us.us.i = load float, ptr %scevgep72.i.us.us.i, align 4
+  %.619.1.i.us.us.i = fdiv float %.464.1.i.us.us.i, %.315.i.us.us.i
+  store float %.619.1.i.us.us.i, ptr %scevgep72.i.us.us.i, align 4
+  %scevgep97.i = getelementptr i8, ptr %lsr.iv95.i, i64 %lsr.iv66.i.us.us.i
+  %.464.i.us.us.1.i = load float, ptr %scevgep97.i, align 4
+  %.619.i.us.us.1.i = fdiv float %.464.i.us.us.1.i, %.315.i.us.us.i
+  store float %.619.i.us.us.1.i, ptr %scevgep97.i, align 4
+  %.427.1.i.us.us.1.i = add i64 %.420219225.i.us.us.i, 4
+  %scevgep91.i = getelementptr i8, ptr %lsr.iv89.i, i64 %lsr.iv66.i.us.us.i
+  %.464.1.i.us.us.1.i = load float, ptr %scevgep91.i, align 4
+  %.619.1.i.us.us.1.i = fdiv float %.464.1.i.us.us.1.i, %.315.i.us.us.i
+  store float %.619.1.i.us.us.1.i, ptr %scevgep91.i, align 4
+  %lsr.iv.next67.i.us.us.1.i = add i64 %lsr.iv66.i.us.us.i, %reass.add.i
+  %lsr.iv.next101.i = add i64 %lsr.iv100.i, -2
+  %niter72.ncmp.1.i = icmp eq i64 %lsr.iv.next101.i, 0
+  br i1 %niter72.ncmp.1.i, label %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i, label %B300.endif.i.us.us.i
+
+B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i: ; preds = %B300.endif.i.us.us.i
+  %46 = and i64 %41, 2
+  %lcmp.mod68.not.not.i = icmp eq i64 %46, 0
+  br i1 %lcmp.mod68.not.not.i, label %B300.endif.i.us.us.epil.preheader.i, label %B34.loopexit.loopexit.unr-lcssa.i.us.us.i
+
+B300.endif.i.us.us.epil.preheader.i:              ; preds = %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i, %B300.endif.i.us.us.preheader.i
+  %lsr.iv66.i.us.us.epil.init.i = phi i64 [ 0, %B300.endif.i.us.us.preheader.i ], [ %lsr.iv.next67.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %.420219225.i.us.us.epil.init.i = phi i64 [ 1, %B300.endif.i.us.us.preheader.i ], [ %.427.1.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %scevgep68.i.us.us.epil.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 %lsr.iv66.i.us.us.epil.init.i
+  %.464.i.us.us.epil.i = load float, ptr %scevgep68.i.us.us.epil.i, align 4
+  %.619.i.us.us.epil.i = fdiv float %.464.i.us.us.epil.i, %.315.i.us.us.i
+  store float %.619.i.us.us.epil.i, ptr %scevgep68.i.us.us.epil.i, align 4
+  %.427.1.i.us.us.epil.i = add i64 %.420219225.i.us.us.epil.init.i, 2
+  %scevgep72.i.us.us.epil.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 %lsr.iv66.i.us.us.epil.init.i
+  %.464.1.i.us.us.epil.i = load float, ptr %scevgep72.i.us.us.epil.i, align 4
+  %.619.1.i.us.us.epil.i = fdiv float %.464.1.i.us.us.epil.i, %.315.i.us.us.i
+  store float %.619.1.i.us.us.epil.i, ptr %scevgep72.i.us.us.epil.i, align 4
+  br label %B34.loopexit.loopexit.unr-lcssa.i.us.us.i
+
+B34.loopexit.loopexit.unr-lcssa.i.us.us.i:        ; preds = %B300.endif.i.us.us.epil.preheader.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i
+  %.427.1.i.us.us.lcssa.i = phi i64 [ %.427.1.i.us.us.epil.i, %B300.endif.i.us.us.epil.preheader.i ], [ %.427.1.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %47 = and i64 %smax.i, 1
+  %lcmp.mod18.not.i.us.us.i = icmp eq i64 %47, 0
+  br i1 %lcmp.mod18.not.i.us.us.i, label %B34.loopexit.i.us.us.i, label %B300.endif.epil.preheader.i.us.us.i
+
+B300.endif.epil.preheader.i.us.us.i:              ; preds = %B34.loopexit.loopexit.unr-lcssa.i.us.us.i, %B300.endif.preheader.i.us.us.i
+  %.420219225.epil.init.i.us.us.i = phi i64 [ 1, %B300.endif.preheader.i.us.us.i ], [ %.427.1.i.us.us.lcssa.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.i ]
+  %.457.epil.i.us.us.i = mul nsw i64 %.420219225.epil.init.i.us.us.i, %.20.fr.i
+  %gep280.epil.i.us.us.i = getelementptr float, ptr %invariant.gep279.i.us.us.i, i64 %.457.epil.i.us.us.i
+  %.464.epil.i.us.us.i = load float, ptr %gep280.epil.i.us.us.i, align 4
+  %.619.epil.i.us.us.i = fdiv float %.464.epil.i.us.us.i, %.315.i.us.us.i
+  store float %.619.epil.i.us.us.i, ptr %gep280.epil.i.us.us.i, align 4
+  br label %B34.loopexit.i.us.us.i
+
+B34.loopexit.i.us.us.i:                           ; preds = %B366.B448_crit_edge.us.i.us.us.i, %B300.endif.epil.preheader.i.us.us.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.i, %B202.endif.i.us.us.i
+  %scevgep31.i.us.us.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %1
+  %scevgep58.i.us.us.i = getelementptr i8, ptr %lsr.iv57.i.us.us.i, i64 %1
+  %scevgep65.i.us.us.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 4
+  %scevgep71.i.us.us.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 4
+  %scevgep90.i = getelementptr i8, ptr %lsr.iv89.i, i64 4
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv95.i, i64 4
+  %exitcond277.not.i.us.us.i = icmp eq i64 %.20.fr.i, %.108.i.us.us.i
+  br i1 %exitcond277.not.i.us.us.i, label %B318.endif.loopexit.us.us.i, label %B36.endif.i.us.us.i
+
+B636.lr.ph.us.us.1.i:                             ; preds = %B636.lr.ph.us.us.preheader.i
+  %.159230.us.us.1.i = add i64 %.157.us.us.i, 1
+  %.779.us.us.1.i = mul i64 %.159230.us.us.1.i, %.20.fr.i
+  %48 = getelementptr float, ptr %a2, i64 %.779.us.us.1.i
+  store float 0x7FF8000000000000, ptr %48, align 4
+  %.783.us.us.1.1.i = getelementptr i8, ptr %48, i64 4
+  store float 0x7FF8000000000000, ptr %.783.us.us.1.1.i, align 4
+  br i1 %cond78.i, label %B696.us.us.i, label %B636.lr.ph.us.us.2.i
+
+B636.lr.ph.us.us.2.i:                             ; preds = %B636.lr.ph.us.us.1.i
+  %.159230.us.us.2.i = add i64 %.157.us.us.i, 2
+  %.779.us.us.2.i = mul i64 %.159230.us.us.2.i, %.20.fr.i
+  %49 = getelementptr float, ptr %a2, i64 %.779.us.us.2.i
+  store float 0x7FF8000000000000, ptr %49, align 4
+  %.783.us.us.1.2.i = getelementptr i8, ptr %49, i64 4
+  store float 0x7FF8000000000000, ptr %.783.us.us.1.2.i, align 4
+  %.783.us.us.2.2.i = getelementptr i8, ptr %49, i64 8
+  store float 0x7FF8000000000000, ptr %.783.us.us.2.2.i, align 4
+  br i1 %cond79.i, label %B696.us.us.i, label %B636.lr.ph.us.us.3.i
+
+B636.lr.ph.us.us.3.i:                             ; preds = %B636.lr.ph.us.us.2.i
+  %.idx.i = shl i64 %.157.us.us.i, 4
+  %50 = getelementptr i8, ptr %a2, i64 %.idx.i
+  %51 = getelementptr i8, ptr %50, i64 48
+  store float 0x7FF8000000000000, ptr %51, align 4
+  %.783.us.us.1.3.i = getelementptr i8, ptr %50, i64 52
+  store float 0x7FF8000000000000, ptr %.783.us.us.1.3.i, align 4
+  %.783.us.us.2.3.i = getelementptr i8, ptr %50, i64 56
+  store float 0x7FF8000000000000, ptr %.783.us.us.2.3.i, align 4
+  %.783.us.us.3.3.i = getelementptr i8, ptr %50, i64 60
+  store float 0x7FF8000000000000, ptr %.783.us.us.3.3.i, align 4
+  br label %B696.us.us.i
+
+B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.preheader.i, %B318.endif.loopexit.us.us.i, %B636.lr.ph.us.us.3.i, %B636.lr.ph.us.us.2.i, %B636.lr.ph.us.us.1.i
+  %scevgep88.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
+  %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %19
+  %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
+  %sunkaddr164.i = shl i64 %.120278306.us.us.i, 3
+  %sunkaddr165.i = getelementptr i8, ptr %a1, i64 %sunkaddr164.i
+  store i64 0, ptr %sunkaddr165.i, align 8
+  br label %B696.us.us.i
+
+B636.lr.ph.us.us.preheader.i:                     ; preds = %B184.i.us.us.i
+  %sunkaddr164.c.i = shl i64 %.120278306.us.us.i, 3
+  %sunkaddr165.c.i = getelementptr i8, ptr %a1, i64 %sunkaddr164.c.i
+  store i64 1, ptr %sunkaddr165.c.i, align 8
+  store float 0x7FF8000000000000, ptr %23, align 4
+  br i1 %cond.i, label %B696.us.us.i, label %B636.lr.ph.us.us.1.i
+
+B122.endif.us.i:                                  ; preds = %B696.us.i, %B122.endif.us.preheader.i
+  %lsr.iv121.i = phi ptr [ %scevgep120.i, %B122.endif.us.preheader.i ], [ %scevgep122.i, %B696.us.i ]
+  %lsr.iv112.i = phi ptr [ %scevgep111.i, %B122.endif.us.preheader.i ], [ %scevgep113.i, %B696.us.i ]
+  %lsr.iv103.i = phi ptr [ %scevgep102.i, %B122.endif.us.preheader.i ], [ %scevgep104.i, %B696.us.i ]
+  %.113277307.us.i = phi i64 [ %.68.i, %B122.endif.us.preheader.i ], [ %.123.us.i, %B696.us.i ]
+  %.120278306.us.i = phi i64 [ %.27.i, %B122.endif.us.preheader.i ], [ %.127.us.i, %B696.us.i ]
+  br label %B172.endif.us.us.i
+
+B172.endif.us.us.i:                               ; preds = %B204.B170.loopexit_crit_edge.us.us.i, %B122.endif.us.i
+  %lsr.iv114.i = phi ptr [ %lsr.iv112.i, %B122.endif.us.i ], [ %scevgep115.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  %lsr.iv105.i = phi ptr [ %lsr.iv103.i, %B122.endif.us.i ], [ %scevgep106.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  %.249243249.us.us.i = phi i64 [ 0, %B122.endif.us.i ], [ %.256.us.us.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  br label %B206.us.us.i
+
+B206.us.us.i:                                     ; preds = %B256.us.us.1.i, %B172.endif.us.us.i
+  %.370237239.us.us.i = phi i64 [ 0, %B172.endif.us.us.i ], [ %.377.us.us.1.i, %B256.us.us.1.i ]
+  %.407.not.us.us.i = icmp samesign ugt i64 %.370237239.us.us.i, %.249243249.us.us.i
+  %.pre6.i = shl i64 %.370237239.us.us.i, 2
+  br i1 %.407.not.us.us.i, label %B256.us.us.i, label %B220.us.us.i
+
+B220.us.us.i:                                     ; preds = %B206.us.us.i
+  %scevgep110.i = getelementptr i8, ptr %lsr.iv105.i, i64 %.pre6.i
+  %.418.us.us.i = load float, ptr %scevgep110.i, align 4
+  br label %B256.us.us.i
+
+B256.us.us.i:                                     ; preds = %B220.us.us.i, %B206.us.us.i
+  %"$phi256.3.2.3.us.us.i" = phi float [ %.418.us.us.i, %B220.us.us.i ], [ 0.000000e+00, %B206.us.us.i ]
+  %scevgep119.i = getelementptr i8, ptr %lsr.iv114.i, i64 %.pre6.i
+  store float %"$phi256.3.2.3.us.us.i", ptr %scevgep119.i, align 4
+  %.377.us.us.1.i = add nuw nsw i64 %.370237239.us.us.i, 2
+  %.407.not.us.us.1.not.i = icmp samesign ult i64 %.370237239.us.us.i, %.249243249.us.us.i
+  br i1 %.407.not.us.us.1.not.i, label %B220.us.us.1.i, label %B256.us.us.1.i
+
+B220.us.us.1.i:                                   ; preds = %B256.us.us.i
+  %scevgep107.i = getelementptr i8, ptr %lsr.iv105.i, i64 %.pre6.i
+  %scevgep108.i = getelementptr i8, ptr %scevgep107.i, i64 4
+  %.418.us.us.1.i = load float, ptr %scevgep108.i, align 4
+  br label %B256.us.us.1.i
+
+B256.us.us.1.i:                                   ; preds = %B220.us.us.1.i, %B256.us.us.i
+  %"$phi256.3.2.3.us.us.1.i" = phi float [ %.418.us.us.1.i, %B220.us.us.1.i ], [ 0.000000e+00, %B256.us.us.i ]
+  %scevgep117.i = getelementptr i8, ptr %scevgep119.i, i64 4
+  store float %"$phi256.3.2.3.us.us.1.i", ptr %scevgep117.i, align 4
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.377.us.us.1.i
+  br i1 %niter.ncmp.1.i, label %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i, label %B206.us.us.i
+
+B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i:   ; preds = %B256.us.us.1.i
+  br i1 %12, label %B204.B170.loopexit_crit_edge.us.us.i, label %B206.us.us.epil.preheader.i
+
+B206.us.us.epil.preheader.i:                      ; preds = %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i
+  %.407.not.us.us.epil.i = icmp samesign ugt i64 %unroll_iter.i, %.249243249.us.us.i
+  br i1 %.407.not.us.us.epil.i, label %B256.us.us.epil.i, label %B220.us.us.epil.i
+
+B220.us.us.epil.i:                                ; preds = %B206.us.us.epil.preheader.i
+  %scevgep109.i = getelementptr i8, ptr %lsr.iv105.i, i64 %13
+  %.418.us.us.epil.i = load float, ptr %scevgep109.i, align 4
+  br label %B256.us.us.epil.i
+
+B256.us.us.epil.i:                                ; preds = %B220.us.us.epil.i, %B206.us.us.epil.preheader.i
+  %"$phi256.3.2.3.us.us.epil.i" = phi float [ %.418.us.us.epil.i, %B220.us.us.epil.i ], [ 0.000000e+00, %B206.us.us.epil.preheader.i ]
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv114.i, i64 %13
+  store float %"$phi256.3.2.3.us.us.epil.i", ptr %scevgep118.i, align 4
+  br label %B204.B170.loopexit_crit_edge.us.us.i
+
+B204.B170.loopexit_crit_edge.us.us.i:             ; preds = %B256.us.us.epil.i, %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i
+  %.256.us.us.i = add nuw nsw i64 %.249243249.us.us.i, 1
+  %scevgep106.i = getelementptr i8, ptr %lsr.iv105.i, i64 %1
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv114.i, i64 %1
+  %exitcond327.not.us.i = icmp eq i64 %.20.fr.i, %.256.us.us.i
+  br i1 %exitcond327.not.us.i, label %B286.us.i, label %B172.endif.us.us.i
+
+B286.us.i:                                        ; preds = %B204.B170.loopexit_crit_edge.us.us.i
+  %.123.us.i = add nsw i64 %.113277307.us.i, -1
+  %.127.us.i = add i64 %.120278306.us.i, 1
+  %.159.us.i = mul i64 %.120278306.us.i, %7
+  %.458.us.i = getelementptr i64, ptr %a1, i64 %.120278306.us.i
+  store i64 0, ptr %.458.us.i, align 8
+  %.500.us.i = load i64, ptr %a3, align 8
+  %.505.us.i = getelementptr float, ptr %a2, i64 %.159.us.i
+  %.524.us.i = inttoptr i64 %.500.us.i to ptr
+  tail call void %.524.us.i(ptr %.502.i, ptr nonnull %.19.i, ptr %.505.us.i, ptr nonnull %.19.i, ptr nonnull %.458.us.i)
+  %.530.pr.us.i = load i64, ptr %.458.us.i, align 8
+  %.533.not.us.i = icmp eq i64 %.530.pr.us.i, 0
+  br i1 %.533.not.us.i, label %B696.us.i, label %B636.lr.ph.us.i
+
+B636.lr.ph.us.i:                                  ; preds = %B286.us.i, %B594.loopexit.us.i
+  %lsr.iv140.i = phi ptr [ %scevgep141.i, %B594.loopexit.us.i ], [ %lsr.iv112.i, %B286.us.i ]
+  %lsr.iv123.i = phi ptr [ %scevgep124.i, %B594.loopexit.us.i ], [ %lsr.iv121.i, %B286.us.i ]
+  %indvars.iv.us.i = phi i64 [ %indvars.iv.next.us.i, %B594.loopexit.us.i ], [ 1, %B286.us.i ]
+  %.621265271.us.i = phi i64 [ %.628.us.i, %B594.loopexit.us.i ], [ 0, %B286.us.i ]
+  %52 = and i64 %indvars.iv.us.i, 7
+  %53 = and i64 %indvars.iv.us.i, -8
+  %54 = icmp samesign ult i64 %.621265271.us.i, 7
+  br i1 %54, label %B636.us.epil.preheader.i, label %B636.us.i
+
+B636.us.i:                                        ; preds = %B636.lr.ph.us.i, %B636.us.i
+  %.743259261.us.i = phi i64 [ %.750.us.7.i, %B636.us.i ], [ 0, %B636.lr.ph.us.i ]
+  %55 = shl i64 %.743259261.us.i, 2
+  %scevgep138.i = getelementptr i8, ptr %lsr.iv123.i, i64 %55
+  %scevgep139.i = getelementptr i8, ptr %scevgep138.i, i64 -28
+  store float 0x7FF8000000000000, ptr %scevgep139.i, align 4
+  %scevgep137.i = getelementptr i8, ptr %scevgep138.i, i64 -24
+  store float 0x7FF8000000000000, ptr %scevgep137.i, align 4
+  %scevgep135.i = getelementptr i8, ptr %scevgep138.i, i64 -20
+  store float 0x7FF8000000000000, ptr %scevgep135.i, align 4
+  %scevgep133.i = getelementptr i8, ptr %scevgep138.i, i64 -16
+  store float 0x7FF8000000000000, ptr %scevgep133.i, align 4
+  %scevgep131.i = getelementptr i8, ptr %scevgep138.i, i64 -12
+  store float 0x7FF8000000000000, ptr %scevgep131.i, align 4
+  %scevgep129.i = getelementptr i8, ptr %scevgep138.i, i64 -8
+  store float 0x7FF8000000000000, ptr %scevgep129.i, align 4
+  %scevgep127.i = getelementptr i8, ptr %scevgep138.i, i64 -4
+  store float 0x7FF8000000000000, ptr %scevgep127.i, align 4
+  %.750.us.7.i = add nuw i64 %.743259261.us.i, 8
+  store float 0x7FF8000000000000, ptr %scevgep138.i, align 4
+  %niter48.ncmp.7.i = icmp eq i64 %53, %.750.us.7.i
+  br i1 %niter48.ncmp.7.i, label %B594.loopexit.us.unr-lcssa.i, label %B636.us.i
+
+B594.loopexit.us.unr-lcssa.i:                     ; preds = %B636.us.i
+  %lcmp.mod45.not.i = icmp eq i64 %52, 0
+  br i1 %lcmp.mod45.not.i, label %B594.loopexit.us.i, label %B636.us.epil.preheader.i
+
+B636.us.epil.preheader.i:                         ; preds = %B594.loopexit.us.unr-lcssa.i, %B636.lr.ph.us.i
+  %.743259261.us.epil.init.i = phi i64 [ 0, %B636.lr.ph.us.i ], [ %53, %B594.loopexit.us.unr-lcssa.i ]
+  %56 = shl i64 %.743259261.us.epil.init.i, 2
+  %scevgep142.i = getelementptr i8, ptr %lsr.iv140.i, i64 %56
+  br label %B636.us.epil.i
+
+B636.us.epil.i:                                   ; preds = %B636.us.epil.i, %B636.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B636.us.epil.preheader.i ], [ %epil.iter.next.i, %B636.us.epil.i ]
+  %57 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep143.i = getelementptr i8, ptr %scevgep142.i, i64 %57
+  store float 0x7FF8000000000000, ptr %scevgep143.i, align 4
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %52, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B594.loopexit.us.i, label %B636.us.epil.i
+
+B594.loopexit.us.i:                               ; preds = %B636.us.epil.i, %B594.loopexit.us.unr-lcssa.i
+  %.628.us.i = add nuw nsw i64 %.621265271.us.i, 1
+  %indvars.iv.next.us.i = add nuw i64 %indvars.iv.us.i, 1
+  %scevgep124.i = getelementptr i8, ptr %lsr.iv123.i, i64 %1
+  %scevgep141.i = getelementptr i8, ptr %lsr.iv140.i, i64 %1
+  %exitcond329.not.us.i = icmp eq i64 %.20.fr.i, %.628.us.i
+  br i1 %exitcond329.not.us.i, label %B696.us.i, label %B636.lr.ph.us.i
+
+B696.us.i:                                        ; preds = %B594.loopexit.us.i, %B286.us.i
+  %scevgep104.i = getelementptr i8, ptr %lsr.iv103.i, i64 %10
+  %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %10
+  %scevgep122.i = getelementptr i8, ptr %lsr.iv121.i, i64 %10
+  %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
 declare i64 @llvm.smax.i64(i64, i64)
 
+declare double @llvm.sqrt.f64(double)
+
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
 define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, ptr %a2, ptr %a3, i64 %a4, i64 %a5) alwaysinline {
   %.19.i = getelementptr i8, ptr %a3, i64 8
   %.20.i = load i64, ptr %.19.i, align 8
   %.20.fr.i = freeze i64 %.20.i
   %.25.i = getelementptr i8, ptr %a3, i64 16
   %.26.i = load i64, ptr %.25.i, align 8
-  %.27.i = mul i64 %.26.i, %a4
-  %.31221.i = sub i64 %a5, %a4
-  %.68.i = mul i64 %.26.i, %.31221.i
-  %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
-  %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  %.31226.i = sub i64 %a5, %a4
+  %.68.i = mul i64 %.26.i, %.31226.i
+  %.114299.not.i = icmp slt i64 %.68.i, 1
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
+  %.27.i = mul i64 %.26.i, %a4
   %.201.i = icmp sgt i64 %.20.fr.i, 0
-  %.464.i = getelementptr i8, ptr %a3, i64 24
-  %1 = shl i64 %.27.i, 3
-  br i1 %.201.i, label %B122.endif.us.us.preheader.i, label %B122.endif.lr.ph.split.split.i
+  %.500.i = getelementptr i8, ptr %a3, i64 24
+  %1 = shl i64 %.20.fr.i, 3
+  %2 = getelementptr i8, ptr %a2, i64 %1
+  %3 = shl nuw nsw i64 %.20.fr.i, 4
+  %4 = getelementptr i8, ptr %a2, i64 %3
+  br i1 %.201.i, label %B122.endif.lr.ph.split.us.i, label %B122.endif.preheader.i
 
-B122.endif.us.us.preheader.i:                     ; preds = %B122.endif.lr.ph.i
+B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
+  %5 = shl i64 %.27.i, 3
+  %scevgep.i = getelementptr i8, ptr %a1, i64 %5
+  %6 = shl i64 %.68.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
+  %.459.i = icmp samesign ult i64 %.20.fr.i, 5
+  br i1 %.459.i, label %B122.endif.us.us.preheader.i, label %B122.endif.us.preheader.i
+
+B122.endif.us.preheader.i:                        ; preds = %B122.endif.lr.ph.split.us.i
   %unroll_iter.i = and i64 %.20.fr.i, 9223372036854775806
-  %2 = mul i64 %.20.fr.i, %.20.fr.i
-  %3 = mul i64 %1, %2
-  %4 = add i64 %3, 8
-  %scevgep.i = getelementptr i8, ptr %a0, i64 %4
-  %5 = shl i64 %2, 3
-  %6 = shl i64 %.20.fr.i, 3
-  %scevgep20.i = getelementptr i8, ptr %a2, i64 %4
-  %7 = getelementptr i8, ptr %a2, i64 %3
-  %scevgep28.i = getelementptr i8, ptr %7, i64 56
-  %8 = icmp eq i64 %.20.fr.i, 1
-  %9 = and i64 %.20.fr.i, 1
-  %10 = icmp eq i64 %9, 0
-  %invariant.gep.i = getelementptr double, ptr %a0, i64 %unroll_iter.i
-  %invariant.gep8.i = getelementptr double, ptr %a2, i64 %unroll_iter.i
+  %7 = mul i64 %.20.fr.i, %.20.fr.i
+  %8 = shl i64 %.27.i, 3
+  %9 = mul i64 %8, %7
+  %scevgep102.i = getelementptr i8, ptr %a0, i64 %9
+  %10 = shl i64 %7, 3
+  %scevgep111.i = getelementptr i8, ptr %a2, i64 %9
+  %scevgep120.i = getelementptr i8, ptr %scevgep111.i, i64 56
+  %11 = and i64 %.20.fr.i, 1
+  %12 = icmp eq i64 %11, 0
+  %13 = shl i64 %unroll_iter.i, 3
+  br label %B122.endif.us.i
+
+B122.endif.us.us.preheader.i:                     ; preds = %B122.endif.lr.ph.split.us.i
+  %14 = shl i64 %.27.i, 3
+  %15 = mul i64 %14, %.20.fr.i
+  %16 = add i64 %15, 32
+  %17 = mul i64 %16, %.20.fr.i
+  %scevgep87.i = getelementptr i8, ptr %a2, i64 %17
+  %18 = mul nuw nsw i64 %.20.fr.i, %.20.fr.i
+  %19 = shl nuw nsw i64 %18, 3
+  %20 = add i64 %15, 24
+  %21 = mul i64 %20, %.20.fr.i
+  %scevgep92.i = getelementptr i8, ptr %a2, i64 %21
+  %cond.i = icmp eq i64 %.20.fr.i, 1
+  %reass.add.i = shl nuw nsw i64 %.20.fr.i, 5
+  %cond78.i = icmp eq i64 %.20.fr.i, 2
+  %cond79.i = icmp eq i64 %.20.fr.i, 3
   br label %B122.endif.us.us.i
 
-B122.endif.us.us.i:                               ; preds = %B632.us.us.i, %B122.endif.us.us.preheader.i
-  %lsr.iv49.i = phi ptr [ %7, %B122.endif.us.us.preheader.i ], [ %scevgep50.i, %B632.us.us.i ]
-  %lsr.iv29.i = phi ptr [ %scevgep28.i, %B122.endif.us.us.preheader.i ], [ %scevgep30.i, %B632.us.us.i ]
-  %lsr.iv21.i = phi ptr [ %scevgep20.i, %B122.endif.us.us.preheader.i ], [ %scevgep22.i, %B632.us.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep.i, %B122.endif.us.us.preheader.i ], [ %scevgep14.i, %B632.us.us.i ]
-  %.113272298.us.us.i = phi i64 [ %..68.i, %B122.endif.us.us.preheader.i ], [ %.123.us.us.i, %B632.us.us.i ]
-  %.120273297.us.us.i = phi i64 [ %.27.i, %B122.endif.us.us.preheader.i ], [ %.127.us.us.i, %B632.us.us.i ]
-  %.157.us.us.i = mul nsw i64 %.120273297.us.us.i, %.20.fr.i
-  br label %B172.endif.us.us.us.i
+B122.endif.us.us.i:                               ; preds = %B696.us.us.i, %B122.endif.us.us.preheader.i
+  %lsr.iv93.i = phi ptr [ %scevgep92.i, %B122.endif.us.us.preheader.i ], [ %scevgep94.i, %B696.us.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep87.i, %B122.endif.us.us.preheader.i ], [ %scevgep88.i, %B696.us.us.i ]
+  %.113277307.us.us.i = phi i64 [ %.68.i, %B122.endif.us.us.preheader.i ], [ %.123.us.us.i, %B696.us.us.i ]
+  %.120278306.us.us.i = phi i64 [ %.27.i, %B122.endif.us.us.preheader.i ], [ %.127.us.us.i, %B696.us.us.i ]
+  %.157.us.us.i = mul nsw i64 %.120278306.us.us.i, %.20.fr.i
+  %.413.us.us.us.i = mul i64 %.157.us.us.i, %.20.fr.i
+  %22 = getelementptr double, ptr %a0, i64 %.413.us.us.us.i
+  %23 = getelementptr double, ptr %a2, i64 %.413.us.us.us.i
+  %.418.us.us.us.i = load double, ptr %22, align 8
+  store double %.418.us.us.us.i, ptr %23, align 8
+  %.pre.i = shl i64 %.413.us.us.us.i, 3
+  br i1 %cond.i, label %B286.us.us.i, label %B256.us.us.us.1.i
 
-B572.us.us.i:                                     ; preds = %B572.lr.ph.us.us.i, %B572.us.us.i
-  %.704254256.us.us.i = phi i64 [ %.711.us.us.7.i, %B572.us.us.i ], [ 0, %B572.lr.ph.us.us.i ]
-  %11 = shl i64 %.704254256.us.us.i, 3
-  %scevgep46.i = getelementptr i8, ptr %lsr.iv31.i, i64 %11
-  %scevgep47.i = getelementptr i8, ptr %scevgep46.i, i64 -56
-  store double 0x7FF8000000000000, ptr %scevgep47.i, align 8
-  %scevgep45.i = getelementptr i8, ptr %scevgep46.i, i64 -48
-  store double 0x7FF8000000000000, ptr %scevgep45.i, align 8
-  %scevgep43.i = getelementptr i8, ptr %scevgep46.i, i64 -40
-  store double 0x7FF8000000000000, ptr %scevgep43.i, align 8
-  %scevgep41.i = getelementptr i8, ptr %scevgep46.i, i64 -32
-  store double 0x7FF8000000000000, ptr %scevgep41.i, align 8
-  %scevgep39.i = getelementptr i8, ptr %scevgep46.i, i64 -24
-  store double 0x7FF8000000000000, ptr %scevgep39.i, align 8
-  %scevgep37.i = getelementptr i8, ptr %scevgep46.i, i64 -16
-  store double 0x7FF8000000000000, ptr %scevgep37.i, align 8
-  %scevgep35.i = getelementptr i8, ptr %scevgep46.i, i64 -8
-  store double 0x7FF8000000000000, ptr %scevgep35.i, align 8
-  %.711.us.us.7.i = add nuw i64 %.704254256.us.us.i, 8
-  store double 0x7FF8000000000000, ptr %scevgep46.i, align 8
-  %niter12.ncmp.7.i = icmp eq i64 %15, %.711.us.us.7.i
-  br i1 %niter12.ncmp.7.i, label %B530.loopexit.us.us.unr-lcssa.i, label %B572.us.us.i
+B256.us.us.us.1.i:                                ; preds = %B122.endif.us.us.i
+  %sunkaddr147.i = getelementptr i8, ptr %a2, i64 %.pre.i
+  %sunkaddr148.i = getelementptr i8, ptr %sunkaddr147.i, i64 8
+  store double 0.000000e+00, ptr %sunkaddr148.i, align 8
+  br i1 %cond78.i, label %B286.us.us.critedge.i, label %B256.us.us.us.2.i
 
-B632.us.us.i:                                     ; preds = %B530.loopexit.us.us.i, %B170.B286_crit_edge.split.us.us.us.i
-  %scevgep14.i = getelementptr i8, ptr %lsr.iv.i, i64 %5
-  %scevgep22.i = getelementptr i8, ptr %lsr.iv21.i, i64 %5
-  %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
-  %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
-  %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B256.us.us.us.2.i:                                ; preds = %B256.us.us.us.1.i
+  %sunkaddr151.i = getelementptr i8, ptr %sunkaddr147.i, i64 16
+  store double 0.000000e+00, ptr %sunkaddr151.i, align 8
+  br i1 %cond79.i, label %B256.us.us.us.2.1.i, label %B256.us.us.us.3.i
 
-B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
-  %lcmp.mod9.not.i = icmp eq i64 %14, 0
-  br i1 %lcmp.mod9.not.i, label %B530.loopexit.us.us.i, label %B572.us.us.epil.preheader.i
+B256.us.us.us.3.i:                                ; preds = %B256.us.us.us.2.i
+  %sunkaddr154.i = getelementptr i8, ptr %sunkaddr147.i, i64 24
+  store double 0.000000e+00, ptr %sunkaddr154.i, align 8
+  br label %B256.us.us.us.2.1.i
 
-B572.us.us.epil.preheader.i:                      ; preds = %B572.lr.ph.us.us.i, %B530.loopexit.us.us.unr-lcssa.i
-  %.704254256.us.us.epil.init.i = phi i64 [ 0, %B572.lr.ph.us.us.i ], [ %15, %B530.loopexit.us.us.unr-lcssa.i ]
-  %12 = shl i64 %.704254256.us.us.epil.init.i, 3
-  %scevgep53.i = getelementptr i8, ptr %lsr.iv51.i, i64 %12
-  br label %B572.us.us.epil.i
+B256.us.us.us.2.1.i:                              ; preds = %B256.us.us.us.3.i, %B256.us.us.us.2.i
+  %.159232.us.us.us.1.i = add i64 %.157.us.us.i, 1
+  %.413.us.us.us.1.i = mul i64 %.159232.us.us.us.1.i, %.20.fr.i
+  %24 = getelementptr double, ptr %a0, i64 %.413.us.us.us.1.i
+  %25 = getelementptr double, ptr %a2, i64 %.413.us.us.us.1.i
+  %.418.us.us.us.150.i = load double, ptr %24, align 8
+  store double %.418.us.us.us.150.i, ptr %25, align 8
+  %.417.us.us.us.1.1.i = getelementptr i8, ptr %24, i64 8
+  %.418.us.us.us.1.1.i = load double, ptr %.417.us.us.us.1.1.i, align 8
+  %.438.us.us.us.1.1.i = getelementptr i8, ptr %25, i64 8
+  store double %.418.us.us.us.1.1.i, ptr %.438.us.us.us.1.1.i, align 8
+  %sunkaddr155.i = shl i64 %.413.us.us.us.1.i, 3
+  %sunkaddr156.i = getelementptr i8, ptr %a2, i64 %sunkaddr155.i
+  %sunkaddr157.i = getelementptr i8, ptr %sunkaddr156.i, i64 16
+  store double 0.000000e+00, ptr %sunkaddr157.i, align 8
+  br i1 %cond79.i, label %B172.endif.us.us.us.2.i, label %B256.us.us.us.3.1.i
 
-B572.us.us.epil.i:                                ; preds = %B572.us.us.epil.i, %B572.us.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ 0, %B572.us.us.epil.preheader.i ], [ %epil.iter.next.i, %B572.us.us.epil.i ]
-  %13 = shl nuw nsw i64 %epil.iter.i, 3
-  %scevgep54.i = getelementptr i8, ptr %scevgep53.i, i64 %13
-  store double 0x7FF8000000000000, ptr %scevgep54.i, align 8
-  %epil.iter.next.i = add i64 %epil.iter.i, 1
-  %epil.iter.cmp.not.i = icmp eq i64 %14, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B530.loopexit.us.us.i, label %B572.us.us.epil.i
+B256.us.us.us.3.1.i:                              ; preds = %B256.us.us.us.2.1.i
+  %sunkaddr160.i = getelementptr i8, ptr %sunkaddr156.i, i64 24
+  store double 0.000000e+00, ptr %sunkaddr160.i, align 8
+  br label %B172.endif.us.us.us.2.i
 
-B530.loopexit.us.us.i:                            ; preds = %B572.us.us.epil.i, %B530.loopexit.us.us.unr-lcssa.i
-  %.589.us.us.i = add nuw nsw i64 %.582260266.us.us.i, 1
-  %indvars.iv.next426.i = add nuw i64 %indvars.iv425.i, 1
-  %scevgep32.i = getelementptr i8, ptr %lsr.iv31.i, i64 %6
-  %scevgep52.i = getelementptr i8, ptr %lsr.iv51.i, i64 %6
-  %exitcond428.not.i = icmp eq i64 %.20.fr.i, %.589.us.us.i
-  br i1 %exitcond428.not.i, label %B632.us.us.i, label %B572.lr.ph.us.us.i
+B172.endif.us.us.us.2.i:                          ; preds = %B256.us.us.us.3.1.i, %B256.us.us.us.2.1.i
+  %.159232.us.us.us.2.i = add i64 %.157.us.us.i, 2
+  %.413.us.us.us.2.i = mul i64 %.159232.us.us.us.2.i, %.20.fr.i
+  %26 = getelementptr double, ptr %a0, i64 %.413.us.us.us.2.i
+  %27 = getelementptr double, ptr %a2, i64 %.413.us.us.us.2.i
+  %.418.us.us.us.256.i = load double, ptr %26, align 8
+  store double %.418.us.us.us.256.i, ptr %27, align 8
+  %.417.us.us.us.1.2.i = getelementptr i8, ptr %26, i64 8
+  %.418.us.us.us.1.2.i = load double, ptr %.417.us.us.us.1.2.i, align 8
+  %.438.us.us.us.1.2.i = getelementptr i8, ptr %27, i64 8
+  store double %.418.us.us.us.1.2.i, ptr %.438.us.us.us.1.2.i, align 8
+  %.417.us.us.us.2.2.i = getelementptr i8, ptr %26, i64 16
+  %.418.us.us.us.2.2.i = load double, ptr %.417.us.us.us.2.2.i, align 8
+  %.438.us.us.us.2.2.i = getelementptr i8, ptr %27, i64 16
+  store double %.418.us.us.us.2.2.i, ptr %.438.us.us.us.2.2.i, align 8
+  br i1 %cond79.i, label %B286.us.us.i, label %B256.us.us.us.3.2.i
 
-B172.endif.us.us.us.i:                            ; preds = %B204.B170.loopexit_crit_edge.us.us.us.i, %B122.endif.us.us.i
-  %lsr.iv23.i = phi ptr [ %scevgep24.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ %lsr.iv21.i, %B122.endif.us.us.i ]
-  %lsr.iv15.i = phi ptr [ %scevgep16.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ %lsr.iv.i, %B122.endif.us.us.i ]
-  %.249238244.us.us.us.i = phi i64 [ %.256.us.us.us.i, %B204.B170.loopexit_crit_edge.us.us.us.i ], [ 0, %B122.endif.us.us.i ]
-  %.159227.us.us.us.i = add i64 %.249238244.us.us.us.i, %.157.us.us.i
-  %.413.us.us.us.i = mul i64 %.159227.us.us.us.i, %.20.fr.i
-  br i1 %8, label %B220.us.us.us.epil.i, label %B206.us.us.us.i
+B256.us.us.us.3.2.i:                              ; preds = %B172.endif.us.us.us.2.i
+  %sunkaddr161.i = shl i64 %.413.us.us.us.2.i, 3
+  %sunkaddr162.i = getelementptr i8, ptr %a2, i64 %sunkaddr161.i
+  %sunkaddr163.i = getelementptr i8, ptr %sunkaddr162.i, i64 24
+  store double 0.000000e+00, ptr %sunkaddr163.i, align 8
+  %.159232.us.us.us.3.i = shl i64 %.157.us.us.i, 2
+  %.413.us.us.us.3.i = add i64 %.159232.us.us.us.3.i, 12
+  %28 = getelementptr double, ptr %a0, i64 %.413.us.us.us.3.i
+  %29 = getelementptr double, ptr %a2, i64 %.413.us.us.us.3.i
+  %.418.us.us.us.362.i = load double, ptr %28, align 8
+  store double %.418.us.us.us.362.i, ptr %29, align 8
+  %.417.us.us.us.1.3.i = getelementptr i8, ptr %28, i64 8
+  %.418.us.us.us.1.3.i = load double, ptr %.417.us.us.us.1.3.i, align 8
+  %.438.us.us.us.1.3.i = getelementptr i8, ptr %29, i64 8
+  store double %.418.us.us.us.1.3.i, ptr %.438.us.us.us.1.3.i, align 8
+  %.417.us.us.us.2.3.i = getelementptr i8, ptr %28, i64 16
+  %.418.us.us.us.2.3.i = load double, ptr %.417.us.us.us.2.3.i, align 8
+  %.438.us.us.us.2.3.i = getelementptr i8, ptr %29, i64 16
+  store double %.418.us.us.us.2.3.i, ptr %.438.us.us.us.2.3.i, align 8
+  %.417.us.us.us.3.3.i = getelementptr i8, ptr %28, i64 24
+  %.418.us.us.us.3.3.i = load double, ptr %.417.us.us.us.3.3.i, align 8
+  %.438.us.us.us.3.3.i = getelementptr i8, ptr %29, i64 24
+  store double %.418.us.us.us.3.3.i, ptr %.438.us.us.us.3.3.i, align 8
+  br label %B286.us.us.i
 
-B206.us.us.us.i:                                  ; preds = %B172.endif.us.us.us.i, %B256.us.us.us.1.i
-  %.370232234.us.us.us.i = phi i64 [ %.377.us.us.us.1.i, %B256.us.us.us.1.i ], [ 0, %B172.endif.us.us.us.i ]
-  %.407.not.us.us.us.i = icmp samesign ugt i64 %.370232234.us.us.us.i, %.249238244.us.us.us.i
-  %.pre.i = shl i64 %.370232234.us.us.us.i, 3
-  br i1 %.407.not.us.us.us.i, label %B256.us.us.us.i, label %B220.us.us.us.i
+B286.us.us.critedge.i:                            ; preds = %B256.us.us.us.1.i
+  %.159232.us.us.us.1.c.i = shl i64 %.157.us.us.i, 1
+  %.413.us.us.us.1.c.i = or disjoint i64 %.159232.us.us.us.1.c.i, 2
+  %30 = getelementptr double, ptr %a0, i64 %.413.us.us.us.1.c.i
+  %31 = getelementptr double, ptr %a2, i64 %.413.us.us.us.1.c.i
+  %.418.us.us.us.150.c.i = load double, ptr %30, align 8
+  store double %.418.us.us.us.150.c.i, ptr %31, align 8
+  %.417.us.us.us.1.1.c.i = getelementptr i8, ptr %30, i64 8
+  %.418.us.us.us.1.1.c.i = load double, ptr %.417.us.us.us.1.1.c.i, align 8
+  %.438.us.us.us.1.1.c.i = getelementptr i8, ptr %31, i64 8
+  store double %.418.us.us.us.1.1.c.i, ptr %.438.us.us.us.1.1.c.i, align 8
+  br label %B286.us.us.i
 
-B220.us.us.us.i:                                  ; preds = %B206.us.us.us.i
-  %scevgep18.i = getelementptr i8, ptr %lsr.iv15.i, i64 %.pre.i
-  %scevgep19.i = getelementptr i8, ptr %scevgep18.i, i64 -8
-  %.418.us.us.us.i = load double, ptr %scevgep19.i, align 8
-  br label %B256.us.us.us.i
-
-B256.us.us.us.i:                                  ; preds = %B220.us.us.us.i, %B206.us.us.us.i
-  %"$phi256.3.2.3.us.us.us.i" = phi double [ %.418.us.us.us.i, %B220.us.us.us.i ], [ 0.000000e+00, %B206.us.us.us.i ]
-  %scevgep26.i = getelementptr i8, ptr %lsr.iv23.i, i64 %.pre.i
-  %scevgep27.i = getelementptr i8, ptr %scevgep26.i, i64 -8
-  store double %"$phi256.3.2.3.us.us.us.i", ptr %scevgep27.i, align 8
-  %.377.us.us.us.1.i = add nuw i64 %.370232234.us.us.us.i, 2
-  %.407.not.us.us.us.1.not.i = icmp samesign ult i64 %.370232234.us.us.us.i, %.249238244.us.us.us.i
-  br i1 %.407.not.us.us.us.1.not.i, label %B220.us.us.us.1.i, label %B256.us.us.us.1.i
-
-B220.us.us.us.1.i:                                ; preds = %B256.us.us.us.i
-  %scevgep17.i = getelementptr i8, ptr %lsr.iv15.i, i64 %.pre.i
-  %.418.us.us.us.1.i = load double, ptr %scevgep17.i, align 8
-  br label %B256.us.us.us.1.i
-
-B256.us.us.us.1.i:                                ; preds = %B220.us.us.us.1.i, %B256.us.us.us.i
-  %"$phi256.3.2.3.us.us.us.1.i" = phi double [ %.418.us.us.us.1.i, %B220.us.us.us.1.i ], [ 0.000000e+00, %B256.us.us.us.i ]
-  store double %"$phi256.3.2.3.us.us.us.1.i", ptr %scevgep26.i, align 8
-  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.377.us.us.us.1.i
-  br i1 %niter.ncmp.1.i, label %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i, label %B206.us.us.us.i
-
-B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i: ; preds = %B256.us.us.us.1.i
-  br i1 %10, label %B204.B170.loopexit_crit_edge.us.us.us.i, label %B206.us.us.us.epil.preheader.i
-
-B206.us.us.us.epil.preheader.i:                   ; preds = %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i
-  %.407.not.us.us.us.epil.i = icmp samesign ugt i64 %unroll_iter.i, %.249238244.us.us.us.i
-  br i1 %.407.not.us.us.us.epil.i, label %B256.us.us.us.epil.i, label %B220.us.us.us.epil.i
-
-B220.us.us.us.epil.i:                             ; preds = %B206.us.us.us.epil.preheader.i, %B172.endif.us.us.us.i
-  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.413.us.us.us.i
-  %.418.us.us.us.epil.i = load double, ptr %gep.i, align 8
-  br label %B256.us.us.us.epil.i
-
-B256.us.us.us.epil.i:                             ; preds = %B220.us.us.us.epil.i, %B206.us.us.us.epil.preheader.i
-  %"$phi256.3.2.3.us.us.us.epil.i" = phi double [ %.418.us.us.us.epil.i, %B220.us.us.us.epil.i ], [ 0.000000e+00, %B206.us.us.us.epil.preheader.i ]
-  %gep9.i = getelementptr double, ptr %invariant.gep8.i, i64 %.413.us.us.us.i
-  store double %"$phi256.3.2.3.us.us.us.epil.i", ptr %gep9.i, align 8
-  br label %B204.B170.loopexit_crit_edge.us.us.us.i
-
-B204.B170.loopexit_crit_edge.us.us.us.i:          ; preds = %B256.us.us.us.epil.i, %B204.B170.loopexit_crit_edge.us.us.us.unr-lcssa.i
-  %.256.us.us.us.i = add nuw nsw i64 %.249238244.us.us.us.i, 1
-  %scevgep16.i = getelementptr i8, ptr %lsr.iv15.i, i64 %6
-  %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %6
-  %exitcond424.not.i = icmp eq i64 %.20.fr.i, %.256.us.us.us.i
-  br i1 %exitcond424.not.i, label %B170.B286_crit_edge.split.us.us.us.i, label %B172.endif.us.us.us.i
-
-B170.B286_crit_edge.split.us.us.us.i:             ; preds = %B204.B170.loopexit_crit_edge.us.us.us.i
-  %.123.us.us.i = add nsw i64 %.113272298.us.us.i, -1
-  %.127.us.us.i = add i64 %.120273297.us.us.i, 1
-  %.159.us.us.i = mul nsw i64 %.157.us.us.i, %.20.fr.i
-  %.456.us.us.i = getelementptr i64, ptr %a1, i64 %.120273297.us.us.i
+B286.us.us.i:                                     ; preds = %B286.us.us.critedge.i, %B256.us.us.us.3.2.i, %B172.endif.us.us.us.2.i, %B122.endif.us.us.i
+  %.123.us.us.i = add nsw i64 %.113277307.us.us.i, -1
+  %.127.us.us.i = add i64 %.120278306.us.us.i, 1
+  %.456.us.us.i = getelementptr i64, ptr %a1, i64 %.120278306.us.us.i
   store i64 0, ptr %.456.us.us.i, align 8
-  %.462.us.us.i = load i64, ptr %a3, align 8
-  %.467.us.us.i = getelementptr double, ptr %a2, i64 %.159.us.us.i
-  %.486.us.us.i = inttoptr i64 %.462.us.us.i to ptr
-  tail call void %.486.us.us.i(ptr %.464.i, ptr nonnull %.19.i, ptr %.467.us.us.i, ptr nonnull %.19.i, ptr nonnull %.456.us.us.i)
-  %.491.us.us.i = load i64, ptr %.456.us.us.i, align 8
-  %.494.not.us.us.i = icmp eq i64 %.491.us.us.i, 0
-  br i1 %.494.not.us.us.i, label %B632.us.us.i, label %B572.lr.ph.us.us.i
+  %32 = getelementptr i8, ptr %2, i64 %.pre.i
+  %33 = add i64 %.413.us.us.us.i, %.20.fr.i
+  %34 = shl i64 %33, 3
+  %scevgep56.i.us.us.i = getelementptr i8, ptr %a2, i64 %34
+  %scevgep69.i.us.us.i = getelementptr i8, ptr %4, i64 %.pre.i
+  br label %B36.endif.i.us.us.i
 
-B572.lr.ph.us.us.i:                               ; preds = %B170.B286_crit_edge.split.us.us.us.i, %B530.loopexit.us.us.i
-  %lsr.iv51.i = phi ptr [ %scevgep52.i, %B530.loopexit.us.us.i ], [ %lsr.iv49.i, %B170.B286_crit_edge.split.us.us.us.i ]
-  %lsr.iv31.i = phi ptr [ %scevgep32.i, %B530.loopexit.us.us.i ], [ %lsr.iv29.i, %B170.B286_crit_edge.split.us.us.us.i ]
-  %indvars.iv425.i = phi i64 [ %indvars.iv.next426.i, %B530.loopexit.us.us.i ], [ 1, %B170.B286_crit_edge.split.us.us.us.i ]
-  %.582260266.us.us.i = phi i64 [ %.589.us.us.i, %B530.loopexit.us.us.i ], [ 0, %B170.B286_crit_edge.split.us.us.us.i ]
-  %14 = and i64 %indvars.iv425.i, 7
-  %15 = and i64 %indvars.iv425.i, -8
-  %16 = icmp samesign ult i64 %.582260266.us.us.i, 7
-  br i1 %16, label %B572.us.us.epil.preheader.i, label %B572.us.us.i
+B36.endif.i.us.us.i:                              ; preds = %B34.loopexit.i.us.us.i, %B286.us.us.i
+  %lsr.iv98.in.i = phi i64 [ %lsr.iv98.i, %B34.loopexit.i.us.us.i ], [ %.20.fr.i, %B286.us.us.i ]
+  %lsr.iv95.i = phi ptr [ %scevgep96.i, %B34.loopexit.i.us.us.i ], [ %lsr.iv93.i, %B286.us.us.i ]
+  %lsr.iv89.i = phi ptr [ %scevgep90.i, %B34.loopexit.i.us.us.i ], [ %lsr.iv.i, %B286.us.us.i ]
+  %lsr.iv70.i.us.us.i = phi ptr [ %scevgep71.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %scevgep69.i.us.us.i, %B286.us.us.i ]
+  %lsr.iv64.i.us.us.i = phi ptr [ %scevgep65.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %32, %B286.us.us.i ]
+  %lsr.iv57.i.us.us.i = phi ptr [ %scevgep58.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %scevgep56.i.us.us.i, %B286.us.us.i ]
+  %lsr.iv30.i.us.us.i = phi ptr [ %scevgep31.i.us.us.i, %B34.loopexit.i.us.us.i ], [ %23, %B286.us.us.i ]
+  %.101236255.i.us.us.i = phi i64 [ %.108.i.us.us.i, %B34.loopexit.i.us.us.i ], [ 0, %B286.us.us.i ]
+  %lsr.iv98.i = add i64 %lsr.iv98.in.i, -1
+  %smax99.i = tail call i64 @llvm.smax.i64(i64 %lsr.iv98.i, i64 0)
+  %35 = add nsw i64 %smax99.i, -2
+  %36 = lshr i64 %35, 1
+  %37 = add nuw i64 %36, 1
+  %38 = and i64 %37, -2
+  %39 = xor i64 %.101236255.i.us.us.i, -1
+  %40 = add nsw i64 %.20.fr.i, %39
+  %smax.i = tail call i64 @llvm.smax.i64(i64 %40, i64 0)
+  %41 = add nsw i64 %smax.i, -2
+  %.108.i.us.us.i = add nuw nsw i64 %.101236255.i.us.us.i, 1
+  %.138.i.us.us.i = mul nuw nsw i64 %.101236255.i.us.us.i, %.20.fr.i
+  %gep.i.us.us.i = getelementptr double, ptr %23, i64 %.138.i.us.us.i
+  %.144.i.us.us.i = getelementptr double, ptr %gep.i.us.us.i, i64 %.101236255.i.us.us.i
+  %.145.i.us.us.i = load double, ptr %.144.i.us.us.i, align 8
+  %.187.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, 0
+  br i1 %.187.not.i.us.us.i, label %B184.i.us.us.i, label %B104.epil.i.us.us.i
 
-B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.i
-  %factor.op.mul.i = mul i64 %.20.fr.i, %.20.fr.i
-  %17 = add nuw i64 %..68.i, 1
-  %18 = mul i64 %1, %factor.op.mul.i
-  %scevgep58.i = getelementptr i8, ptr %a2, i64 %18
-  %19 = shl i64 %factor.op.mul.i, 3
-  %scevgep61.i = getelementptr i8, ptr %a1, i64 %1
-  br label %B122.endif.i
+B104.epil.i.us.us.i:                              ; preds = %B36.endif.i.us.us.i, %B104.epil.i.us.us.i
+  %total.4.1206.epil.i.us.us.i = phi double [ %.287.epil.i.us.us.i, %B104.epil.i.us.us.i ], [ %.145.i.us.us.i, %B36.endif.i.us.us.i ]
+  %epil.iter.i.us.us.i = phi i64 [ %epil.iter.next.i.us.us.i, %B104.epil.i.us.us.i ], [ 0, %B36.endif.i.us.us.i ]
+  %42 = shl nuw nsw i64 %epil.iter.i.us.us.i, 3
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %42
+  %.275.epil.i.us.us.i = load double, ptr %scevgep84.i, align 8
+  %.285.epil.i.us.us.i = fmul double %.275.epil.i.us.us.i, %.275.epil.i.us.us.i
+  %.287.epil.i.us.us.i = fsub double %total.4.1206.epil.i.us.us.i, %.285.epil.i.us.us.i
+  %epil.iter.next.i.us.us.i = add nuw nsw i64 %epil.iter.i.us.us.i, 1
+  %epil.iter.cmp.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, %epil.iter.next.i.us.us.i
+  br i1 %epil.iter.cmp.not.i.us.us.i, label %B184.i.us.us.i, label %B104.epil.i.us.us.i
 
-B122.endif.i:                                     ; preds = %B122.endif.i, %B122.endif.lr.ph.split.split.i
-  %lsr.iv62.i = phi ptr [ %scevgep61.i, %B122.endif.lr.ph.split.split.i ], [ %scevgep63.i, %B122.endif.i ]
-  %lsr.iv59.i = phi ptr [ %scevgep58.i, %B122.endif.lr.ph.split.split.i ], [ %scevgep60.i, %B122.endif.i ]
-  %lsr.iv57.i = phi i64 [ %17, %B122.endif.lr.ph.split.split.i ], [ %lsr.iv.next.i, %B122.endif.i ]
-  store i64 0, ptr %lsr.iv62.i, align 8
-  %.462.i = load i64, ptr %a3, align 8
-  %.486.i = inttoptr i64 %.462.i to ptr
-  tail call void %.486.i(ptr %.464.i, ptr nonnull %.19.i, ptr %lsr.iv59.i, ptr nonnull %.19.i, ptr nonnull %lsr.iv62.i)
-  %lsr.iv.next.i = add i64 %lsr.iv57.i, -1
-  %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
-  %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
-  %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+B184.i.us.us.i:                                   ; preds = %B104.epil.i.us.us.i, %B36.endif.i.us.us.i
+  %total.4.1.lcssa.i.us.us.i = phi double [ %.145.i.us.us.i, %B36.endif.i.us.us.i ], [ %.287.epil.i.us.us.i, %B104.epil.i.us.us.i ]
+  %.297.i.us.us.i = fcmp ogt double %total.4.1.lcssa.i.us.us.i, 0.000000e+00
+  br i1 %.297.i.us.us.i, label %B202.endif.i.us.us.i, label %B636.lr.ph.us.us.preheader.i
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+B202.endif.i.us.us.i:                             ; preds = %B184.i.us.us.i
+  %.314.i.us.us.i = tail call double @llvm.sqrt.f64(double %total.4.1.lcssa.i.us.us.i)
+  %sunkaddr.i.us.us.i = shl i64 %.101236255.i.us.us.i, 3
+  %sunkaddr77.i.us.us.i = getelementptr inbounds i8, ptr %gep.i.us.us.i, i64 %sunkaddr.i.us.us.i
+  store double %.314.i.us.us.i, ptr %sunkaddr77.i.us.us.i, align 8
+  %invariant.gep.i.us.us.i = getelementptr double, ptr %a2, i64 %.101236255.i.us.us.i
+  %.413224.not.i.us.us.not.i = icmp sgt i64 %.20.fr.i, %.108.i.us.us.i
+  br i1 %.413224.not.i.us.us.not.i, label %B300.endif.lr.ph.i.us.us.i, label %B34.loopexit.i.us.us.i
+
+B300.endif.lr.ph.i.us.us.i:                       ; preds = %B202.endif.i.us.us.i
+  br i1 %.187.not.i.us.us.i, label %B300.endif.preheader.i.us.us.i, label %B368.us.epil.preheader.i.us.us.i
+
+B368.us.epil.preheader.i.us.us.i:                 ; preds = %B300.endif.lr.ph.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i
+  %lsr.iv59.i.us.us.i = phi ptr [ %scevgep60.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i ], [ %lsr.iv57.i.us.us.i, %B300.endif.lr.ph.i.us.us.i ]
+  %.419219225.us.i.us.us.i = phi i64 [ %.426.us.i.us.us.i, %B366.B448_crit_edge.us.i.us.us.i ], [ %.108.i.us.us.i, %B300.endif.lr.ph.i.us.us.i ]
+  %.456.us.i1.us.us.i = add i64 %.419219225.us.i.us.us.i, %.157.us.us.i
+  %.458.us.i.us.us.i = mul i64 %.456.us.i1.us.us.i, %.20.fr.i
+  %gep.us.i.us.us.i = getelementptr double, ptr %invariant.gep.i.us.us.i, i64 %.458.us.i.us.us.i
+  %.463.us.i.us.us.i = load double, ptr %gep.us.i.us.us.i, align 8
+  br label %B368.us.epil.i.us.us.i
+
+B368.us.epil.i.us.us.i:                           ; preds = %B368.us.epil.i.us.us.i, %B368.us.epil.preheader.i.us.us.i
+  %total.5.2214.us.epil.i.us.us.i = phi double [ %.463.us.i.us.us.i, %B368.us.epil.preheader.i.us.us.i ], [ %.605.us.epil.i.us.us.i, %B368.us.epil.i.us.us.i ]
+  %epil.iter10.i.us.us.i = phi i64 [ 0, %B368.us.epil.preheader.i.us.us.i ], [ %epil.iter10.next.i.us.us.i, %B368.us.epil.i.us.us.i ]
+  %43 = shl nuw nsw i64 %epil.iter10.i.us.us.i, 3
+  %scevgep86.i = getelementptr i8, ptr %lsr.iv59.i.us.us.i, i64 %43
+  %.593.us.epil.i.us.us.i = load double, ptr %scevgep86.i, align 8
+  %scevgep85.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %43
+  %.602.us.epil.i.us.us.i = load double, ptr %scevgep85.i, align 8
+  %.603.us.epil.i.us.us.i = fmul double %.593.us.epil.i.us.us.i, %.602.us.epil.i.us.us.i
+  %.605.us.epil.i.us.us.i = fsub double %total.5.2214.us.epil.i.us.us.i, %.603.us.epil.i.us.us.i
+  %epil.iter10.next.i.us.us.i = add nuw nsw i64 %epil.iter10.i.us.us.i, 1
+  %epil.iter10.cmp.not.i.us.us.i = icmp eq i64 %.101236255.i.us.us.i, %epil.iter10.next.i.us.us.i
+  br i1 %epil.iter10.cmp.not.i.us.us.i, label %B366.B448_crit_edge.us.i.us.us.i, label %B368.us.epil.i.us.us.i
+
+B366.B448_crit_edge.us.i.us.us.i:                 ; preds = %B368.us.epil.i.us.us.i
+  %.426.us.i.us.us.i = add nuw i64 %.419219225.us.i.us.us.i, 1
+  %.618.us.i.us.us.i = fdiv double %.605.us.epil.i.us.us.i, %.314.i.us.us.i
+  %sunkaddr78.i.us.us.i = shl i64 %.458.us.i.us.us.i, 3
+  %sunkaddr79.i.us.us.i = getelementptr i8, ptr %invariant.gep.i.us.us.i, i64 %sunkaddr78.i.us.us.i
+  store double %.618.us.i.us.us.i, ptr %sunkaddr79.i.us.us.i, align 8
+  %scevgep60.i.us.us.i = getelementptr i8, ptr %lsr.iv59.i.us.us.i, i64 %1
+  %exitcond.not.i = icmp eq i64 %.426.us.i.us.us.i, %.20.fr.i
+  br i1 %exitcond.not.i, label %B34.loopexit.i.us.us.i, label %B368.us.epil.preheader.i.us.us.i
+
+B300.endif.preheader.i.us.us.i:                   ; preds = %B300.endif.lr.ph.i.us.us.i
+  %invariant.gep279.i.us.us.i = getelementptr double, ptr %invariant.gep.i.us.us.i, i64 %.413.us.us.us.i
+  %44 = icmp eq i64 %40, 1
+  br i1 %44, label %B300.endif.epil.preheader.i.us.us.i, label %B300.endif.i.us.us.preheader.i
+
+B300.endif.i.us.us.preheader.i:                   ; preds = %B300.endif.preheader.i.us.us.i
+  %45 = icmp ult i64 %41, 2
+  br i1 %45, label %B300.endif.i.us.us.epil.preheader.i, label %B300.endif.i.us.us.i
+
+B300.endif.i.us.us.i:                             ; preds = %B300.endif.i.us.us.preheader.i, %B300.endif.i.us.us.i
+  %lsr.iv100.i = phi i64 [ %lsr.iv.next101.i, %B300.endif.i.us.us.i ], [ %38, %B300.endif.i.us.us.preheader.i ]
+  %lsr.iv66.i.us.us.i = phi i64 [ %lsr.iv.next67.i.us.us.1.i, %B300.endif.i.us.us.i ], [ 0, %B300.endif.i.us.us.preheader.i ]
+  %.419219225.i.us.us.i = phi i64 [ %.426.1.i.us.us.1.i, %B300.endif.i.us.us.i ], [ 1, %B300.endif.i.us.us.preheader.i ]
+  %scevgep68.i.us.us.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 %lsr.iv66.i.us.us.i
+  %.463.i.us.us.i = load double, ptr %scevgep68.i.us.us.i, align 8
+  %.618.i.us.us.i = fdiv double %.463.i.us.us.i, %.314.i.us.us.i
+  store double %.618.i.us.us.i, ptr %scevgep68.i.us.us.i, align 8
+  %scevgep72.i.us.us.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 %lsr.iv66.i.us.us.i
+  %.463.1.i.us.us.i = load double, ptr %scevgep72.i.us.us.i, align 8
+  %.618.1.i.us.us.i = fdiv double %.463.1.i.us.us.i, %.314.i.us.us.i
+  store double %.618.1.i.us.us.i, ptr %scevgep72.i.us.us.i, align 8
+  %scevgep97.i = getelementptr i8, ptr %lsr.iv95.i, i64 %lsr.iv66.i.us.us.i
+  %.463.i.us.us.1.i = load double, ptr %scevgep97.i, align 8
+  %.618.i.us.us.1.i = fdiv double %.463.i.us.us.1.i, %.314.i.us.us.i
+  store double %.618.i.us.us.1.i, ptr %scevgep97.i, align 8
+  %.426.1.i.us.us.1.i = add i64 %.419219225.i.us.us.i, 4
+  %scevgep91.i = getelementptr i8, ptr %lsr.iv89.i, i64 %lsr.iv66.i.us.us.i
+  %.463.1.i.us.us.1.i = load double, ptr %scevgep91.i, align 8
+  %.618.1.i.us.us.1.i = fdiv double %.463.1.i.us.us.1.i, %.314.i.us.us.i
+  store double %.618.1.i.us.us.1.i, ptr %scevgep91.i, align 8
+  %lsr.iv.next67.i.us.us.1.i = add i64 %lsr.iv66.i.us.us.i, %reass.add.i
+  %lsr.iv.next101.i = add i64 %lsr.iv100.i, -2
+  %niter72.ncmp.1.i = icmp eq i64 %lsr.iv.next101.i, 0
+  br i1 %niter72.ncmp.1.i, label %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i, label %B300.endif.i.us.us.i
+
+B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i: ; preds = %B300.endif.i.us.us.i
+  %46 = and i64 %41, 2
+  %lcmp.mod68.not.not.i = icmp eq i64 %46, 0
+  br i1 %lcmp.mod68.not.not.i, label %B300.endif.i.us.us.epil.preheader.i, label %B34.loopexit.loopexit.unr-lcssa.i.us.us.i
+
+B300.endif.i.us.us.epil.preheader.i:              ; preds = %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i, %B300.endif.i.us.us.preheader.i
+  %lsr.iv66.i.us.us.epil.init.i = phi i64 [ 0, %B300.endif.i.us.us.preheader.i ], [ %lsr.iv.next67.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %.419219225.i.us.us.epil.init.i = phi i64 [ 1, %B300.endif.i.us.us.preheader.i ], [ %.426.1.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %scevgep68.i.us.us.epil.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 %lsr.iv66.i.us.us.epil.init.i
+  %.463.i.us.us.epil.i = load double, ptr %scevgep68.i.us.us.epil.i, align 8
+  %.618.i.us.us.epil.i = fdiv double %.463.i.us.us.epil.i, %.314.i.us.us.i
+  store double %.618.i.us.us.epil.i, ptr %scevgep68.i.us.us.epil.i, align 8
+  %.426.1.i.us.us.epil.i = add i64 %.419219225.i.us.us.epil.init.i, 2
+  %scevgep72.i.us.us.epil.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 %lsr.iv66.i.us.us.epil.init.i
+  %.463.1.i.us.us.epil.i = load double, ptr %scevgep72.i.us.us.epil.i, align 8
+  %.618.1.i.us.us.epil.i = fdiv double %.463.1.i.us.us.epil.i, %.314.i.us.us.i
+  store double %.618.1.i.us.us.epil.i, ptr %scevgep72.i.us.us.epil.i, align 8
+  br label %B34.loopexit.loopexit.unr-lcssa.i.us.us.i
+
+B34.loopexit.loopexit.unr-lcssa.i.us.us.i:        ; preds = %B300.endif.i.us.us.epil.preheader.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i
+  %.426.1.i.us.us.lcssa.i = phi i64 [ %.426.1.i.us.us.epil.i, %B300.endif.i.us.us.epil.preheader.i ], [ %.426.1.i.us.us.1.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.unr-lcssa.i ]
+  %47 = and i64 %smax.i, 1
+  %lcmp.mod18.not.i.us.us.i = icmp eq i64 %47, 0
+  br i1 %lcmp.mod18.not.i.us.us.i, label %B34.loopexit.i.us.us.i, label %B300.endif.epil.preheader.i.us.us.i
+
+B300.endif.epil.preheader.i.us.us.i:              ; preds = %B34.loopexit.loopexit.unr-lcssa.i.us.us.i, %B300.endif.preheader.i.us.us.i
+  %.419219225.epil.init.i.us.us.i = phi i64 [ 1, %B300.endif.preheader.i.us.us.i ], [ %.426.1.i.us.us.lcssa.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.i ]
+  %.456.epil.i.us.us.i = mul nsw i64 %.419219225.epil.init.i.us.us.i, %.20.fr.i
+  %gep280.epil.i.us.us.i = getelementptr double, ptr %invariant.gep279.i.us.us.i, i64 %.456.epil.i.us.us.i
+  %.463.epil.i.us.us.i = load double, ptr %gep280.epil.i.us.us.i, align 8
+  %.618.epil.i.us.us.i = fdiv double %.463.epil.i.us.us.i, %.314.i.us.us.i
+  store double %.618.epil.i.us.us.i, ptr %gep280.epil.i.us.us.i, align 8
+  br label %B34.loopexit.i.us.us.i
+
+B34.loopexit.i.us.us.i:                           ; preds = %B366.B448_crit_edge.us.i.us.us.i, %B300.endif.epil.preheader.i.us.us.i, %B34.loopexit.loopexit.unr-lcssa.i.us.us.i, %B202.endif.i.us.us.i
+  %scevgep31.i.us.us.i = getelementptr i8, ptr %lsr.iv30.i.us.us.i, i64 %1
+  %scevgep58.i.us.us.i = getelementptr i8, ptr %lsr.iv57.i.us.us.i, i64 %1
+  %scevgep65.i.us.us.i = getelementptr i8, ptr %lsr.iv64.i.us.us.i, i64 8
+  %scevgep71.i.us.us.i = getelementptr i8, ptr %lsr.iv70.i.us.us.i, i64 8
+  %scevgep90.i = getelementptr i8, ptr %lsr.iv89.i, i64 8
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv95.i, i64 8
+  %exitcond277.not.i.us.us.i = icmp eq i64 %.20.fr.i, %.108.i.us.us.i
+  br i1 %exitcond277.not.i.us.us.i, label %B318.endif.loopexit.us.us.i, label %B36.endif.i.us.us.i
+
+B636.lr.ph.us.us.1.i:                             ; preds = %B636.lr.ph.us.us.preheader.i
+  %.159230.us.us.1.i = add i64 %.157.us.us.i, 1
+  %.777.us.us.1.i = mul i64 %.159230.us.us.1.i, %.20.fr.i
+  %48 = getelementptr double, ptr %a2, i64 %.777.us.us.1.i
+  store double 0x7FF8000000000000, ptr %48, align 8
+  %.780.us.us.1.1.i = getelementptr i8, ptr %48, i64 8
+  store double 0x7FF8000000000000, ptr %.780.us.us.1.1.i, align 8
+  br i1 %cond78.i, label %B696.us.us.i, label %B636.lr.ph.us.us.2.i
+
+B636.lr.ph.us.us.2.i:                             ; preds = %B636.lr.ph.us.us.1.i
+  %.159230.us.us.2.i = add i64 %.157.us.us.i, 2
+  %.777.us.us.2.i = mul i64 %.159230.us.us.2.i, %.20.fr.i
+  %49 = getelementptr double, ptr %a2, i64 %.777.us.us.2.i
+  store double 0x7FF8000000000000, ptr %49, align 8
+  %.780.us.us.1.2.i = getelementptr i8, ptr %49, i64 8
+  store double 0x7FF8000000000000, ptr %.780.us.us.1.2.i, align 8
+  %.780.us.us.2.2.i = getelementptr i8, ptr %49, i64 16
+  store double 0x7FF8000000000000, ptr %.780.us.us.2.2.i, align 8
+  br i1 %cond79.i, label %B696.us.us.i, label %B636.lr.ph.us.us.3.i
+
+B636.lr.ph.us.us.3.i:                             ; preds = %B636.lr.ph.us.us.2.i
+  %.idx.i = shl i64 %.157.us.us.i, 5
+  %50 = getelementptr i8, ptr %a2, i64 %.idx.i
+  %51 = getelementptr i8, ptr %50, i64 96
+  store double 0x7FF8000000000000, ptr %51, align 8
+  %.780.us.us.1.3.i = getelementptr i8, ptr %50, i64 104
+  store double 0x7FF8000000000000, ptr %.780.us.us.1.3.i, align 8
+  %.780.us.us.2.3.i = getelementptr i8, ptr %50, i64 112
+  store double 0x7FF8000000000000, ptr %.780.us.us.2.3.i, align 8
+  %.780.us.us.3.3.i = getelementptr i8, ptr %50, i64 120
+  store double 0x7FF8000000000000, ptr %.780.us.us.3.3.i, align 8
+  br label %B696.us.us.i
+
+B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.preheader.i, %B318.endif.loopexit.us.us.i, %B636.lr.ph.us.us.3.i, %B636.lr.ph.us.us.2.i, %B636.lr.ph.us.us.1.i
+  %scevgep88.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
+  %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %19
+  %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
+  %sunkaddr164.i = shl i64 %.120278306.us.us.i, 3
+  %sunkaddr165.i = getelementptr i8, ptr %a1, i64 %sunkaddr164.i
+  store i64 0, ptr %sunkaddr165.i, align 8
+  br label %B696.us.us.i
+
+B636.lr.ph.us.us.preheader.i:                     ; preds = %B184.i.us.us.i
+  %sunkaddr164.c.i = shl i64 %.120278306.us.us.i, 3
+  %sunkaddr165.c.i = getelementptr i8, ptr %a1, i64 %sunkaddr164.c.i
+  store i64 1, ptr %sunkaddr165.c.i, align 8
+  store double 0x7FF8000000000000, ptr %23, align 8
+  br i1 %cond.i, label %B696.us.us.i, label %B636.lr.ph.us.us.1.i
+
+B122.endif.us.i:                                  ; preds = %B696.us.i, %B122.endif.us.preheader.i
+  %lsr.iv121.i = phi ptr [ %scevgep120.i, %B122.endif.us.preheader.i ], [ %scevgep122.i, %B696.us.i ]
+  %lsr.iv112.i = phi ptr [ %scevgep111.i, %B122.endif.us.preheader.i ], [ %scevgep113.i, %B696.us.i ]
+  %lsr.iv103.i = phi ptr [ %scevgep102.i, %B122.endif.us.preheader.i ], [ %scevgep104.i, %B696.us.i ]
+  %.113277307.us.i = phi i64 [ %.68.i, %B122.endif.us.preheader.i ], [ %.123.us.i, %B696.us.i ]
+  %.120278306.us.i = phi i64 [ %.27.i, %B122.endif.us.preheader.i ], [ %.127.us.i, %B696.us.i ]
+  br label %B172.endif.us.us.i
+
+B172.endif.us.us.i:                               ; preds = %B204.B170.loopexit_crit_edge.us.us.i, %B122.endif.us.i
+  %lsr.iv114.i = phi ptr [ %lsr.iv112.i, %B122.endif.us.i ], [ %scevgep115.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  %lsr.iv105.i = phi ptr [ %lsr.iv103.i, %B122.endif.us.i ], [ %scevgep106.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  %.249243249.us.us.i = phi i64 [ 0, %B122.endif.us.i ], [ %.256.us.us.i, %B204.B170.loopexit_crit_edge.us.us.i ]
+  br label %B206.us.us.i
+
+B206.us.us.i:                                     ; preds = %B256.us.us.1.i, %B172.endif.us.us.i
+  %.370237239.us.us.i = phi i64 [ 0, %B172.endif.us.us.i ], [ %.377.us.us.1.i, %B256.us.us.1.i ]
+  %.407.not.us.us.i = icmp samesign ugt i64 %.370237239.us.us.i, %.249243249.us.us.i
+  %.pre6.i = shl i64 %.370237239.us.us.i, 3
+  br i1 %.407.not.us.us.i, label %B256.us.us.i, label %B220.us.us.i
+
+B220.us.us.i:                                     ; preds = %B206.us.us.i
+  %scevgep110.i = getelementptr i8, ptr %lsr.iv105.i, i64 %.pre6.i
+  %.418.us.us.i = load double, ptr %scevgep110.i, align 8
+  br label %B256.us.us.i
+
+B256.us.us.i:                                     ; preds = %B220.us.us.i, %B206.us.us.i
+  %"$phi256.3.2.3.us.us.i" = phi double [ %.418.us.us.i, %B220.us.us.i ], [ 0.000000e+00, %B206.us.us.i ]
+  %scevgep119.i = getelementptr i8, ptr %lsr.iv114.i, i64 %.pre6.i
+  store double %"$phi256.3.2.3.us.us.i", ptr %scevgep119.i, align 8
+  %.377.us.us.1.i = add nuw nsw i64 %.370237239.us.us.i, 2
+  %.407.not.us.us.1.not.i = icmp samesign ult i64 %.370237239.us.us.i, %.249243249.us.us.i
+  br i1 %.407.not.us.us.1.not.i, label %B220.us.us.1.i, label %B256.us.us.1.i
+
+B220.us.us.1.i:                                   ; preds = %B256.us.us.i
+  %scevgep107.i = getelementptr i8, ptr %lsr.iv105.i, i64 %.pre6.i
+  %scevgep108.i = getelementptr i8, ptr %scevgep107.i, i64 8
+  %.418.us.us.1.i = load double, ptr %scevgep108.i, align 8
+  br label %B256.us.us.1.i
+
+B256.us.us.1.i:                                   ; preds = %B220.us.us.1.i, %B256.us.us.i
+  %"$phi256.3.2.3.us.us.1.i" = phi double [ %.418.us.us.1.i, %B220.us.us.1.i ], [ 0.000000e+00, %B256.us.us.i ]
+  %scevgep117.i = getelementptr i8, ptr %scevgep119.i, i64 8
+  store double %"$phi256.3.2.3.us.us.1.i", ptr %scevgep117.i, align 8
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.377.us.us.1.i
+  br i1 %niter.ncmp.1.i, label %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i, label %B206.us.us.i
+
+B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i:   ; preds = %B256.us.us.1.i
+  br i1 %12, label %B204.B170.loopexit_crit_edge.us.us.i, label %B206.us.us.epil.preheader.i
+
+B206.us.us.epil.preheader.i:                      ; preds = %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i
+  %.407.not.us.us.epil.i = icmp samesign ugt i64 %unroll_iter.i, %.249243249.us.us.i
+  br i1 %.407.not.us.us.epil.i, label %B256.us.us.epil.i, label %B220.us.us.epil.i
+
+B220.us.us.epil.i:                                ; preds = %B206.us.us.epil.preheader.i
+  %scevgep109.i = getelementptr i8, ptr %lsr.iv105.i, i64 %13
+  %.418.us.us.epil.i = load double, ptr %scevgep109.i, align 8
+  br label %B256.us.us.epil.i
+
+B256.us.us.epil.i:                                ; preds = %B220.us.us.epil.i, %B206.us.us.epil.preheader.i
+  %"$phi256.3.2.3.us.us.epil.i" = phi double [ %.418.us.us.epil.i, %B220.us.us.epil.i ], [ 0.000000e+00, %B206.us.us.epil.preheader.i ]
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv114.i, i64 %13
+  store double %"$phi256.3.2.3.us.us.epil.i", ptr %scevgep118.i, align 8
+  br label %B204.B170.loopexit_crit_edge.us.us.i
+
+B204.B170.loopexit_crit_edge.us.us.i:             ; preds = %B256.us.us.epil.i, %B204.B170.loopexit_crit_edge.us.us.unr-lcssa.i
+  %.256.us.us.i = add nuw nsw i64 %.249243249.us.us.i, 1
+  %scevgep106.i = getelementptr i8, ptr %lsr.iv105.i, i64 %1
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv114.i, i64 %1
+  %exitcond327.not.us.i = icmp eq i64 %.20.fr.i, %.256.us.us.i
+  br i1 %exitcond327.not.us.i, label %B286.us.i, label %B172.endif.us.us.i
+
+B286.us.i:                                        ; preds = %B204.B170.loopexit_crit_edge.us.us.i
+  %.123.us.i = add nsw i64 %.113277307.us.i, -1
+  %.127.us.i = add i64 %.120278306.us.i, 1
+  %.159.us.i = mul i64 %.120278306.us.i, %7
+  %.456.us.i = getelementptr i64, ptr %a1, i64 %.120278306.us.i
+  store i64 0, ptr %.456.us.i, align 8
+  %.498.us.i = load i64, ptr %a3, align 8
+  %.503.us.i = getelementptr double, ptr %a2, i64 %.159.us.i
+  %.522.us.i = inttoptr i64 %.498.us.i to ptr
+  tail call void %.522.us.i(ptr %.500.i, ptr nonnull %.19.i, ptr %.503.us.i, ptr nonnull %.19.i, ptr nonnull %.456.us.i)
+  %.528.pr.us.i = load i64, ptr %.456.us.i, align 8
+  %.531.not.us.i = icmp eq i64 %.528.pr.us.i, 0
+  br i1 %.531.not.us.i, label %B696.us.i, label %B636.lr.ph.us.i
+
+B636.lr.ph.us.i:                                  ; preds = %B286.us.i, %B594.loopexit.us.i
+  %lsr.iv140.i = phi ptr [ %scevgep141.i, %B594.loopexit.us.i ], [ %lsr.iv112.i, %B286.us.i ]
+  %lsr.iv123.i = phi ptr [ %scevgep124.i, %B594.loopexit.us.i ], [ %lsr.iv121.i, %B286.us.i ]
+  %indvars.iv.us.i = phi i64 [ %indvars.iv.next.us.i, %B594.loopexit.us.i ], [ 1, %B286.us.i ]
+  %.619265271.us.i = phi i64 [ %.626.us.i, %B594.loopexit.us.i ], [ 0, %B286.us.i ]
+  %52 = and i64 %indvars.iv.us.i, 7
+  %53 = and i64 %indvars.iv.us.i, -8
+  %54 = icmp samesign ult i64 %.619265271.us.i, 7
+  br i1 %54, label %B636.us.epil.preheader.i, label %B636.us.i
+
+B636.us.i:                                        ; preds = %B636.lr.ph.us.i, %B636.us.i
+  %.741259261.us.i = phi i64 [ %.748.us.7.i, %B636.us.i ], [ 0, %B636.lr.ph.us.i ]
+  %55 = shl i64 %.741259261.us.i, 3
+  %scevgep138.i = getelementptr i8, ptr %lsr.iv123.i, i64 %55
+  %scevgep139.i = getelementptr i8, ptr %scevgep138.i, i64 -56
+  store double 0x7FF8000000000000, ptr %scevgep139.i, align 8
+  %scevgep137.i = getelementptr i8, ptr %scevgep138.i, i64 -48
+  store double 0x7FF8000000000000, ptr %scevgep137.i, align 8
+  %scevgep135.i = getelementptr i8, ptr %scevgep138.i, i64 -40
+  store double 0x7FF8000000000000, ptr %scevgep135.i, align 8
+  %scevgep133.i = getelementptr i8, ptr %scevgep138.i, i64 -32
+  store double 0x7FF8000000000000, ptr %scevgep133.i, align 8
+  %scevgep131.i = getelementptr i8, ptr %scevgep138.i, i64 -24
+  store double 0x7FF8000000000000, ptr %scevgep131.i, align 8
+  %scevgep129.i = getelementptr i8, ptr %scevgep138.i, i64 -16
+  store double 0x7FF8000000000000, ptr %scevgep129.i, align 8
+  %scevgep127.i = getelementptr i8, ptr %scevgep138.i, i64 -8
+  store double 0x7FF8000000000000, ptr %scevgep127.i, align 8
+  %.748.us.7.i = add nuw i64 %.741259261.us.i, 8
+  store double 0x7FF8000000000000, ptr %scevgep138.i, align 8
+  %niter48.ncmp.7.i = icmp eq i64 %53, %.748.us.7.i
+  br i1 %niter48.ncmp.7.i, label %B594.loopexit.us.unr-lcssa.i, label %B636.us.i
+
+B594.loopexit.us.unr-lcssa.i:                     ; preds = %B636.us.i
+  %lcmp.mod45.not.i = icmp eq i64 %52, 0
+  br i1 %lcmp.mod45.not.i, label %B594.loopexit.us.i, label %B636.us.epil.preheader.i
+
+B636.us.epil.preheader.i:                         ; preds = %B594.loopexit.us.unr-lcssa.i, %B636.lr.ph.us.i
+  %.741259261.us.epil.init.i = phi i64 [ 0, %B636.lr.ph.us.i ], [ %53, %B594.loopexit.us.unr-lcssa.i ]
+  %56 = shl i64 %.741259261.us.epil.init.i, 3
+  %scevgep142.i = getelementptr i8, ptr %lsr.iv140.i, i64 %56
+  br label %B636.us.epil.i
+
+B636.us.epil.i:                                   ; preds = %B636.us.epil.i, %B636.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B636.us.epil.preheader.i ], [ %epil.iter.next.i, %B636.us.epil.i ]
+  %57 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep143.i = getelementptr i8, ptr %scevgep142.i, i64 %57
+  store double 0x7FF8000000000000, ptr %scevgep143.i, align 8
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %52, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B594.loopexit.us.i, label %B636.us.epil.i
+
+B594.loopexit.us.i:                               ; preds = %B636.us.epil.i, %B594.loopexit.us.unr-lcssa.i
+  %.626.us.i = add nuw nsw i64 %.619265271.us.i, 1
+  %indvars.iv.next.us.i = add nuw i64 %indvars.iv.us.i, 1
+  %scevgep124.i = getelementptr i8, ptr %lsr.iv123.i, i64 %1
+  %scevgep141.i = getelementptr i8, ptr %lsr.iv140.i, i64 %1
+  %exitcond329.not.us.i = icmp eq i64 %.20.fr.i, %.626.us.i
+  br i1 %exitcond329.not.us.i, label %B696.us.i, label %B636.lr.ph.us.i
+
+B696.us.i:                                        ; preds = %B594.loopexit.us.i, %B286.us.i
+  %scevgep104.i = getelementptr i8, ptr %lsr.iv103.i, i64 %10
+  %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %10
+  %scevgep122.i = getelementptr i8, ptr %lsr.iv121.i, i64 %10
+  %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20075,7 +21434,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -20102,7 +21461,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -20167,7 +21526,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -20248,7 +21607,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -20353,7 +21712,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -20366,7 +21725,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -20476,7 +21835,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -20519,7 +21878,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20541,7 +21900,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -20568,7 +21927,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -20633,7 +21992,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -20714,7 +22073,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -20819,7 +22178,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -20832,7 +22191,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -20942,7 +22301,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -20985,7 +22344,3373 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+  ret i64 0
+}
+;; nbgrad.kernels.linalg.lu_solve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare float @llvm.fabs.f32(float)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, ptr readonly captures(none) %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.22.i = getelementptr i8, ptr %a4, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 24
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.34.i = getelementptr i8, ptr %a4, i64 16
+  %.35.i = load i64, ptr %.34.i, align 8
+  %.40854.i = sub i64 %a6, %a5
+  %.77.i = mul i64 %.35.i, %.40854.i
+  %.1231304.not.i = icmp slt i64 %.77.i, 1
+  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+
+B138.endif.lr.ph.i:                               ; preds = %0
+  %.36.i = mul i64 %.35.i, %a5
+  %.164.i = add nsw i64 %.23.i, 2
+  %.178.i = mul nsw i64 %.23.i, %.23.i
+  %1 = add i64 %.23.i, -1
+  %2 = add i64 %.26.i, -1
+  %xtraiter.i = and i64 %.26.i, 3
+  %unroll_iter.i = and i64 %.26.i, 9223372036854775804
+  %unroll_iter32.i = and i64 %.26.i, 9223372036854775806
+  %scevgep.i = getelementptr i8, ptr %a1, i64 12
+  %3 = shl i64 %.26.i, 2
+  %4 = mul i64 %.35.i, %.23.i
+  %5 = mul i64 %4, %a5
+  %6 = add i64 %5, -1
+  %7 = mul i64 %.26.i, %a5
+  %8 = mul i64 %7, %4
+  %9 = shl i64 %8, 2
+  %10 = add i64 %9, 12
+  %scevgep80.i = getelementptr i8, ptr %a3, i64 %10
+  %11 = mul i64 %.26.i, %.23.i
+  %12 = shl i64 %11, 2
+  %scevgep92.i = getelementptr i8, ptr %a3, i64 %9
+  %scevgep101.i = getelementptr i8, ptr %a2, i64 %10
+  %scevgep113.i = getelementptr i8, ptr %a1, i64 %10
+  %13 = add i64 %5, 1
+  %14 = mul i64 %13, %3
+  %15 = add i64 %14, 4
+  %scevgep133.i = getelementptr i8, ptr %a3, i64 %15
+  %16 = add i64 %9, 4
+  %scevgep143.i = getelementptr i8, ptr %a3, i64 %16
+  %17 = add i64 %.36.i, 1
+  %18 = mul i64 %17, %.23.i
+  %19 = add i64 %18, 4611686018427387903
+  %20 = mul i64 %19, %3
+  %21 = add i64 %20, 12
+  %scevgep151.i = getelementptr i8, ptr %a3, i64 %21
+  %22 = mul i64 %.26.i, -4
+  %scevgep163.i = getelementptr i8, ptr %a3, i64 %20
+  %scevgep187.i = getelementptr i8, ptr %a2, i64 %9
+  %scevgep194.i = getelementptr i8, ptr %a2, i64 %15
+  %scevgep207.i = getelementptr i8, ptr %a2, i64 %16
+  %23 = getelementptr i8, ptr %a2, i64 %20
+  %scevgep215.i = getelementptr i8, ptr %23, i64 4
+  %scevgep223.i = getelementptr i8, ptr %a2, i64 %21
+  %scevgep235.i = getelementptr i8, ptr %a3, i64 12
+  %24 = icmp sgt i64 %.23.i, 0
+  %sunkaddr253.i = getelementptr i8, ptr %a4, i64 32
+  %25 = icmp slt i64 %.26.i, 1
+  %26 = icmp samesign ult i64 %2, 3
+  %27 = icmp eq i64 %xtraiter.i, 0
+  %28 = icmp samesign ult i64 %.26.i, 4
+  %29 = icmp slt i64 %.23.i, 1
+  %30 = icmp eq i64 %2, 0
+  %31 = and i64 %.26.i, 1
+  %32 = icmp eq i64 %31, 0
+  %33 = icmp sgt i64 %.26.i, 0
+  %invariant.gep19.i = getelementptr float, ptr %a3, i64 %unroll_iter32.i
+  %invariant.gep26.i = getelementptr float, ptr %a2, i64 %unroll_iter32.i
+  %.2151.us.i = shl i64 %.23.i, 2
+  br label %B138.endif.i
+
+B226.i:                                           ; preds = %B226.lr.ph.i, %B1909.i
+  %lsr.iv127.i = phi i64 [ %lsr.iv125.i, %B226.lr.ph.i ], [ %lsr.iv.next128.i, %B1909.i ]
+  %lsr.iv116.i = phi ptr [ %lsr.iv114.i, %B226.lr.ph.i ], [ %scevgep117.i, %B1909.i ]
+  %lsr.iv104.i = phi ptr [ %lsr.iv102.i, %B226.lr.ph.i ], [ %scevgep105.i, %B1909.i ]
+  %lsr.iv95.i = phi ptr [ %lsr.iv93.i, %B226.lr.ph.i ], [ %scevgep96.i, %B1909.i ]
+  %lsr.iv83.i = phi ptr [ %lsr.iv81.i, %B226.lr.ph.i ], [ %scevgep84.i, %B1909.i ]
+  %.270916938.i = phi i64 [ 0, %B226.lr.ph.i ], [ %.277.i, %B1909.i ]
+  %.277.i = add nuw nsw i64 %.270916938.i, 1
+  %.307.i = load i64, ptr %sunkaddr253.i, align 8
+  %.308.not.i = icmp eq i64 %.307.i, 0
+  br i1 %.308.not.i, label %B428.endif.i, label %B252.endif.endif.i
+
+B376.i:                                           ; preds = %B376.preheader.i, %B376.i
+  %.435903905.i = phi i64 [ %.442.3.i, %B376.i ], [ 0, %B376.preheader.i ]
+  %34 = shl i64 %.435903905.i, 2
+  %scevgep78.i = getelementptr i8, ptr %scevgep72.i, i64 %34
+  %scevgep79.i = getelementptr i8, ptr %scevgep78.i, i64 -12
+  %.471.i = load float, ptr %scevgep79.i, align 4
+  %scevgep90.i = getelementptr i8, ptr %lsr.iv83.i, i64 %34
+  %scevgep91.i = getelementptr i8, ptr %scevgep90.i, i64 -12
+  store float %.471.i, ptr %scevgep91.i, align 4
+  %scevgep77.i = getelementptr i8, ptr %scevgep78.i, i64 -8
+  %.471.1.i = load float, ptr %scevgep77.i, align 4
+  %scevgep89.i = getelementptr i8, ptr %scevgep90.i, i64 -8
+  store float %.471.1.i, ptr %scevgep89.i, align 4
+  %scevgep75.i = getelementptr i8, ptr %scevgep78.i, i64 -4
+  %.471.2.i = load float, ptr %scevgep75.i, align 4
+  %scevgep87.i = getelementptr i8, ptr %scevgep90.i, i64 -4
+  store float %.471.2.i, ptr %scevgep87.i, align 4
+  %.442.3.i = add nuw i64 %.435903905.i, 4
+  %.471.3.i = load float, ptr %scevgep78.i, align 4
+  store float %.471.3.i, ptr %scevgep90.i, align 4
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.442.3.i
+  br i1 %niter.ncmp.3.i, label %B1909.loopexit19.unr-lcssa.i, label %B376.i
+
+B460.i:                                           ; preds = %B460.lr.ph.i, %B460.i
+  %.577909911.i = phi i64 [ %.584.3.i, %B460.i ], [ 0, %B460.lr.ph.i ]
+  %35 = shl i64 %.577909911.i, 2
+  %scevgep123.i = getelementptr i8, ptr %lsr.iv116.i, i64 %35
+  %scevgep124.i = getelementptr i8, ptr %scevgep123.i, i64 -12
+  %.617.i = load float, ptr %scevgep124.i, align 4
+  %scevgep111.i = getelementptr i8, ptr %lsr.iv104.i, i64 %35
+  %scevgep112.i = getelementptr i8, ptr %scevgep111.i, i64 -12
+  store float %.617.i, ptr %scevgep112.i, align 4
+  %scevgep122.i = getelementptr i8, ptr %scevgep123.i, i64 -8
+  %.617.1.i = load float, ptr %scevgep122.i, align 4
+  %scevgep110.i = getelementptr i8, ptr %scevgep111.i, i64 -8
+  store float %.617.1.i, ptr %scevgep110.i, align 4
+  %scevgep120.i = getelementptr i8, ptr %scevgep123.i, i64 -4
+  %.617.2.i = load float, ptr %scevgep120.i, align 4
+  %scevgep108.i = getelementptr i8, ptr %scevgep111.i, i64 -4
+  store float %.617.2.i, ptr %scevgep108.i, align 4
+  %.584.3.i = add nuw nsw i64 %.577909911.i, 4
+  %.617.3.i = load float, ptr %scevgep123.i, align 4
+  store float %.617.3.i, ptr %scevgep111.i, align 4
+  %niter27.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.584.3.i
+  br i1 %niter27.ncmp.3.i, label %B1909.loopexit.unr-lcssa.i, label %B460.i
+
+B524.i:                                           ; preds = %B1909.i, %B138.endif.i
+  %.641.i = load i64, ptr %sunkaddr253.i, align 8
+  %.642.not.i = icmp eq i64 %.641.i, 0
+  br i1 %.642.not.i, label %B1142.endif.i, label %B550.endif.i
+
+B580.loopexit.i:                                  ; preds = %B656.B622.loopexit_crit_edge.us.i, %B624.endif.lr.ph.i, %B582.endif.i
+  %scevgep137.i = getelementptr i8, ptr %lsr.iv136.i, i64 %3
+  %scevgep147.i = getelementptr i8, ptr %lsr.iv146.i, i64 %3
+  %exitcond1480.not.i = icmp eq i64 %.23.i, %.739.i
+  br i1 %exitcond1480.not.i, label %B814.endif.i, label %B582.endif.i
+
+B812.loopexit.i:                                  ; preds = %B1012.B978.loopexit_crit_edge.us.i, %B980.endif.lr.ph.i, %B948.endif.i
+  %indvars.iv.next1484.i = add i64 %indvars.iv1483.i, -1
+  %scevgep155.i = getelementptr i8, ptr %lsr.iv154.i, i64 %22
+  %scevgep167.i = getelementptr i8, ptr %lsr.iv166.i, i64 %22
+  %exitcond1488.not.i = icmp eq i64 %.23.i, %.1153.i
+  br i1 %exitcond1488.not.i, label %B1910.i, label %B814.endif.i
+
+B864.i:                                           ; preds = %B864.preheader.i, %B864.i
+  %.1270989991.i = phi i64 [ %.1277.3.i, %B864.i ], [ 0, %B864.preheader.i ]
+  %36 = shl i64 %.1270989991.i, 2
+  %scevgep161.i = getelementptr i8, ptr %lsr.iv154.i, i64 %36
+  %scevgep162.i = getelementptr i8, ptr %scevgep161.i, i64 -12
+  %.1310.i = load float, ptr %scevgep162.i, align 4
+  %.1320.i = load float, ptr %sunkaddr255.i, align 4
+  %.1324.i = fdiv float %.1310.i, %.1320.i
+  store float %.1324.i, ptr %scevgep162.i, align 4
+  %scevgep160.i = getelementptr i8, ptr %scevgep161.i, i64 -8
+  %.1310.1.i = load float, ptr %scevgep160.i, align 4
+  %.1320.1.i = load float, ptr %sunkaddr255.i, align 4
+  %.1324.1.i = fdiv float %.1310.1.i, %.1320.1.i
+  store float %.1324.1.i, ptr %scevgep160.i, align 4
+  %scevgep158.i = getelementptr i8, ptr %scevgep161.i, i64 -4
+  %.1310.2.i = load float, ptr %scevgep158.i, align 4
+  %.1320.2.i = load float, ptr %sunkaddr255.i, align 4
+  %.1324.2.i = fdiv float %.1310.2.i, %.1320.2.i
+  store float %.1324.2.i, ptr %scevgep158.i, align 4
+  %.1277.3.i = add nuw nsw i64 %.1270989991.i, 4
+  %.1310.3.i = load float, ptr %scevgep161.i, align 4
+  %.1320.3.i = load float, ptr %sunkaddr255.i, align 4
+  %.1324.3.i = fdiv float %.1310.3.i, %.1320.3.i
+  store float %.1324.3.i, ptr %scevgep161.i, align 4
+  %niter39.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1277.3.i
+  br i1 %niter39.ncmp.3.i, label %B948.endif.loopexit.unr-lcssa.i, label %B864.i
+
+B1172.loopexit.i:                                 ; preds = %B1364.B1330.loopexit_crit_edge.us.i, %B1332.endif.lr.ph.i, %B1292.endif.i
+  %indvars.iv.next1492.i = add i64 %indvars.iv1491.i, -1
+  %indvars.iv.next1495.i = add nuw i64 %indvars.iv1494.i, 1
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %3
+  %scevgep191.i = getelementptr i8, ptr %lsr.iv190.i, i64 %3
+  %scevgep198.i = getelementptr i8, ptr %lsr.iv197.i, i64 %3
+  %exitcond1498.not.i = icmp eq i64 %.23.i, %.1722.i
+  br i1 %exitcond1498.not.i, label %B1522.endif.lr.ph.i, label %B1174.endif.i
+
+B1208.i:                                          ; preds = %B1208.preheader.i, %B1208.i
+  %.183610451047.i = phi i64 [ %.1843.3.i, %B1208.i ], [ 0, %B1208.preheader.i ]
+  %37 = shl i64 %.183610451047.i, 2
+  %scevgep185.i = getelementptr i8, ptr %lsr.iv178.i, i64 %37
+  %scevgep186.i = getelementptr i8, ptr %scevgep185.i, i64 -12
+  %.1876.i = load float, ptr %scevgep186.i, align 4
+  %.1886.i = load float, ptr %sunkaddr257.i, align 4
+  %.1890.i = fdiv float %.1876.i, %.1886.i
+  store float %.1890.i, ptr %scevgep186.i, align 4
+  %scevgep184.i = getelementptr i8, ptr %scevgep185.i, i64 -8
+  %.1876.1.i = load float, ptr %scevgep184.i, align 4
+  %.1886.1.i = load float, ptr %sunkaddr257.i, align 4
+  %.1890.1.i = fdiv float %.1876.1.i, %.1886.1.i
+  store float %.1890.1.i, ptr %scevgep184.i, align 4
+  %scevgep182.i = getelementptr i8, ptr %scevgep185.i, i64 -4
+  %.1876.2.i = load float, ptr %scevgep182.i, align 4
+  %.1886.2.i = load float, ptr %sunkaddr257.i, align 4
+  %.1890.2.i = fdiv float %.1876.2.i, %.1886.2.i
+  store float %.1890.2.i, ptr %scevgep182.i, align 4
+  %.1843.3.i = add nuw nsw i64 %.183610451047.i, 4
+  %.1876.3.i = load float, ptr %scevgep185.i, align 4
+  %.1886.3.i = load float, ptr %sunkaddr257.i, align 4
+  %.1890.3.i = fdiv float %.1876.3.i, %.1886.3.i
+  store float %.1890.3.i, ptr %scevgep185.i, align 4
+  %niter51.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1843.3.i
+  br i1 %niter51.ncmp.3.i, label %B1292.endif.loopexit.unr-lcssa.i, label %B1208.i
+
+B1520.loopexit.loopexit.unr-lcssa.i:              ; preds = %B1852.i
+  br i1 %27, label %B1520.loopexit.i, label %B1852.epil.preheader.i
+
+B1852.epil.preheader.i:                           ; preds = %B1852.lr.ph.i, %B1520.loopexit.loopexit.unr-lcssa.i
+  %.272511271129.epil.init.i = phi i64 [ %unroll_iter.i, %B1520.loopexit.loopexit.unr-lcssa.i ], [ 0, %B1852.lr.ph.i ]
+  %38 = shl i64 %.272511271129.epil.init.i, 2
+  %39 = getelementptr i8, ptr %a3, i64 %.pre6.i
+  %scevgep244.i = getelementptr i8, ptr %39, i64 %38
+  %scevgep251.i = getelementptr i8, ptr %lsr.iv249.i, i64 %38
+  br label %B1852.epil.i
+
+B1852.epil.i:                                     ; preds = %B1852.epil.i, %B1852.epil.preheader.i
+  %epil.iter65.i = phi i64 [ 0, %B1852.epil.preheader.i ], [ %epil.iter65.next.i, %B1852.epil.i ]
+  %40 = shl nuw nsw i64 %epil.iter65.i, 2
+  %scevgep252.i = getelementptr i8, ptr %scevgep251.i, i64 %40
+  %.2765.epil.i = load float, ptr %scevgep252.i, align 4
+  %scevgep245.i = getelementptr i8, ptr %scevgep244.i, i64 %40
+  store float %.2765.epil.i, ptr %scevgep245.i, align 4
+  %epil.iter65.next.i = add i64 %epil.iter65.i, 1
+  %epil.iter65.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter65.next.i
+  br i1 %epil.iter65.cmp.not.i, label %B1520.loopexit.i, label %B1852.epil.i
+
+B1520.loopexit.i:                                 ; preds = %B1852.epil.i, %B1728.endif.endif.i, %B1572.endif.lr.ph.i, %B1520.loopexit.loopexit.unr-lcssa.i
+  %indvars.iv.next1501.i = add i64 %indvars.iv1500.i, -1
+  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %22
+  %scevgep227.i = getelementptr i8, ptr %lsr.iv226.i, i64 %22
+  %scevgep250.i = getelementptr i8, ptr %lsr.iv249.i, i64 %22
+  %exitcond1506.not.i = icmp eq i64 %.23.i, %.2285.i
+  br i1 %exitcond1506.not.i, label %B1910.i, label %B1522.endif.i
+
+B1852.i:                                          ; preds = %B1852.preheader.i, %B1852.i
+  %.272511271129.i = phi i64 [ %.2732.3.i, %B1852.i ], [ 0, %B1852.preheader.i ]
+  %41 = shl i64 %.272511271129.i, 2
+  %scevgep233.i = getelementptr i8, ptr %lsr.iv226.i, i64 %41
+  %scevgep234.i = getelementptr i8, ptr %scevgep233.i, i64 -12
+  %.2765.i = load float, ptr %scevgep234.i, align 4
+  %scevgep242.i = getelementptr i8, ptr %scevgep236.i, i64 %41
+  %scevgep243.i = getelementptr i8, ptr %scevgep242.i, i64 -12
+  store float %.2765.i, ptr %scevgep243.i, align 4
+  %scevgep232.i = getelementptr i8, ptr %scevgep233.i, i64 -8
+  %.2765.1.i = load float, ptr %scevgep232.i, align 4
+  %scevgep241.i = getelementptr i8, ptr %scevgep242.i, i64 -8
+  store float %.2765.1.i, ptr %scevgep241.i, align 4
+  %scevgep230.i = getelementptr i8, ptr %scevgep233.i, i64 -4
+  %.2765.2.i = load float, ptr %scevgep230.i, align 4
+  %scevgep239.i = getelementptr i8, ptr %scevgep242.i, i64 -4
+  store float %.2765.2.i, ptr %scevgep239.i, align 4
+  %.2732.3.i = add nuw nsw i64 %.272511271129.i, 4
+  %.2765.3.i = load float, ptr %scevgep233.i, align 4
+  store float %.2765.3.i, ptr %scevgep242.i, align 4
+  %niter69.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.2732.3.i
+  br i1 %niter69.ncmp.3.i, label %B1520.loopexit.loopexit.unr-lcssa.i, label %B1852.i
+
+B1909.loopexit.unr-lcssa.i:                       ; preds = %B460.i
+  br i1 %27, label %B1909.i, label %B460.epil.preheader.i
+
+B460.epil.preheader.i:                            ; preds = %B460.lr.ph.i, %B1909.loopexit.unr-lcssa.i
+  %.577909911.epil.init.i = phi i64 [ 0, %B460.lr.ph.i ], [ %unroll_iter.i, %B1909.loopexit.unr-lcssa.i ]
+  %42 = add nsw i64 %.577909911.epil.init.i, %lsr.iv127.i
+  %43 = shl i64 %42, 2
+  %scevgep129.i = getelementptr i8, ptr %a2, i64 %43
+  %scevgep131.i = getelementptr i8, ptr %a1, i64 %43
+  br label %B460.epil.i
+
+B460.epil.i:                                      ; preds = %B460.epil.i, %B460.epil.preheader.i
+  %epil.iter23.i = phi i64 [ 0, %B460.epil.preheader.i ], [ %epil.iter23.next.i, %B460.epil.i ]
+  %44 = shl nuw nsw i64 %epil.iter23.i, 2
+  %scevgep132.i = getelementptr i8, ptr %scevgep131.i, i64 %44
+  %.617.epil.i = load float, ptr %scevgep132.i, align 4
+  %scevgep130.i = getelementptr i8, ptr %scevgep129.i, i64 %44
+  store float %.617.epil.i, ptr %scevgep130.i, align 4
+  %epil.iter23.next.i = add i64 %epil.iter23.i, 1
+  %epil.iter23.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter23.next.i
+  br i1 %epil.iter23.cmp.not.i, label %B1909.i, label %B460.epil.i
+
+B1909.loopexit19.unr-lcssa.i:                     ; preds = %B376.i
+  br i1 %27, label %B1909.i, label %B376.epil.preheader.i
+
+B376.epil.preheader.i:                            ; preds = %B376.lr.ph.i, %B1909.loopexit19.unr-lcssa.i
+  %.435903905.epil.init.i = phi i64 [ %unroll_iter.i, %B1909.loopexit19.unr-lcssa.i ], [ 0, %B376.lr.ph.i ]
+  %45 = shl i64 %.435903905.epil.init.i, 2
+  %scevgep97.i = getelementptr i8, ptr %lsr.iv95.i, i64 %45
+  %46 = getelementptr i8, ptr %a1, i64 %.pre15.i
+  %scevgep99.i = getelementptr i8, ptr %46, i64 %45
+  br label %B376.epil.i
+
+B376.epil.i:                                      ; preds = %B376.epil.i, %B376.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B376.epil.preheader.i ], [ %epil.iter.next.i, %B376.epil.i ]
+  %47 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep100.i = getelementptr i8, ptr %scevgep99.i, i64 %47
+  %.471.epil.i = load float, ptr %scevgep100.i, align 4
+  %scevgep98.i = getelementptr i8, ptr %scevgep97.i, i64 %47
+  store float %.471.epil.i, ptr %scevgep98.i, align 4
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B1909.i, label %B376.epil.i
+
+B1909.i:                                          ; preds = %B376.epil.i, %B460.epil.i, %B428.endif.i, %B252.endif.endif.i, %B1909.loopexit19.unr-lcssa.i, %B1909.loopexit.unr-lcssa.i
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %3
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv95.i, i64 %3
+  %scevgep105.i = getelementptr i8, ptr %lsr.iv104.i, i64 %3
+  %scevgep117.i = getelementptr i8, ptr %lsr.iv116.i, i64 %3
+  %lsr.iv.next128.i = add i64 %lsr.iv127.i, %.26.i
+  %exitcond1476.not.i = icmp eq i64 %.23.i, %.277.i
+  br i1 %exitcond1476.not.i, label %B524.i, label %B226.i
+
+B1910.i:                                          ; preds = %B812.loopexit.i, %B1520.loopexit.i, %B1142.endif.i, %B550.endif.i
+  %lsr.iv.next.i = add i64 %lsr.iv.i, %.23.i
+  %scevgep82.i = getelementptr i8, ptr %lsr.iv81.i, i64 %12
+  %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %12
+  %scevgep103.i = getelementptr i8, ptr %lsr.iv102.i, i64 %12
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv114.i, i64 %12
+  %lsr.iv.next126.i = add i64 %lsr.iv125.i, %11
+  %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %12
+  %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %12
+  %scevgep153.i = getelementptr i8, ptr %lsr.iv152.i, i64 %12
+  %scevgep165.i = getelementptr i8, ptr %lsr.iv164.i, i64 %12
+  %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %12
+  %scevgep196.i = getelementptr i8, ptr %lsr.iv195.i, i64 %12
+  %scevgep209.i = getelementptr i8, ptr %lsr.iv208.i, i64 %12
+  %scevgep217.i = getelementptr i8, ptr %lsr.iv216.i, i64 %12
+  %scevgep225.i = getelementptr i8, ptr %lsr.iv224.i, i64 %12
+  %scevgep248.i = getelementptr i8, ptr %lsr.iv247.i, i64 %12
+  %.123.i = icmp sgt i64 %.12211621340.i, 1
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
+  %lsr.iv247.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep248.i, %B1910.i ]
+  %lsr.iv224.i = phi ptr [ %scevgep223.i, %B138.endif.lr.ph.i ], [ %scevgep225.i, %B1910.i ]
+  %lsr.iv216.i = phi ptr [ %scevgep215.i, %B138.endif.lr.ph.i ], [ %scevgep217.i, %B1910.i ]
+  %lsr.iv208.i = phi ptr [ %scevgep207.i, %B138.endif.lr.ph.i ], [ %scevgep209.i, %B1910.i ]
+  %lsr.iv195.i = phi ptr [ %scevgep194.i, %B138.endif.lr.ph.i ], [ %scevgep196.i, %B1910.i ]
+  %lsr.iv188.i = phi ptr [ %scevgep187.i, %B138.endif.lr.ph.i ], [ %scevgep189.i, %B1910.i ]
+  %lsr.iv164.i = phi ptr [ %scevgep163.i, %B138.endif.lr.ph.i ], [ %scevgep165.i, %B1910.i ]
+  %lsr.iv152.i = phi ptr [ %scevgep151.i, %B138.endif.lr.ph.i ], [ %scevgep153.i, %B1910.i ]
+  %lsr.iv144.i = phi ptr [ %scevgep143.i, %B138.endif.lr.ph.i ], [ %scevgep145.i, %B1910.i ]
+  %lsr.iv134.i = phi ptr [ %scevgep133.i, %B138.endif.lr.ph.i ], [ %scevgep135.i, %B1910.i ]
+  %lsr.iv125.i = phi i64 [ %8, %B138.endif.lr.ph.i ], [ %lsr.iv.next126.i, %B1910.i ]
+  %lsr.iv114.i = phi ptr [ %scevgep113.i, %B138.endif.lr.ph.i ], [ %scevgep115.i, %B1910.i ]
+  %lsr.iv102.i = phi ptr [ %scevgep101.i, %B138.endif.lr.ph.i ], [ %scevgep103.i, %B1910.i ]
+  %lsr.iv93.i = phi ptr [ %scevgep92.i, %B138.endif.lr.ph.i ], [ %scevgep94.i, %B1910.i ]
+  %lsr.iv81.i = phi ptr [ %scevgep80.i, %B138.endif.lr.ph.i ], [ %scevgep82.i, %B1910.i ]
+  %lsr.iv.i = phi i64 [ %6, %B138.endif.lr.ph.i ], [ %lsr.iv.next.i, %B1910.i ]
+  %.12211621340.i = phi i64 [ %.77.i, %B138.endif.lr.ph.i ], [ %.132.i, %B1910.i ]
+  %.12911641339.i = phi i64 [ %.36.i, %B138.endif.lr.ph.i ], [ %.136.i, %B1910.i ]
+  %.132.i = add nsw i64 %.12211621340.i, -1
+  %.136.i = add i64 %.12911641339.i, 1
+  %.162.i = mul nsw i64 %.12911641339.i, %.23.i
+  %.165.i = mul nsw i64 %.162.i, %.164.i
+  %.180.i = add nsw i64 %.165.i, %.178.i
+  br i1 %24, label %B226.lr.ph.i, label %B524.i
+
+B226.lr.ph.i:                                     ; preds = %B138.endif.i
+  %48 = getelementptr float, ptr %a0, i64 %.180.i
+  br label %B226.i
+
+B252.endif.endif.i:                               ; preds = %B226.i
+  br i1 %25, label %B1909.i, label %B376.lr.ph.i
+
+B376.lr.ph.i:                                     ; preds = %B252.endif.endif.i
+  %.314.i = getelementptr float, ptr %48, i64 %.270916938.i
+  %.315.i = load float, ptr %.314.i, align 4
+  %.316.i = tail call float @llvm.fabs.f32(float %.315.i)
+  %.5.i.i = fptosi float %.316.i to i64
+  %.pre13.i = add i64 %lsr.iv.i, %.5.i.i
+  %.pre15.i = mul i64 %.pre13.i, %3
+  br i1 %26, label %B376.epil.preheader.i, label %B376.preheader.i
+
+B376.preheader.i:                                 ; preds = %B376.lr.ph.i
+  %scevgep72.i = getelementptr i8, ptr %scevgep.i, i64 %.pre15.i
+  br label %B376.i
+
+B428.endif.i:                                     ; preds = %B226.i
+  br i1 %25, label %B1909.i, label %B460.lr.ph.i
+
+B460.lr.ph.i:                                     ; preds = %B428.endif.i
+  br i1 %28, label %B460.epil.preheader.i, label %B460.i
+
+B550.endif.i:                                     ; preds = %B524.i
+  br i1 %29, label %B1910.i, label %B582.endif.lr.ph.i
+
+B582.endif.lr.ph.i:                               ; preds = %B550.endif.i
+  %49 = getelementptr float, ptr %a0, i64 %.165.i
+  br label %B582.endif.i
+
+B582.endif.i:                                     ; preds = %B582.endif.lr.ph.i, %B580.loopexit.i
+  %lsr.iv146.i = phi ptr [ %lsr.iv144.i, %B582.endif.lr.ph.i ], [ %scevgep147.i, %B580.loopexit.i ]
+  %lsr.iv136.i = phi ptr [ %lsr.iv134.i, %B582.endif.lr.ph.i ], [ %scevgep137.i, %B580.loopexit.i ]
+  %.732970980.i = phi i64 [ 0, %B582.endif.lr.ph.i ], [ %.739.i, %B580.loopexit.i ]
+  %.739.i = add nuw nsw i64 %.732970980.i, 1
+  %.849959.not.not.i = icmp sgt i64 %.23.i, %.739.i
+  br i1 %.849959.not.not.i, label %B624.endif.lr.ph.i, label %B580.loopexit.i
+
+B624.endif.lr.ph.i:                               ; preds = %B582.endif.i
+  %.1019.i = mul nuw nsw i64 %.732970980.i, %.23.i
+  %50 = getelementptr float, ptr %49, i64 %.1019.i
+  br i1 %25, label %B580.loopexit.i, label %B624.endif.us.preheader.i
+
+B624.endif.us.preheader.i:                        ; preds = %B624.endif.lr.ph.i
+  %.169882.i = add i64 %.732970980.i, %.162.i
+  %.1031.i = mul i64 %.169882.i, %.26.i
+  %gep21.i = getelementptr float, ptr %invariant.gep19.i, i64 %.1031.i
+  br label %B624.endif.us.i
+
+B624.endif.us.i:                                  ; preds = %B656.B622.loopexit_crit_edge.us.i, %B624.endif.us.preheader.i
+  %lsr.iv138.i = phi ptr [ %scevgep139.i, %B656.B622.loopexit_crit_edge.us.i ], [ %lsr.iv136.i, %B624.endif.us.preheader.i ]
+  %.855954960.us.i = phi i64 [ %.862.us.i, %B656.B622.loopexit_crit_edge.us.i ], [ %.739.i, %B624.endif.us.preheader.i ]
+  %.169881.us.i = add i64 %.855954960.us.i, %.162.i
+  %.1012.us.i = mul i64 %.169881.us.i, %.26.i
+  %.pre12.i = shl i64 %.855954960.us.i, 2
+  br i1 %30, label %B658.us.epil.preheader.i, label %B658.us.preheader.i
+
+B658.us.preheader.i:                              ; preds = %B624.endif.us.i
+  %sunkaddr259.i = getelementptr inbounds i8, ptr %50, i64 %.pre12.i
+  br label %B658.us.i
+
+B658.us.i:                                        ; preds = %B658.us.i, %B658.us.preheader.i
+  %.976947949.us.i = phi i64 [ %.983.us.1.i, %B658.us.i ], [ 0, %B658.us.preheader.i ]
+  %51 = shl i64 %.976947949.us.i, 2
+  %scevgep141.i = getelementptr i8, ptr %lsr.iv138.i, i64 %51
+  %scevgep142.i = getelementptr i8, ptr %scevgep141.i, i64 -4
+  %.1016.us.i = load float, ptr %scevgep142.i, align 4
+  %.1026.us.i = load float, ptr %sunkaddr259.i, align 4
+  %scevgep149.i = getelementptr i8, ptr %lsr.iv146.i, i64 %51
+  %scevgep150.i = getelementptr i8, ptr %scevgep149.i, i64 -4
+  %.1035.us.i = load float, ptr %scevgep150.i, align 4
+  %.1036.us.i = fmul float %.1026.us.i, %.1035.us.i
+  %.1037.us.i = fsub float %.1016.us.i, %.1036.us.i
+  store float %.1037.us.i, ptr %scevgep142.i, align 4
+  %.983.us.1.i = add nuw i64 %.976947949.us.i, 2
+  %.1016.us.1.i = load float, ptr %scevgep141.i, align 4
+  %.1026.us.1.i = load float, ptr %sunkaddr259.i, align 4
+  %.1035.us.1.i = load float, ptr %scevgep149.i, align 4
+  %.1036.us.1.i = fmul float %.1026.us.1.i, %.1035.us.1.i
+  %.1037.us.1.i = fsub float %.1016.us.1.i, %.1036.us.1.i
+  store float %.1037.us.1.i, ptr %scevgep141.i, align 4
+  %niter33.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.983.us.1.i
+  br i1 %niter33.ncmp.1.i, label %B656.B622.loopexit_crit_edge.us.unr-lcssa.i, label %B658.us.i
+
+B656.B622.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B658.us.i
+  br i1 %32, label %B656.B622.loopexit_crit_edge.us.i, label %B658.us.epil.preheader.i
+
+B658.us.epil.preheader.i:                         ; preds = %B656.B622.loopexit_crit_edge.us.unr-lcssa.i, %B624.endif.us.i
+  %gep.i = getelementptr float, ptr %invariant.gep19.i, i64 %.1012.us.i
+  %.1016.us.epil.i = load float, ptr %gep.i, align 4
+  %sunkaddr261.i = getelementptr i8, ptr %50, i64 %.pre12.i
+  %.1026.us.epil.i = load float, ptr %sunkaddr261.i, align 4
+  %.1035.us.epil.i = load float, ptr %gep21.i, align 4
+  %.1036.us.epil.i = fmul float %.1026.us.epil.i, %.1035.us.epil.i
+  %.1037.us.epil.i = fsub float %.1016.us.epil.i, %.1036.us.epil.i
+  store float %.1037.us.epil.i, ptr %gep.i, align 4
+  br label %B656.B622.loopexit_crit_edge.us.i
+
+B656.B622.loopexit_crit_edge.us.i:                ; preds = %B658.us.epil.preheader.i, %B656.B622.loopexit_crit_edge.us.unr-lcssa.i
+  %.862.us.i = add nuw i64 %.855954960.us.i, 1
+  %scevgep139.i = getelementptr i8, ptr %lsr.iv138.i, i64 %3
+  %exitcond.not14.i = icmp eq i64 %.862.us.i, %.23.i
+  br i1 %exitcond.not14.i, label %B580.loopexit.i, label %B624.endif.us.i
+
+B814.endif.i:                                     ; preds = %B580.loopexit.i, %B812.loopexit.i
+  %lsr.iv166.i = phi ptr [ %scevgep167.i, %B812.loopexit.i ], [ %lsr.iv164.i, %B580.loopexit.i ]
+  %lsr.iv154.i = phi ptr [ %scevgep155.i, %B812.loopexit.i ], [ %lsr.iv152.i, %B580.loopexit.i ]
+  %indvars.iv1483.i = phi i64 [ %indvars.iv.next1484.i, %B812.loopexit.i ], [ %1, %B580.loopexit.i ]
+  %.114610201034.i = phi i64 [ %.1153.i, %B812.loopexit.i ], [ 0, %B580.loopexit.i ]
+  %.1153.i = add nuw nsw i64 %.114610201034.i, 1
+  %52 = xor i64 %.114610201034.i, -1
+  %.1180.i = add nsw i64 %.23.i, %52
+  br i1 %33, label %B864.lr.ph.i, label %B948.endif.i
+
+B864.lr.ph.i:                                     ; preds = %B814.endif.i
+  %.1313.i = mul nsw i64 %.1180.i, %.23.i
+  %53 = getelementptr float, ptr %49, i64 %.1313.i
+  %.pre10.i = shl i64 %.1180.i, 2
+  br i1 %28, label %B864.epil.preheader.i, label %B864.preheader.i
+
+B864.preheader.i:                                 ; preds = %B864.lr.ph.i
+  %sunkaddr255.i = getelementptr inbounds i8, ptr %53, i64 %.pre10.i
+  br label %B864.i
+
+B948.endif.loopexit.unr-lcssa.i:                  ; preds = %B864.i
+  br i1 %27, label %B948.endif.i, label %B864.epil.preheader.i
+
+B864.epil.preheader.i:                            ; preds = %B948.endif.loopexit.unr-lcssa.i, %B864.lr.ph.i
+  %.1270989991.epil.init.i = phi i64 [ %unroll_iter.i, %B948.endif.loopexit.unr-lcssa.i ], [ 0, %B864.lr.ph.i ]
+  %54 = shl i64 %.1270989991.epil.init.i, 2
+  %scevgep168.i = getelementptr i8, ptr %lsr.iv166.i, i64 %54
+  %sunkaddr263.i = getelementptr i8, ptr %53, i64 %.pre10.i
+  br label %B864.epil.i
+
+B864.epil.i:                                      ; preds = %B864.epil.i, %B864.epil.preheader.i
+  %epil.iter35.i = phi i64 [ 0, %B864.epil.preheader.i ], [ %epil.iter35.next.i, %B864.epil.i ]
+  %55 = shl nuw nsw i64 %epil.iter35.i, 2
+  %scevgep169.i = getelementptr i8, ptr %scevgep168.i, i64 %55
+  %.1310.epil.i = load float, ptr %scevgep169.i, align 4
+  %.1320.epil.i = load float, ptr %sunkaddr263.i, align 4
+  %.1324.epil.i = fdiv float %.1310.epil.i, %.1320.epil.i
+  store float %.1324.epil.i, ptr %scevgep169.i, align 4
+  %epil.iter35.next.i = add i64 %epil.iter35.i, 1
+  %epil.iter35.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter35.next.i
+  br i1 %epil.iter35.cmp.not.i, label %B948.endif.i, label %B864.epil.i
+
+B948.endif.i:                                     ; preds = %B864.epil.i, %B948.endif.loopexit.unr-lcssa.i, %B814.endif.i
+  %.14131008.not.i = icmp slt i64 %.1180.i, 1
+  br i1 %.14131008.not.i, label %B812.loopexit.i, label %B980.endif.lr.ph.i
+
+B980.endif.lr.ph.i:                               ; preds = %B948.endif.i
+  %.1583.i = mul nuw nsw i64 %.1180.i, %.23.i
+  %56 = getelementptr float, ptr %49, i64 %.1583.i
+  br i1 %25, label %B812.loopexit.i, label %B980.endif.us.preheader.i
+
+B980.endif.us.preheader.i:                        ; preds = %B980.endif.lr.ph.i
+  %.169877.i = add i64 %.1180.i, %.162.i
+  %.1595.i = mul i64 %.169877.i, %.26.i
+  %gep25.i = getelementptr float, ptr %invariant.gep19.i, i64 %.1595.i
+  br label %B980.endif.us.i
+
+B980.endif.us.i:                                  ; preds = %B1012.B978.loopexit_crit_edge.us.i, %B980.endif.us.preheader.i
+  %lsr.iv170.i = phi ptr [ %scevgep171.i, %B1012.B978.loopexit_crit_edge.us.i ], [ %lsr.iv144.i, %B980.endif.us.preheader.i ]
+  %.141910031009.us.i = phi i64 [ %.1426.us.i, %B1012.B978.loopexit_crit_edge.us.i ], [ 0, %B980.endif.us.preheader.i ]
+  %.169876.us.i = add i64 %.141910031009.us.i, %.162.i
+  %.1576.us.i = mul i64 %.169876.us.i, %.26.i
+  %.pre11.i = shl i64 %.141910031009.us.i, 2
+  br i1 %30, label %B1014.us.epil.preheader.i, label %B1014.us.preheader.i
+
+B1014.us.preheader.i:                             ; preds = %B980.endif.us.i
+  %sunkaddr265.i = getelementptr inbounds i8, ptr %56, i64 %.pre11.i
+  br label %B1014.us.i
+
+B1014.us.i:                                       ; preds = %B1014.us.i, %B1014.us.preheader.i
+  %.1540996998.us.i = phi i64 [ %.1547.us.1.i, %B1014.us.i ], [ 0, %B1014.us.preheader.i ]
+  %57 = shl i64 %.1540996998.us.i, 2
+  %scevgep173.i = getelementptr i8, ptr %lsr.iv170.i, i64 %57
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -4
+  %.1580.us.i = load float, ptr %scevgep174.i, align 4
+  %.1590.us.i = load float, ptr %sunkaddr265.i, align 4
+  %scevgep177.i = getelementptr i8, ptr %lsr.iv166.i, i64 %57
+  %.1599.us.i = load float, ptr %scevgep177.i, align 4
+  %.1600.us.i = fmul float %.1590.us.i, %.1599.us.i
+  %.1601.us.i = fsub float %.1580.us.i, %.1600.us.i
+  store float %.1601.us.i, ptr %scevgep174.i, align 4
+  %.1547.us.1.i = add nuw i64 %.1540996998.us.i, 2
+  %.1580.us.1.i = load float, ptr %scevgep173.i, align 4
+  %.1590.us.1.i = load float, ptr %sunkaddr265.i, align 4
+  %scevgep176.i = getelementptr i8, ptr %scevgep177.i, i64 4
+  %.1599.us.1.i = load float, ptr %scevgep176.i, align 4
+  %.1600.us.1.i = fmul float %.1590.us.1.i, %.1599.us.1.i
+  %.1601.us.1.i = fsub float %.1580.us.1.i, %.1600.us.1.i
+  store float %.1601.us.1.i, ptr %scevgep173.i, align 4
+  %niter45.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.1547.us.1.i
+  br i1 %niter45.ncmp.1.i, label %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i, label %B1014.us.i
+
+B1012.B978.loopexit_crit_edge.us.unr-lcssa.i:     ; preds = %B1014.us.i
+  br i1 %32, label %B1012.B978.loopexit_crit_edge.us.i, label %B1014.us.epil.preheader.i
+
+B1014.us.epil.preheader.i:                        ; preds = %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i, %B980.endif.us.i
+  %gep23.i = getelementptr float, ptr %invariant.gep19.i, i64 %.1576.us.i
+  %.1580.us.epil.i = load float, ptr %gep23.i, align 4
+  %sunkaddr267.i = getelementptr i8, ptr %56, i64 %.pre11.i
+  %.1590.us.epil.i = load float, ptr %sunkaddr267.i, align 4
+  %.1599.us.epil.i = load float, ptr %gep25.i, align 4
+  %.1600.us.epil.i = fmul float %.1590.us.epil.i, %.1599.us.epil.i
+  %.1601.us.epil.i = fsub float %.1580.us.epil.i, %.1600.us.epil.i
+  store float %.1601.us.epil.i, ptr %gep23.i, align 4
+  br label %B1012.B978.loopexit_crit_edge.us.i
+
+B1012.B978.loopexit_crit_edge.us.i:               ; preds = %B1014.us.epil.preheader.i, %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i
+  %.1426.us.i = add nuw nsw i64 %.141910031009.us.i, 1
+  %scevgep171.i = getelementptr i8, ptr %lsr.iv170.i, i64 %3
+  %exitcond1486.not.i = icmp eq i64 %indvars.iv1483.i, %.1426.us.i
+  br i1 %exitcond1486.not.i, label %B812.loopexit.i, label %B980.endif.us.i
+
+B1142.endif.i:                                    ; preds = %B524.i
+  br i1 %29, label %B1910.i, label %B1174.endif.lr.ph.i
+
+B1174.endif.lr.ph.i:                              ; preds = %B1142.endif.i
+  %58 = getelementptr float, ptr %a0, i64 %.165.i
+  br label %B1174.endif.i
+
+B1174.endif.i:                                    ; preds = %B1174.endif.lr.ph.i, %B1172.loopexit.i
+  %lsr.iv197.i = phi ptr [ %lsr.iv195.i, %B1174.endif.lr.ph.i ], [ %scevgep198.i, %B1172.loopexit.i ]
+  %lsr.iv190.i = phi ptr [ %lsr.iv188.i, %B1174.endif.lr.ph.i ], [ %scevgep191.i, %B1172.loopexit.i ]
+  %lsr.iv178.i = phi ptr [ %lsr.iv102.i, %B1174.endif.lr.ph.i ], [ %scevgep179.i, %B1172.loopexit.i ]
+  %indvars.iv1494.i = phi i64 [ 1, %B1174.endif.lr.ph.i ], [ %indvars.iv.next1495.i, %B1172.loopexit.i ]
+  %indvars.iv1491.i = phi i64 [ %1, %B1174.endif.lr.ph.i ], [ %indvars.iv.next1492.i, %B1172.loopexit.i ]
+  %.171510761090.i = phi i64 [ 0, %B1174.endif.lr.ph.i ], [ %.1722.i, %B1172.loopexit.i ]
+  %smax1497.i = tail call i64 @llvm.smax.i64(i64 %indvars.iv1491.i, i64 0)
+  %59 = add i64 %smax1497.i, %indvars.iv1494.i
+  %.1722.i = add nuw nsw i64 %.171510761090.i, 1
+  br i1 %33, label %B1208.lr.ph.i, label %B1292.endif.i
+
+B1208.lr.ph.i:                                    ; preds = %B1174.endif.i
+  %.1879.i = mul nuw nsw i64 %.171510761090.i, %.23.i
+  %60 = getelementptr float, ptr %58, i64 %.1879.i
+  %.pre.i = shl i64 %.171510761090.i, 2
+  br i1 %28, label %B1208.epil.preheader.i, label %B1208.preheader.i
+
+B1208.preheader.i:                                ; preds = %B1208.lr.ph.i
+  %sunkaddr257.i = getelementptr inbounds i8, ptr %60, i64 %.pre.i
+  br label %B1208.i
+
+B1292.endif.loopexit.unr-lcssa.i:                 ; preds = %B1208.i
+  br i1 %27, label %B1292.endif.i, label %B1208.epil.preheader.i
+
+B1208.epil.preheader.i:                           ; preds = %B1292.endif.loopexit.unr-lcssa.i, %B1208.lr.ph.i
+  %.183610451047.epil.init.i = phi i64 [ %unroll_iter.i, %B1292.endif.loopexit.unr-lcssa.i ], [ 0, %B1208.lr.ph.i ]
+  %61 = shl i64 %.183610451047.epil.init.i, 2
+  %scevgep192.i = getelementptr i8, ptr %lsr.iv190.i, i64 %61
+  %sunkaddr269.i = getelementptr i8, ptr %60, i64 %.pre.i
+  br label %B1208.epil.i
+
+B1208.epil.i:                                     ; preds = %B1208.epil.i, %B1208.epil.preheader.i
+  %epil.iter47.i = phi i64 [ 0, %B1208.epil.preheader.i ], [ %epil.iter47.next.i, %B1208.epil.i ]
+  %62 = shl nuw nsw i64 %epil.iter47.i, 2
+  %scevgep193.i = getelementptr i8, ptr %scevgep192.i, i64 %62
+  %.1876.epil.i = load float, ptr %scevgep193.i, align 4
+  %.1886.epil.i = load float, ptr %sunkaddr269.i, align 4
+  %.1890.epil.i = fdiv float %.1876.epil.i, %.1886.epil.i
+  store float %.1890.epil.i, ptr %scevgep193.i, align 4
+  %epil.iter47.next.i = add i64 %epil.iter47.i, 1
+  %epil.iter47.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter47.next.i
+  br i1 %epil.iter47.cmp.not.i, label %B1292.endif.i, label %B1208.epil.i
+
+B1292.endif.i:                                    ; preds = %B1208.epil.i, %B1292.endif.loopexit.unr-lcssa.i, %B1174.endif.i
+  %.19811064.not.not.i = icmp sgt i64 %.23.i, %.1722.i
+  br i1 %.19811064.not.not.i, label %B1332.endif.lr.ph.i, label %B1172.loopexit.i
+
+B1332.endif.lr.ph.i:                              ; preds = %B1292.endif.i
+  %invariant.gep.i = getelementptr float, ptr %58, i64 %.171510761090.i
+  br i1 %25, label %B1172.loopexit.i, label %B1332.endif.us.preheader.i
+
+B1332.endif.us.preheader.i:                       ; preds = %B1332.endif.lr.ph.i
+  %.169869.i = add i64 %.171510761090.i, %.162.i
+  %.2163.i = mul i64 %.169869.i, %.26.i
+  %gep29.i = getelementptr float, ptr %invariant.gep26.i, i64 %.2163.i
+  br label %B1332.endif.us.i
+
+B1332.endif.us.i:                                 ; preds = %B1364.B1330.loopexit_crit_edge.us.i, %B1332.endif.us.preheader.i
+  %lsr.iv199.i = phi ptr [ %scevgep200.i, %B1364.B1330.loopexit_crit_edge.us.i ], [ %lsr.iv197.i, %B1332.endif.us.preheader.i ]
+  %.198710591065.us.i = phi i64 [ %.1994.us.i, %B1364.B1330.loopexit_crit_edge.us.i ], [ %.1722.i, %B1332.endif.us.preheader.i ]
+  %.169868.us.i = add i64 %.198710591065.us.i, %.162.i
+  %.2144.us.i = mul i64 %.169868.us.i, %.26.i
+  %.pre9.i = mul i64 %.2151.us.i, %.198710591065.us.i
+  br i1 %30, label %B1366.us.epil.preheader.i, label %B1366.us.preheader.i
+
+B1366.us.preheader.i:                             ; preds = %B1332.endif.us.i
+  %sunkaddr271.i = getelementptr inbounds i8, ptr %invariant.gep.i, i64 %.pre9.i
+  br label %B1366.us.i
+
+B1366.us.i:                                       ; preds = %B1366.us.i, %B1366.us.preheader.i
+  %.210810521054.us.i = phi i64 [ %.2115.us.1.i, %B1366.us.i ], [ 0, %B1366.us.preheader.i ]
+  %63 = shl i64 %.210810521054.us.i, 2
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv199.i, i64 %63
+  %scevgep203.i = getelementptr i8, ptr %scevgep202.i, i64 -4
+  %.2148.us.i = load float, ptr %scevgep203.i, align 4
+  %.2158.us.i = load float, ptr %sunkaddr271.i, align 4
+  %scevgep206.i = getelementptr i8, ptr %lsr.iv190.i, i64 %63
+  %.2167.us.i = load float, ptr %scevgep206.i, align 4
+  %.2168.us.i = fmul float %.2158.us.i, %.2167.us.i
+  %.2169.us.i = fsub float %.2148.us.i, %.2168.us.i
+  store float %.2169.us.i, ptr %scevgep203.i, align 4
+  %.2115.us.1.i = add nuw i64 %.210810521054.us.i, 2
+  %.2148.us.1.i = load float, ptr %scevgep202.i, align 4
+  %.2158.us.1.i = load float, ptr %sunkaddr271.i, align 4
+  %scevgep205.i = getelementptr i8, ptr %scevgep206.i, i64 4
+  %.2167.us.1.i = load float, ptr %scevgep205.i, align 4
+  %.2168.us.1.i = fmul float %.2158.us.1.i, %.2167.us.1.i
+  %.2169.us.1.i = fsub float %.2148.us.1.i, %.2168.us.1.i
+  store float %.2169.us.1.i, ptr %scevgep202.i, align 4
+  %niter57.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.2115.us.1.i
+  br i1 %niter57.ncmp.1.i, label %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i, label %B1366.us.i
+
+B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i:    ; preds = %B1366.us.i
+  br i1 %32, label %B1364.B1330.loopexit_crit_edge.us.i, label %B1366.us.epil.preheader.i
+
+B1366.us.epil.preheader.i:                        ; preds = %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i, %B1332.endif.us.i
+  %gep27.i = getelementptr float, ptr %invariant.gep26.i, i64 %.2144.us.i
+  %.2148.us.epil.i = load float, ptr %gep27.i, align 4
+  %sunkaddr273.i = getelementptr i8, ptr %invariant.gep.i, i64 %.pre9.i
+  %.2158.us.epil.i = load float, ptr %sunkaddr273.i, align 4
+  %.2167.us.epil.i = load float, ptr %gep29.i, align 4
+  %.2168.us.epil.i = fmul float %.2158.us.epil.i, %.2167.us.epil.i
+  %.2169.us.epil.i = fsub float %.2148.us.epil.i, %.2168.us.epil.i
+  store float %.2169.us.epil.i, ptr %gep27.i, align 4
+  br label %B1364.B1330.loopexit_crit_edge.us.i
+
+B1364.B1330.loopexit_crit_edge.us.i:              ; preds = %B1366.us.epil.preheader.i, %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i
+  %.1994.us.i = add nuw i64 %.198710591065.us.i, 1
+  %scevgep200.i = getelementptr i8, ptr %lsr.iv199.i, i64 %3
+  %exitcond1496.not.i = icmp eq i64 %.1994.us.i, %59
+  br i1 %exitcond1496.not.i, label %B1172.loopexit.i, label %B1332.endif.us.i
+
+B1522.endif.lr.ph.i:                              ; preds = %B1172.loopexit.i
+  %64 = getelementptr float, ptr %a0, i64 %.180.i
+  br label %B1522.endif.i
+
+B1522.endif.i:                                    ; preds = %B1522.endif.lr.ph.i, %B1520.loopexit.i
+  %lsr.iv249.i = phi ptr [ %lsr.iv247.i, %B1522.endif.lr.ph.i ], [ %scevgep250.i, %B1520.loopexit.i ]
+  %lsr.iv226.i = phi ptr [ %lsr.iv224.i, %B1522.endif.lr.ph.i ], [ %scevgep227.i, %B1520.loopexit.i ]
+  %lsr.iv218.i = phi ptr [ %lsr.iv216.i, %B1522.endif.lr.ph.i ], [ %scevgep219.i, %B1520.loopexit.i ]
+  %indvars.iv1500.i = phi i64 [ %1, %B1522.endif.lr.ph.i ], [ %indvars.iv.next1501.i, %B1520.loopexit.i ]
+  %.227811341152.i = phi i64 [ 0, %B1522.endif.lr.ph.i ], [ %.2285.i, %B1520.loopexit.i ]
+  %.2285.i = add nuw nsw i64 %.227811341152.i, 1
+  %65 = xor i64 %.227811341152.i, -1
+  %.2312.i = add nsw i64 %.23.i, %65
+  %.23961113.not.i = icmp slt i64 %.2312.i, 1
+  br i1 %.23961113.not.i, label %B1728.endif.endif.i, label %B1572.endif.lr.ph.i
+
+B1572.endif.lr.ph.i:                              ; preds = %B1522.endif.i
+  %invariant.gep1120.i = getelementptr float, ptr %58, i64 %.2312.i
+  br i1 %25, label %B1520.loopexit.i, label %B1572.endif.us.preheader.i
+
+B1572.endif.us.preheader.i:                       ; preds = %B1572.endif.lr.ph.i
+  %.169864.i = add i64 %.2312.i, %.162.i
+  %.2578.i = mul i64 %.169864.i, %.26.i
+  %gep33.i = getelementptr float, ptr %invariant.gep26.i, i64 %.2578.i
+  br label %B1572.endif.us.i
+
+B1572.endif.us.i:                                 ; preds = %B1604.B1570.loopexit_crit_edge.us.i, %B1572.endif.us.preheader.i
+  %lsr.iv210.i = phi ptr [ %scevgep211.i, %B1604.B1570.loopexit_crit_edge.us.i ], [ %lsr.iv208.i, %B1572.endif.us.preheader.i ]
+  %.240211081114.us.i = phi i64 [ %.2409.us.i, %B1604.B1570.loopexit_crit_edge.us.i ], [ 0, %B1572.endif.us.preheader.i ]
+  %.169863.us.i = add i64 %.240211081114.us.i, %.162.i
+  %.2559.us.i = mul i64 %.169863.us.i, %.26.i
+  %.pre8.i = mul i64 %.2151.us.i, %.240211081114.us.i
+  br i1 %30, label %B1606.us.epil.preheader.i, label %B1606.us.preheader.i
+
+B1606.us.preheader.i:                             ; preds = %B1572.endif.us.i
+  %sunkaddr275.i = getelementptr inbounds i8, ptr %invariant.gep1120.i, i64 %.pre8.i
+  br label %B1606.us.i
+
+B1606.us.i:                                       ; preds = %B1606.us.i, %B1606.us.preheader.i
+  %.252311011103.us.i = phi i64 [ %.2530.us.1.i, %B1606.us.i ], [ 0, %B1606.us.preheader.i ]
+  %66 = shl i64 %.252311011103.us.i, 2
+  %scevgep213.i = getelementptr i8, ptr %lsr.iv210.i, i64 %66
+  %scevgep214.i = getelementptr i8, ptr %scevgep213.i, i64 -4
+  %.2563.us.i = load float, ptr %scevgep214.i, align 4
+  %.2573.us.i = load float, ptr %sunkaddr275.i, align 4
+  %scevgep221.i = getelementptr i8, ptr %lsr.iv218.i, i64 %66
+  %scevgep222.i = getelementptr i8, ptr %scevgep221.i, i64 -4
+  %.2582.us.i = load float, ptr %scevgep222.i, align 4
+  %.2583.us.i = fmul float %.2573.us.i, %.2582.us.i
+  %.2584.us.i = fsub float %.2563.us.i, %.2583.us.i
+  store float %.2584.us.i, ptr %scevgep214.i, align 4
+  %.2530.us.1.i = add nuw i64 %.252311011103.us.i, 2
+  %.2563.us.1.i = load float, ptr %scevgep213.i, align 4
+  %.2573.us.1.i = load float, ptr %sunkaddr275.i, align 4
+  %.2582.us.1.i = load float, ptr %scevgep221.i, align 4
+  %.2583.us.1.i = fmul float %.2573.us.1.i, %.2582.us.1.i
+  %.2584.us.1.i = fsub float %.2563.us.1.i, %.2583.us.1.i
+  store float %.2584.us.1.i, ptr %scevgep213.i, align 4
+  %niter63.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.2530.us.1.i
+  br i1 %niter63.ncmp.1.i, label %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i, label %B1606.us.i
+
+B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i:    ; preds = %B1606.us.i
+  br i1 %32, label %B1604.B1570.loopexit_crit_edge.us.i, label %B1606.us.epil.preheader.i
+
+B1606.us.epil.preheader.i:                        ; preds = %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i, %B1572.endif.us.i
+  %gep31.i = getelementptr float, ptr %invariant.gep26.i, i64 %.2559.us.i
+  %.2563.us.epil.i = load float, ptr %gep31.i, align 4
+  %sunkaddr277.i = getelementptr i8, ptr %invariant.gep1120.i, i64 %.pre8.i
+  %.2573.us.epil.i = load float, ptr %sunkaddr277.i, align 4
+  %.2582.us.epil.i = load float, ptr %gep33.i, align 4
+  %.2583.us.epil.i = fmul float %.2573.us.epil.i, %.2582.us.epil.i
+  %.2584.us.epil.i = fsub float %.2563.us.epil.i, %.2583.us.epil.i
+  store float %.2584.us.epil.i, ptr %gep31.i, align 4
+  br label %B1604.B1570.loopexit_crit_edge.us.i
+
+B1604.B1570.loopexit_crit_edge.us.i:              ; preds = %B1606.us.epil.preheader.i, %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i
+  %.2409.us.i = add nuw nsw i64 %.240211081114.us.i, 1
+  %scevgep211.i = getelementptr i8, ptr %lsr.iv210.i, i64 %3
+  %exitcond1503.not.i = icmp eq i64 %indvars.iv1500.i, %.2409.us.i
+  br i1 %exitcond1503.not.i, label %B1728.endif.endif.i, label %B1572.endif.us.i
+
+B1728.endif.endif.i:                              ; preds = %B1604.B1570.loopexit_crit_edge.us.i, %B1522.endif.i
+  br i1 %25, label %B1520.loopexit.i, label %B1852.lr.ph.i
+
+B1852.lr.ph.i:                                    ; preds = %B1728.endif.endif.i
+  %.2604.i = getelementptr float, ptr %64, i64 %.2312.i
+  %.2605.i = load float, ptr %.2604.i, align 4
+  %.2606.i = tail call float @llvm.fabs.f32(float %.2605.i)
+  %.5.i4.i = fptosi float %.2606.i to i64
+  %.pre5.i = add i64 %lsr.iv.i, %.5.i4.i
+  %.pre6.i = mul i64 %.pre5.i, %3
+  br i1 %28, label %B1852.epil.preheader.i, label %B1852.preheader.i
+
+B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
+  %scevgep236.i = getelementptr i8, ptr %scevgep235.i, i64 %.pre6.i
+  br label %B1852.i
+
+_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+  ret i64 0
+}
+;; nbgrad.kernels.linalg.lu_solve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
+declare double @llvm.fabs.f64(double)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, ptr readonly captures(none) %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.22.i = getelementptr i8, ptr %a4, i64 8
+  %.23.i = load i64, ptr %.22.i, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 24
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.34.i = getelementptr i8, ptr %a4, i64 16
+  %.35.i = load i64, ptr %.34.i, align 8
+  %.40854.i = sub i64 %a6, %a5
+  %.77.i = mul i64 %.35.i, %.40854.i
+  %.1231304.not.i = icmp slt i64 %.77.i, 1
+  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+
+B138.endif.lr.ph.i:                               ; preds = %0
+  %.36.i = mul i64 %.35.i, %a5
+  %.164.i = add nsw i64 %.23.i, 2
+  %.178.i = mul nsw i64 %.23.i, %.23.i
+  %1 = add i64 %.23.i, -1
+  %2 = add i64 %.26.i, -1
+  %xtraiter.i = and i64 %.26.i, 3
+  %unroll_iter.i = and i64 %.26.i, 9223372036854775804
+  %unroll_iter32.i = and i64 %.26.i, 9223372036854775806
+  %scevgep.i = getelementptr i8, ptr %a1, i64 24
+  %3 = shl i64 %.26.i, 3
+  %4 = mul i64 %.35.i, %.23.i
+  %5 = mul i64 %4, %a5
+  %6 = add i64 %5, -1
+  %7 = mul i64 %.26.i, %a5
+  %8 = mul i64 %7, %4
+  %9 = shl i64 %8, 3
+  %10 = add i64 %9, 24
+  %scevgep80.i = getelementptr i8, ptr %a3, i64 %10
+  %11 = mul i64 %.26.i, %.23.i
+  %12 = shl i64 %11, 3
+  %scevgep92.i = getelementptr i8, ptr %a3, i64 %9
+  %scevgep101.i = getelementptr i8, ptr %a2, i64 %10
+  %scevgep113.i = getelementptr i8, ptr %a1, i64 %10
+  %13 = add i64 %5, 1
+  %14 = mul i64 %13, %3
+  %15 = add i64 %14, 8
+  %scevgep133.i = getelementptr i8, ptr %a3, i64 %15
+  %16 = add i64 %9, 8
+  %scevgep143.i = getelementptr i8, ptr %a3, i64 %16
+  %17 = add i64 %.36.i, 1
+  %18 = mul i64 %17, %.23.i
+  %19 = add i64 %18, 2305843009213693951
+  %20 = mul i64 %19, %3
+  %21 = add i64 %20, 24
+  %scevgep151.i = getelementptr i8, ptr %a3, i64 %21
+  %22 = mul i64 %.26.i, -8
+  %scevgep163.i = getelementptr i8, ptr %a3, i64 %20
+  %scevgep187.i = getelementptr i8, ptr %a2, i64 %9
+  %scevgep194.i = getelementptr i8, ptr %a2, i64 %15
+  %scevgep207.i = getelementptr i8, ptr %a2, i64 %16
+  %23 = getelementptr i8, ptr %a2, i64 %20
+  %scevgep215.i = getelementptr i8, ptr %23, i64 8
+  %scevgep223.i = getelementptr i8, ptr %a2, i64 %21
+  %scevgep235.i = getelementptr i8, ptr %a3, i64 24
+  %24 = icmp sgt i64 %.23.i, 0
+  %sunkaddr253.i = getelementptr i8, ptr %a4, i64 32
+  %25 = icmp slt i64 %.26.i, 1
+  %26 = icmp samesign ult i64 %2, 3
+  %27 = icmp eq i64 %xtraiter.i, 0
+  %28 = icmp samesign ult i64 %.26.i, 4
+  %29 = icmp slt i64 %.23.i, 1
+  %30 = icmp eq i64 %2, 0
+  %31 = and i64 %.26.i, 1
+  %32 = icmp eq i64 %31, 0
+  %33 = icmp sgt i64 %.26.i, 0
+  %invariant.gep19.i = getelementptr double, ptr %a3, i64 %unroll_iter32.i
+  %invariant.gep26.i = getelementptr double, ptr %a2, i64 %unroll_iter32.i
+  %.2151.us.i = shl i64 %.23.i, 3
+  br label %B138.endif.i
+
+B226.i:                                           ; preds = %B226.lr.ph.i, %B1909.i
+  %lsr.iv127.i = phi i64 [ %lsr.iv125.i, %B226.lr.ph.i ], [ %lsr.iv.next128.i, %B1909.i ]
+  %lsr.iv116.i = phi ptr [ %lsr.iv114.i, %B226.lr.ph.i ], [ %scevgep117.i, %B1909.i ]
+  %lsr.iv104.i = phi ptr [ %lsr.iv102.i, %B226.lr.ph.i ], [ %scevgep105.i, %B1909.i ]
+  %lsr.iv95.i = phi ptr [ %lsr.iv93.i, %B226.lr.ph.i ], [ %scevgep96.i, %B1909.i ]
+  %lsr.iv83.i = phi ptr [ %lsr.iv81.i, %B226.lr.ph.i ], [ %scevgep84.i, %B1909.i ]
+  %.270916938.i = phi i64 [ 0, %B226.lr.ph.i ], [ %.277.i, %B1909.i ]
+  %.277.i = add nuw nsw i64 %.270916938.i, 1
+  %.307.i = load i64, ptr %sunkaddr253.i, align 8
+  %.308.not.i = icmp eq i64 %.307.i, 0
+  br i1 %.308.not.i, label %B428.endif.i, label %B252.endif.endif.i
+
+B376.i:                                           ; preds = %B376.preheader.i, %B376.i
+  %.435903905.i = phi i64 [ %.442.3.i, %B376.i ], [ 0, %B376.preheader.i ]
+  %34 = shl i64 %.435903905.i, 3
+  %scevgep78.i = getelementptr i8, ptr %scevgep72.i, i64 %34
+  %scevgep79.i = getelementptr i8, ptr %scevgep78.i, i64 -24
+  %.471.i = load double, ptr %scevgep79.i, align 8
+  %scevgep90.i = getelementptr i8, ptr %lsr.iv83.i, i64 %34
+  %scevgep91.i = getelementptr i8, ptr %scevgep90.i, i64 -24
+  store double %.471.i, ptr %scevgep91.i, align 8
+  %scevgep77.i = getelementptr i8, ptr %scevgep78.i, i64 -16
+  %.471.1.i = load double, ptr %scevgep77.i, align 8
+  %scevgep89.i = getelementptr i8, ptr %scevgep90.i, i64 -16
+  store double %.471.1.i, ptr %scevgep89.i, align 8
+  %scevgep75.i = getelementptr i8, ptr %scevgep78.i, i64 -8
+  %.471.2.i = load double, ptr %scevgep75.i, align 8
+  %scevgep87.i = getelementptr i8, ptr %scevgep90.i, i64 -8
+  store double %.471.2.i, ptr %scevgep87.i, align 8
+  %.442.3.i = add nuw i64 %.435903905.i, 4
+  %.471.3.i = load double, ptr %scevgep78.i, align 8
+  store double %.471.3.i, ptr %scevgep90.i, align 8
+  %niter.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.442.3.i
+  br i1 %niter.ncmp.3.i, label %B1909.loopexit19.unr-lcssa.i, label %B376.i
+
+B460.i:                                           ; preds = %B460.lr.ph.i, %B460.i
+  %.577909911.i = phi i64 [ %.584.3.i, %B460.i ], [ 0, %B460.lr.ph.i ]
+  %35 = shl i64 %.577909911.i, 3
+  %scevgep123.i = getelementptr i8, ptr %lsr.iv116.i, i64 %35
+  %scevgep124.i = getelementptr i8, ptr %scevgep123.i, i64 -24
+  %.617.i = load double, ptr %scevgep124.i, align 8
+  %scevgep111.i = getelementptr i8, ptr %lsr.iv104.i, i64 %35
+  %scevgep112.i = getelementptr i8, ptr %scevgep111.i, i64 -24
+  store double %.617.i, ptr %scevgep112.i, align 8
+  %scevgep122.i = getelementptr i8, ptr %scevgep123.i, i64 -16
+  %.617.1.i = load double, ptr %scevgep122.i, align 8
+  %scevgep110.i = getelementptr i8, ptr %scevgep111.i, i64 -16
+  store double %.617.1.i, ptr %scevgep110.i, align 8
+  %scevgep120.i = getelementptr i8, ptr %scevgep123.i, i64 -8
+  %.617.2.i = load double, ptr %scevgep120.i, align 8
+  %scevgep108.i = getelementptr i8, ptr %scevgep111.i, i64 -8
+  store double %.617.2.i, ptr %scevgep108.i, align 8
+  %.584.3.i = add nuw nsw i64 %.577909911.i, 4
+  %.617.3.i = load double, ptr %scevgep123.i, align 8
+  store double %.617.3.i, ptr %scevgep111.i, align 8
+  %niter27.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.584.3.i
+  br i1 %niter27.ncmp.3.i, label %B1909.loopexit.unr-lcssa.i, label %B460.i
+
+B524.i:                                           ; preds = %B1909.i, %B138.endif.i
+  %.641.i = load i64, ptr %sunkaddr253.i, align 8
+  %.642.not.i = icmp eq i64 %.641.i, 0
+  br i1 %.642.not.i, label %B1142.endif.i, label %B550.endif.i
+
+B580.loopexit.i:                                  ; preds = %B656.B622.loopexit_crit_edge.us.i, %B624.endif.lr.ph.i, %B582.endif.i
+  %scevgep137.i = getelementptr i8, ptr %lsr.iv136.i, i64 %3
+  %scevgep147.i = getelementptr i8, ptr %lsr.iv146.i, i64 %3
+  %exitcond1480.not.i = icmp eq i64 %.23.i, %.739.i
+  br i1 %exitcond1480.not.i, label %B814.endif.i, label %B582.endif.i
+
+B812.loopexit.i:                                  ; preds = %B1012.B978.loopexit_crit_edge.us.i, %B980.endif.lr.ph.i, %B948.endif.i
+  %indvars.iv.next1484.i = add i64 %indvars.iv1483.i, -1
+  %scevgep155.i = getelementptr i8, ptr %lsr.iv154.i, i64 %22
+  %scevgep167.i = getelementptr i8, ptr %lsr.iv166.i, i64 %22
+  %exitcond1488.not.i = icmp eq i64 %.23.i, %.1153.i
+  br i1 %exitcond1488.not.i, label %B1910.i, label %B814.endif.i
+
+B864.i:                                           ; preds = %B864.preheader.i, %B864.i
+  %.1270989991.i = phi i64 [ %.1277.3.i, %B864.i ], [ 0, %B864.preheader.i ]
+  %36 = shl i64 %.1270989991.i, 3
+  %scevgep161.i = getelementptr i8, ptr %lsr.iv154.i, i64 %36
+  %scevgep162.i = getelementptr i8, ptr %scevgep161.i, i64 -24
+  %.1310.i = load double, ptr %scevgep162.i, align 8
+  %.1320.i = load double, ptr %sunkaddr255.i, align 8
+  %.1324.i = fdiv double %.1310.i, %.1320.i
+  store double %.1324.i, ptr %scevgep162.i, align 8
+  %scevgep160.i = getelementptr i8, ptr %scevgep161.i, i64 -16
+  %.1310.1.i = load double, ptr %scevgep160.i, align 8
+  %.1320.1.i = load double, ptr %sunkaddr255.i, align 8
+  %.1324.1.i = fdiv double %.1310.1.i, %.1320.1.i
+  store double %.1324.1.i, ptr %scevgep160.i, align 8
+  %scevgep158.i = getelementptr i8, ptr %scevgep161.i, i64 -8
+  %.1310.2.i = load double, ptr %scevgep158.i, align 8
+  %.1320.2.i = load double, ptr %sunkaddr255.i, align 8
+  %.1324.2.i = fdiv double %.1310.2.i, %.1320.2.i
+  store double %.1324.2.i, ptr %scevgep158.i, align 8
+  %.1277.3.i = add nuw nsw i64 %.1270989991.i, 4
+  %.1310.3.i = load double, ptr %scevgep161.i, align 8
+  %.1320.3.i = load double, ptr %sunkaddr255.i, align 8
+  %.1324.3.i = fdiv double %.1310.3.i, %.1320.3.i
+  store double %.1324.3.i, ptr %scevgep161.i, align 8
+  %niter39.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1277.3.i
+  br i1 %niter39.ncmp.3.i, label %B948.endif.loopexit.unr-lcssa.i, label %B864.i
+
+B1172.loopexit.i:                                 ; preds = %B1364.B1330.loopexit_crit_edge.us.i, %B1332.endif.lr.ph.i, %B1292.endif.i
+  %indvars.iv.next1492.i = add i64 %indvars.iv1491.i, -1
+  %indvars.iv.next1495.i = add nuw i64 %indvars.iv1494.i, 1
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %3
+  %scevgep191.i = getelementptr i8, ptr %lsr.iv190.i, i64 %3
+  %scevgep198.i = getelementptr i8, ptr %lsr.iv197.i, i64 %3
+  %exitcond1498.not.i = icmp eq i64 %.23.i, %.1722.i
+  br i1 %exitcond1498.not.i, label %B1522.endif.lr.ph.i, label %B1174.endif.i
+
+B1208.i:                                          ; preds = %B1208.preheader.i, %B1208.i
+  %.183610451047.i = phi i64 [ %.1843.3.i, %B1208.i ], [ 0, %B1208.preheader.i ]
+  %37 = shl i64 %.183610451047.i, 3
+  %scevgep185.i = getelementptr i8, ptr %lsr.iv178.i, i64 %37
+  %scevgep186.i = getelementptr i8, ptr %scevgep185.i, i64 -24
+  %.1876.i = load double, ptr %scevgep186.i, align 8
+  %.1886.i = load double, ptr %sunkaddr257.i, align 8
+  %.1890.i = fdiv double %.1876.i, %.1886.i
+  store double %.1890.i, ptr %scevgep186.i, align 8
+  %scevgep184.i = getelementptr i8, ptr %scevgep185.i, i64 -16
+  %.1876.1.i = load double, ptr %scevgep184.i, align 8
+  %.1886.1.i = load double, ptr %sunkaddr257.i, align 8
+  %.1890.1.i = fdiv double %.1876.1.i, %.1886.1.i
+  store double %.1890.1.i, ptr %scevgep184.i, align 8
+  %scevgep182.i = getelementptr i8, ptr %scevgep185.i, i64 -8
+  %.1876.2.i = load double, ptr %scevgep182.i, align 8
+  %.1886.2.i = load double, ptr %sunkaddr257.i, align 8
+  %.1890.2.i = fdiv double %.1876.2.i, %.1886.2.i
+  store double %.1890.2.i, ptr %scevgep182.i, align 8
+  %.1843.3.i = add nuw nsw i64 %.183610451047.i, 4
+  %.1876.3.i = load double, ptr %scevgep185.i, align 8
+  %.1886.3.i = load double, ptr %sunkaddr257.i, align 8
+  %.1890.3.i = fdiv double %.1876.3.i, %.1886.3.i
+  store double %.1890.3.i, ptr %scevgep185.i, align 8
+  %niter51.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1843.3.i
+  br i1 %niter51.ncmp.3.i, label %B1292.endif.loopexit.unr-lcssa.i, label %B1208.i
+
+B1520.loopexit.loopexit.unr-lcssa.i:              ; preds = %B1852.i
+  br i1 %27, label %B1520.loopexit.i, label %B1852.epil.preheader.i
+
+B1852.epil.preheader.i:                           ; preds = %B1852.lr.ph.i, %B1520.loopexit.loopexit.unr-lcssa.i
+  %.272511271129.epil.init.i = phi i64 [ %unroll_iter.i, %B1520.loopexit.loopexit.unr-lcssa.i ], [ 0, %B1852.lr.ph.i ]
+  %38 = shl i64 %.272511271129.epil.init.i, 3
+  %39 = getelementptr i8, ptr %a3, i64 %.pre6.i
+  %scevgep244.i = getelementptr i8, ptr %39, i64 %38
+  %scevgep251.i = getelementptr i8, ptr %lsr.iv249.i, i64 %38
+  br label %B1852.epil.i
+
+B1852.epil.i:                                     ; preds = %B1852.epil.i, %B1852.epil.preheader.i
+  %epil.iter65.i = phi i64 [ 0, %B1852.epil.preheader.i ], [ %epil.iter65.next.i, %B1852.epil.i ]
+  %40 = shl nuw nsw i64 %epil.iter65.i, 3
+  %scevgep252.i = getelementptr i8, ptr %scevgep251.i, i64 %40
+  %.2765.epil.i = load double, ptr %scevgep252.i, align 8
+  %scevgep245.i = getelementptr i8, ptr %scevgep244.i, i64 %40
+  store double %.2765.epil.i, ptr %scevgep245.i, align 8
+  %epil.iter65.next.i = add i64 %epil.iter65.i, 1
+  %epil.iter65.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter65.next.i
+  br i1 %epil.iter65.cmp.not.i, label %B1520.loopexit.i, label %B1852.epil.i
+
+B1520.loopexit.i:                                 ; preds = %B1852.epil.i, %B1728.endif.endif.i, %B1572.endif.lr.ph.i, %B1520.loopexit.loopexit.unr-lcssa.i
+  %indvars.iv.next1501.i = add i64 %indvars.iv1500.i, -1
+  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %22
+  %scevgep227.i = getelementptr i8, ptr %lsr.iv226.i, i64 %22
+  %scevgep250.i = getelementptr i8, ptr %lsr.iv249.i, i64 %22
+  %exitcond1506.not.i = icmp eq i64 %.23.i, %.2285.i
+  br i1 %exitcond1506.not.i, label %B1910.i, label %B1522.endif.i
+
+B1852.i:                                          ; preds = %B1852.preheader.i, %B1852.i
+  %.272511271129.i = phi i64 [ %.2732.3.i, %B1852.i ], [ 0, %B1852.preheader.i ]
+  %41 = shl i64 %.272511271129.i, 3
+  %scevgep233.i = getelementptr i8, ptr %lsr.iv226.i, i64 %41
+  %scevgep234.i = getelementptr i8, ptr %scevgep233.i, i64 -24
+  %.2765.i = load double, ptr %scevgep234.i, align 8
+  %scevgep242.i = getelementptr i8, ptr %scevgep236.i, i64 %41
+  %scevgep243.i = getelementptr i8, ptr %scevgep242.i, i64 -24
+  store double %.2765.i, ptr %scevgep243.i, align 8
+  %scevgep232.i = getelementptr i8, ptr %scevgep233.i, i64 -16
+  %.2765.1.i = load double, ptr %scevgep232.i, align 8
+  %scevgep241.i = getelementptr i8, ptr %scevgep242.i, i64 -16
+  store double %.2765.1.i, ptr %scevgep241.i, align 8
+  %scevgep230.i = getelementptr i8, ptr %scevgep233.i, i64 -8
+  %.2765.2.i = load double, ptr %scevgep230.i, align 8
+  %scevgep239.i = getelementptr i8, ptr %scevgep242.i, i64 -8
+  store double %.2765.2.i, ptr %scevgep239.i, align 8
+  %.2732.3.i = add nuw nsw i64 %.272511271129.i, 4
+  %.2765.3.i = load double, ptr %scevgep233.i, align 8
+  store double %.2765.3.i, ptr %scevgep242.i, align 8
+  %niter69.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.2732.3.i
+  br i1 %niter69.ncmp.3.i, label %B1520.loopexit.loopexit.unr-lcssa.i, label %B1852.i
+
+B1909.loopexit.unr-lcssa.i:                       ; preds = %B460.i
+  br i1 %27, label %B1909.i, label %B460.epil.preheader.i
+
+B460.epil.preheader.i:                            ; preds = %B460.lr.ph.i, %B1909.loopexit.unr-lcssa.i
+  %.577909911.epil.init.i = phi i64 [ 0, %B460.lr.ph.i ], [ %unroll_iter.i, %B1909.loopexit.unr-lcssa.i ]
+  %42 = add nsw i64 %.577909911.epil.init.i, %lsr.iv127.i
+  %43 = shl i64 %42, 3
+  %scevgep129.i = getelementptr i8, ptr %a2, i64 %43
+  %scevgep131.i = getelementptr i8, ptr %a1, i64 %43
+  br label %B460.epil.i
+
+B460.epil.i:                                      ; preds = %B460.epil.i, %B460.epil.preheader.i
+  %epil.iter23.i = phi i64 [ 0, %B460.epil.preheader.i ], [ %epil.iter23.next.i, %B460.epil.i ]
+  %44 = shl nuw nsw i64 %epil.iter23.i, 3
+  %scevgep132.i = getelementptr i8, ptr %scevgep131.i, i64 %44
+  %.617.epil.i = load double, ptr %scevgep132.i, align 8
+  %scevgep130.i = getelementptr i8, ptr %scevgep129.i, i64 %44
+  store double %.617.epil.i, ptr %scevgep130.i, align 8
+  %epil.iter23.next.i = add i64 %epil.iter23.i, 1
+  %epil.iter23.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter23.next.i
+  br i1 %epil.iter23.cmp.not.i, label %B1909.i, label %B460.epil.i
+
+B1909.loopexit19.unr-lcssa.i:                     ; preds = %B376.i
+  br i1 %27, label %B1909.i, label %B376.epil.preheader.i
+
+B376.epil.preheader.i:                            ; preds = %B376.lr.ph.i, %B1909.loopexit19.unr-lcssa.i
+  %.435903905.epil.init.i = phi i64 [ %unroll_iter.i, %B1909.loopexit19.unr-lcssa.i ], [ 0, %B376.lr.ph.i ]
+  %45 = shl i64 %.435903905.epil.init.i, 3
+  %scevgep97.i = getelementptr i8, ptr %lsr.iv95.i, i64 %45
+  %46 = getelementptr i8, ptr %a1, i64 %.pre15.i
+  %scevgep99.i = getelementptr i8, ptr %46, i64 %45
+  br label %B376.epil.i
+
+B376.epil.i:                                      ; preds = %B376.epil.i, %B376.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B376.epil.preheader.i ], [ %epil.iter.next.i, %B376.epil.i ]
+  %47 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep100.i = getelementptr i8, ptr %scevgep99.i, i64 %47
+  %.471.epil.i = load double, ptr %scevgep100.i, align 8
+  %scevgep98.i = getelementptr i8, ptr %scevgep97.i, i64 %47
+  store double %.471.epil.i, ptr %scevgep98.i, align 8
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B1909.i, label %B376.epil.i
+
+B1909.i:                                          ; preds = %B376.epil.i, %B460.epil.i, %B428.endif.i, %B252.endif.endif.i, %B1909.loopexit19.unr-lcssa.i, %B1909.loopexit.unr-lcssa.i
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %3
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv95.i, i64 %3
+  %scevgep105.i = getelementptr i8, ptr %lsr.iv104.i, i64 %3
+  %scevgep117.i = getelementptr i8, ptr %lsr.iv116.i, i64 %3
+  %lsr.iv.next128.i = add i64 %lsr.iv127.i, %.26.i
+  %exitcond1476.not.i = icmp eq i64 %.23.i, %.277.i
+  br i1 %exitcond1476.not.i, label %B524.i, label %B226.i
+
+B1910.i:                                          ; preds = %B812.loopexit.i, %B1520.loopexit.i, %B1142.endif.i, %B550.endif.i
+  %lsr.iv.next.i = add i64 %lsr.iv.i, %.23.i
+  %scevgep82.i = getelementptr i8, ptr %lsr.iv81.i, i64 %12
+  %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %12
+  %scevgep103.i = getelementptr i8, ptr %lsr.iv102.i, i64 %12
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv114.i, i64 %12
+  %lsr.iv.next126.i = add i64 %lsr.iv125.i, %11
+  %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %12
+  %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %12
+  %scevgep153.i = getelementptr i8, ptr %lsr.iv152.i, i64 %12
+  %scevgep165.i = getelementptr i8, ptr %lsr.iv164.i, i64 %12
+  %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %12
+  %scevgep196.i = getelementptr i8, ptr %lsr.iv195.i, i64 %12
+  %scevgep209.i = getelementptr i8, ptr %lsr.iv208.i, i64 %12
+  %scevgep217.i = getelementptr i8, ptr %lsr.iv216.i, i64 %12
+  %scevgep225.i = getelementptr i8, ptr %lsr.iv224.i, i64 %12
+  %scevgep248.i = getelementptr i8, ptr %lsr.iv247.i, i64 %12
+  %.123.i = icmp sgt i64 %.12211621340.i, 1
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
+  %lsr.iv247.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep248.i, %B1910.i ]
+  %lsr.iv224.i = phi ptr [ %scevgep223.i, %B138.endif.lr.ph.i ], [ %scevgep225.i, %B1910.i ]
+  %lsr.iv216.i = phi ptr [ %scevgep215.i, %B138.endif.lr.ph.i ], [ %scevgep217.i, %B1910.i ]
+  %lsr.iv208.i = phi ptr [ %scevgep207.i, %B138.endif.lr.ph.i ], [ %scevgep209.i, %B1910.i ]
+  %lsr.iv195.i = phi ptr [ %scevgep194.i, %B138.endif.lr.ph.i ], [ %scevgep196.i, %B1910.i ]
+  %lsr.iv188.i = phi ptr [ %scevgep187.i, %B138.endif.lr.ph.i ], [ %scevgep189.i, %B1910.i ]
+  %lsr.iv164.i = phi ptr [ %scevgep163.i, %B138.endif.lr.ph.i ], [ %scevgep165.i, %B1910.i ]
+  %lsr.iv152.i = phi ptr [ %scevgep151.i, %B138.endif.lr.ph.i ], [ %scevgep153.i, %B1910.i ]
+  %lsr.iv144.i = phi ptr [ %scevgep143.i, %B138.endif.lr.ph.i ], [ %scevgep145.i, %B1910.i ]
+  %lsr.iv134.i = phi ptr [ %scevgep133.i, %B138.endif.lr.ph.i ], [ %scevgep135.i, %B1910.i ]
+  %lsr.iv125.i = phi i64 [ %8, %B138.endif.lr.ph.i ], [ %lsr.iv.next126.i, %B1910.i ]
+  %lsr.iv114.i = phi ptr [ %scevgep113.i, %B138.endif.lr.ph.i ], [ %scevgep115.i, %B1910.i ]
+  %lsr.iv102.i = phi ptr [ %scevgep101.i, %B138.endif.lr.ph.i ], [ %scevgep103.i, %B1910.i ]
+  %lsr.iv93.i = phi ptr [ %scevgep92.i, %B138.endif.lr.ph.i ], [ %scevgep94.i, %B1910.i ]
+  %lsr.iv81.i = phi ptr [ %scevgep80.i, %B138.endif.lr.ph.i ], [ %scevgep82.i, %B1910.i ]
+  %lsr.iv.i = phi i64 [ %6, %B138.endif.lr.ph.i ], [ %lsr.iv.next.i, %B1910.i ]
+  %.12211621340.i = phi i64 [ %.77.i, %B138.endif.lr.ph.i ], [ %.132.i, %B1910.i ]
+  %.12911641339.i = phi i64 [ %.36.i, %B138.endif.lr.ph.i ], [ %.136.i, %B1910.i ]
+  %.132.i = add nsw i64 %.12211621340.i, -1
+  %.136.i = add i64 %.12911641339.i, 1
+  %.162.i = mul nsw i64 %.12911641339.i, %.23.i
+  %.165.i = mul nsw i64 %.162.i, %.164.i
+  %.180.i = add nsw i64 %.165.i, %.178.i
+  br i1 %24, label %B226.lr.ph.i, label %B524.i
+
+B226.lr.ph.i:                                     ; preds = %B138.endif.i
+  %48 = getelementptr double, ptr %a0, i64 %.180.i
+  br label %B226.i
+
+B252.endif.endif.i:                               ; preds = %B226.i
+  br i1 %25, label %B1909.i, label %B376.lr.ph.i
+
+B376.lr.ph.i:                                     ; preds = %B252.endif.endif.i
+  %.314.i = getelementptr double, ptr %48, i64 %.270916938.i
+  %.315.i = load double, ptr %.314.i, align 8
+  %.316.i = tail call double @llvm.fabs.f64(double %.315.i)
+  %.5.i.i = fptosi double %.316.i to i64
+  %.pre13.i = add i64 %lsr.iv.i, %.5.i.i
+  %.pre15.i = mul i64 %.pre13.i, %3
+  br i1 %26, label %B376.epil.preheader.i, label %B376.preheader.i
+
+B376.preheader.i:                                 ; preds = %B376.lr.ph.i
+  %scevgep72.i = getelementptr i8, ptr %scevgep.i, i64 %.pre15.i
+  br label %B376.i
+
+B428.endif.i:                                     ; preds = %B226.i
+  br i1 %25, label %B1909.i, label %B460.lr.ph.i
+
+B460.lr.ph.i:                                     ; preds = %B428.endif.i
+  br i1 %28, label %B460.epil.preheader.i, label %B460.i
+
+B550.endif.i:                                     ; preds = %B524.i
+  br i1 %29, label %B1910.i, label %B582.endif.lr.ph.i
+
+B582.endif.lr.ph.i:                               ; preds = %B550.endif.i
+  %49 = getelementptr double, ptr %a0, i64 %.165.i
+  br label %B582.endif.i
+
+B582.endif.i:                                     ; preds = %B582.endif.lr.ph.i, %B580.loopexit.i
+  %lsr.iv146.i = phi ptr [ %lsr.iv144.i, %B582.endif.lr.ph.i ], [ %scevgep147.i, %B580.loopexit.i ]
+  %lsr.iv136.i = phi ptr [ %lsr.iv134.i, %B582.endif.lr.ph.i ], [ %scevgep137.i, %B580.loopexit.i ]
+  %.732970980.i = phi i64 [ 0, %B582.endif.lr.ph.i ], [ %.739.i, %B580.loopexit.i ]
+  %.739.i = add nuw nsw i64 %.732970980.i, 1
+  %.849959.not.not.i = icmp sgt i64 %.23.i, %.739.i
+  br i1 %.849959.not.not.i, label %B624.endif.lr.ph.i, label %B580.loopexit.i
+
+B624.endif.lr.ph.i:                               ; preds = %B582.endif.i
+  %.1019.i = mul nuw nsw i64 %.732970980.i, %.23.i
+  %50 = getelementptr double, ptr %49, i64 %.1019.i
+  br i1 %25, label %B580.loopexit.i, label %B624.endif.us.preheader.i
+
+B624.endif.us.preheader.i:                        ; preds = %B624.endif.lr.ph.i
+  %.169882.i = add i64 %.732970980.i, %.162.i
+  %.1031.i = mul i64 %.169882.i, %.26.i
+  %gep21.i = getelementptr double, ptr %invariant.gep19.i, i64 %.1031.i
+  br label %B624.endif.us.i
+
+B624.endif.us.i:                                  ; preds = %B656.B622.loopexit_crit_edge.us.i, %B624.endif.us.preheader.i
+  %lsr.iv138.i = phi ptr [ %scevgep139.i, %B656.B622.loopexit_crit_edge.us.i ], [ %lsr.iv136.i, %B624.endif.us.preheader.i ]
+  %.855954960.us.i = phi i64 [ %.862.us.i, %B656.B622.loopexit_crit_edge.us.i ], [ %.739.i, %B624.endif.us.preheader.i ]
+  %.169881.us.i = add i64 %.855954960.us.i, %.162.i
+  %.1012.us.i = mul i64 %.169881.us.i, %.26.i
+  %.pre12.i = shl i64 %.855954960.us.i, 3
+  br i1 %30, label %B658.us.epil.preheader.i, label %B658.us.preheader.i
+
+B658.us.preheader.i:                              ; preds = %B624.endif.us.i
+  %sunkaddr259.i = getelementptr inbounds i8, ptr %50, i64 %.pre12.i
+  br label %B658.us.i
+
+B658.us.i:                                        ; preds = %B658.us.i, %B658.us.preheader.i
+  %.976947949.us.i = phi i64 [ %.983.us.1.i, %B658.us.i ], [ 0, %B658.us.preheader.i ]
+  %51 = shl i64 %.976947949.us.i, 3
+  %scevgep141.i = getelementptr i8, ptr %lsr.iv138.i, i64 %51
+  %scevgep142.i = getelementptr i8, ptr %scevgep141.i, i64 -8
+  %.1016.us.i = load double, ptr %scevgep142.i, align 8
+  %.1026.us.i = load double, ptr %sunkaddr259.i, align 8
+  %scevgep149.i = getelementptr i8, ptr %lsr.iv146.i, i64 %51
+  %scevgep150.i = getelementptr i8, ptr %scevgep149.i, i64 -8
+  %.1035.us.i = load double, ptr %scevgep150.i, align 8
+  %.1036.us.i = fmul double %.1026.us.i, %.1035.us.i
+  %.1037.us.i = fsub double %.1016.us.i, %.1036.us.i
+  store double %.1037.us.i, ptr %scevgep142.i, align 8
+  %.983.us.1.i = add nuw i64 %.976947949.us.i, 2
+  %.1016.us.1.i = load double, ptr %scevgep141.i, align 8
+  %.1026.us.1.i = load double, ptr %sunkaddr259.i, align 8
+  %.1035.us.1.i = load double, ptr %scevgep149.i, align 8
+  %.1036.us.1.i = fmul double %.1026.us.1.i, %.1035.us.1.i
+  %.1037.us.1.i = fsub double %.1016.us.1.i, %.1036.us.1.i
+  store double %.1037.us.1.i, ptr %scevgep141.i, align 8
+  %niter33.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.983.us.1.i
+  br i1 %niter33.ncmp.1.i, label %B656.B622.loopexit_crit_edge.us.unr-lcssa.i, label %B658.us.i
+
+B656.B622.loopexit_crit_edge.us.unr-lcssa.i:      ; preds = %B658.us.i
+  br i1 %32, label %B656.B622.loopexit_crit_edge.us.i, label %B658.us.epil.preheader.i
+
+B658.us.epil.preheader.i:                         ; preds = %B656.B622.loopexit_crit_edge.us.unr-lcssa.i, %B624.endif.us.i
+  %gep.i = getelementptr double, ptr %invariant.gep19.i, i64 %.1012.us.i
+  %.1016.us.epil.i = load double, ptr %gep.i, align 8
+  %sunkaddr261.i = getelementptr i8, ptr %50, i64 %.pre12.i
+  %.1026.us.epil.i = load double, ptr %sunkaddr261.i, align 8
+  %.1035.us.epil.i = load double, ptr %gep21.i, align 8
+  %.1036.us.epil.i = fmul double %.1026.us.epil.i, %.1035.us.epil.i
+  %.1037.us.epil.i = fsub double %.1016.us.epil.i, %.1036.us.epil.i
+  store double %.1037.us.epil.i, ptr %gep.i, align 8
+  br label %B656.B622.loopexit_crit_edge.us.i
+
+B656.B622.loopexit_crit_edge.us.i:                ; preds = %B658.us.epil.preheader.i, %B656.B622.loopexit_crit_edge.us.unr-lcssa.i
+  %.862.us.i = add nuw i64 %.855954960.us.i, 1
+  %scevgep139.i = getelementptr i8, ptr %lsr.iv138.i, i64 %3
+  %exitcond.not14.i = icmp eq i64 %.862.us.i, %.23.i
+  br i1 %exitcond.not14.i, label %B580.loopexit.i, label %B624.endif.us.i
+
+B814.endif.i:                                     ; preds = %B580.loopexit.i, %B812.loopexit.i
+  %lsr.iv166.i = phi ptr [ %scevgep167.i, %B812.loopexit.i ], [ %lsr.iv164.i, %B580.loopexit.i ]
+  %lsr.iv154.i = phi ptr [ %scevgep155.i, %B812.loopexit.i ], [ %lsr.iv152.i, %B580.loopexit.i ]
+  %indvars.iv1483.i = phi i64 [ %indvars.iv.next1484.i, %B812.loopexit.i ], [ %1, %B580.loopexit.i ]
+  %.114610201034.i = phi i64 [ %.1153.i, %B812.loopexit.i ], [ 0, %B580.loopexit.i ]
+  %.1153.i = add nuw nsw i64 %.114610201034.i, 1
+  %52 = xor i64 %.114610201034.i, -1
+  %.1180.i = add nsw i64 %.23.i, %52
+  br i1 %33, label %B864.lr.ph.i, label %B948.endif.i
+
+B864.lr.ph.i:                                     ; preds = %B814.endif.i
+  %.1313.i = mul nsw i64 %.1180.i, %.23.i
+  %53 = getelementptr double, ptr %49, i64 %.1313.i
+  %.pre10.i = shl i64 %.1180.i, 3
+  br i1 %28, label %B864.epil.preheader.i, label %B864.preheader.i
+
+B864.preheader.i:                                 ; preds = %B864.lr.ph.i
+  %sunkaddr255.i = getelementptr inbounds i8, ptr %53, i64 %.pre10.i
+  br label %B864.i
+
+B948.endif.loopexit.unr-lcssa.i:                  ; preds = %B864.i
+  br i1 %27, label %B948.endif.i, label %B864.epil.preheader.i
+
+B864.epil.preheader.i:                            ; preds = %B948.endif.loopexit.unr-lcssa.i, %B864.lr.ph.i
+  %.1270989991.epil.init.i = phi i64 [ %unroll_iter.i, %B948.endif.loopexit.unr-lcssa.i ], [ 0, %B864.lr.ph.i ]
+  %54 = shl i64 %.1270989991.epil.init.i, 3
+  %scevgep168.i = getelementptr i8, ptr %lsr.iv166.i, i64 %54
+  %sunkaddr263.i = getelementptr i8, ptr %53, i64 %.pre10.i
+  br label %B864.epil.i
+
+B864.epil.i:                                      ; preds = %B864.epil.i, %B864.epil.preheader.i
+  %epil.iter35.i = phi i64 [ 0, %B864.epil.preheader.i ], [ %epil.iter35.next.i, %B864.epil.i ]
+  %55 = shl nuw nsw i64 %epil.iter35.i, 3
+  %scevgep169.i = getelementptr i8, ptr %scevgep168.i, i64 %55
+  %.1310.epil.i = load double, ptr %scevgep169.i, align 8
+  %.1320.epil.i = load double, ptr %sunkaddr263.i, align 8
+  %.1324.epil.i = fdiv double %.1310.epil.i, %.1320.epil.i
+  store double %.1324.epil.i, ptr %scevgep169.i, align 8
+  %epil.iter35.next.i = add i64 %epil.iter35.i, 1
+  %epil.iter35.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter35.next.i
+  br i1 %epil.iter35.cmp.not.i, label %B948.endif.i, label %B864.epil.i
+
+B948.endif.i:                                     ; preds = %B864.epil.i, %B948.endif.loopexit.unr-lcssa.i, %B814.endif.i
+  %.14131008.not.i = icmp slt i64 %.1180.i, 1
+  br i1 %.14131008.not.i, label %B812.loopexit.i, label %B980.endif.lr.ph.i
+
+B980.endif.lr.ph.i:                               ; preds = %B948.endif.i
+  %.1583.i = mul nuw nsw i64 %.1180.i, %.23.i
+  %56 = getelementptr double, ptr %49, i64 %.1583.i
+  br i1 %25, label %B812.loopexit.i, label %B980.endif.us.preheader.i
+
+B980.endif.us.preheader.i:                        ; preds = %B980.endif.lr.ph.i
+  %.169877.i = add i64 %.1180.i, %.162.i
+  %.1595.i = mul i64 %.169877.i, %.26.i
+  %gep25.i = getelementptr double, ptr %invariant.gep19.i, i64 %.1595.i
+  br label %B980.endif.us.i
+
+B980.endif.us.i:                                  ; preds = %B1012.B978.loopexit_crit_edge.us.i, %B980.endif.us.preheader.i
+  %lsr.iv170.i = phi ptr [ %scevgep171.i, %B1012.B978.loopexit_crit_edge.us.i ], [ %lsr.iv144.i, %B980.endif.us.preheader.i ]
+  %.141910031009.us.i = phi i64 [ %.1426.us.i, %B1012.B978.loopexit_crit_edge.us.i ], [ 0, %B980.endif.us.preheader.i ]
+  %.169876.us.i = add i64 %.141910031009.us.i, %.162.i
+  %.1576.us.i = mul i64 %.169876.us.i, %.26.i
+  %.pre11.i = shl i64 %.141910031009.us.i, 3
+  br i1 %30, label %B1014.us.epil.preheader.i, label %B1014.us.preheader.i
+
+B1014.us.preheader.i:                             ; preds = %B980.endif.us.i
+  %sunkaddr265.i = getelementptr inbounds i8, ptr %56, i64 %.pre11.i
+  br label %B1014.us.i
+
+B1014.us.i:                                       ; preds = %B1014.us.i, %B1014.us.preheader.i
+  %.1540996998.us.i = phi i64 [ %.1547.us.1.i, %B1014.us.i ], [ 0, %B1014.us.preheader.i ]
+  %57 = shl i64 %.1540996998.us.i, 3
+  %scevgep173.i = getelementptr i8, ptr %lsr.iv170.i, i64 %57
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -8
+  %.1580.us.i = load double, ptr %scevgep174.i, align 8
+  %.1590.us.i = load double, ptr %sunkaddr265.i, align 8
+  %scevgep177.i = getelementptr i8, ptr %lsr.iv166.i, i64 %57
+  %.1599.us.i = load double, ptr %scevgep177.i, align 8
+  %.1600.us.i = fmul double %.1590.us.i, %.1599.us.i
+  %.1601.us.i = fsub double %.1580.us.i, %.1600.us.i
+  store double %.1601.us.i, ptr %scevgep174.i, align 8
+  %.1547.us.1.i = add nuw i64 %.1540996998.us.i, 2
+  %.1580.us.1.i = load double, ptr %scevgep173.i, align 8
+  %.1590.us.1.i = load double, ptr %sunkaddr265.i, align 8
+  %scevgep176.i = getelementptr i8, ptr %scevgep177.i, i64 8
+  %.1599.us.1.i = load double, ptr %scevgep176.i, align 8
+  %.1600.us.1.i = fmul double %.1590.us.1.i, %.1599.us.1.i
+  %.1601.us.1.i = fsub double %.1580.us.1.i, %.1600.us.1.i
+  store double %.1601.us.1.i, ptr %scevgep173.i, align 8
+  %niter45.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.1547.us.1.i
+  br i1 %niter45.ncmp.1.i, label %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i, label %B1014.us.i
+
+B1012.B978.loopexit_crit_edge.us.unr-lcssa.i:     ; preds = %B1014.us.i
+  br i1 %32, label %B1012.B978.loopexit_crit_edge.us.i, label %B1014.us.epil.preheader.i
+
+B1014.us.epil.preheader.i:                        ; preds = %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i, %B980.endif.us.i
+  %gep23.i = getelementptr double, ptr %invariant.gep19.i, i64 %.1576.us.i
+  %.1580.us.epil.i = load double, ptr %gep23.i, align 8
+  %sunkaddr267.i = getelementptr i8, ptr %56, i64 %.pre11.i
+  %.1590.us.epil.i = load double, ptr %sunkaddr267.i, align 8
+  %.1599.us.epil.i = load double, ptr %gep25.i, align 8
+  %.1600.us.epil.i = fmul double %.1590.us.epil.i, %.1599.us.epil.i
+  %.1601.us.epil.i = fsub double %.1580.us.epil.i, %.1600.us.epil.i
+  store double %.1601.us.epil.i, ptr %gep23.i, align 8
+  br label %B1012.B978.loopexit_crit_edge.us.i
+
+B1012.B978.loopexit_crit_edge.us.i:               ; preds = %B1014.us.epil.preheader.i, %B1012.B978.loopexit_crit_edge.us.unr-lcssa.i
+  %.1426.us.i = add nuw nsw i64 %.141910031009.us.i, 1
+  %scevgep171.i = getelementptr i8, ptr %lsr.iv170.i, i64 %3
+  %exitcond1486.not.i = icmp eq i64 %indvars.iv1483.i, %.1426.us.i
+  br i1 %exitcond1486.not.i, label %B812.loopexit.i, label %B980.endif.us.i
+
+B1142.endif.i:                                    ; preds = %B524.i
+  br i1 %29, label %B1910.i, label %B1174.endif.lr.ph.i
+
+B1174.endif.lr.ph.i:                              ; preds = %B1142.endif.i
+  %58 = getelementptr double, ptr %a0, i64 %.165.i
+  br label %B1174.endif.i
+
+B1174.endif.i:                                    ; preds = %B1174.endif.lr.ph.i, %B1172.loopexit.i
+  %lsr.iv197.i = phi ptr [ %lsr.iv195.i, %B1174.endif.lr.ph.i ], [ %scevgep198.i, %B1172.loopexit.i ]
+  %lsr.iv190.i = phi ptr [ %lsr.iv188.i, %B1174.endif.lr.ph.i ], [ %scevgep191.i, %B1172.loopexit.i ]
+  %lsr.iv178.i = phi ptr [ %lsr.iv102.i, %B1174.endif.lr.ph.i ], [ %scevgep179.i, %B1172.loopexit.i ]
+  %indvars.iv1494.i = phi i64 [ 1, %B1174.endif.lr.ph.i ], [ %indvars.iv.next1495.i, %B1172.loopexit.i ]
+  %indvars.iv1491.i = phi i64 [ %1, %B1174.endif.lr.ph.i ], [ %indvars.iv.next1492.i, %B1172.loopexit.i ]
+  %.171510761090.i = phi i64 [ 0, %B1174.endif.lr.ph.i ], [ %.1722.i, %B1172.loopexit.i ]
+  %smax1497.i = tail call i64 @llvm.smax.i64(i64 %indvars.iv1491.i, i64 0)
+  %59 = add i64 %smax1497.i, %indvars.iv1494.i
+  %.1722.i = add nuw nsw i64 %.171510761090.i, 1
+  br i1 %33, label %B1208.lr.ph.i, label %B1292.endif.i
+
+B1208.lr.ph.i:                                    ; preds = %B1174.endif.i
+  %.1879.i = mul nuw nsw i64 %.171510761090.i, %.23.i
+  %60 = getelementptr double, ptr %58, i64 %.1879.i
+  %.pre.i = shl i64 %.171510761090.i, 3
+  br i1 %28, label %B1208.epil.preheader.i, label %B1208.preheader.i
+
+B1208.preheader.i:                                ; preds = %B1208.lr.ph.i
+  %sunkaddr257.i = getelementptr inbounds i8, ptr %60, i64 %.pre.i
+  br label %B1208.i
+
+B1292.endif.loopexit.unr-lcssa.i:                 ; preds = %B1208.i
+  br i1 %27, label %B1292.endif.i, label %B1208.epil.preheader.i
+
+B1208.epil.preheader.i:                           ; preds = %B1292.endif.loopexit.unr-lcssa.i, %B1208.lr.ph.i
+  %.183610451047.epil.init.i = phi i64 [ %unroll_iter.i, %B1292.endif.loopexit.unr-lcssa.i ], [ 0, %B1208.lr.ph.i ]
+  %61 = shl i64 %.183610451047.epil.init.i, 3
+  %scevgep192.i = getelementptr i8, ptr %lsr.iv190.i, i64 %61
+  %sunkaddr269.i = getelementptr i8, ptr %60, i64 %.pre.i
+  br label %B1208.epil.i
+
+B1208.epil.i:                                     ; preds = %B1208.epil.i, %B1208.epil.preheader.i
+  %epil.iter47.i = phi i64 [ 0, %B1208.epil.preheader.i ], [ %epil.iter47.next.i, %B1208.epil.i ]
+  %62 = shl nuw nsw i64 %epil.iter47.i, 3
+  %scevgep193.i = getelementptr i8, ptr %scevgep192.i, i64 %62
+  %.1876.epil.i = load double, ptr %scevgep193.i, align 8
+  %.1886.epil.i = load double, ptr %sunkaddr269.i, align 8
+  %.1890.epil.i = fdiv double %.1876.epil.i, %.1886.epil.i
+  store double %.1890.epil.i, ptr %scevgep193.i, align 8
+  %epil.iter47.next.i = add i64 %epil.iter47.i, 1
+  %epil.iter47.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter47.next.i
+  br i1 %epil.iter47.cmp.not.i, label %B1292.endif.i, label %B1208.epil.i
+
+B1292.endif.i:                                    ; preds = %B1208.epil.i, %B1292.endif.loopexit.unr-lcssa.i, %B1174.endif.i
+  %.19811064.not.not.i = icmp sgt i64 %.23.i, %.1722.i
+  br i1 %.19811064.not.not.i, label %B1332.endif.lr.ph.i, label %B1172.loopexit.i
+
+B1332.endif.lr.ph.i:                              ; preds = %B1292.endif.i
+  %invariant.gep.i = getelementptr double, ptr %58, i64 %.171510761090.i
+  br i1 %25, label %B1172.loopexit.i, label %B1332.endif.us.preheader.i
+
+B1332.endif.us.preheader.i:                       ; preds = %B1332.endif.lr.ph.i
+  %.169869.i = add i64 %.171510761090.i, %.162.i
+  %.2163.i = mul i64 %.169869.i, %.26.i
+  %gep29.i = getelementptr double, ptr %invariant.gep26.i, i64 %.2163.i
+  br label %B1332.endif.us.i
+
+B1332.endif.us.i:                                 ; preds = %B1364.B1330.loopexit_crit_edge.us.i, %B1332.endif.us.preheader.i
+  %lsr.iv199.i = phi ptr [ %scevgep200.i, %B1364.B1330.loopexit_crit_edge.us.i ], [ %lsr.iv197.i, %B1332.endif.us.preheader.i ]
+  %.198710591065.us.i = phi i64 [ %.1994.us.i, %B1364.B1330.loopexit_crit_edge.us.i ], [ %.1722.i, %B1332.endif.us.preheader.i ]
+  %.169868.us.i = add i64 %.198710591065.us.i, %.162.i
+  %.2144.us.i = mul i64 %.169868.us.i, %.26.i
+  %.pre9.i = mul i64 %.2151.us.i, %.198710591065.us.i
+  br i1 %30, label %B1366.us.epil.preheader.i, label %B1366.us.preheader.i
+
+B1366.us.preheader.i:                             ; preds = %B1332.endif.us.i
+  %sunkaddr271.i = getelementptr inbounds i8, ptr %invariant.gep.i, i64 %.pre9.i
+  br label %B1366.us.i
+
+B1366.us.i:                                       ; preds = %B1366.us.i, %B1366.us.preheader.i
+  %.210810521054.us.i = phi i64 [ %.2115.us.1.i, %B1366.us.i ], [ 0, %B1366.us.preheader.i ]
+  %63 = shl i64 %.210810521054.us.i, 3
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv199.i, i64 %63
+  %scevgep203.i = getelementptr i8, ptr %scevgep202.i, i64 -8
+  %.2148.us.i = load double, ptr %scevgep203.i, align 8
+  %.2158.us.i = load double, ptr %sunkaddr271.i, align 8
+  %scevgep206.i = getelementptr i8, ptr %lsr.iv190.i, i64 %63
+  %.2167.us.i = load double, ptr %scevgep206.i, align 8
+  %.2168.us.i = fmul double %.2158.us.i, %.2167.us.i
+  %.2169.us.i = fsub double %.2148.us.i, %.2168.us.i
+  store double %.2169.us.i, ptr %scevgep203.i, align 8
+  %.2115.us.1.i = add nuw i64 %.210810521054.us.i, 2
+  %.2148.us.1.i = load double, ptr %scevgep202.i, align 8
+  %.2158.us.1.i = load double, ptr %sunkaddr271.i, align 8
+  %scevgep205.i = getelementptr i8, ptr %scevgep206.i, i64 8
+  %.2167.us.1.i = load double, ptr %scevgep205.i, align 8
+  %.2168.us.1.i = fmul double %.2158.us.1.i, %.2167.us.1.i
+  %.2169.us.1.i = fsub double %.2148.us.1.i, %.2168.us.1.i
+  store double %.2169.us.1.i, ptr %scevgep202.i, align 8
+  %niter57.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.2115.us.1.i
+  br i1 %niter57.ncmp.1.i, label %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i, label %B1366.us.i
+
+B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i:    ; preds = %B1366.us.i
+  br i1 %32, label %B1364.B1330.loopexit_crit_edge.us.i, label %B1366.us.epil.preheader.i
+
+B1366.us.epil.preheader.i:                        ; preds = %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i, %B1332.endif.us.i
+  %gep27.i = getelementptr double, ptr %invariant.gep26.i, i64 %.2144.us.i
+  %.2148.us.epil.i = load double, ptr %gep27.i, align 8
+  %sunkaddr273.i = getelementptr i8, ptr %invariant.gep.i, i64 %.pre9.i
+  %.2158.us.epil.i = load double, ptr %sunkaddr273.i, align 8
+  %.2167.us.epil.i = load double, ptr %gep29.i, align 8
+  %.2168.us.epil.i = fmul double %.2158.us.epil.i, %.2167.us.epil.i
+  %.2169.us.epil.i = fsub double %.2148.us.epil.i, %.2168.us.epil.i
+  store double %.2169.us.epil.i, ptr %gep27.i, align 8
+  br label %B1364.B1330.loopexit_crit_edge.us.i
+
+B1364.B1330.loopexit_crit_edge.us.i:              ; preds = %B1366.us.epil.preheader.i, %B1364.B1330.loopexit_crit_edge.us.unr-lcssa.i
+  %.1994.us.i = add nuw i64 %.198710591065.us.i, 1
+  %scevgep200.i = getelementptr i8, ptr %lsr.iv199.i, i64 %3
+  %exitcond1496.not.i = icmp eq i64 %.1994.us.i, %59
+  br i1 %exitcond1496.not.i, label %B1172.loopexit.i, label %B1332.endif.us.i
+
+B1522.endif.lr.ph.i:                              ; preds = %B1172.loopexit.i
+  %64 = getelementptr double, ptr %a0, i64 %.180.i
+  br label %B1522.endif.i
+
+B1522.endif.i:                                    ; preds = %B1522.endif.lr.ph.i, %B1520.loopexit.i
+  %lsr.iv249.i = phi ptr [ %lsr.iv247.i, %B1522.endif.lr.ph.i ], [ %scevgep250.i, %B1520.loopexit.i ]
+  %lsr.iv226.i = phi ptr [ %lsr.iv224.i, %B1522.endif.lr.ph.i ], [ %scevgep227.i, %B1520.loopexit.i ]
+  %lsr.iv218.i = phi ptr [ %lsr.iv216.i, %B1522.endif.lr.ph.i ], [ %scevgep219.i, %B1520.loopexit.i ]
+  %indvars.iv1500.i = phi i64 [ %1, %B1522.endif.lr.ph.i ], [ %indvars.iv.next1501.i, %B1520.loopexit.i ]
+  %.227811341152.i = phi i64 [ 0, %B1522.endif.lr.ph.i ], [ %.2285.i, %B1520.loopexit.i ]
+  %.2285.i = add nuw nsw i64 %.227811341152.i, 1
+  %65 = xor i64 %.227811341152.i, -1
+  %.2312.i = add nsw i64 %.23.i, %65
+  %.23961113.not.i = icmp slt i64 %.2312.i, 1
+  br i1 %.23961113.not.i, label %B1728.endif.endif.i, label %B1572.endif.lr.ph.i
+
+B1572.endif.lr.ph.i:                              ; preds = %B1522.endif.i
+  %invariant.gep1120.i = getelementptr double, ptr %58, i64 %.2312.i
+  br i1 %25, label %B1520.loopexit.i, label %B1572.endif.us.preheader.i
+
+B1572.endif.us.preheader.i:                       ; preds = %B1572.endif.lr.ph.i
+  %.169864.i = add i64 %.2312.i, %.162.i
+  %.2578.i = mul i64 %.169864.i, %.26.i
+  %gep33.i = getelementptr double, ptr %invariant.gep26.i, i64 %.2578.i
+  br label %B1572.endif.us.i
+
+B1572.endif.us.i:                                 ; preds = %B1604.B1570.loopexit_crit_edge.us.i, %B1572.endif.us.preheader.i
+  %lsr.iv210.i = phi ptr [ %scevgep211.i, %B1604.B1570.loopexit_crit_edge.us.i ], [ %lsr.iv208.i, %B1572.endif.us.preheader.i ]
+  %.240211081114.us.i = phi i64 [ %.2409.us.i, %B1604.B1570.loopexit_crit_edge.us.i ], [ 0, %B1572.endif.us.preheader.i ]
+  %.169863.us.i = add i64 %.240211081114.us.i, %.162.i
+  %.2559.us.i = mul i64 %.169863.us.i, %.26.i
+  %.pre8.i = mul i64 %.2151.us.i, %.240211081114.us.i
+  br i1 %30, label %B1606.us.epil.preheader.i, label %B1606.us.preheader.i
+
+B1606.us.preheader.i:                             ; preds = %B1572.endif.us.i
+  %sunkaddr275.i = getelementptr inbounds i8, ptr %invariant.gep1120.i, i64 %.pre8.i
+  br label %B1606.us.i
+
+B1606.us.i:                                       ; preds = %B1606.us.i, %B1606.us.preheader.i
+  %.252311011103.us.i = phi i64 [ %.2530.us.1.i, %B1606.us.i ], [ 0, %B1606.us.preheader.i ]
+  %66 = shl i64 %.252311011103.us.i, 3
+  %scevgep213.i = getelementptr i8, ptr %lsr.iv210.i, i64 %66
+  %scevgep214.i = getelementptr i8, ptr %scevgep213.i, i64 -8
+  %.2563.us.i = load double, ptr %scevgep214.i, align 8
+  %.2573.us.i = load double, ptr %sunkaddr275.i, align 8
+  %scevgep221.i = getelementptr i8, ptr %lsr.iv218.i, i64 %66
+  %scevgep222.i = getelementptr i8, ptr %scevgep221.i, i64 -8
+  %.2582.us.i = load double, ptr %scevgep222.i, align 8
+  %.2583.us.i = fmul double %.2573.us.i, %.2582.us.i
+  %.2584.us.i = fsub double %.2563.us.i, %.2583.us.i
+  store double %.2584.us.i, ptr %scevgep214.i, align 8
+  %.2530.us.1.i = add nuw i64 %.252311011103.us.i, 2
+  %.2563.us.1.i = load double, ptr %scevgep213.i, align 8
+  %.2573.us.1.i = load double, ptr %sunkaddr275.i, align 8
+  %.2582.us.1.i = load double, ptr %scevgep221.i, align 8
+  %.2583.us.1.i = fmul double %.2573.us.1.i, %.2582.us.1.i
+  %.2584.us.1.i = fsub double %.2563.us.1.i, %.2583.us.1.i
+  store double %.2584.us.1.i, ptr %scevgep213.i, align 8
+  %niter63.ncmp.1.i = icmp eq i64 %unroll_iter32.i, %.2530.us.1.i
+  br i1 %niter63.ncmp.1.i, label %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i, label %B1606.us.i
+
+B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i:    ; preds = %B1606.us.i
+  br i1 %32, label %B1604.B1570.loopexit_crit_edge.us.i, label %B1606.us.epil.preheader.i
+
+B1606.us.epil.preheader.i:                        ; preds = %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i, %B1572.endif.us.i
+  %gep31.i = getelementptr double, ptr %invariant.gep26.i, i64 %.2559.us.i
+  %.2563.us.epil.i = load double, ptr %gep31.i, align 8
+  %sunkaddr277.i = getelementptr i8, ptr %invariant.gep1120.i, i64 %.pre8.i
+  %.2573.us.epil.i = load double, ptr %sunkaddr277.i, align 8
+  %.2582.us.epil.i = load double, ptr %gep33.i, align 8
+  %.2583.us.epil.i = fmul double %.2573.us.epil.i, %.2582.us.epil.i
+  %.2584.us.epil.i = fsub double %.2563.us.epil.i, %.2583.us.epil.i
+  store double %.2584.us.epil.i, ptr %gep31.i, align 8
+  br label %B1604.B1570.loopexit_crit_edge.us.i
+
+B1604.B1570.loopexit_crit_edge.us.i:              ; preds = %B1606.us.epil.preheader.i, %B1604.B1570.loopexit_crit_edge.us.unr-lcssa.i
+  %.2409.us.i = add nuw nsw i64 %.240211081114.us.i, 1
+  %scevgep211.i = getelementptr i8, ptr %lsr.iv210.i, i64 %3
+  %exitcond1503.not.i = icmp eq i64 %indvars.iv1500.i, %.2409.us.i
+  br i1 %exitcond1503.not.i, label %B1728.endif.endif.i, label %B1572.endif.us.i
+
+B1728.endif.endif.i:                              ; preds = %B1604.B1570.loopexit_crit_edge.us.i, %B1522.endif.i
+  br i1 %25, label %B1520.loopexit.i, label %B1852.lr.ph.i
+
+B1852.lr.ph.i:                                    ; preds = %B1728.endif.endif.i
+  %.2604.i = getelementptr double, ptr %64, i64 %.2312.i
+  %.2605.i = load double, ptr %.2604.i, align 8
+  %.2606.i = tail call double @llvm.fabs.f64(double %.2605.i)
+  %.5.i4.i = fptosi double %.2606.i to i64
+  %.pre5.i = add i64 %lsr.iv.i, %.5.i4.i
+  %.pre6.i = mul i64 %.pre5.i, %3
+  br i1 %28, label %B1852.epil.preheader.i, label %B1852.preheader.i
+
+B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
+  %scevgep236.i = getelementptr i8, ptr %scevgep235.i, i64 %.pre6.i
+  br label %B1852.i
+
+_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+  ret i64 0
+}
+;; nbgrad.kernels.jacobi.symmetric_eigen(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
+declare float @llvm.fabs.f32(float)
+
+declare float @llvm.sqrt.f32(float)
+
+declare double @llvm.sqrt.f64(double)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.23.i = getelementptr i8, ptr %a3, i64 8
+  %.24.i = load i64, ptr %.23.i, align 8
+  %arg.n.fr.i.i = freeze i64 %.24.i
+  %.26.i = getelementptr i8, ptr %a3, i64 32
+  %.27.i = load i64, ptr %.26.i, align 8
+  %arg.vectors.fr.i.i = freeze i64 %.27.i
+  %.35.not.i = icmp eq i64 %arg.vectors.fr.i.i, 0
+  %.3957.i = add i64 %arg.n.fr.i.i, 1
+  %.41.i = select i1 %.35.not.i, i64 1, i64 %.3957.i
+  %"$phi66.0.2.0.i" = mul i64 %.41.i, %arg.n.fr.i.i
+  %.57.i = getelementptr i8, ptr %a3, i64 16
+  %.58.i = load i64, ptr %.57.i, align 8
+  %.6758.i = sub i64 %a5, %a4
+  %.106.i = mul i64 %.58.i, %.6758.i
+  %.15161.not.i = icmp slt i64 %.106.i, 1
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
+
+B138.lr.ph.i:                                     ; preds = %0
+  %.60.i = mul i64 %.58.i, %a4
+  %.191.i = mul i64 %arg.n.fr.i.i, %arg.n.fr.i.i
+  %1 = add i64 %arg.n.fr.i.i, -2
+  %2 = shl i64 %arg.n.fr.i.i, 2
+  %3 = add i64 %arg.n.fr.i.i, -1
+  %xtraiter31.i.i = and i64 %arg.n.fr.i.i, 3
+  %unroll_iter34.i.i = and i64 %arg.n.fr.i.i, 9223372036854775804
+  %4 = getelementptr float, ptr %a2, i64 %arg.n.fr.i.i
+  %5 = shl i64 %arg.n.fr.i.i, 3
+  %6 = getelementptr i8, ptr %a2, i64 %5
+  %unroll_iter40.i.i = and i64 %arg.n.fr.i.i, 9223372036854775806
+  %.arg.n545.i.i = tail call i64 @llvm.smax.i64(i64 %arg.n.fr.i.i, i64 0)
+  %.1962.us.us.prol.i.i = add nsw i64 %.arg.n545.i.i, -1
+  %scevgep68.i.i = getelementptr i8, ptr %a2, i64 4
+  %.1543.epil.i.i = mul nuw nsw i64 %unroll_iter40.i.i, %arg.n.fr.i.i
+  %7 = add nsw i64 %unroll_iter40.i.i, -2
+  %8 = lshr exact i64 %7, 1
+  %9 = add nuw i64 %8, 1
+  %unroll_iter48.i = and i64 %9, -2
+  %10 = shl i64 %.60.i, 2
+  %11 = mul i64 %10, %.191.i
+  %12 = getelementptr i8, ptr %a1, i64 %11
+  %scevgep.i = getelementptr i8, ptr %12, i64 12
+  %13 = shl i64 %.191.i, 2
+  %14 = mul i64 %"$phi66.0.2.0.i", %10
+  %15 = getelementptr i8, ptr %a2, i64 %14
+  %scevgep70.i = getelementptr i8, ptr %15, i64 12
+  %16 = shl i64 %"$phi66.0.2.0.i", 2
+  %17 = add i64 %2, 4
+  %scevgep85.i = getelementptr i8, ptr %15, i64 8
+  %18 = icmp sgt i64 %arg.n.fr.i.i, 0
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 40
+  %19 = icmp ult i64 %1, 9223372036854775807
+  %sunkaddr96.i = getelementptr i8, ptr %a3, i64 24
+  %20 = icmp ult i64 %3, 3
+  %21 = icmp eq i64 %xtraiter31.i.i, 0
+  %22 = icmp eq i64 %arg.n.fr.i.i, 1
+  %23 = icmp eq i64 %7, 0
+  %24 = and i64 %7, 2
+  %.not.i = icmp eq i64 %24, 0
+  %25 = and i64 %arg.n.fr.i.i, 1
+  %26 = icmp eq i64 %25, 0
+  %27 = and i64 %.arg.n545.i.i, 1
+  %28 = icmp eq i64 %27, 0
+  br label %B138.i
+
+B138.i:                                           ; preds = %B136.backedge.i, %B138.lr.ph.i
+  %lsr.iv86.i = phi ptr [ %scevgep85.i, %B138.lr.ph.i ], [ %scevgep87.i, %B136.backedge.i ]
+  %lsr.iv71.i = phi ptr [ %scevgep70.i, %B138.lr.ph.i ], [ %scevgep72.i, %B136.backedge.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.lr.ph.i ], [ %scevgep53.i, %B136.backedge.i ]
+  %.1505963.i = phi i64 [ %.106.i, %B138.lr.ph.i ], [ %.160.i, %B136.backedge.i ]
+  %.1576062.i = phi i64 [ %.60.i, %B138.lr.ph.i ], [ %.164.i, %B136.backedge.i ]
+  %.193.i = mul i64 %.1576062.i, %.191.i
+  %.195.i = mul nsw i64 %.1576062.i, %"$phi66.0.2.0.i"
+  %.201.i = load i64, ptr %sunkaddr.i, align 8
+  br i1 %18, label %B44.endif.lr.ph.i.i, label %B1074.endif.i.i
+
+B44.endif.lr.ph.i.i:                              ; preds = %B138.i
+  %.198.i = load i64, ptr %sunkaddr96.i, align 8
+  %arg.lower.fr.i.i = freeze i64 %.198.i
+  %.295.not.i.i = icmp eq i64 %arg.lower.fr.i.i, 0
+  %29 = getelementptr float, ptr %a0, i64 %.193.i
+  %30 = getelementptr float, ptr %a1, i64 %.193.i
+  br i1 %.295.not.i.i, label %B84.lr.ph.us.i.i, label %B84.lr.ph.i.i
+
+B42.loopexit.us.i.i:                              ; preds = %B84.us.us.i.i
+  %.132.us.i.i = add nuw nsw i64 %.125562568.us.i.i, 1
+  %indvars.iv.next755.i.i = add nuw i64 %indvars.iv754.i.i, 1
+  %scevgep125.i.i = getelementptr i8, ptr %lsr.iv124.i.i, i64 %2
+  %scevgep128.i.i = getelementptr i8, ptr %lsr.iv127.i.i, i64 4
+  %exitcond757.not.i.i = icmp eq i64 %.132.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond757.not.i.i, label %B288.i.i, label %B84.lr.ph.us.i.i
+
+B84.lr.ph.us.i.i:                                 ; preds = %B44.endif.lr.ph.i.i, %B42.loopexit.us.i.i
+  %lsr.iv127.i.i = phi ptr [ %scevgep128.i.i, %B42.loopexit.us.i.i ], [ %29, %B44.endif.lr.ph.i.i ]
+  %lsr.iv124.i.i = phi ptr [ %scevgep125.i.i, %B42.loopexit.us.i.i ], [ %30, %B44.endif.lr.ph.i.i ]
+  %indvars.iv754.i.i = phi i64 [ %indvars.iv.next755.i.i, %B42.loopexit.us.i.i ], [ 1, %B44.endif.lr.ph.i.i ]
+  %lost.3.0571.us.i.i = phi double [ %.374.us.us.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %size.5.0570.us.i.i = phi double [ %size.6.2.us.us.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %.125562568.us.i.i = phi i64 [ %.132.us.i.i, %B42.loopexit.us.i.i ], [ 0, %B44.endif.lr.ph.i.i ]
+  br label %B84.us.us.i.i
+
+B84.us.us.i.i:                                    ; preds = %B84.us.us.i.i, %B84.lr.ph.us.i.i
+  %lsr.iv129.i.i = phi ptr [ %scevgep130.i.i, %B84.us.us.i.i ], [ %lsr.iv127.i.i, %B84.lr.ph.us.i.i ]
+  %lost.2.1554.us.us.i.i = phi double [ %.374.us.us.i.i, %B84.us.us.i.i ], [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ]
+  %size.4.1553.us.us.i.i = phi double [ %size.6.2.us.us.i.i, %B84.us.us.i.i ], [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ]
+  %.259549551.us.us.i.i = phi i64 [ %.266.us.us.i.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %.266.us.us.i.i = add nuw nsw i64 %.259549551.us.us.i.i, 1
+  %"$phi164.2.2.2.us.us.i.i" = load float, ptr %lsr.iv129.i.i, align 4
+  %31 = shl i64 %.259549551.us.us.i.i, 2
+  %scevgep126.i.i = getelementptr i8, ptr %lsr.iv124.i.i, i64 %31
+  store float %"$phi164.2.2.2.us.us.i.i", ptr %scevgep126.i.i, align 4
+  %.348.us.us.i.i = tail call float @llvm.fabs.f32(float %"$phi164.2.2.2.us.us.i.i")
+  %.350.us.us.i.i = fpext float %.348.us.us.i.i to double
+  %.351.us.us.i.i = fcmp olt double %size.4.1553.us.us.i.i, %.350.us.us.i.i
+  %size.6.2.us.us.i.i = select i1 %.351.us.us.i.i, double %.350.us.us.i.i, double %size.4.1553.us.us.i.i
+  %.368.us.us.i.i = fpext float %"$phi164.2.2.2.us.us.i.i" to double
+  %.370.us.us.i.i = fmul double %.368.us.us.i.i, 0.000000e+00
+  %.374.us.us.i.i = fadd double %lost.2.1554.us.us.i.i, %.370.us.us.i.i
+  %scevgep130.i.i = getelementptr i8, ptr %lsr.iv129.i.i, i64 %2
+  %exitcond756.not.i.i = icmp eq i64 %indvars.iv754.i.i, %.266.us.us.i.i
+  br i1 %exitcond756.not.i.i, label %B42.loopexit.us.i.i, label %B84.us.us.i.i
+
+B42.loopexit.i.i:                                 ; preds = %B84.i.i
+  %.132.i.i = add nuw nsw i64 %.125562568.i.i, 1
+  %indvars.iv.next.i.i = add nuw i64 %indvars.iv.i.i, 1
+  %scevgep132.i.i = getelementptr i8, ptr %lsr.iv131.i.i, i64 %2
+  %scevgep135.i.i = getelementptr i8, ptr %lsr.iv134.i.i, i64 %2
+  %exitcond753.not.i.i = icmp eq i64 %.132.i.i, %arg.n.fr.i.i
+  br i1 %exitcond753.not.i.i, label %B288.i.i, label %B84.lr.ph.i.i
+
+B84.i.i:                                          ; preds = %B84.lr.ph.i.i, %B84.i.i
+  %lost.2.1554.i.i = phi double [ %lost.3.0571.i.i, %B84.lr.ph.i.i ], [ %.374.i.i, %B84.i.i ]
+  %size.4.1553.i.i = phi double [ %size.5.0570.i.i, %B84.lr.ph.i.i ], [ %size.6.2.i.i, %B84.i.i ]
+  %.259549551.i.i = phi i64 [ 0, %B84.lr.ph.i.i ], [ %.266.i.i, %B84.i.i ]
+  %.266.i.i = add nuw nsw i64 %.259549551.i.i, 1
+  %32 = shl i64 %.259549551.i.i, 2
+  %scevgep136.i.i = getelementptr i8, ptr %lsr.iv134.i.i, i64 %32
+  %"$phi164.2.2.2.i.i" = load float, ptr %scevgep136.i.i, align 4
+  %scevgep133.i.i = getelementptr i8, ptr %lsr.iv131.i.i, i64 %32
+  store float %"$phi164.2.2.2.i.i", ptr %scevgep133.i.i, align 4
+  %.348.i.i = tail call float @llvm.fabs.f32(float %"$phi164.2.2.2.i.i")
+  %.350.i.i = fpext float %.348.i.i to double
+  %.351.i.i = fcmp olt double %size.4.1553.i.i, %.350.i.i
+  %size.6.2.i.i = select i1 %.351.i.i, double %.350.i.i, double %size.4.1553.i.i
+  %.368.i.i = fpext float %"$phi164.2.2.2.i.i" to double
+  %.370.i.i = fmul double %.368.i.i, 0.000000e+00
+  %.374.i.i = fadd double %lost.2.1554.i.i, %.370.i.i
+  %exitcond.not.i.i = icmp eq i64 %indvars.iv.i.i, %.266.i.i
+  br i1 %exitcond.not.i.i, label %B42.loopexit.i.i, label %B84.i.i
+
+B288.i.i:                                         ; preds = %B42.loopexit.i.i, %B42.loopexit.us.i.i
+  %size.5.0.lcssa.i.i = phi double [ %size.6.2.us.us.i.i, %B42.loopexit.us.i.i ], [ %size.6.2.i.i, %B42.loopexit.i.i ]
+  %lost.3.0.lcssa.i.i = phi double [ %.374.us.us.i.i, %B42.loopexit.us.i.i ], [ %.374.i.i, %B42.loopexit.i.i ]
+  %.408.i.i = fadd double %lost.3.0.lcssa.i.i, 1.000000e+00
+  %.419.i.i = fcmp oeq double %.408.i.i, 1.000000e+00
+  %.428.i.i = fcmp ogt double %size.5.0.lcssa.i.i, 0.000000e+00
+  %or.cond.i.i = select i1 %.419.i.i, i1 %.428.i.i, i1 false
+  br i1 %or.cond.i.i, label %B322.i.i, label %B500.endif.lr.ph.i.i
+
+B322.i.i:                                         ; preds = %B288.i.i
+  %.446.i.i = fcmp olt double %size.5.0.lcssa.i.i, 1.000000e+00
+  br i1 %.446.i.i, label %B360.i.i, label %B424.i.i
+
+B360.i.i:                                         ; preds = %B322.i.i, %B360.i.i
+  %size.7.1.i.i = phi double [ %.481.i.i, %B360.i.i ], [ %size.5.0.lcssa.i.i, %B322.i.i ]
+  %unit.3.1.i.i = phi double [ %.491.i.i, %B360.i.i ], [ 1.000000e+00, %B322.i.i ]
+  %doublings.2.1.i.i = phi i64 [ %.501.i.i, %B360.i.i ], [ 0, %B322.i.i ]
+  %.481.i.i = fmul double %size.7.1.i.i, 2.000000e+00
+  %.491.i.i = fmul double %unit.3.1.i.i, 2.000000e+00
+  %.501.i.i = add nuw nsw i64 %doublings.2.1.i.i, 1
+  %.508.i.i = fcmp olt double %.481.i.i, 1.000000e+00
+  %.530.i.i = icmp samesign ult i64 %doublings.2.1.i.i, 959
+  %or.cond531.i.i = select i1 %.508.i.i, i1 %.530.i.i, i1 false
+  br i1 %or.cond531.i.i, label %B360.i.i, label %B424.i.i
+
+B424.i.i:                                         ; preds = %B360.i.i, %B322.i.i
+  %size.8.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B322.i.i ], [ %.481.i.i, %B360.i.i ]
+  %unit.5.0.i.i = phi double [ 1.000000e+00, %B322.i.i ], [ %.491.i.i, %B360.i.i ]
+  %.574.i.i = fcmp ult double %size.8.0.i.i, 2.000000e+00
+  br i1 %.574.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B436.i.i:                                         ; preds = %B424.i.i, %B436.i.i
+  %size.9.1.i.i = phi double [ %.579.i.i, %B436.i.i ], [ %size.8.0.i.i, %B424.i.i ]
+  %unit.4.1.i.i = phi double [ %.585.i.i, %B436.i.i ], [ %unit.5.0.i.i, %B424.i.i ]
+  %.579.i.i = fmul double %size.9.1.i.i, 5.000000e-01
+  %.585.i.i = fmul double %unit.4.1.i.i, 5.000000e-01
+  %.590.i.i = fcmp ult double %.579.i.i, 2.000000e+00
+  br i1 %.590.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B540.i.i:                                         ; preds = %B540.i.preheader5.i, %B540.i.i
+  %lsr.iv63.i = phi i64 [ %lsr.iv.next64.i, %B540.i.i ], [ %71, %B540.i.preheader5.i ]
+  %.808585587.i.i = phi i64 [ %.815.1.i.1.i, %B540.i.i ], [ 0, %B540.i.preheader5.i ]
+  %33 = shl i64 %.808585587.i.i, 2
+  %scevgep59.i = getelementptr i8, ptr %lsr.iv54.i, i64 %33
+  %scevgep60.i = getelementptr i8, ptr %scevgep59.i, i64 -8
+  %scevgep61.i = getelementptr i8, ptr %scevgep59.i, i64 -12
+  %.848.i.i = load float, ptr %scevgep61.i, align 4
+  %.850.i.i = fpext float %.848.i.i to double
+  %.851.i.i = fmul double %unit.6.0.i.i, %.850.i.i
+  %.853.i.i = fptrunc double %.851.i.i to float
+  store float %.853.i.i, ptr %scevgep61.i, align 4
+  %.848.1.i.i = load float, ptr %scevgep60.i, align 4
+  %.850.1.i.i = fpext float %.848.1.i.i to double
+  %.851.1.i.i = fmul double %unit.6.0.i.i, %.850.1.i.i
+  %.853.1.i.i = fptrunc double %.851.1.i.i to float
+  store float %.853.1.i.i, ptr %scevgep60.i, align 4
+  %scevgep57.i = getelementptr i8, ptr %scevgep59.i, i64 -4
+  %.848.i.1.i = load float, ptr %scevgep57.i, align 4
+  %.850.i.1.i = fpext float %.848.i.1.i to double
+  %.851.i.1.i = fmul double %unit.6.0.i.i, %.850.i.1.i
+  %.853.i.1.i = fptrunc double %.851.i.1.i to float
+  store float %.853.i.1.i, ptr %scevgep57.i, align 4
+  %.815.1.i.1.i = add i64 %.808585587.i.i, 4
+  %.848.1.i.1.i = load float, ptr %scevgep59.i, align 4
+  %.850.1.i.1.i = fpext float %.848.1.i.1.i to double
+  %.851.1.i.1.i = fmul double %unit.6.0.i.i, %.850.1.i.1.i
+  %.853.1.i.1.i = fptrunc double %.851.1.i.1.i to float
+  store float %.853.1.i.1.i, ptr %scevgep59.i, align 4
+  %lsr.iv.next64.i = add i64 %lsr.iv63.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next64.i, 0
+  br i1 %niter.ncmp.1.i, label %B594.unr-lcssa.i.unr-lcssa.i, label %B540.i.i
+
+B594.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B540.i.i
+  %34 = and i64 %64, 2
+  %lcmp.mod.not.not.i = icmp eq i64 %34, 0
+  br i1 %lcmp.mod.not.not.i, label %B540.i.epil.preheader.i, label %B594.unr-lcssa.i.i
+
+B540.i.epil.preheader.i:                          ; preds = %B540.i.preheader.i, %B594.unr-lcssa.i.unr-lcssa.i
+  %.808585587.i.epil.init.i = phi i64 [ 0, %B540.i.preheader.i ], [ %.815.1.i.1.i, %B594.unr-lcssa.i.unr-lcssa.i ]
+  %35 = shl i64 %.808585587.i.epil.init.i, 2
+  %scevgep108.i.epil.i = getelementptr i8, ptr %lsr.iv105.i.i, i64 %35
+  %scevgep109.i.epil.i = getelementptr i8, ptr %scevgep108.i.epil.i, i64 -4
+  %.848.i.epil.i = load float, ptr %scevgep109.i.epil.i, align 4
+  %.850.i.epil.i = fpext float %.848.i.epil.i to double
+  %.851.i.epil.i = fmul double %unit.6.0.i.i, %.850.i.epil.i
+  %.853.i.epil.i = fptrunc double %.851.i.epil.i to float
+  store float %.853.i.epil.i, ptr %scevgep109.i.epil.i, align 4
+  %.848.1.i.epil.i = load float, ptr %scevgep108.i.epil.i, align 4
+  %.850.1.i.epil.i = fpext float %.848.1.i.epil.i to double
+  %.851.1.i.epil.i = fmul double %unit.6.0.i.i, %.850.1.i.epil.i
+  %.853.1.i.epil.i = fptrunc double %.851.1.i.epil.i to float
+  store float %.853.1.i.epil.i, ptr %scevgep108.i.epil.i, align 4
+  br label %B594.unr-lcssa.i.i
+
+B594.unr-lcssa.i.i:                               ; preds = %B540.i.epil.preheader.i, %B594.unr-lcssa.i.unr-lcssa.i
+  %36 = and i64 %indvars.iv758.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %36, 0
+  br i1 %lcmp.mod.not.i.i, label %B594.i.i, label %B540.epil.preheader.i.i
+
+B540.epil.preheader.i.i:                          ; preds = %B540.lr.ph.i.i, %B594.unr-lcssa.i.i
+  %.808585587.epil.init.i.i = phi i64 [ 0, %B540.lr.ph.i.i ], [ %65, %B594.unr-lcssa.i.i ]
+  %.847.epil.i.i = getelementptr float, ptr %66, i64 %.808585587.epil.init.i.i
+  %.848.epil.i.i = load float, ptr %.847.epil.i.i, align 4
+  %.850.epil.i.i = fpext float %.848.epil.i.i to double
+  %.851.epil.i.i = fmul double %unit.6.0.i.i, %.850.epil.i.i
+  %.853.epil.i.i = fptrunc double %.851.epil.i.i to float
+  store float %.853.epil.i.i, ptr %.847.epil.i.i, align 4
+  br label %B594.i.i
+
+B594.i.i:                                         ; preds = %B540.epil.preheader.i.i, %B594.unr-lcssa.i.i
+  %.693.i.i = add nuw nsw i64 %.686599613.i.i, 1
+  br i1 %.35.not.i, label %B692.i.i, label %B638.lr.ph.i.i
+
+B638.i.i:                                         ; preds = %B638.lr.ph.i.i, %B638.i.i
+  %.950592594.i.i = phi i64 [ %41, %B638.i.i ], [ 0, %B638.lr.ph.i.i ]
+  %.987.i.i = icmp eq i64 %.686599613.i.i, %.950592594.i.i
+  %.1009.i.i = uitofp i1 %.987.i.i to float
+  %37 = shl i64 %.950592594.i.i, 2
+  %scevgep118.i.i = getelementptr i8, ptr %lsr.iv111.i.i, i64 %37
+  %scevgep119.i.i = getelementptr i8, ptr %scevgep118.i.i, i64 -12
+  store float %.1009.i.i, ptr %scevgep119.i.i, align 4
+  %38 = or disjoint i64 %.950592594.i.i, 1
+  %.987.1.i.i = icmp eq i64 %.686599613.i.i, %38
+  %.1009.1.i.i = uitofp i1 %.987.1.i.i to float
+  %scevgep68.i = getelementptr i8, ptr %scevgep118.i.i, i64 -8
+  store float %.1009.1.i.i, ptr %scevgep68.i, align 4
+  %39 = or disjoint i64 %.950592594.i.i, 2
+  %.987.2.i.i = icmp eq i64 %.686599613.i.i, %39
+  %.1009.2.i.i = uitofp i1 %.987.2.i.i to float
+  %scevgep66.i = getelementptr i8, ptr %scevgep118.i.i, i64 -4
+  store float %.1009.2.i.i, ptr %scevgep66.i, align 4
+  %40 = or disjoint i64 %.950592594.i.i, 3
+  %.987.3.i.i = icmp eq i64 %.686599613.i.i, %40
+  %.1009.3.i.i = uitofp i1 %.987.3.i.i to float
+  store float %.1009.3.i.i, ptr %scevgep118.i.i, align 4
+  %41 = add i64 %.950592594.i.i, 4
+  %niter35.ncmp.3.i.i = icmp eq i64 %41, %unroll_iter34.i.i
+  br i1 %niter35.ncmp.3.i.i, label %B692.loopexit.unr-lcssa.i.i, label %B638.i.i
+
+B692.loopexit.unr-lcssa.i.i:                      ; preds = %B638.i.i
+  br i1 %21, label %B692.i.i, label %B638.epil.preheader.i.i
+
+B638.epil.preheader.i.i:                          ; preds = %B638.lr.ph.i.i, %B692.loopexit.unr-lcssa.i.i
+  %.950592594.epil.init.i.i = phi i64 [ 0, %B638.lr.ph.i.i ], [ %unroll_iter34.i.i, %B692.loopexit.unr-lcssa.i.i ]
+  %42 = shl i64 %.950592594.epil.init.i.i, 2
+  %scevgep122.i.i = getelementptr i8, ptr %lsr.iv120.i.i, i64 %42
+  %43 = sub nsw i64 %.686599613.i.i, %.950592594.epil.init.i.i
+  br label %B638.epil.i.i
+
+B638.epil.i.i:                                    ; preds = %B638.epil.i.i, %B638.epil.preheader.i.i
+  %epil.iter.i.i = phi i64 [ 0, %B638.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B638.epil.i.i ]
+  %.987.epil.i.i = icmp eq i64 %43, %epil.iter.i.i
+  %.1009.epil.i.i = uitofp i1 %.987.epil.i.i to float
+  %44 = shl i64 %epil.iter.i.i, 2
+  %scevgep69.i = getelementptr i8, ptr %scevgep122.i.i, i64 %44
+  store float %.1009.epil.i.i, ptr %scevgep69.i, align 4
+  %epil.iter.next.i.i = add i64 %epil.iter.i.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter31.i.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B692.i.i, label %B638.epil.i.i
+
+B692.i.i:                                         ; preds = %B638.epil.i.i, %B692.loopexit.unr-lcssa.i.i, %B594.i.i
+  %indvars.iv.next759.i.i = add nuw i64 %indvars.iv758.i.i, 1
+  %scevgep106.i.i = getelementptr i8, ptr %lsr.iv105.i.i, i64 %2
+  %scevgep112.i.i = getelementptr i8, ptr %lsr.iv111.i.i, i64 %2
+  %scevgep121.i.i = getelementptr i8, ptr %lsr.iv120.i.i, i64 %2
+  %scevgep55.i = getelementptr i8, ptr %lsr.iv54.i, i64 %2
+  %lsr.iv.next.i = add nsw i64 %lsr.iv62.i, 1
+  %exitcond762.not.i.i = icmp eq i64 %.693.i.i, %arg.n.fr.i.i
+  br i1 %exitcond762.not.i.i, label %B694.i.i, label %B540.lr.ph.i.i
+
+B694.i.i:                                         ; preds = %B692.i.i
+  %.1028.i.i = sitofp i64 %.201.i to double
+  %.1032.i.i = fdiv double %size.10.0.i.i, %.1028.i.i
+  br i1 %22, label %B1018.epil.preheader.i.i, label %B746.endif.us.preheader.i.i
+
+B746.endif.us.preheader.i.i:                      ; preds = %B694.i.i
+  %45 = getelementptr float, ptr %4, i64 %.195.i
+  %46 = shl i64 %.195.i, 2
+  %scevgep97.i.i = getelementptr i8, ptr %6, i64 %46
+  br label %B746.endif.us.i.i
+
+B746.endif.us.i.i:                                ; preds = %B792.B960_crit_edge.us.i.i, %B746.endif.us.preheader.i.i
+  %sweep.2.0.us.i.i = phi i64 [ %.1060.us.i.i, %B792.B960_crit_edge.us.i.i ], [ 0, %B746.endif.us.preheader.i.i ]
+  br label %B828.lr.ph.us.i.i
+
+B828.us.i.i:                                      ; preds = %B828.lr.ph.us.i.i, %B956.us.i.i
+  %lsr.iv101.i.i = phi ptr [ %45, %B828.lr.ph.us.i.i ], [ %scevgep102.i.i, %B956.us.i.i ]
+  %lsr.iv93.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %lsr.iv.next94.i.i, %B956.us.i.i ]
+  %moving.4.2626.us.i.i = phi i1 [ %moving.3.1639.us.i.i, %B828.lr.ph.us.i.i ], [ %moving.5.3.us.i.i, %B956.us.i.i ]
+  %.1279622624.us.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %.1286.us.i.i, %B956.us.i.i ]
+  %.1286.us.i.i = add nuw nsw i64 %.1279622624.us.i.i, 1
+  %.1328.us.i.i = getelementptr float, ptr %52, i64 %.1279622624.us.i.i
+  %.1329.us.i.i = load float, ptr %.1328.us.i.i, align 4
+  %.1330.us.i.i = tail call float @llvm.fabs.f32(float %.1329.us.i.i)
+  %.1332.us.i.i = fpext float %.1330.us.i.i to double
+  %.1333.us.i.i = fcmp ult double %.1032.i.i, %.1332.us.i.i
+  br i1 %.1333.us.i.i, label %B406.endif.endif.preheader.i.i.i, label %B956.us.i.i
+
+B406.endif.endif.preheader.i.i.i:                 ; preds = %B828.us.i.i
+  %.30.i.i.i = mul nuw nsw i64 %.1279622624.us.i.i, %arg.n.fr.i.i
+  %.63.i.i.i = fadd float %.1329.us.i.i, %.1329.us.i.i
+  %.67.i.i.i = load float, ptr %sunkaddr98.i, align 4
+  %47 = getelementptr float, ptr %30, i64 %.30.i.i.i
+  %.70.i.i.i = getelementptr float, ptr %47, i64 %.1279622624.us.i.i
+  %.71.i.i.i = load float, ptr %.70.i.i.i, align 4
+  %.72.i.i.i = fsub float %.67.i.i.i, %.71.i.i.i
+  %.78.i.i.i = fmul float %.72.i.i.i, %.72.i.i.i
+  %.79.i.i.i = fmul float %.63.i.i.i, %.63.i.i.i
+  %.80.i.i.i = fadd float %.79.i.i.i, %.78.i.i.i
+  %.81.i.i.i = tail call float @llvm.sqrt.f32(float %.80.i.i.i)
+  %.88.i.i.i = fcmp olt float %.72.i.i.i, 0.000000e+00
+  %48 = fneg float %.81.i.i.i
+  %"$phi206.1.2.0.p.i.i.i" = select i1 %.88.i.i.i, float %48, float %.81.i.i.i
+  %"$phi206.1.2.0.i.i.i" = fadd float %.72.i.i.i, %"$phi206.1.2.0.p.i.i.i"
+  %.119.i.i.i = fdiv float %.63.i.i.i, %"$phi206.1.2.0.i.i.i"
+  %.124.i.i.i = fmul float %.119.i.i.i, %.119.i.i.i
+  %.125.i.i.i = fpext float %.124.i.i.i to double
+  %.127.i.i.i = fadd double %.125.i.i.i, 1.000000e+00
+  %.128.i.i.i = tail call double @llvm.sqrt.f64(double %.127.i.i.i)
+  %.133.i.i.i = fdiv double 1.000000e+00, %.128.i.i.i
+  %.138.i.i.i = fpext float %.119.i.i.i to double
+  %.139.i.i.i = fmul double %.133.i.i.i, %.138.i.i.i
+  %.148.i.i.i = fmul float %.1329.us.i.i, %.119.i.i.i
+  %.149.i.i.i = fsub float %.71.i.i.i, %.148.i.i.i
+  store float %.149.i.i.i, ptr %.70.i.i.i, align 4
+  %.159.i.i.i = load float, ptr %sunkaddr98.i, align 4
+  %.164.i.i.i = fadd float %.159.i.i.i, %.148.i.i.i
+  store float %.164.i.i.i, ptr %sunkaddr98.i, align 4
+  %sunkaddr140.i.i = shl i64 %.1279622624.us.i.i, 2
+  %sunkaddr141.i.i = getelementptr i8, ptr %52, i64 %sunkaddr140.i.i
+  store float 0.000000e+00, ptr %sunkaddr141.i.i, align 4
+  br label %B406.endif.endif.i.i.i
+
+B420.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i
+  %.353.i.i.i = icmp samesign ugt i64 %.270156158.i.i.i, %.1279622624.us.i.i
+  %49 = add i64 %.270156158.i.i.i, %lsr.iv93.i.i
+  %"$phi464.2.2.1.i.i.i" = select i1 %.353.i.i.i, i64 %lsr.iv6.i.i.i, i64 %49
+  %.388.i.i.i = icmp samesign ugt i64 %.270156158.i.i.i, %.1152631637.us.i.i
+  %50 = add i64 %.270156158.i.i.i, %lsr.iv95.i.i
+  %"$phi514.2.2.1.i.i.i" = select i1 %.388.i.i.i, i64 %lsr.iv.i.i.i, i64 %50
+  %.424.i.i.i = getelementptr float, ptr %30, i64 %"$phi464.2.2.1.i.i.i"
+  %.425.i.i.i = load float, ptr %.424.i.i.i, align 4
+  %.427.i.i.i = getelementptr float, ptr %30, i64 %"$phi514.2.2.1.i.i.i"
+  %.428.i.i.i = load float, ptr %.427.i.i.i, align 4
+  %.430.i.i.i = fpext float %.425.i.i.i to double
+  %.431.i.i.i = fmul double %.133.i.i.i, %.430.i.i.i
+  %.433.i.i.i = fpext float %.428.i.i.i to double
+  %.434.i.i.i = fmul double %.139.i.i.i, %.433.i.i.i
+  %.435.i.i.i = fsub double %.431.i.i.i, %.434.i.i.i
+  %.438.i.i.i = fptrunc double %.435.i.i.i to float
+  store float %.438.i.i.i, ptr %.424.i.i.i, align 4
+  %.445.i.i.i = fmul double %.139.i.i.i, %.430.i.i.i
+  %.448.i.i.i = fmul double %.133.i.i.i, %.433.i.i.i
+  %.449.i.i.i = fadd double %.445.i.i.i, %.448.i.i.i
+  %.451.i.i.i = fptrunc double %.449.i.i.i to float
+  store float %.451.i.i.i, ptr %.427.i.i.i, align 4
+  br label %B608.i.i.i
+
+B608.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i, %B420.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, %arg.n.fr.i.i
+  %lsr.iv.next7.i.i.i = add i64 %lsr.iv6.i.i.i, %arg.n.fr.i.i
+  %exitcond.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.277.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B610.i.i.i, label %B406.endif.endif.i.i.i
+
+B610.i.i.i:                                       ; preds = %B608.i.i.i
+  br i1 %.35.not.i, label %B956.us.i.i, label %B654.i.i.i
+
+B654.i.i.i:                                       ; preds = %B610.i.i.i, %B654.i.i.i
+  %.557162164.i.i.i = phi i64 [ %.564.i.i.i, %B654.i.i.i ], [ 0, %B610.i.i.i ]
+  %.564.i.i.i = add nuw nsw i64 %.557162164.i.i.i, 1
+  %51 = shl i64 %.557162164.i.i.i, 2
+  %scevgep103.i.i = getelementptr i8, ptr %lsr.iv101.i.i, i64 %51
+  %.597.i.i.i = load float, ptr %scevgep103.i.i, align 4
+  %scevgep100.i.i = getelementptr i8, ptr %lsr.iv98.i.i, i64 %51
+  %.606.i.i.i = load float, ptr %scevgep100.i.i, align 4
+  %.608.i.i.i = fpext float %.597.i.i.i to double
+  %.609.i.i.i = fmul double %.133.i.i.i, %.608.i.i.i
+  %.611.i.i.i = fpext float %.606.i.i.i to double
+  %.612.i.i.i = fmul double %.139.i.i.i, %.611.i.i.i
+  %.613.i.i.i = fsub double %.609.i.i.i, %.612.i.i.i
+  %.621.i.i.i = fptrunc double %.613.i.i.i to float
+  store float %.621.i.i.i, ptr %scevgep103.i.i, align 4
+  %.626.i.i.i = fmul double %.139.i.i.i, %.608.i.i.i
+  %.629.i.i.i = fmul double %.133.i.i.i, %.611.i.i.i
+  %.630.i.i.i = fadd double %.626.i.i.i, %.629.i.i.i
+  %.638.i.i.i = fptrunc double %.630.i.i.i to float
+  store float %.638.i.i.i, ptr %scevgep100.i.i, align 4
+  %exitcond169.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.564.i.i.i
+  br i1 %exitcond169.not.i.i.i, label %B956.us.i.i, label %B654.i.i.i
+
+B406.endif.endif.i.i.i:                           ; preds = %B608.i.i.i, %B406.endif.endif.preheader.i.i.i
+  %lsr.iv6.i.i.i = phi i64 [ %.1279622624.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next7.i.i.i, %B608.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %.1152631637.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B608.i.i.i ]
+  %.270156158.i.i.i = phi i64 [ 0, %B406.endif.endif.preheader.i.i.i ], [ %.277.i.i.i, %B608.i.i.i ]
+  %.277.i.i.i = add nuw nsw i64 %.270156158.i.i.i, 1
+  %.96.i.i.i.i = icmp ne i64 %.1279622624.us.i.i, %.270156158.i.i.i
+  %.96.1.i.i.i.i = icmp ne i64 %.1152631637.us.i.i, %.270156158.i.i.i
+  %or.cond.i.not.i.i.i = and i1 %.96.i.i.i.i, %.96.1.i.i.i.i
+  br i1 %or.cond.i.not.i.i.i, label %B420.i.i.i, label %B608.i.i.i
+
+B956.us.i.i:                                      ; preds = %B654.i.i.i, %B610.i.i.i, %B828.us.i.i
+  %moving.5.3.us.i.i = phi i1 [ %moving.4.2626.us.i.i, %B828.us.i.i ], [ true, %B610.i.i.i ], [ true, %B654.i.i.i ]
+  %lsr.iv.next94.i.i = add i64 %lsr.iv93.i.i, %arg.n.fr.i.i
+  %scevgep102.i.i = getelementptr i8, ptr %lsr.iv101.i.i, i64 %2
+  %exitcond763.not.i.i = icmp eq i64 %.1286.us.i.i, %.1152631637.us.i.i
+  br i1 %exitcond763.not.i.i, label %B792.loopexit.us.i.i, label %B828.us.i.i
+
+B792.loopexit.us.i.i:                             ; preds = %B956.us.i.i
+  %.1159.us.i.i = add nuw nsw i64 %.1152631637.us.i.i, 1
+  %lsr.iv.next96.i.i = add i64 %lsr.iv95.i.i, %arg.n.fr.i.i
+  %scevgep99.i.i = getelementptr i8, ptr %lsr.iv98.i.i, i64 %2
+  %exitcond764.not.i.i = icmp eq i64 %.1159.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond764.not.i.i, label %B792.B960_crit_edge.us.i.i, label %B828.lr.ph.us.i.i
+
+B828.lr.ph.us.i.i:                                ; preds = %B792.loopexit.us.i.i, %B746.endif.us.i.i
+  %lsr.iv98.i.i = phi ptr [ %scevgep99.i.i, %B792.loopexit.us.i.i ], [ %scevgep97.i.i, %B746.endif.us.i.i ]
+  %lsr.iv95.i.i = phi i64 [ %lsr.iv.next96.i.i, %B792.loopexit.us.i.i ], [ %arg.n.fr.i.i, %B746.endif.us.i.i ]
+  %moving.3.1639.us.i.i = phi i1 [ %moving.5.3.us.i.i, %B792.loopexit.us.i.i ], [ false, %B746.endif.us.i.i ]
+  %.1152631637.us.i.i = phi i64 [ %.1159.us.i.i, %B792.loopexit.us.i.i ], [ 1, %B746.endif.us.i.i ]
+  %.1322.us.i.i = mul nuw nsw i64 %.1152631637.us.i.i, %arg.n.fr.i.i
+  %52 = getelementptr float, ptr %30, i64 %.1322.us.i.i
+  %sunkaddr97.i = shl i64 %.1152631637.us.i.i, 2
+  %sunkaddr98.i = getelementptr i8, ptr %52, i64 %sunkaddr97.i
+  br label %B828.us.i.i
+
+B792.B960_crit_edge.us.i.i:                       ; preds = %B792.loopexit.us.i.i
+  %.1060.us.i.i = add nuw nsw i64 %sweep.2.0.us.i.i, 1
+  %.1407.us.i.i = icmp samesign ult i64 %sweep.2.0.us.i.i, 29
+  %or.cond532.us.i.i = select i1 %moving.5.3.us.i.i, i1 %.1407.us.i.i, i1 false
+  br i1 %or.cond532.us.i.i, label %B746.endif.us.i.i, label %B1018.preheader.i.i
+
+B1018.preheader.i.i:                              ; preds = %B792.B960_crit_edge.us.i.i
+  %53 = getelementptr i8, ptr %a2, i64 %46
+  %scevgep87.i.i = getelementptr i8, ptr %53, i64 4
+  br i1 %23, label %B1018.i.epil.preheader.i, label %B1018.i.i
+
+B1018.i.i:                                        ; preds = %B1018.preheader.i.i, %B1018.i.i
+  %lsr.iv79.i = phi i64 [ %lsr.iv.next80.i, %B1018.i.i ], [ %unroll_iter48.i, %B1018.preheader.i.i ]
+  %lsr.iv84.i.i = phi ptr [ %scevgep84.i, %B1018.i.i ], [ %30, %B1018.preheader.i.i ]
+  %.1510661663.i.i = phi i64 [ %.1517.1.i.1.i, %B1018.i.i ], [ 0, %B1018.preheader.i.i ]
+  %.1549.i.i = load float, ptr %lsr.iv84.i.i, align 4
+  %.1551.i.i = fpext float %.1549.i.i to double
+  %.1555.i.i = fdiv double %.1551.i.i, %unit.6.0.i.i
+  %.1559.i.i = fptrunc double %.1555.i.i to float
+  %54 = shl i64 %.1510661663.i.i, 2
+  %scevgep76.i = getelementptr i8, ptr %lsr.iv71.i, i64 %54
+  %scevgep77.i = getelementptr i8, ptr %scevgep76.i, i64 -8
+  %scevgep78.i = getelementptr i8, ptr %scevgep76.i, i64 -12
+  store float %.1559.i.i, ptr %scevgep78.i, align 4
+  %scevgep81.i = getelementptr i8, ptr %lsr.iv84.i.i, i64 %17
+  %.1549.1.i.i = load float, ptr %scevgep81.i, align 4
+  %.1551.1.i.i = fpext float %.1549.1.i.i to double
+  %.1555.1.i.i = fdiv double %.1551.1.i.i, %unit.6.0.i.i
+  %.1559.1.i.i = fptrunc double %.1555.1.i.i to float
+  store float %.1559.1.i.i, ptr %scevgep77.i, align 4
+  %scevgep82.i = getelementptr i8, ptr %scevgep81.i, i64 %17
+  %.1549.i.1.i = load float, ptr %scevgep82.i, align 4
+  %.1551.i.1.i = fpext float %.1549.i.1.i to double
+  %.1555.i.1.i = fdiv double %.1551.i.1.i, %unit.6.0.i.i
+  %.1559.i.1.i = fptrunc double %.1555.i.1.i to float
+  %scevgep74.i = getelementptr i8, ptr %scevgep76.i, i64 -4
+  store float %.1559.i.1.i, ptr %scevgep74.i, align 4
+  %.1517.1.i.1.i = add i64 %.1510661663.i.i, 4
+  %scevgep83.i = getelementptr i8, ptr %scevgep82.i, i64 %17
+  %.1549.1.i.1.i = load float, ptr %scevgep83.i, align 4
+  %.1551.1.i.1.i = fpext float %.1549.1.i.1.i to double
+  %.1555.1.i.1.i = fdiv double %.1551.1.i.1.i, %unit.6.0.i.i
+  %.1559.1.i.1.i = fptrunc double %.1555.1.i.1.i to float
+  store float %.1559.1.i.1.i, ptr %scevgep76.i, align 4
+  %lsr.iv.next80.i = add i64 %lsr.iv79.i, -2
+  %niter49.ncmp.1.i = icmp eq i64 %lsr.iv.next80.i, 0
+  %scevgep84.i = getelementptr i8, ptr %scevgep83.i, i64 %17
+  br i1 %niter49.ncmp.1.i, label %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i, label %B1018.i.i
+
+B1114.loopexit.unr-lcssa.i.i:                     ; preds = %B1442.1.i.i
+  %55 = and i64 %.1653721733.i.i, 1
+  %lcmp.mod44.not.i.i = icmp eq i64 %55, 0
+  br i1 %lcmp.mod44.not.i.i, label %B1114.loopexit.i.i, label %B1150.epil.preheader.i.i
+
+B1150.epil.preheader.i.i:                         ; preds = %B1150.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %.1777675685.epil.init.i.i = phi i64 [ 0, %B1150.preheader.i.i ], [ %82, %B1114.loopexit.unr-lcssa.i.i ]
+  %gep.epil.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.epil.init.i.i
+  %.1817.epil.i.i = load float, ptr %gep.epil.i.i, align 4
+  %.1823.epil.i.i = getelementptr i8, ptr %gep.epil.i.i, i64 4
+  %.1824.epil.i.i = load float, ptr %.1823.epil.i.i, align 4
+  %.1825.epil.i.i = fcmp ogt float %.1817.epil.i.i, %.1824.epil.i.i
+  br i1 %.1825.epil.i.i, label %B1206.epil.i.i, label %B1114.loopexit.i.i
+
+B1206.epil.i.i:                                   ; preds = %B1150.epil.preheader.i.i
+  %sunkaddr145.i.i = shl i64 %.1777675685.epil.init.i.i, 2
+  %sunkaddr146.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr145.i.i
+  store float %.1824.epil.i.i, ptr %sunkaddr146.i.i, align 4
+  %sunkaddr149.i.i = getelementptr i8, ptr %sunkaddr146.i.i, i64 4
+  store float %.1817.epil.i.i, ptr %sunkaddr149.i.i, align 4
+  br label %B1114.loopexit.i.i
+
+B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
+  br i1 %exitcond.not.i, label %B136.backedge.i, label %B1150.preheader.i.i
+
+B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
+  %.1777675685.i.i = phi i64 [ %.1784.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
+  %56 = shl i64 %.1777675685.i.i, 2
+  %scevgep88.i = getelementptr i8, ptr %lsr.iv86.i, i64 %56
+  %scevgep90.i = getelementptr i8, ptr %scevgep88.i, i64 -8
+  %.1817.i.i = load float, ptr %scevgep90.i, align 4
+  %scevgep89.i = getelementptr i8, ptr %scevgep88.i, i64 -4
+  %.1824.i.i = load float, ptr %scevgep89.i, align 4
+  %.1825.i.i = fcmp ogt float %.1817.i.i, %.1824.i.i
+  br i1 %.1825.i.i, label %B1206.i.i, label %B1442.i.i
+
+B1206.i.i:                                        ; preds = %B1150.i.i
+  store float %.1824.i.i, ptr %scevgep90.i, align 4
+  store float %.1817.i.i, ptr %scevgep89.i, align 4
+  br label %B1442.i.i
+
+B1442.i.i:                                        ; preds = %B1206.i.i, %B1150.i.i
+  %.1817.1.i.i = phi float [ %.1817.i.i, %B1206.i.i ], [ %.1824.i.i, %B1150.i.i ]
+  %.1784.1.i.i = add nuw i64 %.1777675685.i.i, 2
+  %.1824.1.i.i = load float, ptr %scevgep88.i, align 4
+  %.1825.1.i.i = fcmp ogt float %.1817.1.i.i, %.1824.1.i.i
+  br i1 %.1825.1.i.i, label %B1206.1.i.i, label %B1442.1.i.i
+
+B1206.1.i.i:                                      ; preds = %B1442.i.i
+  store float %.1824.1.i.i, ptr %scevgep89.i, align 4
+  store float %.1817.1.i.i, ptr %scevgep88.i, align 4
+  br label %B1442.1.i.i
+
+B1442.1.i.i:                                      ; preds = %B1206.1.i.i, %B1442.i.i
+  %niter47.ncmp.1.i.i = icmp eq i64 %82, %.1784.1.i.i
+  br i1 %niter47.ncmp.1.i.i, label %B1114.loopexit.unr-lcssa.i.i, label %B1150.i.i
+
+B84.lr.ph.i.i:                                    ; preds = %B44.endif.lr.ph.i.i, %B42.loopexit.i.i
+  %lsr.iv134.i.i = phi ptr [ %scevgep135.i.i, %B42.loopexit.i.i ], [ %29, %B44.endif.lr.ph.i.i ]
+  %lsr.iv131.i.i = phi ptr [ %scevgep132.i.i, %B42.loopexit.i.i ], [ %30, %B44.endif.lr.ph.i.i ]
+  %indvars.iv.i.i = phi i64 [ %indvars.iv.next.i.i, %B42.loopexit.i.i ], [ 1, %B44.endif.lr.ph.i.i ]
+  %lost.3.0571.i.i = phi double [ %.374.i.i, %B42.loopexit.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %size.5.0570.i.i = phi double [ %size.6.2.i.i, %B42.loopexit.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %.125562568.i.i = phi i64 [ %.132.i.i, %B42.loopexit.i.i ], [ 0, %B44.endif.lr.ph.i.i ]
+  br label %B84.i.i
+
+B500.endif.lr.ph.i.i:                             ; preds = %B436.i.i, %B424.i.i, %B288.i.i
+  %size.10.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B288.i.i ], [ %size.8.0.i.i, %B424.i.i ], [ %.579.i.i, %B436.i.i ]
+  %unit.6.0.i.i = phi double [ %.408.i.i, %B288.i.i ], [ %unit.5.0.i.i, %B424.i.i ], [ %.585.i.i, %B436.i.i ]
+  %57 = getelementptr float, ptr %a2, i64 %.195.i
+  %58 = getelementptr float, ptr %57, i64 %arg.n.fr.i.i
+  %59 = shl i64 %.193.i, 2
+  %60 = getelementptr i8, ptr %a1, i64 %59
+  %scevgep104.i.i = getelementptr i8, ptr %60, i64 4
+  %61 = add i64 %.195.i, %arg.n.fr.i.i
+  %62 = shl i64 %61, 2
+  %63 = getelementptr i8, ptr %a2, i64 %62
+  %scevgep110.i.i = getelementptr i8, ptr %63, i64 12
+  br label %B540.lr.ph.i.i
+
+B540.lr.ph.i.i:                                   ; preds = %B500.endif.lr.ph.i.i, %B692.i.i
+  %lsr.iv62.i = phi i64 [ -1, %B500.endif.lr.ph.i.i ], [ %lsr.iv.next.i, %B692.i.i ]
+  %lsr.iv54.i = phi ptr [ %lsr.iv.i, %B500.endif.lr.ph.i.i ], [ %scevgep55.i, %B692.i.i ]
+  %lsr.iv120.i.i = phi ptr [ %58, %B500.endif.lr.ph.i.i ], [ %scevgep121.i.i, %B692.i.i ]
+  %lsr.iv111.i.i = phi ptr [ %scevgep110.i.i, %B500.endif.lr.ph.i.i ], [ %scevgep112.i.i, %B692.i.i ]
+  %lsr.iv105.i.i = phi ptr [ %scevgep104.i.i, %B500.endif.lr.ph.i.i ], [ %scevgep106.i.i, %B692.i.i ]
+  %indvars.iv758.i.i = phi i64 [ 1, %B500.endif.lr.ph.i.i ], [ %indvars.iv.next759.i.i, %B692.i.i ]
+  %.686599613.i.i = phi i64 [ 0, %B500.endif.lr.ph.i.i ], [ %.693.i.i, %B692.i.i ]
+  %64 = add nsw i64 %indvars.iv758.i.i, -2
+  %65 = and i64 %indvars.iv758.i.i, -2
+  %.842.i.i = mul nuw nsw i64 %.686599613.i.i, %arg.n.fr.i.i
+  %66 = getelementptr float, ptr %30, i64 %.842.i.i
+  %67 = icmp eq i64 %.686599613.i.i, 0
+  br i1 %67, label %B540.epil.preheader.i.i, label %B540.i.preheader.i
+
+B540.i.preheader.i:                               ; preds = %B540.lr.ph.i.i
+  %68 = icmp ult i64 %64, 2
+  br i1 %68, label %B540.i.epil.preheader.i, label %B540.i.preheader5.i
+
+B540.i.preheader5.i:                              ; preds = %B540.i.preheader.i
+  %69 = lshr i64 %lsr.iv62.i, 1
+  %70 = add nuw i64 %69, 1
+  %71 = and i64 %70, -2
+  br label %B540.i.i
+
+B638.lr.ph.i.i:                                   ; preds = %B594.i.i
+  br i1 %20, label %B638.epil.preheader.i.i, label %B638.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i:     ; preds = %B1018.i.i
+  %72 = getelementptr i8, ptr %lsr.iv84.i.i, i64 %5
+  %73 = getelementptr i8, ptr %72, i64 %5
+  %scevgep85.i.1.i = getelementptr i8, ptr %73, i64 16
+  br i1 %.not.i, label %B1018.i.epil.preheader.i, label %B1074.endif.loopexit.unr-lcssa.i.i
+
+B1018.i.epil.preheader.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i, %B1018.preheader.i.i
+  %lsr.iv84.i.epil.init.i = phi ptr [ %30, %B1018.preheader.i.i ], [ %scevgep85.i.1.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i ]
+  %.1510661663.i.epil.init.i = phi i64 [ 0, %B1018.preheader.i.i ], [ %.1517.1.i.1.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i ]
+  %.1549.i.epil.i = load float, ptr %lsr.iv84.i.epil.init.i, align 4
+  %.1551.i.epil.i = fpext float %.1549.i.epil.i to double
+  %.1555.i.epil.i = fdiv double %.1551.i.epil.i, %unit.6.0.i.i
+  %.1559.i.epil.i = fptrunc double %.1555.i.epil.i to float
+  %74 = shl i64 %.1510661663.i.epil.init.i, 2
+  %scevgep89.i.epil.i = getelementptr i8, ptr %scevgep87.i.i, i64 %74
+  %scevgep90.i.epil.i = getelementptr i8, ptr %scevgep89.i.epil.i, i64 -4
+  store float %.1559.i.epil.i, ptr %scevgep90.i.epil.i, align 4
+  %sunkaddr143.i.epil.i = getelementptr i8, ptr %lsr.iv84.i.epil.init.i, i64 %2
+  %sunkaddr144.i.epil.i = getelementptr i8, ptr %sunkaddr143.i.epil.i, i64 4
+  %.1549.1.i.epil.i = load float, ptr %sunkaddr144.i.epil.i, align 4
+  %.1551.1.i.epil.i = fpext float %.1549.1.i.epil.i to double
+  %.1555.1.i.epil.i = fdiv double %.1551.1.i.epil.i, %unit.6.0.i.i
+  %.1559.1.i.epil.i = fptrunc double %.1555.1.i.epil.i to float
+  store float %.1559.1.i.epil.i, ptr %scevgep89.i.epil.i, align 4
+  br label %B1074.endif.loopexit.unr-lcssa.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.i:               ; preds = %B1018.i.epil.preheader.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i
+  br i1 %26, label %B1074.endif.i.i, label %B1018.epil.preheader.i.i
+
+B1018.epil.preheader.i.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.i, %B694.i.i
+  %75 = getelementptr float, ptr %30, i64 %.1543.epil.i.i
+  %.1548.epil.i.i = getelementptr float, ptr %75, i64 %unroll_iter40.i.i
+  %.1549.epil.i.i = load float, ptr %.1548.epil.i.i, align 4
+  %.1551.epil.i.i = fpext float %.1549.epil.i.i to double
+  %.1555.epil.i.i = fdiv double %.1551.epil.i.i, %unit.6.0.i.i
+  %.1559.epil.i.i = fptrunc double %.1555.epil.i.i to float
+  %.1560.epil.i.i = getelementptr float, ptr %57, i64 %unroll_iter40.i.i
+  store float %.1559.epil.i.i, ptr %.1560.epil.i.i, align 4
+  br label %B1074.endif.i.i
+
+B1074.endif.i.i:                                  ; preds = %B1018.epil.preheader.i.i, %B1074.endif.loopexit.unr-lcssa.i.i, %B138.i
+  br i1 %19, label %B1116.endif.lr.ph.i.i, label %B136.backedge.i
+
+B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.i
+  %.1858.i.i = add nsw i64 %.195.i, %arg.n.fr.i.i
+  %invariant.gep796.i.i = getelementptr float, ptr %a2, i64 %.195.i
+  br i1 %.35.not.i, label %B1150.us.us.preheader.i.i, label %B1116.endif.preheader.i.i
+
+B1116.endif.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i
+  br i1 %18, label %B1150.us695.us.preheader.i.i, label %B1150.preheader.i.i
+
+B1150.us695.us.preheader.i.i:                     ; preds = %B1116.endif.preheader.i.i, %B1114.loopexit.us15.i.split.i
+  %.1653721733.us10.i.i = phi i64 [ %.1663.us12.i.i, %B1114.loopexit.us15.i.split.i ], [ %3, %B1116.endif.preheader.i.i ]
+  br label %B1150.us695.us.i.i
+
+B1150.us695.us.i.i:                               ; preds = %B1442.us709.us.i.i, %B1150.us695.us.preheader.i.i
+  %.1777675685.us697.us.i.i = phi i64 [ %.1784.us701.us.i.i, %B1442.us709.us.i.i ], [ 0, %B1150.us695.us.preheader.i.i ]
+  %.1784.us701.us.i.i = add nuw nsw i64 %.1777675685.us697.us.i.i, 1
+  %gep795.us.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.us697.us.i.i
+  %.1817.us704.us.i.i = load float, ptr %gep795.us.i.i, align 4
+  %.1823.us705.us.i.i = getelementptr i8, ptr %gep795.us.i.i, i64 4
+  %.1824.us706.us.i.i = load float, ptr %.1823.us705.us.i.i, align 4
+  %.1825.us707.us.i.i = fcmp ogt float %.1817.us704.us.i.i, %.1824.us706.us.i.i
+  br i1 %.1825.us707.us.i.i, label %B1206.us708.us.i.i, label %B1442.us709.us.i.i
+
+B1206.us708.us.i.i:                               ; preds = %B1150.us695.us.i.i
+  %sunkaddr161.i.i = shl i64 %.1777675685.us697.us.i.i, 2
+  %sunkaddr162.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr161.i.i
+  store float %.1824.us706.us.i.i, ptr %sunkaddr162.i.i, align 4
+  %sunkaddr165.i.i = getelementptr i8, ptr %sunkaddr162.i.i, i64 4
+  store float %.1817.us704.us.i.i, ptr %sunkaddr165.i.i, align 4
+  %.1861.us.us.i.i = mul nuw nsw i64 %.1777675685.us697.us.i.i, %arg.n.fr.i.i
+  %.1862.us.us.i.i = add nsw i64 %.1858.i.i, %.1861.us.us.i.i
+  br i1 %28, label %B1378.us.us.prol.loopexit.i.i, label %B1378.us.us.prol.i.i
+
+B1378.us.us.prol.i.i:                             ; preds = %B1206.us708.us.i.i
+  %.1966.us.us.prol.i.i = add i64 %.1862.us.us.i.i, 1
+  %.1992.us.us.prol.i.i = getelementptr float, ptr %a2, i64 %.1862.us.us.i.i
+  %.1993.us.us.prol.i.i = load float, ptr %.1992.us.us.prol.i.i, align 4
+  %gep.us.us14.prol.i.i = getelementptr float, ptr %4, i64 %.1862.us.us.i.i
+  %.1998.us.us.prol.i.i = load float, ptr %gep.us.us14.prol.i.i, align 4
+  store float %.1998.us.us.prol.i.i, ptr %.1992.us.us.prol.i.i, align 4
+  store float %.1993.us.us.prol.i.i, ptr %gep.us.us14.prol.i.i, align 4
+  br label %B1378.us.us.prol.loopexit.i.i
+
+B1378.us.us.prol.loopexit.i.i:                    ; preds = %B1378.us.us.prol.i.i, %B1206.us708.us.i.i
+  %.1952667671.us.us.unr.i.i = phi i64 [ %.arg.n545.i.i, %B1206.us708.us.i.i ], [ %.1962.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %.1959668670.us.us.unr.i.i = phi i64 [ %.1862.us.us.i.i, %B1206.us708.us.i.i ], [ %.1966.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %76 = add i64 %.1952667671.us.us.unr.i.i, 2
+  %77 = shl i64 %.1959668670.us.us.unr.i.i, 2
+  %scevgep69.i.i = getelementptr i8, ptr %scevgep68.i.i, i64 %77
+  br label %B1378.us.us.i.i
+
+B1378.us.us.i.i:                                  ; preds = %B1378.us.us.i.i, %B1378.us.us.prol.loopexit.i.i
+  %lsr.iv70.i.i = phi ptr [ %scevgep69.i.i, %B1378.us.us.prol.loopexit.i.i ], [ %scevgep71.i.i, %B1378.us.us.i.i ]
+  %lsr.iv.i.i = phi i64 [ %76, %B1378.us.us.prol.loopexit.i.i ], [ %lsr.iv.next.i.i, %B1378.us.us.i.i ]
+  %scevgep75.i.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 -4
+  %.1993.us.us.i.i = load float, ptr %scevgep75.i.i, align 4
+  %sunkaddr167.i.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 %2
+  %sunkaddr168.i.i = getelementptr i8, ptr %sunkaddr167.i.i, i64 -4
+  %.1998.us.us.i.i = load float, ptr %sunkaddr168.i.i, align 4
+  store float %.1998.us.us.i.i, ptr %scevgep75.i.i, align 4
+  store float %.1993.us.us.i.i, ptr %sunkaddr168.i.i, align 4
+  %.1993.us.us.1.i.i = load float, ptr %lsr.iv70.i.i, align 4
+  %.1998.us.us.1.i.i = load float, ptr %sunkaddr167.i.i, align 4
+  store float %.1998.us.us.1.i.i, ptr %lsr.iv70.i.i, align 4
+  store float %.1993.us.us.1.i.i, ptr %sunkaddr167.i.i, align 4
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -2
+  %scevgep71.i.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 8
+  %.1953.us.us.1.i.i = icmp sgt i64 %lsr.iv.next.i.i, 2
+  br i1 %.1953.us.us.1.i.i, label %B1378.us.us.i.i, label %B1442.us709.us.i.i
+
+B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B1150.us695.us.i.i
+  %exitcond768.not.us.i.i = icmp eq i64 %.1653721733.us10.i.i, %.1784.us701.us.i.i
+  br i1 %exitcond768.not.us.i.i, label %B1114.loopexit.us15.i.split.i, label %B1150.us695.us.i.i
+
+B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
+  %.1663.us12.i.i = add nsw i64 %.1653721733.us10.i.i, -1
+  %.1654.us16.i.i = icmp sgt i64 %.1653721733.us10.i.i, 1
+  br i1 %.1654.us16.i.i, label %B1150.us695.us.preheader.i.i, label %B136.backedge.i
+
+B1150.us.us.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i, %B1114.loopexit.us.i.i
+  %indvar50.i.i = phi i64 [ %indvar.next51.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1116.endif.lr.ph.i.i ]
+  %.1653721733.us.i.i = phi i64 [ %.1663.us.i.i, %B1114.loopexit.us.i.i ], [ %3, %B1116.endif.lr.ph.i.i ]
+  %78 = and i64 %.1653721733.us.i.i, -2
+  %.1663.us.i.i = add nsw i64 %.1653721733.us.i.i, -1
+  %79 = icmp eq i64 %1, %indvar50.i.i
+  br i1 %79, label %B1150.us.us.epil.preheader.i.i, label %B1150.us.us.i.i
+
+B1114.loopexit.us.unr-lcssa.i.i:                  ; preds = %B1442.us.us.1.i.i
+  %80 = and i64 %.1653721733.us.i.i, 1
+  %lcmp.mod54.not.i.i = icmp eq i64 %80, 0
+  br i1 %lcmp.mod54.not.i.i, label %B1114.loopexit.us.i.i, label %B1150.us.us.epil.preheader.i.i
+
+B1150.us.us.epil.preheader.i.i:                   ; preds = %B1114.loopexit.us.unr-lcssa.i.i, %B1150.us.us.preheader.i.i
+  %.1777675685.us.us.epil.init.i.i = phi i64 [ 0, %B1150.us.us.preheader.i.i ], [ %78, %B1114.loopexit.us.unr-lcssa.i.i ]
+  %gep797.epil.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.us.us.epil.init.i.i
+  %.1817.us.us.epil.i.i = load float, ptr %gep797.epil.i.i, align 4
+  %.1823.us.us.epil.i.i = getelementptr i8, ptr %gep797.epil.i.i, i64 4
+  %.1824.us.us.epil.i.i = load float, ptr %.1823.us.us.epil.i.i, align 4
+  %.1825.us.us.epil.i.i = fcmp ogt float %.1817.us.us.epil.i.i, %.1824.us.us.epil.i.i
+  br i1 %.1825.us.us.epil.i.i, label %B1206.us.us.epil.i.i, label %B1114.loopexit.us.i.i
+
+B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.preheader.i.i
+  %sunkaddr171.i.i = shl i64 %.1777675685.us.us.epil.init.i.i, 2
+  %sunkaddr172.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr171.i.i
+  store float %.1824.us.us.epil.i.i, ptr %sunkaddr172.i.i, align 4
+  %sunkaddr175.i.i = getelementptr i8, ptr %sunkaddr172.i.i, i64 4
+  store float %.1817.us.us.epil.i.i, ptr %sunkaddr175.i.i, align 4
+  br label %B1114.loopexit.us.i.i
+
+B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
+  %indvar.next51.i.i = add nuw nsw i64 %indvar50.i.i, 1
+  %exitcond29.not.i = icmp eq i64 %indvar.next51.i.i, %3
+  br i1 %exitcond29.not.i, label %B136.backedge.i, label %B1150.us.us.preheader.i.i
+
+B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
+  %.1777675685.us.us.i.i = phi i64 [ %.1784.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
+  %81 = shl i64 %.1777675685.us.us.i.i, 2
+  %scevgep91.i = getelementptr i8, ptr %lsr.iv86.i, i64 %81
+  %scevgep93.i = getelementptr i8, ptr %scevgep91.i, i64 -8
+  %.1817.us.us.i.i = load float, ptr %scevgep93.i, align 4
+  %scevgep92.i = getelementptr i8, ptr %scevgep91.i, i64 -4
+  %.1824.us.us.i.i = load float, ptr %scevgep92.i, align 4
+  %.1825.us.us.i.i = fcmp ogt float %.1817.us.us.i.i, %.1824.us.us.i.i
+  br i1 %.1825.us.us.i.i, label %B1206.us.us.i.i, label %B1442.us.us.i.i
+
+B1206.us.us.i.i:                                  ; preds = %B1150.us.us.i.i
+  store float %.1824.us.us.i.i, ptr %scevgep93.i, align 4
+  store float %.1817.us.us.i.i, ptr %scevgep92.i, align 4
+  br label %B1442.us.us.i.i
+
+B1442.us.us.i.i:                                  ; preds = %B1206.us.us.i.i, %B1150.us.us.i.i
+  %.1817.us.us.1.i.i = phi float [ %.1817.us.us.i.i, %B1206.us.us.i.i ], [ %.1824.us.us.i.i, %B1150.us.us.i.i ]
+  %.1784.us.us.1.i.i = add nuw i64 %.1777675685.us.us.i.i, 2
+  %.1824.us.us.1.i.i = load float, ptr %scevgep91.i, align 4
+  %.1825.us.us.1.i.i = fcmp ogt float %.1817.us.us.1.i.i, %.1824.us.us.1.i.i
+  br i1 %.1825.us.us.1.i.i, label %B1206.us.us.1.i.i, label %B1442.us.us.1.i.i
+
+B1206.us.us.1.i.i:                                ; preds = %B1442.us.us.i.i
+  store float %.1824.us.us.1.i.i, ptr %scevgep92.i, align 4
+  store float %.1817.us.us.1.i.i, ptr %scevgep91.i, align 4
+  br label %B1442.us.us.1.i.i
+
+B1442.us.us.1.i.i:                                ; preds = %B1206.us.us.1.i.i, %B1442.us.us.i.i
+  %niter57.ncmp.1.i.i = icmp eq i64 %78, %.1784.us.us.1.i.i
+  br i1 %niter57.ncmp.1.i.i, label %B1114.loopexit.us.unr-lcssa.i.i, label %B1150.us.us.i.i
+
+B1150.preheader.i.i:                              ; preds = %B1116.endif.preheader.i.i, %B1114.loopexit.i.i
+  %indvar.i.i = phi i64 [ %indvar.next.i.i, %B1114.loopexit.i.i ], [ 0, %B1116.endif.preheader.i.i ]
+  %.1653721733.i.i = phi i64 [ %.1663.i.i, %B1114.loopexit.i.i ], [ 9223372036854775807, %B1116.endif.preheader.i.i ]
+  %82 = and i64 %.1653721733.i.i, -2
+  %.1663.i.i = add nsw i64 %.1653721733.i.i, -1
+  %83 = icmp eq i64 %indvar.i.i, 9223372036854775806
+  br i1 %83, label %B1150.epil.preheader.i.i, label %B1150.i.i
+
+B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %B1074.endif.i.i
+  %.164.i = add i64 %.1576062.i, 1
+  %.160.i = add nsw i64 %.1505963.i, -1
+  %scevgep53.i = getelementptr i8, ptr %lsr.iv.i, i64 %13
+  %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %16
+  %scevgep87.i = getelementptr i8, ptr %lsr.iv86.i, i64 %16
+  %.151.i = icmp sgt i64 %.1505963.i, 1
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+  ret i64 0
+}
+;; nbgrad.kernels.jacobi.symmetric_eigen(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr %a2, ptr readonly captures(none) %a3, i64 %a4, i64 %a5) alwaysinline {
+  %.23.i = getelementptr i8, ptr %a3, i64 8
+  %.24.i = load i64, ptr %.23.i, align 8
+  %arg.n.fr.i.i = freeze i64 %.24.i
+  %.26.i = getelementptr i8, ptr %a3, i64 32
+  %.27.i = load i64, ptr %.26.i, align 8
+  %arg.vectors.fr.i.i = freeze i64 %.27.i
+  %.35.not.i = icmp eq i64 %arg.vectors.fr.i.i, 0
+  %.3957.i = add i64 %arg.n.fr.i.i, 1
+  %.41.i = select i1 %.35.not.i, i64 1, i64 %.3957.i
+  %"$phi66.0.2.0.i" = mul i64 %.41.i, %arg.n.fr.i.i
+  %.57.i = getelementptr i8, ptr %a3, i64 16
+  %.58.i = load i64, ptr %.57.i, align 8
+  %.6758.i = sub i64 %a5, %a4
+  %.106.i = mul i64 %.58.i, %.6758.i
+  %.15161.not.i = icmp slt i64 %.106.i, 1
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
+
+B138.lr.ph.i:                                     ; preds = %0
+  %.60.i = mul i64 %.58.i, %a4
+  %.191.i = mul i64 %arg.n.fr.i.i, %arg.n.fr.i.i
+  %1 = add i64 %arg.n.fr.i.i, -2
+  %2 = shl i64 %arg.n.fr.i.i, 3
+  %3 = shl i64 %arg.n.fr.i.i, 4
+  %4 = add i64 %arg.n.fr.i.i, -1
+  %xtraiter49.i.i = and i64 %arg.n.fr.i.i, 3
+  %unroll_iter53.i.i = and i64 %arg.n.fr.i.i, 9223372036854775804
+  %5 = getelementptr double, ptr %a2, i64 %arg.n.fr.i.i
+  %unroll_iter.i.i.i = and i64 %arg.n.fr.i.i, 9223372036854775806
+  %invariant.gep.i = getelementptr double, ptr %5, i64 %unroll_iter.i.i.i
+  %6 = getelementptr i8, ptr %a2, i64 %3
+  %7 = getelementptr i8, ptr %a2, i64 %2
+  %8 = shl i64 %arg.n.fr.i.i, 5
+  %9 = add i64 %2, 8
+  %.arg.n545.i.i = tail call i64 @llvm.smax.i64(i64 %arg.n.fr.i.i, i64 0)
+  %.1954.us.us.prol.i.i = add nsw i64 %.arg.n545.i.i, -1
+  %scevgep87.i.i = getelementptr i8, ptr %a2, i64 8
+  %10 = shl i64 %.60.i, 3
+  %11 = mul i64 %10, %arg.n.fr.i.i
+  %12 = add i64 %11, 8
+  %13 = mul i64 %12, %arg.n.fr.i.i
+  %scevgep.i = getelementptr i8, ptr %a0, i64 %13
+  %14 = shl i64 %.191.i, 3
+  %15 = add i64 %11, 16
+  %16 = mul i64 %15, %arg.n.fr.i.i
+  %17 = mul i64 %"$phi66.0.2.0.i", %.60.i
+  %18 = shl i64 %17, 3
+  %19 = getelementptr i8, ptr %a2, i64 %18
+  %scevgep79.i = getelementptr i8, ptr %19, i64 24
+  %20 = shl i64 %"$phi66.0.2.0.i", 3
+  %21 = add i64 %11, 24
+  %22 = mul i64 %21, %arg.n.fr.i.i
+  %scevgep93.i = getelementptr i8, ptr %19, i64 16
+  %23 = icmp sgt i64 %arg.n.fr.i.i, 0
+  %sunkaddr.i = getelementptr i8, ptr %a3, i64 40
+  %24 = icmp ult i64 %1, 9223372036854775807
+  %sunkaddr104.i = getelementptr i8, ptr %a3, i64 24
+  %25 = icmp ult i64 %4, 3
+  %26 = icmp eq i64 %xtraiter49.i.i, 0
+  %27 = icmp eq i64 %arg.n.fr.i.i, 1
+  %28 = and i64 %arg.n.fr.i.i, 1
+  %29 = icmp eq i64 %28, 0
+  %.reass.i = mul i64 %14, %.60.i
+  %30 = and i64 %.arg.n545.i.i, 1
+  %31 = icmp eq i64 %30, 0
+  br label %B138.i
+
+B138.i:                                           ; preds = %B136.backedge.i, %B138.lr.ph.i
+  %lsr.iv94.i = phi ptr [ %scevgep93.i, %B138.lr.ph.i ], [ %scevgep95.i, %B136.backedge.i ]
+  %lsr.iv89.i = phi i64 [ %17, %B138.lr.ph.i ], [ %lsr.iv.next90.i, %B136.backedge.i ]
+  %lsr.iv80.i = phi ptr [ %scevgep79.i, %B138.lr.ph.i ], [ %scevgep81.i, %B136.backedge.i ]
+  %lsr.iv70.i = phi ptr [ %a1, %B138.lr.ph.i ], [ %scevgep71.i, %B136.backedge.i ]
+  %lsr.iv.i = phi ptr [ %scevgep.i, %B138.lr.ph.i ], [ %scevgep51.i, %B136.backedge.i ]
+  %.1505963.i = phi i64 [ %.106.i, %B138.lr.ph.i ], [ %.160.i, %B136.backedge.i ]
+  %.1576062.i = phi i64 [ %.60.i, %B138.lr.ph.i ], [ %.164.i, %B136.backedge.i ]
+  %.195.i = mul nsw i64 %.1576062.i, %"$phi66.0.2.0.i"
+  %.201.i = load i64, ptr %sunkaddr.i, align 8
+  br i1 %23, label %B44.endif.lr.ph.i.i, label %B1074.endif.i.i
+
+B44.endif.lr.ph.i.i:                              ; preds = %B138.i
+  %.193.i = mul i64 %.1576062.i, %.191.i
+  %.198.i = load i64, ptr %sunkaddr104.i, align 8
+  %arg.lower.fr.i.i = freeze i64 %.198.i
+  %.295.not.i.i = icmp eq i64 %arg.lower.fr.i.i, 0
+  %32 = getelementptr double, ptr %a0, i64 %.193.i
+  %33 = getelementptr double, ptr %a1, i64 %.193.i
+  %34 = shl i64 %.193.i, 3
+  br i1 %.295.not.i.i, label %B84.lr.ph.us.preheader.i.i, label %B84.lr.ph.preheader.i.i
+
+B84.lr.ph.preheader.i.i:                          ; preds = %B44.endif.lr.ph.i.i
+  %35 = add i64 %34, 8
+  %scevgep195.i.i = getelementptr i8, ptr %a0, i64 %35
+  %scevgep201.i.i = getelementptr i8, ptr %a1, i64 %35
+  br label %B84.lr.ph.i.i
+
+B84.lr.ph.us.preheader.i.i:                       ; preds = %B44.endif.lr.ph.i.i
+  %36 = getelementptr i8, ptr %a1, i64 %34
+  %scevgep189.i.i = getelementptr i8, ptr %36, i64 8
+  br label %B84.lr.ph.us.i.i
+
+B42.loopexit.us.unr-lcssa.i.i:                    ; preds = %B84.us.us.i.i
+  %37 = and i64 %indvars.iv754.i.i, 1
+  %lcmp.mod38.not.i.i = icmp eq i64 %37, 0
+  br i1 %lcmp.mod38.not.i.i, label %B42.loopexit.us.i.i, label %B84.us.us.epil.preheader.i.i
+
+B84.us.us.epil.preheader.i.i:                     ; preds = %B84.lr.ph.us.i.i, %B42.loopexit.us.unr-lcssa.i.i
+  %lost.2.1554.us.us.epil.init.i.i = phi double [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ], [ %.371.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ]
+  %size.4.1553.us.us.epil.init.i.i = phi double [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ], [ %size.6.2.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ]
+  %.259549551.us.us.epil.init.i.i = phi i64 [ 0, %B84.lr.ph.us.i.i ], [ %38, %B42.loopexit.us.unr-lcssa.i.i ]
+  %.313.us.us.epil.i.i = mul nuw nsw i64 %.259549551.us.us.epil.init.i.i, %arg.n.fr.i.i
+  %gep.us.us.epil.i.i = getelementptr double, ptr %invariant.gep.us.i.i, i64 %.313.us.us.epil.i.i
+  %"$phi164.2.2.2.us.us.epil.i.i" = load double, ptr %gep.us.us.epil.i.i, align 8
+  %.345.us.us.epil.i.i = getelementptr double, ptr %39, i64 %.259549551.us.us.epil.init.i.i
+  store double %"$phi164.2.2.2.us.us.epil.i.i", ptr %.345.us.us.epil.i.i, align 8
+  %.348.us.us.epil.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.epil.i.i")
+  %.350.us.us.epil.i.i = fcmp ogt double %.348.us.us.epil.i.i, %size.4.1553.us.us.epil.init.i.i
+  %size.6.2.us.us.epil.i.i = select i1 %.350.us.us.epil.i.i, double %.348.us.us.epil.i.i, double %size.4.1553.us.us.epil.init.i.i
+  %.367.us.us.epil.i.i = fmul double %"$phi164.2.2.2.us.us.epil.i.i", 0.000000e+00
+  %.371.us.us.epil.i.i = fadd double %lost.2.1554.us.us.epil.init.i.i, %.367.us.us.epil.i.i
+  br label %B42.loopexit.us.i.i
+
+B42.loopexit.us.i.i:                              ; preds = %B84.us.us.epil.preheader.i.i, %B42.loopexit.us.unr-lcssa.i.i
+  %size.6.2.us.us.lcssa.i.i = phi double [ %size.6.2.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ], [ %size.6.2.us.us.epil.i.i, %B84.us.us.epil.preheader.i.i ]
+  %.371.us.us.lcssa.i.i = phi double [ %.371.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ], [ %.371.us.us.epil.i.i, %B84.us.us.epil.preheader.i.i ]
+  %.132.us.i.i = add nuw nsw i64 %.125562568.us.i.i, 1
+  %indvars.iv.next755.i.i = add nuw i64 %indvars.iv754.i.i, 1
+  %scevgep185.i.i = getelementptr i8, ptr %lsr.iv184.i.i, i64 8
+  %scevgep191.i.i = getelementptr i8, ptr %lsr.iv190.i.i, i64 %2
+  %scevgep53.i = getelementptr i8, ptr %lsr.iv52.i, i64 8
+  %exitcond757.not.i.i = icmp eq i64 %.132.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond757.not.i.i, label %B288.i.i, label %B84.lr.ph.us.i.i
+
+B84.lr.ph.us.i.i:                                 ; preds = %B42.loopexit.us.i.i, %B84.lr.ph.us.preheader.i.i
+  %lsr.iv52.i = phi ptr [ %scevgep53.i, %B42.loopexit.us.i.i ], [ %lsr.iv.i, %B84.lr.ph.us.preheader.i.i ]
+  %lsr.iv190.i.i = phi ptr [ %scevgep191.i.i, %B42.loopexit.us.i.i ], [ %scevgep189.i.i, %B84.lr.ph.us.preheader.i.i ]
+  %lsr.iv184.i.i = phi ptr [ %scevgep185.i.i, %B42.loopexit.us.i.i ], [ %32, %B84.lr.ph.us.preheader.i.i ]
+  %indvars.iv754.i.i = phi i64 [ %indvars.iv.next755.i.i, %B42.loopexit.us.i.i ], [ 1, %B84.lr.ph.us.preheader.i.i ]
+  %lost.3.0571.us.i.i = phi double [ %.371.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B84.lr.ph.us.preheader.i.i ]
+  %size.5.0570.us.i.i = phi double [ %size.6.2.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B84.lr.ph.us.preheader.i.i ]
+  %.125562568.us.i.i = phi i64 [ %.132.us.i.i, %B42.loopexit.us.i.i ], [ 0, %B84.lr.ph.us.preheader.i.i ]
+  %38 = and i64 %indvars.iv754.i.i, -2
+  %invariant.gep.us.i.i = getelementptr double, ptr %32, i64 %.125562568.us.i.i
+  %.336.us.i.i = mul nuw nsw i64 %.125562568.us.i.i, %arg.n.fr.i.i
+  %39 = getelementptr double, ptr %33, i64 %.336.us.i.i
+  %40 = icmp eq i64 %.125562568.us.i.i, 0
+  br i1 %40, label %B84.us.us.epil.preheader.i.i, label %B84.us.us.i.i
+
+B84.us.us.i.i:                                    ; preds = %B84.lr.ph.us.i.i, %B84.us.us.i.i
+  %lsr.iv54.i = phi i64 [ %lsr.iv.next.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %lost.2.1554.us.us.i.i = phi double [ %.371.us.us.1.i.i, %B84.us.us.i.i ], [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ]
+  %size.4.1553.us.us.i.i = phi double [ %size.6.2.us.us.1.i.i, %B84.us.us.i.i ], [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ]
+  %.259549551.us.us.i.i = phi i64 [ %.266.us.us.1.i.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %scevgep56.i = getelementptr i8, ptr %lsr.iv184.i.i, i64 %lsr.iv54.i
+  %"$phi164.2.2.2.us.us.i.i" = load double, ptr %scevgep56.i, align 8
+  %41 = shl i64 %.259549551.us.us.i.i, 3
+  %scevgep193.i.i = getelementptr i8, ptr %lsr.iv190.i.i, i64 %41
+  %scevgep194.i.i = getelementptr i8, ptr %scevgep193.i.i, i64 -8
+  store double %"$phi164.2.2.2.us.us.i.i", ptr %scevgep194.i.i, align 8
+  %.348.us.us.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.i.i")
+  %.350.us.us.i.i = fcmp ogt double %.348.us.us.i.i, %size.4.1553.us.us.i.i
+  %size.6.2.us.us.i.i = select i1 %.350.us.us.i.i, double %.348.us.us.i.i, double %size.4.1553.us.us.i.i
+  %.367.us.us.i.i = fmul double %"$phi164.2.2.2.us.us.i.i", 0.000000e+00
+  %.371.us.us.i.i = fadd double %lost.2.1554.us.us.i.i, %.367.us.us.i.i
+  %.266.us.us.1.i.i = add nuw i64 %.259549551.us.us.i.i, 2
+  %scevgep55.i = getelementptr i8, ptr %lsr.iv52.i, i64 %lsr.iv54.i
+  %"$phi164.2.2.2.us.us.1.i.i" = load double, ptr %scevgep55.i, align 8
+  store double %"$phi164.2.2.2.us.us.1.i.i", ptr %scevgep193.i.i, align 8
+  %.348.us.us.1.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.1.i.i")
+  %.350.us.us.1.i.i = fcmp ogt double %.348.us.us.1.i.i, %size.6.2.us.us.i.i
+  %size.6.2.us.us.1.i.i = select i1 %.350.us.us.1.i.i, double %.348.us.us.1.i.i, double %size.6.2.us.us.i.i
+  %.367.us.us.1.i.i = fmul double %"$phi164.2.2.2.us.us.1.i.i", 0.000000e+00
+  %.371.us.us.1.i.i = fadd double %.371.us.us.i.i, %.367.us.us.1.i.i
+  %lsr.iv.next.i = add i64 %lsr.iv54.i, %3
+  %niter43.ncmp.1.i.i = icmp eq i64 %38, %.266.us.us.1.i.i
+  br i1 %niter43.ncmp.1.i.i, label %B42.loopexit.us.unr-lcssa.i.i, label %B84.us.us.i.i
+
+B42.loopexit.unr-lcssa.i.i:                       ; preds = %B84.i.i
+  %42 = and i64 %indvars.iv.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %42, 0
+  br i1 %lcmp.mod.not.i.i, label %B42.loopexit.i.i, label %B84.epil.preheader.i.i
+
+B84.epil.preheader.i.i:                           ; preds = %B84.lr.ph.i.i, %B42.loopexit.unr-lcssa.i.i
+  %lost.2.1554.epil.init.i.i = phi double [ %lost.3.0571.i.i, %B84.lr.ph.i.i ], [ %.371.1.i.i, %B42.loopexit.unr-lcssa.i.i ]
+  %size.4.1553.epil.init.i.i = phi double [ %size.5.0570.i.i, %B84.lr.ph.i.i ], [ %size.6.2.1.i.i, %B42.loopexit.unr-lcssa.i.i ]
+  %.259549551.epil.init.i.i = phi i64 [ 0, %B84.lr.ph.i.i ], [ %68, %B42.loopexit.unr-lcssa.i.i ]
+  %.305.epil.i.i = getelementptr double, ptr %69, i64 %.259549551.epil.init.i.i
+  %"$phi164.2.2.2.epil.i.i" = load double, ptr %.305.epil.i.i, align 8
+  %.345.epil.i.i = getelementptr double, ptr %70, i64 %.259549551.epil.init.i.i
+  store double %"$phi164.2.2.2.epil.i.i", ptr %.345.epil.i.i, align 8
+  %.348.epil.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.epil.i.i")
+  %.350.epil.i.i = fcmp ogt double %.348.epil.i.i, %size.4.1553.epil.init.i.i
+  %size.6.2.epil.i.i = select i1 %.350.epil.i.i, double %.348.epil.i.i, double %size.4.1553.epil.init.i.i
+  %.367.epil.i.i = fmul double %"$phi164.2.2.2.epil.i.i", 0.000000e+00
+  %.371.epil.i.i = fadd double %lost.2.1554.epil.init.i.i, %.367.epil.i.i
+  br label %B42.loopexit.i.i
+
+B42.loopexit.i.i:                                 ; preds = %B84.epil.preheader.i.i, %B42.loopexit.unr-lcssa.i.i
+  %size.6.2.lcssa.i.i = phi double [ %size.6.2.1.i.i, %B42.loopexit.unr-lcssa.i.i ], [ %size.6.2.epil.i.i, %B84.epil.preheader.i.i ]
+  %.371.lcssa.i.i = phi double [ %.371.1.i.i, %B42.loopexit.unr-lcssa.i.i ], [ %.371.epil.i.i, %B84.epil.preheader.i.i ]
+  %.132.i.i = add nuw nsw i64 %.125562568.i.i, 1
+  %indvars.iv.next.i.i = add nuw i64 %indvars.iv.i.i, 1
+  %scevgep197.i.i = getelementptr i8, ptr %lsr.iv196.i.i, i64 %2
+  %scevgep203.i.i = getelementptr i8, ptr %lsr.iv202.i.i, i64 %2
+  %exitcond753.not.i.i = icmp eq i64 %.132.i.i, %arg.n.fr.i.i
+  br i1 %exitcond753.not.i.i, label %B288.i.i, label %B84.lr.ph.i.i
+
+B84.i.i:                                          ; preds = %B84.lr.ph.i.i, %B84.i.i
+  %lost.2.1554.i.i = phi double [ %.371.1.i.i, %B84.i.i ], [ %lost.3.0571.i.i, %B84.lr.ph.i.i ]
+  %size.4.1553.i.i = phi double [ %size.6.2.1.i.i, %B84.i.i ], [ %size.5.0570.i.i, %B84.lr.ph.i.i ]
+  %.259549551.i.i = phi i64 [ %.266.1.i.i, %B84.i.i ], [ 0, %B84.lr.ph.i.i ]
+  %43 = shl i64 %.259549551.i.i, 3
+  %scevgep199.i.i = getelementptr i8, ptr %lsr.iv196.i.i, i64 %43
+  %scevgep200.i.i = getelementptr i8, ptr %scevgep199.i.i, i64 -8
+  %"$phi164.2.2.2.i.i" = load double, ptr %scevgep200.i.i, align 8
+  %scevgep205.i.i = getelementptr i8, ptr %lsr.iv202.i.i, i64 %43
+  %scevgep206.i.i = getelementptr i8, ptr %scevgep205.i.i, i64 -8
+  store double %"$phi164.2.2.2.i.i", ptr %scevgep206.i.i, align 8
+  %.348.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.i.i")
+  %.350.i.i = fcmp ogt double %.348.i.i, %size.4.1553.i.i
+  %size.6.2.i.i = select i1 %.350.i.i, double %.348.i.i, double %size.4.1553.i.i
+  %.367.i.i = fmul double %"$phi164.2.2.2.i.i", 0.000000e+00
+  %.371.i.i = fadd double %lost.2.1554.i.i, %.367.i.i
+  %.266.1.i.i = add nuw i64 %.259549551.i.i, 2
+  %"$phi164.2.2.2.1.i.i" = load double, ptr %scevgep199.i.i, align 8
+  store double %"$phi164.2.2.2.1.i.i", ptr %scevgep205.i.i, align 8
+  %.348.1.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.1.i.i")
+  %.350.1.i.i = fcmp ogt double %.348.1.i.i, %size.6.2.i.i
+  %size.6.2.1.i.i = select i1 %.350.1.i.i, double %.348.1.i.i, double %size.6.2.i.i
+  %.367.1.i.i = fmul double %"$phi164.2.2.2.1.i.i", 0.000000e+00
+  %.371.1.i.i = fadd double %.371.i.i, %.367.1.i.i
+  %niter.ncmp.1.i.i = icmp eq i64 %68, %.266.1.i.i
+  br i1 %niter.ncmp.1.i.i, label %B42.loopexit.unr-lcssa.i.i, label %B84.i.i
+
+B288.i.i:                                         ; preds = %B42.loopexit.i.i, %B42.loopexit.us.i.i
+  %size.5.0.lcssa.i.i = phi double [ %size.6.2.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ %size.6.2.lcssa.i.i, %B42.loopexit.i.i ]
+  %lost.3.0.lcssa.i.i = phi double [ %.371.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ %.371.lcssa.i.i, %B42.loopexit.i.i ]
+  %.405.i.i = fadd double %lost.3.0.lcssa.i.i, 1.000000e+00
+  %.416.i.i = fcmp oeq double %.405.i.i, 1.000000e+00
+  %.425.i.i = fcmp ogt double %size.5.0.lcssa.i.i, 0.000000e+00
+  %or.cond.i.i = select i1 %.416.i.i, i1 %.425.i.i, i1 false
+  br i1 %or.cond.i.i, label %B322.i.i, label %B500.endif.lr.ph.i.i
+
+B322.i.i:                                         ; preds = %B288.i.i
+  %.443.i.i = fcmp olt double %size.5.0.lcssa.i.i, 1.000000e+00
+  br i1 %.443.i.i, label %B360.i.i, label %B424.i.i
+
+B360.i.i:                                         ; preds = %B322.i.i, %B360.i.i
+  %size.7.1.i.i = phi double [ %.478.i.i, %B360.i.i ], [ %size.5.0.lcssa.i.i, %B322.i.i ]
+  %unit.3.1.i.i = phi double [ %.488.i.i, %B360.i.i ], [ 1.000000e+00, %B322.i.i ]
+  %doublings.2.1.i.i = phi i64 [ %.498.i.i, %B360.i.i ], [ 0, %B322.i.i ]
+  %.478.i.i = fmul double %size.7.1.i.i, 2.000000e+00
+  %.488.i.i = fmul double %unit.3.1.i.i, 2.000000e+00
+  %.498.i.i = add nuw nsw i64 %doublings.2.1.i.i, 1
+  %.505.i.i = fcmp olt double %.478.i.i, 1.000000e+00
+  %.527.i.i = icmp samesign ult i64 %doublings.2.1.i.i, 959
+  %or.cond531.i.i = select i1 %.505.i.i, i1 %.527.i.i, i1 false
+  br i1 %or.cond531.i.i, label %B360.i.i, label %B424.i.i
+
+B424.i.i:                                         ; preds = %B360.i.i, %B322.i.i
+  %size.8.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B322.i.i ], [ %.478.i.i, %B360.i.i ]
+  %unit.5.0.i.i = phi double [ 1.000000e+00, %B322.i.i ], [ %.488.i.i, %B360.i.i ]
+  %.571.i.i = fcmp ult double %size.8.0.i.i, 2.000000e+00
+  br i1 %.571.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B436.i.i:                                         ; preds = %B424.i.i, %B436.i.i
+  %size.9.1.i.i = phi double [ %.576.i.i, %B436.i.i ], [ %size.8.0.i.i, %B424.i.i ]
+  %unit.4.1.i.i = phi double [ %.582.i.i, %B436.i.i ], [ %unit.5.0.i.i, %B424.i.i ]
+  %.576.i.i = fmul double %size.9.1.i.i, 5.000000e-01
+  %.582.i.i = fmul double %unit.4.1.i.i, 5.000000e-01
+  %.587.i.i = fcmp ult double %.576.i.i, 2.000000e+00
+  br i1 %.587.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B540.i.i:                                         ; preds = %B540.lr.ph.i.i, %B540.i.i
+  %.805585587.i.i = phi i64 [ %.812.3.i.i, %B540.i.i ], [ 0, %B540.lr.ph.i.i ]
+  %44 = shl i64 %.805585587.i.i, 3
+  %scevgep161.i.i = getelementptr i8, ptr %lsr.iv154.i.i, i64 %44
+  %scevgep162.i.i = getelementptr i8, ptr %scevgep161.i.i, i64 -24
+  %.845.i.i = load double, ptr %scevgep162.i.i, align 8
+  %.847.i.i = fmul double %unit.6.0.i.i, %.845.i.i
+  store double %.847.i.i, ptr %scevgep162.i.i, align 8
+  %scevgep60.i = getelementptr i8, ptr %scevgep161.i.i, i64 -16
+  %.845.1.i.i = load double, ptr %scevgep60.i, align 8
+  %.847.1.i.i = fmul double %unit.6.0.i.i, %.845.1.i.i
+  store double %.847.1.i.i, ptr %scevgep60.i, align 8
+  %scevgep58.i = getelementptr i8, ptr %scevgep161.i.i, i64 -8
+  %.845.2.i.i = load double, ptr %scevgep58.i, align 8
+  %.847.2.i.i = fmul double %unit.6.0.i.i, %.845.2.i.i
+  store double %.847.2.i.i, ptr %scevgep58.i, align 8
+  %.812.3.i.i = add nuw i64 %.805585587.i.i, 4
+  %.845.3.i.i = load double, ptr %scevgep161.i.i, align 8
+  %.847.3.i.i = fmul double %unit.6.0.i.i, %.845.3.i.i
+  store double %.847.3.i.i, ptr %scevgep161.i.i, align 8
+  %niter48.ncmp.3.i.i = icmp eq i64 %77, %.812.3.i.i
+  br i1 %niter48.ncmp.3.i.i, label %B594.unr-lcssa.i.i, label %B540.i.i
+
+B594.unr-lcssa.i.i:                               ; preds = %B540.i.i
+  %lcmp.mod45.not.i.i = icmp eq i64 %76, 0
+  br i1 %lcmp.mod45.not.i.i, label %B594.i.i, label %B540.epil.preheader.i.i
+
+B540.epil.preheader.i.i:                          ; preds = %B540.lr.ph.i.i, %B594.unr-lcssa.i.i
+  %.805585587.epil.init.i.i = phi i64 [ 0, %B540.lr.ph.i.i ], [ %77, %B594.unr-lcssa.i.i ]
+  %45 = shl i64 %.805585587.epil.init.i.i, 3
+  %scevgep165.i.i = getelementptr i8, ptr %lsr.iv163.i.i, i64 %45
+  br label %B540.epil.i.i
+
+B540.epil.i.i:                                    ; preds = %B540.epil.i.i, %B540.epil.preheader.i.i
+  %epil.iter.i.i = phi i64 [ 0, %B540.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B540.epil.i.i ]
+  %46 = shl i64 %epil.iter.i.i, 3
+  %scevgep63.i = getelementptr i8, ptr %scevgep165.i.i, i64 %46
+  %.845.epil.i.i = load double, ptr %scevgep63.i, align 8
+  %.847.epil.i.i = fmul double %unit.6.0.i.i, %.845.epil.i.i
+  store double %.847.epil.i.i, ptr %scevgep63.i, align 8
+  %epil.iter.next.i.i = add i64 %epil.iter.i.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %76, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B594.i.i, label %B540.epil.i.i
+
+B594.i.i:                                         ; preds = %B540.epil.i.i, %B594.unr-lcssa.i.i
+  %.690.i.i = add nuw nsw i64 %.683599613.i.i, 1
+  br i1 %.35.not.i, label %B692.i.i, label %B638.lr.ph.i.i
+
+B638.i.i:                                         ; preds = %B638.lr.ph.i.i, %B638.i.i
+  %.945592594.i.i = phi i64 [ %51, %B638.i.i ], [ 0, %B638.lr.ph.i.i ]
+  %.982.i.i = icmp eq i64 %.683599613.i.i, %.945592594.i.i
+  %.1004.i.i = uitofp i1 %.982.i.i to double
+  %47 = shl i64 %.945592594.i.i, 3
+  %scevgep177.i.i = getelementptr i8, ptr %lsr.iv170.i.i, i64 %47
+  %scevgep178.i.i = getelementptr i8, ptr %scevgep177.i.i, i64 -24
+  store double %.1004.i.i, ptr %scevgep178.i.i, align 8
+  %48 = or disjoint i64 %.945592594.i.i, 1
+  %.982.1.i.i = icmp eq i64 %.683599613.i.i, %48
+  %.1004.1.i.i = uitofp i1 %.982.1.i.i to double
+  %scevgep67.i = getelementptr i8, ptr %scevgep177.i.i, i64 -16
+  store double %.1004.1.i.i, ptr %scevgep67.i, align 8
+  %49 = or disjoint i64 %.945592594.i.i, 2
+  %.982.2.i.i = icmp eq i64 %.683599613.i.i, %49
+  %.1004.2.i.i = uitofp i1 %.982.2.i.i to double
+  %scevgep65.i = getelementptr i8, ptr %scevgep177.i.i, i64 -8
+  store double %.1004.2.i.i, ptr %scevgep65.i, align 8
+  %50 = or disjoint i64 %.945592594.i.i, 3
+  %.982.3.i.i = icmp eq i64 %.683599613.i.i, %50
+  %.1004.3.i.i = uitofp i1 %.982.3.i.i to double
+  store double %.1004.3.i.i, ptr %scevgep177.i.i, align 8
+  %51 = add i64 %.945592594.i.i, 4
+  %niter54.ncmp.3.i.i = icmp eq i64 %51, %unroll_iter53.i.i
+  br i1 %niter54.ncmp.3.i.i, label %B692.loopexit.unr-lcssa.i.i, label %B638.i.i
+
+B692.loopexit.unr-lcssa.i.i:                      ; preds = %B638.i.i
+  br i1 %26, label %B692.i.i, label %B638.epil.preheader.i.i
+
+B638.epil.preheader.i.i:                          ; preds = %B638.lr.ph.i.i, %B692.loopexit.unr-lcssa.i.i
+  %.945592594.epil.init.i.i = phi i64 [ 0, %B638.lr.ph.i.i ], [ %unroll_iter53.i.i, %B692.loopexit.unr-lcssa.i.i ]
+  %52 = shl i64 %.945592594.epil.init.i.i, 3
+  %scevgep181.i.i = getelementptr i8, ptr %lsr.iv179.i.i, i64 %52
+  %53 = sub nsw i64 %.683599613.i.i, %.945592594.epil.init.i.i
+  br label %B638.epil.i.i
+
+B638.epil.i.i:                                    ; preds = %B638.epil.i.i, %B638.epil.preheader.i.i
+  %epil.iter50.i.i = phi i64 [ 0, %B638.epil.preheader.i.i ], [ %epil.iter50.next.i.i, %B638.epil.i.i ]
+  %.982.epil.i.i = icmp eq i64 %53, %epil.iter50.i.i
+  %.1004.epil.i.i = uitofp i1 %.982.epil.i.i to double
+  %54 = shl i64 %epil.iter50.i.i, 3
+  %scevgep68.i = getelementptr i8, ptr %scevgep181.i.i, i64 %54
+  store double %.1004.epil.i.i, ptr %scevgep68.i, align 8
+  %epil.iter50.next.i.i = add i64 %epil.iter50.i.i, 1
+  %epil.iter50.cmp.not.i.i = icmp eq i64 %xtraiter49.i.i, %epil.iter50.next.i.i
+  br i1 %epil.iter50.cmp.not.i.i, label %B692.i.i, label %B638.epil.i.i
+
+B692.i.i:                                         ; preds = %B638.epil.i.i, %B692.loopexit.unr-lcssa.i.i, %B594.i.i
+  %indvars.iv.next759.i.i = add nuw i64 %indvars.iv758.i.i, 1
+  %scevgep155.i.i = getelementptr i8, ptr %lsr.iv154.i.i, i64 %2
+  %scevgep164.i.i = getelementptr i8, ptr %lsr.iv163.i.i, i64 %2
+  %scevgep171.i.i = getelementptr i8, ptr %lsr.iv170.i.i, i64 %2
+  %scevgep180.i.i = getelementptr i8, ptr %lsr.iv179.i.i, i64 %2
+  %exitcond762.not.i.i = icmp eq i64 %.690.i.i, %arg.n.fr.i.i
+  br i1 %exitcond762.not.i.i, label %B694.i.i, label %B540.lr.ph.i.i
+
+B694.i.i:                                         ; preds = %B692.i.i
+  %.1023.i.i = sitofp i64 %.201.i to double
+  %.1027.i.i = fdiv double %size.10.0.i.i, %.1023.i.i
+  br i1 %27, label %B1018.epil.preheader.i.i, label %B746.endif.us.preheader.i.i
+
+B746.endif.us.preheader.i.i:                      ; preds = %B694.i.i
+  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.195.i
+  %55 = shl i64 %.195.i, 3
+  %56 = getelementptr i8, ptr %6, i64 %55
+  %scevgep142.i.i = getelementptr i8, ptr %56, i64 8
+  %57 = getelementptr i8, ptr %7, i64 %55
+  %scevgep148.i.i = getelementptr i8, ptr %57, i64 8
+  br label %B746.endif.us.i.i
+
+B746.endif.us.i.i:                                ; preds = %B792.B960_crit_edge.us.i.i, %B746.endif.us.preheader.i.i
+  %sweep.2.0.us.i.i = phi i64 [ %.1055.us.i.i, %B792.B960_crit_edge.us.i.i ], [ 0, %B746.endif.us.preheader.i.i ]
+  br label %B828.lr.ph.us.i.i
+
+B828.us.i.i:                                      ; preds = %B828.lr.ph.us.i.i, %B956.us.i.i
+  %lsr.iv149.i.i = phi ptr [ %scevgep148.i.i, %B828.lr.ph.us.i.i ], [ %scevgep150.i.i, %B956.us.i.i ]
+  %lsr.iv138.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %lsr.iv.next139.i.i, %B956.us.i.i ]
+  %moving.4.2626.us.i.i = phi i1 [ %moving.3.1639.us.i.i, %B828.lr.ph.us.i.i ], [ %moving.5.3.us.i.i, %B956.us.i.i ]
+  %.1274622624.us.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %.1281.us.i.i, %B956.us.i.i ]
+  %.1281.us.i.i = add nuw nsw i64 %.1274622624.us.i.i, 1
+  %.1323.us.i.i = getelementptr double, ptr %63, i64 %.1274622624.us.i.i
+  %.1324.us.i.i = load double, ptr %.1323.us.i.i, align 8
+  %.1325.us.i.i = tail call double @llvm.fabs.f64(double %.1324.us.i.i)
+  %.1327.us.i.i = fcmp ugt double %.1325.us.i.i, %.1027.i.i
+  br i1 %.1327.us.i.i, label %B406.endif.endif.preheader.i.i.i, label %B956.us.i.i
+
+B406.endif.endif.preheader.i.i.i:                 ; preds = %B828.us.i.i
+  %.30.i.i.i = mul nuw nsw i64 %.1274622624.us.i.i, %arg.n.fr.i.i
+  %.63.i.i.i = fadd double %.1324.us.i.i, %.1324.us.i.i
+  %.67.i.i.i = load double, ptr %sunkaddr106.i, align 8
+  %58 = getelementptr double, ptr %33, i64 %.30.i.i.i
+  %.70.i.i.i = getelementptr double, ptr %58, i64 %.1274622624.us.i.i
+  %.71.i.i.i = load double, ptr %.70.i.i.i, align 8
+  %.72.i.i.i = fsub double %.67.i.i.i, %.71.i.i.i
+  %.78.i.i.i = fmul double %.72.i.i.i, %.72.i.i.i
+  %.79.i.i.i = fmul double %.63.i.i.i, %.63.i.i.i
+  %.80.i.i.i = fadd double %.79.i.i.i, %.78.i.i.i
+  %.81.i.i.i = tail call double @llvm.sqrt.f64(double %.80.i.i.i)
+  %.87.i.i.i = fcmp olt double %.72.i.i.i, 0.000000e+00
+  %59 = fneg double %.81.i.i.i
+  %"$phi206.1.2.0.p.i.i.i" = select i1 %.87.i.i.i, double %59, double %.81.i.i.i
+  %"$phi206.1.2.0.i.i.i" = fadd double %.72.i.i.i, %"$phi206.1.2.0.p.i.i.i"
+  %.118.i.i.i = fdiv double %.63.i.i.i, %"$phi206.1.2.0.i.i.i"
+  %.123.i.i.i = fmul double %.118.i.i.i, %.118.i.i.i
+  %.125.i.i.i = fadd double %.123.i.i.i, 1.000000e+00
+  %.126.i.i.i = tail call double @llvm.sqrt.f64(double %.125.i.i.i)
+  %.131.i.i.i = fdiv double 1.000000e+00, %.126.i.i.i
+  %.136.i.i.i = fmul double %.118.i.i.i, %.131.i.i.i
+  %.145.i.i.i = fmul double %.1324.us.i.i, %.118.i.i.i
+  %.146.i.i.i = fsub double %.71.i.i.i, %.145.i.i.i
+  store double %.146.i.i.i, ptr %.70.i.i.i, align 8
+  %.156.i.i.i = load double, ptr %sunkaddr106.i, align 8
+  %.161.i.i.i = fadd double %.156.i.i.i, %.145.i.i.i
+  store double %.161.i.i.i, ptr %sunkaddr106.i, align 8
+  %sunkaddr210.i.i = shl i64 %.1274622624.us.i.i, 3
+  %sunkaddr211.i.i = getelementptr i8, ptr %63, i64 %sunkaddr210.i.i
+  store double 0.000000e+00, ptr %sunkaddr211.i.i, align 8
+  br label %B406.endif.endif.i.i.i
+
+B420.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i
+  %.350.i.i.i = icmp samesign ugt i64 %.267156158.i.i.i, %.1274622624.us.i.i
+  %60 = add i64 %.267156158.i.i.i, %lsr.iv138.i.i
+  %"$phi464.2.2.1.i.i.i" = select i1 %.350.i.i.i, i64 %lsr.iv13.i.i.i, i64 %60
+  %.385.i.i.i = icmp samesign ugt i64 %.267156158.i.i.i, %.1147631637.us.i.i
+  %61 = add i64 %.267156158.i.i.i, %lsr.iv140.i.i
+  %"$phi514.2.2.1.i.i.i" = select i1 %.385.i.i.i, i64 %lsr.iv.i.i.i, i64 %61
+  %.421.i.i.i = getelementptr double, ptr %33, i64 %"$phi464.2.2.1.i.i.i"
+  %.422.i.i.i = load double, ptr %.421.i.i.i, align 8
+  %.424.i.i.i = getelementptr double, ptr %33, i64 %"$phi514.2.2.1.i.i.i"
+  %.425.i.i.i = load double, ptr %.424.i.i.i, align 8
+  %.427.i.i.i = fmul double %.131.i.i.i, %.422.i.i.i
+  %.429.i.i.i = fmul double %.136.i.i.i, %.425.i.i.i
+  %.430.i.i.i = fsub double %.427.i.i.i, %.429.i.i.i
+  store double %.430.i.i.i, ptr %.421.i.i.i, align 8
+  %.438.i.i.i = fmul double %.136.i.i.i, %.422.i.i.i
+  %.440.i.i.i = fmul double %.131.i.i.i, %.425.i.i.i
+  %.441.i.i.i = fadd double %.438.i.i.i, %.440.i.i.i
+  store double %.441.i.i.i, ptr %.424.i.i.i, align 8
+  br label %B608.i.i.i
+
+B608.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i, %B420.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, %arg.n.fr.i.i
+  %lsr.iv.next14.i.i.i = add i64 %lsr.iv13.i.i.i, %arg.n.fr.i.i
+  %exitcond.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.274.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B610.i.i.i, label %B406.endif.endif.i.i.i
+
+B610.i.i.i:                                       ; preds = %B608.i.i.i
+  br i1 %.35.not.i, label %B956.us.i.i, label %B654.i.i.i
+
+B654.i.i.i:                                       ; preds = %B610.i.i.i, %B654.i.i.i
+  %.548162164.i.i.i = phi i64 [ %.555.1.i.i.i, %B654.i.i.i ], [ 0, %B610.i.i.i ]
+  %62 = shl i64 %.548162164.i.i.i, 3
+  %scevgep151.i.i = getelementptr i8, ptr %lsr.iv149.i.i, i64 %62
+  %scevgep152.i.i = getelementptr i8, ptr %scevgep151.i.i, i64 -8
+  %.588.i.i.i = load double, ptr %scevgep152.i.i, align 8
+  %scevgep145.i.i = getelementptr i8, ptr %lsr.iv143.i.i, i64 %62
+  %scevgep147.i.i = getelementptr i8, ptr %scevgep145.i.i, i64 -8
+  %.597.i.i.i = load double, ptr %scevgep147.i.i, align 8
+  %.599.i.i.i = fmul double %.131.i.i.i, %.588.i.i.i
+  %.601.i.i.i = fmul double %.136.i.i.i, %.597.i.i.i
+  %.602.i.i.i = fsub double %.599.i.i.i, %.601.i.i.i
+  store double %.602.i.i.i, ptr %scevgep152.i.i, align 8
+  %.613.i.i.i = fmul double %.136.i.i.i, %.588.i.i.i
+  %.615.i.i.i = fmul double %.131.i.i.i, %.597.i.i.i
+  %.616.i.i.i = fadd double %.613.i.i.i, %.615.i.i.i
+  store double %.616.i.i.i, ptr %scevgep147.i.i, align 8
+  %.555.1.i.i.i = add nuw i64 %.548162164.i.i.i, 2
+  %.588.1.i.i.i = load double, ptr %scevgep151.i.i, align 8
+  %.597.1.i.i.i = load double, ptr %scevgep145.i.i, align 8
+  %.599.1.i.i.i = fmul double %.131.i.i.i, %.588.1.i.i.i
+  %.601.1.i.i.i = fmul double %.136.i.i.i, %.597.1.i.i.i
+  %.602.1.i.i.i = fsub double %.599.1.i.i.i, %.601.1.i.i.i
+  store double %.602.1.i.i.i, ptr %scevgep151.i.i, align 8
+  %.613.1.i.i.i = fmul double %.136.i.i.i, %.588.1.i.i.i
+  %.615.1.i.i.i = fmul double %.131.i.i.i, %.597.1.i.i.i
+  %.616.1.i.i.i = fadd double %.613.1.i.i.i, %.615.1.i.i.i
+  store double %.616.1.i.i.i, ptr %scevgep145.i.i, align 8
+  %niter.ncmp.1.i.i.i = icmp eq i64 %unroll_iter.i.i.i, %.555.1.i.i.i
+  br i1 %niter.ncmp.1.i.i.i, label %common.ret.loopexit.unr-lcssa.i.i.i, label %B654.i.i.i
+
+common.ret.loopexit.unr-lcssa.i.i.i:              ; preds = %B654.i.i.i
+  br i1 %29, label %B956.us.i.i, label %B654.epil.preheader.i.i.i
+
+B654.epil.preheader.i.i.i:                        ; preds = %common.ret.loopexit.unr-lcssa.i.i.i
+  %gep25.i.i = getelementptr double, ptr %gep.i, i64 %.30.i.i.i
+  %.588.epil.i.i.i = load double, ptr %gep25.i.i, align 8
+  %.597.epil.i.i.i = load double, ptr %sunkaddr108.i, align 8
+  %.599.epil.i.i.i = fmul double %.131.i.i.i, %.588.epil.i.i.i
+  %.601.epil.i.i.i = fmul double %.136.i.i.i, %.597.epil.i.i.i
+  %.602.epil.i.i.i = fsub double %.599.epil.i.i.i, %.601.epil.i.i.i
+  store double %.602.epil.i.i.i, ptr %gep25.i.i, align 8
+  %.613.epil.i.i.i = fmul double %.136.i.i.i, %.588.epil.i.i.i
+  %.615.epil.i.i.i = fmul double %.131.i.i.i, %.597.epil.i.i.i
+  %.616.epil.i.i.i = fadd double %.613.epil.i.i.i, %.615.epil.i.i.i
+  store double %.616.epil.i.i.i, ptr %sunkaddr108.i, align 8
+  br label %B956.us.i.i
+
+B406.endif.endif.i.i.i:                           ; preds = %B608.i.i.i, %B406.endif.endif.preheader.i.i.i
+  %lsr.iv13.i.i.i = phi i64 [ %.1274622624.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next14.i.i.i, %B608.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %.1147631637.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B608.i.i.i ]
+  %.267156158.i.i.i = phi i64 [ 0, %B406.endif.endif.preheader.i.i.i ], [ %.274.i.i.i, %B608.i.i.i ]
+  %.274.i.i.i = add nuw nsw i64 %.267156158.i.i.i, 1
+  %.96.i.i.i.i = icmp ne i64 %.1274622624.us.i.i, %.267156158.i.i.i
+  %.96.1.i.i.i.i = icmp ne i64 %.1147631637.us.i.i, %.267156158.i.i.i
+  %or.cond.i.not.i.i.i = and i1 %.96.i.i.i.i, %.96.1.i.i.i.i
+  br i1 %or.cond.i.not.i.i.i, label %B420.i.i.i, label %B608.i.i.i
+
+B956.us.i.i:                                      ; preds = %B654.epil.preheader.i.i.i, %common.ret.loopexit.unr-lcssa.i.i.i, %B610.i.i.i, %B828.us.i.i
+  %moving.5.3.us.i.i = phi i1 [ %moving.4.2626.us.i.i, %B828.us.i.i ], [ true, %B610.i.i.i ], [ true, %common.ret.loopexit.unr-lcssa.i.i.i ], [ true, %B654.epil.preheader.i.i.i ]
+  %lsr.iv.next139.i.i = add i64 %lsr.iv138.i.i, %arg.n.fr.i.i
+  %scevgep150.i.i = getelementptr i8, ptr %lsr.iv149.i.i, i64 %2
+  %exitcond763.not.i.i = icmp eq i64 %.1281.us.i.i, %.1147631637.us.i.i
+  br i1 %exitcond763.not.i.i, label %B792.loopexit.us.i.i, label %B828.us.i.i
+
+B792.loopexit.us.i.i:                             ; preds = %B956.us.i.i
+  %.1154.us.i.i = add nuw nsw i64 %.1147631637.us.i.i, 1
+  %lsr.iv.next141.i.i = add i64 %lsr.iv140.i.i, %arg.n.fr.i.i
+  %scevgep144.i.i = getelementptr i8, ptr %lsr.iv143.i.i, i64 %2
+  %exitcond764.not.i.i = icmp eq i64 %.1154.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond764.not.i.i, label %B792.B960_crit_edge.us.i.i, label %B828.lr.ph.us.i.i
+
+B828.lr.ph.us.i.i:                                ; preds = %B792.loopexit.us.i.i, %B746.endif.us.i.i
+  %lsr.iv143.i.i = phi ptr [ %scevgep144.i.i, %B792.loopexit.us.i.i ], [ %scevgep142.i.i, %B746.endif.us.i.i ]
+  %lsr.iv140.i.i = phi i64 [ %lsr.iv.next141.i.i, %B792.loopexit.us.i.i ], [ %arg.n.fr.i.i, %B746.endif.us.i.i ]
+  %moving.3.1639.us.i.i = phi i1 [ %moving.5.3.us.i.i, %B792.loopexit.us.i.i ], [ false, %B746.endif.us.i.i ]
+  %.1147631637.us.i.i = phi i64 [ %.1154.us.i.i, %B792.loopexit.us.i.i ], [ 1, %B746.endif.us.i.i ]
+  %.1317.us.i.i = mul nuw nsw i64 %.1147631637.us.i.i, %arg.n.fr.i.i
+  %63 = getelementptr double, ptr %33, i64 %.1317.us.i.i
+  %sunkaddr105.i = shl i64 %.1147631637.us.i.i, 3
+  %sunkaddr106.i = getelementptr i8, ptr %63, i64 %sunkaddr105.i
+  %sunkaddr107.i = shl i64 %.1317.us.i.i, 3
+  %sunkaddr108.i = getelementptr i8, ptr %gep.i, i64 %sunkaddr107.i
+  br label %B828.us.i.i
+
+B792.B960_crit_edge.us.i.i:                       ; preds = %B792.loopexit.us.i.i
+  %.1055.us.i.i = add nuw nsw i64 %sweep.2.0.us.i.i, 1
+  %.1401.us.i.i = icmp samesign ult i64 %sweep.2.0.us.i.i, 29
+  %or.cond532.us.i.i = select i1 %moving.5.3.us.i.i, i1 %.1401.us.i.i, i1 false
+  br i1 %or.cond532.us.i.i, label %B746.endif.us.i.i, label %B1018.preheader.i.i
+
+B1018.preheader.i.i:                              ; preds = %B792.B960_crit_edge.us.i.i
+  br i1 %25, label %B1018.epil.preheader.i.i, label %B1018.i.i
+
+B1018.i.i:                                        ; preds = %B1018.preheader.i.i, %B1018.i.i
+  %lsr.iv77.i = phi i64 [ %lsr.iv.next78.i, %B1018.i.i ], [ 0, %B1018.preheader.i.i ]
+  %lsr.iv72.i = phi ptr [ %scevgep73.i, %B1018.i.i ], [ %lsr.iv70.i, %B1018.preheader.i.i ]
+  %sunkaddr110.i = getelementptr i8, ptr %lsr.iv72.i, i64 %.reass.i
+  %.1543.i.i = load double, ptr %sunkaddr110.i, align 8
+  %.1548.i.i = fdiv double %.1543.i.i, %unit.6.0.i.i
+  %64 = shl i64 %lsr.iv77.i, 3
+  %scevgep82.i = getelementptr i8, ptr %lsr.iv80.i, i64 %64
+  %scevgep87.i = getelementptr i8, ptr %scevgep82.i, i64 -24
+  store double %.1548.i.i, ptr %scevgep87.i, align 8
+  %sunkaddr111.i = getelementptr i8, ptr %lsr.iv72.i, i64 %13
+  %sunkaddr112.i = getelementptr i8, ptr %sunkaddr111.i, i64 8
+  %.1543.1.i.i = load double, ptr %sunkaddr112.i, align 8
+  %.1548.1.i.i = fdiv double %.1543.1.i.i, %unit.6.0.i.i
+  %scevgep86.i = getelementptr i8, ptr %scevgep82.i, i64 -16
+  store double %.1548.1.i.i, ptr %scevgep86.i, align 8
+  %sunkaddr113.i = getelementptr i8, ptr %lsr.iv72.i, i64 %16
+  %sunkaddr114.i = getelementptr i8, ptr %sunkaddr113.i, i64 16
+  %.1543.2.i.i = load double, ptr %sunkaddr114.i, align 8
+  %.1548.2.i.i = fdiv double %.1543.2.i.i, %unit.6.0.i.i
+  %scevgep84.i = getelementptr i8, ptr %scevgep82.i, i64 -8
+  store double %.1548.2.i.i, ptr %scevgep84.i, align 8
+  %sunkaddr115.i = getelementptr i8, ptr %lsr.iv72.i, i64 %22
+  %sunkaddr116.i = getelementptr i8, ptr %sunkaddr115.i, i64 24
+  %.1543.3.i.i = load double, ptr %sunkaddr116.i, align 8
+  %.1548.3.i.i = fdiv double %.1543.3.i.i, %unit.6.0.i.i
+  store double %.1548.3.i.i, ptr %scevgep82.i, align 8
+  %65 = getelementptr i8, ptr %lsr.iv72.i, i64 %8
+  %scevgep73.i = getelementptr i8, ptr %65, i64 32
+  %lsr.iv.next78.i = add i64 %lsr.iv77.i, 4
+  %niter60.ncmp.3.i.i = icmp eq i64 %unroll_iter53.i.i, %lsr.iv.next78.i
+  br i1 %niter60.ncmp.3.i.i, label %B1074.endif.loopexit.unr-lcssa.i.i, label %B1018.i.i
+
+B1114.loopexit.unr-lcssa.i.i:                     ; preds = %B1442.1.i.i
+  %66 = and i64 %.1645721733.i.i, 1
+  %lcmp.mod63.not.i.i = icmp eq i64 %66, 0
+  br i1 %lcmp.mod63.not.i.i, label %B1114.loopexit.i.i, label %B1150.epil.preheader.i.i
+
+B1150.epil.preheader.i.i:                         ; preds = %B1150.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %.1769675685.epil.init.i.i = phi i64 [ 0, %B1150.preheader.i.i ], [ %90, %B1114.loopexit.unr-lcssa.i.i ]
+  %gep.epil.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.epil.init.i.i
+  %.1809.epil.i.i = load double, ptr %gep.epil.i.i, align 8
+  %.1815.epil.i.i = getelementptr i8, ptr %gep.epil.i.i, i64 8
+  %.1816.epil.i.i = load double, ptr %.1815.epil.i.i, align 8
+  %.1817.epil.i.i = fcmp ogt double %.1809.epil.i.i, %.1816.epil.i.i
+  br i1 %.1817.epil.i.i, label %B1206.epil.i.i, label %B1114.loopexit.i.i
+
+B1206.epil.i.i:                                   ; preds = %B1150.epil.preheader.i.i
+  %sunkaddr222.i.i = shl i64 %.1769675685.epil.init.i.i, 3
+  %sunkaddr223.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr222.i.i
+  store double %.1816.epil.i.i, ptr %sunkaddr223.i.i, align 8
+  %sunkaddr226.i.i = getelementptr i8, ptr %sunkaddr223.i.i, i64 8
+  store double %.1809.epil.i.i, ptr %sunkaddr226.i.i, align 8
+  br label %B1114.loopexit.i.i
+
+B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
+  br i1 %exitcond.not.i, label %B136.backedge.i, label %B1150.preheader.i.i
+
+B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
+  %.1769675685.i.i = phi i64 [ %.1776.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
+  %67 = shl i64 %.1769675685.i.i, 3
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv94.i, i64 %67
+  %scevgep98.i = getelementptr i8, ptr %scevgep96.i, i64 -16
+  %.1809.i.i = load double, ptr %scevgep98.i, align 8
+  %scevgep97.i = getelementptr i8, ptr %scevgep96.i, i64 -8
+  %.1816.i.i = load double, ptr %scevgep97.i, align 8
+  %.1817.i.i = fcmp ogt double %.1809.i.i, %.1816.i.i
+  br i1 %.1817.i.i, label %B1206.i.i, label %B1442.i.i
+
+B1206.i.i:                                        ; preds = %B1150.i.i
+  store double %.1816.i.i, ptr %scevgep98.i, align 8
+  store double %.1809.i.i, ptr %scevgep97.i, align 8
+  br label %B1442.i.i
+
+B1442.i.i:                                        ; preds = %B1206.i.i, %B1150.i.i
+  %.1809.1.i.i = phi double [ %.1809.i.i, %B1206.i.i ], [ %.1816.i.i, %B1150.i.i ]
+  %.1776.1.i.i = add nuw i64 %.1769675685.i.i, 2
+  %.1816.1.i.i = load double, ptr %scevgep96.i, align 8
+  %.1817.1.i.i = fcmp ogt double %.1809.1.i.i, %.1816.1.i.i
+  br i1 %.1817.1.i.i, label %B1206.1.i.i, label %B1442.1.i.i
+
+B1206.1.i.i:                                      ; preds = %B1442.i.i
+  store double %.1816.1.i.i, ptr %scevgep97.i, align 8
+  store double %.1809.1.i.i, ptr %scevgep96.i, align 8
+  br label %B1442.1.i.i
+
+B1442.1.i.i:                                      ; preds = %B1206.1.i.i, %B1442.i.i
+  %niter66.ncmp.1.i.i = icmp eq i64 %90, %.1776.1.i.i
+  br i1 %niter66.ncmp.1.i.i, label %B1114.loopexit.unr-lcssa.i.i, label %B1150.i.i
+
+B84.lr.ph.i.i:                                    ; preds = %B42.loopexit.i.i, %B84.lr.ph.preheader.i.i
+  %lsr.iv202.i.i = phi ptr [ %scevgep201.i.i, %B84.lr.ph.preheader.i.i ], [ %scevgep203.i.i, %B42.loopexit.i.i ]
+  %lsr.iv196.i.i = phi ptr [ %scevgep195.i.i, %B84.lr.ph.preheader.i.i ], [ %scevgep197.i.i, %B42.loopexit.i.i ]
+  %indvars.iv.i.i = phi i64 [ 1, %B84.lr.ph.preheader.i.i ], [ %indvars.iv.next.i.i, %B42.loopexit.i.i ]
+  %lost.3.0571.i.i = phi double [ 0.000000e+00, %B84.lr.ph.preheader.i.i ], [ %.371.lcssa.i.i, %B42.loopexit.i.i ]
+  %size.5.0570.i.i = phi double [ 0.000000e+00, %B84.lr.ph.preheader.i.i ], [ %size.6.2.lcssa.i.i, %B42.loopexit.i.i ]
+  %.125562568.i.i = phi i64 [ 0, %B84.lr.ph.preheader.i.i ], [ %.132.i.i, %B42.loopexit.i.i ]
+  %68 = and i64 %indvars.iv.i.i, -2
+  %.299.i.i = mul nuw nsw i64 %.125562568.i.i, %arg.n.fr.i.i
+  %69 = getelementptr double, ptr %32, i64 %.299.i.i
+  %70 = getelementptr double, ptr %33, i64 %.299.i.i
+  %71 = icmp eq i64 %.125562568.i.i, 0
+  br i1 %71, label %B84.epil.preheader.i.i, label %B84.i.i
+
+B500.endif.lr.ph.i.i:                             ; preds = %B436.i.i, %B424.i.i, %B288.i.i
+  %size.10.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B288.i.i ], [ %size.8.0.i.i, %B424.i.i ], [ %.576.i.i, %B436.i.i ]
+  %unit.6.0.i.i = phi double [ %.405.i.i, %B288.i.i ], [ %unit.5.0.i.i, %B424.i.i ], [ %.582.i.i, %B436.i.i ]
+  %gep5.i = getelementptr double, ptr %5, i64 %.195.i
+  %72 = getelementptr i8, ptr %a1, i64 %34
+  %scevgep153.i.i = getelementptr i8, ptr %72, i64 24
+  %73 = add i64 %.195.i, %arg.n.fr.i.i
+  %74 = shl i64 %73, 3
+  %75 = getelementptr i8, ptr %a2, i64 %74
+  %scevgep169.i.i = getelementptr i8, ptr %75, i64 24
+  br label %B540.lr.ph.i.i
+
+B540.lr.ph.i.i:                                   ; preds = %B500.endif.lr.ph.i.i, %B692.i.i
+  %lsr.iv179.i.i = phi ptr [ %scevgep180.i.i, %B692.i.i ], [ %gep5.i, %B500.endif.lr.ph.i.i ]
+  %lsr.iv170.i.i = phi ptr [ %scevgep171.i.i, %B692.i.i ], [ %scevgep169.i.i, %B500.endif.lr.ph.i.i ]
+  %lsr.iv163.i.i = phi ptr [ %scevgep164.i.i, %B692.i.i ], [ %33, %B500.endif.lr.ph.i.i ]
+  %lsr.iv154.i.i = phi ptr [ %scevgep155.i.i, %B692.i.i ], [ %scevgep153.i.i, %B500.endif.lr.ph.i.i ]
+  %indvars.iv758.i.i = phi i64 [ %indvars.iv.next759.i.i, %B692.i.i ], [ 1, %B500.endif.lr.ph.i.i ]
+  %.683599613.i.i = phi i64 [ %.690.i.i, %B692.i.i ], [ 0, %B500.endif.lr.ph.i.i ]
+  %76 = and i64 %indvars.iv758.i.i, 3
+  %77 = and i64 %indvars.iv758.i.i, -4
+  %78 = icmp samesign ult i64 %.683599613.i.i, 3
+  br i1 %78, label %B540.epil.preheader.i.i, label %B540.i.i
+
+B638.lr.ph.i.i:                                   ; preds = %B594.i.i
+  br i1 %25, label %B638.epil.preheader.i.i, label %B638.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.i:               ; preds = %B1018.i.i
+  br i1 %26, label %B1074.endif.i.i, label %B1018.epil.preheader.i.i
+
+B1018.epil.preheader.i.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.i, %B1018.preheader.i.i, %B694.i.i
+  %.1504661663.epil.init.i.i = phi i64 [ 0, %B1018.preheader.i.i ], [ 0, %B694.i.i ], [ %unroll_iter53.i.i, %B1074.endif.loopexit.unr-lcssa.i.i ]
+  %79 = mul i64 %.1504661663.epil.init.i.i, %9
+  %80 = getelementptr i8, ptr %a1, i64 %79
+  %scevgep105.i.i = getelementptr i8, ptr %80, i64 %34
+  %81 = add i64 %.1504661663.epil.init.i.i, %lsr.iv89.i
+  %82 = shl i64 %81, 3
+  %scevgep91.i = getelementptr i8, ptr %a2, i64 %82
+  br label %B1018.epil.i.i
+
+B1018.epil.i.i:                                   ; preds = %B1018.epil.i.i, %B1018.epil.preheader.i.i
+  %lsr.iv106.i.i = phi ptr [ %scevgep107.i.i, %B1018.epil.i.i ], [ %scevgep105.i.i, %B1018.epil.preheader.i.i ]
+  %epil.iter56.i.i = phi i64 [ %epil.iter56.next.i.i, %B1018.epil.i.i ], [ 0, %B1018.epil.preheader.i.i ]
+  %.1543.epil.i.i = load double, ptr %lsr.iv106.i.i, align 8
+  %.1548.epil.i.i = fdiv double %.1543.epil.i.i, %unit.6.0.i.i
+  %83 = shl i64 %epil.iter56.i.i, 3
+  %scevgep92.i = getelementptr i8, ptr %scevgep91.i, i64 %83
+  store double %.1548.epil.i.i, ptr %scevgep92.i, align 8
+  %epil.iter56.next.i.i = add i64 %epil.iter56.i.i, 1
+  %scevgep107.i.i = getelementptr i8, ptr %lsr.iv106.i.i, i64 %9
+  %epil.iter56.cmp.not.i.i = icmp eq i64 %xtraiter49.i.i, %epil.iter56.next.i.i
+  br i1 %epil.iter56.cmp.not.i.i, label %B1074.endif.i.i, label %B1018.epil.i.i
+
+B1074.endif.i.i:                                  ; preds = %B1018.epil.i.i, %B1074.endif.loopexit.unr-lcssa.i.i, %B138.i
+  br i1 %24, label %B1116.endif.lr.ph.i.i, label %B136.backedge.i
+
+B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.i
+  %.1850.i.i = add nsw i64 %.195.i, %arg.n.fr.i.i
+  %invariant.gep796.i.i = getelementptr double, ptr %a2, i64 %.195.i
+  br i1 %.35.not.i, label %B1150.us.us.preheader.i.i, label %B1116.endif.preheader.i.i
+
+B1116.endif.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i
+  br i1 %23, label %B1150.us695.us.preheader.i.i, label %B1150.preheader.i.i
+
+B1150.us695.us.preheader.i.i:                     ; preds = %B1116.endif.preheader.i.i, %B1114.loopexit.us15.i.split.i
+  %.1645721733.us10.i.i = phi i64 [ %.1655.us12.i.i, %B1114.loopexit.us15.i.split.i ], [ %4, %B1116.endif.preheader.i.i ]
+  br label %B1150.us695.us.i.i
+
+B1150.us695.us.i.i:                               ; preds = %B1442.us709.us.i.i, %B1150.us695.us.preheader.i.i
+  %.1769675685.us697.us.i.i = phi i64 [ %.1776.us701.us.i.i, %B1442.us709.us.i.i ], [ 0, %B1150.us695.us.preheader.i.i ]
+  %.1776.us701.us.i.i = add nuw nsw i64 %.1769675685.us697.us.i.i, 1
+  %gep795.us.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.us697.us.i.i
+  %.1809.us704.us.i.i = load double, ptr %gep795.us.i.i, align 8
+  %.1815.us705.us.i.i = getelementptr i8, ptr %gep795.us.i.i, i64 8
+  %.1816.us706.us.i.i = load double, ptr %.1815.us705.us.i.i, align 8
+  %.1817.us707.us.i.i = fcmp ogt double %.1809.us704.us.i.i, %.1816.us706.us.i.i
+  br i1 %.1817.us707.us.i.i, label %B1206.us708.us.i.i, label %B1442.us709.us.i.i
+
+B1206.us708.us.i.i:                               ; preds = %B1150.us695.us.i.i
+  %sunkaddr238.i.i = shl i64 %.1769675685.us697.us.i.i, 3
+  %sunkaddr239.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr238.i.i
+  store double %.1816.us706.us.i.i, ptr %sunkaddr239.i.i, align 8
+  %sunkaddr242.i.i = getelementptr i8, ptr %sunkaddr239.i.i, i64 8
+  store double %.1809.us704.us.i.i, ptr %sunkaddr242.i.i, align 8
+  %.1853.us.us.i.i = mul nuw nsw i64 %.1769675685.us697.us.i.i, %arg.n.fr.i.i
+  %.1854.us.us.i.i = add nsw i64 %.1850.i.i, %.1853.us.us.i.i
+  br i1 %31, label %B1378.us.us.prol.loopexit.i.i, label %B1378.us.us.prol.i.i
+
+B1378.us.us.prol.i.i:                             ; preds = %B1206.us708.us.i.i
+  %.1958.us.us.prol.i.i = add i64 %.1854.us.us.i.i, 1
+  %.1984.us.us.prol.i.i = getelementptr double, ptr %a2, i64 %.1854.us.us.i.i
+  %.1985.us.us.prol.i.i = load double, ptr %.1984.us.us.prol.i.i, align 8
+  %gep.us.us14.prol.i.i = getelementptr double, ptr %5, i64 %.1854.us.us.i.i
+  %.1990.us.us.prol.i.i = load double, ptr %gep.us.us14.prol.i.i, align 8
+  store double %.1990.us.us.prol.i.i, ptr %.1984.us.us.prol.i.i, align 8
+  store double %.1985.us.us.prol.i.i, ptr %gep.us.us14.prol.i.i, align 8
+  br label %B1378.us.us.prol.loopexit.i.i
+
+B1378.us.us.prol.loopexit.i.i:                    ; preds = %B1378.us.us.prol.i.i, %B1206.us708.us.i.i
+  %.1944667671.us.us.unr.i.i = phi i64 [ %.arg.n545.i.i, %B1206.us708.us.i.i ], [ %.1954.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %.1951668670.us.us.unr.i.i = phi i64 [ %.1854.us.us.i.i, %B1206.us708.us.i.i ], [ %.1958.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %84 = add i64 %.1944667671.us.us.unr.i.i, 2
+  %85 = shl i64 %.1951668670.us.us.unr.i.i, 3
+  %scevgep88.i.i = getelementptr i8, ptr %scevgep87.i.i, i64 %85
+  br label %B1378.us.us.i.i
+
+B1378.us.us.i.i:                                  ; preds = %B1378.us.us.i.i, %B1378.us.us.prol.loopexit.i.i
+  %lsr.iv89.i.i = phi ptr [ %scevgep88.i.i, %B1378.us.us.prol.loopexit.i.i ], [ %scevgep90.i.i, %B1378.us.us.i.i ]
+  %lsr.iv.i.i = phi i64 [ %84, %B1378.us.us.prol.loopexit.i.i ], [ %lsr.iv.next.i.i, %B1378.us.us.i.i ]
+  %scevgep94.i.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 -8
+  %.1985.us.us.i.i = load double, ptr %scevgep94.i.i, align 8
+  %sunkaddr244.i.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 %2
+  %sunkaddr245.i.i = getelementptr i8, ptr %sunkaddr244.i.i, i64 -8
+  %.1990.us.us.i.i = load double, ptr %sunkaddr245.i.i, align 8
+  store double %.1990.us.us.i.i, ptr %scevgep94.i.i, align 8
+  store double %.1985.us.us.i.i, ptr %sunkaddr245.i.i, align 8
+  %.1985.us.us.1.i.i = load double, ptr %lsr.iv89.i.i, align 8
+  %.1990.us.us.1.i.i = load double, ptr %sunkaddr244.i.i, align 8
+  store double %.1990.us.us.1.i.i, ptr %lsr.iv89.i.i, align 8
+  store double %.1985.us.us.1.i.i, ptr %sunkaddr244.i.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -2
+  %scevgep90.i.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 16
+  %.1945.us.us.1.i.i = icmp sgt i64 %lsr.iv.next.i.i, 2
+  br i1 %.1945.us.us.1.i.i, label %B1378.us.us.i.i, label %B1442.us709.us.i.i
+
+B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B1150.us695.us.i.i
+  %exitcond768.not.us.i.i = icmp eq i64 %.1645721733.us10.i.i, %.1776.us701.us.i.i
+  br i1 %exitcond768.not.us.i.i, label %B1114.loopexit.us15.i.split.i, label %B1150.us695.us.i.i
+
+B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
+  %.1655.us12.i.i = add nsw i64 %.1645721733.us10.i.i, -1
+  %.1646.us16.i.i = icmp sgt i64 %.1645721733.us10.i.i, 1
+  br i1 %.1646.us16.i.i, label %B1150.us695.us.preheader.i.i, label %B136.backedge.i
+
+B1150.us.us.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i, %B1114.loopexit.us.i.i
+  %indvar69.i.i = phi i64 [ %indvar.next70.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1116.endif.lr.ph.i.i ]
+  %.1645721733.us.i.i = phi i64 [ %.1655.us.i.i, %B1114.loopexit.us.i.i ], [ %4, %B1116.endif.lr.ph.i.i ]
+  %86 = and i64 %.1645721733.us.i.i, -2
+  %.1655.us.i.i = add nsw i64 %.1645721733.us.i.i, -1
+  %87 = icmp eq i64 %1, %indvar69.i.i
+  br i1 %87, label %B1150.us.us.epil.preheader.i.i, label %B1150.us.us.i.i
+
+B1114.loopexit.us.unr-lcssa.i.i:                  ; preds = %B1442.us.us.1.i.i
+  %88 = and i64 %.1645721733.us.i.i, 1
+  %lcmp.mod73.not.i.i = icmp eq i64 %88, 0
+  br i1 %lcmp.mod73.not.i.i, label %B1114.loopexit.us.i.i, label %B1150.us.us.epil.preheader.i.i
+
+B1150.us.us.epil.preheader.i.i:                   ; preds = %B1114.loopexit.us.unr-lcssa.i.i, %B1150.us.us.preheader.i.i
+  %.1769675685.us.us.epil.init.i.i = phi i64 [ 0, %B1150.us.us.preheader.i.i ], [ %86, %B1114.loopexit.us.unr-lcssa.i.i ]
+  %gep797.epil.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.us.us.epil.init.i.i
+  %.1809.us.us.epil.i.i = load double, ptr %gep797.epil.i.i, align 8
+  %.1815.us.us.epil.i.i = getelementptr i8, ptr %gep797.epil.i.i, i64 8
+  %.1816.us.us.epil.i.i = load double, ptr %.1815.us.us.epil.i.i, align 8
+  %.1817.us.us.epil.i.i = fcmp ogt double %.1809.us.us.epil.i.i, %.1816.us.us.epil.i.i
+  br i1 %.1817.us.us.epil.i.i, label %B1206.us.us.epil.i.i, label %B1114.loopexit.us.i.i
+
+B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.preheader.i.i
+  %sunkaddr248.i.i = shl i64 %.1769675685.us.us.epil.init.i.i, 3
+  %sunkaddr249.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr248.i.i
+  store double %.1816.us.us.epil.i.i, ptr %sunkaddr249.i.i, align 8
+  %sunkaddr252.i.i = getelementptr i8, ptr %sunkaddr249.i.i, i64 8
+  store double %.1809.us.us.epil.i.i, ptr %sunkaddr252.i.i, align 8
+  br label %B1114.loopexit.us.i.i
+
+B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
+  %indvar.next70.i.i = add nuw nsw i64 %indvar69.i.i, 1
+  %exitcond31.not.i = icmp eq i64 %indvar.next70.i.i, %4
+  br i1 %exitcond31.not.i, label %B136.backedge.i, label %B1150.us.us.preheader.i.i
+
+B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
+  %.1769675685.us.us.i.i = phi i64 [ %.1776.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
+  %89 = shl i64 %.1769675685.us.us.i.i, 3
+  %scevgep99.i = getelementptr i8, ptr %lsr.iv94.i, i64 %89
+  %scevgep101.i = getelementptr i8, ptr %scevgep99.i, i64 -16
+  %.1809.us.us.i.i = load double, ptr %scevgep101.i, align 8
+  %scevgep100.i = getelementptr i8, ptr %scevgep99.i, i64 -8
+  %.1816.us.us.i.i = load double, ptr %scevgep100.i, align 8
+  %.1817.us.us.i.i = fcmp ogt double %.1809.us.us.i.i, %.1816.us.us.i.i
+  br i1 %.1817.us.us.i.i, label %B1206.us.us.i.i, label %B1442.us.us.i.i
+
+B1206.us.us.i.i:                                  ; preds = %B1150.us.us.i.i
+  store double %.1816.us.us.i.i, ptr %scevgep101.i, align 8
+  store double %.1809.us.us.i.i, ptr %scevgep100.i, align 8
+  br label %B1442.us.us.i.i
+
+B1442.us.us.i.i:                                  ; preds = %B1206.us.us.i.i, %B1150.us.us.i.i
+  %.1809.us.us.1.i.i = phi double [ %.1809.us.us.i.i, %B1206.us.us.i.i ], [ %.1816.us.us.i.i, %B1150.us.us.i.i ]
+  %.1776.us.us.1.i.i = add nuw i64 %.1769675685.us.us.i.i, 2
+  %.1816.us.us.1.i.i = load double, ptr %scevgep99.i, align 8
+  %.1817.us.us.1.i.i = fcmp ogt double %.1809.us.us.1.i.i, %.1816.us.us.1.i.i
+  br i1 %.1817.us.us.1.i.i, label %B1206.us.us.1.i.i, label %B1442.us.us.1.i.i
+
+B1206.us.us.1.i.i:                                ; preds = %B1442.us.us.i.i
+  store double %.1816.us.us.1.i.i, ptr %scevgep100.i, align 8
+  store double %.1809.us.us.1.i.i, ptr %scevgep99.i, align 8
+  br label %B1442.us.us.1.i.i
+
+B1442.us.us.1.i.i:                                ; preds = %B1206.us.us.1.i.i, %B1442.us.us.i.i
+  %niter76.ncmp.1.i.i = icmp eq i64 %86, %.1776.us.us.1.i.i
+  br i1 %niter76.ncmp.1.i.i, label %B1114.loopexit.us.unr-lcssa.i.i, label %B1150.us.us.i.i
+
+B1150.preheader.i.i:                              ; preds = %B1116.endif.preheader.i.i, %B1114.loopexit.i.i
+  %indvar.i.i = phi i64 [ %indvar.next.i.i, %B1114.loopexit.i.i ], [ 0, %B1116.endif.preheader.i.i ]
+  %.1645721733.i.i = phi i64 [ %.1655.i.i, %B1114.loopexit.i.i ], [ 9223372036854775807, %B1116.endif.preheader.i.i ]
+  %90 = and i64 %.1645721733.i.i, -2
+  %.1655.i.i = add nsw i64 %.1645721733.i.i, -1
+  %91 = icmp eq i64 %indvar.i.i, 9223372036854775806
+  br i1 %91, label %B1150.epil.preheader.i.i, label %B1150.i.i
+
+B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %B1074.endif.i.i
+  %.164.i = add i64 %.1576062.i, 1
+  %.160.i = add nsw i64 %.1505963.i, -1
+  %scevgep51.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
+  %scevgep71.i = getelementptr i8, ptr %lsr.iv70.i, i64 %14
+  %scevgep81.i = getelementptr i8, ptr %lsr.iv80.i, i64 %20
+  %lsr.iv.next90.i = add i64 %lsr.iv89.i, %"$phi66.0.2.0.i"
+  %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %20
+  %.151.i = icmp sgt i64 %.1505963.i, 1
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -21003,7 +25728,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -21470,7 +26195,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -21500,7 +26225,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %56 = icmp eq i64 %.63.i, 1
-  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %57 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -21538,11 +26263,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 8
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %62 = icmp sgt i64 %.168.i, 0
-  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -21615,9 +26340,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %66
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -21635,7 +26360,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -22101,7 +26826,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -22131,7 +26856,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %55 = icmp eq i64 %.63.i, 1
-  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %56 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -22169,11 +26894,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 16
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %61 = icmp sgt i64 %.168.i, 0
-  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -22246,9 +26971,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %65
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -22404,7 +27129,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -22476,7 +27201,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -23757,7 +28482,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -23765,7 +28490,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -23821,7 +28546,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i14.i = icmp eq i64 %lsr.iv.next2.i.i13.i, 0
   br i1 %exitcond.not.i.i14.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -23984,7 +28709,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -24057,7 +28782,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -25352,7 +30077,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -25360,7 +30085,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -25415,7 +30140,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i15.i = icmp eq i64 %lsr.iv.next2.i.i14.i, 0
   br i1 %exitcond.not.i.i15.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -25436,7 +30161,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -25457,7 +30182,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -25526,7 +30251,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -25576,9 +30301,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -25596,7 +30321,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114107.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -25816,7 +30541,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.396.i = shl nsw i64 %.166.i, 3
   %.400.i = add nsw i64 %.396.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11399109.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B398.endif.i:                                     ; preds = %B336.i
   store i64 %.202.i, ptr %1, align 8
@@ -25843,9 +30568,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -25859,13 +30584,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -25935,7 +30660,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -26131,7 +30856,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -26303,10 +31028,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr48.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -26333,7 +31058,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -26430,14 +31155,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr50.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -26504,7 +31229,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -26514,14 +31239,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -26566,9 +31291,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -26586,7 +31311,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v897B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -26669,7 +31394,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v897B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -26708,7 +31433,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v897B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -26828,7 +31553,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr420.i = getelementptr i8, ptr %.21.i, i64 16
@@ -28743,7 +33468,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -29109,9 +33834,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.918.i, %B1496.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -29296,14 +34021,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr354.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
   %.19.i.i.i.i = load i64, ptr %sunkaddr354.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
@@ -29350,7 +34075,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 168
@@ -29701,7 +34426,7 @@ B16.i.i216.i.i:                                   ; preds = %B1180.i.i.i
   %.19.i.i219.i.i = load i64, ptr %sunkaddr376.i.i, align 8
   %.21.i.i220.i.i = inttoptr i64 %.19.i.i219.i.i to ptr
   %.22.i.i221.i.i = tail call i64 %.21.i.i220.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
   %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
@@ -29889,19 +34614,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i, %B900.i.i.i
   %result.2.0269284292296.sink.i.i = phi i64 [ %result.2.0268305.i.i, %B1584.endif.endif.endif.i.i ], [ %result.2.0269284292296.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %.250.i.i.i, %B900.i.i.i ]
   switch i64 %result.2.0269284292296.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B16.i.i216.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B16.i.i216.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0269284292296.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i216.i.i ], [ 0, %B662.i.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -30041,7 +34766,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 168
@@ -30457,7 +35182,7 @@ B16.i.i.i.i:                                      ; preds = %B1180.i.i.i
   %.19.i.i.i.i = load i64, ptr %sunkaddr255.i.i, align 8
   %.21.i.i122.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i122.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
   %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
@@ -30550,19 +35275,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i
   %result.2.0164181189193.sink.i.i = phi i64 [ %result.2.0163202.i.i, %B1584.endif.endif.endif.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %result.2.0164181189193.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.2.0164181189193.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0164181189193.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }

@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.gpu.device_angles 49e50c7b9419c7587b45e3616005b491
-; digest nbgrad.kernels.gpu.device_linalg 2379e69f5a90d87855830a98f0737d85
-; digest nbgrad.kernels.gpu.device_math 595921082e9d8eece8b1501cb95798da
-; digest nbgrad.kernels.gpu.device_matmul 8f37a67d18113af0810f92462c9fe7da
-; digest nbgrad.kernels.gpu.device_matrices 3bea79f0646b586c05b921aefb587548
-; digest nbgrad.kernels.gpu.device_recurrence 52a07e734a102439baf3195ce2601469
-; digest nbgrad.kernels.gpu.device_scan 0d3ece48a07e2f0f8d9945a667c4b72a
-; digest nbgrad.kernels.gpu.device_scatter 66a580493ec577f3d8b092d279e3adef
-; digest nbgrad.kernels.gpu.device_sort 27e8353df0523e13424387f5d5440db4
-; digest nbgrad.kernels.gpu.device_transpose 5718dbe7c18ff9cd5e6f5ca1306cbac8
-; digest nbgrad.kernels.gpu.device_windows e260f0e8c67a97f0d43df820cea28e9d
+; digest nbgrad.kernels.gpu.device_angles 4f773442d99fdcfea81b764ca4e76d8a
+; digest nbgrad.kernels.gpu.device_linalg 1c10a7d20760acac94ce9142835b784e
+; digest nbgrad.kernels.gpu.device_math 58a8ad99e203baf3ca4ded20352a15a3
+; digest nbgrad.kernels.gpu.device_matmul 310b666443e317efa84d1b137b4d831d
+; digest nbgrad.kernels.gpu.device_matrices cab0cc175d495e6286a102070ded6e79
+; digest nbgrad.kernels.gpu.device_recurrence 08da7d1f8c998b4e1c17dfdb1a630f0b
+; digest nbgrad.kernels.gpu.device_scan f4e4cfcb986360bfdcb321d4f7f2fa5a
+; digest nbgrad.kernels.gpu.device_scatter a74d81c9cb0c3d49bd37bb1fc7d5ca16
+; digest nbgrad.kernels.gpu.device_sort a24e49f98ca0140aa75f127fd33acbd0
+; digest nbgrad.kernels.gpu.device_transpose 867bf34e707a398b5d6b23f035bfcd36
+; digest nbgrad.kernels.gpu.device_windows 82ec9e5f93fb97b0037a435b4cc7d3c2
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
@@ -373,12 +373,12 @@ B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i
   %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
   %.222.i.i.i = and i64 %.44.i.i.i, 32
   %.223.not.i.i.i = icmp eq i64 %.222.i.i.i, 0
-  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
 B304.i.i.i:                                       ; preds = %B240.i.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
   %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
   %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
   %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
@@ -419,9 +419,9 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IK
   %"$phi730.1.2.0.i.i.i" = select i1 %4, float %.422.i.i.i, float 0x7FF8000000000000
   br label %B0.endif.i
 
-B0.endif.i:                                       ; preds = %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i, %0
-  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
-  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+B0.endif.i:                                       ; preds = %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i, %0
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
   %5 = and i32 %quadrant.2.0.in.sroa.speculated.i.i, 1
   %.8.not.i.i.i = icmp eq i32 %5, 0
   %.19.i.i.i = fmul float %.119.in.i.i, %.119.in.i.i
@@ -432,16 +432,16 @@ B370.i.i.i:                                       ; preds = %B0.endif.i
   %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.36.i.i1.i, float 0x3FA55554A0000000)
   %.42.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.39.i.i.i, float -5.000000e-01)
   %.53.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.42.i.i.i, float 1.000000e+00)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B414.i.i.i:                                       ; preds = %B0.endif.i
   %.26.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
   %.29.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.26.i.i.i, float 0xBFC5555460000000)
   %.66.i.i.i = fmul float %.119.in.i.i, %.19.i.i.i
   %.71.i.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i.i, float %.29.i.i.i, float %.119.in.i.i)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles3sinB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B370.i.i.i, %B414.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles3sinB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B370.i.i.i, %B414.i.i.i
   %"$phi452.0.2.0.i.i.i" = phi float [ %.53.i.i.i, %B370.i.i.i ], [ %.71.i.i.i, %B414.i.i.i ]
   %6 = bitcast float %a0 to i32
   %7 = bitcast float %"$phi452.0.2.0.i.i.i" to i32
@@ -502,12 +502,12 @@ B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i
   %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
   %.222.i.i.i = and i64 %.44.i.i.i, 32
   %.223.not.i.i.i = icmp eq i64 %.222.i.i.i, 0
-  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
 B304.i.i.i:                                       ; preds = %B240.i.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
   %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
   %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
   %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
@@ -548,9 +548,9 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IK
   %"$phi730.1.2.0.i.i.i" = select i1 %4, float %.422.i.i.i, float 0x7FF8000000000000
   br label %B0.endif.i
 
-B0.endif.i:                                       ; preds = %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i, %0
-  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
-  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+B0.endif.i:                                       ; preds = %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i, %0
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
   %5 = and i32 %quadrant.2.0.in.sroa.speculated.i.i, 1
   %.11.not.i.i = icmp eq i32 %5, 0
   %.19.i.i.i = fmul float %.119.in.i.i, %.119.in.i.i
@@ -561,16 +561,16 @@ B370.i.i.i:                                       ; preds = %B0.endif.i
   %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.36.i.i1.i, float 0x3FA55554A0000000)
   %.42.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.39.i.i.i, float -5.000000e-01)
   %.53.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.42.i.i.i, float 1.000000e+00)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B414.i.i.i:                                       ; preds = %B0.endif.i
   %.26.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
   %.29.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.26.i.i.i, float 0xBFC5555460000000)
   %.66.i.i.i = fmul float %.119.in.i.i, %.19.i.i.i
   %.71.i.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i.i, float %.29.i.i.i, float %.119.in.i.i)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles3cosB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B370.i.i.i, %B414.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles3cosB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B370.i.i.i, %B414.i.i.i
   %"$phi452.0.2.0.i.i.i" = phi float [ %.53.i.i.i, %B370.i.i.i ], [ %.71.i.i.i, %B414.i.i.i ]
   %6 = bitcast float %"$phi452.0.2.0.i.i.i" to i32
   %7 = shl i32 %quadrant.2.0.in.sroa.speculated.i.i, 30
@@ -598,7 +598,7 @@ define internal float @special(float %a0) alwaysinline {
   %.12.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBCF8469880000000, float %.11.i.i.i)
   %1 = bitcast float %.5.i.i.i to i32
   %.48.i.i = fcmp ugt float %.5.i.i, 6.553600e+04
-  br i1 %.48.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.48.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i.i:                                          ; preds = %0
   %2 = bitcast float %.5.i.i to i32
@@ -632,12 +632,12 @@ B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i
   %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
   %.222.i.i.i = and i64 %.44.i.i.i, 32
   %.223.not.i.i.i = icmp eq i64 %.222.i.i.i, 0
-  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
 B304.i.i.i:                                       ; preds = %B240.i.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
   %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
   %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
   %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
@@ -676,11 +676,11 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IK
   %3 = trunc nuw nsw i64 %.412.i.i.i to i32
   %4 = fcmp one float %.5.i.i, 0x7FF0000000000000
   %"$phi730.1.2.0.i.i.i" = select i1 %4, float %.422.i.i.i, float 0x7FF8000000000000
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles3tanB4v634B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
-  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
-  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+_ZN6nbgrad7kernels3gpu13device_angles3tanB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
   %.10.i.i = fmul float %.119.in.i.i, %.119.in.i.i
   %.13.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float 0x3F71F1A600000000, float 0x3F15C659E0000000)
   %.15.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.13.i.i, float 0x3F86325460000000)
@@ -721,7 +721,7 @@ define internal float @special(float %a0) alwaysinline {
   %.8.i = tail call float @llvm.fabs.f32(float %arg.x.fr.i)
   %.6.i.i = tail call float @llvm.fma.f32(float %.8.i, float -5.000000e-01, float 5.000000e-01)
   %.23.i.i = fcmp une float %.6.i.i, 0.000000e+00
-  br i1 %.23.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.23.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.11.i.i = tail call float @nbgrad.approximate.rsqrt.f32(float %.6.i.i)
@@ -730,9 +730,9 @@ select.true.sink.i.i:                             ; preds = %0
   %.14.i.i = fneg float %.13.i.i
   %.16.i.i = tail call float @llvm.fma.f32(float %.14.i.i, float %.13.i.i, float %.6.i.i)
   %.18.i.i = tail call float @llvm.fma.f32(float %.16.i.i, float %.17.i.i, float %.13.i.i)
-  br label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
   %"$phi220.0.2.0.i.i" = phi float [ %.18.i.i, %select.true.sink.i.i ], [ 0.000000e+00, %0 ]
   %.55.i = fcmp ogt float %.8.i, 5.000000e-01
   %.95.i = fmul float %arg.x.fr.i, %arg.x.fr.i
@@ -777,12 +777,12 @@ select.true.sink.i.i:                             ; preds = %0
 B252.i:                                           ; preds = %B120.endif.i
   %.141.i = fmul float %.132.i, 2.000000e+00
   %.165.i = tail call float @llvm.fma.f32(float %.132.i, float -2.000000e+00, float 0x400921FB60000000)
-  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v652B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B324.i:                                           ; preds = %B120.endif.i
   %.148.i = fsub float 0x3FF921FB60000000, %.132.i
   %.174.i = fadd float %.132.i, 0x3FF921FB60000000
-  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v652B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B120.endif.i:                                     ; preds = %select.true.sink.i.i, %0
   %"$phi220.0.2.0.i.i" = phi float [ %.18.i.i, %select.true.sink.i.i ], [ 0.000000e+00, %0 ]
@@ -798,7 +798,7 @@ B120.endif.i:                                     ; preds = %select.true.sink.i.
   %.132.i = tail call float @llvm.fmuladd.f32(float %.105.i, float %.13.i2.i, float %"$phi102.0.2.05.i")
   br i1 %.55.i, label %B252.i, label %B324.i
 
-_ZN6nbgrad7kernels3gpu11device_math6arccosB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B252.i, %B324.i
+_ZN6nbgrad7kernels3gpu11device_math6arccosB4v652B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B252.i, %B324.i
   %"$phi246.0.2.08.i" = phi float [ %.141.i, %B252.i ], [ %.148.i, %B324.i ]
   %"$phi358.0.2.0.i" = phi float [ %.165.i, %B252.i ], [ %.174.i, %B324.i ]
   %.187.i = fcmp oge float %arg.x.fr.i, 0.000000e+00
@@ -1207,16 +1207,16 @@ B370.i.i:                                         ; preds = %0
   %.39.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.36.i.i, float 0x3FA55554A0000000)
   %.42.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.39.i.i, float -5.000000e-01)
   %.53.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.42.i.i, float 1.000000e+00)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
 
 B414.i.i:                                         ; preds = %0
   %.26.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
   %.29.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.26.i.i, float 0xBFC5555460000000)
   %.66.i.i = fmul float %.19.i.i, %.9.i
   %.71.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i, float %.29.i.i, float %.9.i)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v651B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit: ; preds = %B370.i.i, %B414.i.i
+_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit: ; preds = %B370.i.i, %B414.i.i
   %"$phi452.0.2.0.i.i" = phi float [ %.53.i.i, %B370.i.i ], [ %.71.i.i, %B414.i.i ]
   %.40.i = bitcast float %a0 to i32
   %.273.cast.i = bitcast float %"$phi452.0.2.0.i.i" to i32
@@ -1244,16 +1244,16 @@ B370.i.i:                                         ; preds = %0
   %.39.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.36.i.i, float 0x3FA55554A0000000)
   %.42.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.39.i.i, float -5.000000e-01)
   %.53.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.42.i.i, float 1.000000e+00)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
 
 B414.i.i:                                         ; preds = %0
   %.26.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
   %.29.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.26.i.i, float 0xBFC5555460000000)
   %.66.i.i = fmul float %.19.i.i, %.9.i
   %.71.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i, float %.29.i.i, float %.9.i)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v653B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit: ; preds = %B370.i.i, %B414.i.i
+_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit: ; preds = %B370.i.i, %B414.i.i
   %"$phi452.0.2.0.i.i" = phi float [ %.53.i.i, %B370.i.i ], [ %.71.i.i, %B414.i.i ]
   %2 = bitcast float %"$phi452.0.2.0.i.i" to i32
   %3 = lshr i64 %a1, 2
@@ -1312,7 +1312,7 @@ define internal i64 @special(float %a0) alwaysinline {
   %.12.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBCF8469880000000, float %.11.i.i)
   %1 = bitcast float %.5.i.i to i32
   %.48.i = fcmp ugt float %.5.i, 6.553600e+04
-  br i1 %.48.i, label %B92.i, label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.48.i, label %B92.i, label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i:                                            ; preds = %0
   %2 = bitcast float %.5.i to i32
@@ -1346,12 +1346,12 @@ B240.i.i:                                         ; preds = %B238.i.i, %B162.i.i
   %"$phi240.0.2.0.i.i" = phi i64 [ 2102212464, %B238.i.i ], [ 1326507024, %B162.i.i ]
   %.222.i.i = and i64 %.44.i.i, 32
   %.223.not.i.i = icmp eq i64 %.222.i.i, 0
-  br i1 %.223.not.i.i, label %B304.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+  br i1 %.223.not.i.i, label %B304.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
 
 B304.i.i:                                         ; preds = %B240.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i: ; preds = %B304.i.i, %B240.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i: ; preds = %B304.i.i, %B240.i.i
   %"$phi294.0.2.0173.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i", %B304.i.i ], [ %"$phi228.0.2.0155.i.i", %B240.i.i ]
   %"$phi270.0.2.0158162171.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i", %B304.i.i ], [ %"$phi204.0.2.0134139153.i.i", %B240.i.i ]
   %"$phi282.0.2.0164169.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i", %B304.i.i ], [ %"$phi216.0.2.0143149.i.i", %B240.i.i ]
@@ -1391,11 +1391,11 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IK
   %.427.i.i = and i32 %3, 3
   %4 = fcmp one float %.5.i, 0x7FF0000000000000
   %"$phi730.1.2.0.i.i" = select i1 %4, float %.422.i.i, float 0x7FF8000000000000
-  br label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles5angleB4v655B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
-  %quadrant.2.0.in.sroa.speculated.i = phi i32 [ %1, %0 ], [ %.427.i.i, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
-  %.119.in.i = phi float [ %.12.i.i, %0 ], [ %"$phi730.1.2.0.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v628B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
+_ZN6nbgrad7kernels3gpu13device_angles5angleB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+  %quadrant.2.0.in.sroa.speculated.i = phi i32 [ %1, %0 ], [ %.427.i.i, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
+  %.119.in.i = phi float [ %.12.i.i, %0 ], [ %"$phi730.1.2.0.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
   %.119.i = bitcast float %.119.in.i to i32
   %.116.i = sext i32 %quadrant.2.0.in.sroa.speculated.i to i64
   %.117.i = shl nsw i64 %.116.i, 32
@@ -1422,7 +1422,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v656B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -1442,7 +1442,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr i64, ptr %a1, i64 %.74.i
   store i64 %.96.i, ptr %.110.i, align 8
   %.19673.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v656B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -1465,7 +1465,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.176.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1957175.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v656B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.064.i", 4
@@ -1497,9 +1497,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v656B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v656B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_rows(*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -1521,7 +1521,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -1541,7 +1541,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr float, ptr %a1, i64 %.74.i
   store float %.96.i, ptr %.110.i, align 4
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -1564,7 +1564,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 3
@@ -1596,9 +1596,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v658B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_rows(*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -1620,7 +1620,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -1640,7 +1640,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr double, ptr %a1, i64 %.74.i
   store double %.96.i, ptr %.110.i, align 8
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -1663,7 +1663,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 4
@@ -1695,9 +1695,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v660B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_totals(*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -1739,7 +1739,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr i64, ptr %a1, i64 %.373.i
   store i64 %spec.select3.i, ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v662B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -2075,9 +2075,9 @@ B326.endif.endif.endif.i:                         ; preds = %B566.i.i, %B422.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v662B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v662B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_totals(*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -2119,7 +2119,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr float, ptr %a1, i64 %.373.i
   store float %"$phi508.0.2.0.i", ptr %.376.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -2469,9 +2469,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_totals(*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -2513,7 +2513,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr double, ptr %a1, i64 %.373.i
   store double %"$phi508.0.2.0.i", ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -2863,9 +2863,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v672B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_carries(*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -2887,7 +2887,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v676B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v689B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.peel.i:                                      ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -2944,7 +2944,7 @@ B264.peel.i:                                      ; preds = %B246.peel.i
 B280.peel.i:                                      ; preds = %B264.peel.i, %B246.peel.i
   %.178.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %total.3.1.4.i.i, i32 31)
   %.188.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v676B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v689B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.i:                                           ; preds = %B280.peel.i, %B280.i
   %state.2.0.i = phi i64 [ %.178.i, %B280.i ], [ %.178.peel.i, %B280.peel.i ]
@@ -2982,9 +2982,9 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.178.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.6.i.i, i32 31)
   %.184.i = add nuw i64 %first.2.0.i, 32
   %.188.i = icmp slt i64 %.184.i, %a2
-  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v676B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v689B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v676B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v689B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_carries(*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -3006,7 +3006,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B246.peel.i:                                      ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -3074,7 +3074,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast float %total.3.1.4.i.i to i32
   %.179.peel.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B246.i:                                           ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i32 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -3124,9 +3124,9 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v677B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_carries(*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -3148,7 +3148,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B246.peel.i:                                      ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -3216,7 +3216,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast double %total.3.1.4.i.i to i64
   %.179.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B246.i:                                           ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i64 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -3266,9 +3266,9 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v678B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_tiles(*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -3328,7 +3328,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v679B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr i64, ptr %a2, i64 %.184128.i
@@ -3731,9 +3731,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v679B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v679B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_tiles(*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -3795,7 +3795,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v680B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v693B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr float, ptr %a2, i64 %.18499.i
@@ -4212,9 +4212,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v680B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v693B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v680B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v693B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_tiles(*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -4276,7 +4276,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr double, ptr %a2, i64 %.18499.i
@@ -4693,9 +4693,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_rows(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -4719,7 +4719,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v682B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -4739,7 +4739,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr i64, ptr %a1, i64 %.74.i
   store i64 %.96.i, ptr %.110.i, align 8
   %.19673.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v682B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -4762,7 +4762,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.176.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1957175.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v682B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.064.i", 4
@@ -4794,9 +4794,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v682B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v682B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_rows(*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -4818,7 +4818,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v684B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -4838,7 +4838,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr float, ptr %a1, i64 %.74.i
   store float %.96.i, ptr %.110.i, align 4
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v684B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -4864,7 +4864,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v684B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 3
@@ -4902,9 +4902,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v684B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v684B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_rows(*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -4926,7 +4926,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v686B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -4946,7 +4946,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr double, ptr %a1, i64 %.74.i
   store double %.96.i, ptr %.110.i, align 8
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v686B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -4972,7 +4972,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v686B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 4
@@ -5010,9 +5010,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v686B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v686B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_totals(*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -5056,7 +5056,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr i64, ptr %a1, i64 %.373.i
   store i64 %"$phi508.0.2.0.i", ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -5382,9 +5382,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_totals(*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -5435,7 +5435,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr float, ptr %a1, i64 %.373.i
   store float %"$phi508.0.2.0.i", ptr %.376.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v704B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -5791,9 +5791,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v704B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v704B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_totals(*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -5844,7 +5844,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr double, ptr %a1, i64 %.373.i
   store double %"$phi508.0.2.0.i", ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -6200,9 +6200,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_carries(*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6226,7 +6226,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v710B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.peel.i:                                      ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -6283,7 +6283,7 @@ B264.peel.i:                                      ; preds = %B246.peel.i
 B280.peel.i:                                      ; preds = %B264.peel.i, %B246.peel.i
   %.178.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %total.3.1.4.i.i, i32 31)
   %.188.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v710B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.i:                                           ; preds = %B280.peel.i, %B280.i
   %state.2.0.i = phi i64 [ %.178.i, %B280.i ], [ %.178.peel.i, %B280.peel.i ]
@@ -6321,9 +6321,9 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.178.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %spec.select.i.i, i32 31)
   %.184.i = add nuw i64 %first.2.0.i, 32
   %.188.i = icmp slt i64 %.184.i, %a2
-  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v710B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v710B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_carries(*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6345,7 +6345,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v698B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v711B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B108.endif.peel.i:                                ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -6462,7 +6462,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast float %total.3.1.4.i.i to i32
   %.179.peel.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v698B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v711B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B246.i:                                           ; preds = %B98.4.i57.i, %B20.endif.4.i51.i
   %total.3.1.4.i63.i = phi float [ %total.3.1.3.i53.i, %B20.endif.4.i51.i ], [ %"$phi34.0.2.0.i20.i62.i", %B98.4.i57.i ]
@@ -6484,7 +6484,7 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v698B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v711B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B108.endif.i:                                     ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i32 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -6566,7 +6566,7 @@ B98.4.i57.i:                                      ; preds = %B20.endif.4.i51.i
   %"$phi34.0.2.0.i20.i62.i" = select i1 %or.cond.i19.i61.i, float %total.3.1.3.i53.i, float %.59.4.i58.i
   br label %B246.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v698B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v711B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_carries(*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6588,7 +6588,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B108.endif.peel.i:                                ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -6705,7 +6705,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast double %total.3.1.4.i.i to i64
   %.179.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B246.i:                                           ; preds = %B98.4.i57.i, %B20.endif.4.i51.i
   %total.3.1.4.i63.i = phi double [ %total.3.1.3.i53.i, %B20.endif.4.i51.i ], [ %"$phi34.0.2.0.i20.i62.i", %B98.4.i57.i ]
@@ -6727,7 +6727,7 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B108.endif.i:                                     ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i64 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -6809,7 +6809,7 @@ B98.4.i57.i:                                      ; preds = %B20.endif.4.i51.i
   %"$phi34.0.2.0.i20.i62.i" = select i1 %or.cond.i19.i61.i, double %total.3.1.3.i53.i, double %.59.4.i58.i
   br label %B246.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_tiles(*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6873,7 +6873,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v700B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v713B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr i64, ptr %a2, i64 %.184128.i
@@ -7266,9 +7266,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v700B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v713B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v700B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v713B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_tiles(*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -7340,7 +7340,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v714B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr float, ptr %a2, i64 %.18499.i
@@ -7776,9 +7776,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v714B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v714B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_tiles(*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -7850,7 +7850,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v702B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr double, ptr %a2, i64 %.18499.i
@@ -8286,9 +8286,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v702B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v702B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_rows(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8312,7 +8312,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -8332,7 +8332,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr i64, ptr %a1, i64 %.74.i
   store i64 %.96.i, ptr %.110.i, align 8
   %.19673.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -8355,7 +8355,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.176.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1957175.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.064.i", 4
@@ -8387,9 +8387,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_rows(*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8411,7 +8411,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v705B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -8431,7 +8431,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr float, ptr %a1, i64 %.74.i
   store float %.96.i, ptr %.110.i, align 4
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v705B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -8457,7 +8457,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v705B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 3
@@ -8495,9 +8495,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v705B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v705B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_rows(*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8519,7 +8519,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -8539,7 +8539,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr double, ptr %a1, i64 %.74.i
   store double %.96.i, ptr %.110.i, align 8
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -8565,7 +8565,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 4
@@ -8603,9 +8603,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_totals(*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8647,7 +8647,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr i64, ptr %a1, i64 %.373.i
   store i64 %"$phi508.0.2.0.i", ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v709B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -8973,9 +8973,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v709B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v709B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_totals(*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -9026,7 +9026,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr float, ptr %a1, i64 %.373.i
   store float %"$phi508.0.2.0.i", ptr %.376.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -9382,9 +9382,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_totals(*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -9435,7 +9435,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr double, ptr %a1, i64 %.373.i
   store double %"$phi508.0.2.0.i", ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v728B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -9791,9 +9791,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v728B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v728B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_carries(*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -9815,7 +9815,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.peel.i:                                      ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -9872,7 +9872,7 @@ B264.peel.i:                                      ; preds = %B246.peel.i
 B280.peel.i:                                      ; preds = %B264.peel.i, %B246.peel.i
   %.178.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %total.3.1.4.i.i, i32 31)
   %.188.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.i:                                           ; preds = %B280.peel.i, %B280.i
   %state.2.0.i = phi i64 [ %.178.i, %B280.i ], [ %.178.peel.i, %B280.peel.i ]
@@ -9910,9 +9910,9 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.178.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %spec.select.i.i, i32 31)
   %.184.i = add nuw i64 %first.2.0.i, 32
   %.188.i = icmp slt i64 %.184.i, %a2
-  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_carries(*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -9934,7 +9934,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v719B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B108.endif.peel.i:                                ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -10051,7 +10051,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast float %total.3.1.4.i.i to i32
   %.179.peel.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v719B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B246.i:                                           ; preds = %B98.4.i57.i, %B20.endif.4.i51.i
   %total.3.1.4.i63.i = phi float [ %total.3.1.3.i53.i, %B20.endif.4.i51.i ], [ %"$phi34.0.2.0.i20.i62.i", %B98.4.i57.i ]
@@ -10073,7 +10073,7 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v719B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B108.endif.i:                                     ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i32 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -10155,7 +10155,7 @@ B98.4.i57.i:                                      ; preds = %B20.endif.4.i51.i
   %"$phi34.0.2.0.i20.i62.i" = select i1 %or.cond.i19.i61.i, float %total.3.1.3.i53.i, float %.59.4.i58.i
   br label %B246.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v719B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_carries(*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -10177,7 +10177,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B108.endif.peel.i:                                ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -10294,7 +10294,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast double %total.3.1.4.i.i to i64
   %.179.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B246.i:                                           ; preds = %B98.4.i57.i, %B20.endif.4.i51.i
   %total.3.1.4.i63.i = phi double [ %total.3.1.3.i53.i, %B20.endif.4.i51.i ], [ %"$phi34.0.2.0.i20.i62.i", %B98.4.i57.i ]
@@ -10316,7 +10316,7 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B108.endif.i:                                     ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i64 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -10398,7 +10398,7 @@ B98.4.i57.i:                                      ; preds = %B20.endif.4.i51.i
   %"$phi34.0.2.0.i20.i62.i" = select i1 %or.cond.i19.i61.i, double %total.3.1.3.i53.i, double %.59.4.i58.i
   br label %B246.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_tiles(*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -10460,7 +10460,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v721B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr i64, ptr %a2, i64 %.184128.i
@@ -10853,9 +10853,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v721B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v721B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_tiles(*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -10927,7 +10927,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v735B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr float, ptr %a2, i64 %.18499.i
@@ -11363,9 +11363,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v735B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v735B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_tiles(*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -11437,7 +11437,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v723B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr double, ptr %a2, i64 %.18499.i
@@ -11873,9 +11873,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v723B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v723B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_rows(*int64,*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -11897,7 +11897,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v724B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v737B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -11917,7 +11917,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr i64, ptr %a2, i64 %.77.i
   store i64 %.99.i, ptr %.113.i, align 8
   %.19972.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19972.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v724B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19972.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v737B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -11945,7 +11945,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.175.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1987074.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v724B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v737B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.063.i", 4
@@ -11990,9 +11990,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next13.i = add i64 %lsr.iv12.i, -2
   %.199.1.i = icmp samesign ugt i64 %lsr.iv.next13.i, 2
-  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v724B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v737B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v724B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v737B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_rows(*float32,*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -12014,7 +12014,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -12034,7 +12034,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr float, ptr %a2, i64 %.77.i
   store float %.99.i, ptr %.113.i, align 4
   %.19969.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -12062,7 +12062,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.172.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1986771.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.060.i", 3
@@ -12107,9 +12107,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next13.i = add i64 %lsr.iv12.i, -2
   %.199.1.i = icmp samesign ugt i64 %lsr.iv.next13.i, 2
-  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_rows(*float64,*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -12131,7 +12131,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v726B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v739B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -12151,7 +12151,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr double, ptr %a2, i64 %.77.i
   store double %.99.i, ptr %.113.i, align 8
   %.19969.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v726B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v739B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -12179,7 +12179,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.172.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1986771.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v726B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v739B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.060.i", 4
@@ -12224,9 +12224,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next13.i = add i64 %lsr.iv12.i, -2
   %.199.1.i = icmp samesign ugt i64 %lsr.iv.next13.i, 2
-  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v726B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v739B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v726B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v739B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_totals(*int64,*int64,*int64,*int64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -12290,7 +12290,7 @@ B858.i:                                           ; preds = %B762.endif.else.if.
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.605.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v727B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.605.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v740B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0199.i = phi i64 [ %m.6.0.i.i, %B1044.backedge.i ], [ %.656.i, %B1046.lr.ph.i ]
@@ -12425,7 +12425,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.964.i = zext i32 %.963.i to i64
   %.967.i = getelementptr i64, ptr %a4, i64 %.964.i
   store i64 %e.1.3.0.lcssa.i, ptr %.967.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v727B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v740B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.else.if.i:             ; preds = %0
   %4 = icmp ult i64 %a7, 4294967296
@@ -13276,7 +13276,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.860.i = add nsw i64 %storemerge.i.i, %.807.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v727B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v740B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_totals(*float32,*float32,*float32,*float32,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -13342,7 +13342,7 @@ B858.i:                                           ; preds = %B762.endif.else.if.
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v747B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0169.i = phi float [ %m.6.0.i.i, %B1044.backedge.i ], [ %.644.i, %B1046.lr.ph.i ]
@@ -13481,7 +13481,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.950.i = zext i32 %.949.i to i64
   %.953.i = getelementptr i64, ptr %a4, i64 %.950.i
   store i64 %e.1.3.0.lcssa.i, ptr %.953.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v747B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.else.if.i:             ; preds = %0
   %5 = icmp ult i64 %a7, 4294967296
@@ -14344,7 +14344,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.850.i = fadd float %.795.i, %storemerge.i.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v747B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_totals(*float64,*float64,*float64,*float64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -14408,7 +14408,7 @@ B858.i:                                           ; preds = %B762.endif.else.if.
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v741B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0169.i = phi double [ %m.6.0.i.i, %B1044.backedge.i ], [ %.644.i, %B1046.lr.ph.i ]
@@ -14547,7 +14547,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.949.i = zext i32 %.948.i to i64
   %.952.i = getelementptr i64, ptr %a4, i64 %.949.i
   store i64 %e.1.3.0.lcssa.i, ptr %.952.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v741B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.else.if.i:             ; preds = %0
   %5 = icmp ult i64 %a7, 4294967296
@@ -15410,7 +15410,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.849.i = fadd double %.795.i, %storemerge.i.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v741B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_carries(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -15514,7 +15514,7 @@ B422.i:                                           ; preds = %B412.i, %B394.i
   %.263.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.231.i, i32 31)
   %.269.i = add nuw nsw i64 %first.2.0.i, 32
   %.273.i = icmp slt i64 %.269.i, %a4
-  br i1 %.273.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v748B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.273.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v761B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -15525,7 +15525,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.63.i = zext i32 %.62.i to i64
   %.65.i = mul nsw i64 %a4, %.63.i
   %.80.i = icmp sgt i64 %a4, 0
-  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v748B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v761B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.89.i = add nsw i64 %a4, -1
@@ -15697,7 +15697,7 @@ B412.peel.i:                                      ; preds = %B394.peel.i
 B422.peel.i:                                      ; preds = %B412.peel.i, %B394.peel.i
   %.263.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.5.1.i.i, i32 31)
   %.273.peel.i = icmp samesign ugt i64 %a4, 32
-  br i1 %.273.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v748B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.273.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v761B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B194.endif.preheader.i:                           ; preds = %B422.peel.i
   %6 = icmp eq i64 %a5, 0
@@ -15850,7 +15850,7 @@ B256.endif.i48.i:                                 ; preds = %B154.i.i39.i, %B124
   %.217.i50.i = add nsw i64 %storemerge.i.i49.i, %s.2.0.i12.i
   br label %B300.i51.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v748B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
+_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v761B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_carries(*float32,*float32,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -15961,7 +15961,7 @@ B422.i:                                           ; preds = %B412.i, %B394.i
   %.258.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.256.i, i32 31)
   %.265.i = add nuw nsw i64 %first.2.0.i, 32
   %.269.i = icmp slt i64 %.265.i, %a4
-  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v749B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
+  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -15972,7 +15972,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.63.i = zext i32 %.62.i to i64
   %.65.i = mul nsw i64 %a4, %.63.i
   %.80.i = icmp sgt i64 %a4, 0
-  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v749B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
+  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
 
 B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.89.i = add nsw i64 %a4, -1
@@ -16153,7 +16153,7 @@ B422.peel.i:                                      ; preds = %B412.peel.i, %B394.
   %.256.peel.i = bitcast float %s.5.1.i.i to i32
   %.258.peel.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.256.peel.i, i32 31)
   %.269.peel.i = icmp samesign ugt i64 %a4, 32
-  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v749B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
+  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
 
 B194.endif.preheader.i:                           ; preds = %B422.peel.i
   %8 = icmp eq i64 %a5, 0
@@ -16315,7 +16315,7 @@ B256.endif.i99.i:                                 ; preds = %B154.i.i103.i, %B12
   %.223.i101.i = fadd float %s.2.0.i13.i, %storemerge.i.i100.i
   br label %B300.i31.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v749B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
+_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_carries(*float64,*float64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -16424,7 +16424,7 @@ B422.i:                                           ; preds = %B412.i, %B394.i
   %.258.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.256.i, i32 31)
   %.265.i = add nuw nsw i64 %first.2.0.i, 32
   %.269.i = icmp slt i64 %.265.i, %a4
-  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v750B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
+  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -16435,7 +16435,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.63.i = zext i32 %.62.i to i64
   %.65.i = mul nsw i64 %a4, %.63.i
   %.80.i = icmp sgt i64 %a4, 0
-  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v750B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
+  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
 
 B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.89.i = add nsw i64 %a4, -1
@@ -16616,7 +16616,7 @@ B422.peel.i:                                      ; preds = %B412.peel.i, %B394.
   %.256.peel.i = bitcast double %s.5.1.i.i to i64
   %.258.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.256.peel.i, i32 31)
   %.269.peel.i = icmp samesign ugt i64 %a4, 32
-  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v750B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
+  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
 
 B194.endif.preheader.i:                           ; preds = %B422.peel.i
   %8 = icmp eq i64 %a5, 0
@@ -16778,7 +16778,7 @@ B256.endif.i98.i:                                 ; preds = %B154.i.i102.i, %B12
   %.222.i100.i = fadd double %s.2.0.i12.i, %storemerge.i.i99.i
   br label %B300.i30.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v750B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
+_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_tiles(*int64,*int64,*int64,*int64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -16971,7 +16971,7 @@ B1470.i:                                          ; preds = %B1396.endif.i
 B1664.i:                                          ; preds = %B1580.endif.i, %B1580.endif.prol.loopexit.i, %B1484.endif.endif.i, %B1364.i
   tail call void @nbgrad.barrier()
   %.1341.i = icmp sgt i64 %.13.i157.i, %.454.i
-  br i1 %.1341.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.1341.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1708.preheader.i:                                ; preds = %B1664.i
   %4 = getelementptr i64, ptr %a3, i64 %.292246.i
@@ -17884,9 +17884,9 @@ B1708.endif.i:                                    ; preds = %B1708.endif.i, %B17
   %.1381.i = zext i32 %.1380.i to i64
   %.1383.i = add nuw nsw i64 %k.1.2.0.i, %.1381.i
   %.1387.i = icmp slt i64 %.1383.i, %.13.i157.i
-  br i1 %.1387.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.1387.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
+_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_tiles(*float32,*float32,*float32,*float32,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -18089,7 +18089,7 @@ B1470.i:                                          ; preds = %B1396.endif.i
 B1664.i:                                          ; preds = %B1580.endif.i, %B1580.endif.prol.loopexit.i, %B1484.endif.endif.i, %B1364.i
   tail call void @nbgrad.barrier()
   %.1333.i = icmp sgt i64 %.13.i160.i, %.448.i
-  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v752B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B1708.preheader.i:                                ; preds = %B1664.i
   %6 = getelementptr float, ptr %a3, i64 %.292192.i
@@ -19018,9 +19018,9 @@ B1708.endif.i:                                    ; preds = %B1708.endif.i, %B17
   %.1373.i = zext i32 %.1372.i to i64
   %.1375.i = add nuw nsw i64 %k.1.2.0.i, %.1373.i
   %.1379.i = icmp slt i64 %.1375.i, %.13.i160.i
-  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v752B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v752B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
+_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_tiles(*float64,*float64,*float64,*float64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -19221,7 +19221,7 @@ B1470.i:                                          ; preds = %B1396.endif.i
 B1664.i:                                          ; preds = %B1580.endif.i, %B1580.endif.prol.loopexit.i, %B1484.endif.endif.i, %B1364.i
   tail call void @nbgrad.barrier()
   %.1333.i = icmp sgt i64 %.13.i163.i, %.448.i
-  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v753B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B1708.preheader.i:                                ; preds = %B1664.i
   %6 = getelementptr double, ptr %a3, i64 %.292192.i
@@ -20150,9 +20150,9 @@ B1708.endif.i:                                    ; preds = %B1708.endif.i, %B17
   %.1373.i = zext i32 %.1372.i to i64
   %.1375.i = add nuw nsw i64 %k.1.2.0.i, %.1373.i
   %.1379.i = icmp slt i64 %.1375.i, %.13.i163.i
-  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v753B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v753B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
+_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*int32,*int32,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20176,7 +20176,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v767B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -20193,9 +20193,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v767B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v767B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*int64,*int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20219,7 +20219,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v755B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -20236,9 +20236,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v755B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v755B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*float32,*float32,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20262,7 +20262,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v756B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v769B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -20279,9 +20279,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v756B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v769B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v756B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v769B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*float64,*float64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20305,7 +20305,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v757B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -20322,9 +20322,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v757B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v757B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*int32,*int32,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20394,7 +20394,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.97.i = tail call i32 @nbgrad.thread()
   %.98.i = zext i32 %.97.i to i64
   %.103.i = icmp sgt i64 %a4, %.98.i
-  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v758B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
+  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v771B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.132.i, %B524.i ], [ %.98.i, %B394.i ]
@@ -20413,9 +20413,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.130.i = zext i32 %.129.i to i64
   %.132.i = add nuw nsw i64 %k.2.2.0.i, %.130.i
   %.136.i = icmp slt i64 %.132.i, %a4
-  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v758B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
+  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v771B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v758B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v771B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20485,7 +20485,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.96.i = tail call i32 @nbgrad.thread()
   %.97.i = zext i32 %.96.i to i64
   %.102.i = icmp sgt i64 %a4, %.97.i
-  br i1 %.102.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v759B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.102.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.130.i, %B524.i ], [ %.97.i, %B394.i ]
@@ -20504,9 +20504,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.128.i = zext i32 %.127.i to i64
   %.130.i = add nuw nsw i64 %k.2.2.0.i, %.128.i
   %.134.i = icmp slt i64 %.130.i, %a4
-  br i1 %.134.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v759B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.134.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v759B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*float32,*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20576,7 +20576,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.97.i = tail call i32 @nbgrad.thread()
   %.98.i = zext i32 %.97.i to i64
   %.103.i = icmp sgt i64 %a4, %.98.i
-  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v760B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
+  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.133.i, %B524.i ], [ %.98.i, %B394.i ]
@@ -20595,9 +20595,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.131.i = zext i32 %.130.i to i64
   %.133.i = add nuw nsw i64 %k.2.2.0.i, %.131.i
   %.137.i = icmp slt i64 %.133.i, %a4
-  br i1 %.137.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v760B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
+  br i1 %.137.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v760B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*float64,*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20667,7 +20667,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.97.i = tail call i32 @nbgrad.thread()
   %.98.i = zext i32 %.97.i to i64
   %.103.i = icmp sgt i64 %a4, %.98.i
-  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v761B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
+  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.132.i, %B524.i ], [ %.98.i, %B394.i ]
@@ -20686,9 +20686,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.130.i = zext i32 %.129.i to i64
   %.132.i = add nuw nsw i64 %k.2.2.0.i, %.130.i
   %.136.i = icmp slt i64 %.132.i, %a4
-  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v761B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
+  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v761B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*int32,*int32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20719,7 +20719,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v775B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -20759,7 +20759,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v775B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -20768,9 +20768,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v775B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v775B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20801,7 +20801,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v776B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -20841,7 +20841,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v776B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -20850,9 +20850,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v776B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v776B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20883,7 +20883,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -20923,7 +20923,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -20932,9 +20932,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20965,7 +20965,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -21005,7 +21005,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -21014,9 +21014,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted(*int64,*float32,*int64,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21041,7 +21041,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.34.i = zext i32 %.33.i to i64
   %.35.i = add nuw nsw i64 %.32.i, %.34.i
   %.40.i = icmp slt i64 %.35.i, %a7
-  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B104.preheader.i:                                 ; preds = %0
   %.23.i.i = icmp sgt i64 %arg.rows.fr.i, 0
@@ -21113,7 +21113,7 @@ B384.us.i:                                        ; preds = %B320.us.i, %B270.us
   %.285.us.i = mul nuw nsw i64 %.284.us.i, %.282.us.i
   %.287.us.i = add nuw nsw i64 %.285.us.i, %k.2.0.us.i
   %.291.us.i = icmp slt i64 %.287.us.i, %a7
-  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B104.endif.endif.loopexit.us.i:                   ; preds = %B24.i.us.i
   %.17971.not.us.not.i = icmp sgt i64 %arg.rows.fr.i, %spec.select32.i.us.i
@@ -21142,9 +21142,9 @@ B104.us1.i:                                       ; preds = %B104.preheader.i, %
   %.285.us15.i = mul nuw nsw i64 %.284.us14.i, %.282.us12.i
   %.287.us16.i = add nuw nsw i64 %.285.us15.i, %k.2.0.us2.i
   %.291.us17.i = icmp slt i64 %.287.us16.i, %a7
-  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted(*int64,*float64,*int64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21169,7 +21169,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.34.i = zext i32 %.33.i to i64
   %.35.i = add nuw nsw i64 %.32.i, %.34.i
   %.40.i = icmp slt i64 %.35.i, %a7
-  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B104.preheader.i:                                 ; preds = %0
   %.23.i.i = icmp sgt i64 %arg.rows.fr.i, 0
@@ -21241,7 +21241,7 @@ B384.us.i:                                        ; preds = %B320.us.i, %B270.us
   %.285.us.i = mul nuw nsw i64 %.284.us.i, %.282.us.i
   %.287.us.i = add nuw nsw i64 %.285.us.i, %k.2.0.us.i
   %.291.us.i = icmp slt i64 %.287.us.i, %a7
-  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B104.endif.endif.loopexit.us.i:                   ; preds = %B24.i.us.i
   %.17971.not.us.not.i = icmp sgt i64 %arg.rows.fr.i, %spec.select32.i.us.i
@@ -21270,9 +21270,9 @@ B104.us1.i:                                       ; preds = %B104.preheader.i, %
   %.285.us15.i = mul nuw nsw i64 %.284.us14.i, %.282.us12.i
   %.287.us16.i = add nuw nsw i64 %.285.us15.i, %k.2.0.us2.i
   %.291.us17.i = icmp slt i64 %.287.us16.i, %a7
-  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted_long(*int64,*float32,*int64,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21297,7 +21297,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.37.i = tail call i32 @nbgrad.block()
   %.38.i = zext i32 %.37.i to i64
   %.43.i = icmp sgt i64 %a7, %.38.i
-  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v769B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B106.preheader.i:                                 ; preds = %0
   %1 = lshr exact i64 %.33.i, 3
@@ -21454,7 +21454,7 @@ B658.i:                                           ; preds = %B648.i, %B518.i
   %.388.i = zext i32 %.387.i to i64
   %.390.i = add nuw nsw i64 %k.2.0.i, %.388.i
   %.394.i = icmp slt i64 %.390.i, %a7
-  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v769B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B24.i4.i:                                         ; preds = %B24.i.i, %B24.i4.i
   %low.2.0.i5.i = phi i64 [ %spec.select32.i16.i, %B24.i4.i ], [ 0, %B24.i.i ]
@@ -21498,7 +21498,7 @@ B622.preheader.new.i:                             ; preds = %B622.preheader.i
   %unroll_iter.i = and i64 %storemerge.i, 9223372036854775800
   br label %B622.i
 
-_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v769B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B658.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B658.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted_long(*int64,*float64,*int64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21523,7 +21523,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.37.i = tail call i32 @nbgrad.block()
   %.38.i = zext i32 %.37.i to i64
   %.43.i = icmp sgt i64 %a7, %.38.i
-  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B106.preheader.i:                                 ; preds = %0
   %1 = lshr exact i64 %.33.i, 2
@@ -21680,7 +21680,7 @@ B658.i:                                           ; preds = %B648.i, %B518.i
   %.388.i = zext i32 %.387.i to i64
   %.390.i = add nuw nsw i64 %k.2.0.i, %.388.i
   %.394.i = icmp slt i64 %.390.i, %a7
-  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B24.i4.i:                                         ; preds = %B24.i.i, %B24.i4.i
   %low.2.0.i5.i = phi i64 [ %spec.select32.i16.i, %B24.i4.i ], [ 0, %B24.i.i ]
@@ -21724,7 +21724,7 @@ B622.preheader.new.i:                             ; preds = %B622.preheader.i
   %unroll_iter.i = and i64 %storemerge.i, 9223372036854775800
   br label %B622.i
 
-_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B658.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B658.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.narrow(*int32,*int8,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21746,7 +21746,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.19.i = zext i32 %.18.i to i64
   %.20.i = add nuw nsw i64 %.17.i, %.19.i
   %.25.i = icmp slt i64 %.20.i, %a2
-  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v771B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
+  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.42.i, %B104.i ], [ %.20.i, %0 ]
@@ -21762,9 +21762,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.40.i = mul nuw nsw i64 %.39.i, %.37.i
   %.42.i = add nuw nsw i64 %.40.i, %k.2.0.i
   %.46.i = icmp slt i64 %.42.i, %a2
-  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v771B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
+  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v771B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.narrow(*int32,*int16,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21786,7 +21786,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.19.i = zext i32 %.18.i to i64
   %.20.i = add nuw nsw i64 %.17.i, %.19.i
   %.25.i = icmp slt i64 %.20.i, %a2
-  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
+  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.42.i, %B104.i ], [ %.20.i, %0 ]
@@ -21802,9 +21802,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.40.i = mul nuw nsw i64 %.39.i, %.37.i
   %.42.i = add nuw nsw i64 %.40.i, %k.2.0.i
   %.46.i = icmp slt i64 %.42.i, %a2
-  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
+  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.last(*int64,*int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21828,7 +21828,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, i
   %.19.i = zext i32 %.18.i to i64
   %.20.i = add nuw nsw i64 %.17.i, %.19.i
   %.25.i = icmp slt i64 %.20.i, %a2
-  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
+  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.41.i, %B104.i ], [ %.20.i, %0 ]
@@ -21843,9 +21843,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.39.i = mul nuw nsw i64 %.38.i, %.36.i
   %.41.i = add nuw nsw i64 %.39.i, %k.2.0.i
   %.45.i = icmp slt i64 %.41.i, %a2
-  br i1 %.45.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
+  br i1 %.45.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*int32,*int64,*int32,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -22003,7 +22003,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
+  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v787B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.652.i = add nsw i64 %.56.i, -1
@@ -22038,7 +22038,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.707.us.i = zext i32 %.706.us.i to i64
   %.709.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.707.us.i
   %.712.us.i = icmp samesign ult i64 %.709.us.i, 1024
-  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
+  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v787B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.709.i, %B1330.i ], [ %.191.i, %B1196.preheader.i ]
@@ -22068,7 +22068,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.707.i = zext i32 %.706.i to i64
   %.709.i = add nuw nsw i64 %k.1.2.0.i, %.707.i
   %.712.i = icmp samesign ult i64 %.709.i, 1024
-  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
+  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v787B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %2 = icmp ult i64 %a5, 4294967296
@@ -22145,7 +22145,7 @@ B950.endif.i:                                     ; preds = %B20.i5.i, %B950.i
   %.550.i = sub i64 %low.4.1.i2.i, %.519.i
   br label %B1016.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v787B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*int64,*int64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -22303,7 +22303,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.652.i = add nsw i64 %.56.i, -1
@@ -22338,7 +22338,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.707.us.i = zext i32 %.706.us.i to i64
   %.709.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.707.us.i
   %.712.us.i = icmp samesign ult i64 %.709.us.i, 1024
-  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.709.i, %B1330.i ], [ %.191.i, %B1196.preheader.i ]
@@ -22368,7 +22368,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.707.i = zext i32 %.706.i to i64
   %.709.i = add nuw nsw i64 %k.1.2.0.i, %.707.i
   %.712.i = icmp samesign ult i64 %.709.i, 1024
-  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %2 = icmp ult i64 %a5, 4294967296
@@ -22445,7 +22445,7 @@ B950.endif.i:                                     ; preds = %B20.i5.i, %B950.i
   %.550.i = sub i64 %low.4.1.i2.i, %.519.i
   br label %B1016.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*float32,*int64,*float32,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -22641,7 +22641,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
+  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.652.i = add nsw i64 %.56.i, -1
@@ -22676,7 +22676,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.707.us.i = zext i32 %.706.us.i to i64
   %.709.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.707.us.i
   %.712.us.i = icmp samesign ult i64 %.709.us.i, 1024
-  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
+  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.709.i, %B1330.i ], [ %.191.i, %B1196.preheader.i ]
@@ -22706,7 +22706,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.707.i = zext i32 %.706.i to i64
   %.709.i = add nuw nsw i64 %k.1.2.0.i, %.707.i
   %.712.i = icmp samesign ult i64 %.709.i, 1024
-  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
+  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %2 = icmp ult i64 %a5, 4294967296
@@ -22784,7 +22784,7 @@ B950.endif.i:                                     ; preds = %B20.i7.i, %B20.us.i
   %.550.i = sub i64 %low.4.1.i3.i, %.519.i
   br label %B1016.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*float64,*int64,*float64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -22980,7 +22980,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
+  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.652.i = add nsw i64 %.56.i, -1
@@ -23015,7 +23015,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.707.us.i = zext i32 %.706.us.i to i64
   %.709.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.707.us.i
   %.712.us.i = icmp samesign ult i64 %.709.us.i, 1024
-  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
+  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.709.i, %B1330.i ], [ %.191.i, %B1196.preheader.i ]
@@ -23045,7 +23045,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.707.i = zext i32 %.706.i to i64
   %.709.i = add nuw nsw i64 %k.1.2.0.i, %.707.i
   %.712.i = icmp samesign ult i64 %.709.i, 1024
-  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
+  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %2 = icmp ult i64 %a5, 4294967296
@@ -23123,7 +23123,7 @@ B950.endif.i:                                     ; preds = %B20.i7.i, %B20.us.i
   %.550.i = sub i64 %low.4.1.i3.i, %.519.i
   br label %B1016.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*int32,*int64,*int32,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -23225,7 +23225,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
+  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.483.i = sub i64 %.315.i, %.289.i
@@ -23298,7 +23298,7 @@ B958.us.i:                                        ; preds = %B20.i24.i, %B20.i.i
   %.525.us.i = zext i32 %.524.us.i to i64
   %.527.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.525.us.i
   %.531.us.i = icmp slt i64 %.527.us.i, %.295.i
-  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
+  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader4.i
   %k.1.2.0.i = phi i64 [ %.527.i, %B958.i ], [ %.202.i, %B788.preheader4.i ]
@@ -23357,7 +23357,7 @@ B958.i:                                           ; preds = %B20.i38.i, %B20.i8.
   %.525.i = zext i32 %.524.i to i64
   %.527.i = add nuw nsw i64 %k.1.2.0.i, %.525.i
   %.531.i = icmp slt i64 %.527.i, %.295.i
-  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
+  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %14 = icmp ult i64 %a5, 4294967296
@@ -23424,7 +23424,7 @@ B420.endif.i:                                     ; preds = %B98.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr76.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*int64,*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -23526,7 +23526,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v793B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.483.i = sub i64 %.315.i, %.289.i
@@ -23599,7 +23599,7 @@ B958.us.i:                                        ; preds = %B20.i24.i, %B20.i.i
   %.525.us.i = zext i32 %.524.us.i to i64
   %.527.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.525.us.i
   %.531.us.i = icmp slt i64 %.527.us.i, %.295.i
-  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v793B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader4.i
   %k.1.2.0.i = phi i64 [ %.527.i, %B958.i ], [ %.202.i, %B788.preheader4.i ]
@@ -23658,7 +23658,7 @@ B958.i:                                           ; preds = %B20.i38.i, %B20.i8.
   %.525.i = zext i32 %.524.i to i64
   %.527.i = add nuw nsw i64 %k.1.2.0.i, %.525.i
   %.531.i = icmp slt i64 %.527.i, %.295.i
-  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v793B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %14 = icmp ult i64 %a5, 4294967296
@@ -23725,7 +23725,7 @@ B420.endif.i:                                     ; preds = %B98.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr76.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v793B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*float32,*int64,*float32,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -23838,7 +23838,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
+  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.483.i = sub i64 %.315.i, %.289.i
@@ -23953,7 +23953,7 @@ B958.us.i:                                        ; preds = %B20.i46.i, %B20.us.
   %.525.us.i = zext i32 %.524.us.i to i64
   %.527.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.525.us.i
   %.531.us.i = icmp slt i64 %.527.us.i, %.295.i
-  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
+  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader8.i
   %k.1.2.0.i = phi i64 [ %.527.i, %B958.i ], [ %.202.i, %B788.preheader8.i ]
@@ -24054,7 +24054,7 @@ B958.i:                                           ; preds = %B20.i76.i, %B20.us.
   %.525.i = zext i32 %.524.i to i64
   %.527.i = add nuw nsw i64 %k.1.2.0.i, %.525.i
   %.531.i = icmp slt i64 %.527.i, %.295.i
-  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
+  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %14 = icmp ult i64 %a5, 4294967296
@@ -24121,7 +24121,7 @@ B420.endif.i:                                     ; preds = %B210.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr158.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*float64,*int64,*float64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -24234,7 +24234,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
+  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v812B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.483.i = sub i64 %.315.i, %.289.i
@@ -24349,7 +24349,7 @@ B958.us.i:                                        ; preds = %B20.i46.i, %B20.us.
   %.525.us.i = zext i32 %.524.us.i to i64
   %.527.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.525.us.i
   %.531.us.i = icmp slt i64 %.527.us.i, %.295.i
-  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
+  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v812B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader8.i
   %k.1.2.0.i = phi i64 [ %.527.i, %B958.i ], [ %.202.i, %B788.preheader8.i ]
@@ -24450,7 +24450,7 @@ B958.i:                                           ; preds = %B20.i76.i, %B20.us.
   %.525.i = zext i32 %.524.i to i64
   %.527.i = add nuw nsw i64 %k.1.2.0.i, %.525.i
   %.531.i = icmp slt i64 %.527.i, %.295.i
-  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
+  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v812B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %14 = icmp ult i64 %a5, 4294967296
@@ -24517,7 +24517,7 @@ B420.endif.i:                                     ; preds = %B210.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr158.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v812B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.unfold(*float32,*float32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -24543,7 +24543,7 @@ B348.i:                                           ; preds = %B348.preheader.i, %
   %y.2.0.i = phi i64 [ %.432.i, %B348.i ], [ %.136.i, %B348.preheader.i ]
   %.432.i = add nsw i64 %y.2.0.i, %.430.i
   %.436.i = icmp slt i64 %.432.i, %a17
-  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select117.i, %11 ]
@@ -24565,7 +24565,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -24613,7 +24613,7 @@ B222.endif.i:                                     ; preds = %38, %B222.else.i, %
   %.211.i = mul i64 %.209.i, %quot.1.0.i
   %.212.i = add i64 %.191.i, %.211.i
   %.237.i = icmp slt i64 %.136.i, %a17
-  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B348.preheader.i:                                 ; preds = %B222.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -24703,7 +24703,7 @@ B670.loopexit.split.us.us.us.i:                   ; preds = %B642.loopexit.us.us
   %.432.us.us.i = add nsw i64 %y.2.0.us.us.i, %.430.i
   %scevgep21.i = getelementptr i8, ptr %lsr.iv.i, i64 %20
   %.436.us.us.i = icmp slt i64 %.432.us.us.i, %a17
-  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B348.us.i:                                        ; preds = %B348.preheader.split.us.i, %B670.loopexit.split.us125.i
   %y.2.0.us.i = phi i64 [ %.432.us.i, %B670.loopexit.split.us125.i ], [ %.136.i, %B348.preheader.split.us.i ]
@@ -24718,7 +24718,7 @@ B382.us121.i:                                     ; preds = %B382.us121.i, %B348
 B670.loopexit.split.us125.i:                      ; preds = %B382.us121.i
   %.432.us.i = add nsw i64 %y.2.0.us.i, %.430.i
   %.436.us.i = icmp slt i64 %.432.us.i, %a17
-  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B222.else.if.i:                                   ; preds = %B222.else.i
   %26 = or i64 %.121.i, %a5
@@ -24750,7 +24750,7 @@ B222.else.if.i:                                   ; preds = %B222.else.i
   %spec.select118.i = add i64 %39, %.176.i
   br label %B222.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.unfold(*float64,*float64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -24776,7 +24776,7 @@ B348.i:                                           ; preds = %B348.preheader.i, %
   %y.2.0.i = phi i64 [ %.432.i, %B348.i ], [ %.136.i, %B348.preheader.i ]
   %.432.i = add nsw i64 %y.2.0.i, %.430.i
   %.436.i = icmp slt i64 %.432.i, %a17
-  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select117.i, %11 ]
@@ -24798,7 +24798,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -24846,7 +24846,7 @@ B222.endif.i:                                     ; preds = %38, %B222.else.i, %
   %.211.i = mul i64 %.209.i, %quot.1.0.i
   %.212.i = add i64 %.191.i, %.211.i
   %.237.i = icmp slt i64 %.136.i, %a17
-  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B348.preheader.i:                                 ; preds = %B222.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -24936,7 +24936,7 @@ B670.loopexit.split.us.us.us.i:                   ; preds = %B642.loopexit.us.us
   %.432.us.us.i = add nsw i64 %y.2.0.us.us.i, %.430.i
   %scevgep21.i = getelementptr i8, ptr %lsr.iv.i, i64 %20
   %.436.us.us.i = icmp slt i64 %.432.us.us.i, %a17
-  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B348.us.i:                                        ; preds = %B348.preheader.split.us.i, %B670.loopexit.split.us125.i
   %y.2.0.us.i = phi i64 [ %.432.us.i, %B670.loopexit.split.us125.i ], [ %.136.i, %B348.preheader.split.us.i ]
@@ -24951,7 +24951,7 @@ B382.us121.i:                                     ; preds = %B382.us121.i, %B348
 B670.loopexit.split.us125.i:                      ; preds = %B382.us121.i
   %.432.us.i = add nsw i64 %y.2.0.us.i, %.430.i
   %.436.us.i = icmp slt i64 %.432.us.i, %a17
-  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B222.else.if.i:                                   ; preds = %B222.else.i
   %26 = or i64 %.121.i, %a5
@@ -24983,7 +24983,7 @@ B222.else.if.i:                                   ; preds = %B222.else.i
   %spec.select118.i = add i64 %39, %.176.i
   br label %B222.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.fold(*float32,*float32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -25010,7 +25010,7 @@ B352.i:                                           ; preds = %B352.preheader.i, %
   %row.2.0.i = phi i64 [ %.916.i, %B352.i ], [ %.136.i, %B352.preheader.i ]
   %.916.i = add nsw i64 %row.2.0.i, %.914.i
   %.920.i = icmp slt i64 %.916.i, %a7
-  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v804B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %11 ]
@@ -25032,7 +25032,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add nsw i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v804B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -25083,7 +25083,7 @@ B224.endif.i:                                     ; preds = %64, %B224.else.i, %
   %.216.i = mul i64 %.212.i, %.214.i
   %.226.i = mul i64 %.214.i, %a5
   %.237.i = icmp slt i64 %.136.i, %a7
-  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v804B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B352.preheader.i:                                 ; preds = %B224.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -25214,7 +25214,7 @@ B824.us311.i:                                     ; preds = %B562.us289.preheade
 B916.loopexit.us.i:                               ; preds = %B858.us.i
   %.916.us.i = add nsw i64 %row.2.0.us.i, %.914.i
   %.920.us.i = icmp slt i64 %.916.us.i, %a7
-  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v804B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B562.lr.ph.us.i:                                  ; preds = %B388.endif.endif.endif.us.i
   br i1 %21, label %B562.us.us.i, label %B562.us289.preheader.i
@@ -25336,7 +25336,7 @@ B224.else.if.i:                                   ; preds = %B224.else.i
   %spec.select233.i = add i64 %65, %.176.i
   br label %B224.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows4foldB4v804B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows4foldB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.fold(*float64,*float64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -25363,7 +25363,7 @@ B352.i:                                           ; preds = %B352.preheader.i, %
   %row.2.0.i = phi i64 [ %.916.i, %B352.i ], [ %.136.i, %B352.preheader.i ]
   %.916.i = add nsw i64 %row.2.0.i, %.914.i
   %.920.i = icmp slt i64 %.916.i, %a7
-  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %11 ]
@@ -25385,7 +25385,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add nsw i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -25436,7 +25436,7 @@ B224.endif.i:                                     ; preds = %64, %B224.else.i, %
   %.216.i = mul i64 %.212.i, %.214.i
   %.226.i = mul i64 %.214.i, %a5
   %.237.i = icmp slt i64 %.136.i, %a7
-  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B352.preheader.i:                                 ; preds = %B224.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -25567,7 +25567,7 @@ B824.us311.i:                                     ; preds = %B562.us289.preheade
 B916.loopexit.us.i:                               ; preds = %B858.us.i
   %.916.us.i = add nsw i64 %row.2.0.us.i, %.914.i
   %.920.us.i = icmp slt i64 %.916.us.i, %a7
-  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B562.lr.ph.us.i:                                  ; preds = %B388.endif.endif.endif.us.i
   br i1 %21, label %B562.us.us.i, label %B562.us289.preheader.i
@@ -25689,7 +25689,7 @@ B224.else.if.i:                                   ; preds = %B224.else.i
   %spec.select233.i = add i64 %65, %.176.i
   br label %B224.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows4foldB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows4foldB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.window_argmax(*float32,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -25714,7 +25714,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.67.i = mul nsw i64 %.65.i, %a14
   %.69.i = mul nsw i64 %.67.i, %a15
   %.70.i = icmp slt i64 %.59.i, %.69.i
-  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.preheader.i:                                 ; preds = %0
   %.172.i = mul i64 %a5, %a4
@@ -25812,7 +25812,7 @@ B830.i:                                           ; preds = %B742.B812_crit_edge
   %.944.i = mul nuw nsw i64 %.943.i, %.941.i
   %.946.i = add nuw nsw i64 %.944.i, %k.2.0.i
   %.956.i = icmp slt i64 %.946.i, %.69.i
-  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.endif.i:                                     ; preds = %22, %B124.i
   %quot.0.i = phi i64 [ 0, %B124.i ], [ %spec.select.i, %22 ]
@@ -26139,7 +26139,7 @@ B742.B812_crit_edge.us.i:                         ; preds = %B744.us.i, %B744.us
   %.662.us.i = icmp sgt i64 %.661250258.us.i, 1
   br i1 %.662.us.i, label %B704.endif.us.i, label %B830.i
 
-_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
+_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.window_argmax(*float64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -26164,7 +26164,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.67.i = mul nsw i64 %.65.i, %a14
   %.69.i = mul nsw i64 %.67.i, %a15
   %.70.i = icmp slt i64 %.59.i, %.69.i
-  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v807B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.preheader.i:                                 ; preds = %0
   %.172.i = mul i64 %a5, %a4
@@ -26262,7 +26262,7 @@ B830.i:                                           ; preds = %B742.B812_crit_edge
   %.944.i = mul nuw nsw i64 %.943.i, %.941.i
   %.946.i = add nuw nsw i64 %.944.i, %k.2.0.i
   %.956.i = icmp slt i64 %.946.i, %.69.i
-  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v807B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.endif.i:                                     ; preds = %22, %B124.i
   %quot.0.i = phi i64 [ 0, %B124.i ], [ %spec.select.i, %22 ]
@@ -26589,7 +26589,7 @@ B742.B812_crit_edge.us.i:                         ; preds = %B744.us.i, %B744.us
   %.662.us.i = icmp sgt i64 %.661250258.us.i, 1
   br i1 %.662.us.i, label %B704.endif.us.i, label %B830.i
 
-_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v807B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
+_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.complete_pivots(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -27106,7 +27106,7 @@ B1528.i:                                          ; preds = %B1348.i, %B1506.loo
   %scevgep67.i = getelementptr i8, ptr %lsr.iv66.i, i64 %28
   %scevgep71.i = getelementptr i8, ptr %lsr.iv70.i, i64 %28
   %exitcond.not.i = icmp eq i64 %.295218222.i, %22
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v808B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B600.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B600.i
 
 B192.endif.i:                                     ; preds = %B162.i, %B120.i
   %"$phi192.0.2.0.i" = phi ptr [ %.46.i, %B120.i ], [ %.54.i, %B162.i ]
@@ -27127,7 +27127,7 @@ B346.preheader.i:                                 ; preds = %B192.endif.i
 B532.endif.i:                                     ; preds = %B442.i, %B426.i
   tail call void @nbgrad.barrier()
   %.289221.i = icmp sgt i64 %a3, 1
-  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v808B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B600.lr.ph.i:                                     ; preds = %B532.endif.i
   %.357.i = lshr i64 %.18.i, 5
@@ -27178,7 +27178,7 @@ B852.endif.endif.i:                               ; preds = %B228.endif.i.i, %B3
   %.607.not.i = icmp eq i64 %spec.select211.i, %.295218222.i
   br i1 %.607.not.i, label %B976.i, label %B926.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v808B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.complete_pivots(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -27688,7 +27688,7 @@ B1528.i:                                          ; preds = %B1348.i, %B1506.loo
   %scevgep67.i = getelementptr i8, ptr %lsr.iv66.i, i64 %28
   %scevgep71.i = getelementptr i8, ptr %lsr.iv70.i, i64 %28
   %exitcond.not.i = icmp eq i64 %.295218222.i, %22
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v812B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B600.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B600.i
 
 B192.endif.i:                                     ; preds = %B162.i, %B120.i
   %"$phi192.0.2.0.i" = phi ptr [ %.46.i, %B120.i ], [ %.54.i, %B162.i ]
@@ -27709,7 +27709,7 @@ B346.preheader.i:                                 ; preds = %B192.endif.i
 B532.endif.i:                                     ; preds = %B442.i, %B426.i
   tail call void @nbgrad.barrier()
   %.289221.i = icmp sgt i64 %a3, 1
-  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v812B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B600.lr.ph.i:                                     ; preds = %B532.endif.i
   %.357.i = lshr i64 %.18.i, 5
@@ -27760,7 +27760,7 @@ B852.endif.endif.i:                               ; preds = %B228.endif.i.i, %B3
   %.607.not.i = icmp eq i64 %spec.select211.i, %.295218222.i
   br i1 %.607.not.i, label %B976.i, label %B926.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v812B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -28235,7 +28235,7 @@ B1428.preheader.i:                                ; preds = %B1412.i
 
 B1578.i:                                          ; preds = %B1428.endif.i, %B1412.i
   %brmerge.i = or i1 %.63.not184.i, %.148.i
-  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B1604.preheader.i
+  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B1604.preheader.i
 
 B1604.preheader.i:                                ; preds = %B1578.i
   %16 = getelementptr float, ptr %a1, i64 %.50.i
@@ -28251,7 +28251,7 @@ B1604.i:                                          ; preds = %B1604.i, %B1604.pre
   %.790.i = zext i32 %.789.i to i64
   %.792.i = add nuw nsw i64 %k.2.5.1.i, %.790.i
   %.798.i = icmp samesign ult i64 %.792.i, %.38.i
-  br i1 %.798.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.798.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B254.endif.i:                                     ; preds = %B224.i, %B182.i
   %"$phi254.0.2.0.i" = phi ptr [ %.67.i, %B182.i ], [ %.75.i, %B224.i ]
@@ -28309,7 +28309,7 @@ B1428.endif.i:                                    ; preds = %B1428.endif.i, %B14
   %.757.i = icmp slt i64 %.753.i, %a3
   br i1 %.757.i, label %B1428.endif.i, label %B1578.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices2luB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
+_ZN6nbgrad7kernels3gpu15device_matrices2luB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -28777,7 +28777,7 @@ B1428.preheader.i:                                ; preds = %B1412.i
 
 B1578.i:                                          ; preds = %B1428.endif.i, %B1412.i
   %brmerge.i = or i1 %.63.not184.i, %.148.i
-  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B1604.preheader.i
+  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B1604.preheader.i
 
 B1604.preheader.i:                                ; preds = %B1578.i
   %16 = getelementptr double, ptr %a1, i64 %.50.i
@@ -28793,7 +28793,7 @@ B1604.i:                                          ; preds = %B1604.i, %B1604.pre
   %.789.i = zext i32 %.788.i to i64
   %.791.i = add nuw nsw i64 %k.2.5.1.i, %.789.i
   %.797.i = icmp samesign ult i64 %.791.i, %.38.i
-  br i1 %.797.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.797.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B254.endif.i:                                     ; preds = %B224.i, %B182.i
   %"$phi254.0.2.0.i" = phi ptr [ %.67.i, %B182.i ], [ %.75.i, %B224.i ]
@@ -28851,7 +28851,7 @@ B1428.endif.i:                                    ; preds = %B1428.endif.i, %B14
   %.756.i = icmp slt i64 %.752.i, %a3
   br i1 %.756.i, label %B1428.endif.i, label %B1578.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices2luB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
+_ZN6nbgrad7kernels3gpu15device_matrices2luB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.cholesky(*float32,*float32,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29037,7 +29037,7 @@ B866.i:                                           ; preds = %B844.i, %B636.i
 
 B896.i:                                           ; preds = %B866.i, %B332.endif.i
   %regular.2.0.lcssa.i = phi i1 [ true, %B332.endif.i ], [ %"$phi440.1.2.1.i", %B866.i ]
-  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.preheader.i:                                 ; preds = %B896.i
   %.475.i = icmp slt i64 %.20.i, %a2
@@ -29098,7 +29098,7 @@ B1104.loopexit.split.us.us.us.i:                  ; preds = %B1082.us.us.us.i
   %.545.us.us.i = add nuw nsw i64 %i.1.2.0.us.us.i, %.31.i
   %scevgep34.i = getelementptr i8, ptr %lsr.iv.i, i64 %21
   %.549.us.us.i = icmp slt i64 %.545.us.us.i, %a2
-  br i1 %.549.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.us.i:                                        ; preds = %B1104.loopexit.split.us168.i, %B912.us.preheader.i
   %lsr.iv38.i = phi ptr [ %scevgep37.i, %B912.us.preheader.i ], [ %scevgep39.i, %B1104.loopexit.split.us168.i ]
@@ -29120,13 +29120,13 @@ B1104.loopexit.split.us168.i:                     ; preds = %B928.us159.i
   %.545.us.i = add nuw nsw i64 %i.1.2.0.us.i, %.31.i
   %scevgep39.i = getelementptr i8, ptr %lsr.iv38.i, i64 %17
   %.549.us.i = icmp slt i64 %.545.us.i, %a2
-  br i1 %.549.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.i:                                           ; preds = %B912.preheader.i, %B912.i
   %i.1.2.0.i = phi i64 [ %.545.i, %B912.i ], [ %.25.i, %B912.preheader.i ]
   %.545.i = add nuw nsw i64 %i.1.2.0.i, %.31.i
   %.549.i = icmp slt i64 %.545.i, %a2
-  br i1 %.549.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B332.endif.i:                                     ; preds = %B220.i, %B310.loopexit.us.i, %B202.i
   tail call void @nbgrad.barrier()
@@ -29148,7 +29148,7 @@ B396.lr.ph.i:                                     ; preds = %B332.endif.i
   %33 = shl i64 %a2, 7
   br label %B396.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
+_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.cholesky(*float64,*float64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29334,7 +29334,7 @@ B866.i:                                           ; preds = %B844.i, %B636.i
 
 B896.i:                                           ; preds = %B866.i, %B332.endif.i
   %regular.2.0.lcssa.i = phi i1 [ true, %B332.endif.i ], [ %spec.select.i, %B866.i ]
-  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.preheader.i:                                 ; preds = %B896.i
   %.474.i = icmp slt i64 %.20.i, %a2
@@ -29395,7 +29395,7 @@ B1104.loopexit.split.us.us.us.i:                  ; preds = %B1082.us.us.us.i
   %.543.us.us.i = add nuw nsw i64 %i.1.2.0.us.us.i, %.31.i
   %scevgep34.i = getelementptr i8, ptr %lsr.iv.i, i64 %21
   %.547.us.us.i = icmp slt i64 %.543.us.us.i, %a2
-  br i1 %.547.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.us.i:                                        ; preds = %B1104.loopexit.split.us168.i, %B912.us.preheader.i
   %lsr.iv38.i = phi ptr [ %scevgep37.i, %B912.us.preheader.i ], [ %scevgep39.i, %B1104.loopexit.split.us168.i ]
@@ -29417,13 +29417,13 @@ B1104.loopexit.split.us168.i:                     ; preds = %B928.us159.i
   %.543.us.i = add nuw nsw i64 %i.1.2.0.us.i, %.31.i
   %scevgep39.i = getelementptr i8, ptr %lsr.iv38.i, i64 %17
   %.547.us.i = icmp slt i64 %.543.us.i, %a2
-  br i1 %.547.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.i:                                           ; preds = %B912.preheader.i, %B912.i
   %i.1.2.0.i = phi i64 [ %.543.i, %B912.i ], [ %.25.i, %B912.preheader.i ]
   %.543.i = add nuw nsw i64 %i.1.2.0.i, %.31.i
   %.547.i = icmp slt i64 %.543.i, %a2
-  br i1 %.547.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B332.endif.i:                                     ; preds = %B220.i, %B310.loopexit.us.i, %B202.i
   tail call void @nbgrad.barrier()
@@ -29445,7 +29445,7 @@ B396.lr.ph.i:                                     ; preds = %B332.endif.i
   %33 = shl i64 %a2, 8
   br label %B396.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
+_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.triangular_solve(*float32,*float32,*float32,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29539,7 +29539,7 @@ B666.i:                                           ; preds = %B666.i, %B666.prehe
 
 B774.i:                                           ; preds = %B666.i, %B590.i, %B558.i
   %exitcond.not.i = icmp eq i64 %.296.i, %a3
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.i
 
 B0.endif.i:                                       ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -29602,7 +29602,7 @@ B0.else.if.i:                                     ; preds = %0
 
 B370.endif.i:                                     ; preds = %B0.endif.i
   %.283137.not.i = icmp slt i64 %a3, 1
-  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
+  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
 
 B370.endif.B402.lr.ph_crit_edge.i:                ; preds = %B370.endif.i
   %.pre.i = mul i64 %.34.i, %a4
@@ -29631,7 +29631,7 @@ B402.lr.ph.i:                                     ; preds = %B302.i, %B370.endif
   %35 = icmp eq i64 %a7, %a8
   br label %B402.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.triangular_solve(*float64,*float64,*float64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29725,7 +29725,7 @@ B666.i:                                           ; preds = %B666.i, %B666.prehe
 
 B774.i:                                           ; preds = %B666.i, %B590.i, %B558.i
   %exitcond.not.i = icmp eq i64 %.296.i, %a3
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.i
 
 B0.endif.i:                                       ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -29788,7 +29788,7 @@ B0.else.if.i:                                     ; preds = %0
 
 B370.endif.i:                                     ; preds = %B0.endif.i
   %.283137.not.i = icmp slt i64 %a3, 1
-  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
+  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
 
 B370.endif.B402.lr.ph_crit_edge.i:                ; preds = %B370.endif.i
   %.pre.i = mul i64 %.34.i, %a4
@@ -29817,7 +29817,2967 @@ B402.lr.ph.i:                                     ; preds = %B302.i, %B370.endif
   %35 = icmp eq i64 %a7, %a8
   br label %B402.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.gpu.device_matrices.lu_solve(*float32,*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare float @llvm.fabs.f32(float)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr writeonly captures(none) %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7) alwaysinline {
+  %.26.i = tail call i32 @nbgrad.block()
+  %.27.i = zext i32 %.26.i to i64
+  %.28.i = tail call i32 @nbgrad.threads()
+  %.29.i = zext i32 %.28.i to i64
+  %.30.i = mul nuw i64 %.29.i, %.27.i
+  %.31.i = tail call i32 @nbgrad.thread()
+  %.32.i = zext i32 %.31.i to i64
+  %.33.i = add nuw i64 %.30.i, %.32.i
+  %.41.i = icmp eq i64 %a5, 0
+  br i1 %.41.i, label %B0.endif.i, label %B0.else.if.i
+
+B396.loopexit.i:                                  ; preds = %B554.i, %B554.prol.loopexit.i, %B398.i
+  %scevgep132.i = getelementptr i8, ptr %lsr.iv131.i, i64 %.pre-phi15.i
+  %exitcond367.not.i = icmp eq i64 %.412.i, %a4
+  br i1 %exitcond367.not.i, label %B704.lr.ph.loopexit8.i, label %B398.i
+
+B398.i:                                           ; preds = %B398.preheader.i, %B396.loopexit.i
+  %lsr.iv131.i = phi ptr [ %scevgep130.i, %B398.preheader.i ], [ %scevgep132.i, %B396.loopexit.i ]
+  %.405326332.i = phi i64 [ 0, %B398.preheader.i ], [ %.412.i, %B396.loopexit.i ]
+  %.412.i = add nuw nsw i64 %.405326332.i, 1
+  %.445.i = mul nsw i64 %.405326332.i, %a5
+  %.449.i = getelementptr float, ptr %26, i64 %.445.i
+  %.450.i = load float, ptr %.449.i, align 4
+  %.561318.not397.not.i = icmp sgt i64 %a4, %.412.i
+  br i1 %.561318.not397.not.i, label %B554.preheader.i, label %B396.loopexit.i
+
+B554.i:                                           ; preds = %B554.preheader48.i, %B554.i
+  %lsr.iv125.i = phi i64 [ %.97.i, %B554.preheader48.i ], [ %lsr.iv.next126.i, %B554.i ]
+  %.567317319.i = phi i64 [ %.567317319.unr.i, %B554.preheader48.i ], [ %.574.1.i, %B554.i ]
+  %1 = shl i64 %lsr.iv125.i, 2
+  %scevgep129.i = getelementptr i8, ptr %scevgep128.i, i64 %1
+  %.642.i = load float, ptr %scevgep129.i, align 4
+  %2 = shl i64 %.567317319.i, 2
+  %scevgep134.i = getelementptr i8, ptr %lsr.iv131.i, i64 %2
+  %scevgep135.i = getelementptr i8, ptr %scevgep134.i, i64 -4
+  %.645.i = load float, ptr %scevgep135.i, align 4
+  %.647.i = fmul float %.450.i, %.645.i
+  %.648.i = fsub float %.642.i, %.647.i
+  store float %.648.i, ptr %scevgep129.i, align 4
+  %.574.1.i = add i64 %.567317319.i, 2
+  %scevgep127.i = getelementptr i8, ptr %scevgep124.i, i64 %1
+  %.642.1.i = load float, ptr %scevgep127.i, align 4
+  %.645.1.i = load float, ptr %scevgep134.i, align 4
+  %.647.1.i = fmul float %.450.i, %.645.1.i
+  %.648.1.i = fsub float %.642.1.i, %.647.1.i
+  store float %.648.1.i, ptr %scevgep127.i, align 4
+  %lsr.iv.next126.i = add i64 %lsr.iv125.i, %44
+  %exitcond.not15.1.i = icmp eq i64 %a4, %.574.1.i
+  br i1 %exitcond.not15.1.i, label %B396.loopexit.i, label %B554.i
+
+B704.i:                                           ; preds = %B704.preheader.i, %B1078.i
+  %lsr.iv73.in.i = phi i64 [ %a4, %B704.preheader.i ], [ %lsr.iv73.i, %B1078.i ]
+  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B704.preheader.i ], [ %scevgep69.i, %B1078.i ]
+  %.752348354.i = phi i64 [ 0, %B704.preheader.i ], [ %.759.i, %B1078.i ]
+  %lsr.iv73.i = add i64 %lsr.iv73.in.i, -1
+  %3 = and i64 %lsr.iv73.i, -2
+  %4 = xor i64 %.752348354.i, -1
+  %5 = add nsw i64 %a4, %4
+  %.759.i = add nuw nsw i64 %.752348354.i, 1
+  %.pre369.i = mul nsw i64 %5, %a5
+  %.824.i = getelementptr float, ptr %26, i64 %.pre369.i
+  %.825.i = load float, ptr %.824.i, align 4
+  %.804.i = mul nsw i64 %5, %.45217.i
+  %.808.i = getelementptr float, ptr %23, i64 %.804.i
+  %.809.i = load float, ptr %.808.i, align 4
+  %.813.i = fdiv float %.825.i, %.809.i
+  store float %.813.i, ptr %.824.i, align 4
+  %.909340.not376.i = icmp slt i64 %5, 1
+  br i1 %.909340.not376.i, label %B1078.i, label %B868.preheader.i
+
+B868.i:                                           ; preds = %B868.preheader.i, %B868.i
+  %lsr.iv64.i = phi ptr [ %scevgep65.i, %B868.i ], [ %scevgep63.i, %B868.preheader.i ]
+  %.915339341.i = phi i64 [ %.922.1.i, %B868.i ], [ 0, %B868.preheader.i ]
+  %.990.i = load float, ptr %lsr.iv64.i, align 4
+  %6 = shl i64 %.915339341.i, 2
+  %scevgep71.i = getelementptr i8, ptr %lsr.iv68.i, i64 %6
+  %scevgep72.i = getelementptr i8, ptr %scevgep71.i, i64 -4
+  %.993.i = load float, ptr %scevgep72.i, align 4
+  %.995.i = fmul float %.813.i, %.993.i
+  %.996.i = fsub float %.990.i, %.995.i
+  store float %.996.i, ptr %lsr.iv64.i, align 4
+  %.922.1.i = add i64 %.915339341.i, 2
+  %sunkaddr145.i = getelementptr i8, ptr %lsr.iv64.i, i64 %sunkaddr.i
+  %.990.1.i = load float, ptr %sunkaddr145.i, align 4
+  %.993.1.i = load float, ptr %scevgep71.i, align 4
+  %.995.1.i = fmul float %.813.i, %.993.1.i
+  %.996.1.i = fsub float %.990.1.i, %.995.1.i
+  store float %.996.1.i, ptr %sunkaddr145.i, align 4
+  %scevgep65.i = getelementptr i8, ptr %lsr.iv64.i, i64 %69
+  %niter40.ncmp.1.i = icmp eq i64 %3, %.922.1.i
+  br i1 %niter40.ncmp.1.i, label %B1078.loopexit.unr-lcssa.i, label %B868.i
+
+B1078.loopexit.unr-lcssa.i:                       ; preds = %B868.i
+  %7 = and i64 %5, 1
+  %lcmp.mod37.not.i = icmp eq i64 %7, 0
+  br i1 %lcmp.mod37.not.i, label %B1078.i, label %B868.epil.preheader.i
+
+B868.epil.preheader.i:                            ; preds = %B868.preheader.i, %B1078.loopexit.unr-lcssa.i
+  %.915339341.epil.init.i = phi i64 [ 0, %B868.preheader.i ], [ %3, %B1078.loopexit.unr-lcssa.i ]
+  %.983.epil.i = mul nsw i64 %.915339341.epil.init.i, %a5
+  %.989.epil.i = getelementptr float, ptr %26, i64 %.983.epil.i
+  %.990.epil.i = load float, ptr %.989.epil.i, align 4
+  %gep420.epil.i = getelementptr float, ptr %invariant.gep419.i, i64 %.915339341.epil.init.i
+  %.993.epil.i = load float, ptr %gep420.epil.i, align 4
+  %.995.epil.i = fmul float %.813.i, %.993.epil.i
+  %.996.epil.i = fsub float %.990.epil.i, %.995.epil.i
+  store float %.996.epil.i, ptr %.989.epil.i, align 4
+  br label %B1078.i
+
+B1078.i:                                          ; preds = %B868.epil.preheader.i, %B1078.loopexit.unr-lcssa.i, %B704.i
+  %.1061.i = getelementptr float, ptr %67, i64 %.pre369.i
+  store float %.813.i, ptr %.1061.i, align 4
+  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %76
+  %exitcond368.not.i = icmp eq i64 %.759.i, %a4
+  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.i
+
+B0.endif.i:                                       ; preds = %20, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %20 ]
+  %.83.i = icmp slt i64 %quot.0.i, %a6
+  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
+
+B0.else.if.i:                                     ; preds = %0
+  %8 = or i64 %.33.i, %a5
+  %9 = icmp ult i64 %8, 4294967296
+  br i1 %9, label %10, label %17
+
+10:                                               ; preds = %B0.else.if.i
+  %11 = trunc nuw i64 %a5 to i32
+  %12 = trunc nuw i64 %.33.i to i32
+  %13 = udiv i32 %12, %11
+  %14 = urem i32 %12, %11
+  %15 = zext i32 %13 to i64
+  %16 = zext i32 %14 to i64
+  br label %20
+
+17:                                               ; preds = %B0.else.if.i
+  %18 = sdiv i64 %.33.i, %a5
+  %19 = srem i64 %.33.i, %a5
+  br label %20
+
+20:                                               ; preds = %17, %10
+  %21 = phi i64 [ %15, %10 ], [ %18, %17 ]
+  %22 = phi i64 [ %16, %10 ], [ %19, %17 ]
+  %.60.i = icmp slt i64 %a5, 0
+  %.61.i = icmp ne i64 %22, 0
+  %.62.i = and i1 %.60.i, %.61.i
+  %.67.i = sext i1 %.62.i to i64
+  %spec.select.i = add nsw i64 %21, %.67.i
+  br label %B0.endif.i
+
+B116.endif.i:                                     ; preds = %B0.endif.i
+  %.87.i = mul i64 %quot.0.i, %a4
+  %reass.add.i = sub i64 %.87.i, %quot.0.i
+  %reass.mul.i = mul i64 %reass.add.i, %a5
+  %.97.i = add i64 %reass.mul.i, %.33.i
+  %.158.i = icmp sgt i64 %a4, 0
+  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
+
+B220.lr.ph.i:                                     ; preds = %B116.endif.i
+  %.107.i = add nuw i64 %a4, 2
+  %.108.i = mul i64 %.87.i, %.107.i
+  %.114.i = mul nuw nsw i64 %a4, %a4
+  %.244.not.i = icmp eq i64 %a7, 0
+  %23 = getelementptr float, ptr %a0, i64 %.108.i
+  %24 = getelementptr float, ptr %23, i64 %.114.i
+  %25 = getelementptr float, ptr %a1, i64 %.97.i
+  %26 = getelementptr float, ptr %a2, i64 %.97.i
+  br i1 %.244.not.i, label %B220.us.preheader.i, label %B236.endif.preheader.i
+
+B236.endif.preheader.i:                           ; preds = %B220.lr.ph.i
+  %27 = add nsw i64 %a4, -1
+  %28 = icmp eq i64 %27, 0
+  br i1 %28, label %B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i, label %B236.endif.preheader.new.i
+
+B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i: ; preds = %B236.endif.preheader.i
+  %.pre18.i = shl i64 %a5, 2
+  br label %B236.endif.epil.preheader.i
+
+B236.endif.preheader.new.i:                       ; preds = %B236.endif.preheader.i
+  %unroll_iter.i = and i64 %a4, 9223372036854775806
+  %29 = mul i64 %quot.0.i, %.107.i
+  %30 = add i64 %29, %a4
+  %31 = shl i64 %a4, 2
+  %32 = mul i64 %30, %31
+  %33 = getelementptr i8, ptr %a0, i64 %32
+  %scevgep136.i = getelementptr i8, ptr %33, i64 4
+  %34 = shl i64 %.97.i, 2
+  %scevgep140.i = getelementptr i8, ptr %a2, i64 %34
+  %35 = shl i64 %a5, 3
+  %sunkaddr163.i = shl i64 %a5, 2
+  br label %B236.endif.i
+
+B220.us.preheader.i:                              ; preds = %B220.lr.ph.i
+  %xtraiter28.i = and i64 %a4, 3
+  %36 = icmp samesign ult i64 %a4, 4
+  br i1 %36, label %B220.us.preheader.B220.us.epil.preheader_crit_edge.i, label %B220.us.preheader.new.i
+
+B220.us.preheader.B220.us.epil.preheader_crit_edge.i: ; preds = %B220.us.preheader.i
+  %.pre16.i = shl i64 %a5, 2
+  br label %B220.us.epil.preheader.i
+
+B220.us.preheader.new.i:                          ; preds = %B220.us.preheader.i
+  %unroll_iter31.i = and i64 %a4, 9223372036854775804
+  %37 = mul i64 %a5, 12
+  %scevgep94.i = getelementptr i8, ptr %a2, i64 %37
+  %38 = shl i64 %a5, 4
+  %scevgep98.i = getelementptr i8, ptr %a1, i64 %37
+  %39 = shl i64 %a5, 3
+  %scevgep102.i = getelementptr i8, ptr %a2, i64 %39
+  %scevgep106.i = getelementptr i8, ptr %a1, i64 %39
+  %40 = shl i64 %a5, 2
+  %scevgep110.i = getelementptr i8, ptr %a2, i64 %40
+  %scevgep114.i = getelementptr i8, ptr %a1, i64 %40
+  %sunkaddr147.i = shl i64 %.97.i, 2
+  br label %B220.us.i
+
+B220.us.i:                                        ; preds = %B220.us.i, %B220.us.preheader.new.i
+  %lsr.iv121.i = phi ptr [ %scevgep122.i, %B220.us.i ], [ %a1, %B220.us.preheader.new.i ]
+  %lsr.iv118.i = phi ptr [ %scevgep119.i, %B220.us.i ], [ %a2, %B220.us.preheader.new.i ]
+  %lsr.iv115.i = phi ptr [ %scevgep116.i, %B220.us.i ], [ %scevgep114.i, %B220.us.preheader.new.i ]
+  %lsr.iv111.i = phi ptr [ %scevgep112.i, %B220.us.i ], [ %scevgep110.i, %B220.us.preheader.new.i ]
+  %lsr.iv107.i = phi ptr [ %scevgep108.i, %B220.us.i ], [ %scevgep106.i, %B220.us.preheader.new.i ]
+  %lsr.iv103.i = phi ptr [ %scevgep104.i, %B220.us.i ], [ %scevgep102.i, %B220.us.preheader.new.i ]
+  %lsr.iv99.i = phi ptr [ %scevgep100.i, %B220.us.i ], [ %scevgep98.i, %B220.us.preheader.new.i ]
+  %lsr.iv95.i = phi ptr [ %scevgep96.i, %B220.us.i ], [ %scevgep94.i, %B220.us.preheader.new.i ]
+  %.208310312.us.i = phi i64 [ %.215.us.3.i, %B220.us.i ], [ 0, %B220.us.preheader.new.i ]
+  %sunkaddr148.i = getelementptr i8, ptr %lsr.iv121.i, i64 %sunkaddr147.i
+  %.301.us.i = load float, ptr %sunkaddr148.i, align 4
+  %sunkaddr150.i = getelementptr i8, ptr %lsr.iv118.i, i64 %sunkaddr147.i
+  store float %.301.us.i, ptr %sunkaddr150.i, align 4
+  %sunkaddr152.i = getelementptr i8, ptr %lsr.iv115.i, i64 %sunkaddr147.i
+  %.301.us.1.i = load float, ptr %sunkaddr152.i, align 4
+  %sunkaddr154.i = getelementptr i8, ptr %lsr.iv111.i, i64 %sunkaddr147.i
+  store float %.301.us.1.i, ptr %sunkaddr154.i, align 4
+  %sunkaddr156.i = getelementptr i8, ptr %lsr.iv107.i, i64 %sunkaddr147.i
+  %.301.us.2.i = load float, ptr %sunkaddr156.i, align 4
+  %sunkaddr158.i = getelementptr i8, ptr %lsr.iv103.i, i64 %sunkaddr147.i
+  store float %.301.us.2.i, ptr %sunkaddr158.i, align 4
+  %.215.us.3.i = add nuw nsw i64 %.208310312.us.i, 4
+  %sunkaddr160.i = getelementptr i8, ptr %lsr.iv99.i, i64 %sunkaddr147.i
+  %.301.us.3.i = load float, ptr %sunkaddr160.i, align 4
+  %sunkaddr162.i = getelementptr i8, ptr %lsr.iv95.i, i64 %sunkaddr147.i
+  store float %.301.us.3.i, ptr %sunkaddr162.i, align 4
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv95.i, i64 %38
+  %scevgep100.i = getelementptr i8, ptr %lsr.iv99.i, i64 %38
+  %scevgep104.i = getelementptr i8, ptr %lsr.iv103.i, i64 %38
+  %scevgep108.i = getelementptr i8, ptr %lsr.iv107.i, i64 %38
+  %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %38
+  %scevgep116.i = getelementptr i8, ptr %lsr.iv115.i, i64 %38
+  %scevgep119.i = getelementptr i8, ptr %lsr.iv118.i, i64 %38
+  %scevgep122.i = getelementptr i8, ptr %lsr.iv121.i, i64 %38
+  %niter32.ncmp.3.i = icmp eq i64 %unroll_iter31.i, %.215.us.3.i
+  br i1 %niter32.ncmp.3.i, label %B398.us.preheader.unr-lcssa.i, label %B220.us.i
+
+B236.endif.i:                                     ; preds = %B236.endif.i, %B236.endif.preheader.new.i
+  %lsr.iv141.i = phi ptr [ %scevgep142.i, %B236.endif.i ], [ %scevgep140.i, %B236.endif.preheader.new.i ]
+  %.208310312.i = phi i64 [ %.215.1.i, %B236.endif.i ], [ 0, %B236.endif.preheader.new.i ]
+  %41 = shl i64 %.208310312.i, 2
+  %scevgep138.i = getelementptr i8, ptr %scevgep136.i, i64 %41
+  %scevgep139.i = getelementptr i8, ptr %scevgep138.i, i64 -4
+  %.255.i = load float, ptr %scevgep139.i, align 4
+  %.256.i = tail call float @llvm.fabs.f32(float %.255.i)
+  %.5.i.i = fptosi float %.256.i to i64
+  %.281.i = add nsw i64 %.5.i.i, -1
+  %.292.i = mul nsw i64 %.281.i, %a5
+  %.300.i = getelementptr float, ptr %25, i64 %.292.i
+  %.301.i = load float, ptr %.300.i, align 4
+  store float %.301.i, ptr %lsr.iv141.i, align 4
+  %.255.1.i = load float, ptr %scevgep138.i, align 4
+  %.256.1.i = tail call float @llvm.fabs.f32(float %.255.1.i)
+  %.5.i.1.i = fptosi float %.256.1.i to i64
+  %.215.1.i = add nuw i64 %.208310312.i, 2
+  %.281.1.i = add nsw i64 %.5.i.1.i, -1
+  %.292.1.i = mul nsw i64 %.281.1.i, %a5
+  %.300.1.i = getelementptr float, ptr %25, i64 %.292.1.i
+  %.301.1.i = load float, ptr %.300.1.i, align 4
+  %sunkaddr164.i = getelementptr i8, ptr %lsr.iv141.i, i64 %sunkaddr163.i
+  store float %.301.1.i, ptr %sunkaddr164.i, align 4
+  %scevgep142.i = getelementptr i8, ptr %lsr.iv141.i, i64 %35
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.215.1.i
+  br i1 %niter.ncmp.1.i, label %B398.preheader.unr-lcssa.i, label %B236.endif.i
+
+B398.preheader.unr-lcssa.i:                       ; preds = %B236.endif.i
+  %42 = and i64 %a4, 1
+  %lcmp.mod.not.i = icmp eq i64 %42, 0
+  br i1 %lcmp.mod.not.i, label %B398.preheader.i, label %B236.endif.epil.preheader.i
+
+B236.endif.epil.preheader.i:                      ; preds = %B398.preheader.unr-lcssa.i, %B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i
+  %.pre14.pre-phi.i = phi i64 [ 4, %B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i ], [ %31, %B398.preheader.unr-lcssa.i ]
+  %.pre12.pre-phi.i = phi i64 [ %.pre18.i, %B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i ], [ %sunkaddr163.i, %B398.preheader.unr-lcssa.i ]
+  %.208310312.epil.init.i = phi i64 [ 0, %B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i ], [ %unroll_iter.i, %B398.preheader.unr-lcssa.i ]
+  %.254.epil.i = getelementptr float, ptr %24, i64 %.208310312.epil.init.i
+  %.255.epil.i = load float, ptr %.254.epil.i, align 4
+  %.256.epil.i = tail call float @llvm.fabs.f32(float %.255.epil.i)
+  %.5.i.epil.i = fptosi float %.256.epil.i to i64
+  %.281.epil.i = add nsw i64 %.5.i.epil.i, -1
+  %.292.epil.i = mul nsw i64 %.281.epil.i, %a5
+  %.300.epil.i = getelementptr float, ptr %25, i64 %.292.epil.i
+  %.301.epil.i = load float, ptr %.300.epil.i, align 4
+  %.304.epil.i = mul nsw i64 %.208310312.epil.init.i, %a5
+  %.310.epil.i = getelementptr float, ptr %26, i64 %.304.epil.i
+  store float %.301.epil.i, ptr %.310.epil.i, align 4
+  br label %B398.preheader.i
+
+B398.preheader.i:                                 ; preds = %B236.endif.epil.preheader.i, %B398.preheader.unr-lcssa.i
+  %.pre-phi15.i = phi i64 [ %.pre14.pre-phi.i, %B236.endif.epil.preheader.i ], [ %31, %B398.preheader.unr-lcssa.i ]
+  %.pre-phi13.i = phi i64 [ %.pre12.pre-phi.i, %B236.endif.epil.preheader.i ], [ %sunkaddr163.i, %B398.preheader.unr-lcssa.i ]
+  %43 = add nsw i64 %a4, -2
+  %44 = shl i64 %a5, 1
+  %45 = shl i64 %.108.i, 2
+  %46 = getelementptr i8, ptr %a0, i64 %45
+  %scevgep130.i = getelementptr i8, ptr %46, i64 4
+  br label %B398.i
+
+B398.us.preheader.unr-lcssa.i:                    ; preds = %B220.us.i
+  %lcmp.mod29.not.i = icmp eq i64 %xtraiter28.i, 0
+  br i1 %lcmp.mod29.not.i, label %B398.us.preheader.i, label %B220.us.epil.preheader.i
+
+B220.us.epil.preheader.i:                         ; preds = %B398.us.preheader.unr-lcssa.i, %B220.us.preheader.B220.us.epil.preheader_crit_edge.i
+  %.pre-phi17.i = phi i64 [ %.pre16.i, %B220.us.preheader.B220.us.epil.preheader_crit_edge.i ], [ %40, %B398.us.preheader.unr-lcssa.i ]
+  %.208310312.us.epil.init.i = phi i64 [ 0, %B220.us.preheader.B220.us.epil.preheader_crit_edge.i ], [ %unroll_iter31.i, %B398.us.preheader.unr-lcssa.i ]
+  %47 = mul i64 %.208310312.us.epil.init.i, %a5
+  %48 = add i64 %47, %.97.i
+  %49 = shl i64 %48, 2
+  br label %B220.us.epil.i
+
+B220.us.epil.i:                                   ; preds = %B220.us.epil.i, %B220.us.epil.preheader.i
+  %lsr.iv92.i = phi i64 [ %lsr.iv.next93.i, %B220.us.epil.i ], [ %xtraiter28.i, %B220.us.epil.preheader.i ]
+  %lsr.iv88.i = phi i64 [ %lsr.iv.next89.i, %B220.us.epil.i ], [ %49, %B220.us.epil.preheader.i ]
+  %scevgep91.i = getelementptr i8, ptr %a1, i64 %lsr.iv88.i
+  %.301.us.epil.i = load float, ptr %scevgep91.i, align 4
+  %scevgep90.i = getelementptr i8, ptr %a2, i64 %lsr.iv88.i
+  store float %.301.us.epil.i, ptr %scevgep90.i, align 4
+  %lsr.iv.next89.i = add i64 %lsr.iv88.i, %.pre-phi17.i
+  %lsr.iv.next93.i = add nsw i64 %lsr.iv92.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next93.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B398.us.preheader.loopexit.i, label %B220.us.epil.i
+
+B398.us.preheader.loopexit.i:                     ; preds = %B220.us.epil.i
+  %.pre.i = shl i64 %.97.i, 2
+  %.pre10.i = shl i64 %a5, 3
+  br label %B398.us.preheader.i
+
+B398.us.preheader.i:                              ; preds = %B398.us.preheader.loopexit.i, %B398.us.preheader.unr-lcssa.i
+  %.pre-phi11.i = phi i64 [ %.pre10.i, %B398.us.preheader.loopexit.i ], [ %39, %B398.us.preheader.unr-lcssa.i ]
+  %.pre-phi9.i = phi i64 [ %.pre.i, %B398.us.preheader.loopexit.i ], [ %sunkaddr147.i, %B398.us.preheader.unr-lcssa.i ]
+  %.pre-phi.i = phi i64 [ %.pre-phi17.i, %B398.us.preheader.loopexit.i ], [ %40, %B398.us.preheader.unr-lcssa.i ]
+  %.45216.i = add nuw nsw i64 %a4, 1
+  %50 = add nsw i64 %a4, -2
+  %scevgep77.i = getelementptr i8, ptr %a2, i64 %.pre-phi9.i
+  %51 = shl i64 %a4, 2
+  %52 = shl i64 %a4, 3
+  br label %B398.us.i
+
+B398.us.i:                                        ; preds = %B396.loopexit.us.i, %B398.us.preheader.i
+  %lsr.iv81.i = phi ptr [ %23, %B398.us.preheader.i ], [ %scevgep82.i, %B396.loopexit.us.i ]
+  %.405326332.us.i = phi i64 [ 0, %B398.us.preheader.i ], [ %.412.us.i, %B396.loopexit.us.i ]
+  %.412.us.i = add nuw nsw i64 %.405326332.us.i, 1
+  %.445.us.i = mul nsw i64 %.405326332.us.i, %a5
+  %.449.us.i = getelementptr float, ptr %26, i64 %.445.us.i
+  %.450.us.i = load float, ptr %.449.us.i, align 4
+  %.454.us.i = mul nuw nsw i64 %.405326332.us.i, %.45216.i
+  %.458.us.i = getelementptr float, ptr %23, i64 %.454.us.i
+  %.459.us.i = load float, ptr %.458.us.i, align 4
+  %.463.us.i = fdiv float %.450.us.i, %.459.us.i
+  store float %.463.us.i, ptr %.449.us.i, align 4
+  %.561318.not.us.not.i = icmp sgt i64 %a4, %.412.us.i
+  br i1 %.561318.not.us.not.i, label %B554.us.preheader.us.i, label %B396.loopexit.us.i
+
+B554.us.preheader.us.i:                           ; preds = %B398.us.i
+  %53 = sub nsw i64 %.405326332.us.i, %a4
+  %54 = and i64 %53, 1
+  %lcmp.mod34.not.not.i = icmp eq i64 %54, 0
+  br i1 %lcmp.mod34.not.not.i, label %B554.us.us.prol.i, label %B554.us.us.prol.loopexit.i
+
+B554.us.us.prol.i:                                ; preds = %B554.us.preheader.us.i
+  %invariant.gep417.us.i = getelementptr float, ptr %23, i64 %.405326332.us.i
+  %.574.us.us.prol.i = add nuw i64 %.405326332.us.i, 2
+  %.620.us.us.prol.i = mul nuw nsw i64 %.412.us.i, %a4
+  %.635.us.us.prol.i = mul nsw i64 %.412.us.i, %a5
+  %.641.us.us.prol.i = getelementptr float, ptr %26, i64 %.635.us.us.prol.i
+  %.642.us.us.prol.i = load float, ptr %.641.us.us.prol.i, align 4
+  %gep418.us.prol.i = getelementptr float, ptr %invariant.gep417.us.i, i64 %.620.us.us.prol.i
+  %.645.us.us.prol.i = load float, ptr %gep418.us.prol.i, align 4
+  %.647.us.us.prol.i = fmul float %.463.us.i, %.645.us.us.prol.i
+  %.648.us.us.prol.i = fsub float %.642.us.us.prol.i, %.647.us.us.prol.i
+  store float %.648.us.us.prol.i, ptr %.641.us.us.prol.i, align 4
+  br label %B554.us.us.prol.loopexit.i
+
+B554.us.us.prol.loopexit.i:                       ; preds = %B554.us.us.prol.i, %B554.us.preheader.us.i
+  %.567317319.us.us.unr.i = phi i64 [ %.412.us.i, %B554.us.preheader.us.i ], [ %.574.us.us.prol.i, %B554.us.us.prol.i ]
+  %55 = icmp eq i64 %50, %.405326332.us.i
+  br i1 %55, label %B396.loopexit.us.i, label %B554.us.us.preheader.i
+
+B554.us.us.preheader.i:                           ; preds = %B554.us.us.prol.loopexit.i
+  %56 = sub i64 %a4, %.567317319.us.us.unr.i
+  %57 = mul i64 %.567317319.us.us.unr.i, %.pre-phi.i
+  %58 = mul i64 %.567317319.us.us.unr.i, %51
+  %59 = add i64 %.567317319.us.us.unr.i, 1
+  %60 = mul i64 %59, %.pre-phi.i
+  %61 = mul i64 %59, %51
+  br label %B554.us.us.i
+
+B554.us.us.i:                                     ; preds = %B554.us.us.i, %B554.us.us.preheader.i
+  %lsr.iv83.i = phi ptr [ %lsr.iv81.i, %B554.us.us.preheader.i ], [ %scevgep84.i, %B554.us.us.i ]
+  %lsr.iv78.i = phi ptr [ %scevgep77.i, %B554.us.us.preheader.i ], [ %scevgep79.i, %B554.us.us.i ]
+  %lsr.iv75.i = phi i64 [ %56, %B554.us.us.preheader.i ], [ %lsr.iv.next76.i, %B554.us.us.i ]
+  %scevgep80.i = getelementptr i8, ptr %lsr.iv78.i, i64 %57
+  %.642.us.us.i = load float, ptr %scevgep80.i, align 4
+  %scevgep85.i = getelementptr i8, ptr %lsr.iv83.i, i64 %58
+  %.645.us.us.i = load float, ptr %scevgep85.i, align 4
+  %.647.us.us.i = fmul float %.463.us.i, %.645.us.us.i
+  %.648.us.us.i = fsub float %.642.us.us.i, %.647.us.us.i
+  store float %.648.us.us.i, ptr %scevgep80.i, align 4
+  %scevgep86.i = getelementptr i8, ptr %lsr.iv78.i, i64 %60
+  %.642.us.us.1.i = load float, ptr %scevgep86.i, align 4
+  %scevgep87.i = getelementptr i8, ptr %lsr.iv83.i, i64 %61
+  %.645.us.us.1.i = load float, ptr %scevgep87.i, align 4
+  %.647.us.us.1.i = fmul float %.463.us.i, %.645.us.us.1.i
+  %.648.us.us.1.i = fsub float %.642.us.us.1.i, %.647.us.us.1.i
+  store float %.648.us.us.1.i, ptr %scevgep86.i, align 4
+  %lsr.iv.next76.i = add i64 %lsr.iv75.i, -2
+  %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %.pre-phi11.i
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %52
+  %exitcond10.not.1.i = icmp eq i64 %lsr.iv.next76.i, 0
+  br i1 %exitcond10.not.1.i, label %B396.loopexit.us.i, label %B554.us.us.i
+
+B396.loopexit.us.i:                               ; preds = %B554.us.us.i, %B554.us.us.prol.loopexit.i, %B398.us.i
+  %scevgep82.i = getelementptr i8, ptr %lsr.iv81.i, i64 4
+  %exitcond367.not.us.i = icmp eq i64 %.412.us.i, %a4
+  br i1 %exitcond367.not.us.i, label %B704.lr.ph.i, label %B398.us.i
+
+B554.preheader.i:                                 ; preds = %B398.i
+  %62 = sub i64 %27, %.405326332.i
+  %xtraiter26.i = and i64 %62, 1
+  %lcmp.mod27.not.i = icmp eq i64 %xtraiter26.i, 0
+  br i1 %lcmp.mod27.not.i, label %B554.prol.loopexit.i, label %B554.prol.i
+
+B554.prol.i:                                      ; preds = %B554.preheader.i
+  %.611402.i = mul nuw nsw i64 %.405326332.i, %a4
+  %invariant.gep.i = getelementptr float, ptr %23, i64 %.611402.i
+  %.574.prol.i = add nuw i64 %.405326332.i, 2
+  %.635.prol.i = mul nsw i64 %.412.i, %a5
+  %.641.prol.i = getelementptr float, ptr %26, i64 %.635.prol.i
+  %.642.prol.i = load float, ptr %.641.prol.i, align 4
+  %gep.prol.i = getelementptr float, ptr %invariant.gep.i, i64 %.412.i
+  %.645.prol.i = load float, ptr %gep.prol.i, align 4
+  %.647.prol.i = fmul float %.450.i, %.645.prol.i
+  %.648.prol.i = fsub float %.642.prol.i, %.647.prol.i
+  store float %.648.prol.i, ptr %.641.prol.i, align 4
+  br label %B554.prol.loopexit.i
+
+B554.prol.loopexit.i:                             ; preds = %B554.prol.i, %B554.preheader.i
+  %.567317319.unr.i = phi i64 [ %.412.i, %B554.preheader.i ], [ %.574.prol.i, %B554.prol.i ]
+  %63 = icmp eq i64 %43, %.405326332.i
+  br i1 %63, label %B396.loopexit.i, label %B554.preheader48.i
+
+B554.preheader48.i:                               ; preds = %B554.prol.loopexit.i
+  %64 = add i64 %.567317319.unr.i, 1
+  %65 = mul i64 %64, %.pre-phi13.i
+  %scevgep124.i = getelementptr i8, ptr %a2, i64 %65
+  %66 = mul i64 %.567317319.unr.i, %.pre-phi13.i
+  %scevgep128.i = getelementptr i8, ptr %a2, i64 %66
+  br label %B554.i
+
+B704.lr.ph.loopexit8.i:                           ; preds = %B396.loopexit.i
+  %.452.i = add nuw nsw i64 %a4, 1
+  br label %B704.lr.ph.i
+
+B704.lr.ph.i:                                     ; preds = %B396.loopexit.us.i, %B704.lr.ph.loopexit8.i
+  %.pre-phi = phi i64 [ %43, %B704.lr.ph.loopexit8.i ], [ %50, %B396.loopexit.us.i ]
+  %.45217.i = phi i64 [ %.452.i, %B704.lr.ph.loopexit8.i ], [ %.45216.i, %B396.loopexit.us.i ]
+  %67 = getelementptr float, ptr %a3, i64 %.97.i
+  br i1 %.244.not.i, label %B704.us.preheader.i, label %B704.preheader.i
+
+B704.preheader.i:                                 ; preds = %B704.lr.ph.i
+  %68 = shl i64 %.97.i, 2
+  %scevgep63.i = getelementptr i8, ptr %a2, i64 %68
+  %69 = shl i64 %a5, 3
+  %70 = mul i64 %quot.0.i, %.107.i
+  %71 = add i64 %70, %a4
+  %72 = shl i64 %71, 2
+  %73 = add i64 %72, -4
+  %74 = mul i64 %73, %a4
+  %75 = getelementptr i8, ptr %a0, i64 %74
+  %scevgep67.i = getelementptr i8, ptr %75, i64 4
+  %76 = mul i64 %a4, -4
+  %sunkaddr.i = shl i64 %a5, 2
+  br label %B704.i
+
+B704.us.preheader.i:                              ; preds = %B704.lr.ph.i
+  %77 = shl i64 %.107.i, 2
+  %78 = mul i64 %quot.0.i, %77
+  %79 = add i64 %78, 8
+  %80 = mul i64 %79, %a4
+  %81 = getelementptr i8, ptr %a0, i64 %80
+  %82 = shl i64 %a4, 3
+  %83 = shl i64 %.97.i, 2
+  %scevgep53.i = getelementptr i8, ptr %a2, i64 %83
+  %84 = shl i64 %a5, 3
+  %85 = add i64 %78, 4
+  %86 = mul i64 %85, %a4
+  %87 = getelementptr i8, ptr %a0, i64 %86
+  %sunkaddr165.i = shl i64 %a5, 2
+  br label %B704.us.i
+
+B704.us.i:                                        ; preds = %B1000.endif.us.i, %B704.us.preheader.i
+  %indvars.iv.in.i = phi i64 [ %indvars.iv.i, %B1000.endif.us.i ], [ %a4, %B704.us.preheader.i ]
+  %.pn.i = phi ptr [ %lsr.iv58.i, %B1000.endif.us.i ], [ %87, %B704.us.preheader.i ]
+  %.pn2.i = phi ptr [ %lsr.iv.i, %B1000.endif.us.i ], [ %81, %B704.us.preheader.i ]
+  %.752348354.us.i = phi i64 [ %.759.us.i, %B1000.endif.us.i ], [ 0, %B704.us.preheader.i ]
+  %indvars.iv.i = add i64 %indvars.iv.in.i, -1
+  %88 = and i64 %indvars.iv.i, -2
+  %lsr.iv.i = getelementptr i8, ptr %.pn2.i, i64 -4
+  %lsr.iv58.i = getelementptr i8, ptr %.pn.i, i64 -4
+  %89 = xor i64 %.752348354.us.i, -1
+  %90 = add nsw i64 %a4, %89
+  %.759.us.i = add nuw nsw i64 %.752348354.us.i, 1
+  %.pre369.us.i = mul nsw i64 %90, %a5
+  %.824.us.i = getelementptr float, ptr %26, i64 %.pre369.us.i
+  %.825.us.i = load float, ptr %.824.us.i, align 4
+  %.909340.not.us.i = icmp slt i64 %90, 1
+  br i1 %.909340.not.us.i, label %B1000.endif.us.i, label %B868.us.preheader.us.i
+
+B868.us.preheader.us.i:                           ; preds = %B704.us.i
+  %invariant.gep421.us.i = getelementptr float, ptr %23, i64 %90
+  %91 = icmp eq i64 %.pre-phi, %.752348354.us.i
+  br i1 %91, label %B868.us.us.epil.preheader.i, label %B868.us.us.i
+
+B868.us.us.i:                                     ; preds = %B868.us.preheader.us.i, %B868.us.us.i
+  %lsr.iv54.i = phi ptr [ %scevgep55.i, %B868.us.us.i ], [ %scevgep53.i, %B868.us.preheader.us.i ]
+  %lsr.iv51.i = phi i64 [ %lsr.iv.next.i, %B868.us.us.i ], [ 0, %B868.us.preheader.us.i ]
+  %.915339341.us.us.i = phi i64 [ %.922.us.us.1.i, %B868.us.us.i ], [ 0, %B868.us.preheader.us.i ]
+  %.990.us.us.i = load float, ptr %lsr.iv54.i, align 4
+  %scevgep60.i = getelementptr i8, ptr %lsr.iv58.i, i64 %lsr.iv51.i
+  %.993.us.us.i = load float, ptr %scevgep60.i, align 4
+  %.995.us.us.i = fmul float %.825.us.i, %.993.us.us.i
+  %.996.us.us.i = fsub float %.990.us.us.i, %.995.us.us.i
+  store float %.996.us.us.i, ptr %lsr.iv54.i, align 4
+  %.922.us.us.1.i = add i64 %.915339341.us.us.i, 2
+  %sunkaddr166.i = getelementptr i8, ptr %lsr.iv54.i, i64 %sunkaddr165.i
+  %.990.us.us.1.i = load float, ptr %sunkaddr166.i, align 4
+  %scevgep52.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv51.i
+  %.993.us.us.1.i = load float, ptr %scevgep52.i, align 4
+  %.995.us.us.1.i = fmul float %.825.us.i, %.993.us.us.1.i
+  %.996.us.us.1.i = fsub float %.990.us.us.1.i, %.995.us.us.1.i
+  store float %.996.us.us.1.i, ptr %sunkaddr166.i, align 4
+  %lsr.iv.next.i = add i64 %lsr.iv51.i, %82
+  %scevgep55.i = getelementptr i8, ptr %lsr.iv54.i, i64 %84
+  %niter46.ncmp.1.i = icmp eq i64 %88, %.922.us.us.1.i
+  br i1 %niter46.ncmp.1.i, label %B1000.endif.us.loopexit.unr-lcssa.i, label %B868.us.us.i
+
+B1000.endif.us.loopexit.unr-lcssa.i:              ; preds = %B868.us.us.i
+  %92 = and i64 %90, 1
+  %lcmp.mod43.not.i = icmp eq i64 %92, 0
+  br i1 %lcmp.mod43.not.i, label %B1000.endif.us.i, label %B868.us.us.epil.preheader.i
+
+B868.us.us.epil.preheader.i:                      ; preds = %B1000.endif.us.loopexit.unr-lcssa.i, %B868.us.preheader.us.i
+  %.915339341.us.us.epil.init.i = phi i64 [ 0, %B868.us.preheader.us.i ], [ %88, %B1000.endif.us.loopexit.unr-lcssa.i ]
+  %.968.us.us.epil.i = mul nuw nsw i64 %.915339341.us.us.epil.init.i, %a4
+  %.983.us.us.epil.i = mul nsw i64 %.915339341.us.us.epil.init.i, %a5
+  %.989.us.us.epil.i = getelementptr float, ptr %26, i64 %.983.us.us.epil.i
+  %.990.us.us.epil.i = load float, ptr %.989.us.us.epil.i, align 4
+  %gep422.us.epil.i = getelementptr float, ptr %invariant.gep421.us.i, i64 %.968.us.us.epil.i
+  %.993.us.us.epil.i = load float, ptr %gep422.us.epil.i, align 4
+  %.995.us.us.epil.i = fmul float %.825.us.i, %.993.us.us.epil.i
+  %.996.us.us.epil.i = fsub float %.990.us.us.epil.i, %.995.us.us.epil.i
+  store float %.996.us.us.epil.i, ptr %.989.us.us.epil.i, align 4
+  br label %B1000.endif.us.i
+
+B1000.endif.us.i:                                 ; preds = %B868.us.us.epil.preheader.i, %B1000.endif.us.loopexit.unr-lcssa.i, %B704.us.i
+  %.1021.us.i = getelementptr float, ptr %24, i64 %90
+  %.1022.us.i = load float, ptr %.1021.us.i, align 4
+  %.1023.us.i = tail call float @llvm.fabs.f32(float %.1022.us.i)
+  %.5.i3.us.i = fptosi float %.1023.us.i to i64
+  %.1048.us.i = add nsw i64 %.5.i3.us.i, -1
+  %.pre.us.i = mul nsw i64 %.1048.us.i, %a5
+  %.1061.us.i = getelementptr float, ptr %67, i64 %.pre.us.i
+  store float %.825.us.i, ptr %.1061.us.i, align 4
+  %exitcond368.not.us.i = icmp eq i64 %.759.us.i, %a4
+  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.us.i
+
+B868.preheader.i:                                 ; preds = %B704.i
+  %.959410.i = mul nuw nsw i64 %5, %a4
+  %invariant.gep419.i = getelementptr float, ptr %23, i64 %.959410.i
+  %93 = icmp eq i64 %.pre-phi, %.752348354.i
+  br i1 %93, label %B868.epil.preheader.i, label %B868.i
+
+_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.gpu.device_matrices.lu_solve(*float64,*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare double @llvm.fabs.f64(double)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readonly captures(none) %a1, ptr captures(none) %a2, ptr writeonly captures(none) %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7) alwaysinline {
+  %.26.i = tail call i32 @nbgrad.block()
+  %.27.i = zext i32 %.26.i to i64
+  %.28.i = tail call i32 @nbgrad.threads()
+  %.29.i = zext i32 %.28.i to i64
+  %.30.i = mul nuw i64 %.29.i, %.27.i
+  %.31.i = tail call i32 @nbgrad.thread()
+  %.32.i = zext i32 %.31.i to i64
+  %.33.i = add nuw i64 %.30.i, %.32.i
+  %.41.i = icmp eq i64 %a5, 0
+  br i1 %.41.i, label %B0.endif.i, label %B0.else.if.i
+
+B396.loopexit.i:                                  ; preds = %B554.i, %B554.prol.loopexit.i, %B398.i
+  %scevgep132.i = getelementptr i8, ptr %lsr.iv131.i, i64 %.pre-phi15.i
+  %exitcond367.not.i = icmp eq i64 %.412.i, %a4
+  br i1 %exitcond367.not.i, label %B704.lr.ph.loopexit8.i, label %B398.i
+
+B398.i:                                           ; preds = %B398.preheader.i, %B396.loopexit.i
+  %lsr.iv131.i = phi ptr [ %scevgep130.i, %B398.preheader.i ], [ %scevgep132.i, %B396.loopexit.i ]
+  %.405326332.i = phi i64 [ 0, %B398.preheader.i ], [ %.412.i, %B396.loopexit.i ]
+  %.412.i = add nuw nsw i64 %.405326332.i, 1
+  %.445.i = mul nsw i64 %.405326332.i, %a5
+  %.449.i = getelementptr double, ptr %26, i64 %.445.i
+  %.450.i = load double, ptr %.449.i, align 8
+  %.561318.not397.not.i = icmp sgt i64 %a4, %.412.i
+  br i1 %.561318.not397.not.i, label %B554.preheader.i, label %B396.loopexit.i
+
+B554.i:                                           ; preds = %B554.preheader48.i, %B554.i
+  %lsr.iv125.i = phi i64 [ %.97.i, %B554.preheader48.i ], [ %lsr.iv.next126.i, %B554.i ]
+  %.567317319.i = phi i64 [ %.567317319.unr.i, %B554.preheader48.i ], [ %.574.1.i, %B554.i ]
+  %1 = shl i64 %lsr.iv125.i, 3
+  %scevgep129.i = getelementptr i8, ptr %scevgep128.i, i64 %1
+  %.642.i = load double, ptr %scevgep129.i, align 8
+  %2 = shl i64 %.567317319.i, 3
+  %scevgep134.i = getelementptr i8, ptr %lsr.iv131.i, i64 %2
+  %scevgep135.i = getelementptr i8, ptr %scevgep134.i, i64 -8
+  %.645.i = load double, ptr %scevgep135.i, align 8
+  %.647.i = fmul double %.450.i, %.645.i
+  %.648.i = fsub double %.642.i, %.647.i
+  store double %.648.i, ptr %scevgep129.i, align 8
+  %.574.1.i = add i64 %.567317319.i, 2
+  %scevgep127.i = getelementptr i8, ptr %scevgep124.i, i64 %1
+  %.642.1.i = load double, ptr %scevgep127.i, align 8
+  %.645.1.i = load double, ptr %scevgep134.i, align 8
+  %.647.1.i = fmul double %.450.i, %.645.1.i
+  %.648.1.i = fsub double %.642.1.i, %.647.1.i
+  store double %.648.1.i, ptr %scevgep127.i, align 8
+  %lsr.iv.next126.i = add i64 %lsr.iv125.i, %44
+  %exitcond.not15.1.i = icmp eq i64 %a4, %.574.1.i
+  br i1 %exitcond.not15.1.i, label %B396.loopexit.i, label %B554.i
+
+B704.i:                                           ; preds = %B704.preheader.i, %B1078.i
+  %lsr.iv73.in.i = phi i64 [ %a4, %B704.preheader.i ], [ %lsr.iv73.i, %B1078.i ]
+  %lsr.iv68.i = phi ptr [ %scevgep67.i, %B704.preheader.i ], [ %scevgep69.i, %B1078.i ]
+  %.752348354.i = phi i64 [ 0, %B704.preheader.i ], [ %.759.i, %B1078.i ]
+  %lsr.iv73.i = add i64 %lsr.iv73.in.i, -1
+  %3 = and i64 %lsr.iv73.i, -2
+  %4 = xor i64 %.752348354.i, -1
+  %5 = add nsw i64 %a4, %4
+  %.759.i = add nuw nsw i64 %.752348354.i, 1
+  %.pre369.i = mul nsw i64 %5, %a5
+  %.824.i = getelementptr double, ptr %26, i64 %.pre369.i
+  %.825.i = load double, ptr %.824.i, align 8
+  %.804.i = mul nsw i64 %5, %.45217.i
+  %.808.i = getelementptr double, ptr %23, i64 %.804.i
+  %.809.i = load double, ptr %.808.i, align 8
+  %.813.i = fdiv double %.825.i, %.809.i
+  store double %.813.i, ptr %.824.i, align 8
+  %.909340.not376.i = icmp slt i64 %5, 1
+  br i1 %.909340.not376.i, label %B1078.i, label %B868.preheader.i
+
+B868.i:                                           ; preds = %B868.preheader.i, %B868.i
+  %lsr.iv64.i = phi ptr [ %scevgep65.i, %B868.i ], [ %scevgep63.i, %B868.preheader.i ]
+  %.915339341.i = phi i64 [ %.922.1.i, %B868.i ], [ 0, %B868.preheader.i ]
+  %.990.i = load double, ptr %lsr.iv64.i, align 8
+  %6 = shl i64 %.915339341.i, 3
+  %scevgep71.i = getelementptr i8, ptr %lsr.iv68.i, i64 %6
+  %scevgep72.i = getelementptr i8, ptr %scevgep71.i, i64 -8
+  %.993.i = load double, ptr %scevgep72.i, align 8
+  %.995.i = fmul double %.813.i, %.993.i
+  %.996.i = fsub double %.990.i, %.995.i
+  store double %.996.i, ptr %lsr.iv64.i, align 8
+  %.922.1.i = add i64 %.915339341.i, 2
+  %sunkaddr145.i = getelementptr i8, ptr %lsr.iv64.i, i64 %sunkaddr.i
+  %.990.1.i = load double, ptr %sunkaddr145.i, align 8
+  %.993.1.i = load double, ptr %scevgep71.i, align 8
+  %.995.1.i = fmul double %.813.i, %.993.1.i
+  %.996.1.i = fsub double %.990.1.i, %.995.1.i
+  store double %.996.1.i, ptr %sunkaddr145.i, align 8
+  %scevgep65.i = getelementptr i8, ptr %lsr.iv64.i, i64 %69
+  %niter40.ncmp.1.i = icmp eq i64 %3, %.922.1.i
+  br i1 %niter40.ncmp.1.i, label %B1078.loopexit.unr-lcssa.i, label %B868.i
+
+B1078.loopexit.unr-lcssa.i:                       ; preds = %B868.i
+  %7 = and i64 %5, 1
+  %lcmp.mod37.not.i = icmp eq i64 %7, 0
+  br i1 %lcmp.mod37.not.i, label %B1078.i, label %B868.epil.preheader.i
+
+B868.epil.preheader.i:                            ; preds = %B868.preheader.i, %B1078.loopexit.unr-lcssa.i
+  %.915339341.epil.init.i = phi i64 [ 0, %B868.preheader.i ], [ %3, %B1078.loopexit.unr-lcssa.i ]
+  %.983.epil.i = mul nsw i64 %.915339341.epil.init.i, %a5
+  %.989.epil.i = getelementptr double, ptr %26, i64 %.983.epil.i
+  %.990.epil.i = load double, ptr %.989.epil.i, align 8
+  %gep420.epil.i = getelementptr double, ptr %invariant.gep419.i, i64 %.915339341.epil.init.i
+  %.993.epil.i = load double, ptr %gep420.epil.i, align 8
+  %.995.epil.i = fmul double %.813.i, %.993.epil.i
+  %.996.epil.i = fsub double %.990.epil.i, %.995.epil.i
+  store double %.996.epil.i, ptr %.989.epil.i, align 8
+  br label %B1078.i
+
+B1078.i:                                          ; preds = %B868.epil.preheader.i, %B1078.loopexit.unr-lcssa.i, %B704.i
+  %.1061.i = getelementptr double, ptr %67, i64 %.pre369.i
+  store double %.813.i, ptr %.1061.i, align 8
+  %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %76
+  %exitcond368.not.i = icmp eq i64 %.759.i, %a4
+  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.i
+
+B0.endif.i:                                       ; preds = %20, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %20 ]
+  %.83.i = icmp slt i64 %quot.0.i, %a6
+  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
+
+B0.else.if.i:                                     ; preds = %0
+  %8 = or i64 %.33.i, %a5
+  %9 = icmp ult i64 %8, 4294967296
+  br i1 %9, label %10, label %17
+
+10:                                               ; preds = %B0.else.if.i
+  %11 = trunc nuw i64 %a5 to i32
+  %12 = trunc nuw i64 %.33.i to i32
+  %13 = udiv i32 %12, %11
+  %14 = urem i32 %12, %11
+  %15 = zext i32 %13 to i64
+  %16 = zext i32 %14 to i64
+  br label %20
+
+17:                                               ; preds = %B0.else.if.i
+  %18 = sdiv i64 %.33.i, %a5
+  %19 = srem i64 %.33.i, %a5
+  br label %20
+
+20:                                               ; preds = %17, %10
+  %21 = phi i64 [ %15, %10 ], [ %18, %17 ]
+  %22 = phi i64 [ %16, %10 ], [ %19, %17 ]
+  %.60.i = icmp slt i64 %a5, 0
+  %.61.i = icmp ne i64 %22, 0
+  %.62.i = and i1 %.60.i, %.61.i
+  %.67.i = sext i1 %.62.i to i64
+  %spec.select.i = add nsw i64 %21, %.67.i
+  br label %B0.endif.i
+
+B116.endif.i:                                     ; preds = %B0.endif.i
+  %.87.i = mul i64 %quot.0.i, %a4
+  %reass.add.i = sub i64 %.87.i, %quot.0.i
+  %reass.mul.i = mul i64 %reass.add.i, %a5
+  %.97.i = add i64 %reass.mul.i, %.33.i
+  %.158.i = icmp sgt i64 %a4, 0
+  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
+
+B220.lr.ph.i:                                     ; preds = %B116.endif.i
+  %.107.i = add nuw i64 %a4, 2
+  %.108.i = mul i64 %.87.i, %.107.i
+  %.114.i = mul nuw nsw i64 %a4, %a4
+  %.244.not.i = icmp eq i64 %a7, 0
+  %23 = getelementptr double, ptr %a0, i64 %.108.i
+  %24 = getelementptr double, ptr %23, i64 %.114.i
+  %25 = getelementptr double, ptr %a1, i64 %.97.i
+  %26 = getelementptr double, ptr %a2, i64 %.97.i
+  br i1 %.244.not.i, label %B220.us.preheader.i, label %B236.endif.preheader.i
+
+B236.endif.preheader.i:                           ; preds = %B220.lr.ph.i
+  %27 = add nsw i64 %a4, -1
+  %28 = icmp eq i64 %27, 0
+  br i1 %28, label %B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i, label %B236.endif.preheader.new.i
+
+B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i: ; preds = %B236.endif.preheader.i
+  %.pre18.i = shl i64 %a5, 3
+  br label %B236.endif.epil.preheader.i
+
+B236.endif.preheader.new.i:                       ; preds = %B236.endif.preheader.i
+  %unroll_iter.i = and i64 %a4, 9223372036854775806
+  %29 = mul i64 %quot.0.i, %.107.i
+  %30 = add i64 %29, %a4
+  %31 = shl i64 %a4, 3
+  %32 = mul i64 %30, %31
+  %33 = getelementptr i8, ptr %a0, i64 %32
+  %scevgep136.i = getelementptr i8, ptr %33, i64 8
+  %34 = shl i64 %.97.i, 3
+  %scevgep140.i = getelementptr i8, ptr %a2, i64 %34
+  %35 = shl i64 %a5, 4
+  %sunkaddr163.i = shl i64 %a5, 3
+  br label %B236.endif.i
+
+B220.us.preheader.i:                              ; preds = %B220.lr.ph.i
+  %xtraiter28.i = and i64 %a4, 3
+  %36 = icmp samesign ult i64 %a4, 4
+  br i1 %36, label %B220.us.preheader.B220.us.epil.preheader_crit_edge.i, label %B220.us.preheader.new.i
+
+B220.us.preheader.B220.us.epil.preheader_crit_edge.i: ; preds = %B220.us.preheader.i
+  %.pre16.i = shl i64 %a5, 3
+  br label %B220.us.epil.preheader.i
+
+B220.us.preheader.new.i:                          ; preds = %B220.us.preheader.i
+  %unroll_iter31.i = and i64 %a4, 9223372036854775804
+  %37 = mul i64 %a5, 24
+  %scevgep94.i = getelementptr i8, ptr %a2, i64 %37
+  %38 = shl i64 %a5, 5
+  %scevgep98.i = getelementptr i8, ptr %a1, i64 %37
+  %39 = shl i64 %a5, 4
+  %scevgep102.i = getelementptr i8, ptr %a2, i64 %39
+  %scevgep106.i = getelementptr i8, ptr %a1, i64 %39
+  %40 = shl i64 %a5, 3
+  %scevgep110.i = getelementptr i8, ptr %a2, i64 %40
+  %scevgep114.i = getelementptr i8, ptr %a1, i64 %40
+  %sunkaddr147.i = shl i64 %.97.i, 3
+  br label %B220.us.i
+
+B220.us.i:                                        ; preds = %B220.us.i, %B220.us.preheader.new.i
+  %lsr.iv121.i = phi ptr [ %scevgep122.i, %B220.us.i ], [ %a1, %B220.us.preheader.new.i ]
+  %lsr.iv118.i = phi ptr [ %scevgep119.i, %B220.us.i ], [ %a2, %B220.us.preheader.new.i ]
+  %lsr.iv115.i = phi ptr [ %scevgep116.i, %B220.us.i ], [ %scevgep114.i, %B220.us.preheader.new.i ]
+  %lsr.iv111.i = phi ptr [ %scevgep112.i, %B220.us.i ], [ %scevgep110.i, %B220.us.preheader.new.i ]
+  %lsr.iv107.i = phi ptr [ %scevgep108.i, %B220.us.i ], [ %scevgep106.i, %B220.us.preheader.new.i ]
+  %lsr.iv103.i = phi ptr [ %scevgep104.i, %B220.us.i ], [ %scevgep102.i, %B220.us.preheader.new.i ]
+  %lsr.iv99.i = phi ptr [ %scevgep100.i, %B220.us.i ], [ %scevgep98.i, %B220.us.preheader.new.i ]
+  %lsr.iv95.i = phi ptr [ %scevgep96.i, %B220.us.i ], [ %scevgep94.i, %B220.us.preheader.new.i ]
+  %.208310312.us.i = phi i64 [ %.215.us.3.i, %B220.us.i ], [ 0, %B220.us.preheader.new.i ]
+  %sunkaddr148.i = getelementptr i8, ptr %lsr.iv121.i, i64 %sunkaddr147.i
+  %.301.us.i = load double, ptr %sunkaddr148.i, align 8
+  %sunkaddr150.i = getelementptr i8, ptr %lsr.iv118.i, i64 %sunkaddr147.i
+  store double %.301.us.i, ptr %sunkaddr150.i, align 8
+  %sunkaddr152.i = getelementptr i8, ptr %lsr.iv115.i, i64 %sunkaddr147.i
+  %.301.us.1.i = load double, ptr %sunkaddr152.i, align 8
+  %sunkaddr154.i = getelementptr i8, ptr %lsr.iv111.i, i64 %sunkaddr147.i
+  store double %.301.us.1.i, ptr %sunkaddr154.i, align 8
+  %sunkaddr156.i = getelementptr i8, ptr %lsr.iv107.i, i64 %sunkaddr147.i
+  %.301.us.2.i = load double, ptr %sunkaddr156.i, align 8
+  %sunkaddr158.i = getelementptr i8, ptr %lsr.iv103.i, i64 %sunkaddr147.i
+  store double %.301.us.2.i, ptr %sunkaddr158.i, align 8
+  %.215.us.3.i = add nuw nsw i64 %.208310312.us.i, 4
+  %sunkaddr160.i = getelementptr i8, ptr %lsr.iv99.i, i64 %sunkaddr147.i
+  %.301.us.3.i = load double, ptr %sunkaddr160.i, align 8
+  %sunkaddr162.i = getelementptr i8, ptr %lsr.iv95.i, i64 %sunkaddr147.i
+  store double %.301.us.3.i, ptr %sunkaddr162.i, align 8
+  %scevgep96.i = getelementptr i8, ptr %lsr.iv95.i, i64 %38
+  %scevgep100.i = getelementptr i8, ptr %lsr.iv99.i, i64 %38
+  %scevgep104.i = getelementptr i8, ptr %lsr.iv103.i, i64 %38
+  %scevgep108.i = getelementptr i8, ptr %lsr.iv107.i, i64 %38
+  %scevgep112.i = getelementptr i8, ptr %lsr.iv111.i, i64 %38
+  %scevgep116.i = getelementptr i8, ptr %lsr.iv115.i, i64 %38
+  %scevgep119.i = getelementptr i8, ptr %lsr.iv118.i, i64 %38
+  %scevgep122.i = getelementptr i8, ptr %lsr.iv121.i, i64 %38
+  %niter32.ncmp.3.i = icmp eq i64 %unroll_iter31.i, %.215.us.3.i
+  br i1 %niter32.ncmp.3.i, label %B398.us.preheader.unr-lcssa.i, label %B220.us.i
+
+B236.endif.i:                                     ; preds = %B236.endif.i, %B236.endif.preheader.new.i
+  %lsr.iv141.i = phi ptr [ %scevgep142.i, %B236.endif.i ], [ %scevgep140.i, %B236.endif.preheader.new.i ]
+  %.208310312.i = phi i64 [ %.215.1.i, %B236.endif.i ], [ 0, %B236.endif.preheader.new.i ]
+  %41 = shl i64 %.208310312.i, 3
+  %scevgep138.i = getelementptr i8, ptr %scevgep136.i, i64 %41
+  %scevgep139.i = getelementptr i8, ptr %scevgep138.i, i64 -8
+  %.255.i = load double, ptr %scevgep139.i, align 8
+  %.256.i = tail call double @llvm.fabs.f64(double %.255.i)
+  %.5.i.i = fptosi double %.256.i to i64
+  %.281.i = add nsw i64 %.5.i.i, -1
+  %.292.i = mul nsw i64 %.281.i, %a5
+  %.300.i = getelementptr double, ptr %25, i64 %.292.i
+  %.301.i = load double, ptr %.300.i, align 8
+  store double %.301.i, ptr %lsr.iv141.i, align 8
+  %.255.1.i = load double, ptr %scevgep138.i, align 8
+  %.256.1.i = tail call double @llvm.fabs.f64(double %.255.1.i)
+  %.5.i.1.i = fptosi double %.256.1.i to i64
+  %.215.1.i = add nuw i64 %.208310312.i, 2
+  %.281.1.i = add nsw i64 %.5.i.1.i, -1
+  %.292.1.i = mul nsw i64 %.281.1.i, %a5
+  %.300.1.i = getelementptr double, ptr %25, i64 %.292.1.i
+  %.301.1.i = load double, ptr %.300.1.i, align 8
+  %sunkaddr164.i = getelementptr i8, ptr %lsr.iv141.i, i64 %sunkaddr163.i
+  store double %.301.1.i, ptr %sunkaddr164.i, align 8
+  %scevgep142.i = getelementptr i8, ptr %lsr.iv141.i, i64 %35
+  %niter.ncmp.1.i = icmp eq i64 %unroll_iter.i, %.215.1.i
+  br i1 %niter.ncmp.1.i, label %B398.preheader.unr-lcssa.i, label %B236.endif.i
+
+B398.preheader.unr-lcssa.i:                       ; preds = %B236.endif.i
+  %42 = and i64 %a4, 1
+  %lcmp.mod.not.i = icmp eq i64 %42, 0
+  br i1 %lcmp.mod.not.i, label %B398.preheader.i, label %B236.endif.epil.preheader.i
+
+B236.endif.epil.preheader.i:                      ; preds = %B398.preheader.unr-lcssa.i, %B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i
+  %.pre14.pre-phi.i = phi i64 [ 8, %B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i ], [ %31, %B398.preheader.unr-lcssa.i ]
+  %.pre12.pre-phi.i = phi i64 [ %.pre18.i, %B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i ], [ %sunkaddr163.i, %B398.preheader.unr-lcssa.i ]
+  %.208310312.epil.init.i = phi i64 [ 0, %B236.endif.preheader.B236.endif.epil.preheader_crit_edge.i ], [ %unroll_iter.i, %B398.preheader.unr-lcssa.i ]
+  %.254.epil.i = getelementptr double, ptr %24, i64 %.208310312.epil.init.i
+  %.255.epil.i = load double, ptr %.254.epil.i, align 8
+  %.256.epil.i = tail call double @llvm.fabs.f64(double %.255.epil.i)
+  %.5.i.epil.i = fptosi double %.256.epil.i to i64
+  %.281.epil.i = add nsw i64 %.5.i.epil.i, -1
+  %.292.epil.i = mul nsw i64 %.281.epil.i, %a5
+  %.300.epil.i = getelementptr double, ptr %25, i64 %.292.epil.i
+  %.301.epil.i = load double, ptr %.300.epil.i, align 8
+  %.304.epil.i = mul nsw i64 %.208310312.epil.init.i, %a5
+  %.310.epil.i = getelementptr double, ptr %26, i64 %.304.epil.i
+  store double %.301.epil.i, ptr %.310.epil.i, align 8
+  br label %B398.preheader.i
+
+B398.preheader.i:                                 ; preds = %B236.endif.epil.preheader.i, %B398.preheader.unr-lcssa.i
+  %.pre-phi15.i = phi i64 [ %.pre14.pre-phi.i, %B236.endif.epil.preheader.i ], [ %31, %B398.preheader.unr-lcssa.i ]
+  %.pre-phi13.i = phi i64 [ %.pre12.pre-phi.i, %B236.endif.epil.preheader.i ], [ %sunkaddr163.i, %B398.preheader.unr-lcssa.i ]
+  %43 = add nsw i64 %a4, -2
+  %44 = shl i64 %a5, 1
+  %45 = shl i64 %.108.i, 3
+  %46 = getelementptr i8, ptr %a0, i64 %45
+  %scevgep130.i = getelementptr i8, ptr %46, i64 8
+  br label %B398.i
+
+B398.us.preheader.unr-lcssa.i:                    ; preds = %B220.us.i
+  %lcmp.mod29.not.i = icmp eq i64 %xtraiter28.i, 0
+  br i1 %lcmp.mod29.not.i, label %B398.us.preheader.i, label %B220.us.epil.preheader.i
+
+B220.us.epil.preheader.i:                         ; preds = %B398.us.preheader.unr-lcssa.i, %B220.us.preheader.B220.us.epil.preheader_crit_edge.i
+  %.pre-phi17.i = phi i64 [ %.pre16.i, %B220.us.preheader.B220.us.epil.preheader_crit_edge.i ], [ %40, %B398.us.preheader.unr-lcssa.i ]
+  %.208310312.us.epil.init.i = phi i64 [ 0, %B220.us.preheader.B220.us.epil.preheader_crit_edge.i ], [ %unroll_iter31.i, %B398.us.preheader.unr-lcssa.i ]
+  %47 = mul i64 %.208310312.us.epil.init.i, %a5
+  %48 = add i64 %47, %.97.i
+  %49 = shl i64 %48, 3
+  br label %B220.us.epil.i
+
+B220.us.epil.i:                                   ; preds = %B220.us.epil.i, %B220.us.epil.preheader.i
+  %lsr.iv92.i = phi i64 [ %lsr.iv.next93.i, %B220.us.epil.i ], [ %xtraiter28.i, %B220.us.epil.preheader.i ]
+  %lsr.iv88.i = phi i64 [ %lsr.iv.next89.i, %B220.us.epil.i ], [ %49, %B220.us.epil.preheader.i ]
+  %scevgep91.i = getelementptr i8, ptr %a1, i64 %lsr.iv88.i
+  %.301.us.epil.i = load double, ptr %scevgep91.i, align 8
+  %scevgep90.i = getelementptr i8, ptr %a2, i64 %lsr.iv88.i
+  store double %.301.us.epil.i, ptr %scevgep90.i, align 8
+  %lsr.iv.next89.i = add i64 %lsr.iv88.i, %.pre-phi17.i
+  %lsr.iv.next93.i = add nsw i64 %lsr.iv92.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next93.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B398.us.preheader.loopexit.i, label %B220.us.epil.i
+
+B398.us.preheader.loopexit.i:                     ; preds = %B220.us.epil.i
+  %.pre.i = shl i64 %.97.i, 3
+  %.pre10.i = shl i64 %a5, 4
+  br label %B398.us.preheader.i
+
+B398.us.preheader.i:                              ; preds = %B398.us.preheader.loopexit.i, %B398.us.preheader.unr-lcssa.i
+  %.pre-phi11.i = phi i64 [ %.pre10.i, %B398.us.preheader.loopexit.i ], [ %39, %B398.us.preheader.unr-lcssa.i ]
+  %.pre-phi9.i = phi i64 [ %.pre.i, %B398.us.preheader.loopexit.i ], [ %sunkaddr147.i, %B398.us.preheader.unr-lcssa.i ]
+  %.pre-phi.i = phi i64 [ %.pre-phi17.i, %B398.us.preheader.loopexit.i ], [ %40, %B398.us.preheader.unr-lcssa.i ]
+  %.45216.i = add nuw nsw i64 %a4, 1
+  %50 = add nsw i64 %a4, -2
+  %scevgep77.i = getelementptr i8, ptr %a2, i64 %.pre-phi9.i
+  %51 = shl i64 %a4, 3
+  %52 = shl i64 %a4, 4
+  br label %B398.us.i
+
+B398.us.i:                                        ; preds = %B396.loopexit.us.i, %B398.us.preheader.i
+  %lsr.iv81.i = phi ptr [ %23, %B398.us.preheader.i ], [ %scevgep82.i, %B396.loopexit.us.i ]
+  %.405326332.us.i = phi i64 [ 0, %B398.us.preheader.i ], [ %.412.us.i, %B396.loopexit.us.i ]
+  %.412.us.i = add nuw nsw i64 %.405326332.us.i, 1
+  %.445.us.i = mul nsw i64 %.405326332.us.i, %a5
+  %.449.us.i = getelementptr double, ptr %26, i64 %.445.us.i
+  %.450.us.i = load double, ptr %.449.us.i, align 8
+  %.454.us.i = mul nuw nsw i64 %.405326332.us.i, %.45216.i
+  %.458.us.i = getelementptr double, ptr %23, i64 %.454.us.i
+  %.459.us.i = load double, ptr %.458.us.i, align 8
+  %.463.us.i = fdiv double %.450.us.i, %.459.us.i
+  store double %.463.us.i, ptr %.449.us.i, align 8
+  %.561318.not.us.not.i = icmp sgt i64 %a4, %.412.us.i
+  br i1 %.561318.not.us.not.i, label %B554.us.preheader.us.i, label %B396.loopexit.us.i
+
+B554.us.preheader.us.i:                           ; preds = %B398.us.i
+  %53 = sub nsw i64 %.405326332.us.i, %a4
+  %54 = and i64 %53, 1
+  %lcmp.mod34.not.not.i = icmp eq i64 %54, 0
+  br i1 %lcmp.mod34.not.not.i, label %B554.us.us.prol.i, label %B554.us.us.prol.loopexit.i
+
+B554.us.us.prol.i:                                ; preds = %B554.us.preheader.us.i
+  %invariant.gep417.us.i = getelementptr double, ptr %23, i64 %.405326332.us.i
+  %.574.us.us.prol.i = add nuw i64 %.405326332.us.i, 2
+  %.620.us.us.prol.i = mul nuw nsw i64 %.412.us.i, %a4
+  %.635.us.us.prol.i = mul nsw i64 %.412.us.i, %a5
+  %.641.us.us.prol.i = getelementptr double, ptr %26, i64 %.635.us.us.prol.i
+  %.642.us.us.prol.i = load double, ptr %.641.us.us.prol.i, align 8
+  %gep418.us.prol.i = getelementptr double, ptr %invariant.gep417.us.i, i64 %.620.us.us.prol.i
+  %.645.us.us.prol.i = load double, ptr %gep418.us.prol.i, align 8
+  %.647.us.us.prol.i = fmul double %.463.us.i, %.645.us.us.prol.i
+  %.648.us.us.prol.i = fsub double %.642.us.us.prol.i, %.647.us.us.prol.i
+  store double %.648.us.us.prol.i, ptr %.641.us.us.prol.i, align 8
+  br label %B554.us.us.prol.loopexit.i
+
+B554.us.us.prol.loopexit.i:                       ; preds = %B554.us.us.prol.i, %B554.us.preheader.us.i
+  %.567317319.us.us.unr.i = phi i64 [ %.412.us.i, %B554.us.preheader.us.i ], [ %.574.us.us.prol.i, %B554.us.us.prol.i ]
+  %55 = icmp eq i64 %50, %.405326332.us.i
+  br i1 %55, label %B396.loopexit.us.i, label %B554.us.us.preheader.i
+
+B554.us.us.preheader.i:                           ; preds = %B554.us.us.prol.loopexit.i
+  %56 = sub i64 %a4, %.567317319.us.us.unr.i
+  %57 = mul i64 %.567317319.us.us.unr.i, %.pre-phi.i
+  %58 = mul i64 %.567317319.us.us.unr.i, %51
+  %59 = add i64 %.567317319.us.us.unr.i, 1
+  %60 = mul i64 %59, %.pre-phi.i
+  %61 = mul i64 %59, %51
+  br label %B554.us.us.i
+
+B554.us.us.i:                                     ; preds = %B554.us.us.i, %B554.us.us.preheader.i
+  %lsr.iv83.i = phi ptr [ %lsr.iv81.i, %B554.us.us.preheader.i ], [ %scevgep84.i, %B554.us.us.i ]
+  %lsr.iv78.i = phi ptr [ %scevgep77.i, %B554.us.us.preheader.i ], [ %scevgep79.i, %B554.us.us.i ]
+  %lsr.iv75.i = phi i64 [ %56, %B554.us.us.preheader.i ], [ %lsr.iv.next76.i, %B554.us.us.i ]
+  %scevgep80.i = getelementptr i8, ptr %lsr.iv78.i, i64 %57
+  %.642.us.us.i = load double, ptr %scevgep80.i, align 8
+  %scevgep85.i = getelementptr i8, ptr %lsr.iv83.i, i64 %58
+  %.645.us.us.i = load double, ptr %scevgep85.i, align 8
+  %.647.us.us.i = fmul double %.463.us.i, %.645.us.us.i
+  %.648.us.us.i = fsub double %.642.us.us.i, %.647.us.us.i
+  store double %.648.us.us.i, ptr %scevgep80.i, align 8
+  %scevgep86.i = getelementptr i8, ptr %lsr.iv78.i, i64 %60
+  %.642.us.us.1.i = load double, ptr %scevgep86.i, align 8
+  %scevgep87.i = getelementptr i8, ptr %lsr.iv83.i, i64 %61
+  %.645.us.us.1.i = load double, ptr %scevgep87.i, align 8
+  %.647.us.us.1.i = fmul double %.463.us.i, %.645.us.us.1.i
+  %.648.us.us.1.i = fsub double %.642.us.us.1.i, %.647.us.us.1.i
+  store double %.648.us.us.1.i, ptr %scevgep86.i, align 8
+  %lsr.iv.next76.i = add i64 %lsr.iv75.i, -2
+  %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %.pre-phi11.i
+  %scevgep84.i = getelementptr i8, ptr %lsr.iv83.i, i64 %52
+  %exitcond10.not.1.i = icmp eq i64 %lsr.iv.next76.i, 0
+  br i1 %exitcond10.not.1.i, label %B396.loopexit.us.i, label %B554.us.us.i
+
+B396.loopexit.us.i:                               ; preds = %B554.us.us.i, %B554.us.us.prol.loopexit.i, %B398.us.i
+  %scevgep82.i = getelementptr i8, ptr %lsr.iv81.i, i64 8
+  %exitcond367.not.us.i = icmp eq i64 %.412.us.i, %a4
+  br i1 %exitcond367.not.us.i, label %B704.lr.ph.i, label %B398.us.i
+
+B554.preheader.i:                                 ; preds = %B398.i
+  %62 = sub i64 %27, %.405326332.i
+  %xtraiter26.i = and i64 %62, 1
+  %lcmp.mod27.not.i = icmp eq i64 %xtraiter26.i, 0
+  br i1 %lcmp.mod27.not.i, label %B554.prol.loopexit.i, label %B554.prol.i
+
+B554.prol.i:                                      ; preds = %B554.preheader.i
+  %.611402.i = mul nuw nsw i64 %.405326332.i, %a4
+  %invariant.gep.i = getelementptr double, ptr %23, i64 %.611402.i
+  %.574.prol.i = add nuw i64 %.405326332.i, 2
+  %.635.prol.i = mul nsw i64 %.412.i, %a5
+  %.641.prol.i = getelementptr double, ptr %26, i64 %.635.prol.i
+  %.642.prol.i = load double, ptr %.641.prol.i, align 8
+  %gep.prol.i = getelementptr double, ptr %invariant.gep.i, i64 %.412.i
+  %.645.prol.i = load double, ptr %gep.prol.i, align 8
+  %.647.prol.i = fmul double %.450.i, %.645.prol.i
+  %.648.prol.i = fsub double %.642.prol.i, %.647.prol.i
+  store double %.648.prol.i, ptr %.641.prol.i, align 8
+  br label %B554.prol.loopexit.i
+
+B554.prol.loopexit.i:                             ; preds = %B554.prol.i, %B554.preheader.i
+  %.567317319.unr.i = phi i64 [ %.412.i, %B554.preheader.i ], [ %.574.prol.i, %B554.prol.i ]
+  %63 = icmp eq i64 %43, %.405326332.i
+  br i1 %63, label %B396.loopexit.i, label %B554.preheader48.i
+
+B554.preheader48.i:                               ; preds = %B554.prol.loopexit.i
+  %64 = add i64 %.567317319.unr.i, 1
+  %65 = mul i64 %64, %.pre-phi13.i
+  %scevgep124.i = getelementptr i8, ptr %a2, i64 %65
+  %66 = mul i64 %.567317319.unr.i, %.pre-phi13.i
+  %scevgep128.i = getelementptr i8, ptr %a2, i64 %66
+  br label %B554.i
+
+B704.lr.ph.loopexit8.i:                           ; preds = %B396.loopexit.i
+  %.452.i = add nuw nsw i64 %a4, 1
+  br label %B704.lr.ph.i
+
+B704.lr.ph.i:                                     ; preds = %B396.loopexit.us.i, %B704.lr.ph.loopexit8.i
+  %.pre-phi = phi i64 [ %43, %B704.lr.ph.loopexit8.i ], [ %50, %B396.loopexit.us.i ]
+  %.45217.i = phi i64 [ %.452.i, %B704.lr.ph.loopexit8.i ], [ %.45216.i, %B396.loopexit.us.i ]
+  %67 = getelementptr double, ptr %a3, i64 %.97.i
+  br i1 %.244.not.i, label %B704.us.preheader.i, label %B704.preheader.i
+
+B704.preheader.i:                                 ; preds = %B704.lr.ph.i
+  %68 = shl i64 %.97.i, 3
+  %scevgep63.i = getelementptr i8, ptr %a2, i64 %68
+  %69 = shl i64 %a5, 4
+  %70 = mul i64 %quot.0.i, %.107.i
+  %71 = add i64 %70, %a4
+  %72 = shl i64 %71, 3
+  %73 = add i64 %72, -8
+  %74 = mul i64 %73, %a4
+  %75 = getelementptr i8, ptr %a0, i64 %74
+  %scevgep67.i = getelementptr i8, ptr %75, i64 8
+  %76 = mul i64 %a4, -8
+  %sunkaddr.i = shl i64 %a5, 3
+  br label %B704.i
+
+B704.us.preheader.i:                              ; preds = %B704.lr.ph.i
+  %77 = shl i64 %.107.i, 3
+  %78 = mul i64 %quot.0.i, %77
+  %79 = add i64 %78, 16
+  %80 = mul i64 %79, %a4
+  %81 = getelementptr i8, ptr %a0, i64 %80
+  %82 = shl i64 %a4, 4
+  %83 = shl i64 %.97.i, 3
+  %scevgep53.i = getelementptr i8, ptr %a2, i64 %83
+  %84 = shl i64 %a5, 4
+  %85 = add i64 %78, 8
+  %86 = mul i64 %85, %a4
+  %87 = getelementptr i8, ptr %a0, i64 %86
+  %sunkaddr165.i = shl i64 %a5, 3
+  br label %B704.us.i
+
+B704.us.i:                                        ; preds = %B1000.endif.us.i, %B704.us.preheader.i
+  %indvars.iv.in.i = phi i64 [ %indvars.iv.i, %B1000.endif.us.i ], [ %a4, %B704.us.preheader.i ]
+  %.pn.i = phi ptr [ %lsr.iv58.i, %B1000.endif.us.i ], [ %87, %B704.us.preheader.i ]
+  %.pn2.i = phi ptr [ %lsr.iv.i, %B1000.endif.us.i ], [ %81, %B704.us.preheader.i ]
+  %.752348354.us.i = phi i64 [ %.759.us.i, %B1000.endif.us.i ], [ 0, %B704.us.preheader.i ]
+  %indvars.iv.i = add i64 %indvars.iv.in.i, -1
+  %88 = and i64 %indvars.iv.i, -2
+  %lsr.iv.i = getelementptr i8, ptr %.pn2.i, i64 -8
+  %lsr.iv58.i = getelementptr i8, ptr %.pn.i, i64 -8
+  %89 = xor i64 %.752348354.us.i, -1
+  %90 = add nsw i64 %a4, %89
+  %.759.us.i = add nuw nsw i64 %.752348354.us.i, 1
+  %.pre369.us.i = mul nsw i64 %90, %a5
+  %.824.us.i = getelementptr double, ptr %26, i64 %.pre369.us.i
+  %.825.us.i = load double, ptr %.824.us.i, align 8
+  %.909340.not.us.i = icmp slt i64 %90, 1
+  br i1 %.909340.not.us.i, label %B1000.endif.us.i, label %B868.us.preheader.us.i
+
+B868.us.preheader.us.i:                           ; preds = %B704.us.i
+  %invariant.gep421.us.i = getelementptr double, ptr %23, i64 %90
+  %91 = icmp eq i64 %.pre-phi, %.752348354.us.i
+  br i1 %91, label %B868.us.us.epil.preheader.i, label %B868.us.us.i
+
+B868.us.us.i:                                     ; preds = %B868.us.preheader.us.i, %B868.us.us.i
+  %lsr.iv54.i = phi ptr [ %scevgep55.i, %B868.us.us.i ], [ %scevgep53.i, %B868.us.preheader.us.i ]
+  %lsr.iv51.i = phi i64 [ %lsr.iv.next.i, %B868.us.us.i ], [ 0, %B868.us.preheader.us.i ]
+  %.915339341.us.us.i = phi i64 [ %.922.us.us.1.i, %B868.us.us.i ], [ 0, %B868.us.preheader.us.i ]
+  %.990.us.us.i = load double, ptr %lsr.iv54.i, align 8
+  %scevgep60.i = getelementptr i8, ptr %lsr.iv58.i, i64 %lsr.iv51.i
+  %.993.us.us.i = load double, ptr %scevgep60.i, align 8
+  %.995.us.us.i = fmul double %.825.us.i, %.993.us.us.i
+  %.996.us.us.i = fsub double %.990.us.us.i, %.995.us.us.i
+  store double %.996.us.us.i, ptr %lsr.iv54.i, align 8
+  %.922.us.us.1.i = add i64 %.915339341.us.us.i, 2
+  %sunkaddr166.i = getelementptr i8, ptr %lsr.iv54.i, i64 %sunkaddr165.i
+  %.990.us.us.1.i = load double, ptr %sunkaddr166.i, align 8
+  %scevgep52.i = getelementptr i8, ptr %lsr.iv.i, i64 %lsr.iv51.i
+  %.993.us.us.1.i = load double, ptr %scevgep52.i, align 8
+  %.995.us.us.1.i = fmul double %.825.us.i, %.993.us.us.1.i
+  %.996.us.us.1.i = fsub double %.990.us.us.1.i, %.995.us.us.1.i
+  store double %.996.us.us.1.i, ptr %sunkaddr166.i, align 8
+  %lsr.iv.next.i = add i64 %lsr.iv51.i, %82
+  %scevgep55.i = getelementptr i8, ptr %lsr.iv54.i, i64 %84
+  %niter46.ncmp.1.i = icmp eq i64 %88, %.922.us.us.1.i
+  br i1 %niter46.ncmp.1.i, label %B1000.endif.us.loopexit.unr-lcssa.i, label %B868.us.us.i
+
+B1000.endif.us.loopexit.unr-lcssa.i:              ; preds = %B868.us.us.i
+  %92 = and i64 %90, 1
+  %lcmp.mod43.not.i = icmp eq i64 %92, 0
+  br i1 %lcmp.mod43.not.i, label %B1000.endif.us.i, label %B868.us.us.epil.preheader.i
+
+B868.us.us.epil.preheader.i:                      ; preds = %B1000.endif.us.loopexit.unr-lcssa.i, %B868.us.preheader.us.i
+  %.915339341.us.us.epil.init.i = phi i64 [ 0, %B868.us.preheader.us.i ], [ %88, %B1000.endif.us.loopexit.unr-lcssa.i ]
+  %.968.us.us.epil.i = mul nuw nsw i64 %.915339341.us.us.epil.init.i, %a4
+  %.983.us.us.epil.i = mul nsw i64 %.915339341.us.us.epil.init.i, %a5
+  %.989.us.us.epil.i = getelementptr double, ptr %26, i64 %.983.us.us.epil.i
+  %.990.us.us.epil.i = load double, ptr %.989.us.us.epil.i, align 8
+  %gep422.us.epil.i = getelementptr double, ptr %invariant.gep421.us.i, i64 %.968.us.us.epil.i
+  %.993.us.us.epil.i = load double, ptr %gep422.us.epil.i, align 8
+  %.995.us.us.epil.i = fmul double %.825.us.i, %.993.us.us.epil.i
+  %.996.us.us.epil.i = fsub double %.990.us.us.epil.i, %.995.us.us.epil.i
+  store double %.996.us.us.epil.i, ptr %.989.us.us.epil.i, align 8
+  br label %B1000.endif.us.i
+
+B1000.endif.us.i:                                 ; preds = %B868.us.us.epil.preheader.i, %B1000.endif.us.loopexit.unr-lcssa.i, %B704.us.i
+  %.1021.us.i = getelementptr double, ptr %24, i64 %90
+  %.1022.us.i = load double, ptr %.1021.us.i, align 8
+  %.1023.us.i = tail call double @llvm.fabs.f64(double %.1022.us.i)
+  %.5.i3.us.i = fptosi double %.1023.us.i to i64
+  %.1048.us.i = add nsw i64 %.5.i3.us.i, -1
+  %.pre.us.i = mul nsw i64 %.1048.us.i, %a5
+  %.1061.us.i = getelementptr double, ptr %67, i64 %.pre.us.i
+  store double %.825.us.i, ptr %.1061.us.i, align 8
+  %exitcond368.not.us.i = icmp eq i64 %.759.us.i, %a4
+  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.us.i
+
+B868.preheader.i:                                 ; preds = %B704.i
+  %.959410.i = mul nuw nsw i64 %5, %a4
+  %invariant.gep419.i = getelementptr double, ptr %23, i64 %.959410.i
+  %93 = icmp eq i64 %.pre-phi, %.752348354.i
+  br i1 %93, label %B868.epil.preheader.i, label %B868.i
+
+_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.gpu.device_matrices.symmetric_eigen(*float32,*float32,*float32,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare float @llvm.fabs.f32(float)
+
+declare float @llvm.sqrt.f32(float)
+
+declare double @llvm.sqrt.f64(double)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7) alwaysinline {
+  %arg.n.fr.i.i = freeze i64 %a3
+  %.26.i = tail call i32 @nbgrad.block()
+  %.27.i = zext i32 %.26.i to i64
+  %.28.i = tail call i32 @nbgrad.threads()
+  %.29.i = zext i32 %.28.i to i64
+  %.30.i = mul nuw nsw i64 %.29.i, %.27.i
+  %.31.i = tail call i32 @nbgrad.thread()
+  %.32.i = zext i32 %.31.i to i64
+  %.33.i = add nuw nsw i64 %.30.i, %.32.i
+  %.38.i = icmp slt i64 %.33.i, %a4
+  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+
+B104.i:                                           ; preds = %0
+  %arg.vectors.fr.i.i = freeze i64 %a6
+  %.41.not.i = icmp eq i64 %arg.vectors.fr.i.i, 0
+  %.4524.i = add i64 %arg.n.fr.i.i, 1
+  %.47.i = select i1 %.41.not.i, i64 1, i64 %.4524.i
+  %"$phi134.0.2.0.i" = mul i64 %.47.i, %arg.n.fr.i.i
+  %.62.i = mul i64 %.33.i, %arg.n.fr.i.i
+  %.64.i = mul i64 %.62.i, %arg.n.fr.i.i
+  %.66.i = mul i64 %"$phi134.0.2.0.i", %.33.i
+  %.75.i.i = icmp sgt i64 %arg.n.fr.i.i, 0
+  br i1 %.75.i.i, label %B44.endif.lr.ph.i.i, label %B1074.endif.i.i
+
+B44.endif.lr.ph.i.i:                              ; preds = %B104.i
+  %arg.lower.fr.i.i = freeze i64 %a5
+  %.295.not.i.i = icmp eq i64 %arg.lower.fr.i.i, 0
+  %1 = getelementptr float, ptr %a0, i64 %.64.i
+  %2 = getelementptr float, ptr %a1, i64 %.64.i
+  %3 = shl i64 %arg.n.fr.i.i, 2
+  br i1 %.295.not.i.i, label %B84.lr.ph.us.i.i, label %B84.lr.ph.i.i
+
+B42.loopexit.us.i.i:                              ; preds = %B84.us.us.i.i
+  %.132.us.i.i = add nuw nsw i64 %.125562568.us.i.i, 1
+  %indvars.iv.next755.i.i = add nuw i64 %indvars.iv754.i.i, 1
+  %scevgep125.i.i = getelementptr i8, ptr %lsr.iv124.i.i, i64 %3
+  %scevgep128.i.i = getelementptr i8, ptr %lsr.iv127.i.i, i64 4
+  %exitcond757.not.i.i = icmp eq i64 %.132.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond757.not.i.i, label %B288.i.i, label %B84.lr.ph.us.i.i
+
+B84.lr.ph.us.i.i:                                 ; preds = %B44.endif.lr.ph.i.i, %B42.loopexit.us.i.i
+  %lsr.iv127.i.i = phi ptr [ %scevgep128.i.i, %B42.loopexit.us.i.i ], [ %1, %B44.endif.lr.ph.i.i ]
+  %lsr.iv124.i.i = phi ptr [ %scevgep125.i.i, %B42.loopexit.us.i.i ], [ %2, %B44.endif.lr.ph.i.i ]
+  %indvars.iv754.i.i = phi i64 [ %indvars.iv.next755.i.i, %B42.loopexit.us.i.i ], [ 1, %B44.endif.lr.ph.i.i ]
+  %lost.3.0571.us.i.i = phi double [ %.374.us.us.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %size.5.0570.us.i.i = phi double [ %size.6.2.us.us.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %.125562568.us.i.i = phi i64 [ %.132.us.i.i, %B42.loopexit.us.i.i ], [ 0, %B44.endif.lr.ph.i.i ]
+  br label %B84.us.us.i.i
+
+B84.us.us.i.i:                                    ; preds = %B84.us.us.i.i, %B84.lr.ph.us.i.i
+  %lsr.iv129.i.i = phi ptr [ %scevgep130.i.i, %B84.us.us.i.i ], [ %lsr.iv127.i.i, %B84.lr.ph.us.i.i ]
+  %lost.2.1554.us.us.i.i = phi double [ %.374.us.us.i.i, %B84.us.us.i.i ], [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ]
+  %size.4.1553.us.us.i.i = phi double [ %size.6.2.us.us.i.i, %B84.us.us.i.i ], [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ]
+  %.259549551.us.us.i.i = phi i64 [ %.266.us.us.i.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %.266.us.us.i.i = add nuw nsw i64 %.259549551.us.us.i.i, 1
+  %"$phi164.2.2.2.us.us.i.i" = load float, ptr %lsr.iv129.i.i, align 4
+  %4 = shl i64 %.259549551.us.us.i.i, 2
+  %scevgep126.i.i = getelementptr i8, ptr %lsr.iv124.i.i, i64 %4
+  store float %"$phi164.2.2.2.us.us.i.i", ptr %scevgep126.i.i, align 4
+  %.348.us.us.i.i = tail call float @llvm.fabs.f32(float %"$phi164.2.2.2.us.us.i.i")
+  %.350.us.us.i.i = fpext float %.348.us.us.i.i to double
+  %.351.us.us.i.i = fcmp olt double %size.4.1553.us.us.i.i, %.350.us.us.i.i
+  %size.6.2.us.us.i.i = select i1 %.351.us.us.i.i, double %.350.us.us.i.i, double %size.4.1553.us.us.i.i
+  %.368.us.us.i.i = fpext float %"$phi164.2.2.2.us.us.i.i" to double
+  %.370.us.us.i.i = fmul double %.368.us.us.i.i, 0.000000e+00
+  %.374.us.us.i.i = fadd double %lost.2.1554.us.us.i.i, %.370.us.us.i.i
+  %scevgep130.i.i = getelementptr i8, ptr %lsr.iv129.i.i, i64 %3
+  %exitcond756.not.i.i = icmp eq i64 %indvars.iv754.i.i, %.266.us.us.i.i
+  br i1 %exitcond756.not.i.i, label %B42.loopexit.us.i.i, label %B84.us.us.i.i
+
+B42.loopexit.i.i:                                 ; preds = %B84.i.i
+  %.132.i.i = add nuw nsw i64 %.125562568.i.i, 1
+  %indvars.iv.next.i.i = add nuw i64 %indvars.iv.i.i, 1
+  %scevgep132.i.i = getelementptr i8, ptr %lsr.iv131.i.i, i64 %3
+  %scevgep135.i.i = getelementptr i8, ptr %lsr.iv134.i.i, i64 %3
+  %exitcond753.not.i.i = icmp eq i64 %.132.i.i, %arg.n.fr.i.i
+  br i1 %exitcond753.not.i.i, label %B288.i.i, label %B84.lr.ph.i.i
+
+B84.i.i:                                          ; preds = %B84.lr.ph.i.i, %B84.i.i
+  %lost.2.1554.i.i = phi double [ %lost.3.0571.i.i, %B84.lr.ph.i.i ], [ %.374.i.i, %B84.i.i ]
+  %size.4.1553.i.i = phi double [ %size.5.0570.i.i, %B84.lr.ph.i.i ], [ %size.6.2.i.i, %B84.i.i ]
+  %.259549551.i.i = phi i64 [ 0, %B84.lr.ph.i.i ], [ %.266.i.i, %B84.i.i ]
+  %.266.i.i = add nuw nsw i64 %.259549551.i.i, 1
+  %5 = shl i64 %.259549551.i.i, 2
+  %scevgep136.i.i = getelementptr i8, ptr %lsr.iv134.i.i, i64 %5
+  %"$phi164.2.2.2.i.i" = load float, ptr %scevgep136.i.i, align 4
+  %scevgep133.i.i = getelementptr i8, ptr %lsr.iv131.i.i, i64 %5
+  store float %"$phi164.2.2.2.i.i", ptr %scevgep133.i.i, align 4
+  %.348.i.i = tail call float @llvm.fabs.f32(float %"$phi164.2.2.2.i.i")
+  %.350.i.i = fpext float %.348.i.i to double
+  %.351.i.i = fcmp olt double %size.4.1553.i.i, %.350.i.i
+  %size.6.2.i.i = select i1 %.351.i.i, double %.350.i.i, double %size.4.1553.i.i
+  %.368.i.i = fpext float %"$phi164.2.2.2.i.i" to double
+  %.370.i.i = fmul double %.368.i.i, 0.000000e+00
+  %.374.i.i = fadd double %lost.2.1554.i.i, %.370.i.i
+  %exitcond.not.i.i = icmp eq i64 %indvars.iv.i.i, %.266.i.i
+  br i1 %exitcond.not.i.i, label %B42.loopexit.i.i, label %B84.i.i
+
+B288.i.i:                                         ; preds = %B42.loopexit.i.i, %B42.loopexit.us.i.i
+  %size.5.0.lcssa.i.i = phi double [ %size.6.2.us.us.i.i, %B42.loopexit.us.i.i ], [ %size.6.2.i.i, %B42.loopexit.i.i ]
+  %lost.3.0.lcssa.i.i = phi double [ %.374.us.us.i.i, %B42.loopexit.us.i.i ], [ %.374.i.i, %B42.loopexit.i.i ]
+  %.408.i.i = fadd double %lost.3.0.lcssa.i.i, 1.000000e+00
+  %.419.i.i = fcmp oeq double %.408.i.i, 1.000000e+00
+  %.428.i.i = fcmp ogt double %size.5.0.lcssa.i.i, 0.000000e+00
+  %or.cond.i.i = select i1 %.419.i.i, i1 %.428.i.i, i1 false
+  br i1 %or.cond.i.i, label %B322.i.i, label %B500.endif.lr.ph.i.i
+
+B322.i.i:                                         ; preds = %B288.i.i
+  %.446.i.i = fcmp olt double %size.5.0.lcssa.i.i, 1.000000e+00
+  br i1 %.446.i.i, label %B360.i.i, label %B424.i.i
+
+B360.i.i:                                         ; preds = %B322.i.i, %B360.i.i
+  %size.7.1.i.i = phi double [ %.481.i.i, %B360.i.i ], [ %size.5.0.lcssa.i.i, %B322.i.i ]
+  %unit.3.1.i.i = phi double [ %.491.i.i, %B360.i.i ], [ 1.000000e+00, %B322.i.i ]
+  %doublings.2.1.i.i = phi i64 [ %.501.i.i, %B360.i.i ], [ 0, %B322.i.i ]
+  %.481.i.i = fmul double %size.7.1.i.i, 2.000000e+00
+  %.491.i.i = fmul double %unit.3.1.i.i, 2.000000e+00
+  %.501.i.i = add nuw nsw i64 %doublings.2.1.i.i, 1
+  %.508.i.i = fcmp olt double %.481.i.i, 1.000000e+00
+  %.530.i.i = icmp samesign ult i64 %doublings.2.1.i.i, 959
+  %or.cond531.i.i = select i1 %.508.i.i, i1 %.530.i.i, i1 false
+  br i1 %or.cond531.i.i, label %B360.i.i, label %B424.i.i
+
+B424.i.i:                                         ; preds = %B360.i.i, %B322.i.i
+  %size.8.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B322.i.i ], [ %.481.i.i, %B360.i.i ]
+  %unit.5.0.i.i = phi double [ 1.000000e+00, %B322.i.i ], [ %.491.i.i, %B360.i.i ]
+  %.574.i.i = fcmp ult double %size.8.0.i.i, 2.000000e+00
+  br i1 %.574.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B436.i.i:                                         ; preds = %B424.i.i, %B436.i.i
+  %size.9.1.i.i = phi double [ %.579.i.i, %B436.i.i ], [ %size.8.0.i.i, %B424.i.i ]
+  %unit.4.1.i.i = phi double [ %.585.i.i, %B436.i.i ], [ %unit.5.0.i.i, %B424.i.i ]
+  %.579.i.i = fmul double %size.9.1.i.i, 5.000000e-01
+  %.585.i.i = fmul double %unit.4.1.i.i, 5.000000e-01
+  %.590.i.i = fcmp ult double %.579.i.i, 2.000000e+00
+  br i1 %.590.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B540.i.i:                                         ; preds = %B540.i.preheader7.i, %B540.i.i
+  %lsr.iv74.i = phi i64 [ %lsr.iv.next75.i, %B540.i.i ], [ %54, %B540.i.preheader7.i ]
+  %.808585587.i.i = phi i64 [ %.815.1.i.1.i, %B540.i.i ], [ 0, %B540.i.preheader7.i ]
+  %6 = shl i64 %.808585587.i.i, 2
+  %scevgep69.i = getelementptr i8, ptr %lsr.iv64.i, i64 %6
+  %scevgep70.i = getelementptr i8, ptr %scevgep69.i, i64 -8
+  %scevgep71.i = getelementptr i8, ptr %scevgep69.i, i64 -12
+  %.848.i.i = load float, ptr %scevgep71.i, align 4
+  %.850.i.i = fpext float %.848.i.i to double
+  %.851.i.i = fmul double %unit.6.0.i.i, %.850.i.i
+  %.853.i.i = fptrunc double %.851.i.i to float
+  store float %.853.i.i, ptr %scevgep71.i, align 4
+  %.848.1.i.i = load float, ptr %scevgep70.i, align 4
+  %.850.1.i.i = fpext float %.848.1.i.i to double
+  %.851.1.i.i = fmul double %unit.6.0.i.i, %.850.1.i.i
+  %.853.1.i.i = fptrunc double %.851.1.i.i to float
+  store float %.853.1.i.i, ptr %scevgep70.i, align 4
+  %scevgep67.i = getelementptr i8, ptr %scevgep69.i, i64 -4
+  %.848.i.1.i = load float, ptr %scevgep67.i, align 4
+  %.850.i.1.i = fpext float %.848.i.1.i to double
+  %.851.i.1.i = fmul double %unit.6.0.i.i, %.850.i.1.i
+  %.853.i.1.i = fptrunc double %.851.i.1.i to float
+  store float %.853.i.1.i, ptr %scevgep67.i, align 4
+  %.815.1.i.1.i = add i64 %.808585587.i.i, 4
+  %.848.1.i.1.i = load float, ptr %scevgep69.i, align 4
+  %.850.1.i.1.i = fpext float %.848.1.i.1.i to double
+  %.851.1.i.1.i = fmul double %unit.6.0.i.i, %.850.1.i.1.i
+  %.853.1.i.1.i = fptrunc double %.851.1.i.1.i to float
+  store float %.853.1.i.1.i, ptr %scevgep69.i, align 4
+  %lsr.iv.next75.i = add i64 %lsr.iv74.i, -2
+  %niter.ncmp.1.i = icmp eq i64 %lsr.iv.next75.i, 0
+  br i1 %niter.ncmp.1.i, label %B594.unr-lcssa.i.unr-lcssa.i, label %B540.i.i
+
+B594.unr-lcssa.i.unr-lcssa.i:                     ; preds = %B540.i.i
+  %7 = and i64 %47, 2
+  %lcmp.mod.not.not.i = icmp eq i64 %7, 0
+  br i1 %lcmp.mod.not.not.i, label %B540.i.epil.preheader.i, label %B594.unr-lcssa.i.i
+
+B540.i.epil.preheader.i:                          ; preds = %B540.i.preheader.i, %B594.unr-lcssa.i.unr-lcssa.i
+  %.808585587.i.epil.init.i = phi i64 [ 0, %B540.i.preheader.i ], [ %.815.1.i.1.i, %B594.unr-lcssa.i.unr-lcssa.i ]
+  %8 = shl i64 %.808585587.i.epil.init.i, 2
+  %scevgep108.i.epil.i = getelementptr i8, ptr %lsr.iv105.i.i, i64 %8
+  %scevgep109.i.epil.i = getelementptr i8, ptr %scevgep108.i.epil.i, i64 -4
+  %.848.i.epil.i = load float, ptr %scevgep109.i.epil.i, align 4
+  %.850.i.epil.i = fpext float %.848.i.epil.i to double
+  %.851.i.epil.i = fmul double %unit.6.0.i.i, %.850.i.epil.i
+  %.853.i.epil.i = fptrunc double %.851.i.epil.i to float
+  store float %.853.i.epil.i, ptr %scevgep109.i.epil.i, align 4
+  %.848.1.i.epil.i = load float, ptr %scevgep108.i.epil.i, align 4
+  %.850.1.i.epil.i = fpext float %.848.1.i.epil.i to double
+  %.851.1.i.epil.i = fmul double %unit.6.0.i.i, %.850.1.i.epil.i
+  %.853.1.i.epil.i = fptrunc double %.851.1.i.epil.i to float
+  store float %.853.1.i.epil.i, ptr %scevgep108.i.epil.i, align 4
+  br label %B594.unr-lcssa.i.i
+
+B594.unr-lcssa.i.i:                               ; preds = %B540.i.epil.preheader.i, %B594.unr-lcssa.i.unr-lcssa.i
+  %9 = and i64 %indvars.iv758.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %9, 0
+  br i1 %lcmp.mod.not.i.i, label %B594.i.i, label %B540.epil.preheader.i.i
+
+B540.epil.preheader.i.i:                          ; preds = %B540.lr.ph.i.i, %B594.unr-lcssa.i.i
+  %.808585587.epil.init.i.i = phi i64 [ 0, %B540.lr.ph.i.i ], [ %48, %B594.unr-lcssa.i.i ]
+  %.847.epil.i.i = getelementptr float, ptr %49, i64 %.808585587.epil.init.i.i
+  %.848.epil.i.i = load float, ptr %.847.epil.i.i, align 4
+  %.850.epil.i.i = fpext float %.848.epil.i.i to double
+  %.851.epil.i.i = fmul double %unit.6.0.i.i, %.850.epil.i.i
+  %.853.epil.i.i = fptrunc double %.851.epil.i.i to float
+  store float %.853.epil.i.i, ptr %.847.epil.i.i, align 4
+  br label %B594.i.i
+
+B594.i.i:                                         ; preds = %B540.epil.preheader.i.i, %B594.unr-lcssa.i.i
+  %.693.i.i = add nuw nsw i64 %.686599613.i.i, 1
+  br i1 %.41.not.i, label %B692.i.i, label %B638.lr.ph.i.i
+
+B638.i.i:                                         ; preds = %B638.lr.ph.i.i, %B638.i.i
+  %.950592594.i.i = phi i64 [ %14, %B638.i.i ], [ 0, %B638.lr.ph.i.i ]
+  %.987.i.i = icmp eq i64 %.686599613.i.i, %.950592594.i.i
+  %.1009.i.i = uitofp i1 %.987.i.i to float
+  %10 = shl i64 %.950592594.i.i, 2
+  %scevgep118.i.i = getelementptr i8, ptr %lsr.iv111.i.i, i64 %10
+  %scevgep119.i.i = getelementptr i8, ptr %scevgep118.i.i, i64 -12
+  store float %.1009.i.i, ptr %scevgep119.i.i, align 4
+  %11 = or disjoint i64 %.950592594.i.i, 1
+  %.987.1.i.i = icmp eq i64 %.686599613.i.i, %11
+  %.1009.1.i.i = uitofp i1 %.987.1.i.i to float
+  %scevgep79.i = getelementptr i8, ptr %scevgep118.i.i, i64 -8
+  store float %.1009.1.i.i, ptr %scevgep79.i, align 4
+  %12 = or disjoint i64 %.950592594.i.i, 2
+  %.987.2.i.i = icmp eq i64 %.686599613.i.i, %12
+  %.1009.2.i.i = uitofp i1 %.987.2.i.i to float
+  %scevgep77.i = getelementptr i8, ptr %scevgep118.i.i, i64 -4
+  store float %.1009.2.i.i, ptr %scevgep77.i, align 4
+  %13 = or disjoint i64 %.950592594.i.i, 3
+  %.987.3.i.i = icmp eq i64 %.686599613.i.i, %13
+  %.1009.3.i.i = uitofp i1 %.987.3.i.i to float
+  store float %.1009.3.i.i, ptr %scevgep118.i.i, align 4
+  %14 = add nuw nsw i64 %.950592594.i.i, 4
+  %niter35.ncmp.3.i.i = icmp eq i64 %14, %unroll_iter34.i.i
+  br i1 %niter35.ncmp.3.i.i, label %B692.loopexit.unr-lcssa.i.i, label %B638.i.i
+
+B692.loopexit.unr-lcssa.i.i:                      ; preds = %B638.i.i
+  br i1 %46, label %B692.i.i, label %B638.epil.preheader.i.i
+
+B638.epil.preheader.i.i:                          ; preds = %B638.lr.ph.i.i, %B692.loopexit.unr-lcssa.i.i
+  %.950592594.epil.init.i.i = phi i64 [ 0, %B638.lr.ph.i.i ], [ %unroll_iter34.i.i, %B692.loopexit.unr-lcssa.i.i ]
+  %15 = shl i64 %.950592594.epil.init.i.i, 2
+  %scevgep122.i.i = getelementptr i8, ptr %lsr.iv120.i.i, i64 %15
+  %16 = sub nsw i64 %.686599613.i.i, %.950592594.epil.init.i.i
+  br label %B638.epil.i.i
+
+B638.epil.i.i:                                    ; preds = %B638.epil.i.i, %B638.epil.preheader.i.i
+  %epil.iter.i.i = phi i64 [ 0, %B638.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B638.epil.i.i ]
+  %.987.epil.i.i = icmp eq i64 %16, %epil.iter.i.i
+  %.1009.epil.i.i = uitofp i1 %.987.epil.i.i to float
+  %17 = shl i64 %epil.iter.i.i, 2
+  %scevgep80.i = getelementptr i8, ptr %scevgep122.i.i, i64 %17
+  store float %.1009.epil.i.i, ptr %scevgep80.i, align 4
+  %epil.iter.next.i.i = add i64 %epil.iter.i.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %xtraiter31.i.i, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B692.i.i, label %B638.epil.i.i
+
+B692.i.i:                                         ; preds = %B638.epil.i.i, %B692.loopexit.unr-lcssa.i.i, %B594.i.i
+  %indvars.iv.next759.i.i = add nuw i64 %indvars.iv758.i.i, 1
+  %scevgep106.i.i = getelementptr i8, ptr %lsr.iv105.i.i, i64 %3
+  %scevgep112.i.i = getelementptr i8, ptr %lsr.iv111.i.i, i64 %3
+  %scevgep121.i.i = getelementptr i8, ptr %lsr.iv120.i.i, i64 %3
+  %scevgep65.i = getelementptr i8, ptr %lsr.iv64.i, i64 %3
+  %lsr.iv.next73.i = add nsw i64 %lsr.iv72.i, 1
+  %exitcond762.not.i.i = icmp eq i64 %.693.i.i, %arg.n.fr.i.i
+  br i1 %exitcond762.not.i.i, label %B694.i.i, label %B540.lr.ph.i.i
+
+B694.i.i:                                         ; preds = %B692.i.i
+  %.1028.i.i = sitofp i64 %a7 to double
+  %.1032.i.i = fdiv double %size.10.0.i.i, %.1028.i.i
+  %.1041.not.i.i = icmp eq i64 %arg.n.fr.i.i, 1
+  br i1 %.1041.not.i.i, label %B1018.epil.preheader.i.i, label %B746.endif.us.preheader.i.i
+
+B746.endif.us.preheader.i.i:                      ; preds = %B694.i.i
+  %18 = getelementptr float, ptr %a2, i64 %arg.n.fr.i.i
+  %19 = getelementptr float, ptr %18, i64 %.66.i
+  %20 = shl i64 %arg.n.fr.i.i, 3
+  %21 = shl i64 %.66.i, 2
+  %22 = getelementptr i8, ptr %a2, i64 %20
+  %scevgep97.i.i = getelementptr i8, ptr %22, i64 %21
+  br label %B746.endif.us.i.i
+
+B746.endif.us.i.i:                                ; preds = %B792.B960_crit_edge.us.i.i, %B746.endif.us.preheader.i.i
+  %sweep.2.0.us.i.i = phi i64 [ %.1060.us.i.i, %B792.B960_crit_edge.us.i.i ], [ 0, %B746.endif.us.preheader.i.i ]
+  br label %B828.lr.ph.us.i.i
+
+B828.us.i.i:                                      ; preds = %B828.lr.ph.us.i.i, %B956.us.i.i
+  %lsr.iv101.i.i = phi ptr [ %19, %B828.lr.ph.us.i.i ], [ %scevgep102.i.i, %B956.us.i.i ]
+  %lsr.iv93.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %lsr.iv.next94.i.i, %B956.us.i.i ]
+  %moving.4.2626.us.i.i = phi i1 [ %moving.3.1639.us.i.i, %B828.lr.ph.us.i.i ], [ %moving.5.3.us.i.i, %B956.us.i.i ]
+  %.1279622624.us.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %.1286.us.i.i, %B956.us.i.i ]
+  %.1286.us.i.i = add nuw nsw i64 %.1279622624.us.i.i, 1
+  %.1328.us.i.i = getelementptr float, ptr %28, i64 %.1279622624.us.i.i
+  %.1329.us.i.i = load float, ptr %.1328.us.i.i, align 4
+  %.1330.us.i.i = tail call float @llvm.fabs.f32(float %.1329.us.i.i)
+  %.1332.us.i.i = fpext float %.1330.us.i.i to double
+  %.1333.us.i.i = fcmp ult double %.1032.i.i, %.1332.us.i.i
+  br i1 %.1333.us.i.i, label %B406.endif.endif.preheader.i.i.i, label %B956.us.i.i
+
+B406.endif.endif.preheader.i.i.i:                 ; preds = %B828.us.i.i
+  %.30.i.i.i = mul nuw nsw i64 %.1279622624.us.i.i, %arg.n.fr.i.i
+  %.63.i.i.i = fadd float %.1329.us.i.i, %.1329.us.i.i
+  %.67.i.i.i = load float, ptr %sunkaddr83.i, align 4
+  %23 = getelementptr float, ptr %2, i64 %.30.i.i.i
+  %.70.i.i.i = getelementptr float, ptr %23, i64 %.1279622624.us.i.i
+  %.71.i.i.i = load float, ptr %.70.i.i.i, align 4
+  %.72.i.i.i = fsub float %.67.i.i.i, %.71.i.i.i
+  %.78.i.i.i = fmul float %.72.i.i.i, %.72.i.i.i
+  %.79.i.i.i = fmul float %.63.i.i.i, %.63.i.i.i
+  %.80.i.i.i = fadd float %.79.i.i.i, %.78.i.i.i
+  %.81.i.i.i = tail call float @llvm.sqrt.f32(float %.80.i.i.i)
+  %.88.i.i.i = fcmp olt float %.72.i.i.i, 0.000000e+00
+  %24 = fneg float %.81.i.i.i
+  %"$phi206.1.2.0.p.i.i.i" = select i1 %.88.i.i.i, float %24, float %.81.i.i.i
+  %"$phi206.1.2.0.i.i.i" = fadd float %.72.i.i.i, %"$phi206.1.2.0.p.i.i.i"
+  %.119.i.i.i = fdiv float %.63.i.i.i, %"$phi206.1.2.0.i.i.i"
+  %.124.i.i.i = fmul float %.119.i.i.i, %.119.i.i.i
+  %.125.i.i.i = fpext float %.124.i.i.i to double
+  %.127.i.i.i = fadd double %.125.i.i.i, 1.000000e+00
+  %.128.i.i.i = tail call double @llvm.sqrt.f64(double %.127.i.i.i)
+  %.133.i.i.i = fdiv double 1.000000e+00, %.128.i.i.i
+  %.138.i.i.i = fpext float %.119.i.i.i to double
+  %.139.i.i.i = fmul double %.133.i.i.i, %.138.i.i.i
+  %.148.i.i.i = fmul float %.1329.us.i.i, %.119.i.i.i
+  %.149.i.i.i = fsub float %.71.i.i.i, %.148.i.i.i
+  store float %.149.i.i.i, ptr %.70.i.i.i, align 4
+  %.159.i.i.i = load float, ptr %sunkaddr83.i, align 4
+  %.164.i.i.i = fadd float %.159.i.i.i, %.148.i.i.i
+  store float %.164.i.i.i, ptr %sunkaddr83.i, align 4
+  %sunkaddr140.i.i = shl i64 %.1279622624.us.i.i, 2
+  %sunkaddr141.i.i = getelementptr i8, ptr %28, i64 %sunkaddr140.i.i
+  store float 0.000000e+00, ptr %sunkaddr141.i.i, align 4
+  br label %B406.endif.endif.i.i.i
+
+B420.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i
+  %.353.i.i.i = icmp samesign ugt i64 %.270156158.i.i.i, %.1279622624.us.i.i
+  %25 = add i64 %.270156158.i.i.i, %lsr.iv93.i.i
+  %"$phi464.2.2.1.i.i.i" = select i1 %.353.i.i.i, i64 %lsr.iv6.i.i.i, i64 %25
+  %.388.i.i.i = icmp samesign ugt i64 %.270156158.i.i.i, %.1152631637.us.i.i
+  %26 = add i64 %.270156158.i.i.i, %lsr.iv95.i.i
+  %"$phi514.2.2.1.i.i.i" = select i1 %.388.i.i.i, i64 %lsr.iv.i.i.i, i64 %26
+  %.424.i.i.i = getelementptr float, ptr %2, i64 %"$phi464.2.2.1.i.i.i"
+  %.425.i.i.i = load float, ptr %.424.i.i.i, align 4
+  %.427.i.i.i = getelementptr float, ptr %2, i64 %"$phi514.2.2.1.i.i.i"
+  %.428.i.i.i = load float, ptr %.427.i.i.i, align 4
+  %.430.i.i.i = fpext float %.425.i.i.i to double
+  %.431.i.i.i = fmul double %.133.i.i.i, %.430.i.i.i
+  %.433.i.i.i = fpext float %.428.i.i.i to double
+  %.434.i.i.i = fmul double %.139.i.i.i, %.433.i.i.i
+  %.435.i.i.i = fsub double %.431.i.i.i, %.434.i.i.i
+  %.438.i.i.i = fptrunc double %.435.i.i.i to float
+  store float %.438.i.i.i, ptr %.424.i.i.i, align 4
+  %.445.i.i.i = fmul double %.139.i.i.i, %.430.i.i.i
+  %.448.i.i.i = fmul double %.133.i.i.i, %.433.i.i.i
+  %.449.i.i.i = fadd double %.445.i.i.i, %.448.i.i.i
+  %.451.i.i.i = fptrunc double %.449.i.i.i to float
+  store float %.451.i.i.i, ptr %.427.i.i.i, align 4
+  br label %B608.i.i.i
+
+B608.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i, %B420.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, %arg.n.fr.i.i
+  %lsr.iv.next7.i.i.i = add i64 %lsr.iv6.i.i.i, %arg.n.fr.i.i
+  %exitcond.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.277.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B610.i.i.i, label %B406.endif.endif.i.i.i
+
+B610.i.i.i:                                       ; preds = %B608.i.i.i
+  br i1 %.41.not.i, label %B956.us.i.i, label %B654.i.i.i
+
+B654.i.i.i:                                       ; preds = %B610.i.i.i, %B654.i.i.i
+  %.557162164.i.i.i = phi i64 [ %.564.i.i.i, %B654.i.i.i ], [ 0, %B610.i.i.i ]
+  %.564.i.i.i = add nuw nsw i64 %.557162164.i.i.i, 1
+  %27 = shl i64 %.557162164.i.i.i, 2
+  %scevgep103.i.i = getelementptr i8, ptr %lsr.iv101.i.i, i64 %27
+  %.597.i.i.i = load float, ptr %scevgep103.i.i, align 4
+  %scevgep100.i.i = getelementptr i8, ptr %lsr.iv98.i.i, i64 %27
+  %.606.i.i.i = load float, ptr %scevgep100.i.i, align 4
+  %.608.i.i.i = fpext float %.597.i.i.i to double
+  %.609.i.i.i = fmul double %.133.i.i.i, %.608.i.i.i
+  %.611.i.i.i = fpext float %.606.i.i.i to double
+  %.612.i.i.i = fmul double %.139.i.i.i, %.611.i.i.i
+  %.613.i.i.i = fsub double %.609.i.i.i, %.612.i.i.i
+  %.621.i.i.i = fptrunc double %.613.i.i.i to float
+  store float %.621.i.i.i, ptr %scevgep103.i.i, align 4
+  %.626.i.i.i = fmul double %.139.i.i.i, %.608.i.i.i
+  %.629.i.i.i = fmul double %.133.i.i.i, %.611.i.i.i
+  %.630.i.i.i = fadd double %.626.i.i.i, %.629.i.i.i
+  %.638.i.i.i = fptrunc double %.630.i.i.i to float
+  store float %.638.i.i.i, ptr %scevgep100.i.i, align 4
+  %exitcond169.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.564.i.i.i
+  br i1 %exitcond169.not.i.i.i, label %B956.us.i.i, label %B654.i.i.i
+
+B406.endif.endif.i.i.i:                           ; preds = %B608.i.i.i, %B406.endif.endif.preheader.i.i.i
+  %lsr.iv6.i.i.i = phi i64 [ %.1279622624.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next7.i.i.i, %B608.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %.1152631637.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B608.i.i.i ]
+  %.270156158.i.i.i = phi i64 [ 0, %B406.endif.endif.preheader.i.i.i ], [ %.277.i.i.i, %B608.i.i.i ]
+  %.277.i.i.i = add nuw nsw i64 %.270156158.i.i.i, 1
+  %.96.i.i.i.i = icmp ne i64 %.1279622624.us.i.i, %.270156158.i.i.i
+  %.96.1.i.i.i.i = icmp ne i64 %.1152631637.us.i.i, %.270156158.i.i.i
+  %or.cond.i.not.i.i.i = and i1 %.96.i.i.i.i, %.96.1.i.i.i.i
+  br i1 %or.cond.i.not.i.i.i, label %B420.i.i.i, label %B608.i.i.i
+
+B956.us.i.i:                                      ; preds = %B654.i.i.i, %B610.i.i.i, %B828.us.i.i
+  %moving.5.3.us.i.i = phi i1 [ %moving.4.2626.us.i.i, %B828.us.i.i ], [ true, %B610.i.i.i ], [ true, %B654.i.i.i ]
+  %lsr.iv.next94.i.i = add i64 %lsr.iv93.i.i, %arg.n.fr.i.i
+  %scevgep102.i.i = getelementptr i8, ptr %lsr.iv101.i.i, i64 %3
+  %exitcond763.not.i.i = icmp eq i64 %.1286.us.i.i, %.1152631637.us.i.i
+  br i1 %exitcond763.not.i.i, label %B792.loopexit.us.i.i, label %B828.us.i.i
+
+B792.loopexit.us.i.i:                             ; preds = %B956.us.i.i
+  %.1159.us.i.i = add nuw nsw i64 %.1152631637.us.i.i, 1
+  %lsr.iv.next96.i.i = add i64 %lsr.iv95.i.i, %arg.n.fr.i.i
+  %scevgep99.i.i = getelementptr i8, ptr %lsr.iv98.i.i, i64 %3
+  %exitcond764.not.i.i = icmp eq i64 %.1159.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond764.not.i.i, label %B792.B960_crit_edge.us.i.i, label %B828.lr.ph.us.i.i
+
+B828.lr.ph.us.i.i:                                ; preds = %B792.loopexit.us.i.i, %B746.endif.us.i.i
+  %lsr.iv98.i.i = phi ptr [ %scevgep99.i.i, %B792.loopexit.us.i.i ], [ %scevgep97.i.i, %B746.endif.us.i.i ]
+  %lsr.iv95.i.i = phi i64 [ %lsr.iv.next96.i.i, %B792.loopexit.us.i.i ], [ %arg.n.fr.i.i, %B746.endif.us.i.i ]
+  %moving.3.1639.us.i.i = phi i1 [ %moving.5.3.us.i.i, %B792.loopexit.us.i.i ], [ false, %B746.endif.us.i.i ]
+  %.1152631637.us.i.i = phi i64 [ %.1159.us.i.i, %B792.loopexit.us.i.i ], [ 1, %B746.endif.us.i.i ]
+  %.1322.us.i.i = mul nuw nsw i64 %.1152631637.us.i.i, %arg.n.fr.i.i
+  %28 = getelementptr float, ptr %2, i64 %.1322.us.i.i
+  %sunkaddr.i = shl i64 %.1152631637.us.i.i, 2
+  %sunkaddr83.i = getelementptr i8, ptr %28, i64 %sunkaddr.i
+  br label %B828.us.i.i
+
+B792.B960_crit_edge.us.i.i:                       ; preds = %B792.loopexit.us.i.i
+  %.1060.us.i.i = add nuw nsw i64 %sweep.2.0.us.i.i, 1
+  %.1407.us.i.i = icmp samesign ult i64 %sweep.2.0.us.i.i, 29
+  %or.cond532.us.i.i = select i1 %moving.5.3.us.i.i, i1 %.1407.us.i.i, i1 false
+  br i1 %or.cond532.us.i.i, label %B746.endif.us.i.i, label %B1018.preheader.new.i.i
+
+B1018.preheader.new.i.i:                          ; preds = %B792.B960_crit_edge.us.i.i
+  %unroll_iter40.i.i = and i64 %arg.n.fr.i.i, 9223372036854775806
+  %29 = getelementptr i8, ptr %a2, i64 %21
+  %scevgep87.i.i = getelementptr i8, ptr %29, i64 4
+  %30 = add nsw i64 %arg.n.fr.i.i, -2
+  %31 = lshr i64 %30, 1
+  %32 = icmp eq i64 %31, 0
+  br i1 %32, label %B1018.i.epil.preheader.i, label %B1018.preheader.new.i.new.i
+
+B1018.preheader.new.i.new.i:                      ; preds = %B1018.preheader.new.i.i
+  %33 = add nuw nsw i64 %31, 1
+  %unroll_iter48.i = and i64 %33, 9223372036854775806
+  %scevgep.i = getelementptr i8, ptr %29, i64 12
+  %34 = add i64 %3, 4
+  br label %B1018.i.i
+
+B1018.i.i:                                        ; preds = %B1018.i.i, %B1018.preheader.new.i.new.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1018.i.i ], [ %unroll_iter48.i, %B1018.preheader.new.i.new.i ]
+  %lsr.iv84.i.i = phi ptr [ %scevgep62.i, %B1018.i.i ], [ %2, %B1018.preheader.new.i.new.i ]
+  %.1510661663.i.i = phi i64 [ %.1517.1.i.1.i, %B1018.i.i ], [ 0, %B1018.preheader.new.i.new.i ]
+  %.1549.i.i = load float, ptr %lsr.iv84.i.i, align 4
+  %.1551.i.i = fpext float %.1549.i.i to double
+  %.1555.i.i = fdiv double %.1551.i.i, %unit.6.0.i.i
+  %.1559.i.i = fptrunc double %.1555.i.i to float
+  %35 = shl i64 %.1510661663.i.i, 2
+  %scevgep56.i = getelementptr i8, ptr %scevgep.i, i64 %35
+  %scevgep57.i = getelementptr i8, ptr %scevgep56.i, i64 -8
+  %scevgep58.i = getelementptr i8, ptr %scevgep56.i, i64 -12
+  store float %.1559.i.i, ptr %scevgep58.i, align 4
+  %scevgep59.i = getelementptr i8, ptr %lsr.iv84.i.i, i64 %34
+  %.1549.1.i.i = load float, ptr %scevgep59.i, align 4
+  %.1551.1.i.i = fpext float %.1549.1.i.i to double
+  %.1555.1.i.i = fdiv double %.1551.1.i.i, %unit.6.0.i.i
+  %.1559.1.i.i = fptrunc double %.1555.1.i.i to float
+  store float %.1559.1.i.i, ptr %scevgep57.i, align 4
+  %scevgep60.i = getelementptr i8, ptr %scevgep59.i, i64 %34
+  %.1549.i.1.i = load float, ptr %scevgep60.i, align 4
+  %.1551.i.1.i = fpext float %.1549.i.1.i to double
+  %.1555.i.1.i = fdiv double %.1551.i.1.i, %unit.6.0.i.i
+  %.1559.i.1.i = fptrunc double %.1555.i.1.i to float
+  %scevgep54.i = getelementptr i8, ptr %scevgep56.i, i64 -4
+  store float %.1559.i.1.i, ptr %scevgep54.i, align 4
+  %.1517.1.i.1.i = add i64 %.1510661663.i.i, 4
+  %scevgep61.i = getelementptr i8, ptr %scevgep60.i, i64 %34
+  %.1549.1.i.1.i = load float, ptr %scevgep61.i, align 4
+  %.1551.1.i.1.i = fpext float %.1549.1.i.1.i to double
+  %.1555.1.i.1.i = fdiv double %.1551.1.i.1.i, %unit.6.0.i.i
+  %.1559.1.i.1.i = fptrunc double %.1555.1.i.1.i to float
+  store float %.1559.1.i.1.i, ptr %scevgep56.i, align 4
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -2
+  %niter49.ncmp.1.i = icmp eq i64 %lsr.iv.next.i, 0
+  %scevgep62.i = getelementptr i8, ptr %scevgep61.i, i64 %34
+  br i1 %niter49.ncmp.1.i, label %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i, label %B1018.i.i
+
+B1114.loopexit.unr-lcssa.i.i:                     ; preds = %B1442.1.i.i
+  %36 = and i64 %.1653721733.i.i, 1
+  %lcmp.mod44.not.i.i = icmp eq i64 %36, 0
+  br i1 %lcmp.mod44.not.i.i, label %B1114.loopexit.i.i, label %B1150.epil.preheader.i.i
+
+B1150.epil.preheader.i.i:                         ; preds = %B1150.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %.1777675685.epil.init.i.i = phi i64 [ 0, %B1150.preheader.i.i ], [ %74, %B1114.loopexit.unr-lcssa.i.i ]
+  %gep.epil.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.epil.init.i.i
+  %.1817.epil.i.i = load float, ptr %gep.epil.i.i, align 4
+  %.1823.epil.i.i = getelementptr i8, ptr %gep.epil.i.i, i64 4
+  %.1824.epil.i.i = load float, ptr %.1823.epil.i.i, align 4
+  %.1825.epil.i.i = fcmp ogt float %.1817.epil.i.i, %.1824.epil.i.i
+  br i1 %.1825.epil.i.i, label %B1206.epil.i.i, label %B1114.loopexit.i.i
+
+B1206.epil.i.i:                                   ; preds = %B1150.epil.preheader.i.i
+  %sunkaddr145.i.i = shl i64 %.1777675685.epil.init.i.i, 2
+  %sunkaddr146.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr145.i.i
+  store float %.1824.epil.i.i, ptr %sunkaddr146.i.i, align 4
+  %sunkaddr149.i.i = getelementptr i8, ptr %sunkaddr146.i.i, i64 4
+  store float %.1817.epil.i.i, ptr %sunkaddr149.i.i, align 4
+  br label %B1114.loopexit.i.i
+
+B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.preheader.i.i
+
+B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
+  %.1777675685.i.i = phi i64 [ %.1784.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
+  %37 = shl i64 %.1777675685.i.i, 2
+  %scevgep82.i.i = getelementptr i8, ptr %scevgep76.i.i, i64 %37
+  %scevgep83.i.i = getelementptr i8, ptr %scevgep82.i.i, i64 -8
+  %.1817.i.i = load float, ptr %scevgep83.i.i, align 4
+  %scevgep81.i.i = getelementptr i8, ptr %scevgep82.i.i, i64 -4
+  %.1824.i.i = load float, ptr %scevgep81.i.i, align 4
+  %.1825.i.i = fcmp ogt float %.1817.i.i, %.1824.i.i
+  br i1 %.1825.i.i, label %B1206.i.i, label %B1442.i.i
+
+B1206.i.i:                                        ; preds = %B1150.i.i
+  store float %.1824.i.i, ptr %scevgep83.i.i, align 4
+  store float %.1817.i.i, ptr %scevgep81.i.i, align 4
+  br label %B1442.i.i
+
+B1442.i.i:                                        ; preds = %B1206.i.i, %B1150.i.i
+  %.1817.1.i.i = phi float [ %.1817.i.i, %B1206.i.i ], [ %.1824.i.i, %B1150.i.i ]
+  %.1784.1.i.i = add nuw i64 %.1777675685.i.i, 2
+  %.1824.1.i.i = load float, ptr %scevgep82.i.i, align 4
+  %.1825.1.i.i = fcmp ogt float %.1817.1.i.i, %.1824.1.i.i
+  br i1 %.1825.1.i.i, label %B1206.1.i.i, label %B1442.1.i.i
+
+B1206.1.i.i:                                      ; preds = %B1442.i.i
+  store float %.1824.1.i.i, ptr %scevgep81.i.i, align 4
+  store float %.1817.1.i.i, ptr %scevgep82.i.i, align 4
+  br label %B1442.1.i.i
+
+B1442.1.i.i:                                      ; preds = %B1206.1.i.i, %B1442.i.i
+  %niter47.ncmp.1.i.i = icmp eq i64 %74, %.1784.1.i.i
+  br i1 %niter47.ncmp.1.i.i, label %B1114.loopexit.unr-lcssa.i.i, label %B1150.i.i
+
+B84.lr.ph.i.i:                                    ; preds = %B44.endif.lr.ph.i.i, %B42.loopexit.i.i
+  %lsr.iv134.i.i = phi ptr [ %scevgep135.i.i, %B42.loopexit.i.i ], [ %1, %B44.endif.lr.ph.i.i ]
+  %lsr.iv131.i.i = phi ptr [ %scevgep132.i.i, %B42.loopexit.i.i ], [ %2, %B44.endif.lr.ph.i.i ]
+  %indvars.iv.i.i = phi i64 [ %indvars.iv.next.i.i, %B42.loopexit.i.i ], [ 1, %B44.endif.lr.ph.i.i ]
+  %lost.3.0571.i.i = phi double [ %.374.i.i, %B42.loopexit.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %size.5.0570.i.i = phi double [ %size.6.2.i.i, %B42.loopexit.i.i ], [ 0.000000e+00, %B44.endif.lr.ph.i.i ]
+  %.125562568.i.i = phi i64 [ %.132.i.i, %B42.loopexit.i.i ], [ 0, %B44.endif.lr.ph.i.i ]
+  br label %B84.i.i
+
+B500.endif.lr.ph.i.i:                             ; preds = %B436.i.i, %B424.i.i, %B288.i.i
+  %size.10.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B288.i.i ], [ %size.8.0.i.i, %B424.i.i ], [ %.579.i.i, %B436.i.i ]
+  %unit.6.0.i.i = phi double [ %.408.i.i, %B288.i.i ], [ %unit.5.0.i.i, %B424.i.i ], [ %.585.i.i, %B436.i.i ]
+  %38 = getelementptr float, ptr %a2, i64 %.66.i
+  %39 = getelementptr float, ptr %38, i64 %arg.n.fr.i.i
+  %xtraiter31.i.i = and i64 %arg.n.fr.i.i, 3
+  %unroll_iter34.i.i = and i64 %arg.n.fr.i.i, 9223372036854775804
+  %40 = shl i64 %.64.i, 2
+  %41 = getelementptr i8, ptr %a1, i64 %40
+  %scevgep104.i.i = getelementptr i8, ptr %41, i64 4
+  %42 = add i64 %.66.i, %arg.n.fr.i.i
+  %43 = shl i64 %42, 2
+  %44 = getelementptr i8, ptr %a2, i64 %43
+  %scevgep110.i.i = getelementptr i8, ptr %44, i64 12
+  %scevgep63.i = getelementptr i8, ptr %41, i64 12
+  %45 = icmp slt i64 %arg.n.fr.i.i, 4
+  %46 = icmp eq i64 %xtraiter31.i.i, 0
+  br label %B540.lr.ph.i.i
+
+B540.lr.ph.i.i:                                   ; preds = %B500.endif.lr.ph.i.i, %B692.i.i
+  %lsr.iv72.i = phi i64 [ -1, %B500.endif.lr.ph.i.i ], [ %lsr.iv.next73.i, %B692.i.i ]
+  %lsr.iv64.i = phi ptr [ %scevgep63.i, %B500.endif.lr.ph.i.i ], [ %scevgep65.i, %B692.i.i ]
+  %lsr.iv120.i.i = phi ptr [ %39, %B500.endif.lr.ph.i.i ], [ %scevgep121.i.i, %B692.i.i ]
+  %lsr.iv111.i.i = phi ptr [ %scevgep110.i.i, %B500.endif.lr.ph.i.i ], [ %scevgep112.i.i, %B692.i.i ]
+  %lsr.iv105.i.i = phi ptr [ %scevgep104.i.i, %B500.endif.lr.ph.i.i ], [ %scevgep106.i.i, %B692.i.i ]
+  %indvars.iv758.i.i = phi i64 [ 1, %B500.endif.lr.ph.i.i ], [ %indvars.iv.next759.i.i, %B692.i.i ]
+  %.686599613.i.i = phi i64 [ 0, %B500.endif.lr.ph.i.i ], [ %.693.i.i, %B692.i.i ]
+  %47 = add nsw i64 %indvars.iv758.i.i, -2
+  %48 = and i64 %indvars.iv758.i.i, -2
+  %.842.i.i = mul nuw nsw i64 %.686599613.i.i, %arg.n.fr.i.i
+  %49 = getelementptr float, ptr %2, i64 %.842.i.i
+  %50 = icmp eq i64 %.686599613.i.i, 0
+  br i1 %50, label %B540.epil.preheader.i.i, label %B540.i.preheader.i
+
+B540.i.preheader.i:                               ; preds = %B540.lr.ph.i.i
+  %51 = icmp ult i64 %47, 2
+  br i1 %51, label %B540.i.epil.preheader.i, label %B540.i.preheader7.i
+
+B540.i.preheader7.i:                              ; preds = %B540.i.preheader.i
+  %52 = lshr i64 %lsr.iv72.i, 1
+  %53 = add nuw i64 %52, 1
+  %54 = and i64 %53, -2
+  br label %B540.i.i
+
+B638.lr.ph.i.i:                                   ; preds = %B594.i.i
+  br i1 %45, label %B638.epil.preheader.i.i, label %B638.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i:     ; preds = %B1018.i.i
+  %55 = getelementptr i8, ptr %lsr.iv84.i.i, i64 %20
+  %56 = getelementptr i8, ptr %55, i64 %20
+  %scevgep85.i.1.i = getelementptr i8, ptr %56, i64 16
+  %57 = and i64 %30, 2
+  %lcmp.mod46.not.not.i = icmp eq i64 %57, 0
+  br i1 %lcmp.mod46.not.not.i, label %B1018.i.epil.preheader.i, label %B1074.endif.loopexit.unr-lcssa.i.i
+
+B1018.i.epil.preheader.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i, %B1018.preheader.new.i.i
+  %lsr.iv84.i.epil.init.i = phi ptr [ %2, %B1018.preheader.new.i.i ], [ %scevgep85.i.1.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i ]
+  %.1510661663.i.epil.init.i = phi i64 [ 0, %B1018.preheader.new.i.i ], [ %.1517.1.i.1.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i ]
+  %.1549.i.epil.i = load float, ptr %lsr.iv84.i.epil.init.i, align 4
+  %.1551.i.epil.i = fpext float %.1549.i.epil.i to double
+  %.1555.i.epil.i = fdiv double %.1551.i.epil.i, %unit.6.0.i.i
+  %.1559.i.epil.i = fptrunc double %.1555.i.epil.i to float
+  %58 = shl i64 %.1510661663.i.epil.init.i, 2
+  %scevgep89.i.epil.i = getelementptr i8, ptr %scevgep87.i.i, i64 %58
+  %scevgep90.i.epil.i = getelementptr i8, ptr %scevgep89.i.epil.i, i64 -4
+  store float %.1559.i.epil.i, ptr %scevgep90.i.epil.i, align 4
+  %sunkaddr143.i.epil.i = getelementptr i8, ptr %lsr.iv84.i.epil.init.i, i64 %3
+  %sunkaddr144.i.epil.i = getelementptr i8, ptr %sunkaddr143.i.epil.i, i64 4
+  %.1549.1.i.epil.i = load float, ptr %sunkaddr144.i.epil.i, align 4
+  %.1551.1.i.epil.i = fpext float %.1549.1.i.epil.i to double
+  %.1555.1.i.epil.i = fdiv double %.1551.1.i.epil.i, %unit.6.0.i.i
+  %.1559.1.i.epil.i = fptrunc double %.1555.1.i.epil.i to float
+  store float %.1559.1.i.epil.i, ptr %scevgep89.i.epil.i, align 4
+  br label %B1074.endif.loopexit.unr-lcssa.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.i:               ; preds = %B1018.i.epil.preheader.i, %B1074.endif.loopexit.unr-lcssa.i.unr-lcssa.i
+  %59 = and i64 %arg.n.fr.i.i, 1
+  %lcmp.mod38.not.i.i = icmp eq i64 %59, 0
+  br i1 %lcmp.mod38.not.i.i, label %B1074.endif.i.i, label %B1018.epil.preheader.i.i
+
+B1018.epil.preheader.i.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.i, %B694.i.i
+  %.1510661663.epil.init.i.i = phi i64 [ 0, %B694.i.i ], [ %unroll_iter40.i.i, %B1074.endif.loopexit.unr-lcssa.i.i ]
+  %.1543.epil.i.i = mul nuw nsw i64 %.1510661663.epil.init.i.i, %arg.n.fr.i.i
+  %60 = getelementptr float, ptr %2, i64 %.1543.epil.i.i
+  %.1548.epil.i.i = getelementptr float, ptr %60, i64 %.1510661663.epil.init.i.i
+  %.1549.epil.i.i = load float, ptr %.1548.epil.i.i, align 4
+  %.1551.epil.i.i = fpext float %.1549.epil.i.i to double
+  %.1555.epil.i.i = fdiv double %.1551.epil.i.i, %unit.6.0.i.i
+  %.1559.epil.i.i = fptrunc double %.1555.epil.i.i to float
+  %.1560.epil.i.i = getelementptr float, ptr %38, i64 %.1510661663.epil.init.i.i
+  store float %.1559.epil.i.i, ptr %.1560.epil.i.i, align 4
+  br label %B1074.endif.i.i
+
+B1074.endif.i.i:                                  ; preds = %B1018.epil.preheader.i.i, %B1074.endif.loopexit.unr-lcssa.i.i, %B104.i
+  %61 = add i64 %arg.n.fr.i.i, -2
+  %.1654729.i.i = icmp ult i64 %61, 9223372036854775807
+  br i1 %.1654729.i.i, label %B1116.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+
+B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.i
+  %.1611.neg.i.i = add i64 %arg.n.fr.i.i, -1
+  %.1858.i.i = add nsw i64 %.66.i, %arg.n.fr.i.i
+  %.arg.n545.i.i = tail call i64 @llvm.smax.i64(i64 %arg.n.fr.i.i, i64 0)
+  %invariant.gep.i.i = getelementptr float, ptr %a2, i64 %arg.n.fr.i.i
+  %invariant.gep796.i.i = getelementptr float, ptr %a2, i64 %.66.i
+  br i1 %.41.not.i, label %B1150.us.us.preheader.preheader.i.i, label %B1116.endif.preheader.i.i
+
+B1150.us.us.preheader.preheader.i.i:              ; preds = %B1116.endif.lr.ph.i.i
+  %62 = shl i64 %.66.i, 2
+  %63 = getelementptr i8, ptr %a2, i64 %62
+  %scevgep.i.i = getelementptr i8, ptr %63, i64 8
+  br label %B1150.us.us.preheader.i.i
+
+B1116.endif.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i
+  br i1 %.75.i.i, label %B1150.us695.us.preheader.i.preheader.i, label %B1150.preheader.preheader.i.i
+
+B1150.preheader.preheader.i.i:                    ; preds = %B1116.endif.preheader.i.i
+  %64 = shl i64 %.66.i, 2
+  %65 = getelementptr i8, ptr %a2, i64 %64
+  %scevgep76.i.i = getelementptr i8, ptr %65, i64 8
+  br label %B1150.preheader.i.i
+
+B1150.us695.us.preheader.i.preheader.i:           ; preds = %B1116.endif.preheader.i.i
+  %.1962.us.us.prol.i.i = add nsw i64 %.arg.n545.i.i, -1
+  %scevgep68.i.i = getelementptr i8, ptr %a2, i64 4
+  %66 = and i64 %.arg.n545.i.i, 1
+  %67 = icmp eq i64 %66, 0
+  %sunkaddr97.i = shl i64 %arg.n.fr.i.i, 2
+  br label %B1150.us695.us.preheader.i.i
+
+B1150.us695.us.preheader.i.i:                     ; preds = %B1114.loopexit.us15.i.split.i, %B1150.us695.us.preheader.i.preheader.i
+  %.1653721733.us10.i.i = phi i64 [ %.1663.us12.i.i, %B1114.loopexit.us15.i.split.i ], [ %.1611.neg.i.i, %B1150.us695.us.preheader.i.preheader.i ]
+  br label %B1150.us695.us.i.i
+
+B1150.us695.us.i.i:                               ; preds = %B1442.us709.us.i.i, %B1150.us695.us.preheader.i.i
+  %.1777675685.us697.us.i.i = phi i64 [ %.1784.us701.us.i.i, %B1442.us709.us.i.i ], [ 0, %B1150.us695.us.preheader.i.i ]
+  %.1784.us701.us.i.i = add nuw nsw i64 %.1777675685.us697.us.i.i, 1
+  %gep795.us.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.us697.us.i.i
+  %.1817.us704.us.i.i = load float, ptr %gep795.us.i.i, align 4
+  %.1823.us705.us.i.i = getelementptr i8, ptr %gep795.us.i.i, i64 4
+  %.1824.us706.us.i.i = load float, ptr %.1823.us705.us.i.i, align 4
+  %.1825.us707.us.i.i = fcmp ogt float %.1817.us704.us.i.i, %.1824.us706.us.i.i
+  br i1 %.1825.us707.us.i.i, label %B1206.us708.us.i.i, label %B1442.us709.us.i.i
+
+B1206.us708.us.i.i:                               ; preds = %B1150.us695.us.i.i
+  %sunkaddr161.i.i = shl i64 %.1777675685.us697.us.i.i, 2
+  %sunkaddr162.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr161.i.i
+  store float %.1824.us706.us.i.i, ptr %sunkaddr162.i.i, align 4
+  %sunkaddr165.i.i = getelementptr i8, ptr %sunkaddr162.i.i, i64 4
+  store float %.1817.us704.us.i.i, ptr %sunkaddr165.i.i, align 4
+  %.1861.us.us.i.i = mul nuw nsw i64 %.1777675685.us697.us.i.i, %arg.n.fr.i.i
+  %.1862.us.us.i.i = add nsw i64 %.1858.i.i, %.1861.us.us.i.i
+  br i1 %67, label %B1378.us.us.prol.loopexit.i.i, label %B1378.us.us.prol.i.i
+
+B1378.us.us.prol.i.i:                             ; preds = %B1206.us708.us.i.i
+  %.1966.us.us.prol.i.i = add i64 %.1862.us.us.i.i, 1
+  %.1992.us.us.prol.i.i = getelementptr float, ptr %a2, i64 %.1862.us.us.i.i
+  %.1993.us.us.prol.i.i = load float, ptr %.1992.us.us.prol.i.i, align 4
+  %gep.us.us14.prol.i.i = getelementptr float, ptr %invariant.gep.i.i, i64 %.1862.us.us.i.i
+  %.1998.us.us.prol.i.i = load float, ptr %gep.us.us14.prol.i.i, align 4
+  store float %.1998.us.us.prol.i.i, ptr %.1992.us.us.prol.i.i, align 4
+  store float %.1993.us.us.prol.i.i, ptr %gep.us.us14.prol.i.i, align 4
+  br label %B1378.us.us.prol.loopexit.i.i
+
+B1378.us.us.prol.loopexit.i.i:                    ; preds = %B1378.us.us.prol.i.i, %B1206.us708.us.i.i
+  %.1952667671.us.us.unr.i.i = phi i64 [ %.arg.n545.i.i, %B1206.us708.us.i.i ], [ %.1962.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %.1959668670.us.us.unr.i.i = phi i64 [ %.1862.us.us.i.i, %B1206.us708.us.i.i ], [ %.1966.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %68 = add i64 %.1952667671.us.us.unr.i.i, 2
+  %69 = shl i64 %.1959668670.us.us.unr.i.i, 2
+  %scevgep69.i.i = getelementptr i8, ptr %scevgep68.i.i, i64 %69
+  br label %B1378.us.us.i.i
+
+B1378.us.us.i.i:                                  ; preds = %B1378.us.us.i.i, %B1378.us.us.prol.loopexit.i.i
+  %lsr.iv70.i.i = phi ptr [ %scevgep69.i.i, %B1378.us.us.prol.loopexit.i.i ], [ %scevgep71.i.i, %B1378.us.us.i.i ]
+  %lsr.iv.i.i = phi i64 [ %68, %B1378.us.us.prol.loopexit.i.i ], [ %lsr.iv.next.i.i, %B1378.us.us.i.i ]
+  %scevgep75.i.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 -4
+  %.1993.us.us.i.i = load float, ptr %scevgep75.i.i, align 4
+  %sunkaddr98.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 %sunkaddr97.i
+  %sunkaddr99.i = getelementptr i8, ptr %sunkaddr98.i, i64 -4
+  %.1998.us.us.i.i = load float, ptr %sunkaddr99.i, align 4
+  store float %.1998.us.us.i.i, ptr %scevgep75.i.i, align 4
+  store float %.1993.us.us.i.i, ptr %sunkaddr99.i, align 4
+  %.1993.us.us.1.i.i = load float, ptr %lsr.iv70.i.i, align 4
+  %.1998.us.us.1.i.i = load float, ptr %sunkaddr98.i, align 4
+  store float %.1998.us.us.1.i.i, ptr %lsr.iv70.i.i, align 4
+  store float %.1993.us.us.1.i.i, ptr %sunkaddr98.i, align 4
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -2
+  %scevgep71.i.i = getelementptr i8, ptr %lsr.iv70.i.i, i64 8
+  %.1953.us.us.1.i.i = icmp sgt i64 %lsr.iv.next.i.i, 2
+  br i1 %.1953.us.us.1.i.i, label %B1378.us.us.i.i, label %B1442.us709.us.i.i
+
+B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B1150.us695.us.i.i
+  %exitcond768.not.us.i.i = icmp eq i64 %.1653721733.us10.i.i, %.1784.us701.us.i.i
+  br i1 %exitcond768.not.us.i.i, label %B1114.loopexit.us15.i.split.i, label %B1150.us695.us.i.i
+
+B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
+  %.1663.us12.i.i = add nsw i64 %.1653721733.us10.i.i, -1
+  %.1654.us16.i.i = icmp sgt i64 %.1653721733.us10.i.i, 1
+  br i1 %.1654.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+
+B1150.us.us.preheader.i.i:                        ; preds = %B1114.loopexit.us.i.i, %B1150.us.us.preheader.preheader.i.i
+  %indvar50.i.i = phi i64 [ %indvar.next51.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1150.us.us.preheader.preheader.i.i ]
+  %.1653721733.us.i.i = phi i64 [ %.1663.us.i.i, %B1114.loopexit.us.i.i ], [ %.1611.neg.i.i, %B1150.us.us.preheader.preheader.i.i ]
+  %70 = and i64 %.1653721733.us.i.i, -2
+  %.1663.us.i.i = add nsw i64 %.1653721733.us.i.i, -1
+  %71 = icmp eq i64 %61, %indvar50.i.i
+  br i1 %71, label %B1150.us.us.epil.preheader.i.i, label %B1150.us.us.i.i
+
+B1114.loopexit.us.unr-lcssa.i.i:                  ; preds = %B1442.us.us.1.i.i
+  %72 = and i64 %.1653721733.us.i.i, 1
+  %lcmp.mod54.not.i.i = icmp eq i64 %72, 0
+  br i1 %lcmp.mod54.not.i.i, label %B1114.loopexit.us.i.i, label %B1150.us.us.epil.preheader.i.i
+
+B1150.us.us.epil.preheader.i.i:                   ; preds = %B1114.loopexit.us.unr-lcssa.i.i, %B1150.us.us.preheader.i.i
+  %.1777675685.us.us.epil.init.i.i = phi i64 [ 0, %B1150.us.us.preheader.i.i ], [ %70, %B1114.loopexit.us.unr-lcssa.i.i ]
+  %gep797.epil.i.i = getelementptr float, ptr %invariant.gep796.i.i, i64 %.1777675685.us.us.epil.init.i.i
+  %.1817.us.us.epil.i.i = load float, ptr %gep797.epil.i.i, align 4
+  %.1823.us.us.epil.i.i = getelementptr i8, ptr %gep797.epil.i.i, i64 4
+  %.1824.us.us.epil.i.i = load float, ptr %.1823.us.us.epil.i.i, align 4
+  %.1825.us.us.epil.i.i = fcmp ogt float %.1817.us.us.epil.i.i, %.1824.us.us.epil.i.i
+  br i1 %.1825.us.us.epil.i.i, label %B1206.us.us.epil.i.i, label %B1114.loopexit.us.i.i
+
+B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.preheader.i.i
+  %sunkaddr171.i.i = shl i64 %.1777675685.us.us.epil.init.i.i, 2
+  %sunkaddr172.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr171.i.i
+  store float %.1824.us.us.epil.i.i, ptr %sunkaddr172.i.i, align 4
+  %sunkaddr175.i.i = getelementptr i8, ptr %sunkaddr172.i.i, i64 4
+  store float %.1817.us.us.epil.i.i, ptr %sunkaddr175.i.i, align 4
+  br label %B1114.loopexit.us.i.i
+
+B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
+  %indvar.next51.i.i = add nuw nsw i64 %indvar50.i.i, 1
+  %exitcond29.not.i = icmp eq i64 %indvar.next51.i.i, %.1611.neg.i.i
+  br i1 %exitcond29.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.us.us.preheader.i.i
+
+B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
+  %.1777675685.us.us.i.i = phi i64 [ %.1784.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
+  %73 = shl i64 %.1777675685.us.us.i.i, 2
+  %scevgep66.i.i = getelementptr i8, ptr %scevgep.i.i, i64 %73
+  %scevgep67.i.i = getelementptr i8, ptr %scevgep66.i.i, i64 -8
+  %.1817.us.us.i.i = load float, ptr %scevgep67.i.i, align 4
+  %scevgep65.i.i = getelementptr i8, ptr %scevgep66.i.i, i64 -4
+  %.1824.us.us.i.i = load float, ptr %scevgep65.i.i, align 4
+  %.1825.us.us.i.i = fcmp ogt float %.1817.us.us.i.i, %.1824.us.us.i.i
+  br i1 %.1825.us.us.i.i, label %B1206.us.us.i.i, label %B1442.us.us.i.i
+
+B1206.us.us.i.i:                                  ; preds = %B1150.us.us.i.i
+  store float %.1824.us.us.i.i, ptr %scevgep67.i.i, align 4
+  store float %.1817.us.us.i.i, ptr %scevgep65.i.i, align 4
+  br label %B1442.us.us.i.i
+
+B1442.us.us.i.i:                                  ; preds = %B1206.us.us.i.i, %B1150.us.us.i.i
+  %.1817.us.us.1.i.i = phi float [ %.1817.us.us.i.i, %B1206.us.us.i.i ], [ %.1824.us.us.i.i, %B1150.us.us.i.i ]
+  %.1784.us.us.1.i.i = add nuw i64 %.1777675685.us.us.i.i, 2
+  %.1824.us.us.1.i.i = load float, ptr %scevgep66.i.i, align 4
+  %.1825.us.us.1.i.i = fcmp ogt float %.1817.us.us.1.i.i, %.1824.us.us.1.i.i
+  br i1 %.1825.us.us.1.i.i, label %B1206.us.us.1.i.i, label %B1442.us.us.1.i.i
+
+B1206.us.us.1.i.i:                                ; preds = %B1442.us.us.i.i
+  store float %.1824.us.us.1.i.i, ptr %scevgep65.i.i, align 4
+  store float %.1817.us.us.1.i.i, ptr %scevgep66.i.i, align 4
+  br label %B1442.us.us.1.i.i
+
+B1442.us.us.1.i.i:                                ; preds = %B1206.us.us.1.i.i, %B1442.us.us.i.i
+  %niter57.ncmp.1.i.i = icmp eq i64 %70, %.1784.us.us.1.i.i
+  br i1 %niter57.ncmp.1.i.i, label %B1114.loopexit.us.unr-lcssa.i.i, label %B1150.us.us.i.i
+
+B1150.preheader.i.i:                              ; preds = %B1150.preheader.preheader.i.i, %B1114.loopexit.i.i
+  %indvar.i.i = phi i64 [ %indvar.next.i.i, %B1114.loopexit.i.i ], [ 0, %B1150.preheader.preheader.i.i ]
+  %.1653721733.i.i = phi i64 [ %.1663.i.i, %B1114.loopexit.i.i ], [ 9223372036854775807, %B1150.preheader.preheader.i.i ]
+  %74 = and i64 %.1653721733.i.i, -2
+  %.1663.i.i = add nsw i64 %.1653721733.i.i, -1
+  %75 = icmp eq i64 %indvar.i.i, 9223372036854775806
+  br i1 %75, label %B1150.epil.preheader.i.i, label %B1150.i.i
+
+_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
+  ret i64 0
+}
+;; nbgrad.kernels.gpu.device_matrices.symmetric_eigen(*float64,*float64,*float64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
+declare i32 @nbgrad.block() local_unnamed_addr
+
+declare i32 @nbgrad.threads() local_unnamed_addr
+
+declare i32 @nbgrad.thread() local_unnamed_addr
+
+declare double @llvm.fabs.f64(double)
+
+declare double @llvm.sqrt.f64(double)
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captures(none) %a1, ptr %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7) alwaysinline {
+  %arg.n.fr.i.i = freeze i64 %a3
+  %.26.i = tail call i32 @nbgrad.block()
+  %.27.i = zext i32 %.26.i to i64
+  %.28.i = tail call i32 @nbgrad.threads()
+  %.29.i = zext i32 %.28.i to i64
+  %.30.i = mul nuw nsw i64 %.29.i, %.27.i
+  %.31.i = tail call i32 @nbgrad.thread()
+  %.32.i = zext i32 %.31.i to i64
+  %.33.i = add nuw nsw i64 %.30.i, %.32.i
+  %.38.i = icmp slt i64 %.33.i, %a4
+  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+
+B104.i:                                           ; preds = %0
+  %arg.vectors.fr.i.i = freeze i64 %a6
+  %.41.not.i = icmp eq i64 %arg.vectors.fr.i.i, 0
+  %.4524.i = add i64 %arg.n.fr.i.i, 1
+  %.47.i = select i1 %.41.not.i, i64 1, i64 %.4524.i
+  %"$phi134.0.2.0.i" = mul i64 %.47.i, %arg.n.fr.i.i
+  %.62.i = mul i64 %.33.i, %arg.n.fr.i.i
+  %.64.i = mul i64 %.62.i, %arg.n.fr.i.i
+  %.66.i = mul i64 %"$phi134.0.2.0.i", %.33.i
+  %.75.i.i = icmp sgt i64 %arg.n.fr.i.i, 0
+  br i1 %.75.i.i, label %B44.endif.lr.ph.i.i, label %B1074.endif.i.i
+
+B44.endif.lr.ph.i.i:                              ; preds = %B104.i
+  %arg.lower.fr.i.i = freeze i64 %a5
+  %.295.not.i.i = icmp eq i64 %arg.lower.fr.i.i, 0
+  %1 = getelementptr double, ptr %a0, i64 %.64.i
+  %2 = getelementptr double, ptr %a1, i64 %.64.i
+  br i1 %.295.not.i.i, label %B84.lr.ph.us.preheader.i.i, label %B84.lr.ph.preheader.i.i
+
+B84.lr.ph.preheader.i.i:                          ; preds = %B44.endif.lr.ph.i.i
+  %3 = shl i64 %.64.i, 3
+  %4 = add i64 %3, 8
+  %scevgep195.i.i = getelementptr i8, ptr %a0, i64 %4
+  %5 = shl i64 %arg.n.fr.i.i, 3
+  %scevgep201.i.i = getelementptr i8, ptr %a1, i64 %4
+  br label %B84.lr.ph.i.i
+
+B84.lr.ph.us.preheader.i.i:                       ; preds = %B44.endif.lr.ph.i.i
+  %6 = shl i64 %arg.n.fr.i.i, 3
+  %7 = shl i64 %arg.n.fr.i.i, 4
+  %8 = shl i64 %.64.i, 3
+  %9 = getelementptr i8, ptr %a1, i64 %8
+  %scevgep189.i.i = getelementptr i8, ptr %9, i64 8
+  %10 = shl i64 %.62.i, 3
+  %11 = add i64 %10, 8
+  %12 = mul i64 %11, %arg.n.fr.i.i
+  %scevgep75.i = getelementptr i8, ptr %a0, i64 %12
+  br label %B84.lr.ph.us.i.i
+
+B42.loopexit.us.unr-lcssa.i.i:                    ; preds = %B84.us.us.i.i
+  %13 = and i64 %indvars.iv754.i.i, 1
+  %lcmp.mod38.not.i.i = icmp eq i64 %13, 0
+  br i1 %lcmp.mod38.not.i.i, label %B42.loopexit.us.i.i, label %B84.us.us.epil.preheader.i.i
+
+B84.us.us.epil.preheader.i.i:                     ; preds = %B84.lr.ph.us.i.i, %B42.loopexit.us.unr-lcssa.i.i
+  %lost.2.1554.us.us.epil.init.i.i = phi double [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ], [ %.371.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ]
+  %size.4.1553.us.us.epil.init.i.i = phi double [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ], [ %size.6.2.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ]
+  %.259549551.us.us.epil.init.i.i = phi i64 [ 0, %B84.lr.ph.us.i.i ], [ %14, %B42.loopexit.us.unr-lcssa.i.i ]
+  %.313.us.us.epil.i.i = mul nuw nsw i64 %.259549551.us.us.epil.init.i.i, %arg.n.fr.i.i
+  %gep.us.us.epil.i.i = getelementptr double, ptr %invariant.gep.us.i.i, i64 %.313.us.us.epil.i.i
+  %"$phi164.2.2.2.us.us.epil.i.i" = load double, ptr %gep.us.us.epil.i.i, align 8
+  %.345.us.us.epil.i.i = getelementptr double, ptr %15, i64 %.259549551.us.us.epil.init.i.i
+  store double %"$phi164.2.2.2.us.us.epil.i.i", ptr %.345.us.us.epil.i.i, align 8
+  %.348.us.us.epil.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.epil.i.i")
+  %.350.us.us.epil.i.i = fcmp ogt double %.348.us.us.epil.i.i, %size.4.1553.us.us.epil.init.i.i
+  %size.6.2.us.us.epil.i.i = select i1 %.350.us.us.epil.i.i, double %.348.us.us.epil.i.i, double %size.4.1553.us.us.epil.init.i.i
+  %.367.us.us.epil.i.i = fmul double %"$phi164.2.2.2.us.us.epil.i.i", 0.000000e+00
+  %.371.us.us.epil.i.i = fadd double %lost.2.1554.us.us.epil.init.i.i, %.367.us.us.epil.i.i
+  br label %B42.loopexit.us.i.i
+
+B42.loopexit.us.i.i:                              ; preds = %B84.us.us.epil.preheader.i.i, %B42.loopexit.us.unr-lcssa.i.i
+  %size.6.2.us.us.lcssa.i.i = phi double [ %size.6.2.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ], [ %size.6.2.us.us.epil.i.i, %B84.us.us.epil.preheader.i.i ]
+  %.371.us.us.lcssa.i.i = phi double [ %.371.us.us.1.i.i, %B42.loopexit.us.unr-lcssa.i.i ], [ %.371.us.us.epil.i.i, %B84.us.us.epil.preheader.i.i ]
+  %.132.us.i.i = add nuw nsw i64 %.125562568.us.i.i, 1
+  %indvars.iv.next755.i.i = add nuw i64 %indvars.iv754.i.i, 1
+  %scevgep185.i.i = getelementptr i8, ptr %lsr.iv184.i.i, i64 8
+  %scevgep191.i.i = getelementptr i8, ptr %lsr.iv190.i.i, i64 %6
+  %scevgep77.i = getelementptr i8, ptr %lsr.iv76.i, i64 8
+  %exitcond757.not.i.i = icmp eq i64 %.132.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond757.not.i.i, label %B288.i.i, label %B84.lr.ph.us.i.i
+
+B84.lr.ph.us.i.i:                                 ; preds = %B42.loopexit.us.i.i, %B84.lr.ph.us.preheader.i.i
+  %lsr.iv76.i = phi ptr [ %scevgep77.i, %B42.loopexit.us.i.i ], [ %scevgep75.i, %B84.lr.ph.us.preheader.i.i ]
+  %lsr.iv190.i.i = phi ptr [ %scevgep191.i.i, %B42.loopexit.us.i.i ], [ %scevgep189.i.i, %B84.lr.ph.us.preheader.i.i ]
+  %lsr.iv184.i.i = phi ptr [ %scevgep185.i.i, %B42.loopexit.us.i.i ], [ %1, %B84.lr.ph.us.preheader.i.i ]
+  %indvars.iv754.i.i = phi i64 [ %indvars.iv.next755.i.i, %B42.loopexit.us.i.i ], [ 1, %B84.lr.ph.us.preheader.i.i ]
+  %lost.3.0571.us.i.i = phi double [ %.371.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B84.lr.ph.us.preheader.i.i ]
+  %size.5.0570.us.i.i = phi double [ %size.6.2.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ 0.000000e+00, %B84.lr.ph.us.preheader.i.i ]
+  %.125562568.us.i.i = phi i64 [ %.132.us.i.i, %B42.loopexit.us.i.i ], [ 0, %B84.lr.ph.us.preheader.i.i ]
+  %14 = and i64 %indvars.iv754.i.i, -2
+  %invariant.gep.us.i.i = getelementptr double, ptr %1, i64 %.125562568.us.i.i
+  %.336.us.i.i = mul nuw nsw i64 %.125562568.us.i.i, %arg.n.fr.i.i
+  %15 = getelementptr double, ptr %2, i64 %.336.us.i.i
+  %16 = icmp eq i64 %.125562568.us.i.i, 0
+  br i1 %16, label %B84.us.us.epil.preheader.i.i, label %B84.us.us.i.i
+
+B84.us.us.i.i:                                    ; preds = %B84.lr.ph.us.i.i, %B84.us.us.i.i
+  %lsr.iv78.i = phi i64 [ %lsr.iv.next79.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %lost.2.1554.us.us.i.i = phi double [ %.371.us.us.1.i.i, %B84.us.us.i.i ], [ %lost.3.0571.us.i.i, %B84.lr.ph.us.i.i ]
+  %size.4.1553.us.us.i.i = phi double [ %size.6.2.us.us.1.i.i, %B84.us.us.i.i ], [ %size.5.0570.us.i.i, %B84.lr.ph.us.i.i ]
+  %.259549551.us.us.i.i = phi i64 [ %.266.us.us.1.i.i, %B84.us.us.i.i ], [ 0, %B84.lr.ph.us.i.i ]
+  %scevgep81.i = getelementptr i8, ptr %lsr.iv184.i.i, i64 %lsr.iv78.i
+  %"$phi164.2.2.2.us.us.i.i" = load double, ptr %scevgep81.i, align 8
+  %17 = shl i64 %.259549551.us.us.i.i, 3
+  %scevgep193.i.i = getelementptr i8, ptr %lsr.iv190.i.i, i64 %17
+  %scevgep194.i.i = getelementptr i8, ptr %scevgep193.i.i, i64 -8
+  store double %"$phi164.2.2.2.us.us.i.i", ptr %scevgep194.i.i, align 8
+  %.348.us.us.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.i.i")
+  %.350.us.us.i.i = fcmp ogt double %.348.us.us.i.i, %size.4.1553.us.us.i.i
+  %size.6.2.us.us.i.i = select i1 %.350.us.us.i.i, double %.348.us.us.i.i, double %size.4.1553.us.us.i.i
+  %.367.us.us.i.i = fmul double %"$phi164.2.2.2.us.us.i.i", 0.000000e+00
+  %.371.us.us.i.i = fadd double %lost.2.1554.us.us.i.i, %.367.us.us.i.i
+  %.266.us.us.1.i.i = add nuw i64 %.259549551.us.us.i.i, 2
+  %scevgep80.i = getelementptr i8, ptr %lsr.iv76.i, i64 %lsr.iv78.i
+  %"$phi164.2.2.2.us.us.1.i.i" = load double, ptr %scevgep80.i, align 8
+  store double %"$phi164.2.2.2.us.us.1.i.i", ptr %scevgep193.i.i, align 8
+  %.348.us.us.1.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.us.us.1.i.i")
+  %.350.us.us.1.i.i = fcmp ogt double %.348.us.us.1.i.i, %size.6.2.us.us.i.i
+  %size.6.2.us.us.1.i.i = select i1 %.350.us.us.1.i.i, double %.348.us.us.1.i.i, double %size.6.2.us.us.i.i
+  %.367.us.us.1.i.i = fmul double %"$phi164.2.2.2.us.us.1.i.i", 0.000000e+00
+  %.371.us.us.1.i.i = fadd double %.371.us.us.i.i, %.367.us.us.1.i.i
+  %lsr.iv.next79.i = add i64 %lsr.iv78.i, %7
+  %niter43.ncmp.1.i.i = icmp eq i64 %14, %.266.us.us.1.i.i
+  br i1 %niter43.ncmp.1.i.i, label %B42.loopexit.us.unr-lcssa.i.i, label %B84.us.us.i.i
+
+B42.loopexit.unr-lcssa.i.i:                       ; preds = %B84.i.i
+  %18 = and i64 %indvars.iv.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %18, 0
+  br i1 %lcmp.mod.not.i.i, label %B42.loopexit.i.i, label %B84.epil.preheader.i.i
+
+B84.epil.preheader.i.i:                           ; preds = %B84.lr.ph.i.i, %B42.loopexit.unr-lcssa.i.i
+  %lost.2.1554.epil.init.i.i = phi double [ %lost.3.0571.i.i, %B84.lr.ph.i.i ], [ %.371.1.i.i, %B42.loopexit.unr-lcssa.i.i ]
+  %size.4.1553.epil.init.i.i = phi double [ %size.5.0570.i.i, %B84.lr.ph.i.i ], [ %size.6.2.1.i.i, %B42.loopexit.unr-lcssa.i.i ]
+  %.259549551.epil.init.i.i = phi i64 [ 0, %B84.lr.ph.i.i ], [ %60, %B42.loopexit.unr-lcssa.i.i ]
+  %.305.epil.i.i = getelementptr double, ptr %61, i64 %.259549551.epil.init.i.i
+  %"$phi164.2.2.2.epil.i.i" = load double, ptr %.305.epil.i.i, align 8
+  %.345.epil.i.i = getelementptr double, ptr %62, i64 %.259549551.epil.init.i.i
+  store double %"$phi164.2.2.2.epil.i.i", ptr %.345.epil.i.i, align 8
+  %.348.epil.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.epil.i.i")
+  %.350.epil.i.i = fcmp ogt double %.348.epil.i.i, %size.4.1553.epil.init.i.i
+  %size.6.2.epil.i.i = select i1 %.350.epil.i.i, double %.348.epil.i.i, double %size.4.1553.epil.init.i.i
+  %.367.epil.i.i = fmul double %"$phi164.2.2.2.epil.i.i", 0.000000e+00
+  %.371.epil.i.i = fadd double %lost.2.1554.epil.init.i.i, %.367.epil.i.i
+  br label %B42.loopexit.i.i
+
+B42.loopexit.i.i:                                 ; preds = %B84.epil.preheader.i.i, %B42.loopexit.unr-lcssa.i.i
+  %size.6.2.lcssa.i.i = phi double [ %size.6.2.1.i.i, %B42.loopexit.unr-lcssa.i.i ], [ %size.6.2.epil.i.i, %B84.epil.preheader.i.i ]
+  %.371.lcssa.i.i = phi double [ %.371.1.i.i, %B42.loopexit.unr-lcssa.i.i ], [ %.371.epil.i.i, %B84.epil.preheader.i.i ]
+  %.132.i.i = add nuw nsw i64 %.125562568.i.i, 1
+  %indvars.iv.next.i.i = add nuw i64 %indvars.iv.i.i, 1
+  %scevgep197.i.i = getelementptr i8, ptr %lsr.iv196.i.i, i64 %5
+  %scevgep203.i.i = getelementptr i8, ptr %lsr.iv202.i.i, i64 %5
+  %exitcond753.not.i.i = icmp eq i64 %.132.i.i, %arg.n.fr.i.i
+  br i1 %exitcond753.not.i.i, label %B288.i.i, label %B84.lr.ph.i.i
+
+B84.i.i:                                          ; preds = %B84.lr.ph.i.i, %B84.i.i
+  %lost.2.1554.i.i = phi double [ %.371.1.i.i, %B84.i.i ], [ %lost.3.0571.i.i, %B84.lr.ph.i.i ]
+  %size.4.1553.i.i = phi double [ %size.6.2.1.i.i, %B84.i.i ], [ %size.5.0570.i.i, %B84.lr.ph.i.i ]
+  %.259549551.i.i = phi i64 [ %.266.1.i.i, %B84.i.i ], [ 0, %B84.lr.ph.i.i ]
+  %19 = shl i64 %.259549551.i.i, 3
+  %scevgep199.i.i = getelementptr i8, ptr %lsr.iv196.i.i, i64 %19
+  %scevgep200.i.i = getelementptr i8, ptr %scevgep199.i.i, i64 -8
+  %"$phi164.2.2.2.i.i" = load double, ptr %scevgep200.i.i, align 8
+  %scevgep205.i.i = getelementptr i8, ptr %lsr.iv202.i.i, i64 %19
+  %scevgep206.i.i = getelementptr i8, ptr %scevgep205.i.i, i64 -8
+  store double %"$phi164.2.2.2.i.i", ptr %scevgep206.i.i, align 8
+  %.348.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.i.i")
+  %.350.i.i = fcmp ogt double %.348.i.i, %size.4.1553.i.i
+  %size.6.2.i.i = select i1 %.350.i.i, double %.348.i.i, double %size.4.1553.i.i
+  %.367.i.i = fmul double %"$phi164.2.2.2.i.i", 0.000000e+00
+  %.371.i.i = fadd double %lost.2.1554.i.i, %.367.i.i
+  %.266.1.i.i = add nuw i64 %.259549551.i.i, 2
+  %"$phi164.2.2.2.1.i.i" = load double, ptr %scevgep199.i.i, align 8
+  store double %"$phi164.2.2.2.1.i.i", ptr %scevgep205.i.i, align 8
+  %.348.1.i.i = tail call double @llvm.fabs.f64(double %"$phi164.2.2.2.1.i.i")
+  %.350.1.i.i = fcmp ogt double %.348.1.i.i, %size.6.2.i.i
+  %size.6.2.1.i.i = select i1 %.350.1.i.i, double %.348.1.i.i, double %size.6.2.i.i
+  %.367.1.i.i = fmul double %"$phi164.2.2.2.1.i.i", 0.000000e+00
+  %.371.1.i.i = fadd double %.371.i.i, %.367.1.i.i
+  %niter.ncmp.1.i.i = icmp eq i64 %60, %.266.1.i.i
+  br i1 %niter.ncmp.1.i.i, label %B42.loopexit.unr-lcssa.i.i, label %B84.i.i
+
+B288.i.i:                                         ; preds = %B42.loopexit.i.i, %B42.loopexit.us.i.i
+  %size.5.0.lcssa.i.i = phi double [ %size.6.2.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ %size.6.2.lcssa.i.i, %B42.loopexit.i.i ]
+  %lost.3.0.lcssa.i.i = phi double [ %.371.us.us.lcssa.i.i, %B42.loopexit.us.i.i ], [ %.371.lcssa.i.i, %B42.loopexit.i.i ]
+  %.405.i.i = fadd double %lost.3.0.lcssa.i.i, 1.000000e+00
+  %.416.i.i = fcmp oeq double %.405.i.i, 1.000000e+00
+  %.425.i.i = fcmp ogt double %size.5.0.lcssa.i.i, 0.000000e+00
+  %or.cond.i.i = select i1 %.416.i.i, i1 %.425.i.i, i1 false
+  br i1 %or.cond.i.i, label %B322.i.i, label %B500.endif.lr.ph.i.i
+
+B322.i.i:                                         ; preds = %B288.i.i
+  %.443.i.i = fcmp olt double %size.5.0.lcssa.i.i, 1.000000e+00
+  br i1 %.443.i.i, label %B360.i.i, label %B424.i.i
+
+B360.i.i:                                         ; preds = %B322.i.i, %B360.i.i
+  %size.7.1.i.i = phi double [ %.478.i.i, %B360.i.i ], [ %size.5.0.lcssa.i.i, %B322.i.i ]
+  %unit.3.1.i.i = phi double [ %.488.i.i, %B360.i.i ], [ 1.000000e+00, %B322.i.i ]
+  %doublings.2.1.i.i = phi i64 [ %.498.i.i, %B360.i.i ], [ 0, %B322.i.i ]
+  %.478.i.i = fmul double %size.7.1.i.i, 2.000000e+00
+  %.488.i.i = fmul double %unit.3.1.i.i, 2.000000e+00
+  %.498.i.i = add nuw nsw i64 %doublings.2.1.i.i, 1
+  %.505.i.i = fcmp olt double %.478.i.i, 1.000000e+00
+  %.527.i.i = icmp samesign ult i64 %doublings.2.1.i.i, 959
+  %or.cond531.i.i = select i1 %.505.i.i, i1 %.527.i.i, i1 false
+  br i1 %or.cond531.i.i, label %B360.i.i, label %B424.i.i
+
+B424.i.i:                                         ; preds = %B360.i.i, %B322.i.i
+  %size.8.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B322.i.i ], [ %.478.i.i, %B360.i.i ]
+  %unit.5.0.i.i = phi double [ 1.000000e+00, %B322.i.i ], [ %.488.i.i, %B360.i.i ]
+  %.571.i.i = fcmp ult double %size.8.0.i.i, 2.000000e+00
+  br i1 %.571.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B436.i.i:                                         ; preds = %B424.i.i, %B436.i.i
+  %size.9.1.i.i = phi double [ %.576.i.i, %B436.i.i ], [ %size.8.0.i.i, %B424.i.i ]
+  %unit.4.1.i.i = phi double [ %.582.i.i, %B436.i.i ], [ %unit.5.0.i.i, %B424.i.i ]
+  %.576.i.i = fmul double %size.9.1.i.i, 5.000000e-01
+  %.582.i.i = fmul double %unit.4.1.i.i, 5.000000e-01
+  %.587.i.i = fcmp ult double %.576.i.i, 2.000000e+00
+  br i1 %.587.i.i, label %B500.endif.lr.ph.i.i, label %B436.i.i
+
+B540.i.i:                                         ; preds = %B540.lr.ph.i.i, %B540.i.i
+  %.805585587.i.i = phi i64 [ %.812.3.i.i, %B540.i.i ], [ 0, %B540.lr.ph.i.i ]
+  %20 = shl i64 %.805585587.i.i, 3
+  %scevgep161.i.i = getelementptr i8, ptr %lsr.iv154.i.i, i64 %20
+  %scevgep162.i.i = getelementptr i8, ptr %scevgep161.i.i, i64 -24
+  %.845.i.i = load double, ptr %scevgep162.i.i, align 8
+  %.847.i.i = fmul double %unit.6.0.i.i, %.845.i.i
+  store double %.847.i.i, ptr %scevgep162.i.i, align 8
+  %scevgep65.i = getelementptr i8, ptr %scevgep161.i.i, i64 -16
+  %.845.1.i.i = load double, ptr %scevgep65.i, align 8
+  %.847.1.i.i = fmul double %unit.6.0.i.i, %.845.1.i.i
+  store double %.847.1.i.i, ptr %scevgep65.i, align 8
+  %scevgep63.i = getelementptr i8, ptr %scevgep161.i.i, i64 -8
+  %.845.2.i.i = load double, ptr %scevgep63.i, align 8
+  %.847.2.i.i = fmul double %unit.6.0.i.i, %.845.2.i.i
+  store double %.847.2.i.i, ptr %scevgep63.i, align 8
+  %.812.3.i.i = add nuw i64 %.805585587.i.i, 4
+  %.845.3.i.i = load double, ptr %scevgep161.i.i, align 8
+  %.847.3.i.i = fmul double %unit.6.0.i.i, %.845.3.i.i
+  store double %.847.3.i.i, ptr %scevgep161.i.i, align 8
+  %niter48.ncmp.3.i.i = icmp eq i64 %75, %.812.3.i.i
+  br i1 %niter48.ncmp.3.i.i, label %B594.unr-lcssa.i.i, label %B540.i.i
+
+B594.unr-lcssa.i.i:                               ; preds = %B540.i.i
+  %lcmp.mod45.not.i.i = icmp eq i64 %74, 0
+  br i1 %lcmp.mod45.not.i.i, label %B594.i.i, label %B540.epil.preheader.i.i
+
+B540.epil.preheader.i.i:                          ; preds = %B540.lr.ph.i.i, %B594.unr-lcssa.i.i
+  %.805585587.epil.init.i.i = phi i64 [ 0, %B540.lr.ph.i.i ], [ %75, %B594.unr-lcssa.i.i ]
+  %21 = shl i64 %.805585587.epil.init.i.i, 3
+  %scevgep165.i.i = getelementptr i8, ptr %lsr.iv163.i.i, i64 %21
+  br label %B540.epil.i.i
+
+B540.epil.i.i:                                    ; preds = %B540.epil.i.i, %B540.epil.preheader.i.i
+  %epil.iter.i.i = phi i64 [ 0, %B540.epil.preheader.i.i ], [ %epil.iter.next.i.i, %B540.epil.i.i ]
+  %22 = shl i64 %epil.iter.i.i, 3
+  %scevgep68.i = getelementptr i8, ptr %scevgep165.i.i, i64 %22
+  %.845.epil.i.i = load double, ptr %scevgep68.i, align 8
+  %.847.epil.i.i = fmul double %unit.6.0.i.i, %.845.epil.i.i
+  store double %.847.epil.i.i, ptr %scevgep68.i, align 8
+  %epil.iter.next.i.i = add i64 %epil.iter.i.i, 1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %74, %epil.iter.next.i.i
+  br i1 %epil.iter.cmp.not.i.i, label %B594.i.i, label %B540.epil.i.i
+
+B594.i.i:                                         ; preds = %B540.epil.i.i, %B594.unr-lcssa.i.i
+  %.690.i.i = add nuw nsw i64 %.683599613.i.i, 1
+  br i1 %.41.not.i, label %B692.i.i, label %B638.lr.ph.i.i
+
+B638.i.i:                                         ; preds = %B638.lr.ph.i.i, %B638.i.i
+  %.945592594.i.i = phi i64 [ %27, %B638.i.i ], [ 0, %B638.lr.ph.i.i ]
+  %.982.i.i = icmp eq i64 %.683599613.i.i, %.945592594.i.i
+  %.1004.i.i = uitofp i1 %.982.i.i to double
+  %23 = shl i64 %.945592594.i.i, 3
+  %scevgep177.i.i = getelementptr i8, ptr %lsr.iv170.i.i, i64 %23
+  %scevgep178.i.i = getelementptr i8, ptr %scevgep177.i.i, i64 -24
+  store double %.1004.i.i, ptr %scevgep178.i.i, align 8
+  %24 = or disjoint i64 %.945592594.i.i, 1
+  %.982.1.i.i = icmp eq i64 %.683599613.i.i, %24
+  %.1004.1.i.i = uitofp i1 %.982.1.i.i to double
+  %scevgep72.i = getelementptr i8, ptr %scevgep177.i.i, i64 -16
+  store double %.1004.1.i.i, ptr %scevgep72.i, align 8
+  %25 = or disjoint i64 %.945592594.i.i, 2
+  %.982.2.i.i = icmp eq i64 %.683599613.i.i, %25
+  %.1004.2.i.i = uitofp i1 %.982.2.i.i to double
+  %scevgep70.i = getelementptr i8, ptr %scevgep177.i.i, i64 -8
+  store double %.1004.2.i.i, ptr %scevgep70.i, align 8
+  %26 = or disjoint i64 %.945592594.i.i, 3
+  %.982.3.i.i = icmp eq i64 %.683599613.i.i, %26
+  %.1004.3.i.i = uitofp i1 %.982.3.i.i to double
+  store double %.1004.3.i.i, ptr %scevgep177.i.i, align 8
+  %27 = add nuw nsw i64 %.945592594.i.i, 4
+  %niter54.ncmp.3.i.i = icmp eq i64 %27, %unroll_iter53.i.i
+  br i1 %niter54.ncmp.3.i.i, label %B692.loopexit.unr-lcssa.i.i, label %B638.i.i
+
+B692.loopexit.unr-lcssa.i.i:                      ; preds = %B638.i.i
+  br i1 %73, label %B692.i.i, label %B638.epil.preheader.i.i
+
+B638.epil.preheader.i.i:                          ; preds = %B638.lr.ph.i.i, %B692.loopexit.unr-lcssa.i.i
+  %.945592594.epil.init.i.i = phi i64 [ 0, %B638.lr.ph.i.i ], [ %unroll_iter53.i.i, %B692.loopexit.unr-lcssa.i.i ]
+  %28 = shl i64 %.945592594.epil.init.i.i, 3
+  %scevgep181.i.i = getelementptr i8, ptr %lsr.iv179.i.i, i64 %28
+  %29 = sub nsw i64 %.683599613.i.i, %.945592594.epil.init.i.i
+  br label %B638.epil.i.i
+
+B638.epil.i.i:                                    ; preds = %B638.epil.i.i, %B638.epil.preheader.i.i
+  %epil.iter50.i.i = phi i64 [ 0, %B638.epil.preheader.i.i ], [ %epil.iter50.next.i.i, %B638.epil.i.i ]
+  %.982.epil.i.i = icmp eq i64 %29, %epil.iter50.i.i
+  %.1004.epil.i.i = uitofp i1 %.982.epil.i.i to double
+  %30 = shl i64 %epil.iter50.i.i, 3
+  %scevgep73.i = getelementptr i8, ptr %scevgep181.i.i, i64 %30
+  store double %.1004.epil.i.i, ptr %scevgep73.i, align 8
+  %epil.iter50.next.i.i = add i64 %epil.iter50.i.i, 1
+  %epil.iter50.cmp.not.i.i = icmp eq i64 %xtraiter49.i.i, %epil.iter50.next.i.i
+  br i1 %epil.iter50.cmp.not.i.i, label %B692.i.i, label %B638.epil.i.i
+
+B692.i.i:                                         ; preds = %B638.epil.i.i, %B692.loopexit.unr-lcssa.i.i, %B594.i.i
+  %indvars.iv.next759.i.i = add nuw i64 %indvars.iv758.i.i, 1
+  %scevgep155.i.i = getelementptr i8, ptr %lsr.iv154.i.i, i64 %68
+  %scevgep164.i.i = getelementptr i8, ptr %lsr.iv163.i.i, i64 %68
+  %scevgep171.i.i = getelementptr i8, ptr %lsr.iv170.i.i, i64 %68
+  %scevgep180.i.i = getelementptr i8, ptr %lsr.iv179.i.i, i64 %68
+  %exitcond762.not.i.i = icmp eq i64 %.690.i.i, %arg.n.fr.i.i
+  br i1 %exitcond762.not.i.i, label %B694.i.i, label %B540.lr.ph.i.i
+
+B694.i.i:                                         ; preds = %B692.i.i
+  %.1023.i.i = sitofp i64 %a7 to double
+  %.1027.i.i = fdiv double %size.10.0.i.i, %.1023.i.i
+  %.1036.not.i.i = icmp eq i64 %arg.n.fr.i.i, 1
+  br i1 %.1036.not.i.i, label %B1018.epil.preheader.i.i, label %B746.endif.us.preheader.i.i
+
+B746.endif.us.preheader.i.i:                      ; preds = %B694.i.i
+  %31 = getelementptr double, ptr %a2, i64 %arg.n.fr.i.i
+  %32 = getelementptr double, ptr %31, i64 %.66.i
+  %unroll_iter.i.i.i = and i64 %arg.n.fr.i.i, 9223372036854775806
+  %invariant.gep24.i.i = getelementptr double, ptr %32, i64 %unroll_iter.i.i.i
+  %33 = shl i64 %arg.n.fr.i.i, 4
+  %34 = shl i64 %.66.i, 3
+  %35 = getelementptr i8, ptr %a2, i64 %33
+  %36 = getelementptr i8, ptr %35, i64 %34
+  %scevgep142.i.i = getelementptr i8, ptr %36, i64 8
+  %37 = getelementptr i8, ptr %a2, i64 %68
+  %38 = getelementptr i8, ptr %37, i64 %34
+  %scevgep148.i.i = getelementptr i8, ptr %38, i64 8
+  %39 = and i64 %arg.n.fr.i.i, 1
+  %40 = icmp eq i64 %39, 0
+  br label %B746.endif.us.i.i
+
+B746.endif.us.i.i:                                ; preds = %B792.B960_crit_edge.us.i.i, %B746.endif.us.preheader.i.i
+  %sweep.2.0.us.i.i = phi i64 [ %.1055.us.i.i, %B792.B960_crit_edge.us.i.i ], [ 0, %B746.endif.us.preheader.i.i ]
+  br label %B828.lr.ph.us.i.i
+
+B828.us.i.i:                                      ; preds = %B828.lr.ph.us.i.i, %B956.us.i.i
+  %lsr.iv149.i.i = phi ptr [ %scevgep148.i.i, %B828.lr.ph.us.i.i ], [ %scevgep150.i.i, %B956.us.i.i ]
+  %lsr.iv138.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %lsr.iv.next139.i.i, %B956.us.i.i ]
+  %moving.4.2626.us.i.i = phi i1 [ %moving.3.1639.us.i.i, %B828.lr.ph.us.i.i ], [ %moving.5.3.us.i.i, %B956.us.i.i ]
+  %.1274622624.us.i.i = phi i64 [ 0, %B828.lr.ph.us.i.i ], [ %.1281.us.i.i, %B956.us.i.i ]
+  %.1281.us.i.i = add nuw nsw i64 %.1274622624.us.i.i, 1
+  %.1323.us.i.i = getelementptr double, ptr %46, i64 %.1274622624.us.i.i
+  %.1324.us.i.i = load double, ptr %.1323.us.i.i, align 8
+  %.1325.us.i.i = tail call double @llvm.fabs.f64(double %.1324.us.i.i)
+  %.1327.us.i.i = fcmp ugt double %.1325.us.i.i, %.1027.i.i
+  br i1 %.1327.us.i.i, label %B406.endif.endif.preheader.i.i.i, label %B956.us.i.i
+
+B406.endif.endif.preheader.i.i.i:                 ; preds = %B828.us.i.i
+  %.30.i.i.i = mul nuw nsw i64 %.1274622624.us.i.i, %arg.n.fr.i.i
+  %.63.i.i.i = fadd double %.1324.us.i.i, %.1324.us.i.i
+  %.67.i.i.i = load double, ptr %sunkaddr84.i, align 8
+  %41 = getelementptr double, ptr %2, i64 %.30.i.i.i
+  %.70.i.i.i = getelementptr double, ptr %41, i64 %.1274622624.us.i.i
+  %.71.i.i.i = load double, ptr %.70.i.i.i, align 8
+  %.72.i.i.i = fsub double %.67.i.i.i, %.71.i.i.i
+  %.78.i.i.i = fmul double %.72.i.i.i, %.72.i.i.i
+  %.79.i.i.i = fmul double %.63.i.i.i, %.63.i.i.i
+  %.80.i.i.i = fadd double %.79.i.i.i, %.78.i.i.i
+  %.81.i.i.i = tail call double @llvm.sqrt.f64(double %.80.i.i.i)
+  %.87.i.i.i = fcmp olt double %.72.i.i.i, 0.000000e+00
+  %42 = fneg double %.81.i.i.i
+  %"$phi206.1.2.0.p.i.i.i" = select i1 %.87.i.i.i, double %42, double %.81.i.i.i
+  %"$phi206.1.2.0.i.i.i" = fadd double %.72.i.i.i, %"$phi206.1.2.0.p.i.i.i"
+  %.118.i.i.i = fdiv double %.63.i.i.i, %"$phi206.1.2.0.i.i.i"
+  %.123.i.i.i = fmul double %.118.i.i.i, %.118.i.i.i
+  %.125.i.i.i = fadd double %.123.i.i.i, 1.000000e+00
+  %.126.i.i.i = tail call double @llvm.sqrt.f64(double %.125.i.i.i)
+  %.131.i.i.i = fdiv double 1.000000e+00, %.126.i.i.i
+  %.136.i.i.i = fmul double %.118.i.i.i, %.131.i.i.i
+  %.145.i.i.i = fmul double %.1324.us.i.i, %.118.i.i.i
+  %.146.i.i.i = fsub double %.71.i.i.i, %.145.i.i.i
+  store double %.146.i.i.i, ptr %.70.i.i.i, align 8
+  %.156.i.i.i = load double, ptr %sunkaddr84.i, align 8
+  %.161.i.i.i = fadd double %.156.i.i.i, %.145.i.i.i
+  store double %.161.i.i.i, ptr %sunkaddr84.i, align 8
+  %sunkaddr210.i.i = shl i64 %.1274622624.us.i.i, 3
+  %sunkaddr211.i.i = getelementptr i8, ptr %46, i64 %sunkaddr210.i.i
+  store double 0.000000e+00, ptr %sunkaddr211.i.i, align 8
+  br label %B406.endif.endif.i.i.i
+
+B420.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i
+  %.350.i.i.i = icmp samesign ugt i64 %.267156158.i.i.i, %.1274622624.us.i.i
+  %43 = add i64 %.267156158.i.i.i, %lsr.iv138.i.i
+  %"$phi464.2.2.1.i.i.i" = select i1 %.350.i.i.i, i64 %lsr.iv13.i.i.i, i64 %43
+  %.385.i.i.i = icmp samesign ugt i64 %.267156158.i.i.i, %.1147631637.us.i.i
+  %44 = add i64 %.267156158.i.i.i, %lsr.iv140.i.i
+  %"$phi514.2.2.1.i.i.i" = select i1 %.385.i.i.i, i64 %lsr.iv.i.i.i, i64 %44
+  %.421.i.i.i = getelementptr double, ptr %2, i64 %"$phi464.2.2.1.i.i.i"
+  %.422.i.i.i = load double, ptr %.421.i.i.i, align 8
+  %.424.i.i.i = getelementptr double, ptr %2, i64 %"$phi514.2.2.1.i.i.i"
+  %.425.i.i.i = load double, ptr %.424.i.i.i, align 8
+  %.427.i.i.i = fmul double %.131.i.i.i, %.422.i.i.i
+  %.429.i.i.i = fmul double %.136.i.i.i, %.425.i.i.i
+  %.430.i.i.i = fsub double %.427.i.i.i, %.429.i.i.i
+  store double %.430.i.i.i, ptr %.421.i.i.i, align 8
+  %.438.i.i.i = fmul double %.136.i.i.i, %.422.i.i.i
+  %.440.i.i.i = fmul double %.131.i.i.i, %.425.i.i.i
+  %.441.i.i.i = fadd double %.438.i.i.i, %.440.i.i.i
+  store double %.441.i.i.i, ptr %.424.i.i.i, align 8
+  br label %B608.i.i.i
+
+B608.i.i.i:                                       ; preds = %B406.endif.endif.i.i.i, %B420.i.i.i
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, %arg.n.fr.i.i
+  %lsr.iv.next14.i.i.i = add i64 %lsr.iv13.i.i.i, %arg.n.fr.i.i
+  %exitcond.not.i.i.i = icmp eq i64 %arg.n.fr.i.i, %.274.i.i.i
+  br i1 %exitcond.not.i.i.i, label %B610.i.i.i, label %B406.endif.endif.i.i.i
+
+B610.i.i.i:                                       ; preds = %B608.i.i.i
+  br i1 %.41.not.i, label %B956.us.i.i, label %B654.i.i.i
+
+B654.i.i.i:                                       ; preds = %B610.i.i.i, %B654.i.i.i
+  %.548162164.i.i.i = phi i64 [ %.555.1.i.i.i, %B654.i.i.i ], [ 0, %B610.i.i.i ]
+  %45 = shl i64 %.548162164.i.i.i, 3
+  %scevgep151.i.i = getelementptr i8, ptr %lsr.iv149.i.i, i64 %45
+  %scevgep152.i.i = getelementptr i8, ptr %scevgep151.i.i, i64 -8
+  %.588.i.i.i = load double, ptr %scevgep152.i.i, align 8
+  %scevgep145.i.i = getelementptr i8, ptr %lsr.iv143.i.i, i64 %45
+  %scevgep147.i.i = getelementptr i8, ptr %scevgep145.i.i, i64 -8
+  %.597.i.i.i = load double, ptr %scevgep147.i.i, align 8
+  %.599.i.i.i = fmul double %.131.i.i.i, %.588.i.i.i
+  %.601.i.i.i = fmul double %.136.i.i.i, %.597.i.i.i
+  %.602.i.i.i = fsub double %.599.i.i.i, %.601.i.i.i
+  store double %.602.i.i.i, ptr %scevgep152.i.i, align 8
+  %.613.i.i.i = fmul double %.136.i.i.i, %.588.i.i.i
+  %.615.i.i.i = fmul double %.131.i.i.i, %.597.i.i.i
+  %.616.i.i.i = fadd double %.613.i.i.i, %.615.i.i.i
+  store double %.616.i.i.i, ptr %scevgep147.i.i, align 8
+  %.555.1.i.i.i = add nuw i64 %.548162164.i.i.i, 2
+  %.588.1.i.i.i = load double, ptr %scevgep151.i.i, align 8
+  %.597.1.i.i.i = load double, ptr %scevgep145.i.i, align 8
+  %.599.1.i.i.i = fmul double %.131.i.i.i, %.588.1.i.i.i
+  %.601.1.i.i.i = fmul double %.136.i.i.i, %.597.1.i.i.i
+  %.602.1.i.i.i = fsub double %.599.1.i.i.i, %.601.1.i.i.i
+  store double %.602.1.i.i.i, ptr %scevgep151.i.i, align 8
+  %.613.1.i.i.i = fmul double %.136.i.i.i, %.588.1.i.i.i
+  %.615.1.i.i.i = fmul double %.131.i.i.i, %.597.1.i.i.i
+  %.616.1.i.i.i = fadd double %.613.1.i.i.i, %.615.1.i.i.i
+  store double %.616.1.i.i.i, ptr %scevgep145.i.i, align 8
+  %niter.ncmp.1.i.i.i = icmp eq i64 %unroll_iter.i.i.i, %.555.1.i.i.i
+  br i1 %niter.ncmp.1.i.i.i, label %common.ret.loopexit.unr-lcssa.i.i.i, label %B654.i.i.i
+
+common.ret.loopexit.unr-lcssa.i.i.i:              ; preds = %B654.i.i.i
+  br i1 %40, label %B956.us.i.i, label %B654.epil.preheader.i.i.i
+
+B654.epil.preheader.i.i.i:                        ; preds = %common.ret.loopexit.unr-lcssa.i.i.i
+  %gep25.i.i = getelementptr double, ptr %invariant.gep24.i.i, i64 %.30.i.i.i
+  %.588.epil.i.i.i = load double, ptr %gep25.i.i, align 8
+  %.597.epil.i.i.i = load double, ptr %sunkaddr86.i, align 8
+  %.599.epil.i.i.i = fmul double %.131.i.i.i, %.588.epil.i.i.i
+  %.601.epil.i.i.i = fmul double %.136.i.i.i, %.597.epil.i.i.i
+  %.602.epil.i.i.i = fsub double %.599.epil.i.i.i, %.601.epil.i.i.i
+  store double %.602.epil.i.i.i, ptr %gep25.i.i, align 8
+  %.613.epil.i.i.i = fmul double %.136.i.i.i, %.588.epil.i.i.i
+  %.615.epil.i.i.i = fmul double %.131.i.i.i, %.597.epil.i.i.i
+  %.616.epil.i.i.i = fadd double %.613.epil.i.i.i, %.615.epil.i.i.i
+  store double %.616.epil.i.i.i, ptr %sunkaddr86.i, align 8
+  br label %B956.us.i.i
+
+B406.endif.endif.i.i.i:                           ; preds = %B608.i.i.i, %B406.endif.endif.preheader.i.i.i
+  %lsr.iv13.i.i.i = phi i64 [ %.1274622624.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next14.i.i.i, %B608.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %.1147631637.us.i.i, %B406.endif.endif.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B608.i.i.i ]
+  %.267156158.i.i.i = phi i64 [ 0, %B406.endif.endif.preheader.i.i.i ], [ %.274.i.i.i, %B608.i.i.i ]
+  %.274.i.i.i = add nuw nsw i64 %.267156158.i.i.i, 1
+  %.96.i.i.i.i = icmp ne i64 %.1274622624.us.i.i, %.267156158.i.i.i
+  %.96.1.i.i.i.i = icmp ne i64 %.1147631637.us.i.i, %.267156158.i.i.i
+  %or.cond.i.not.i.i.i = and i1 %.96.i.i.i.i, %.96.1.i.i.i.i
+  br i1 %or.cond.i.not.i.i.i, label %B420.i.i.i, label %B608.i.i.i
+
+B956.us.i.i:                                      ; preds = %B654.epil.preheader.i.i.i, %common.ret.loopexit.unr-lcssa.i.i.i, %B610.i.i.i, %B828.us.i.i
+  %moving.5.3.us.i.i = phi i1 [ %moving.4.2626.us.i.i, %B828.us.i.i ], [ true, %B610.i.i.i ], [ true, %common.ret.loopexit.unr-lcssa.i.i.i ], [ true, %B654.epil.preheader.i.i.i ]
+  %lsr.iv.next139.i.i = add i64 %lsr.iv138.i.i, %arg.n.fr.i.i
+  %scevgep150.i.i = getelementptr i8, ptr %lsr.iv149.i.i, i64 %68
+  %exitcond763.not.i.i = icmp eq i64 %.1281.us.i.i, %.1147631637.us.i.i
+  br i1 %exitcond763.not.i.i, label %B792.loopexit.us.i.i, label %B828.us.i.i
+
+B792.loopexit.us.i.i:                             ; preds = %B956.us.i.i
+  %.1154.us.i.i = add nuw nsw i64 %.1147631637.us.i.i, 1
+  %lsr.iv.next141.i.i = add i64 %lsr.iv140.i.i, %arg.n.fr.i.i
+  %scevgep144.i.i = getelementptr i8, ptr %lsr.iv143.i.i, i64 %68
+  %exitcond764.not.i.i = icmp eq i64 %.1154.us.i.i, %arg.n.fr.i.i
+  br i1 %exitcond764.not.i.i, label %B792.B960_crit_edge.us.i.i, label %B828.lr.ph.us.i.i
+
+B828.lr.ph.us.i.i:                                ; preds = %B792.loopexit.us.i.i, %B746.endif.us.i.i
+  %lsr.iv143.i.i = phi ptr [ %scevgep144.i.i, %B792.loopexit.us.i.i ], [ %scevgep142.i.i, %B746.endif.us.i.i ]
+  %lsr.iv140.i.i = phi i64 [ %lsr.iv.next141.i.i, %B792.loopexit.us.i.i ], [ %arg.n.fr.i.i, %B746.endif.us.i.i ]
+  %moving.3.1639.us.i.i = phi i1 [ %moving.5.3.us.i.i, %B792.loopexit.us.i.i ], [ false, %B746.endif.us.i.i ]
+  %.1147631637.us.i.i = phi i64 [ %.1154.us.i.i, %B792.loopexit.us.i.i ], [ 1, %B746.endif.us.i.i ]
+  %.1317.us.i.i = mul nuw nsw i64 %.1147631637.us.i.i, %arg.n.fr.i.i
+  %46 = getelementptr double, ptr %2, i64 %.1317.us.i.i
+  %sunkaddr.i = shl i64 %.1147631637.us.i.i, 3
+  %sunkaddr84.i = getelementptr i8, ptr %46, i64 %sunkaddr.i
+  %sunkaddr85.i = shl i64 %.1317.us.i.i, 3
+  %sunkaddr86.i = getelementptr i8, ptr %invariant.gep24.i.i, i64 %sunkaddr85.i
+  br label %B828.us.i.i
+
+B792.B960_crit_edge.us.i.i:                       ; preds = %B792.loopexit.us.i.i
+  %.1055.us.i.i = add nuw nsw i64 %sweep.2.0.us.i.i, 1
+  %.1401.us.i.i = icmp samesign ult i64 %sweep.2.0.us.i.i, 29
+  %or.cond532.us.i.i = select i1 %moving.5.3.us.i.i, i1 %.1401.us.i.i, i1 false
+  br i1 %or.cond532.us.i.i, label %B746.endif.us.i.i, label %B1018.preheader.i.i
+
+B1018.preheader.i.i:                              ; preds = %B792.B960_crit_edge.us.i.i
+  br i1 %72, label %B1018.epil.preheader.i.i, label %B1018.preheader.new.i.i
+
+B1018.preheader.new.i.i:                          ; preds = %B1018.preheader.i.i
+  %47 = shl i64 %arg.n.fr.i.i, 5
+  %48 = shl i64 %.62.i, 3
+  %49 = add i64 %48, 8
+  %50 = mul i64 %49, %arg.n.fr.i.i
+  %51 = add i64 %48, 16
+  %52 = mul i64 %51, %arg.n.fr.i.i
+  %53 = getelementptr i8, ptr %a2, i64 %34
+  %scevgep54.i = getelementptr i8, ptr %53, i64 24
+  %54 = add i64 %48, 24
+  %55 = mul i64 %54, %arg.n.fr.i.i
+  br label %B1018.i.i
+
+B1018.i.i:                                        ; preds = %B1018.i.i, %B1018.preheader.new.i.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1018.i.i ], [ 0, %B1018.preheader.new.i.i ]
+  %lsr.iv132.i.i = phi ptr [ %scevgep133.i.i, %B1018.i.i ], [ %a1, %B1018.preheader.new.i.i ]
+  %sunkaddr215.i.i = getelementptr i8, ptr %lsr.iv132.i.i, i64 %66
+  %.1543.i.i = load double, ptr %sunkaddr215.i.i, align 8
+  %.1548.i.i = fdiv double %.1543.i.i, %unit.6.0.i.i
+  %56 = shl i64 %lsr.iv.i, 3
+  %scevgep55.i = getelementptr i8, ptr %scevgep54.i, i64 %56
+  %scevgep60.i = getelementptr i8, ptr %scevgep55.i, i64 -24
+  store double %.1548.i.i, ptr %scevgep60.i, align 8
+  %sunkaddr87.i = getelementptr i8, ptr %lsr.iv132.i.i, i64 %50
+  %sunkaddr88.i = getelementptr i8, ptr %sunkaddr87.i, i64 8
+  %.1543.1.i.i = load double, ptr %sunkaddr88.i, align 8
+  %.1548.1.i.i = fdiv double %.1543.1.i.i, %unit.6.0.i.i
+  %scevgep59.i = getelementptr i8, ptr %scevgep55.i, i64 -16
+  store double %.1548.1.i.i, ptr %scevgep59.i, align 8
+  %sunkaddr89.i = getelementptr i8, ptr %lsr.iv132.i.i, i64 %52
+  %sunkaddr90.i = getelementptr i8, ptr %sunkaddr89.i, i64 16
+  %.1543.2.i.i = load double, ptr %sunkaddr90.i, align 8
+  %.1548.2.i.i = fdiv double %.1543.2.i.i, %unit.6.0.i.i
+  %scevgep57.i = getelementptr i8, ptr %scevgep55.i, i64 -8
+  store double %.1548.2.i.i, ptr %scevgep57.i, align 8
+  %sunkaddr91.i = getelementptr i8, ptr %lsr.iv132.i.i, i64 %55
+  %sunkaddr92.i = getelementptr i8, ptr %sunkaddr91.i, i64 24
+  %.1543.3.i.i = load double, ptr %sunkaddr92.i, align 8
+  %.1548.3.i.i = fdiv double %.1543.3.i.i, %unit.6.0.i.i
+  store double %.1548.3.i.i, ptr %scevgep55.i, align 8
+  %57 = getelementptr i8, ptr %lsr.iv132.i.i, i64 %47
+  %scevgep133.i.i = getelementptr i8, ptr %57, i64 32
+  %lsr.iv.next.i = add nuw nsw i64 %lsr.iv.i, 4
+  %niter60.ncmp.3.i.i = icmp eq i64 %unroll_iter53.i.i, %lsr.iv.next.i
+  br i1 %niter60.ncmp.3.i.i, label %B1074.endif.loopexit.unr-lcssa.i.i, label %B1018.i.i
+
+B1114.loopexit.unr-lcssa.i.i:                     ; preds = %B1442.1.i.i
+  %58 = and i64 %.1645721733.i.i, 1
+  %lcmp.mod63.not.i.i = icmp eq i64 %58, 0
+  br i1 %lcmp.mod63.not.i.i, label %B1114.loopexit.i.i, label %B1150.epil.preheader.i.i
+
+B1150.epil.preheader.i.i:                         ; preds = %B1150.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %.1769675685.epil.init.i.i = phi i64 [ 0, %B1150.preheader.i.i ], [ %98, %B1114.loopexit.unr-lcssa.i.i ]
+  %gep.epil.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.epil.init.i.i
+  %.1809.epil.i.i = load double, ptr %gep.epil.i.i, align 8
+  %.1815.epil.i.i = getelementptr i8, ptr %gep.epil.i.i, i64 8
+  %.1816.epil.i.i = load double, ptr %.1815.epil.i.i, align 8
+  %.1817.epil.i.i = fcmp ogt double %.1809.epil.i.i, %.1816.epil.i.i
+  br i1 %.1817.epil.i.i, label %B1206.epil.i.i, label %B1114.loopexit.i.i
+
+B1206.epil.i.i:                                   ; preds = %B1150.epil.preheader.i.i
+  %sunkaddr222.i.i = shl i64 %.1769675685.epil.init.i.i, 3
+  %sunkaddr223.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr222.i.i
+  store double %.1816.epil.i.i, ptr %sunkaddr223.i.i, align 8
+  %sunkaddr226.i.i = getelementptr i8, ptr %sunkaddr223.i.i, i64 8
+  store double %.1809.epil.i.i, ptr %sunkaddr226.i.i, align 8
+  br label %B1114.loopexit.i.i
+
+B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
+  %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
+  %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.preheader.i.i
+
+B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
+  %.1769675685.i.i = phi i64 [ %.1776.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
+  %59 = shl i64 %.1769675685.i.i, 3
+  %scevgep101.i.i = getelementptr i8, ptr %scevgep95.i.i, i64 %59
+  %scevgep102.i.i = getelementptr i8, ptr %scevgep101.i.i, i64 -16
+  %.1809.i.i = load double, ptr %scevgep102.i.i, align 8
+  %scevgep100.i.i = getelementptr i8, ptr %scevgep101.i.i, i64 -8
+  %.1816.i.i = load double, ptr %scevgep100.i.i, align 8
+  %.1817.i.i = fcmp ogt double %.1809.i.i, %.1816.i.i
+  br i1 %.1817.i.i, label %B1206.i.i, label %B1442.i.i
+
+B1206.i.i:                                        ; preds = %B1150.i.i
+  store double %.1816.i.i, ptr %scevgep102.i.i, align 8
+  store double %.1809.i.i, ptr %scevgep100.i.i, align 8
+  br label %B1442.i.i
+
+B1442.i.i:                                        ; preds = %B1206.i.i, %B1150.i.i
+  %.1809.1.i.i = phi double [ %.1809.i.i, %B1206.i.i ], [ %.1816.i.i, %B1150.i.i ]
+  %.1776.1.i.i = add nuw i64 %.1769675685.i.i, 2
+  %.1816.1.i.i = load double, ptr %scevgep101.i.i, align 8
+  %.1817.1.i.i = fcmp ogt double %.1809.1.i.i, %.1816.1.i.i
+  br i1 %.1817.1.i.i, label %B1206.1.i.i, label %B1442.1.i.i
+
+B1206.1.i.i:                                      ; preds = %B1442.i.i
+  store double %.1816.1.i.i, ptr %scevgep100.i.i, align 8
+  store double %.1809.1.i.i, ptr %scevgep101.i.i, align 8
+  br label %B1442.1.i.i
+
+B1442.1.i.i:                                      ; preds = %B1206.1.i.i, %B1442.i.i
+  %niter66.ncmp.1.i.i = icmp eq i64 %98, %.1776.1.i.i
+  br i1 %niter66.ncmp.1.i.i, label %B1114.loopexit.unr-lcssa.i.i, label %B1150.i.i
+
+B84.lr.ph.i.i:                                    ; preds = %B42.loopexit.i.i, %B84.lr.ph.preheader.i.i
+  %lsr.iv202.i.i = phi ptr [ %scevgep201.i.i, %B84.lr.ph.preheader.i.i ], [ %scevgep203.i.i, %B42.loopexit.i.i ]
+  %lsr.iv196.i.i = phi ptr [ %scevgep195.i.i, %B84.lr.ph.preheader.i.i ], [ %scevgep197.i.i, %B42.loopexit.i.i ]
+  %indvars.iv.i.i = phi i64 [ 1, %B84.lr.ph.preheader.i.i ], [ %indvars.iv.next.i.i, %B42.loopexit.i.i ]
+  %lost.3.0571.i.i = phi double [ 0.000000e+00, %B84.lr.ph.preheader.i.i ], [ %.371.lcssa.i.i, %B42.loopexit.i.i ]
+  %size.5.0570.i.i = phi double [ 0.000000e+00, %B84.lr.ph.preheader.i.i ], [ %size.6.2.lcssa.i.i, %B42.loopexit.i.i ]
+  %.125562568.i.i = phi i64 [ 0, %B84.lr.ph.preheader.i.i ], [ %.132.i.i, %B42.loopexit.i.i ]
+  %60 = and i64 %indvars.iv.i.i, -2
+  %.299.i.i = mul nuw nsw i64 %.125562568.i.i, %arg.n.fr.i.i
+  %61 = getelementptr double, ptr %1, i64 %.299.i.i
+  %62 = getelementptr double, ptr %2, i64 %.299.i.i
+  %63 = icmp eq i64 %.125562568.i.i, 0
+  br i1 %63, label %B84.epil.preheader.i.i, label %B84.i.i
+
+B500.endif.lr.ph.i.i:                             ; preds = %B436.i.i, %B424.i.i, %B288.i.i
+  %size.10.0.i.i = phi double [ %size.5.0.lcssa.i.i, %B288.i.i ], [ %size.8.0.i.i, %B424.i.i ], [ %.576.i.i, %B436.i.i ]
+  %unit.6.0.i.i = phi double [ %.405.i.i, %B288.i.i ], [ %unit.5.0.i.i, %B424.i.i ], [ %.582.i.i, %B436.i.i ]
+  %64 = getelementptr double, ptr %a2, i64 %.66.i
+  %65 = getelementptr double, ptr %64, i64 %arg.n.fr.i.i
+  %xtraiter49.i.i = and i64 %arg.n.fr.i.i, 3
+  %unroll_iter53.i.i = and i64 %arg.n.fr.i.i, 9223372036854775804
+  %66 = shl i64 %.64.i, 3
+  %67 = getelementptr i8, ptr %a1, i64 %66
+  %scevgep153.i.i = getelementptr i8, ptr %67, i64 24
+  %68 = shl i64 %arg.n.fr.i.i, 3
+  %69 = add i64 %.66.i, %arg.n.fr.i.i
+  %70 = shl i64 %69, 3
+  %71 = getelementptr i8, ptr %a2, i64 %70
+  %scevgep169.i.i = getelementptr i8, ptr %71, i64 24
+  %72 = icmp slt i64 %arg.n.fr.i.i, 4
+  %73 = icmp eq i64 %xtraiter49.i.i, 0
+  br label %B540.lr.ph.i.i
+
+B540.lr.ph.i.i:                                   ; preds = %B500.endif.lr.ph.i.i, %B692.i.i
+  %lsr.iv179.i.i = phi ptr [ %scevgep180.i.i, %B692.i.i ], [ %65, %B500.endif.lr.ph.i.i ]
+  %lsr.iv170.i.i = phi ptr [ %scevgep171.i.i, %B692.i.i ], [ %scevgep169.i.i, %B500.endif.lr.ph.i.i ]
+  %lsr.iv163.i.i = phi ptr [ %scevgep164.i.i, %B692.i.i ], [ %2, %B500.endif.lr.ph.i.i ]
+  %lsr.iv154.i.i = phi ptr [ %scevgep155.i.i, %B692.i.i ], [ %scevgep153.i.i, %B500.endif.lr.ph.i.i ]
+  %indvars.iv758.i.i = phi i64 [ %indvars.iv.next759.i.i, %B692.i.i ], [ 1, %B500.endif.lr.ph.i.i ]
+  %.683599613.i.i = phi i64 [ %.690.i.i, %B692.i.i ], [ 0, %B500.endif.lr.ph.i.i ]
+  %74 = and i64 %indvars.iv758.i.i, 3
+  %75 = and i64 %indvars.iv758.i.i, -4
+  %76 = icmp samesign ult i64 %.683599613.i.i, 3
+  br i1 %76, label %B540.epil.preheader.i.i, label %B540.i.i
+
+B638.lr.ph.i.i:                                   ; preds = %B594.i.i
+  br i1 %72, label %B638.epil.preheader.i.i, label %B638.i.i
+
+B1074.endif.loopexit.unr-lcssa.i.i:               ; preds = %B1018.i.i
+  br i1 %73, label %B1074.endif.i.thread.i, label %B1018.epil.preheader.i.i
+
+B1074.endif.i.thread.i:                           ; preds = %B1074.endif.loopexit.unr-lcssa.i.i
+  %77 = add nsw i64 %arg.n.fr.i.i, -2
+  br label %B1116.endif.lr.ph.i.i
+
+B1018.epil.preheader.i.i:                         ; preds = %B1074.endif.loopexit.unr-lcssa.i.i, %B1018.preheader.i.i, %B694.i.i
+  %.1504661663.epil.init.i.i = phi i64 [ 0, %B1018.preheader.i.i ], [ 0, %B694.i.i ], [ %unroll_iter53.i.i, %B1074.endif.loopexit.unr-lcssa.i.i ]
+  %78 = add i64 %.1504661663.epil.init.i.i, %.66.i
+  %79 = shl i64 %78, 3
+  %scevgep103.i.i = getelementptr i8, ptr %a2, i64 %79
+  %80 = add i64 %68, 8
+  %81 = mul i64 %.1504661663.epil.init.i.i, %80
+  %82 = getelementptr i8, ptr %a1, i64 %81
+  %scevgep105.i.i = getelementptr i8, ptr %82, i64 %66
+  br label %B1018.epil.i.i
+
+B1018.epil.i.i:                                   ; preds = %B1018.epil.i.i, %B1018.epil.preheader.i.i
+  %lsr.iv106.i.i = phi ptr [ %scevgep107.i.i, %B1018.epil.i.i ], [ %scevgep105.i.i, %B1018.epil.preheader.i.i ]
+  %epil.iter56.i.i = phi i64 [ %epil.iter56.next.i.i, %B1018.epil.i.i ], [ 0, %B1018.epil.preheader.i.i ]
+  %.1543.epil.i.i = load double, ptr %lsr.iv106.i.i, align 8
+  %.1548.epil.i.i = fdiv double %.1543.epil.i.i, %unit.6.0.i.i
+  %83 = shl i64 %epil.iter56.i.i, 3
+  %scevgep.i = getelementptr i8, ptr %scevgep103.i.i, i64 %83
+  store double %.1548.epil.i.i, ptr %scevgep.i, align 8
+  %epil.iter56.next.i.i = add i64 %epil.iter56.i.i, 1
+  %scevgep107.i.i = getelementptr i8, ptr %lsr.iv106.i.i, i64 %80
+  %epil.iter56.cmp.not.i.i = icmp eq i64 %xtraiter49.i.i, %epil.iter56.next.i.i
+  br i1 %epil.iter56.cmp.not.i.i, label %B1074.endif.i.i, label %B1018.epil.i.i
+
+B1074.endif.i.i:                                  ; preds = %B1018.epil.i.i, %B104.i
+  %84 = add i64 %arg.n.fr.i.i, -2
+  %.1646729.i.i = icmp ult i64 %84, 9223372036854775807
+  br i1 %.1646729.i.i, label %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+
+B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i:    ; preds = %B1074.endif.i.i
+  %.pre.i = add nsw i64 %.66.i, %arg.n.fr.i.i
+  br label %B1116.endif.lr.ph.i.i
+
+B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i, %B1074.endif.i.thread.i
+  %.1850.i.pre-phi.i = phi i64 [ %.pre.i, %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i ], [ %69, %B1074.endif.i.thread.i ]
+  %85 = phi i64 [ %84, %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i ], [ %77, %B1074.endif.i.thread.i ]
+  %.1603.neg.i.i = add i64 %arg.n.fr.i.i, -1
+  %.arg.n545.i.i = tail call i64 @llvm.smax.i64(i64 %arg.n.fr.i.i, i64 0)
+  %invariant.gep.i.i = getelementptr double, ptr %a2, i64 %arg.n.fr.i.i
+  %invariant.gep796.i.i = getelementptr double, ptr %a2, i64 %.66.i
+  br i1 %.41.not.i, label %B1150.us.us.preheader.preheader.i.i, label %B1116.endif.preheader.i.i
+
+B1150.us.us.preheader.preheader.i.i:              ; preds = %B1116.endif.lr.ph.i.i
+  %86 = shl i64 %.66.i, 3
+  %87 = getelementptr i8, ptr %a2, i64 %86
+  %scevgep.i.i = getelementptr i8, ptr %87, i64 16
+  br label %B1150.us.us.preheader.i.i
+
+B1116.endif.preheader.i.i:                        ; preds = %B1116.endif.lr.ph.i.i
+  br i1 %.75.i.i, label %B1150.us695.us.preheader.i.preheader.i, label %B1150.preheader.preheader.i.i
+
+B1150.preheader.preheader.i.i:                    ; preds = %B1116.endif.preheader.i.i
+  %88 = shl i64 %.66.i, 3
+  %89 = getelementptr i8, ptr %a2, i64 %88
+  %scevgep95.i.i = getelementptr i8, ptr %89, i64 16
+  br label %B1150.preheader.i.i
+
+B1150.us695.us.preheader.i.preheader.i:           ; preds = %B1116.endif.preheader.i.i
+  %.1954.us.us.prol.i.i = add nsw i64 %.arg.n545.i.i, -1
+  %scevgep87.i.i = getelementptr i8, ptr %a2, i64 8
+  %90 = and i64 %.arg.n545.i.i, 1
+  %91 = icmp eq i64 %90, 0
+  %sunkaddr106.i = shl i64 %arg.n.fr.i.i, 3
+  br label %B1150.us695.us.preheader.i.i
+
+B1150.us695.us.preheader.i.i:                     ; preds = %B1114.loopexit.us15.i.split.i, %B1150.us695.us.preheader.i.preheader.i
+  %.1645721733.us10.i.i = phi i64 [ %.1655.us12.i.i, %B1114.loopexit.us15.i.split.i ], [ %.1603.neg.i.i, %B1150.us695.us.preheader.i.preheader.i ]
+  br label %B1150.us695.us.i.i
+
+B1150.us695.us.i.i:                               ; preds = %B1442.us709.us.i.i, %B1150.us695.us.preheader.i.i
+  %.1769675685.us697.us.i.i = phi i64 [ %.1776.us701.us.i.i, %B1442.us709.us.i.i ], [ 0, %B1150.us695.us.preheader.i.i ]
+  %.1776.us701.us.i.i = add nuw nsw i64 %.1769675685.us697.us.i.i, 1
+  %gep795.us.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.us697.us.i.i
+  %.1809.us704.us.i.i = load double, ptr %gep795.us.i.i, align 8
+  %.1815.us705.us.i.i = getelementptr i8, ptr %gep795.us.i.i, i64 8
+  %.1816.us706.us.i.i = load double, ptr %.1815.us705.us.i.i, align 8
+  %.1817.us707.us.i.i = fcmp ogt double %.1809.us704.us.i.i, %.1816.us706.us.i.i
+  br i1 %.1817.us707.us.i.i, label %B1206.us708.us.i.i, label %B1442.us709.us.i.i
+
+B1206.us708.us.i.i:                               ; preds = %B1150.us695.us.i.i
+  %sunkaddr238.i.i = shl i64 %.1769675685.us697.us.i.i, 3
+  %sunkaddr239.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr238.i.i
+  store double %.1816.us706.us.i.i, ptr %sunkaddr239.i.i, align 8
+  %sunkaddr242.i.i = getelementptr i8, ptr %sunkaddr239.i.i, i64 8
+  store double %.1809.us704.us.i.i, ptr %sunkaddr242.i.i, align 8
+  %.1853.us.us.i.i = mul nuw nsw i64 %.1769675685.us697.us.i.i, %arg.n.fr.i.i
+  %.1854.us.us.i.i = add nsw i64 %.1853.us.us.i.i, %.1850.i.pre-phi.i
+  br i1 %91, label %B1378.us.us.prol.loopexit.i.i, label %B1378.us.us.prol.i.i
+
+B1378.us.us.prol.i.i:                             ; preds = %B1206.us708.us.i.i
+  %.1958.us.us.prol.i.i = add i64 %.1854.us.us.i.i, 1
+  %.1984.us.us.prol.i.i = getelementptr double, ptr %a2, i64 %.1854.us.us.i.i
+  %.1985.us.us.prol.i.i = load double, ptr %.1984.us.us.prol.i.i, align 8
+  %gep.us.us14.prol.i.i = getelementptr double, ptr %invariant.gep.i.i, i64 %.1854.us.us.i.i
+  %.1990.us.us.prol.i.i = load double, ptr %gep.us.us14.prol.i.i, align 8
+  store double %.1990.us.us.prol.i.i, ptr %.1984.us.us.prol.i.i, align 8
+  store double %.1985.us.us.prol.i.i, ptr %gep.us.us14.prol.i.i, align 8
+  br label %B1378.us.us.prol.loopexit.i.i
+
+B1378.us.us.prol.loopexit.i.i:                    ; preds = %B1378.us.us.prol.i.i, %B1206.us708.us.i.i
+  %.1944667671.us.us.unr.i.i = phi i64 [ %.arg.n545.i.i, %B1206.us708.us.i.i ], [ %.1954.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %.1951668670.us.us.unr.i.i = phi i64 [ %.1854.us.us.i.i, %B1206.us708.us.i.i ], [ %.1958.us.us.prol.i.i, %B1378.us.us.prol.i.i ]
+  %92 = add i64 %.1944667671.us.us.unr.i.i, 2
+  %93 = shl i64 %.1951668670.us.us.unr.i.i, 3
+  %scevgep88.i.i = getelementptr i8, ptr %scevgep87.i.i, i64 %93
+  br label %B1378.us.us.i.i
+
+B1378.us.us.i.i:                                  ; preds = %B1378.us.us.i.i, %B1378.us.us.prol.loopexit.i.i
+  %lsr.iv89.i.i = phi ptr [ %scevgep88.i.i, %B1378.us.us.prol.loopexit.i.i ], [ %scevgep90.i.i, %B1378.us.us.i.i ]
+  %lsr.iv.i.i = phi i64 [ %92, %B1378.us.us.prol.loopexit.i.i ], [ %lsr.iv.next.i.i, %B1378.us.us.i.i ]
+  %scevgep94.i.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 -8
+  %.1985.us.us.i.i = load double, ptr %scevgep94.i.i, align 8
+  %sunkaddr107.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 %sunkaddr106.i
+  %sunkaddr108.i = getelementptr i8, ptr %sunkaddr107.i, i64 -8
+  %.1990.us.us.i.i = load double, ptr %sunkaddr108.i, align 8
+  store double %.1990.us.us.i.i, ptr %scevgep94.i.i, align 8
+  store double %.1985.us.us.i.i, ptr %sunkaddr108.i, align 8
+  %.1985.us.us.1.i.i = load double, ptr %lsr.iv89.i.i, align 8
+  %.1990.us.us.1.i.i = load double, ptr %sunkaddr107.i, align 8
+  store double %.1990.us.us.1.i.i, ptr %lsr.iv89.i.i, align 8
+  store double %.1985.us.us.1.i.i, ptr %sunkaddr107.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, -2
+  %scevgep90.i.i = getelementptr i8, ptr %lsr.iv89.i.i, i64 16
+  %.1945.us.us.1.i.i = icmp sgt i64 %lsr.iv.next.i.i, 2
+  br i1 %.1945.us.us.1.i.i, label %B1378.us.us.i.i, label %B1442.us709.us.i.i
+
+B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B1150.us695.us.i.i
+  %exitcond768.not.us.i.i = icmp eq i64 %.1645721733.us10.i.i, %.1776.us701.us.i.i
+  br i1 %exitcond768.not.us.i.i, label %B1114.loopexit.us15.i.split.i, label %B1150.us695.us.i.i
+
+B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
+  %.1655.us12.i.i = add nsw i64 %.1645721733.us10.i.i, -1
+  %.1646.us16.i.i = icmp sgt i64 %.1645721733.us10.i.i, 1
+  br i1 %.1646.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+
+B1150.us.us.preheader.i.i:                        ; preds = %B1114.loopexit.us.i.i, %B1150.us.us.preheader.preheader.i.i
+  %indvar69.i.i = phi i64 [ %indvar.next70.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1150.us.us.preheader.preheader.i.i ]
+  %.1645721733.us.i.i = phi i64 [ %.1655.us.i.i, %B1114.loopexit.us.i.i ], [ %.1603.neg.i.i, %B1150.us.us.preheader.preheader.i.i ]
+  %94 = and i64 %.1645721733.us.i.i, -2
+  %.1655.us.i.i = add nsw i64 %.1645721733.us.i.i, -1
+  %95 = icmp eq i64 %85, %indvar69.i.i
+  br i1 %95, label %B1150.us.us.epil.preheader.i.i, label %B1150.us.us.i.i
+
+B1114.loopexit.us.unr-lcssa.i.i:                  ; preds = %B1442.us.us.1.i.i
+  %96 = and i64 %.1645721733.us.i.i, 1
+  %lcmp.mod73.not.i.i = icmp eq i64 %96, 0
+  br i1 %lcmp.mod73.not.i.i, label %B1114.loopexit.us.i.i, label %B1150.us.us.epil.preheader.i.i
+
+B1150.us.us.epil.preheader.i.i:                   ; preds = %B1114.loopexit.us.unr-lcssa.i.i, %B1150.us.us.preheader.i.i
+  %.1769675685.us.us.epil.init.i.i = phi i64 [ 0, %B1150.us.us.preheader.i.i ], [ %94, %B1114.loopexit.us.unr-lcssa.i.i ]
+  %gep797.epil.i.i = getelementptr double, ptr %invariant.gep796.i.i, i64 %.1769675685.us.us.epil.init.i.i
+  %.1809.us.us.epil.i.i = load double, ptr %gep797.epil.i.i, align 8
+  %.1815.us.us.epil.i.i = getelementptr i8, ptr %gep797.epil.i.i, i64 8
+  %.1816.us.us.epil.i.i = load double, ptr %.1815.us.us.epil.i.i, align 8
+  %.1817.us.us.epil.i.i = fcmp ogt double %.1809.us.us.epil.i.i, %.1816.us.us.epil.i.i
+  br i1 %.1817.us.us.epil.i.i, label %B1206.us.us.epil.i.i, label %B1114.loopexit.us.i.i
+
+B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.preheader.i.i
+  %sunkaddr248.i.i = shl i64 %.1769675685.us.us.epil.init.i.i, 3
+  %sunkaddr249.i.i = getelementptr i8, ptr %invariant.gep796.i.i, i64 %sunkaddr248.i.i
+  store double %.1816.us.us.epil.i.i, ptr %sunkaddr249.i.i, align 8
+  %sunkaddr252.i.i = getelementptr i8, ptr %sunkaddr249.i.i, i64 8
+  store double %.1809.us.us.epil.i.i, ptr %sunkaddr252.i.i, align 8
+  br label %B1114.loopexit.us.i.i
+
+B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
+  %indvar.next70.i.i = add nuw nsw i64 %indvar69.i.i, 1
+  %exitcond31.not.i = icmp eq i64 %indvar.next70.i.i, %.1603.neg.i.i
+  br i1 %exitcond31.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.us.us.preheader.i.i
+
+B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
+  %.1769675685.us.us.i.i = phi i64 [ %.1776.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
+  %97 = shl i64 %.1769675685.us.us.i.i, 3
+  %scevgep85.i.i = getelementptr i8, ptr %scevgep.i.i, i64 %97
+  %scevgep86.i.i = getelementptr i8, ptr %scevgep85.i.i, i64 -16
+  %.1809.us.us.i.i = load double, ptr %scevgep86.i.i, align 8
+  %scevgep84.i.i = getelementptr i8, ptr %scevgep85.i.i, i64 -8
+  %.1816.us.us.i.i = load double, ptr %scevgep84.i.i, align 8
+  %.1817.us.us.i.i = fcmp ogt double %.1809.us.us.i.i, %.1816.us.us.i.i
+  br i1 %.1817.us.us.i.i, label %B1206.us.us.i.i, label %B1442.us.us.i.i
+
+B1206.us.us.i.i:                                  ; preds = %B1150.us.us.i.i
+  store double %.1816.us.us.i.i, ptr %scevgep86.i.i, align 8
+  store double %.1809.us.us.i.i, ptr %scevgep84.i.i, align 8
+  br label %B1442.us.us.i.i
+
+B1442.us.us.i.i:                                  ; preds = %B1206.us.us.i.i, %B1150.us.us.i.i
+  %.1809.us.us.1.i.i = phi double [ %.1809.us.us.i.i, %B1206.us.us.i.i ], [ %.1816.us.us.i.i, %B1150.us.us.i.i ]
+  %.1776.us.us.1.i.i = add nuw i64 %.1769675685.us.us.i.i, 2
+  %.1816.us.us.1.i.i = load double, ptr %scevgep85.i.i, align 8
+  %.1817.us.us.1.i.i = fcmp ogt double %.1809.us.us.1.i.i, %.1816.us.us.1.i.i
+  br i1 %.1817.us.us.1.i.i, label %B1206.us.us.1.i.i, label %B1442.us.us.1.i.i
+
+B1206.us.us.1.i.i:                                ; preds = %B1442.us.us.i.i
+  store double %.1816.us.us.1.i.i, ptr %scevgep84.i.i, align 8
+  store double %.1809.us.us.1.i.i, ptr %scevgep85.i.i, align 8
+  br label %B1442.us.us.1.i.i
+
+B1442.us.us.1.i.i:                                ; preds = %B1206.us.us.1.i.i, %B1442.us.us.i.i
+  %niter76.ncmp.1.i.i = icmp eq i64 %94, %.1776.us.us.1.i.i
+  br i1 %niter76.ncmp.1.i.i, label %B1114.loopexit.us.unr-lcssa.i.i, label %B1150.us.us.i.i
+
+B1150.preheader.i.i:                              ; preds = %B1150.preheader.preheader.i.i, %B1114.loopexit.i.i
+  %indvar.i.i = phi i64 [ %indvar.next.i.i, %B1114.loopexit.i.i ], [ 0, %B1150.preheader.preheader.i.i ]
+  %.1645721733.i.i = phi i64 [ %.1655.i.i, %B1114.loopexit.i.i ], [ 9223372036854775807, %B1150.preheader.preheader.i.i ]
+  %98 = and i64 %.1645721733.i.i, -2
+  %.1655.i.i = add nsw i64 %.1645721733.i.i, -1
+  %99 = icmp eq i64 %indvar.i.i, 9223372036854775806
+  br i1 %99, label %B1150.epil.preheader.i.i, label %B1150.i.i
+
+_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matmul.matmul(*float32,*float32,*float32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matmul -
@@ -30155,7 +33115,7 @@ B1036.i:                                          ; preds = %B1012.i
 B1052.i:                                          ; preds = %B1036.i, %B1012.i, %B926.i
   %.686.i = add nsw i64 %.626.i, 16
   %.688.i = icmp slt i64 %.686.i, %a3
-  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v822B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
+  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
 
 B1076.i:                                          ; preds = %B1052.i
   %.694.i = or disjoint i64 %.214.i, %.208.i
@@ -30172,7 +33132,7 @@ B1094.i:                                          ; preds = %B1076.i
 B1116.i:                                          ; preds = %B1094.i, %B1076.i
   %.718.i = or disjoint i64 %.694.i, 16
   %.720.i = icmp slt i64 %.718.i, %a4
-  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v822B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
+  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
 
 B1140.i:                                          ; preds = %B1116.i
   %6 = getelementptr float, ptr %a2, i64 %.633.i
@@ -30180,7 +33140,7 @@ B1140.i:                                          ; preds = %B1116.i
   %7 = getelementptr i8, ptr %6, i64 %.idx.i
   %.735.i = getelementptr i8, ptr %7, i64 64
   store float %fourth.4.1.i, ptr %.735.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v822B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %18, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %18 ]
@@ -30517,7 +33477,7 @@ B382.endif.endif.endif.endif.i:                   ; preds = %B90.3.i23.i, %B90.2
   tail call void @nbgrad.barrier()
   br label %B560.i
 
-_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v822B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
+_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matmul.matmul(*float64,*float64,*float64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matmul -
@@ -30855,7 +33815,7 @@ B1036.i:                                          ; preds = %B1012.i
 B1052.i:                                          ; preds = %B1036.i, %B1012.i, %B926.i
   %.686.i = add nsw i64 %.626.i, 16
   %.688.i = icmp slt i64 %.686.i, %a3
-  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v826B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
+  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
 
 B1076.i:                                          ; preds = %B1052.i
   %.694.i = or disjoint i64 %.214.i, %.208.i
@@ -30872,7 +33832,7 @@ B1094.i:                                          ; preds = %B1076.i
 B1116.i:                                          ; preds = %B1094.i, %B1076.i
   %.718.i = or disjoint i64 %.694.i, 16
   %.720.i = icmp slt i64 %.718.i, %a4
-  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v826B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
+  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
 
 B1140.i:                                          ; preds = %B1116.i
   %6 = getelementptr double, ptr %a2, i64 %.633.i
@@ -30880,7 +33840,7 @@ B1140.i:                                          ; preds = %B1116.i
   %7 = getelementptr i8, ptr %6, i64 %.idx.i
   %.735.i = getelementptr i8, ptr %7, i64 128
   store double %fourth.4.1.i, ptr %.735.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v826B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %18, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %18 ]
@@ -31217,7 +34177,7 @@ B382.endif.endif.endif.endif.i:                   ; preds = %B90.3.i23.i, %B90.2
   tail call void @nbgrad.barrier()
   br label %B560.i
 
-_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v826B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
+_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int8,*int8,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -31262,7 +34222,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.271.i = tail call i32 @nbgrad.thread()
   %.277.i = icmp ult i32 %.271.i, 1024
-  br i1 %.277.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+  br i1 %.277.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.271.i, 5
@@ -31289,7 +34249,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.314.us.i, %B562.us.i ], [ %.273.i, %B562.preheader.i ]
   %.314.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.205.i
   %.317.us.i = icmp samesign ult i64 %.314.us.i, 32
-  br i1 %.317.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+  br i1 %.317.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep.i, %B562.preheader23.i ], [ %scevgep27.i, %B660.i ]
@@ -31308,7 +34268,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.314.i = add nuw nsw i64 %k.1.2.0.i, %.205.i
   %scevgep27.i = getelementptr i8, ptr %lsr.iv.i, i64 %9
   %.317.i = icmp samesign ult i64 %.314.i, 32
-  br i1 %.317.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+  br i1 %.317.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %21, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %21 ]
@@ -31463,7 +34423,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %65, %.159.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int16,*int16,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -31508,7 +34468,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.272.i = tail call i32 @nbgrad.thread()
   %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.272.i, 5
@@ -31542,7 +34502,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
   %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
   %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
@@ -31562,7 +34522,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
   %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
   %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %27, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
@@ -31722,7 +34682,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %80, %.160.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int32,*int32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -31767,7 +34727,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.272.i = tail call i32 @nbgrad.thread()
   %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.272.i, 5
@@ -31801,7 +34761,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
   %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
   %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
@@ -31821,7 +34781,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
   %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
   %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %27, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
@@ -31981,7 +34941,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %80, %.160.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -32026,7 +34986,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.272.i = tail call i32 @nbgrad.thread()
   %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.272.i, 5
@@ -32060,7 +35020,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
   %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
   %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
@@ -32080,7 +35040,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
   %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
   %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %27, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
@@ -32240,7 +35200,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %80, %.160.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int8,*int8,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -32270,7 +35230,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -32307,7 +35267,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -32422,7 +35382,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i8 %.435.i, ptr %.448.i, align 1
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -32455,7 +35415,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int16,*int16,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -32485,7 +35445,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -32522,7 +35482,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -32637,7 +35597,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i16 %.435.i, ptr %.448.i, align 2
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -32670,7 +35630,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int32,*int32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -32700,7 +35660,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -32737,7 +35697,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -32852,7 +35812,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i32 %.435.i, ptr %.448.i, align 4
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -32885,7 +35845,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -32915,7 +35875,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -32952,7 +35912,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -33067,7 +36027,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i64 %.435.i, ptr %.448.i, align 8
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -33100,7 +36060,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_upper(*float32,*float32,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -33131,7 +36091,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.79.i = icmp eq i64 %.38.i, 0
   %.76.i = icmp slt i64 %.75.i, 1
   %or.cond = select i1 %.79.i, i1 true, i1 %.76.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B326.i
   %.119108112.i = phi i64 [ %.129.i, %B326.i ], [ %.99.i, %B178.preheader.i ]
@@ -33167,7 +36127,7 @@ B326.i:                                           ; preds = %B178.endif.endif.en
   store float %.472.i, ptr %.473.i, align 4
   %.129.i = add nsw i64 %.119108112.i, -1
   %.120.i = icmp samesign ugt i64 %.119108112.i, 1
-  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.38.i, %.75.i
@@ -33195,7 +36155,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.98.i = zext i1 %.96.not.i to i64
   %.99.i = add nuw i64 %16, %.98.i
   %.120110.i = icmp sgt i64 %.99.i, 0
-  br i1 %.120110.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120110.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.lr.ph.i:                                     ; preds = %15
   %.246.i = icmp eq i64 %a2, 0
@@ -33222,7 +36182,7 @@ B178.us.us1.preheader.i:                          ; preds = %B178.lr.ph.split.us
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.i
   %.444.us.us.pre.i = load float, ptr %a0, align 4
   store float %.444.us.us.pre.i, ptr %a1, align 4
-  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %xtraiter.i = and i64 %.99.i, 7
@@ -33238,7 +36198,7 @@ B178.us.prol.preheader.i:                         ; preds = %B178.us.preheader.i
 B178.us.prol.loopexit.i:                          ; preds = %B178.us.prol.preheader.i, %B178.us.preheader.i
   %.119108112.us.unr.i = phi i64 [ %.99.i, %B178.us.preheader.i ], [ %24, %B178.us.prol.preheader.i ]
   %25 = icmp samesign ult i64 %.99.i, 8
-  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B178.us.preheader31.i
+  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B178.us.preheader31.i
 
 B178.us.preheader31.i:                            ; preds = %B178.us.prol.loopexit.i
   %26 = add nuw i64 %.119108112.us.unr.i, 8
@@ -33277,7 +36237,7 @@ B178.us.us1.i:                                    ; preds = %35, %B178.us.us1.pr
   %.473.us.us10.i = getelementptr float, ptr %a1, i64 %spec.select.us.us.i
   store float %.444.us.us9.i, ptr %.473.us.us10.i, align 4
   %.120.us.us11.i = icmp samesign ugt i64 %.119108112.us.us2.i, 1
-  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.us.i:                                        ; preds = %B178.us.i, %B178.us.preheader31.i
   %.444.us.i = phi float [ %.444.us.pre.i, %B178.us.preheader31.i ], [ %.444.us.5.i, %B178.us.i ]
@@ -33289,7 +36249,7 @@ B178.us.i:                                        ; preds = %B178.us.i, %B178.us
   store float %.444.us.5.i, ptr %a1, align 4
   %lsr.iv.next.i = add i64 %lsr.iv.i, -8
   %.120.us.7.i = icmp samesign ugt i64 %lsr.iv.next.i, 8
-  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.endif.endif.i:                               ; preds = %B178.i
   %37 = or i64 %.126109111.i, %arg.parts.fr.i
@@ -33433,7 +36393,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select107.i = add i64 %87, %.401.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_upper(*float64,*float64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -33464,7 +36424,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.79.i = icmp eq i64 %.38.i, 0
   %.76.i = icmp slt i64 %.75.i, 1
   %or.cond = select i1 %.79.i, i1 true, i1 %.76.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B326.i
   %.119107111.i = phi i64 [ %.129.i, %B326.i ], [ %.99.i, %B178.preheader.i ]
@@ -33498,7 +36458,7 @@ B326.i:                                           ; preds = %B178.endif.endif.en
   store double %value.2.1.i, ptr %.470.i, align 8
   %.129.i = add nsw i64 %.119107111.i, -1
   %.120.i = icmp samesign ugt i64 %.119107111.i, 1
-  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.38.i, %.75.i
@@ -33526,7 +36486,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.98.i = zext i1 %.96.not.i to i64
   %.99.i = add nuw i64 %16, %.98.i
   %.120109.i = icmp sgt i64 %.99.i, 0
-  br i1 %.120109.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120109.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.lr.ph.i:                                     ; preds = %15
   %.246.i = icmp eq i64 %a2, 0
@@ -33553,7 +36513,7 @@ B178.us.us1.preheader.i:                          ; preds = %B178.lr.ph.split.us
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.i
   %.443.us.us.pre.i = load double, ptr %a0, align 8
   store double %.443.us.us.pre.i, ptr %a1, align 8
-  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %xtraiter.i = and i64 %.99.i, 7
@@ -33569,7 +36529,7 @@ B178.us.prol.preheader.i:                         ; preds = %B178.us.preheader.i
 B178.us.prol.loopexit.i:                          ; preds = %B178.us.prol.preheader.i, %B178.us.preheader.i
   %.119107111.us.unr.i = phi i64 [ %.99.i, %B178.us.preheader.i ], [ %24, %B178.us.prol.preheader.i ]
   %25 = icmp samesign ult i64 %.99.i, 8
-  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B178.us.preheader31.i
+  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B178.us.preheader31.i
 
 B178.us.preheader31.i:                            ; preds = %B178.us.prol.loopexit.i
   %26 = add nuw i64 %.119107111.us.unr.i, 8
@@ -33608,7 +36568,7 @@ B178.us.us1.i:                                    ; preds = %35, %B178.us.us1.pr
   %.470.us.us10.i = getelementptr double, ptr %a1, i64 %spec.select.us.us.i
   store double %.443.us.us9.i, ptr %.470.us.us10.i, align 8
   %.120.us.us11.i = icmp samesign ugt i64 %.119107111.us.us2.i, 1
-  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.us.i:                                        ; preds = %B178.us.i, %B178.us.preheader31.i
   %.443.us.i = phi double [ %.443.us.pre.i, %B178.us.preheader31.i ], [ %.443.us.5.i, %B178.us.i ]
@@ -33620,7 +36580,7 @@ B178.us.i:                                        ; preds = %B178.us.i, %B178.us
   store double %.443.us.5.i, ptr %a1, align 8
   %lsr.iv.next.i = add i64 %lsr.iv.i, -8
   %.120.us.7.i = icmp samesign ugt i64 %lsr.iv.next.i, 8
-  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.endif.endif.i:                               ; preds = %B178.i
   %37 = or i64 %.126108110.i, %arg.parts.fr.i
@@ -33763,7 +36723,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select106.i = add i64 %87, %.401.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.keep_lower(*int32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -33794,7 +36754,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B313.i
   %lsr.iv44.i = phi ptr [ %scevgep43.i, %B178.preheader.i ], [ %scevgep45.i, %B313.i ]
@@ -33815,7 +36775,7 @@ B313.i:                                           ; preds = %B244.endif.i, %B313
   %scevgep45.i = getelementptr i8, ptr %lsr.iv44.i, i64 %17
   %.120.i = add nsw i64 %.1108084.i, -1
   %.111.i = icmp samesign ugt i64 %.1108084.i, 1
-  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -33843,7 +36803,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.11182.i = icmp sgt i64 %.90.i, 0
-  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   %.197.i = icmp eq i64 %a2, 0
@@ -33869,7 +36829,7 @@ B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   ]
 
 B178.lr.ph.split.us.split.us.i:                   ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us.preheader.i
 
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.split.us.i
   %25 = shl i64 %.24.i, 2
@@ -33896,10 +36856,10 @@ B274.us.us.i:                                     ; preds = %B178.us.us.i
 
 B313.us.us.i:                                     ; preds = %B274.us.us.i, %B178.us.us.i
   %.111.us.us.i = icmp samesign ugt i64 %.1108084.us.us.i, 1
-  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.preheader32.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.preheader32.i
 
 B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   %27 = shl i64 %.24.i, 2
@@ -33908,7 +36868,7 @@ B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   br label %B178.us.i
 
 B178.lr.ph.split.us.split.split.us.i:             ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us89.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us89.preheader.i
 
 B178.us.us89.preheader.i:                         ; preds = %B178.lr.ph.split.us.split.split.us.i
   %29 = shl i64 %.24.i, 2
@@ -33935,7 +36895,7 @@ B274.us.us97.i:                                   ; preds = %B178.us.us89.i
 
 B313.us.us99.i:                                   ; preds = %B274.us.us97.i, %B178.us.us89.i
   %.111.us.us100.i = icmp samesign ugt i64 %.1108084.us.us90.i, 1
-  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.usthread-pre-split.i:                        ; preds = %B313.us.i
   %.379.us.pr.i = load i32, ptr %a0, align 4
@@ -33956,7 +36916,7 @@ B274.us.i:                                        ; preds = %B178.us.i
 
 B313.us.i:                                        ; preds = %B274.us.i, %B178.us.i
   %.111.us.i = icmp samesign ugt i64 %.1108084.us.i, 1
-  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.endif.i:                                     ; preds = %B178.i
   %31 = or i64 %.1178183.i, %arg.parts.fr.i
@@ -34098,7 +37058,7 @@ B244.else.if.i:                                   ; preds = %B244.else.i
   %spec.select79.i = add i64 %81, %.363.i
   br label %B244.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v840B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.keep_lower(*int32,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -34129,7 +37089,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B313.i
   %lsr.iv44.i = phi ptr [ %scevgep43.i, %B178.preheader.i ], [ %scevgep45.i, %B313.i ]
@@ -34150,7 +37110,7 @@ B313.i:                                           ; preds = %B244.endif.i, %B313
   %scevgep45.i = getelementptr i8, ptr %lsr.iv44.i, i64 %17
   %.120.i = add nsw i64 %.1108084.i, -1
   %.111.i = icmp samesign ugt i64 %.1108084.i, 1
-  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -34178,7 +37138,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.11182.i = icmp sgt i64 %.90.i, 0
-  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   %.197.i = icmp eq i64 %a2, 0
@@ -34204,7 +37164,7 @@ B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   ]
 
 B178.lr.ph.split.us.split.us.i:                   ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us.preheader.i
 
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.split.us.i
   %25 = shl i64 %.24.i, 3
@@ -34231,10 +37191,10 @@ B274.us.us.i:                                     ; preds = %B178.us.us.i
 
 B313.us.us.i:                                     ; preds = %B274.us.us.i, %B178.us.us.i
   %.111.us.us.i = icmp samesign ugt i64 %.1108084.us.us.i, 1
-  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.preheader32.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.preheader32.i
 
 B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   %27 = shl i64 %.24.i, 3
@@ -34243,7 +37203,7 @@ B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   br label %B178.us.i
 
 B178.lr.ph.split.us.split.split.us.i:             ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us89.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us89.preheader.i
 
 B178.us.us89.preheader.i:                         ; preds = %B178.lr.ph.split.us.split.split.us.i
   %29 = shl i64 %.24.i, 3
@@ -34270,7 +37230,7 @@ B274.us.us97.i:                                   ; preds = %B178.us.us89.i
 
 B313.us.us99.i:                                   ; preds = %B274.us.us97.i, %B178.us.us89.i
   %.111.us.us100.i = icmp samesign ugt i64 %.1108084.us.us90.i, 1
-  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.usthread-pre-split.i:                        ; preds = %B313.us.i
   %.379.us.pr.i = load i32, ptr %a0, align 4
@@ -34291,7 +37251,7 @@ B274.us.i:                                        ; preds = %B178.us.i
 
 B313.us.i:                                        ; preds = %B274.us.i, %B178.us.i
   %.111.us.i = icmp samesign ugt i64 %.1108084.us.i, 1
-  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.endif.i:                                     ; preds = %B178.i
   %31 = or i64 %.1178183.i, %arg.parts.fr.i
@@ -34433,7 +37393,7 @@ B244.else.if.i:                                   ; preds = %B244.else.i
   %spec.select79.i = add i64 %81, %.363.i
   br label %B244.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v841B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.spoil(*int32,*float32,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -34464,7 +37424,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader14.i, %B246.1.i
   %lsr.iv23.i = phi ptr [ %a1, %B178.preheader14.i ], [ %scevgep24.i, %B246.1.i ]
@@ -34501,7 +37461,7 @@ B246.1.i:                                         ; preds = %B210.1.i, %B246.i
   %lsr.iv.next22.i = sub i64 %lsr.iv21.i, %22
   %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %23
   %.108.1.i = icmp sgt i64 %lsr.iv.next.i, 2
-  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.26.i, %.63.i
@@ -34529,7 +37489,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %14, %.86.i
   %.10845.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   switch i64 %arg.length.fr.i, label %B178.us50.preheader.i [
@@ -34567,7 +37527,7 @@ B178.prol.loopexit.i:                             ; preds = %B210.prol.i, %B178.
   %.1074347.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %.117.prol.i, %B210.prol.i ], [ %.117.prol.i, %B178.prol.i ]
   %.1144446.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B210.prol.i ], [ %.121.prol.i, %B178.prol.i ]
   %19 = icmp eq i64 %.87.i, 1
-  br i1 %19, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.preheader14.i
+  br i1 %19, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.preheader14.i
 
 B178.preheader14.i:                               ; preds = %B178.prol.loopexit.i
   %20 = add nuw i64 %.1074347.unr.i, 2
@@ -34582,7 +37542,7 @@ B178.preheader14.i:                               ; preds = %B178.prol.loopexit.
 B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   %25 = load i32, ptr %a0, align 4
   %26 = icmp eq i32 %25, 0
-  br i1 %26, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.us.preheader.i
+  br i1 %26, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.us.preheader.i
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %27 = shl i64 %.21.i, 2
@@ -34609,7 +37569,7 @@ B210.us.i:                                        ; preds = %B178.us.i
 
 B246.us.i:                                        ; preds = %B210.us.i, %B178.us.i
   %.108.us.i = icmp samesign ugt i64 %.1074347.us.i, 1
-  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B178.us50.i:                                      ; preds = %B246.us62.i, %B178.us50.preheader.i
   %lsr.iv.i = phi ptr [ %scevgep.i, %B178.us50.preheader.i ], [ %scevgep16.i, %B246.us62.i ]
@@ -34655,9 +37615,9 @@ B246.us62.i:                                      ; preds = %B210.us60.i, %40
   %scevgep16.i = getelementptr i8, ptr %lsr.iv.i, i64 %17
   %.117.us53.i = add nsw i64 %.1074347.us51.i, -1
   %.108.us63.i = icmp samesign ugt i64 %.1074347.us51.i, 1
-  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v842B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.spoil(*int32,*float64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -34688,7 +37648,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader14.i, %B246.1.i
   %lsr.iv23.i = phi ptr [ %a1, %B178.preheader14.i ], [ %scevgep24.i, %B246.1.i ]
@@ -34725,7 +37685,7 @@ B246.1.i:                                         ; preds = %B210.1.i, %B246.i
   %lsr.iv.next22.i = sub i64 %lsr.iv21.i, %22
   %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %23
   %.108.1.i = icmp sgt i64 %lsr.iv.next.i, 2
-  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.26.i, %.63.i
@@ -34753,7 +37713,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %14, %.86.i
   %.10845.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   switch i64 %arg.length.fr.i, label %B178.us50.preheader.i [
@@ -34791,7 +37751,7 @@ B178.prol.loopexit.i:                             ; preds = %B210.prol.i, %B178.
   %.1074347.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %.117.prol.i, %B210.prol.i ], [ %.117.prol.i, %B178.prol.i ]
   %.1144446.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B210.prol.i ], [ %.121.prol.i, %B178.prol.i ]
   %19 = icmp eq i64 %.87.i, 1
-  br i1 %19, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.preheader14.i
+  br i1 %19, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.preheader14.i
 
 B178.preheader14.i:                               ; preds = %B178.prol.loopexit.i
   %20 = add nuw i64 %.1074347.unr.i, 2
@@ -34806,7 +37766,7 @@ B178.preheader14.i:                               ; preds = %B178.prol.loopexit.
 B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   %25 = load i32, ptr %a0, align 4
   %26 = icmp eq i32 %25, 0
-  br i1 %26, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.us.preheader.i
+  br i1 %26, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.us.preheader.i
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %27 = shl i64 %.21.i, 3
@@ -34833,7 +37793,7 @@ B210.us.i:                                        ; preds = %B178.us.i
 
 B246.us.i:                                        ; preds = %B210.us.i, %B178.us.i
   %.108.us.i = icmp samesign ugt i64 %.1074347.us.i, 1
-  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B178.us50.i:                                      ; preds = %B246.us62.i, %B178.us50.preheader.i
   %lsr.iv.i = phi ptr [ %scevgep.i, %B178.us50.preheader.i ], [ %scevgep16.i, %B246.us62.i ]
@@ -34879,9 +37839,9 @@ B246.us62.i:                                      ; preds = %B210.us60.i, %40
   %scevgep16.i = getelementptr i8, ptr %lsr.iv.i, i64 %17
   %.117.us53.i = add nsw i64 %.1074347.us51.i, -1
   %.108.us63.i = icmp samesign ugt i64 %.1074347.us51.i, 1
-  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of(*int32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -34913,7 +37873,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -34941,12 +37901,12 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.112247.i = icmp sgt i64 %.90.i, 0
-  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B180.endif.lr.ph.i:                               ; preds = %13
   %.154.i = add i64 %a2, 2
   %.212.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B180.endif.us.preheader.i:                        ; preds = %B180.endif.lr.ph.i
   %xtraiter.i = and i64 %a2, 3
@@ -35194,9 +38154,9 @@ B178.loopexit.loopexit.us.i:                      ; preds = %B580.endif.us.epil.
   %scevgep68.i = getelementptr i8, ptr %lsr.iv67.i, i64 %40
   %scevgep76.i = getelementptr i8, ptr %lsr.iv75.i, i64 %47
   %.112.us.i = icmp samesign ugt i64 %.111233249.us.i, 1
-  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v844B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
+_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of(*int32,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -35228,7 +38188,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v845B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -35256,12 +38216,12 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.112247.i = icmp sgt i64 %.90.i, 0
-  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v845B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B180.endif.lr.ph.i:                               ; preds = %13
   %.154.i = add i64 %a2, 2
   %.212.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v845B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B180.endif.us.preheader.i:                        ; preds = %B180.endif.lr.ph.i
   %xtraiter.i = and i64 %a2, 3
@@ -35510,9 +38470,9 @@ B178.loopexit.loopexit.us.i:                      ; preds = %B580.endif.us.epil.
   %scevgep70.i = getelementptr i8, ptr %lsr.iv69.i, i64 %40
   %scevgep78.i = getelementptr i8, ptr %lsr.iv77.i, i64 %47
   %.112.us.i = icmp samesign ugt i64 %.111233249.us.i, 1
-  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v845B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v845B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
+_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of_long(*int64,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -35544,7 +38504,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, i
   %.70.i.i = icmp eq i64 %.29.i.i, 0
   %.67.i.i = icmp slt i64 %.66.i.i, 1
   %or.cond = select i1 %.70.i.i, i1 true, i1 %.67.i.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit, label %B0.endif.endif.i.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit, label %B0.endif.endif.i.i
 
 B0.endif.endif.i.i:                               ; preds = %0
   %1 = or i64 %.29.i.i, %.66.i.i
@@ -35572,12 +38532,12 @@ B0.endif.endif.i.i:                               ; preds = %0
   %.89.i.i = zext i1 %.87.not.i.i to i64
   %.90.i.i = add nuw i64 %14, %.89.i.i
   %.112247.i.i = icmp sgt i64 %.90.i.i, 0
-  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
 B180.endif.lr.ph.i.i:                             ; preds = %13
   %.154.i.i = add i64 %a2, 2
   %.212.i.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
 B180.endif.us.preheader.i.i:                      ; preds = %B180.endif.lr.ph.i.i
   %xtraiter.i.i = and i64 %a2, 3
@@ -35880,9 +38840,9 @@ B178.loopexit.loopexit.us.i.i:                    ; preds = %B580.endif.us.epil.
   %scevgep10.i = getelementptr i8, ptr %lsr.iv9.i, i64 %40
   %scevgep18.i = getelementptr i8, ptr %lsr.iv17.i, i64 %40
   %.112.us.i.i = icmp samesign ugt i64 %.111233249.us.i.i, 1
-  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v846B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
+_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of_long(*int64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -35914,7 +38874,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, i
   %.70.i.i = icmp eq i64 %.29.i.i, 0
   %.67.i.i = icmp slt i64 %.66.i.i, 1
   %or.cond = select i1 %.70.i.i, i1 true, i1 %.67.i.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit, label %B0.endif.endif.i.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit, label %B0.endif.endif.i.i
 
 B0.endif.endif.i.i:                               ; preds = %0
   %1 = or i64 %.29.i.i, %.66.i.i
@@ -35942,12 +38902,12 @@ B0.endif.endif.i.i:                               ; preds = %0
   %.89.i.i = zext i1 %.87.not.i.i to i64
   %.90.i.i = add nuw i64 %14, %.89.i.i
   %.112247.i.i = icmp sgt i64 %.90.i.i, 0
-  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
 B180.endif.lr.ph.i.i:                             ; preds = %13
   %.154.i.i = add i64 %a2, 2
   %.212.i.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
 B180.endif.us.preheader.i.i:                      ; preds = %B180.endif.lr.ph.i.i
   %xtraiter.i.i = and i64 %a2, 3
@@ -36253,9 +39213,9 @@ B178.loopexit.loopexit.us.i.i:                    ; preds = %B580.endif.us.epil.
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %40
   %scevgep22.i = getelementptr i8, ptr %lsr.iv21.i, i64 %40
   %.112.us.i.i = icmp samesign ugt i64 %.111233249.us.i.i, 1
-  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
+_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.addresses(*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -36285,7 +39245,7 @@ define internal noundef i64 @special(ptr writeonly captures(none) %a0, i64 %a1, 
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader1.i, %B178.i
   %lsr.iv13.i = phi i64 [ %44, %B178.preheader1.i ], [ %lsr.iv.next14.i, %B178.i ]
@@ -36311,7 +39271,7 @@ B178.i:                                           ; preds = %B178.preheader1.i, 
   %lsr.iv.next11.i = add i64 %lsr.iv10.i, %31
   %lsr.iv.next14.i = add i64 %lsr.iv13.i, %31
   %.108.3.i = icmp samesign ugt i64 %lsr.iv.next.i, 4
-  br i1 %.108.3.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
+  br i1 %.108.3.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.26.i, %.63.i
@@ -36339,7 +39299,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %16, %.86.i
   %.10842.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10842.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
+  br i1 %.10842.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
 
 B178.preheader.i:                                 ; preds = %15
   %xtraiter.i = and i64 %.87.i, 3
@@ -36376,7 +39336,7 @@ B178.prol.loopexit.i:                             ; preds = %B178.prol.loopexit.
   %.1074044.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %23, %B178.prol.loopexit.loopexit.i ]
   %.1144143.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B178.prol.loopexit.loopexit.i ]
   %24 = icmp samesign ult i64 %.87.i, 4
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B178.preheader1.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B178.preheader1.i
 
 B178.preheader1.i:                                ; preds = %B178.prol.loopexit.i
   %25 = add nuw i64 %.1074044.unr.i, 4
@@ -36402,7 +39362,7 @@ B178.preheader1.i:                                ; preds = %B178.prol.loopexit.
   %sunkaddr.i = shl i64 %32, 3
   br label %B178.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit: ; preds = %B178.i, %0, %15, %B178.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit: ; preds = %B178.i, %0, %15, %B178.prol.loopexit.i
   ret i64 0
 }
 ;; end

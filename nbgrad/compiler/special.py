@@ -17,7 +17,9 @@ from ..graph.shapes import Shape
 from . import cpu
 from .fuse import Special
 from .host_calls import host_address
-from .matmul import library_address, matmul_ir, matmul_sizes, pieces, shared
+from .matmul import library_address, matmul_function, matmul_rows, matmul_sizes, shared
+from .matrices.small_eigenvalues import negligible_part
+from .matrices.small_factors import block_count, is_small, small_ir, small_key
 from .scalars import kernel_module, lower
 
 NUMBERS, FLOATS, POSITIONS = "int32 int64 float32 float64", "float32 float64", "int64"
@@ -178,6 +180,22 @@ KERNELS: dict[str, SpecialKernel] = {
         _triangular,
         workspace=lambda node: node.shape[0] * 16,
     ),
+    "lu_solve": SpecialKernel(
+        "linalg.lu_solve",
+        "* * * *",
+        FLOATS,
+        _matrices,
+        lambda node, rows: [0, node.shape[1], node.shape[0] // rows, node.shape[2], int(node.params[0])],
+        workspace=lambda node: node.size * node.dtype.itemsize,
+    ),
+    "symmetric_eigen": SpecialKernel(
+        "jacobi.symmetric_eigen",
+        "* * *",
+        FLOATS,
+        _matrices,
+        lambda node, rows: [*_batch("", node, rows), *map(int, node.params), negligible_part(node.dtype.name)],
+        workspace=lambda node: node.inputs[0].size * node.dtype.itemsize,
+    ),
     "complete_pivots": SpecialKernel(
         "linalg.complete_pivots",
         "* * int64",
@@ -205,14 +223,16 @@ def shipped() -> Iterator[tuple[str, list[str]]]:
 def workspace_bytes(kernel: Special) -> int:
     """Bytes of scratch memory that a kernel needs besides its operands and result."""
     known = KERNELS.get(kernel.node.name)
-    return 0 if known is None else known.workspace(kernel.node)
+    return 0 if known is None or is_small(kernel.node) else known.workspace(kernel.node)
 
 
 def rows_of(kernel: Special) -> int:
     """The number of independent rows or matrices of a kernel, which threads can share."""
     node = kernel.node
     if node.name == "matmul":
-        return pieces(node).total
+        return matmul_rows(node)
+    if is_small(node):
+        return block_count(node)
     known = KERNELS.get(node.name)
     return 1 if known is None else known.rows(node)
 
@@ -227,6 +247,8 @@ def special_sizes(kernel: Special) -> list[int]:
     node = kernel.node
     if node.name == "matmul":
         return matmul_sizes(kernel)
+    if is_small(node):
+        return [node.shape[0]]
     return [0] if node.name == "host" else KERNELS[node.name].sizes(node, rows_of(kernel))
 
 
@@ -239,7 +261,10 @@ def special_function(kernel: Special) -> cpu.Function:
     """A special kernel that is not host code."""
     node = kernel.node
     if node.name == "matmul":
-        return cpu.Function(f"matmul pieces {node.dtype.name}", "kernel", lambda: matmul_ir(node.dtype.name))
+        return matmul_function(kernel)
+    if is_small(node):
+        key = small_key(node)
+        return cpu.Function(f"small {key}", "kernel", lambda: small_ir(*key))
     known = KERNELS[node.name]
     place, pointers = known.place.format(*node.params), known.pointers(known.dtype_of(node))
     return cpu.Function(f"special {place} {' '.join(pointers)}", "kernel", lambda: special_ir(place, pointers))

@@ -69,10 +69,7 @@ class TileEmitter(Emitter):
         super().nest(axis, stop, high)
 
     def turn(self, position: int, access: Access, row: str, column: str) -> None:
-        """Read a tile along the rows of memory, and store it with rows and columns exchanged.
-
-        Blocks off the diagonal change places, of one element, then of two, then of four (Eklundh 1972).
-        """
+        """Read a tile along the rows of memory, and store it with rows and columns exchanged."""
         kind = memory_type(access.dtype)
         vector, stride = f"<{TILE} x {kind}>", f"%a{position}.s{self.last}"
         self.indices.append(row)
@@ -83,24 +80,12 @@ class TileEmitter(Emitter):
             at = self.let(f"mul nsw i64 {self.let(f'add nsw i64 {column}, {k}')}, {stride}")
             address = self.let(f"getelementptr {kind}, ptr {start}, i64 {at}")
             parts.append(self.let(f"load {vector}, ptr {address}, align {access.dtype.itemsize}"))
-        step = 1
-        while step < TILE:
-            for one in [k for k in range(TILE) if not k & step]:
-                first, second = parts[one], parts[one + step]
-                upper = [c if not c & step else TILE + c - step for c in range(TILE)]
-                lower = [c + step if not c & step else TILE + c for c in range(TILE)]
-                parts[one], parts[one + step] = (self.shuffled(vector, first, second, m) for m in (upper, lower))
-            step *= 2
+        parts = self.turned(kind, TILE, parts)
         if position not in self.tiles:
             self.tiles[position] = self.slot(f"[{TILE * TILE} x {kind}], align 64", "tile")
         for k, part in enumerate(parts):
             address = self.let(f"getelementptr {kind}, ptr {self.tiles[position]}, i64 {k * TILE}")
             self.put(f"store {vector} {part}, ptr {address}, align {TILE * access.dtype.itemsize}")
-
-    def shuffled(self, vector: str, first: str, second: str, places: list[int]) -> str:
-        """Elements of two vectors, counted through both."""
-        mask = ", ".join(f"i32 {place}" for place in places)
-        return self.let(f"shufflevector {vector} {first}, {vector} {second}, <{TILE} x i32> <{mask}>")
 
     def address(self, position: int, index: str) -> str:
         """The address of a point's element, in the tile where there is one."""

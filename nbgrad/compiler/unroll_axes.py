@@ -34,7 +34,9 @@ FEWEST_POINTS = 32
 MOST_AXES = 3
 REPEATS = 8
 """A part that is read this many times is first copied to contiguous memory."""
-COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+COMBINED = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+OF_TRUTHS = {"sum": "logical_or", "prod": "logical_and", "max": "logical_or", "min": "logical_and"}
+"""The operation that combines two elements of a reduction: of numbers, of truth values."""
 
 
 @lru_cache(MEMO)
@@ -322,7 +324,7 @@ class _Splitter:
     def reduced(self, node: Node) -> Node | _Parts | None:
         """A reduction of parts: the parts combined, if it runs over the short axis, else a reduction of each."""
         state = self.state[node.inputs[0]]
-        if not isinstance(state, _Parts) or node.dtype.kind == "b":
+        if not isinstance(state, _Parts):
             return None
         axis, axes = state.axis, node.params[0]
         rest = [a - (a > axis) for a in axes if a != axis]
@@ -330,7 +332,7 @@ class _Splitter:
             return _Parts(axis - sum(a < axis for a in axes), [reduce(node.name, part, rest) for part in state.parts])
         combined = state.parts[0]
         for part in state.parts[1:]:
-            combined = elementwise(COMBINE[node.name], combined, part)
+            combined = elementwise((OF_TRUTHS if node.dtype.kind == "b" else COMBINED)[node.name], combined, part)
         return reduce(node.name, combined, rest)
 
     def taken(self, node: Node) -> Node | None:

@@ -172,9 +172,22 @@ def triangular_solve(a: Node, b: Node, lower: bool, transposed: bool = False, un
     return make("triangular_solve", (a, b), (lower, transposed, unit))
 
 
+def lu_solve(factors: Node, b: Node, transposed: bool = False) -> Node:
+    """The x of `a @ x = b` (of `a.T @ x = b`, if `transposed`) for the result of `lu(a)` and `(B, n, k)`."""
+    return make("lu_solve", (factors, b), (transposed,))
+
+
 def complete_pivots(a: Node) -> Node:
     """The orders of rows and of columns in which elimination meets the largest pivots: `(B, 2, n)`, as in `lu`."""
     return make("complete_pivots", (a,))
+
+
+def symmetric_eigen(a: Node, lower: bool, vectors: bool) -> Node:
+    """Eigenvalues of symmetric `(B, n, n)`, of which one triangle is read, in ascending order: `(B, n)`.
+
+    Or `(B, n + n * n)`, with the eigenvectors behind them, one after the other, if `vectors`.
+    """
+    return make("symmetric_eigen", (a,), (lower, vectors))
 
 
 # ----- For batches: values with a leading axis -----

@@ -36,8 +36,21 @@ def _solution(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
     return b.shape, b.dtype
 
 
+def _system(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
+    factors, b = inputs
+    batch, n, _ = b.shape
+    assert factors.shape == (batch, n + 2, n) and factors.dtype == b.dtype, inputs
+    return b.shape, b.dtype
+
+
 def _pivots(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
     return (inputs[0].shape[0], 2, inputs[0].shape[1]), INT64
+
+
+def _eigen(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
+    (a,) = inputs
+    batch, n, _ = a.shape
+    return (batch, n * (n + 1) if params[1] else n), a.dtype
 
 
 # ----- Meanings -----
@@ -78,6 +91,16 @@ def _triangular_solve(params: tuple[Any, ...], a: Array, b: Array) -> Array:
     return np.array(found, b.dtype) if found else b
 
 
+def _lu_solve(params: tuple[Any, ...], factors: Array, b: Array) -> Array:
+    n = b.shape[1]
+    packed, order = factors[:, :n], np.abs(factors[:, n, :, None]).astype(np.int64) - 1
+    if params[0]:
+        half = _triangular_solve((False, True, True), packed, np.take_along_axis(b, order, 1))
+        return _triangular_solve((True, True, False), packed, half)
+    whole = _triangular_solve((False, False, True), packed, _triangular_solve((True, False, False), packed, b))
+    return np.take_along_axis(whole, np.argsort(order, 1), 1)
+
+
 def _complete_pivots(params: tuple[Any, ...], a: Array) -> Array:
     batch, n, _ = a.shape
     out = np.empty((batch, 2, n), np.int64)
@@ -96,6 +119,16 @@ def _complete_pivots(params: tuple[Any, ...], a: Array) -> Array:
             if matrix[k, k] != 0:
                 matrix[k + 1 :] -= matrix[k + 1 :, [k]] / matrix[k, k] * matrix[k]
     return out
+
+
+def _symmetric_eigen(params: tuple[Any, ...], a: Array) -> Array:
+    lower, vectors = params
+    triangle = "L" if lower else "U"
+    wide = a.astype(np.promote_types(a.dtype, np.float32))
+    if not vectors:
+        return np.linalg.eigvalsh(wide, triangle).astype(a.dtype)
+    values, columns = np.linalg.eigh(wide, triangle)
+    return np.concatenate([values, columns.swapaxes(1, 2).reshape(len(a), -1)], 1).astype(a.dtype)
 
 
 # ----- Derivatives -----
@@ -185,6 +218,20 @@ MATRICES = named(
         _solution,
         _triangular_solve,
         Tangent(_triangular_tangent, (None, _untriangular_b)),
+        batch=_side_by_side,
+    ),
+    lu_solve=row(
+        "special",
+        _system,
+        _lu_solve,
+        NoDerivative("solving has a rule of its own, to which the factors are constants"),
+        batch=_side_by_side,
+    ),
+    symmetric_eigen=row(
+        "special",
+        _eigen,
+        _symmetric_eigen,
+        NoDerivative("eigenvalues have a rule of their own, which reads the vectors as constants"),
         batch=_side_by_side,
     ),
     complete_pivots=row("special", _pivots, _complete_pivots, INTEGER, batch=_side_by_side),

@@ -374,6 +374,14 @@ class _Walk:
             return self._everything(node, operands)
         return self._running(ids.swapaxes(1, 2), None, lower == transposed).swapaxes(1, 2)
 
+    def _lu_solve(self, node: Node, operands: list[Ids | None]) -> Ids | None:
+        """Each element of a solution depends on the whole column of the right-hand side."""
+        factors, ids = operands
+        if factors is not None or ids is None:
+            return self._everything(node, operands)
+        columns = ids.swapaxes(1, 2)
+        return self._running(self._running(columns, None, False), None, True).swapaxes(1, 2)
+
     # ----- Nothing is known -----
 
     def _everything(self, node: Node, operands: Sequence[Ids | None]) -> Ids:
@@ -395,6 +403,7 @@ _RULES: dict[str, Any] = {
     "recurrence": _Walk._recurrence,
     "accumulate": _Walk._everything,
     "triangular_solve": _Walk._triangular_solve,
+    "lu_solve": _Walk._lu_solve,
 }
 
 

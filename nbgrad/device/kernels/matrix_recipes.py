@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...compiler.fuse import Special
+from ...compiler.matrices.small_eigenvalues import negligible_part
 from ...graph.ir import Node
 from .launches import Fill, Launch, Recipe
 from .python_kernels import KernelTable
@@ -81,6 +82,30 @@ def triangular_solve_recipe(kernel: Special) -> Recipe:
     )
 
 
+def lu_solve_recipe(kernel: Special) -> Recipe:
+    """The solutions of systems by their factors: a column of a right-hand side for each thread."""
+    node = kernel.node
+    dtype = node.dtype.name
+    batch, n, columns = node.shape
+    operands = [(0, dtype), (1, dtype), (3, dtype), (2, dtype)]
+    numbers = [n, columns, batch, int(node.params[0])]
+    blocks = -(-batch * columns // THREADS)
+    done = launch("gpu.device_matrices.lu_solve", operands, numbers, blocks, THREADS, readonly=2)
+    return Recipe((done,), (node.size * node.dtype.itemsize,))
+
+
+def symmetric_eigen_recipe(kernel: Special) -> Recipe:
+    """Eigenvalues of small matrices: a matrix for each thread."""
+    node = kernel.node
+    source, dtype = node.inputs[0], node.dtype.name
+    batch, n, _ = source.shape
+    numbers = [n, batch, *map(int, node.params), negligible_part(dtype)]
+    operands = [(0, dtype), (2, dtype), (1, dtype)]
+    blocks = -(-batch // THREADS)
+    done = launch("gpu.device_matrices.symmetric_eigen", operands, numbers, blocks, THREADS, readonly=1)
+    return Recipe((done,), (source.size * source.dtype.itemsize,))
+
+
 def matmul_recipe(kernel: Special) -> Recipe:
     """Products of matrices of any strides."""
     node = kernel.node
@@ -103,6 +128,8 @@ KERNELS: KernelTable = {
     "gpu.device_matrices.lu": ("* * int64", 2, "float32 float64"),
     "gpu.device_matrices.cholesky": ("* *", 2, "float32 float64"),
     "gpu.device_matrices.triangular_solve": ("* * *", 7, "float32 float64"),
+    "gpu.device_matrices.lu_solve": ("* * * *", 4, "float32 float64"),
+    "gpu.device_matrices.symmetric_eigen": ("* * *", 5, "float32 float64"),
     "gpu.device_matmul.matmul": ("* * *", 15, "float32 float64"),
 }
 """The functions in kernels/ that are launched here, as python_kernels.py has them."""
@@ -111,6 +138,8 @@ RECIPES: dict[str, Callable[[Special], Recipe]] = {
     "lu": lu_recipe,
     "cholesky": cholesky_recipe,
     "triangular_solve": triangular_solve_recipe,
+    "lu_solve": lu_solve_recipe,
+    "symmetric_eigen": symmetric_eigen_recipe,
     "complete_pivots": complete_pivots_recipe,
 }
 """By the name of the primitive."""

@@ -1,8 +1,8 @@
 """Eigenvalues and eigenvectors: `eigh`, `eigvalsh`, `eig` and `eigvals`, of one matrix or a batch.
 
 In: array-likes of square matrices. Out: Tensors. Called by users, by `np.linalg.eigh(tensor)` and its like, and by the
-functions that rest on them. LAPACK finds values and vectors together (a `host` node of the graph); their derivatives
-read both.
+functions that rest on them. LAPACK finds values and vectors together (a `host` node of the graph), and Jacobi's
+rotations the values of small symmetric matrices; derivatives read both.
 
 An eigenvector may be multiplied by any number of absolute value 1, and vectors of equal eigenvalues may be mixed.
 Vectors are differentiated as LAPACK scales them: of norm 1, and where they are complex, with one component real (the
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError, TracedValueError
+from ...graph import builders
 from ...graph.builders import cast, iota, reduce, reshape
 from ...graph.complex_numbers import conjugate, is_complex, pair
 from ...graph.differentiate import pullback
@@ -195,15 +196,33 @@ def eigh_nodes(a: Node, triangle: str = "L") -> tuple[Node, Node]:
     return values, vectors if is_complex(a) else mirrored(vectors)
 
 
+ROTATED = 5
+"""Rows up to which Jacobi's rotations find eigenvalues; their vectors have other signs than LAPACK's."""
+
+
+def _values_and_vectors(a: Node, triangle: str) -> list[Node]:
+    """Eigenvalues, and vectors of any sign: in rows for real matrices, in columns for complex ones."""
+    n = a.shape[-1]
+    if n > ROTATED or is_complex(a):
+        found = host(EIGH, (a,), triangle)
+    else:
+        found = builders.symmetric_eigen(make("stop_gradient", (a,)), triangle == "L", vectors=True)
+    return joint_results(found, [(n,), (n, n)], _HERMITIAN[triangle], a, real=(0,))
+
+
 def _values_formula(g: Node, node: Node, a: Node, triangle: str) -> list[Node | None]:
-    return pullback(lambda matrix: eigh_nodes(matrix, triangle)[0], [a], g)
+    return pullback(lambda matrix: _values_and_vectors(matrix, triangle)[0], [a], g)
 
 
 def eigvalsh_node(a: Node, triangle: str = "L") -> Node:
     """Eigenvalues (B, n) of Hermitian matrices; vectors are only found for the derivative."""
     if differentiated(a):
-        return eigh_nodes(a, triangle)[0]
-    return with_rule(host(EIGVALSH, (a,), triangle), _values_formula, a, static=(triangle,))
+        return _values_and_vectors(a, triangle)[0]
+    if a.shape[-1] > ROTATED or is_complex(a):
+        found = host(EIGVALSH, (a,), triangle)
+    else:
+        found = builders.symmetric_eigen(make("stop_gradient", (a,)), triangle == "L", vectors=False)
+    return with_rule(found, _values_formula, a, static=(triangle,))
 
 
 def _triangle(name: str, UPLO: Any) -> str:

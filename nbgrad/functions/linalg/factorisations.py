@@ -4,7 +4,8 @@ In: array-likes. Out: Tensors. Called by users, by `np.linalg.solve(tensor, b)` 
 matrix is factored once (`lu`), and its factors serve the solution, the determinant (determinants.py) and both their
 derivatives: to them the factors are constants, and the rules below (`custom` nodes) say how a result depends on the
 matrix. Factorisations are computed in single or double precision; float16 is converted and back, integers become floats
-as in quotients. Real matrices are factored by LAPACK inside of compiled programs, complex ones by SciPy (`host` nodes).
+as in quotients. Real matrices are factored inside of compiled programs, small ones by code of ours, others by LAPACK;
+complex ones by SciPy (`host` nodes).
 
 A matrix that is exactly singular raises, as in NumPy; under `jit` every call checks it again.
 """
@@ -140,11 +141,17 @@ def _triangular_formula(
 
 # ----- Solving -----
 
+WHOLE_SOLUTION = 16
+"""Rows and columns up to which one primitive solves with both factors."""
+
 
 def solve_node(a: Node, b: Node, factors: Node, adjoint_system: bool = False) -> Node:
     """The x of `a @ x = b`, or of `adjoint(a) @ x = b`: `a` is (B, n, n) with its factors, `b` is (B, n, k)."""
     value = make("stop_gradient", (b,))
     n = a.shape[-1]
+    if max(n, b.shape[-1]) <= WHOLE_SOLUTION and not is_complex(a):
+        value = builders.lu_solve(factors, value, adjoint_system)
+        return with_rule(value, _solve_formula, a, b, factors, static=(adjoint_system,))
     packed = cut(factors, 1, 0, n)
     # The rows after the factors hold the order of a's rows, and the inverse of it.
     order = places(reshape(cut(factors, 1, n + (not adjoint_system), 1), b.shape[:2]))

@@ -1,0 +1,1 @@
+"""Code of their own for small matrices: products, factors, systems, eigenvalues."""
