@@ -33,6 +33,7 @@ from ...runtime.memory_order import (
     order_of_loop,
     strides_of,
     with_axis_order,
+    with_strides,
 )
 from .joining import stack_nodes
 from .shaping import broadcast_node, common_shape
@@ -213,7 +214,14 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     if node.ndim < 2:
         message = f"diagonal needs at least two axes, but the shape is {node.shape}."
         raise ShapeError(message)
-    return wrap(diagonal_node(node, integer(offset, "offset"), axis_of(axis1, node.ndim), axis_of(axis2, node.ndim)))
+    first, second = axis_of(axis1, node.ndim), axis_of(axis2, node.ndim)
+    found = diagonal_node(node, integer(offset, "offset"), first, second)
+    if found.ndim > 1 and may_differ(node):
+        # NumPy's is a view that steps along both axes.
+        strides = strides_of(node)
+        kept = [stride for axis, stride in enumerate(strides) if axis not in (first, second)]
+        found = with_strides(found, (*kept, strides[first] + strides[second]))
+    return wrap(found)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, like: Any = None) -> Tensor:
