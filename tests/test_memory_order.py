@@ -151,8 +151,8 @@ w = np.inner(b.T, 2.0); w.reshape(-1)[1] = 9.0; r = w
 w = np.delete(b.T, 0, axis=0); w.reshape(-1)[1] = 9.0; r = w
 w = np.tile(b.T, (1, 2)); w.reshape(-1)[1] = 9.0; r = w
 w = np.cumprod(b, 0); w.reshape(-1)[1] = 9.0; r = w
-d = np.diagonal(np.stack([b, b]).transpose(2, 0, 1)); w = np.stack([d, d * 2]).T; w.reshape(-1)[1] = 9.0; r = w
-d = np.diagonal(np.stack([b.T, 2 * b.T], -1)); w = np.stack([d, d * 2]).T; w.reshape(-1)[1] = 9.0; r = w
+d = np.diagonal(np.stack([b.T, 2 * b.T]).transpose(2, 0, 1)); w = np.stack([d, d * 2]); w.reshape(-1)[1] = 9.0; r = w
+d = np.diagonal(np.stack([b.T, 2 * b.T]).transpose(2, 0, 1)); w = d * 2; w.reshape(-1)[1] = 9.0; r = w
 w = b.T * 0.6 + np.zeros(b.T.shape); w.reshape(-1)[1] = 9.0; r = w
 w = b.T * 0.6 + np.full(b.T.shape, 2.0); w.reshape(-1)[1] = 9.0; r = w
 w = b.T * 0.6 + np.ones_like(b.T); w.reshape(-1)[1] = 9.0; r = w
