@@ -111,6 +111,22 @@ def an_operand_of_another_turn(u: Any) -> list[Any]:
 
 
 @program
+def values_of_two_turns_ago(u: Any) -> list[Any]:
+    before = 0.9 * u
+    for _ in range(300):
+        before, u = u, 0.5 * step(u) - 0.4 * before
+    return [u, before]
+
+
+@program
+def values_of_three_turns_ago_and_others(u: Any) -> list[Any]:
+    past = [u, 0.5 * u, 0.25 * u]
+    for k in range(300):
+        past = [*past[1:], step(past[2]) * 0.5 - 0.4 * past[0 if k != 222 else 1]]
+    return past
+
+
+@program
 def another_number(u: Any) -> list[Any]:
     for k in range(300):
         u = step(u) * (0.5 if k < 170 else 0.75)
@@ -248,6 +264,26 @@ def test_values_have_the_same_bits(name: str) -> None:
             continue
         np.testing.assert_array_equal(value, expected)
         np.testing.assert_array_equal(np.signbit(value), np.signbit(expected))
+
+
+def looks_with_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Counts the looks at a recording which find that a loop goes on as expected."""
+    seen = [0]
+    usual = follower.Follower.go_on
+
+    def counted(self: Any, taken: int) -> None:
+        seen[0] += len(self.steps) > 1
+        usual(self, taken)
+
+    monkeypatch.setattr(follower.Follower, "go_on", counted)
+    return seen
+
+
+@pytest.mark.parametrize("name", ["the_same_in_all_turns", "parts_that_are_views", "values_of_two_turns_ago"])
+def test_loops_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = looks_with_steps(monkeypatch)
+    recorded(PROGRAMS[name])
+    assert seen[0]
 
 
 @pytest.mark.parametrize(
@@ -511,14 +547,7 @@ def turned(xp: Any, name: str, turns: int) -> Callable[[Any], Any]:
 
 @pytest.mark.parametrize("name", MATRICES)
 def test_functions_of_matrices_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = [0]
-    usual = follower.Follower.go_on
-
-    def counted(self: Any, taken: int) -> None:
-        seen[0] += len(self.steps) > 1
-        usual(self, taken)
-
-    monkeypatch.setattr(follower.Follower, "go_on", counted)
+    seen = looks_with_steps(monkeypatch)
     value, slope = nb.jit(nb.value_and_grad(turned(xp, name, 200)))(MATRIX)
     assert seen[0]
     np.testing.assert_allclose(value, turned(np, name, 200)(MATRIX), rtol=1e-9)

@@ -228,7 +228,7 @@ class Follower:
         self.log: list[tuple[Any, ...]] = []
         self._step_at: dict[int, int] = {}
         self.words[BEGIN] = self.words[NEXT_LOOK] = len(nodes)
-        self.words[AT] = turn.period
+        self.words[AT] = turn.held * turn.period
         self.goes_on = True
         if not self._fits():
             self.stop()

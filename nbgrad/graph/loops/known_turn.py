@@ -29,6 +29,8 @@ class KnownTurn:
         Operations of a turn.
     back : int
         The most turns between an operation and one that reads it.
+    held : int
+        How many turns a follower needs before the next one; at least one.
     readers : list of int
         How often operations of turns read that of each place.
     number_of : dict
@@ -48,6 +50,7 @@ class KnownTurn:
         self._moving = {place: (fixed_part(turn[place]), starts_of(turn[place]), axes) for place, axes in graph.axes}
         self._kinds, self._places = stretch.kinds, stretch.places
         self.back = max([kind for kind in stretch.kinds if kind > SAME], default=0)
+        self.held = max(self.back, 1)
         operands = [(place, number) for place, node in enumerate(turn) for number in range(len(node.inputs))]
         self._first_slot = [0, *accumulate(self._counts)]
         self._constants: list[Node | None] = [None]
