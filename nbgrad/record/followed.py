@@ -143,7 +143,7 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
                     frame, places, _ = second
                     same = other.frame == frame and other.nodes == [nodes[at] if at else c for at, c in places]
                 else:
-                    same = other.__class__ is kind and (not is_view or _is_plain(other)) and other == second
+                    same = other.__class__ is kind and (kind in PLAIN or _is_plain(other)) and other == second
                 if same:
                     made = [_made(nodes, *part) for part in parts]
                     words[AT] = len(nodes)
@@ -204,7 +204,7 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
     elif isinstance(other, Tensor):
         what = other._node
         steady = steady and other.__class__ is Tensor
-    elif not (other.__class__ in PLAIN or is_view):
+    elif not (other.__class__ in PLAIN or _is_plain(other)):
         steady = False
     if steady:
         made = tuple([each._node for each in results])
