@@ -180,6 +180,24 @@ def parts_that_are_views(u: Any) -> list[Any]:
 
 
 @program
+def keys_of_every_kind(u: Any) -> list[Any]:
+    """Numbers that are other objects in each turn, equal ones of another class, and parts of what has many views."""
+    fixed, kept = np.tile(np.sin(u), 130), []
+    for k in range(300):
+        at = 300 + 0 * k
+        one: Any = {150: True, 170: np.int64(1), 180: 3, 190: 1.5}.get(k, 1)
+        v = np.stack([u, u * 0.5])[:, None][..., ::-1]
+        if k in (180, 190):
+            with pytest.raises(IndexError):
+                u[one]
+            one = 1
+        u = step(u) + fixed[at : at + 3] * np.sum(u[one]) + fixed[at + 2] * v[(0, 0) if k != 200 else (0, 0, slice(3))]
+        if k % 30 == 0:
+            kept.append(v[one:, 0])
+    return [u, *kept]
+
+
+@program
 def written_in_some_turns(u: Any) -> list[Any]:
     for k in range(300):
         u = step(u)
