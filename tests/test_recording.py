@@ -19,6 +19,8 @@ from nbgrad.graph.ir import placeholder, topological
 from nbgrad.graph.trace import recording
 from nbgrad.process.modes import attentive, leaves_made
 from nbgrad.record.tensor import Tensor
+from nbgrad.runtime.memory_order import strides_of
+from nbgrad.transforms.rolled import nodes_in, roll_up
 
 
 def root_of(a: Any) -> Any:
@@ -185,6 +187,74 @@ def test_a_warm_gradient_takes_few_calls(argument: Any, most: int, files: int) -
     entered = python_calls(lambda: slope(argument))
     assert len(entered) <= most
     assert len(set(entered)) <= files
+
+
+WIDE = np.random.default_rng(3).normal(size=(6, 6)) / 3
+CHANGES: dict[str, Callable[[np.ndarray], None]] = {
+    "nothing": lambda w: None,
+    "an element": lambda w: w.__setitem__((2, 3), 0.25),
+    "the sign of a zero": lambda w: w.__setitem__(w == 0, -0.0),
+    "all": lambda w: w.__setitem__(..., w * 0.5),
+    "a value that equals nothing": lambda w: w.__setitem__((0, 0), np.nan),
+}
+"""How an array is written to between two operations."""
+KINDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "in C order": np.copy,
+    "in Fortran order": np.asfortranarray,
+    "every second element": lambda w: np.repeat(np.repeat(w, 2, 0), 2, 1)[::2, ::-2],
+    "complex": lambda w: w * (1 + 0.5j),
+    "of single precision": lambda w: w.astype(np.float32),
+    "of booleans": lambda w: w > 0,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_array_counts_as_it_is_when_it_is_used(kind: str, change: str) -> None:
+    """Also one that was met before in the same recording."""
+    wide = KINDS[kind](np.where(WIDE > 0.5, 0.0, WIDE))
+
+    def f(x: Any, w: np.ndarray) -> list[Any]:
+        found = [w * x, np.copysign(x, w.real)]
+        CHANGES[change](w)
+        return [*found, w * x, np.copysign(x, w.real)]
+
+    expected = f(WIDE[0], wide.copy())
+    found = nb.jit(lambda x: f(x, wide))(WIDE[0])
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_array_may_change_its_shape_while_it_is_known() -> None:
+    wide = WIDE.copy()
+
+    def f(x: Any, w: np.ndarray) -> Any:
+        w.shape = (6, 6)
+        first = w * x
+        w.shape = (36,)
+        return np.sum(first, 0), np.sum(w * x[0])
+
+    for one, other in zip(nb.jit(lambda x: f(x, wide))(WIDE[0]), f(WIDE[0], wide.copy()), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+@pytest.mark.parametrize("used", [lambda w, x: w @ x, lambda w, x: w * x, lambda w, x: x[:, None] - w])
+def test_an_array_of_all_turns_is_one_constant(used: Callable[[Any, Any], Any]) -> None:
+    """A loop had an array of as many copies of the matrix as it had turns."""
+
+    def f(x: Any) -> Any:
+        for _ in range(400):
+            y = used(WIDE, x)
+            x = np.tanh(y if y.ndim == 1 else np.sum(y, 0)) + 0.1 * x
+        return np.sum(x)
+
+    argument = placeholder((6,), np.dtype(float), WIDE[0])
+    with recording([argument], rolls=strides_of) as trace:
+        output = f(Tensor._of(argument))
+        roll_up(trace, nodes_in(output), [argument])
+    constants = [node for node in topological(nodes_in(output)) if node.name == "constant"]
+    assert sum(node.size for node in constants) <= 2 * WIDE.size
+    np.testing.assert_allclose(interpreter.interpret(nodes_in(output))[0], f(WIDE[0]), rtol=1e-11)
 
 
 def test_equal_numbers_are_one_array_and_stay_two_inputs() -> None:

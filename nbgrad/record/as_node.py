@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections import UserList, deque
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from ..errors import DtypeError, ShapeError
 from ..graph.builders import concatenate, reshape
 from ..graph.ir import Node, constant, snapshot, strong
+from ..graph.loops.repetition import SMALL_CONSTANT
 from ..graph.shapes import Shape
+from ..graph.trace import current_trace
 from ..process.modes import attentive
 from ..runtime.evaluate import LONGEST_CHAIN, settle
 from .foreign_arrays import conversion_of, device_node, on_cuda, values_of
@@ -53,8 +56,42 @@ def as_node(value: Any) -> Node:
         )
         raise DtypeError(message)
     if array.dtype.isnative and type(value) is np.ndarray and (array.flags.writeable or array.base is not None):
-        return snapshot(array)
+        return _taken(array)
     return constant(array)
+
+
+MOST_TAKEN = 64
+"""Arrays that a recording remembers."""
+
+
+def _taken(array: np.ndarray) -> Node:
+    """A constant with the values that an array has now.
+
+    In a recording it is the same one as when the array was met last, if nothing has been written to it since: a matrix
+    that every turn of a loop multiplies by is one constant.
+    """
+    trace = current_trace()
+    if trace is None or array.nbytes <= SMALL_CONSTANT:
+        return snapshot(array)
+    known = trace.taken.pop(id(array), None)
+    if known is not None and known[0]() is array and known[1] == array.strides:
+        node = known[2]()
+        if node is not None and node.shape == array.shape and _have_same_bits(array, node.value):
+            trace.taken[id(array)] = known
+            return node
+    node = snapshot(array)
+    if len(trace.taken) >= MOST_TAKEN:
+        del trace.taken[next(iter(trace.taken))]
+    trace.taken[id(array)] = ref(array), array.strides, ref(node)
+    return node
+
+
+def _have_same_bits(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays of one shape are of one dtype and have the same values, with the same signs of zeros."""
+    if one.dtype.kind == "c" and one.dtype == other.dtype:
+        return _have_same_bits(one.real, other.real) and _have_same_bits(one.imag, other.imag)
+    words = f"i{one.itemsize}"
+    return one.dtype == other.dtype and bool((one.view(words) == other.view(words)).all())
 
 
 _LISTS = (list, tuple)
