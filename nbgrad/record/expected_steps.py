@@ -1,8 +1,8 @@
 """The steps of a followed loop, as the words that native code reads.
 
 In: a `Follower` that knows what to expect, and the arguments of its functions when they are noted. Out: `Tables` of
-runtime/native_steps.py. Called by followed.py. What native code does not know (several results) is a step that no call
-fits, so that Python sees to it.
+runtime/native_steps.py. Called by followed.py. What native code does not know (several results, arrays of NumPy's)
+is a step that no call fits, so that Python sees to it.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def tables_of(follower: Follower) -> Tables:
 
 def _row(step: Step, kept: list[Any]) -> list[int]:
     """The words of a step."""
-    call, way, one, kind, other_way, other, parts, is_view, (of, _) = step
-    if call is None or of is not None or len(parts) > 1:
+    call, way, one, kind, other_way, other, parts, is_view, (of, _), given = step
+    if call is None or of is not None or len(parts) > 1 or given:
         return [0] * STEP_HEAD
     ((pattern, sources, hidden),) = parts
     key = call

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..graph.ir import RECORDED, Node, due, next_serial
-from ..graph.loops.follower import AT, Arguments, Followed, Follower, K, hold
+from ..graph.loops.follower import AT, Arguments, Followed, Follower, Given, K, hold, is_same_array
+from ..graph.loops.repetition import atom_key
 from ..graph.trace import current_trace, roll_if_full
 from ..process.modes import attentive
 from ..runtime.evaluate import questions
 from ..runtime.native_steps import Expectation, Tables
+from .as_node import as_node
 from .expected_steps import outline_of, tables_of
 from .shared_memory import note_view
 from .tensor import Tensor
@@ -31,6 +33,8 @@ NUMBERS = (np.generic, float, int, complex)
 """Classes that stand for dtypes."""
 CREATION = "nbgrad.functions.arrays.creation"
 """The functions there make the same of numbers each time."""
+OF_ANY_VALUES = frozenset(["nbgrad.functions.arrays.joining", "nbgrad.functions.linalg.matrix_products"])
+"""What the functions there make of NumPy's floats does not depend on their values."""
 
 
 class Operands(Arguments):
@@ -38,14 +42,20 @@ class Operands(Arguments):
 
     __slots__ = ("apply", "args", "kwargs")
 
-    def __init__(self, frame: list[Any], nodes: list[Node], apply: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        super().__init__(frame, nodes)
+    def __init__(
+        self, frame: list[Any], nodes: list[Node], arrays: list[Any], apply: Callable[..., Any], args: Any, kwargs: Any
+    ) -> None:
+        super().__init__(frame, nodes, arrays)
         self.apply, self.args, self.kwargs = apply, args, kwargs
 
 
 def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Operands | None:
-    """The arguments of a function that are Tensors, numbers and names, or lists of them; None if there are others."""
+    """The arguments of a function that are Tensors, numbers and names, or lists of them; None if there are others.
+
+    Functions may also get arrays of NumPy's, if their values do not matter.
+    """
     nodes: list[Node] = []
+    arrays: list[Any] = []
     frame: list[Any] = [apply, *kwargs]
     waiting = [*args, *kwargs.values()]
     for value in waiting:
@@ -58,9 +68,39 @@ def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
             waiting += value
         elif (kind in PLAIN and (value or kind is not float)) or (kind is type and issubclass(value, NUMBERS)):
             frame.append(value)
+        elif kind is np.ndarray and apply.__module__ in OF_ANY_VALUES and _is_data(value):
+            frame += [value.dtype.char, value.shape]
+            arrays.append(value)
         else:
             return None
-    return Operands(frame, nodes, apply, args, kwargs) if nodes or apply.__module__ == CREATION else None
+    return Operands(frame, nodes, arrays, apply, args, kwargs) if nodes or apply.__module__ == CREATION else None
+
+
+def _is_data(array: np.ndarray) -> bool:
+    """Whether an array may be another one in each turn: floats in C order, which no operator asks for their values."""
+    return array.dtype.kind == "f" and array.ndim > 0 and array.dtype.isnative and array.flags.c_contiguous
+
+
+def _compared(other: Any) -> Any:
+    """The form in which the second operand of an operator is compared: an array as `Arguments`."""
+    if other.__class__ is np.ndarray and _is_data(other):
+        return Arguments([np.ndarray, other.dtype.char, other.shape], [], [other])
+    return other
+
+
+def _given(nodes: list[Node], arrays: Sequence[Any], wanted: Sequence[Given]) -> list[Node] | None:
+    """The constants of arrays that are given to an expected call; None if one is not as it must be."""
+    given: list[Node] = []
+    for array, (key, equal) in zip(arrays, wanted, strict=True):
+        node = as_node(array)
+        given.append(node)
+        if nodes[-1] is node:
+            del nodes[-1]  # constants are no operations
+        if key is not None and atom_key(node) != key:
+            return None
+        if any(not is_same_array(nodes[way].inputs[number], node) for way, number in equal):
+            return None
+    return given
 
 
 class _Expected:
@@ -135,17 +175,23 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
             node: Any = None if one is None else one._node
             words = follower.words
             step = follower.steps[words[K]]
-            key, way, source, kind, other_way, second, parts, is_view, pack = step
+            key, way, source, kind, other_way, second, parts, is_view, pack, wanted = step
             if key is call and node is (nodes[way] if way else source):
+                given: list[Node] | None = []
                 if kind is Node:
                     same = other.__class__ is Tensor and other._node is (nodes[other_way] if other_way else second)
                 elif kind is Arguments:
                     frame, places, _ = second
-                    same = other.frame == frame and other.nodes == [nodes[at] if at else c for at, c in places]
+                    what = _compared(other)
+                    same = isinstance(what, Arguments) and what.frame == frame
+                    same = same and what.nodes == [nodes[at] if at else c for at, c in places]
+                    if same and wanted:
+                        given = _given(nodes, what.arrays, wanted)
+                        same = given is not None and words[AT] == len(nodes)
                 else:
                     same = other.__class__ is kind and (kind in PLAIN or _is_plain(other)) and other == second
                 if same:
-                    made = [_made(nodes, *part) for part in parts]
+                    made = [_made(nodes, *part, given or ()) for part in parts]
                     words[AT] = len(nodes)
                     words[K] += 1
                     if expected.tables is None or follower.tables is not expected.tables:
@@ -170,10 +216,12 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
     return call(one, other)
 
 
-def _made(nodes: list[Node], pattern: Any, sources: Sequence[Any], hidden: list[Node]) -> Node:
-    """The node of a part of an expected call, which is recorded."""
+def _made(
+    nodes: list[Node], pattern: Any, sources: Sequence[Any], hidden: list[Node], given: Sequence[Node]
+) -> Node:
+    """The node of a part of an expected call, which is recorded; `given` are the arrays that the call gets."""
     node: Any = _new(Followed)
-    inputs = tuple([nodes[at] if at else constant for at, constant in sources])
+    inputs = tuple([nodes[at] if at < 0 else given[at - 1] if at else constant for at, constant in sources])
     if hidden:
         hold(node, inputs)
         nodes += hidden
@@ -186,6 +234,9 @@ def _made(nodes: list[Node], pattern: Any, sources: Sequence[Any], hidden: list[
 
 def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | None, other: Any) -> Any:
     """The result of a call that the follower takes note of."""
+    what: Any = _compared(other)
+    arrays = what.arrays if isinstance(what, Arguments) else ()
+    given = [as_node(array) for array in arrays]
     checks, before = _noted_so_far()
     begin, since = follower.at, len(follower.log)
     noted = len(checks)
@@ -196,11 +247,13 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
     steady = _noted_so_far()[1] == before and (of is None or bool(results))
     for each in results:
         steady = steady and each.__class__ is Tensor and (bool(is_view) or not hasattr(each, "_base"))
-    what: Any = other
     if isinstance(other, Operands):
         after = _operands(other.apply, other.args, other.kwargs)
         steady = steady and after is not None and after.nodes == other.nodes  # nothing was written to
         other.outline = outline_of(other.args, other.kwargs)
+    if isinstance(what, Arguments):
+        what.given = given
+        steady = steady and all(map(is_same_array, given, [as_node(array) for array in arrays]))
     elif isinstance(other, Tensor):
         what = other._node
         steady = steady and other.__class__ is Tensor

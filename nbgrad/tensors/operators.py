@@ -112,6 +112,13 @@ def _call_of(ufunc: np.ufunc) -> Callable[..., Any]:
     return protocol
 
 
+@cache
+def _call_behind(ufunc: np.ufunc) -> Callable[..., Any]:
+    """The call of a ufunc by NumPy's protocol, of its second operand and the first one, which is an array of NumPy's."""
+    call = _call_of(ufunc)
+    return lambda second, first: call(first, second)
+
+
 @part_of_tensor
 class Operators(Tensor):
     """The special methods that Python and NumPy call."""
@@ -162,8 +169,11 @@ class Operators(Tensor):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if due:
-            if method == "__call__" and not kwargs and inputs[0].__class__ is Tensor and ufunc.nin < 3:
-                return expected.call(_call_of(ufunc), inputs[0], inputs[1] if len(inputs) > 1 else None)
+            if method == "__call__" and not kwargs and ufunc.nin < 3:
+                if inputs[0].__class__ is Tensor:
+                    return expected.call(_call_of(ufunc), inputs[0], inputs[1] if len(inputs) > 1 else None)
+                if len(inputs) > 1 and inputs[1].__class__ is Tensor:
+                    return expected.call(_call_behind(ufunc), inputs[1], inputs[0])
             look()
         if method == "__call__" and not kwargs:
             count = len(inputs)
