@@ -163,6 +163,48 @@ def data_of_the_turn(u: Any) -> list[Any]:
 
 
 @program
+def arrays_in_calls_of_every_kind(u: Any) -> list[Any]:
+    fixed, weights = np.array([0.5, 0.25, -0.5]), np.random.default_rng(4).normal(size=(3, 3)) / 4
+    for k in range(300):
+        row = DATA[k].copy()
+        if k == 230:
+            fixed[1] = -0.0
+        if k == 240:
+            weights *= 0.5
+        if k == 250:
+            row = row[::-1]
+        if k == 260:
+            row = row.astype(np.float32)
+        other = row if k != 200 else DATA[399]
+        u = np.tanh(np.concatenate([row, u]) @ np.concatenate((DATA[:3], weights), 0) + fixed * u)
+        u = 0.1 * np.sum((u - other) ** 2) * np.minimum(fixed - u, other - row * u) + weights @ u + np.dot(DATA[:3], u)
+        u = np.tanh(u) * (row[:1] if k == 270 else row) + np.copysign(0.1, fixed * np.abs(u))
+    return [u]
+
+
+@program
+def one_array_in_two_places(u: Any) -> list[Any]:
+    for k in range(300):
+        row, other = DATA[k], DATA[k] * 1.0
+        if k in (180, 210, 211):
+            other[1] = DATA[399 - k, 1]
+        u = np.hypot(u * row, np.sin(u) - other) + np.concatenate([other, u])[2:5] * row
+        u = np.tanh(np.stack([u, row, row]).sum(0))
+    return [u]
+
+
+@program
+def an_array_that_is_written_to(u: Any) -> list[Any]:
+    before = np.zeros(3)
+    for k in range(300):
+        before[k % 3] += 0.125
+        u = np.sin(u) + before * 0.5
+        before[0] = -before[0]
+        u = u * 0.5 - before
+    return [u]
+
+
+@program
 def inputs_of_an_operand_are_read(u: Any) -> list[Any]:
     for _ in range(300):
         u = np.square(np.hypot(u, 0.5)) - step(u)
@@ -297,7 +339,17 @@ def looks_with_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-@pytest.mark.parametrize("name", ["the_same_in_all_turns", "parts_that_are_views", "values_of_two_turns_ago"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "the_same_in_all_turns",
+        "parts_that_are_views",
+        "values_of_two_turns_ago",
+        "data_of_the_turn",
+        "arrays_in_calls_of_every_kind",
+        "one_array_in_two_places",
+    ],
+)
 def test_loops_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = looks_with_steps(monkeypatch)
     recorded(PROGRAMS[name])
@@ -306,7 +358,13 @@ def test_loops_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["every_value_is_kept", "one_more_call_in_some_turns", "an_operand_of_another_turn", "written_in_some_turns"],
+    [
+        "every_value_is_kept",
+        "one_more_call_in_some_turns",
+        "an_operand_of_another_turn",
+        "written_in_some_turns",
+        "one_array_in_two_places",
+    ],
 )
 def test_gradients_are_those_of_the_program_written_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def total(x: Any) -> Any:
