@@ -116,7 +116,9 @@ def test_without_memory(name: str, processor: StepProcessor) -> None:
     np.testing.assert_array_equal(interpret(recorded(PROGRAMS[FEW[0]]))[0], PROGRAMS[FEW[0]](X.copy())[0])
 
 
-@pytest.mark.parametrize("name", ["the_same_in_all_turns", "every_value_is_kept", "every_kind_of_argument", "keys_of_every_kind"])
+@pytest.mark.parametrize(
+    "name", ["the_same_in_all_turns", "every_value_is_kept", "every_kind_of_argument", "keys_of_every_kind"]
+)
 def test_nothing_is_left_behind(name: str) -> None:
     """Compiled native code keeps no node or Tensor, and gives back no reference that is not its own."""
 

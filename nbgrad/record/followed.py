@@ -216,9 +216,7 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
     return call(one, other)
 
 
-def _made(
-    nodes: list[Node], pattern: Any, sources: Sequence[Any], hidden: list[Node], given: Sequence[Node]
-) -> Node:
+def _made(nodes: list[Node], pattern: Any, sources: Sequence[Any], hidden: list[Node], given: Sequence[Node]) -> Node:
     """The node of a part of an expected call, which is recorded; `given` are the arrays that the call gets."""
     node: Any = _new(Followed)
     inputs = tuple([nodes[at] if at < 0 else given[at - 1] if at else constant for at, constant in sources])
