@@ -33,26 +33,26 @@ current_trace: Callable[[], Trace | None] = _current.get
 
 class Trace:
     """One recording, for the time of a `with` block: its `arguments` are the nodes that stand for the arguments of the
-        recorded function, `fn`. With `rolls`, loops are looked for while it goes on: nodes that are in use may change, but
-        not their values. It makes a node know how its value lies in memory.
+    recorded function, `fn`. With `rolls`, loops are looked for while it goes on: nodes that are in use may change, but
+    not their values. It makes a node know how its value lies in memory.
 
-        `guards` is None unless `jit` records: then each guard is (node, value it had), and `checks` are conditions that
-        must hold in every call; those from number `unchecked` on may have waited. `cells` maps Cells (and Parameters)
-        that took part to the state that they had. A recording inside another shares all that. `written` maps Parameters
-        to the nodes that they had before the function wrote to them, and `outside` does so for other Tensors that were
-        there before the recording began, at node number `start`; only `jit`, `vmap` and loops, which undo such writes,
-        collect them. `numbers` has the nodes of Python numbers that the function has used so far: a recording of `jit`
-        has each of them once (`frozen`); otherwise equal numbers stay apart, because the same program serves later
-        calls, in which they may differ. For `vmap`, `mapping` maps each argument to all its values, of which there are
-        `size`, and `batched` has those of every node that they were needed of. `callers` knows the arrays that the
-        arguments stand for; `orders` is not empty once something depended on how they lie in memory. `known`, `owned`
-        and `varying` remember values and answers about nodes (the latter two by serial number, so that they keep no
-        node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has the conditions that must
-        hold in every turn, and `turn_ends` the loops in it that end by a value. `budgets` are those of jitted functions
-        that became part of it. `refused` is the last error for a value that would have left the recording, with the
-        user's frame at that moment. `nodes` are those in which loops are looked for, in the order of their making; None
-        where they are not. `elements` are those of short arguments that it has read, and `taken` has NumPy's arrays that it has met last,
-    by `id`: a reference to the array, its strides, and one to its node.
+    `guards` is None unless `jit` records: then each guard is (node, value it had), and `checks` are conditions that
+    must hold in every call; those from number `unchecked` on may have waited. `cells` maps Cells (and Parameters)
+    that took part to the state that they had. A recording inside another shares all that. `written` maps Parameters
+    to the nodes that they had before the function wrote to them, and `outside` does so for other Tensors that were
+    there before the recording began, at node number `start`; only `jit`, `vmap` and loops, which undo such writes,
+    collect them. `numbers` has the nodes of Python numbers that the function has used so far: a recording of `jit`
+    has each of them once (`frozen`); otherwise equal numbers stay apart, because the same program serves later
+    calls, in which they may differ. For `vmap`, `mapping` maps each argument to all its values, of which there are
+    `size`, and `batched` has those of every node that they were needed of. `callers` knows the arrays that the
+    arguments stand for; `orders` is not empty once something depended on how they lie in memory. `known`, `owned`
+    and `varying` remember values and answers about nodes (the latter two by serial number, so that they keep no
+    node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has the conditions that must
+    hold in every turn, and `turn_ends` the loops in it that end by a value. `budgets` are those of jitted functions
+    that became part of it. `refused` is the last error for a value that would have left the recording, with the
+    user's frame at that moment. `nodes` are those in which loops are looked for, in the order of their making; None
+    where they are not. `elements` are those of short arguments that it has read, and `taken` has NumPy's arrays that it has
+    met last, by `id`: a reference to the array, its strides, and a reference to its node.
     """
 
     __slots__ = (

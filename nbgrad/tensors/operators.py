@@ -114,7 +114,7 @@ def _call_of(ufunc: np.ufunc) -> Callable[..., Any]:
 
 @cache
 def _call_behind(ufunc: np.ufunc) -> Callable[..., Any]:
-    """The call of a ufunc by NumPy's protocol, of its second operand and the first one, which is an array of NumPy's."""
+    """The call of a ufunc by NumPy's protocol whose first operand is no Tensor; it gets the second one first."""
     call = _call_of(ufunc)
     return lambda second, first: call(first, second)
 

@@ -6,8 +6,8 @@ operations of the recorded function by whatever sees that it is full.
 
 What was recorded is three parts: `before`, which was looked at; a loop that may go on (`growing`); `nodes`, which are
 new. As a rule, the new nodes are more turns of that loop. Otherwise they are looked at as rolling.py does it, with what
-is in use as outputs. The last turn stays as it is, because more of its values are in use than will be later; and as many
-turns as the next one may read.
+is in use as outputs. The last turn stays as it is, because more of its values are in use than will be later; and so do
+as many turns as the next one may read.
 """
 
 from __future__ import annotations
