@@ -51,8 +51,8 @@ class Trace:
     hold in every turn, and `turn_ends` the loops in it that end by a value. `budgets` are those of jitted functions
     that became part of it. `refused` is the last error for a value that would have left the recording, with the
     user's frame at that moment. `nodes` are those in which loops are looked for, in the order of their making; None
-    where they are not. `elements` are those of short arguments that it has read, and `taken` has NumPy's arrays that it has
-    met last, by `id`: a reference to the array, its strides, and a reference to its node.
+    where they are not. `elements` are those of short arguments that it has read, and `taken` has NumPy's arrays that
+    it has met last, by `id`: a reference to the array, its strides, and a reference to its node.
     """
 
     __slots__ = (
