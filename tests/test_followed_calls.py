@@ -141,6 +141,36 @@ def a_number_of_every_turn(u: Any) -> list[Any]:
 
 
 @program
+def numbers_of_every_turn(u: Any) -> list[Any]:
+    """Floats of Python's and of NumPy's, and in some turns zeros, integers, arrays, or what equals nothing."""
+    odd: dict[int, Any] = {180: 0.0, 190: -0.0, 200: 2, 210: np.float32(0.3), 220: np.array(0.7), 230: True, 240: 1.0}
+    for k in range(300):
+        t = odd.get(k, float(np.sin(k)))
+        row: Any = DATA[k, 1] if k != 205 else DATA[k, 1:2]
+        u = np.tanh(u * t + np.copysign(0.1, np.minimum(u, t) * t)) - row * u
+        u = (u + np.float64(0.25)) / (1.5 + t) - t + (t - u) * 0.1 + np.maximum(row, u) ** 2.0
+        u = np.sin(u) + abs(np.cos(u) + 2.0) ** (1.0 + 0.01 * k) * 0.1
+    return [u]
+
+
+@program
+def numbers_that_are_not_numbers(u: Any) -> list[Any]:
+    for k in range(300):
+        v = u * (float("nan") if k % 50 == 49 else 0.01 * k)
+        u = np.where(np.isnan(v), 0.5, np.cos(v)) * 0.5
+    return [u]
+
+
+@program
+def one_number_in_two_places(u: Any) -> list[Any]:
+    for k in range(300):
+        t = 0.01 * k
+        s = t if k not in (170, 215) else 1.5
+        u = np.sin(u * t) + np.cos(u * s) * 0.3 - np.float64(t) * u + s
+    return [u]
+
+
+@program
 def zeros_with_another_sign(u: Any) -> list[Any]:
     for k in range(300):
         u = step(u) + np.copysign(0.5, np.minimum(u, 1.0) * (0.0 if k < 200 else -0.0))
@@ -348,6 +378,8 @@ def looks_with_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         "data_of_the_turn",
         "arrays_in_calls_of_every_kind",
         "one_array_in_two_places",
+        "one_number_in_two_places",
+        "numbers_that_are_not_numbers",
     ],
 )
 def test_loops_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

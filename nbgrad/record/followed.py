@@ -12,23 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.ir import RECORDED, Node, due, next_serial
-from ..graph.loops.follower import AT, Arguments, Followed, Follower, Given, K, hold, is_same_array
-from ..graph.loops.repetition import atom_key
+from ..graph.ir import RECORDED, Node, broadcast, due, next_serial
+from ..graph.loops.follower import AT, Arguments, Followed, Follower, Given, K, Number, hold, is_same_source
+from ..graph.loops.repetition import atom_key, is_source
 from ..graph.trace import current_trace, roll_if_full
 from ..process.modes import attentive
 from ..runtime.evaluate import questions
 from ..runtime.native_steps import Expectation, Tables
 from .as_node import as_node
 from .expected_steps import outline_of, tables_of
+from .promotion import number_like
 from .shared_memory import note_view
 from .tensor import Tensor
 from .view_chain import Moves
 
 _new = object.__new__
 _recorded = RECORDED.get
-PLAIN = frozenset([float, int, bool, str, type(None)])
+FLOATS = (float, np.float64)
+PLAIN = frozenset([*FLOATS, int, bool, str, type(None)])
 """Classes of arguments that are compared by value."""
+ARITHMETIC = frozenset(["add", "subtract", "multiply", "divide", "maximum", "minimum"])
+"""Operations that are the same for any number."""
 NUMBERS = (np.generic, float, int, complex)
 """Classes that stand for dtypes."""
 CREATION = "nbgrad.functions.arrays.creation"
@@ -66,7 +70,7 @@ def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         elif kind is list or kind is tuple:
             frame.append(len(value))
             waiting += value
-        elif (kind in PLAIN and (value or kind is not float)) or (kind is type and issubclass(value, NUMBERS)):
+        elif (kind in PLAIN and (value or kind not in FLOATS)) or (kind is type and issubclass(value, NUMBERS)):
             frame.append(value)
         elif kind is np.ndarray and apply.__module__ in OF_ANY_VALUES and _is_data(value):
             frame += [value.dtype.char, value.shape]
@@ -88,19 +92,37 @@ def _compared(other: Any) -> Any:
     return other
 
 
-def _given(nodes: list[Node], arrays: Sequence[Any], wanted: Sequence[Given]) -> list[Node] | None:
-    """The constants of arrays that are given to an expected call; None if one is not as it must be."""
-    given: list[Node] = []
-    for array, (key, equal) in zip(arrays, wanted, strict=True):
-        node = as_node(array)
-        given.append(node)
-        if nodes[-1] is node:
-            del nodes[-1]  # constants are no operations
+def _given(nodes: list[Node], made: Callable[[], list[Node]], wanted: Sequence[Given]) -> list[Node] | None:
+    """The operands that are made of what is given to an expected call; None if one is not as it must be."""
+    at = len(nodes)
+    given = made()
+    if not all(map(is_source, nodes[at:])):
+        return None
+    del nodes[at:]  # sources are no operations
+    for node, (key, equal) in zip(given, wanted, strict=True):
         if key is not None and atom_key(node) != key:
             return None
-        if any(not is_same_array(nodes[way].inputs[number], node) for way, number in equal):
+        if any(not is_same_source(nodes[way].inputs[number], node) for way, number in equal):
             return None
     return given
+
+
+def _operand(value: float, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Node:
+    """A number as an operand of an operation that depends on it by this operand only."""
+    return number_like(value, dtype, shape) if value.__class__ is float else broadcast(as_node(value), shape)
+
+
+def _number(value: float, result: Any, one: Tensor | None) -> Any:
+    """A number that an operation gets, as something that may be another one in each turn, or just as it is."""
+    node = result._node if result.__class__ is Tensor else None
+    if one is None or node is None or node.name not in ARITHMETIC or len(node.inputs) != 2:
+        return value
+    operands = [source for source in node.inputs if source is not one._node]
+    if len(operands) != 1:
+        return value
+    (found,) = operands
+    made = _operand(value, found.dtype, found.shape)
+    return Number(value, made) if is_source(found) and is_same_source(made, found) else value
 
 
 class _Expected:
@@ -186,8 +208,13 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
                     same = isinstance(what, Arguments) and what.frame == frame
                     same = same and what.nodes == [nodes[at] if at else c for at, c in places]
                     if same and wanted:
-                        given = _given(nodes, what.arrays, wanted)
-                        same = given is not None and words[AT] == len(nodes)
+                        given = _given(nodes, lambda: [as_node(array) for array in what.arrays], wanted)
+                        same = given is not None
+                elif kind is Number:
+                    same = other.__class__ is second[0] and other == other
+                    if same:
+                        given = _given(nodes, lambda: [_operand(other, *second[1:])], wanted)
+                        same = given is not None
                 else:
                     same = other.__class__ is kind and (kind in PLAIN or _is_plain(other)) and other == second
                 if same:
@@ -251,10 +278,12 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
         other.outline = outline_of(other.args, other.kwargs)
     if isinstance(what, Arguments):
         what.given = given
-        steady = steady and all(map(is_same_array, given, [as_node(array) for array in arrays]))
+        steady = steady and all(map(is_same_source, given, [as_node(array) for array in arrays]))
     elif isinstance(other, Tensor):
         what = other._node
         steady = steady and other.__class__ is Tensor
+    elif other.__class__ in FLOATS:
+        what = _number(other, result, one)
     elif not (other.__class__ in PLAIN or _is_plain(other)):
         steady = False
     if steady:

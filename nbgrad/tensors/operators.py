@@ -189,7 +189,7 @@ class Operators(Tensor):
         return array_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if len(types) == 1 and func in IMPLEMENTATIONS:
+        if (len(types) == 1 or (len(types) == 2 and np.ndarray in types)) and func in IMPLEMENTATIONS:
             for value in kwargs.values():
                 if value is NOT_GIVEN:
                     break

@@ -35,11 +35,11 @@ SHORT = 64
 OFTEN = 1024
 """Operations between two looks at the recording."""
 Source = tuple[int, Node | None]
-"""An operand: its place, counted from the end of what is recorded; 0 and a constant; or the number of an array that is
-given to the call, from 1 on."""
+"""An operand: its place, counted from the end of what is recorded; 0 and a constant; or which of the arrays and numbers
+that are given to the call, from 1 on."""
 Given = tuple[Any, list[tuple[int, int]]]
-"""An array that is given to a call: the key that it must have, or None if it may be another one in each turn, and the
-operands that it must be equal to: the place of a reader, counted from the end, and the operand's number."""
+"""An array or a number that is given to a call: the key that it must have, or None if it may be another one in each turn,
+and the operands that it must be equal to: the place of a reader, counted from the end, and the operand's number."""
 AT, K, BEGIN, CYCLE, NEXT_LOOK, FOLLOWER, WORDS = range(7)
 """The words of a follower: how many operations are known to be turns, the step that is next, where its turn begins,
 operations of a turn, when loops are looked for again, and who it is, or 0 if it has ended."""
@@ -52,8 +52,8 @@ Step = tuple[Any, int, Node | None, Any, int, Any, Sequence[Part], Any, tuple[An
 that it makes; whether the result is a view of the first operand: True for the part that the second operand says, or how
 elements are moved; the results, by number, with the class of the tuple if that is one; and the arrays that it gets.
 
-The second operand is a source; or 0 and a number or a key; or, for a function, the description of its arguments, their
-sources, and their outline.
+The second operand is a source; or 0 and a number or a key; or the class, dtype and shape of a number that is another one
+in each turn; or, for a function, the description of its arguments, their sources, and their outline.
 """
 Condition = tuple[int, str, type[Exception]]
 NO_STEP: Step = (None, 0, None, None, 0, None, (), False, (None, ()), ())
@@ -72,6 +72,16 @@ class Arguments:
         self.frame, self.nodes, self.arrays = frame, nodes, arrays
         self.outline: Any = None
         self.given: list[Node] = []
+
+
+class Number(Arguments):
+    """A number in an operation that depends on it by its operand only; `given` has the operand that it has become."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: float, operand: Node) -> None:
+        super().__init__([value.__class__, operand.dtype, operand.shape], [])
+        self.value, self.given = value, [operand]
 
 
 class Pattern(int):
@@ -201,15 +211,15 @@ def finished(nodes: Sequence[Node], checks: list[Any]) -> list[Node]:
     return found
 
 
-def _position(node: Node, arrays: Sequence[Node]) -> int | None:
-    """The one among the constants of some arrays that a node is equal to; None if there is none, or more than one."""
-    found = [number for number, array in enumerate(arrays) if is_same_array(node, array)]
+def _position(node: Node, given: Sequence[Node]) -> int | None:
+    """The one among the operands that a call was given which a node is equal to; None if none is, or more than one."""
+    found = [number for number, one in enumerate(given) if is_same_source(node, one)]
     return found[0] if len(found) == 1 else None
 
 
-def is_same_array(one: Node, other: Node) -> bool:
-    """Whether two constants have the same bits."""
-    if one is other:
+def is_same_source(one: Node, other: Node) -> bool:
+    """Whether two sources have the same bits."""
+    if atom_key(one) == atom_key(other):
         return True
     a, b = one.value, other.value
     if one.inputs or type(a) is not np.ndarray or type(b) is not np.ndarray or one.layout or other.layout:
@@ -253,7 +263,7 @@ class Follower:
         self.words[BEGIN] = self.words[NEXT_LOOK] = len(nodes)
         self.words[AT] = turn.held * turn.period
         self.goes_on = True
-        if not self._fits():
+        if not self.fits():
             self.stop()
 
     @property
@@ -281,7 +291,7 @@ class Follower:
 
     # ----- What is recorded -----
 
-    def _fits(self) -> bool:
+    def fits(self) -> bool:
         """Whether what was recorded since the last look is as expected."""
         nodes, at = self.nodes, self.words[AT]
         fresh = nodes[at:]
@@ -298,7 +308,7 @@ class Follower:
     def catch_up(self) -> bool:
         """Look at what was recorded as ever, or begin the next turn; False if nothing more can be expected."""
         words = self.words
-        if not self._fits():
+        if not self.fits():
             self.stop()
             return False
         if not self.steps:
@@ -343,7 +353,7 @@ class Follower:
         `other` is a node, the `Arguments` of a function, or what stands for itself; `of` the class of the tuple that it
         gives, or None for one result. `conditions` are the checks that it has noted.
         """
-        if self.goes_on and not self.steps and self._fits():
+        if self.goes_on and not self.steps and self.fits():
             del self.log[since:]
             self.log.append((key, one, other, results, of, is_view, conditions, begin, self.at))
 
@@ -392,7 +402,10 @@ class Follower:
     ) -> Step | None:
         """The step to expect where a call has made some nodes; None if that does not follow from the call."""
         at_results = [places.get(node, -1) for node in results]
-        if min(at_results) < first or (other.__class__ is float and (not other or other != other)):
+        varies = any(None in (self._turn.steady_inputs(at) or ()) for at in range(first, end))
+        if isinstance(other, Number) and not varies:
+            other = other.value
+        if min(at_results) < first or (isinstance(other, float) and (not other or other != other)):
             return None
         ends = self._ends(first, end, at_results)
         arrays = other.given if isinstance(other, Arguments) else []
@@ -417,6 +430,8 @@ class Follower:
         if isinstance(other, Node):
             kind = Node
             way, second = source(other)
+        elif isinstance(other, Number):
+            second = other.frame
         elif isinstance(other, Arguments):
             kind = Arguments
             second = other.frame, [source(node) for node in other.nodes], other.outline
@@ -424,7 +439,7 @@ class Follower:
         return key, *source(one), kind, way, second, parts, is_view, (of, numbers), given
 
     def _given(self, first: int, end: int, ends: Sequence[int], arrays: Sequence[Node]) -> list[Given] | None:
-        """What is known of the arrays that a call gets; None if an operand varies that is none of them.
+        """What is known of the arrays or the number that a call gets; None if an operand varies that is none of them.
 
         Only nodes that are `ends` may read such operands: loops ask each turn's for them.
         """

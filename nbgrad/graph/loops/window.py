@@ -137,6 +137,8 @@ class Window:
     def _roll(self, at_end: bool) -> int:
         """Look for loops; if the one that is followed goes on, how many operations it has taken, otherwise 0."""
         follower = self.follower
+        if follower is not None and follower.steps:
+            follower.fits()
         same = 0 if follower is None else follower.at
         if follower is not None and (at_end or not follower.steps):
             follower.stop()  # its notes refer to nodes
