@@ -16,10 +16,9 @@ from nbgrad import ops
 from nbgrad.errors import RangeError, ShapeError
 from nbgrad.functions.linalg.factorisations import MatrixError, solve_triangular
 from nbgrad.graph import matrix_rows
-from nbgrad.graph.builders import complete_pivots, lu
+from nbgrad.graph.builders import complete_pivots, lu, triangular_solve
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant
-from nbgrad.graph.primitives import PRIMITIVES
 from nbgrad.runtime.evaluate import compute
 
 from .agreement import agree, check_derivative
@@ -425,7 +424,7 @@ def test_small_matrices_are_factored_as_lapack_does(name, monkeypatch):
     for step, other in enumerate(pivots):
         order[[step, other]] = order[[other, step]]
     monkeypatch.setattr(matrix_rows, "_library", None)
-    (found,) = PRIMITIVES["lu"].meaning((), np.ascontiguousarray(a.T)[None])
+    (found,) = interpret([lu(constant(np.ascontiguousarray(a.T)[None]))])[0]
     np.testing.assert_allclose(found[:-2].T, packed, rtol=tolerance, atol=tolerance)
     np.testing.assert_array_equal(abs(found[-2]) - 1, order)
 
@@ -435,7 +434,8 @@ def test_small_matrices_are_factored_as_lapack_does(name, monkeypatch):
 @pytest.mark.parametrize("unit", [True, False])
 def test_small_systems_are_solved_as_blas_does(lower, transposed, unit, monkeypatch):
     a, b = MATRICES["sixteen rows"] + 20 * np.eye(16), np.random.default_rng(8).normal(size=(16, 3))
-    expected = scipy.linalg.solve_triangular(a, b, int(transposed), lower, unit)
+    matrix = a.T if transposed else a
+    expected = scipy.linalg.solve_triangular(matrix, b, lower=lower != transposed, unit_diagonal=unit)
     monkeypatch.setattr(matrix_rows, "_library", None)
-    (found,) = PRIMITIVES["triangular_solve"].meaning((lower, transposed, unit), a[None], b[None])
+    (found,) = interpret([triangular_solve(constant(a[None]), constant(b[None]), lower, transposed, unit)])[0]
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)

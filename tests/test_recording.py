@@ -214,10 +214,10 @@ def test_an_array_counts_as_it_is_when_it_is_used(kind: str, change: str) -> Non
     """Also one that was met before in the same recording."""
     wide = KINDS[kind](np.where(WIDE > 0.5, 0.0, WIDE))
 
-    def f(x: Any, w: np.ndarray) -> list[Any]:
-        found = [w * x, np.copysign(x, w.real)]
+    def f(x: Any, w: Any) -> list[Any]:
+        found = [w * x, np.copysign(x, np.real(w))]
         CHANGES[change](w)
-        return [*found, w * x, np.copysign(x, w.real)]
+        return [*found, w * x, np.copysign(x, np.real(w))]
 
     expected = f(WIDE[0], wide.copy())
     found = nb.jit(lambda x: f(x, wide))(WIDE[0])

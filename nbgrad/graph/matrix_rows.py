@@ -66,7 +66,7 @@ def _eliminated(a: Array) -> tuple[Array, Array]:
     pivots = np.arange(n)
     with np.errstate(all="ignore"):
         for k in range(n):
-            sizes = abs(a[k:, k].real) + abs(a[k:, k].imag)
+            sizes = abs(np.real(a[k:, k])) + abs(np.imag(a[k:, k]))
             sizes[np.isnan(sizes)] = -1.0
             pivots[k] = k + sizes.argmax()
             a[[k, pivots[k]]] = a[[pivots[k], k]]

@@ -86,7 +86,7 @@ def _taken(array: np.ndarray) -> Node:
     return node
 
 
-def _have_same_bits(one: np.ndarray, other: np.ndarray) -> bool:
+def _have_same_bits(one: Any, other: Any) -> bool:
     """Whether two arrays of one shape are of one dtype and have the same values, with the same signs of zeros."""
     if one.dtype.kind == "c" and one.dtype == other.dtype:
         return _have_same_bits(one.real, other.real) and _have_same_bits(one.imag, other.imag)

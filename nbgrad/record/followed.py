@@ -92,10 +92,10 @@ def _compared(other: Any) -> Any:
     return other
 
 
-def _given(nodes: list[Node], made: Callable[[], list[Node]], wanted: Sequence[Given]) -> list[Node] | None:
-    """The operands that are made of what is given to an expected call; None if one is not as it must be."""
+def _given(nodes: list[Node], what: Any, second: Any, wanted: Sequence[Given]) -> list[Node] | None:
+    """The operands that an expected call makes of its arrays, or of a number; None if one is not as it must be."""
     at = len(nodes)
-    given = made()
+    given = [as_node(array) for array in what.arrays] if isinstance(what, Arguments) else [_operand(what, *second[1:])]
     if not all(map(is_source, nodes[at:])):
         return None
     del nodes[at:]  # sources are no operations
@@ -112,7 +112,7 @@ def _operand(value: float, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Node
     return number_like(value, dtype, shape) if value.__class__ is float else broadcast(as_node(value), shape)
 
 
-def _number(value: float, result: Any, one: Tensor | None) -> Any:
+def _number(value: Any, result: Any, one: Tensor | None) -> Any:
     """A number that an operation gets, as something that may be another one in each turn, or just as it is."""
     node = result._node if result.__class__ is Tensor else None
     if one is None or node is None or node.name not in ARITHMETIC or len(node.inputs) != 2:
@@ -179,7 +179,7 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
     call : callable
         Records the call; the same object in all turns.
     one : Tensor, or None for a function
-    other : Tensor, number, Operands, None or anything else
+    other : Tensor, number, ndarray, key, Operands, None or anything else
         Calls of anything else are recorded as ever.
     """
     while due:
@@ -208,17 +208,15 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
                     same = isinstance(what, Arguments) and what.frame == frame
                     same = same and what.nodes == [nodes[at] if at else c for at, c in places]
                     if same and wanted:
-                        given = _given(nodes, lambda: [as_node(array) for array in what.arrays], wanted)
-                        same = given is not None
+                        given = _given(nodes, what, second, wanted)
                 elif kind is Number:
                     same = other.__class__ is second[0] and other == other
                     if same:
-                        given = _given(nodes, lambda: [_operand(other, *second[1:])], wanted)
-                        same = given is not None
+                        given = _given(nodes, other, second, wanted)
                 else:
                     same = other.__class__ is kind and (kind in PLAIN or _is_plain(other)) and other == second
-                if same:
-                    made = [_made(nodes, *part, given or ()) for part in parts]
+                if same and given is not None:
+                    made = [_made(nodes, *part, given) for part in parts]
                     words[AT] = len(nodes)
                     words[K] += 1
                     if expected.tables is None or follower.tables is not expected.tables:
@@ -244,7 +242,7 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
 
 
 def _made(nodes: list[Node], pattern: Any, sources: Sequence[Any], hidden: list[Node], given: Sequence[Node]) -> Node:
-    """The node of a part of an expected call, which is recorded; `given` are the arrays that the call gets."""
+    """The node of a part of an expected call, which is recorded; `given` has its arrays and numbers as operands."""
     node: Any = _new(Followed)
     inputs = tuple([nodes[at] if at < 0 else given[at - 1] if at else constant for at, constant in sources])
     if hidden:

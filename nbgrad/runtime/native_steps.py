@@ -37,8 +37,8 @@ CURRENT, CALL_FALLBACK, FUNCTION_FALLBACK, ANSWER, STATE_LENGTH = range(37, 42)
 # What is followed: the follower's own words, the recorded nodes, the steps, the last one, and elements of constants.
 NODES, STEPS, LAST, FIXED, FIXED_COUNT, TABLE_LENGTH = range(WORDS, WORDS + 6)
 # A step: the call (0: none); how far from the end its first operand is, or 0 and a constant; of the second one, the
-# kind, and the same or what it must be; the nodes that are left out, the pattern, the key of a result that is a view, and
-# how many sources follow.
+# kind, and the same or what it must be; the nodes that are left out, the pattern, the key of a view, and the number of
+# sources that follow.
 CALL, WAY, ONE, KIND, OTHER_WAY, OTHER, LEFT, PATTERN, VIEW, SOURCES, STEP_HEAD = range(11)
 SOURCE = 2
 BY_KEY = 1

@@ -170,10 +170,11 @@ class Operators(Tensor):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if due:
             if method == "__call__" and not kwargs and ufunc.nin < 3:
-                if inputs[0].__class__ is Tensor:
-                    return expected.call(_call_of(ufunc), inputs[0], inputs[1] if len(inputs) > 1 else None)
-                if len(inputs) > 1 and inputs[1].__class__ is Tensor:
-                    return expected.call(_call_behind(ufunc), inputs[1], inputs[0])
+                first, second = inputs if ufunc.nin == 2 else (inputs[0], None)
+                if first.__class__ is Tensor:
+                    return expected.call(_call_of(ufunc), first, second)
+                if second.__class__ is Tensor:
+                    return expected.call(_call_behind(ufunc), second, first)
             look()
         if method == "__call__" and not kwargs:
             count = len(inputs)

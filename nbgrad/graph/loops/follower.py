@@ -35,10 +35,10 @@ SHORT = 64
 OFTEN = 1024
 """Operations between two looks at the recording."""
 Source = tuple[int, Node | None]
-"""An operand: its place, counted from the end of what is recorded; 0 and a constant; or which of the arrays and numbers
-that are given to the call, from 1 on."""
+"""An operand: its place, counted from the end of what is recorded; 0 and a constant; or, from 1 on, which of the arrays
+and numbers that the call is given."""
 Given = tuple[Any, list[tuple[int, int]]]
-"""An array or a number that is given to a call: the key that it must have, or None if it may be another one in each turn,
+"""An array or a number that a call is given: the key that it must have, or None if it may be another one in each turn;
 and the operands that it must be equal to: the place of a reader, counted from the end, and the operand's number."""
 AT, K, BEGIN, CYCLE, NEXT_LOOK, FOLLOWER, WORDS = range(7)
 """The words of a follower: how many operations are known to be turns, the step that is next, where its turn begins,
