@@ -24,7 +24,7 @@ from nbgrad.graph.ir import Node, due, placeholder
 from nbgrad.graph.loops import follower, window
 from nbgrad.graph.loops.follower import Followed
 from nbgrad.graph.trace import recording
-from nbgrad.process import gc_pause
+from nbgrad.process import gc_pause, modes
 from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.memory_order import strides_of
 from nbgrad.transforms.rolled import nodes_in, roll_up
@@ -124,6 +124,14 @@ def values_of_three_turns_ago_and_others(u: Any) -> list[Any]:
     for k in range(300):
         past = [*past[1:], step(past[2]) * 0.5 - 0.4 * past[0 if k != 222 else 1]]
     return past
+
+
+def a_complex_state(u: Any) -> list[Any]:
+    z = u * (0.6 + 0.8j)
+    for k in range(300):
+        z = z * (0.6 - 0.8j) + 0.01 * z * np.conj(z) * (0.5 if k != 250 else 0.25)
+        z = z[::-1] - 0.1 * z.real
+    return [z]
 
 
 @program
@@ -386,6 +394,18 @@ def test_loops_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = looks_with_steps(monkeypatch)
     recorded(PROGRAMS[name])
     assert seen[0]
+
+
+def test_loops_are_followed_after_complex_values_have_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = modes.attentive.copy(), modes._always.copy()
+    modes.look_at_results()
+    try:
+        seen = looks_with_steps(monkeypatch)
+        for value, expected in zip(interpret(recorded(a_complex_state)), a_complex_state(X.copy()), strict=True):
+            np.testing.assert_allclose(value, expected, rtol=1e-13)
+        assert seen[0]
+    finally:
+        modes.attentive[:], modes._always[:] = before
 
 
 @pytest.mark.parametrize(

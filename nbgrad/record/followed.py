@@ -16,7 +16,7 @@ from ..graph.ir import RECORDED, Node, broadcast, due, next_serial
 from ..graph.loops.follower import AT, Arguments, Followed, Follower, Given, K, Number, hold, is_same_source
 from ..graph.loops.repetition import atom_key, is_source
 from ..graph.trace import current_trace, roll_if_full
-from ..process.modes import attentive
+from ..process.modes import looking
 from ..runtime.evaluate import questions
 from ..runtime.native_steps import Expectation, Tables
 from .as_node import as_node
@@ -191,7 +191,7 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
             roll_if_full()
             continue
         nodes = follower.nodes
-        if attentive or _recorded() is not nodes:
+        if looking or _recorded() is not nodes:
             break
         if follower.words[AT] == len(nodes) and follower.steps:
             node: Any = None if one is None else one._node

@@ -21,14 +21,14 @@ import numpy as np
 from ..graph import ir
 from ..graph.ir import LEFT_OUT, Node
 from ..graph.loops.follower import AT, BEGIN, CYCLE, FOLLOWER, NEXT_LOOK, WORDS, K
-from ..process.modes import attentive
+from ..process.modes import looking
 from ..process.object_layout import array_data, object_type, scalar_values, slice_parts, slots, tuple_items
 from .cpu_program import native_callable
 from .words import invoke, load, load32, native_address, store
 
 # ----- Layouts, in units of 8 bytes -----
 # What the process has: types and objects, offsets of slots, functions in C; then what is followed, and the fallbacks.
-TENSOR, FOLLOWED, FLOAT, INTEGER_TYPE, HIDDEN_NODE, DUE, RECORDED, SERIALS, ATTENTIVE = range(9)
+TENSOR, FOLLOWED, FLOAT, INTEGER_TYPE, HIDDEN_NODE, DUE, RECORDED, SERIALS, LOOKING = range(9)
 TENSOR_NODE, TENSOR_BASE, TENSOR_VIEWS, INPUTS, PARAMS, DEPTH, SERIAL, FLOAT_VALUE, SLICE_PARTS = range(9, 18)
 LIST_SIZE, LIST_ITEM, APPEND, TUPLE_SIZE, TUPLE_ITEM, DICT_SIZE, DICT_ITEM, DICT_SET = range(18, 26)
 GET_CONTEXT, NEXT, NEW_OBJECT, NEW_TUPLE, NEW_DICT, NEW_REFERENCE, NEW_NUMBER, INTEGER_VALUE = range(26, 34)
@@ -89,7 +89,7 @@ def followed_now(state: int) -> int:
     words = load(state + 8 * CURRENT)
     if words == 0:
         return 0
-    if invoke(load(state + 8 * LIST_SIZE), load(state + 8 * ATTENTIVE), 0, 0, 0, 0, 0, 0, 0) != 0:
+    if invoke(load(state + 8 * LIST_SIZE), load(state + 8 * LOOKING), 0, 0, 0, 0, 0, 0, 0) != 0:
         return 0
     due = load(state + 8 * DUE)
     size = invoke(load(state + 8 * LIST_SIZE), due, 0, 0, 0, 0, 0, 0, 0)
@@ -401,7 +401,7 @@ def _state(tensor: type, followed: type) -> np.ndarray | None:
         (DUE, ir.due),
         (RECORDED, ir.RECORDED),
         (SERIALS, ir._serials),
-        (ATTENTIVE, attentive),
+        (LOOKING, looking),
     ):
         table[place] = id(known)
     for place, name in (
