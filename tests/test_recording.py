@@ -225,6 +225,24 @@ def test_an_array_counts_as_it_is_when_it_is_used(kind: str, change: str) -> Non
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_tensor_of_an_array_is_of_its_own() -> None:
+    """What is done to it concerns no operation on the array: Tensors that users make have rules of their own."""
+    wide = WIDE.astype(np.float32)
+
+    def f(x: Any) -> Any:
+        before = wide + x
+        made = nb.Tensor(wide)
+        made.asnumpy()[0] = 100.0
+        made[1] = 200.0
+        nb.numpy.array(wide).asnumpy()[2] = 300.0
+        return before, wide + x, made
+
+    x = np.arange(6.0)
+    for one, other in zip(nb.jit(f)(x)[:2], [wide + x] * 2, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
 def test_an_array_may_change_its_shape_while_it_is_known() -> None:
     wide = WIDE.copy()
 

@@ -82,7 +82,8 @@ def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
 
 def _is_data(array: np.ndarray) -> bool:
     """Whether an array may be another one in each turn: floats in C order, which no operator asks for their values."""
-    return array.dtype.kind == "f" and array.ndim > 0 and array.dtype.isnative and array.flags.c_contiguous
+    dtype = array.dtype
+    return dtype.kind == "f" and dtype.itemsize <= 8 and dtype.isnative and array.ndim > 0 and array.flags.c_contiguous
 
 
 def _compared(other: Any) -> Any:
