@@ -235,6 +235,7 @@ def test_a_tensor_of_an_array_is_of_its_own() -> None:
         made.asnumpy()[0] = 100.0
         made[1] = 200.0
         nb.numpy.array(wide).asnumpy()[2] = 300.0
+        assert not (wide + x)._node.tensor
         return before, wide + x, made
 
     x = np.arange(6.0)
