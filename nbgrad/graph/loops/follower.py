@@ -52,8 +52,8 @@ Step = tuple[Any, int, Node | None, Any, int, Any, Sequence[Part], Any, tuple[An
 that it makes; whether the result is a view of the first operand: True for the part that the second operand says, or how
 elements are moved; the results, by number, with the class of the tuple if that is one; and the arrays that it gets.
 
-The second operand is a source; or 0 and a number or a key; or the class, dtype and shape of a number that varies; or, for
-a function or an array, the description of its arguments, their sources, and their outline.
+The second operand is a source; or 0 and a number or a key; or class, dtype and shape of a number that varies; or, for a
+function or an array, the description of its arguments, their sources, and their outline.
 """
 Condition = tuple[int, str, type[Exception]]
 NO_STEP: Step = (None, 0, None, None, 0, None, (), False, (None, ()), ())
