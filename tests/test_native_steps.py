@@ -79,7 +79,7 @@ def processor(monkeypatch: pytest.MonkeyPatch) -> StepProcessor:
 def test_values_have_the_same_bits(name: str, processor: StepProcessor) -> None:
     values = interpret(recorded(PROGRAMS[name]))
     assert all(map(np.array_equal, values, PROGRAMS[name](X.copy())))
-    assert processor.calls["expect_call"] > 100
+    assert processor.calls["expect_call"] > 50
 
 
 # The function that fails, after so many calls that succeed.

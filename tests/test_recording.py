@@ -226,7 +226,7 @@ def test_an_array_counts_as_it_is_when_it_is_used(kind: str, change: str) -> Non
 
 
 def test_a_tensor_of_an_array_is_of_its_own() -> None:
-    """What is done to it concerns no operation on the array: Tensors that users make have rules of their own."""
+    """Its rules and later values concern no operation on the array."""
     wide = WIDE.astype(np.float32)
 
     def f(x: Any) -> Any:

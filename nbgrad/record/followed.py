@@ -38,7 +38,7 @@ NUMBERS = (np.generic, float, int, complex)
 CREATION = "nbgrad.functions.arrays.creation"
 """The functions there make the same of numbers each time."""
 OF_ANY_VALUES = frozenset(["nbgrad.functions.arrays.joining", "nbgrad.functions.linalg.matrix_products"])
-"""What the functions there make of NumPy's floats does not depend on their values."""
+"""The functions there make the same operations of NumPy's floats, whatever these are."""
 
 
 class Operands(Arguments):

@@ -439,7 +439,7 @@ class Follower:
         return key, *source(one), kind, way, second, parts, is_view, (of, numbers), given
 
     def _given(self, first: int, end: int, ends: Sequence[int], arrays: Sequence[Node]) -> list[Given] | None:
-        """What is known of the arrays or the number that a call gets; None if an operand varies that is none of them.
+        """The facts of the arrays or the number that a call gets; None if an operand varies that is none of them.
 
         Only nodes that are `ends` may read such operands: loops ask each turn's for them.
         """
