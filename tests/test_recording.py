@@ -244,6 +244,7 @@ def test_a_tensor_of_an_array_is_of_its_own() -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 def test_an_array_may_change_its_shape_while_it_is_known() -> None:
     wide = WIDE.copy()
 
