@@ -18,6 +18,7 @@ from nbgrad.graph.graph_key import structure
 from nbgrad.graph.ir import placeholder, topological
 from nbgrad.graph.trace import recording
 from nbgrad.process.modes import attentive, leaves_made
+from nbgrad.record import as_node
 from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.memory_order import strides_of
 from nbgrad.transforms.rolled import nodes_in, roll_up
@@ -208,10 +209,14 @@ KINDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+@pytest.mark.parametrize("copied", [0, 4096])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("change", CHANGES)
-def test_an_array_counts_as_it_is_when_it_is_used(kind: str, change: str) -> None:
-    """Also one that was met before in the same recording."""
+def test_an_array_counts_as_it_is_when_it_is_used(
+    kind: str, change: str, copied: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that was met before in the same recording; `copied` is the size up to which copies are compared."""
+    monkeypatch.setattr(as_node, "COPIED", copied)
     wide = KINDS[kind](np.where(WIDE > 0.5, 0.0, WIDE))
 
     def f(x: Any, w: Any) -> list[Any]:

@@ -52,7 +52,7 @@ class Trace:
     that became part of it. `refused` is the last error for a value that would have left the recording, with the
     user's frame at that moment. `nodes` are those in which loops are looked for, in the order of their making; None
     where they are not. `elements` are those of short arguments that it has read, and `taken` has NumPy's arrays that
-    it has met last, by `id`: a reference to the array, its strides, and a reference to its node.
+    it has met last, by `id`: references to their nodes.
     """
 
     __slots__ = (
@@ -134,7 +134,7 @@ class Trace:
         self.refused: tuple[NbgradError, FrameType | None, int] | None = None
         self.orders: list[bool] = []
         self.callers = callers
-        self.taken: dict[int, tuple[Any, tuple[int, ...], Any]] = {} if parent is None else parent.taken
+        self.taken: dict[int, weakref.ref[Node]] = {} if parent is None else parent.taken
         self._known: KnownValues | None = None
         self.budgets: list[Any] = [] if parent is None else parent.budgets
         if parent is not None and not jit:

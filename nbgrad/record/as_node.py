@@ -62,6 +62,8 @@ def as_node(value: Any) -> Node:
 
 MOST_TAKEN = 64
 """Arrays that a recording remembers."""
+COPIED = 4096
+"""Bytes up to which copies are compared fastest."""
 
 
 def _taken(array: np.ndarray) -> Node:
@@ -73,25 +75,34 @@ def _taken(array: np.ndarray) -> Node:
     trace = current_trace()
     if trace is None or array.nbytes <= SMALL_CONSTANT:
         return snapshot(array)
-    known = trace.taken.pop(id(array), None)
-    if known is not None and known[0]() is array and known[1] == array.strides:
-        node = known[2]()
-        if node is not None and node.shape == array.shape and _have_same_bits(array, node.value):
-            trace.taken[id(array)] = known
-            return node
-    node = snapshot(array)
-    if len(trace.taken) >= MOST_TAKEN:
-        del trace.taken[next(iter(trace.taken))]
-    trace.taken[id(array)] = ref(array), array.strides, ref(node)
+    taken, key = trace.taken, id(array)
+    known = taken.pop(key, None)
+    node = None if known is None else known()
+    if known is None or node is None or not _is_still(array, node):
+        node = snapshot(array)
+        known = ref(node)
+        if len(taken) >= MOST_TAKEN:
+            del taken[next(iter(taken))]
+    taken[key] = known
     return node
+
+
+def _is_still(array: np.ndarray, node: Node) -> bool:
+    """Whether a constant is that of an array; if it was made of another one, the same as its own would be."""
+    layout = None if array.flags.c_contiguous else array.strides
+    return node.shape == array.shape and node.layout == layout and _have_same_bits(array, node.value)
 
 
 def _have_same_bits(one: Any, other: Any) -> bool:
     """Whether two arrays of one shape are of one dtype and have the same values, with the same signs of zeros."""
-    if one.dtype.kind == "c" and one.dtype == other.dtype:
+    if one.dtype != other.dtype:
+        return False
+    if one.nbytes <= COPIED:
+        return one.tobytes() == other.tobytes()
+    if one.dtype.kind == "c":
         return _have_same_bits(one.real, other.real) and _have_same_bits(one.imag, other.imag)
     words = f"i{one.itemsize}"
-    return one.dtype == other.dtype and bool((one.view(words) == other.view(words)).all())
+    return bool((one.view(words) == other.view(words)).all())
 
 
 _LISTS = (list, tuple)
