@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from fractions import Fraction
 
 import mpmath
@@ -14,7 +15,8 @@ import nbgrad as nb
 from nbgrad import ops
 from nbgrad.errors import RangeError, ShapeError
 from nbgrad.functions.linalg.factorisations import MatrixError, solve_triangular
-from nbgrad.graph.builders import complete_pivots, lu
+from nbgrad.graph import matrix_rows
+from nbgrad.graph.builders import complete_pivots, lu, triangular_solve
 from nbgrad.graph.interpret import interpret
 from nbgrad.graph.ir import constant
 from nbgrad.runtime.evaluate import compute
@@ -397,3 +399,43 @@ def test_banded_systems_that_do_not_fit():
         ops.solve_banded((1, 1), np.ones((3, 4)), np.ones(3))
     with pytest.raises(ValueError, match="two numbers"):
         ops.solve_banded((1, -1), np.ones((3, 4)), np.ones(4))
+
+
+MATRICES = {
+    "one row": np.array([[-2.0]]),
+    "exchanges": np.array([[0.0, 2.0, 1.0], [1.0, 1.0, 0.0], [-4.0, 0.5, 3.0]]),
+    "singular": np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.5, 1.0, 2.5]]),
+    "a column of zeros": np.array([[0.0, 2.0], [0.0, 1.0]]),
+    "NaN": np.array([[1.0, np.nan], [3.0, 1.0]]),
+    "sixteen rows": np.random.default_rng(8).normal(size=(16, 16)),
+    "single precision": np.random.default_rng(9).normal(size=(5, 5)).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_small_matrices_are_factored_as_lapack_does(name, monkeypatch):
+    """Without SciPy, which takes a fifth of a second to import."""
+    a = MATRICES[name]
+    tolerance = 1e-5 if a.dtype == np.float32 else 1e-13
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of singular ones
+        packed, pivots = scipy.linalg.lu_factor(a, check_finite=False)
+    order = np.arange(len(a))
+    for step, other in enumerate(pivots):
+        order[[step, other]] = order[[other, step]]
+    monkeypatch.setattr(matrix_rows, "_library", None)
+    (found,) = interpret([lu(constant(np.ascontiguousarray(a.T)[None]))])[0]
+    np.testing.assert_allclose(found[:-2].T, packed, rtol=tolerance, atol=tolerance)
+    np.testing.assert_array_equal(abs(found[-2]) - 1, order)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize("unit", [True, False])
+def test_small_systems_are_solved_as_blas_does(lower, transposed, unit, monkeypatch):
+    a, b = MATRICES["sixteen rows"] + 20 * np.eye(16), np.random.default_rng(8).normal(size=(16, 3))
+    matrix = a.T if transposed else a
+    expected = scipy.linalg.solve_triangular(matrix, b, lower=lower != transposed, unit_diagonal=unit)
+    monkeypatch.setattr(matrix_rows, "_library", None)
+    (found,) = interpret([triangular_solve(constant(a[None]), constant(b[None]), lower, transposed, unit)])[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)

@@ -24,7 +24,7 @@ from nbgrad.graph.ir import Node, due, placeholder
 from nbgrad.graph.loops import follower, window
 from nbgrad.graph.loops.follower import Followed
 from nbgrad.graph.trace import recording
-from nbgrad.process import gc_pause
+from nbgrad.process import gc_pause, modes
 from nbgrad.record.tensor import Tensor
 from nbgrad.runtime.memory_order import strides_of
 from nbgrad.transforms.rolled import nodes_in, roll_up
@@ -111,6 +111,30 @@ def an_operand_of_another_turn(u: Any) -> list[Any]:
 
 
 @program
+def values_of_two_turns_ago(u: Any) -> list[Any]:
+    before = 0.9 * u
+    for _ in range(300):
+        before, u = u, 0.5 * step(u) - 0.4 * before
+    return [u, before]
+
+
+@program
+def values_of_three_turns_ago_and_others(u: Any) -> list[Any]:
+    past = [u, 0.5 * u, 0.25 * u]
+    for k in range(300):
+        past = [*past[1:], step(past[2]) * 0.5 - 0.4 * past[0 if k != 222 else 1]]
+    return past
+
+
+def a_complex_state(u: Any) -> list[Any]:
+    z = u * (0.6 + 0.8j)
+    for k in range(300):
+        z = z * (0.6 - 0.8j) + 0.01 * z * np.conj(z) * (0.5 if k != 250 else 0.25)
+        z = z[::-1] - 0.1 * z.real
+    return [z]
+
+
+@program
 def another_number(u: Any) -> list[Any]:
     for k in range(300):
         u = step(u) * (0.5 if k < 170 else 0.75)
@@ -121,6 +145,36 @@ def another_number(u: Any) -> list[Any]:
 def a_number_of_every_turn(u: Any) -> list[Any]:
     for k in range(300):
         u = step(u) * (0.01 * k)
+    return [u]
+
+
+@program
+def numbers_of_every_turn(u: Any) -> list[Any]:
+    """Floats of Python's and of NumPy's, and in some turns zeros, integers, arrays, or what equals nothing."""
+    odd: dict[int, Any] = {180: 0.0, 190: -0.0, 200: 2, 210: np.float32(0.3), 220: np.array(0.7), 230: True, 240: 1.0}
+    for k in range(300):
+        t = odd.get(k, float(np.sin(k)))
+        row: Any = DATA[k, 1] if k != 205 else DATA[k, 1:2]
+        u = np.tanh(u * t + np.copysign(0.1, np.minimum(u, t) * t)) - row * u
+        u = (u + np.float64(0.25)) / (1.5 + t) - t + (t - u) * 0.1 + np.maximum(row, u) ** 2.0
+        u = np.sin(u) + abs(np.cos(u) + 2.0) ** (1.0 + 0.01 * k) * 0.1
+    return [u]
+
+
+@program
+def numbers_that_are_not_numbers(u: Any) -> list[Any]:
+    for k in range(300):
+        v = u * (float("nan") if k % 50 == 49 else 0.01 * k)
+        u = np.where(np.isnan(v), 0.5, np.cos(v)) * 0.5
+    return [u]
+
+
+@program
+def one_number_in_two_places(u: Any) -> list[Any]:
+    for k in range(300):
+        t = 0.01 * k
+        s = t if k not in (170, 215) else 1.5
+        u = np.sin(u * t) + np.cos(u * s) * 0.3 - np.float64(t) * u + s
     return [u]
 
 
@@ -147,6 +201,48 @@ def data_of_the_turn(u: Any) -> list[Any]:
 
 
 @program
+def arrays_in_calls_of_every_kind(u: Any) -> list[Any]:
+    fixed, weights = np.array([0.5, 0.25, -0.5]), np.random.default_rng(4).normal(size=(3, 3)) / 4
+    for k in range(300):
+        row = DATA[k].copy()
+        if k == 230:
+            fixed[1] = -0.0
+        if k == 240:
+            weights *= 0.5
+        if k == 250:
+            row = row[::-1]
+        if k == 260:
+            row = row.astype(np.float32)
+        other = row if k != 200 else DATA[399]
+        u = np.tanh(np.concatenate([row, u]) @ np.concatenate((DATA[:3], weights), 0) + fixed * u)
+        u = 0.1 * np.sum((u - other) ** 2) * np.minimum(fixed - u, other - row * u) + weights @ u + np.dot(DATA[:3], u)
+        u = np.tanh(u) * (row[:1] if k == 270 else row) + np.copysign(0.1, fixed * np.abs(u))
+    return [u]
+
+
+@program
+def one_array_in_two_places(u: Any) -> list[Any]:
+    for k in range(300):
+        row, other = DATA[k], DATA[k] * 1.0
+        if k in (180, 210, 211):
+            other[1] = DATA[399 - k, 1]
+        u = np.hypot(u * row, np.sin(u) - other) + np.concatenate([other, u])[2:5] * row
+        u = np.tanh(np.stack([u, row, row]).sum(0))
+    return [u]
+
+
+@program
+def an_array_that_is_written_to(u: Any) -> list[Any]:
+    before = np.zeros(3)
+    for k in range(300):
+        before[k % 3] += 0.125
+        u = np.sin(u) + before * 0.5
+        before[0] = -before[0]
+        u = u * 0.5 - before
+    return [u]
+
+
+@program
 def inputs_of_an_operand_are_read(u: Any) -> list[Any]:
     for _ in range(300):
         u = np.square(np.hypot(u, 0.5)) - step(u)
@@ -161,6 +257,24 @@ def parts_that_are_views(u: Any) -> list[Any]:
         u = v[1:] * v[:-1]
         u = np.concatenate([u, v[:1]]) if k != 250 else np.concatenate([v[:1], u])
     return [u]
+
+
+@program
+def keys_of_every_kind(u: Any) -> list[Any]:
+    """Numbers that are other objects in each turn, equal ones of another class, and parts of what has many views."""
+    fixed, kept = np.tile(np.sin(u), 130), []
+    for k in range(300):
+        at = 300 + 0 * k
+        one: Any = {150: True, 170: np.int64(1), 180: 3, 190: 1.5}.get(k, 1)
+        v = np.stack([u, u * 0.5])[:, None][..., ::-1]
+        if k in (180, 190):
+            with pytest.raises(IndexError):
+                u[one]
+            one = 1
+        u = step(u) + fixed[at : at + 3] * np.sum(u[one]) + fixed[at + 2] * v[(0, 0) if k != 200 else (0, 0, slice(3))]
+        if k % 30 == 0:
+            kept.append(v[one:, 0])
+    return [u, *kept]
 
 
 @program
@@ -250,9 +364,59 @@ def test_values_have_the_same_bits(name: str) -> None:
         np.testing.assert_array_equal(np.signbit(value), np.signbit(expected))
 
 
+def looks_with_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Counts the looks at a recording which find that a loop goes on as expected."""
+    seen = [0]
+    usual = follower.Follower.go_on
+
+    def counted(self: Any, taken: int) -> None:
+        seen[0] += len(self.steps) > 1
+        usual(self, taken)
+
+    monkeypatch.setattr(follower.Follower, "go_on", counted)
+    return seen
+
+
 @pytest.mark.parametrize(
     "name",
-    ["every_value_is_kept", "one_more_call_in_some_turns", "an_operand_of_another_turn", "written_in_some_turns"],
+    [
+        "the_same_in_all_turns",
+        "parts_that_are_views",
+        "values_of_two_turns_ago",
+        "data_of_the_turn",
+        "arrays_in_calls_of_every_kind",
+        "one_array_in_two_places",
+        "one_number_in_two_places",
+        "numbers_that_are_not_numbers",
+    ],
+)
+def test_loops_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = looks_with_steps(monkeypatch)
+    recorded(PROGRAMS[name])
+    assert seen[0]
+
+
+def test_loops_are_followed_after_complex_values_have_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = modes.attentive.copy(), modes._always.copy()
+    modes.look_at_results()
+    try:
+        seen = looks_with_steps(monkeypatch)
+        for value, expected in zip(interpret(recorded(a_complex_state)), a_complex_state(X.copy()), strict=True):
+            np.testing.assert_allclose(value, expected, rtol=1e-13)
+        assert seen[0]
+    finally:
+        modes.attentive[:], modes._always[:] = before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "every_value_is_kept",
+        "one_more_call_in_some_turns",
+        "an_operand_of_another_turn",
+        "written_in_some_turns",
+        "one_array_in_two_places",
+    ],
 )
 def test_gradients_are_those_of_the_program_written_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def total(x: Any) -> Any:
@@ -511,14 +675,7 @@ def turned(xp: Any, name: str, turns: int) -> Callable[[Any], Any]:
 
 @pytest.mark.parametrize("name", MATRICES)
 def test_functions_of_matrices_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = [0]
-    usual = follower.Follower.go_on
-
-    def counted(self: Any, taken: int) -> None:
-        seen[0] += len(self.steps) > 1
-        usual(self, taken)
-
-    monkeypatch.setattr(follower.Follower, "go_on", counted)
+    seen = looks_with_steps(monkeypatch)
     value, slope = nb.jit(nb.value_and_grad(turned(xp, name, 200)))(MATRIX)
     assert seen[0]
     np.testing.assert_allclose(value, turned(np, name, 200)(MATRIX), rtol=1e-9)

@@ -32,6 +32,8 @@ FEW = (
     "another_number",
     "every_kind_of_argument",
     "arguments_of_other_kinds_in_some_turns",
+    "parts_that_are_views",
+    "keys_of_every_kind",
 )
 __all__ = ["_short_windows"]  # a fixture of all tests here, too
 pytestmark = [pytest.mark.unoptimized(but=16), pytest.mark.usefixtures("unseen")]
@@ -77,7 +79,7 @@ def processor(monkeypatch: pytest.MonkeyPatch) -> StepProcessor:
 def test_values_have_the_same_bits(name: str, processor: StepProcessor) -> None:
     values = interpret(recorded(PROGRAMS[name]))
     assert all(map(np.array_equal, values, PROGRAMS[name](X.copy())))
-    assert processor.calls["expect_call"] > 100
+    assert processor.calls["expect_call"] > 50
 
 
 # The function that fails, after so many calls that succeed.
@@ -87,6 +89,10 @@ SHORTAGES = {
     "a Tensor": (steps.NEW_OBJECT, 41),
     "a serial number": (steps.NEXT, 20),
     "an element": (steps.NEW_OBJECT, 2),
+    "the base of a view": (steps.NEW_TUPLE, 22),
+    "a weak reference": (steps.NEW_REFERENCE, 3),
+    "the views of an array": (steps.NEW_DICT, 3),
+    "the number of a view": (steps.NEW_NUMBER, 3),
 }
 
 
@@ -100,7 +106,7 @@ def test_without_memory(name: str, processor: StepProcessor) -> None:
         for k in range(90):
             if k == 80:
                 processor.fail[int(state()[slot])] = after
-            u = np.sin(u * fixed[0]) * fixed[1] + fixed[2]
+            u = np.sin(u * fixed[0]) * fixed[1] + fixed[2] * u[::-1]
         return [u]
 
     with pytest.raises(MemoryError):
@@ -110,7 +116,9 @@ def test_without_memory(name: str, processor: StepProcessor) -> None:
     np.testing.assert_array_equal(interpret(recorded(PROGRAMS[FEW[0]]))[0], PROGRAMS[FEW[0]](X.copy())[0])
 
 
-@pytest.mark.parametrize("name", ["the_same_in_all_turns", "every_value_is_kept", "every_kind_of_argument"])
+@pytest.mark.parametrize(
+    "name", ["the_same_in_all_turns", "every_value_is_kept", "every_kind_of_argument", "keys_of_every_kind"]
+)
 def test_nothing_is_left_behind(name: str) -> None:
     """Compiled native code keeps no node or Tensor, and gives back no reference that is not its own."""
 

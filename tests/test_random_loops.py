@@ -28,10 +28,12 @@ from nbgrad.transforms.rolled import nodes_in, roll_up
 DATA = np.random.default_rng(5).normal(size=(400, 3))
 SIDES = np.random.default_rng(6).random(size=(60, 2)) < (0.5, 0.1)
 LENGTHS = np.random.default_rng(7).integers(0, 6, size=60)
+WIDE = np.random.default_rng(8).normal(size=(3, 3)) / 2
 UNARY = [np.sin, np.cos, np.tanh, np.negative, lambda x: x * 0.5, lambda x: np.roll(x, 1), lambda x: x[::-1] + 0.1]
+UNARY += [lambda x: WIDE @ x, lambda x: np.concatenate([x[1:], WIDE[0, :1]]), lambda x: WIDE[1] - x[(slice(None),)]]
 BINARY = [np.add, np.subtract, np.multiply, np.maximum, lambda a, b: a * np.sum(b), lambda a, b: np.where(a > b, a, b)]
 VARIABLES = 3
-step = st.tuples(st.integers(0, 99), st.integers(0, VARIABLES - 1), st.integers(0, VARIABLES + 5), st.integers(0, 8))
+step = st.tuples(st.integers(0, 99), st.integers(0, VARIABLES - 1), st.integers(0, VARIABLES + 6), st.integers(0, 8))
 body = st.lists(step, min_size=1, max_size=5)
 loops = st.fixed_dictionaries(
     {
@@ -52,14 +54,14 @@ def _operand(which: int, state: Sequence[Any], past: Sequence[Any], k: int) -> A
     """A variable, a value of some turns ago, data of the turn, or a number."""
     if which < VARIABLES:
         return state[which]
-    choices = [past[-1], past[-2], past[-3], DATA[k], DATA[399 - 2 * k % 300], 0.1 * k]
+    choices = [past[-1], past[-2], past[-3], DATA[k], DATA[399 - 2 * k % 300], 0.1 * k, DATA[k, 1]]
     return choices[which - VARIABLES]
 
 
 def _turn(lines: Sequence[tuple[int, int, int, int]], state: list[Any], past: Sequence[Any], k: int) -> None:
     for function, target, operand, kind in lines:
         value = _operand(operand, state, past, k)
-        if kind < 4 and operand != VARIABLES + 5:
+        if kind < 4 and operand < VARIABLES + 5:
             value = UNARY[function % len(UNARY)](value)
         state[target] = 0.7 * BINARY[function % len(BINARY)](state[target], value) + 0.01
 

@@ -18,7 +18,10 @@ from nbgrad.graph.graph_key import structure
 from nbgrad.graph.ir import placeholder, topological
 from nbgrad.graph.trace import recording
 from nbgrad.process.modes import attentive, leaves_made
+from nbgrad.record import as_node
 from nbgrad.record.tensor import Tensor
+from nbgrad.runtime.memory_order import strides_of
+from nbgrad.transforms.rolled import nodes_in, roll_up
 
 
 def root_of(a: Any) -> Any:
@@ -185,6 +188,98 @@ def test_a_warm_gradient_takes_few_calls(argument: Any, most: int, files: int) -
     entered = python_calls(lambda: slope(argument))
     assert len(entered) <= most
     assert len(set(entered)) <= files
+
+
+WIDE = np.random.default_rng(3).normal(size=(6, 6)) / 3
+CHANGES: dict[str, Callable[[np.ndarray], None]] = {
+    "nothing": lambda w: None,
+    "an element": lambda w: w.__setitem__((2, 3), 0.25),
+    "the sign of a zero": lambda w: w.__setitem__(w == 0, -0.0),
+    "all": lambda w: w.__setitem__(..., w * 0.5),
+    "a value that equals nothing": lambda w: w.__setitem__((0, 0), np.nan),
+}
+"""How an array is written to between two operations."""
+KINDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "in C order": np.copy,
+    "in Fortran order": np.asfortranarray,
+    "every second element": lambda w: np.repeat(np.repeat(w, 2, 0), 2, 1)[::2, ::-2],
+    "complex": lambda w: w * (1 + 0.5j),
+    "of single precision": lambda w: w.astype(np.float32),
+    "of booleans": lambda w: w > 0,
+}
+
+
+@pytest.mark.parametrize("copied", [0, 4096])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_array_counts_as_it_is_when_it_is_used(
+    kind: str, change: str, copied: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that was met before in the same recording; `copied` is the size up to which copies are compared."""
+    monkeypatch.setattr(as_node, "COPIED", copied)
+    wide = KINDS[kind](np.where(WIDE > 0.5, 0.0, WIDE))
+
+    def f(x: Any, w: Any) -> list[Any]:
+        found = [w * x, np.copysign(x, np.real(w))]
+        CHANGES[change](w)
+        return [*found, w * x, np.copysign(x, np.real(w))]
+
+    expected = f(WIDE[0], wide.copy())
+    found = nb.jit(lambda x: f(x, wide))(WIDE[0])
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_tensor_of_an_array_is_of_its_own() -> None:
+    """Its rules and later values concern no operation on the array."""
+    wide = WIDE.astype(np.float32)
+
+    def f(x: Any) -> Any:
+        before = wide + x
+        made = nb.Tensor(wide)
+        made.asnumpy()[0] = 100.0
+        made[1] = 200.0
+        nb.numpy.array(wide).asnumpy()[2] = 300.0
+        assert not (wide + x)._node.tensor
+        return before, wide + x, made
+
+    x = np.arange(6.0)
+    for one, other in zip(nb.jit(f)(x)[:2], [wide + x] * 2, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
+def test_an_array_may_change_its_shape_while_it_is_known() -> None:
+    wide = WIDE.copy()
+
+    def f(x: Any, w: np.ndarray) -> Any:
+        w.shape = (6, 6)
+        first = w * x
+        w.shape = (36,)
+        return np.sum(first, 0), np.sum(w * x[0])
+
+    for one, other in zip(nb.jit(lambda x: f(x, wide))(WIDE[0]), f(WIDE[0], wide.copy()), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+@pytest.mark.parametrize("used", [lambda w, x: w @ x, lambda w, x: w * x, lambda w, x: x[:, None] - w])
+def test_an_array_of_all_turns_is_one_constant(used: Callable[[Any, Any], Any]) -> None:
+    """A loop had an array of as many copies of the matrix as it had turns."""
+
+    def f(x: Any) -> Any:
+        for _ in range(400):
+            y = used(WIDE, x)
+            x = np.tanh(y if y.ndim == 1 else np.sum(y, 0)) + 0.1 * x
+        return np.sum(x)
+
+    argument = placeholder((6,), np.dtype(float), WIDE[0])
+    with recording([argument], rolls=strides_of) as trace:
+        output = f(Tensor._of(argument))
+        roll_up(trace, nodes_in(output), [argument])
+    constants = [node for node in topological(nodes_in(output)) if node.name == "constant"]
+    assert sum(node.size for node in constants) <= 2 * WIDE.size
+    np.testing.assert_allclose(interpreter.interpret(nodes_in(output))[0], f(WIDE[0]), rtol=1e-11)
 
 
 def test_equal_numbers_are_one_array_and_stay_two_inputs() -> None:

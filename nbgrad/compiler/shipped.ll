@@ -25,7 +25,7 @@
 ; digest nbgrad.kernels.windows 61e0cca84b8cb990eaafb6ce9549372b
 ; digest nbgrad.runtime.blocks d6a38fa135c0e8d944e1f9ca4907c539
 ; digest nbgrad.runtime.native 70e5a6679a4523839deaa93a669d39c0
-; digest nbgrad.runtime.native_steps 30ef91ef1789206d3f620f7541a280d2
+; digest nbgrad.runtime.native_steps 00d7bacd1f95f2bd8d8652e1f359b9e4
 ; digest nbgrad.runtime.native_tensors e0baac8d44af2f2ad1758f385090ef7f
 ; digest nbgrad.runtime.turns f40f23bd92984a2767603c6a1bbed2bc
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
@@ -33852,17 +33852,17 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.12.i = add nsw i64 %.11.i, %a0
   %.13.i = inttoptr i64 %.12.i to ptr
   %.14.i = load i64, ptr %.13.i, align 8
-  %.9.i.i.i = add nsw i64 %.14.i, 208
+  %.9.i.i.i = add nsw i64 %.14.i, 296
   %.10.i.i.i = inttoptr i64 %.9.i.i.i to ptr
   %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
   %.16.i.i.i = icmp eq i64 %.11.i.i.i, 0
   br i1 %.16.i.i.i, label %B110.i, label %B72.i.i.i
 
 B72.i.i.i:                                        ; preds = %0
-  %.26.i.i.i = add nsw i64 %.14.i, 96
+  %.26.i.i.i = add nsw i64 %.14.i, 144
   %.27.i.i.i = inttoptr i64 %.26.i.i.i to ptr
   %.28.i.i.i = load i64, ptr %.27.i.i.i, align 8
-  %.31.i.i.i = add nsw i64 %.14.i, 240
+  %.31.i.i.i = add nsw i64 %.14.i, 64
   %.32.i.i.i = inttoptr i64 %.31.i.i.i to ptr
   %.33.i.i.i = load i64, ptr %.32.i.i.i, align 8
   %.34.i.i.i = inttoptr i64 %.28.i.i.i to ptr
@@ -33871,11 +33871,11 @@ B72.i.i.i:                                        ; preds = %0
   br i1 %.36.not.i.i.i, label %B226.i.i.i, label %B110.i
 
 B226.i.i.i:                                       ; preds = %B72.i.i.i
-  %.46.i.i.i = add nsw i64 %.14.i, 32
+  %.46.i.i.i = add nsw i64 %.14.i, 40
   %.47.i.i.i = inttoptr i64 %.46.i.i.i to ptr
   %.48.i.i.i = load i64, ptr %.47.i.i.i, align 8
   %sunkaddr.i.i.i = inttoptr i64 %.14.i to ptr
-  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 96
+  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 144
   %.56.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
   %.58.i.i.i = inttoptr i64 %.56.i.i.i to ptr
   %.59.i.i.i = tail call i64 %.58.i.i.i(i64 %.48.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
@@ -33883,7 +33883,7 @@ B226.i.i.i:                                       ; preds = %B72.i.i.i
   br i1 %.64.i.i.i, label %B110.i, label %B388.i.i.i
 
 B388.i.i.i:                                       ; preds = %B226.i.i.i
-  %.78.i.i.i = add nsw i64 %.14.i, 104
+  %.78.i.i.i = add nsw i64 %.14.i, 152
   %.79.i.i.i = inttoptr i64 %.78.i.i.i to ptr
   %.80.i.i.i = load i64, ptr %.79.i.i.i, align 8
   %.82.i.i.i = add nsw i64 %.59.i.i.i, -1
@@ -33896,13 +33896,13 @@ B388.i.i.i:                                       ; preds = %B226.i.i.i
   br i1 %.95.not.i.i.i, label %B548.i.i.i, label %B110.i
 
 B548.i.i.i:                                       ; preds = %B388.i.i.i
-  %.105.i.i.i = add nsw i64 %.14.i, 40
+  %.105.i.i.i = add nsw i64 %.14.i, 48
   %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
   %.107.i.i.i = load i64, ptr %.106.i.i.i, align 8
-  %.110.i.i.i = add nsw i64 %.14.i, 152
+  %.110.i.i.i = add nsw i64 %.14.i, 208
   %.111.i.i.i = inttoptr i64 %.110.i.i.i to ptr
   %.112.i.i.i = load i64, ptr %.111.i.i.i, align 8
-  %.115.i.i.i = add nsw i64 %.14.i, 232
+  %.115.i.i.i = add nsw i64 %.14.i, 320
   %.116.i.i.i = inttoptr i64 %.112.i.i.i to ptr
   %.117.i.i.i = tail call i64 %.116.i.i.i(i64 %.107.i.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.121.i.i.i = inttoptr i64 %.115.i.i.i to ptr
@@ -33911,7 +33911,7 @@ B548.i.i.i:                                       ; preds = %B388.i.i.i
   br i1 %.127.i.i.i, label %B110.i, label %B784.i.i.i
 
 B784.i.i.i:                                       ; preds = %B548.i.i.i
-  %.139.i.i.i = add nsw i64 %.14.i, 192
+  %.139.i.i.i = add nsw i64 %.14.i, 280
   %.140.i.i.i = inttoptr i64 %.139.i.i.i to ptr
   %.141.i.i.i = load i64, ptr %.140.i.i.i, align 8
   %.143.i.i.i = inttoptr i64 %.141.i.i.i to ptr
@@ -33960,10 +33960,10 @@ B274.i.i:                                         ; preds = %B268.i.i
   br i1 %.106.i.i, label %B388.i.i, label %B496.endif.i.i
 
 B388.i.i:                                         ; preds = %B274.i.i
-  %sunkaddr348.i.i = getelementptr i8, ptr %.176.i.i.i, i64 16
-  store i64 %.170.i.i.i, ptr %sunkaddr348.i.i, align 8
-  %sunkaddr350.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
-  store i64 0, ptr %sunkaddr350.i.i, align 8
+  %sunkaddr514.i.i = getelementptr i8, ptr %.176.i.i.i, i64 16
+  store i64 %.170.i.i.i, ptr %sunkaddr514.i.i, align 8
+  %sunkaddr516.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  store i64 0, ptr %sunkaddr516.i.i, align 8
   br label %B496.endif.i.i
 
 B628.i.i:                                         ; preds = %B496.endif.i.i
@@ -33997,7 +33997,7 @@ B490.i.i.i:                                       ; preds = %B446.i.i.i
   %2 = add i64 %spec.2.093.i.i.i, 16
   %.208.i.i.i = inttoptr i64 %2 to ptr
   %.209.i.i.i = load i64, ptr %.208.i.i.i, align 8
-  %.213.i.i.i = load i64, ptr %sunkaddr23.i, align 8
+  %.213.i.i.i = load i64, ptr %sunkaddr24.i, align 8
   %.214.i.i.i = icmp eq i64 %.209.i.i.i, %.213.i.i.i
   br i1 %.214.i.i.i, label %B566.i.i.i, label %B994.i.i.i
 
@@ -34005,12 +34005,12 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
   %3 = add i64 %spec.2.093.i.i.i, 24
   %.226.i.i.i = inttoptr i64 %3 to ptr
   %.227.i.i.i = load i64, ptr %.226.i.i.i, align 8
-  %.233.i.i.i = add nsw i64 %.14.i, 184
+  %.233.i.i.i = add nsw i64 %.14.i, 272
   %.234.i.i.i = inttoptr i64 %.233.i.i.i to ptr
   %.235.i.i.i = load i64, ptr %.234.i.i.i, align 8
   %.237.i.i.i = inttoptr i64 %.235.i.i.i to ptr
   %.238.i.i.i = tail call i64 %.237.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.241.i.i.i = add nsw i64 %.14.i, 168
+  %.241.i.i.i = add nsw i64 %.14.i, 224
   %.242.i.i.i = inttoptr i64 %.241.i.i.i to ptr
   %.243.i.i.i = load i64, ptr %.242.i.i.i, align 8
   %.248.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
@@ -34021,17 +34021,17 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
-  %sunkaddr354.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.19.i.i.i.i = load i64, ptr %sunkaddr354.i.i, align 8
+  %sunkaddr520.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
+  %.19.i.i.i.i = load i64, ptr %sunkaddr520.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
-  %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
   %.298.i.i.i = load i64, ptr %sunkaddr10.i.i.i, align 8
   %.300.i.i.i = add nsw i64 %.298.i.i.i, %.250.i.i.i
   %.302.i.i.i = inttoptr i64 %.300.i.i.i to ptr
@@ -34045,7 +34045,7 @@ B994.i.i.i:                                       ; preds = %B490.i.i.i, %B446.i
   br i1 %.153.i.i.i, label %B378.i.i.i, label %B110.i
 
 B160.endif.i.i.i:                                 ; preds = %B628.i.i
-  %.44.i.i.i = add nsw i64 %.14.i, 56
+  %.44.i.i.i = add nsw i64 %.14.i, 72
   %.45.i.i.i = inttoptr i64 %.44.i.i.i to ptr
   %.46.i88.i.i = load i64, ptr %.45.i.i.i, align 8
   %.48.i89.i.i = add nsw i64 %.46.i88.i.i, %.16.i86.i.i
@@ -34062,23 +34062,23 @@ B378.lr.ph.i.i.i:                                 ; preds = %B160.endif.i.i.i
   %.59.i91.i.i = inttoptr i64 %.58.i90.i.i to ptr
   %.60.i.i.i = load i64, ptr %.59.i91.i.i, align 8
   %4 = add nuw i64 %.70.i.i.i, 1
-  %sunkaddr23.i = getelementptr i8, ptr %.159.i.i, i64 16
+  %sunkaddr24.i = getelementptr i8, ptr %.159.i.i, i64 16
   br label %B378.i.i.i
 
 B662.i.i:                                         ; preds = %B496.endif.i.i
-  %.223.i.i = add nsw i64 %.16.i73.i.i, 64
+  %.223.i.i = add nsw i64 %.16.i73.i.i, 72
   %.224.i.i = inttoptr i64 %.223.i.i to ptr
   %.225.i.i = load i64, ptr %.224.i.i, align 8
-  %.228.i.i = add nsw i64 %.14.i, 176
+  %.228.i.i = add nsw i64 %.14.i, 232
   %.229.i.i = inttoptr i64 %.228.i.i to ptr
   %.230.i.i = load i64, ptr %.229.i.i, align 8
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
-  %.250.i.i = add nsw i64 %.14.i, 168
+  %.250.i.i = add nsw i64 %.14.i, 224
   %.251.i.i = inttoptr i64 %.250.i.i to ptr
   %.252.i.i = load i64, ptr %.251.i.i, align 8
   %.255.i.i = add nsw i64 %.14.i, 8
@@ -34087,56 +34087,91 @@ B974.i.i:                                         ; preds = %B662.i.i
   %.258.i.i = inttoptr i64 %.252.i.i to ptr
   %.259.i.i = tail call i64 %.258.i.i(i64 %.257.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.270.not.i.i = icmp eq i64 %.259.i.i, 0
-  br i1 %.270.not.i.i, label %B1584.endif.endif.endif.endif.sink.split.i.i, label %B1128.i.i
+  br i1 %.270.not.i.i, label %B2268.endif.endif.endif.sink.split.i.i, label %B1128.i.i
 
 B1128.i.i:                                        ; preds = %B974.i.i
-  %sunkaddr356.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 168
-  %.276.i.i = load i64, ptr %sunkaddr356.i.i, align 8
+  %sunkaddr522.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 224
+  %.276.i.i = load i64, ptr %sunkaddr522.i.i, align 8
   %.281.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
   %.282.i.i = inttoptr i64 %.276.i.i to ptr
   %.283.i.i = tail call i64 %.282.i.i(i64 %.281.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.294.not.i.i = icmp eq i64 %.283.i.i, 0
-  br i1 %.294.not.i.i, label %B16.i227.i.i, label %B1282.i.i
+  br i1 %.294.not.i.i, label %B16.i280.i.i, label %B1282.i.i
 
 B1282.i.i:                                        ; preds = %B1128.i.i
-  %.298.i.i = add nsw i64 %.14.i, 160
+  %.298.i.i = add nsw i64 %.14.i, 216
   %.299.i.i = inttoptr i64 %.298.i.i to ptr
   %.300.i.i = load i64, ptr %.299.i.i, align 8
-  %.303.i.i = add nsw i64 %.14.i, 48
+  %.303.i.i = add nsw i64 %.14.i, 56
   %.304.i.i = inttoptr i64 %.303.i.i to ptr
   %.305.i.i = load i64, ptr %.304.i.i, align 8
   %.306.i.i = inttoptr i64 %.300.i.i to ptr
   %.307.i.i = tail call i64 %.306.i.i(i64 %.305.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.312.not.i.i = icmp eq i64 %.307.i.i, 0
-  br i1 %.312.not.i.i, label %B16.i227.i.i, label %B1324.i.i
+  br i1 %.312.not.i.i, label %B16.i280.i.i, label %B1336.i.i
 
-B1324.i.i:                                        ; preds = %B1282.i.i
-  %sunkaddr358.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
-  %.11.i3.i.i = load i64, ptr %sunkaddr358.i.i, align 8
+B1336.i.i:                                        ; preds = %B1282.i.i
+  %.373.i.i = add nsw i64 %.16.i73.i.i, 64
+  %.374.i.i = inttoptr i64 %.373.i.i to ptr
+  %.375.i.i = load i64, ptr %.374.i.i, align 8
+  %.376.not.i.i = icmp eq i64 %.375.i.i, 0
+  br i1 %.376.not.i.i, label %B1748.i.i, label %B1396.i.i
+
+B1396.i.i:                                        ; preds = %B1336.i.i
+  %sunkaddr524.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
+  %.396.i.i = load i64, ptr %sunkaddr524.i.i, align 8
+  %.397.i.i = inttoptr i64 %.396.i.i to ptr
+  %.398.i.i = tail call i64 %.397.i.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.403.not.i.i = icmp eq i64 %.398.i.i, 0
+  br i1 %.403.not.i.i, label %B16.i280.i.i, label %B1596.i.i
+
+B1596.i.i:                                        ; preds = %B1396.i.i
+  %.407.i.i = add nsw i64 %.14.i, 248
+  %.408.i.i = inttoptr i64 %.407.i.i to ptr
+  %.409.i.i = load i64, ptr %.408.i.i, align 8
+  %.411.i.i = inttoptr i64 %.409.i.i to ptr
+  %.412.i.i = tail call i64 %.411.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.423.not.i.i = icmp eq i64 %.412.i.i, 0
+  br i1 %.423.not.i.i, label %B16.i280.i.i, label %B1702.i.i
+
+B1702.i.i:                                        ; preds = %B1596.i.i
+  %.427.i.i = add nsw i64 %.14.i, 240
+  %.428.i.i = inttoptr i64 %.427.i.i to ptr
+  %.429.i.i = load i64, ptr %.428.i.i, align 8
+  %.430.i.i = inttoptr i64 %.429.i.i to ptr
+  %.431.i.i = tail call i64 %.430.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.436.not.i.i = icmp eq i64 %.431.i.i, 0
+  br i1 %.436.not.i.i, label %B16.i280.i.i, label %B1748.i.i
+
+B1748.i.i:                                        ; preds = %B1702.i.i, %B1336.i.i
+  %base.2.0.i.i = phi i64 [ %.398.i.i, %B1702.i.i ], [ 0, %B1336.i.i ]
+  %reference.3.0.i.i = phi i64 [ %.412.i.i, %B1702.i.i ], [ 0, %B1336.i.i ]
+  %views.3.0.i.i = phi i64 [ %.431.i.i, %B1702.i.i ], [ 0, %B1336.i.i ]
+  %sunkaddr526.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 296
+  %.11.i3.i.i = load i64, ptr %sunkaddr526.i.i, align 8
   %.16.i4.i.i = icmp eq i64 %.11.i3.i.i, 0
-  br i1 %.16.i4.i.i, label %B16.i227.i.i, label %B72.i5.i.i
+  br i1 %.16.i4.i.i, label %B16.i280.i.i, label %B72.i5.i.i
 
-B72.i5.i.i:                                       ; preds = %B1324.i.i
+B72.i5.i.i:                                       ; preds = %B1748.i.i
   %.28.i8.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
-  %sunkaddr362.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 240
-  %.33.i11.i.i = load i64, ptr %sunkaddr362.i.i, align 8
+  %sunkaddr530.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 64
+  %.33.i11.i.i = load i64, ptr %sunkaddr530.i.i, align 8
   %.34.i12.i.i = inttoptr i64 %.28.i8.i.i to ptr
   %.35.i13.i.i = tail call i64 %.34.i12.i.i(i64 %.33.i11.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.36.not.i14.i.i = icmp eq i64 %.35.i13.i.i, 0
-  br i1 %.36.not.i14.i.i, label %B226.i16.i.i, label %B16.i227.i.i
+  br i1 %.36.not.i14.i.i, label %B226.i16.i.i, label %B16.i280.i.i
 
 B226.i16.i.i:                                     ; preds = %B72.i5.i.i
-  %sunkaddr364.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
-  %.48.i19.i.i = load i64, ptr %sunkaddr364.i.i, align 8
+  %sunkaddr532.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
+  %.48.i19.i.i = load i64, ptr %sunkaddr532.i.i, align 8
   %.56.i22.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
   %.58.i23.i.i = inttoptr i64 %.56.i22.i.i to ptr
   %.59.i24.i.i = tail call i64 %.58.i23.i.i(i64 %.48.i19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.64.i25.i.i = icmp slt i64 %.59.i24.i.i, 1
-  br i1 %.64.i25.i.i, label %B16.i227.i.i, label %B388.i26.i.i
+  br i1 %.64.i25.i.i, label %B16.i280.i.i, label %B388.i26.i.i
 
 B388.i26.i.i:                                     ; preds = %B226.i16.i.i
-  %sunkaddr368.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 104
-  %.80.i29.i.i = load i64, ptr %sunkaddr368.i.i, align 8
+  %.80.i29.i.i = load i64, ptr %.79.i.i.i, align 8
   %.82.i30.i.i = add nsw i64 %.59.i24.i.i, -1
   %.86.i31.i.i = inttoptr i64 %.80.i29.i.i to ptr
   %.87.i32.i.i = tail call i64 %.86.i31.i.i(i64 %.48.i19.i.i, i64 %.82.i30.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
@@ -34144,30 +34179,30 @@ B388.i26.i.i:                                     ; preds = %B226.i16.i.i
   %.93.i34.i.i = inttoptr i64 %.92.i33.i.i to ptr
   %.94.i35.i.i = load i64, ptr %.93.i34.i.i, align 8
   %.95.not.i36.i.i = icmp eq i64 %.87.i32.i.i, %.94.i35.i.i
-  br i1 %.95.not.i36.i.i, label %B548.i37.i.i, label %B16.i227.i.i
+  br i1 %.95.not.i36.i.i, label %B548.i37.i.i, label %B16.i280.i.i
 
 B548.i37.i.i:                                     ; preds = %B388.i26.i.i
-  %sunkaddr370.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
-  %.107.i40.i.i = load i64, ptr %sunkaddr370.i.i, align 8
-  %sunkaddr372.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
-  %.112.i43.i.i = load i64, ptr %sunkaddr372.i.i, align 8
+  %sunkaddr536.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 48
+  %.107.i40.i.i = load i64, ptr %sunkaddr536.i.i, align 8
+  %sunkaddr538.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
+  %.112.i43.i.i = load i64, ptr %sunkaddr538.i.i, align 8
   %.116.i45.i.i = inttoptr i64 %.112.i43.i.i to ptr
   %.117.i46.i.i = tail call i64 %.116.i45.i.i(i64 %.107.i40.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr374.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
-  %.122.i48.i.i = load i64, ptr %sunkaddr374.i.i, align 8
+  %sunkaddr540.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 320
+  %.122.i48.i.i = load i64, ptr %sunkaddr540.i.i, align 8
   %.127.i49.i.i = icmp eq i64 %.122.i48.i.i, 0
-  br i1 %.127.i49.i.i, label %B16.i227.i.i, label %B784.i50.i.i
+  br i1 %.127.i49.i.i, label %B16.i280.i.i, label %B784.i50.i.i
 
 B784.i50.i.i:                                     ; preds = %B548.i37.i.i
-  %sunkaddr376.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.141.i53.i.i = load i64, ptr %sunkaddr376.i.i, align 8
+  %sunkaddr542.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
+  %.141.i53.i.i = load i64, ptr %sunkaddr542.i.i, align 8
   %.143.i54.i.i = inttoptr i64 %.141.i53.i.i to ptr
   %.144.i55.i.i = tail call i64 %.143.i54.i.i(i64 %.122.i48.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.147.i56.i.i = add nsw i64 %.11.i3.i.i, 48
   %.148.i57.i.i = inttoptr i64 %.147.i56.i.i to ptr
   %.149.i58.i.i = load i64, ptr %.148.i57.i.i, align 8
   %.151.not.i59.i.i = icmp eq i64 %.122.i48.i.i, %.149.i58.i.i
-  br i1 %.151.not.i59.i.i, label %B942.i60.i.i, label %B16.i227.i.i
+  br i1 %.151.not.i59.i.i, label %B942.i60.i.i, label %B16.i280.i.i
 
 B942.i60.i.i:                                     ; preds = %B784.i50.i.i
   %.167.i63.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
@@ -34178,9 +34213,9 @@ B942.i60.i.i:                                     ; preds = %B784.i50.i.i
   %.178.not.i68.i.i = icmp eq i64 %.170.i65.i.i, %.177.i67.i.i
   %.11..i69.i.i = select i1 %.178.not.i68.i.i, i64 %.11.i3.i.i, i64 0
   %5 = icmp eq i64 %.11..i69.i.i, %.11.i.i.i
-  br i1 %5, label %B1362.endif.i.i, label %B16.i227.i.i
+  br i1 %5, label %B1786.endif.i.i, label %B16.i280.i.i
 
-B1448.i.i:                                        ; preds = %B1362.endif.i.i
+B1872.i.i:                                        ; preds = %B1786.endif.i.i
   %.18.i.i.i = add nsw i64 %a1, 8
   %.19.i.i.i = inttoptr i64 %.18.i.i.i to ptr
   %.20.i172.i.i = load i64, ptr %.19.i.i.i, align 8
@@ -34193,16 +34228,16 @@ B1448.i.i:                                        ; preds = %B1362.endif.i.i
   %.17.i.i.i.i = icmp eq i64 %.26.i174.i.i, 0
   br i1 %.17.i.i.i.i, label %B0.endif.i.i.i, label %B20.i.i.i.i
 
-B20.i.i.i.i:                                      ; preds = %B1448.i.i
+B20.i.i.i.i:                                      ; preds = %B1872.i.i
   %.36.i.i.i.i = load i64, ptr %.176.i.i.i, align 8
   %.38.i.i.i.i = add nsw i64 %.36.i.i.i.i, %.26.i174.i.i
   %.45.i.i.i.i = icmp slt i64 %.38.i.i.i.i, 0
   br i1 %.45.i.i.i.i, label %B0.endif.i.i.i, label %B94.i.i.i.i
 
 B94.i.i.i.i:                                      ; preds = %B20.i.i.i.i
-  %.61.i.i.i.i = load i64, ptr %sunkaddr368.i.i, align 8
-  %sunkaddr382.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
-  %.68.i.i.i.i = load i64, ptr %sunkaddr382.i.i, align 8
+  %.61.i.i.i.i = load i64, ptr %.79.i.i.i, align 8
+  %sunkaddr546.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.68.i.i.i.i = load i64, ptr %sunkaddr546.i.i, align 8
   %.70.i.i.i.i = inttoptr i64 %.61.i.i.i.i to ptr
   %.71.i.i.i.i = tail call i64 %.70.i.i.i.i(i64 %.68.i.i.i.i, i64 %.38.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B0.endif.i.i.i
@@ -34217,9 +34252,10 @@ B210.i.i.i:                                       ; preds = %B0.endif.endif.i.i.
   %.110.i182.i.i = add nsw i64 %.16.i73.i.i, 40
   %.111.i183.i.i = inttoptr i64 %.110.i182.i.i to ptr
   %.112.i184.i.i = load i64, ptr %.111.i183.i.i, align 8
-  switch i64 %.101.i.i.i, label %B542.i.i.i [
+  switch i64 %.101.i.i.i, label %B604.i.i.i [
     i64 0, label %B372.i.i.i
     i64 1, label %B508.i.i.i
+    i64 3, label %B564.i.i.i
   ]
 
 B372.i.i.i:                                       ; preds = %B210.i.i.i
@@ -34236,9 +34272,10 @@ B20.i2.i.i.i:                                     ; preds = %B372.i.i.i
   br i1 %.45.i6.i.i.i, label %B372.endif.i.i.i, label %B94.i7.i.i.i
 
 B94.i7.i.i.i:                                     ; preds = %B20.i2.i.i.i
-  %.61.i10.i.i.i = load i64, ptr %sunkaddr368.i.i, align 8
-  %sunkaddr386.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
-  %.68.i13.i.i.i = load i64, ptr %sunkaddr386.i.i, align 8
+  %sunkaddr548.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
+  %.61.i10.i.i.i = load i64, ptr %sunkaddr548.i.i, align 8
+  %sunkaddr550.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.68.i13.i.i.i = load i64, ptr %sunkaddr550.i.i, align 8
   %.70.i14.i.i.i = inttoptr i64 %.61.i10.i.i.i to ptr
   %.71.i15.i.i.i = tail call i64 %.70.i14.i.i.i(i64 %.68.i13.i.i.i, i64 %.38.i5.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.22.i27.pre.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
@@ -34252,143 +34289,461 @@ B508.i.i.i:                                       ; preds = %B210.i.i.i
   %.21.i44.i.i.i = inttoptr i64 %.20.i.i.i.i to ptr
   %.22.i45.i.i.i = load i64, ptr %.21.i44.i.i.i, align 8
   %.23.not.i46.i.i.i = icmp eq i64 %.17.i43.i.i.i, %.22.i45.i.i.i
-  br i1 %.23.not.i46.i.i.i, label %B124.i48.i.i.i, label %B1550.i.i
+  br i1 %.23.not.i46.i.i.i, label %B1906.i.i, label %B2094.i.i
 
-B124.i48.i.i.i:                                   ; preds = %B508.i.i.i
-  %.35.i49.i.i.i = add nsw i64 %.14.i, 248
-  %.38.i50.i.i.i = inttoptr i64 %.35.i49.i.i.i to ptr
-  %.39.i51.i.i.i = load i64, ptr %.38.i50.i.i.i, align 8
-  %.41.i52.i.i.i = add nsw i64 %.39.i51.i.i.i, %.107.i181.i.i
-  %.44.i53.i.i.i = inttoptr i64 %.41.i52.i.i.i to ptr
-  %.45.i54.i.i.i = load i64, ptr %.44.i53.i.i.i, align 8
-  %.47.i55.i.i.i = icmp eq i64 %.45.i54.i.i.i, %.112.i184.i.i
-  br i1 %.47.i55.i.i.i, label %B1496.i.i, label %B1550.i.i
+B564.i.i.i:                                       ; preds = %B210.i.i.i
+  %.21.i57.i.i.i = add nsw i64 %.112.i184.i.i, 24
+  %.30.i.i.i.i = add nsw i64 %.112.i184.i.i, 16
+  %.31.i.i.i.i = inttoptr i64 %.30.i.i.i.i to ptr
+  %.32.i.i.i.i = load i64, ptr %.31.i.i.i.i, align 8
+  %.115116.not.i.i.i.i = icmp slt i64 %.32.i.i.i.i, 1
+  br i1 %.115116.not.i.i.i.i, label %B1920.i.i, label %B116.lr.ph.i.i.i.i
 
-B542.i.i.i:                                       ; preds = %B210.i.i.i
-  %.248.i186.i.i = icmp eq i64 %.107.i181.i.i, %.112.i184.i.i
-  br i1 %.248.i186.i.i, label %B1496.i.i, label %B1550.i.i
+B116.lr.ph.i.i.i.i:                               ; preds = %B564.i.i.i
+  %.196.i.i.i.i = add nsw i64 %.14.i, 192
+  %.176.i.i.i.i = add nsw i64 %.14.i, 176
+  %6 = add nuw i64 %.32.i.i.i.i, 1
+  %sunkaddr32.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 136
+  %7 = inttoptr i64 %.176.i.i.i.i to ptr
+  %sunkaddr38.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
+  %sunkaddr40.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 264
+  %sunkaddr36.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 16
+  %sunkaddr44.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 128
+  %sunkaddr34.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %sunkaddr42.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
+  %.pre6.i = inttoptr i64 %.196.i.i.i.i to ptr
+  br label %B116.i.i.i.i
 
-B0.endif.i.i.i:                                   ; preds = %B94.i.i.i.i, %B20.i.i.i.i, %B1448.i.i
-  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.31.i176.i.i, %B1448.i.i ], [ -1, %B20.i.i.i.i ]
+B116.i.i.i.i:                                     ; preds = %B718.i.i.i.i, %B116.lr.ph.i.i.i.i
+  %lsr.iv.i.i.i.i = phi i64 [ %6, %B116.lr.ph.i.i.i.i ], [ %lsr.iv.next.i.i.i.i, %B718.i.i.i.i ]
+  %at.2.0119.i.i.i.i = phi i64 [ %.21.i57.i.i.i, %B116.lr.ph.i.i.i.i ], [ %13, %B718.i.i.i.i ]
+  %.156.i.i.i.i = inttoptr i64 %at.2.0119.i.i.i.i to ptr
+  %.157.i.i.i.i = load i64, ptr %.156.i.i.i.i, align 8
+  %8 = add i64 %at.2.0119.i.i.i.i, 8
+  %.161.i.i.i.i = inttoptr i64 %8 to ptr
+  %.162.i.i.i.i = load i64, ptr %.161.i.i.i.i, align 8
+  switch i64 %.157.i.i.i.i, label %B486.i.i.i.i [
+    i64 -1, label %B650.sink.split.i.i.i.i
+    i64 -2, label %B362.i.i.i.i
+    i64 -3, label %B650.i.i.i.i
+  ]
+
+B362.i.i.i.i:                                     ; preds = %B116.i.i.i.i
+  br label %B650.sink.split.i.i.i.i
+
+B486.i.i.i.i:                                     ; preds = %B116.i.i.i.i
+  %.221.i.i.i.i = mul nsw i64 %.157.i.i.i.i, 48
+  %.225.i.i.i.i = add nsw i64 %.221.i.i.i.i, %.21.i57.i.i.i
+  %.228.i.i.i.i = add nsw i64 %.225.i.i.i.i, 16
+  %.229.i.i.i.i = inttoptr i64 %.228.i.i.i.i to ptr
+  %.230.i.i.i.i = load i64, ptr %.229.i.i.i.i, align 8
+  %.232.i.i.i.i = add nsw i64 %.225.i.i.i.i, 40
+  %.233.i.i.i.i = inttoptr i64 %.232.i.i.i.i to ptr
+  %.234.i.i.i.i = load i64, ptr %.233.i.i.i.i, align 8
+  switch i64 %.230.i.i.i.i, label %B158.i.i.i.i.i [
+    i64 5, label %B26.i.i.i.i.i
+    i64 6, label %B170.i.i.i.i.i
+  ]
+
+B26.i.i.i.i.i:                                    ; preds = %B486.i.i.i.i
+  %.27.i.i.i.i.i = load i64, ptr %sunkaddr32.i, align 8
+  %.33.i.i.i.i.i = shl nsw i64 %.162.i.i.i.i, 3
+  %.29.i.i.i.i.i = add i64 %.234.i.i.i.i, %.33.i.i.i.i.i
+  %.36.i.i.i.i.i = add i64 %.29.i.i.i.i.i, %.27.i.i.i.i.i
+  %.37.i.i.i.i.i = inttoptr i64 %.36.i.i.i.i.i to ptr
+  %.38.i.i.i.i.i = load i64, ptr %.37.i.i.i.i.i, align 8
+  br label %B650.i.i.i.i
+
+B158.i.i.i.i.i:                                   ; preds = %B486.i.i.i.i
+  br label %B170.i.i.i.i.i
+
+B170.i.i.i.i.i:                                   ; preds = %B158.i.i.i.i.i, %B486.i.i.i.i
+  %.61.i.pre-phi.i.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %7, %B158.i.i.i.i.i ], [ %.79.i.i.i, %B486.i.i.i.i ]
+  %.62.i.i.i.i.i = load i64, ptr %.61.i.pre-phi.i.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.65.i.i.i.i.i = inttoptr i64 %.62.i.i.i.i.i to ptr
+  %.66.i.i.i.i.i = tail call i64 %.65.i.i.i.i.i(i64 %.234.i.i.i.i, i64 %.162.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B650.i.i.i.i
+
+B650.sink.split.i.i.i.i:                          ; preds = %B362.i.i.i.i, %B116.i.i.i.i
+  %.197.sink.i.i.i.pre-phi.i = phi ptr [ %.pre6.i, %B362.i.i.i.i ], [ %7, %B116.i.i.i.i ]
+  %.198.i.i.i.i = load i64, ptr %.197.sink.i.i.i.pre-phi.i, align 8
+  %.201.i.i.i.i = inttoptr i64 %.198.i.i.i.i to ptr
+  %.202.i.i.i.i = tail call i64 %.201.i.i.i.i(i64 0, i64 %.162.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B650.i.i.i.i
+
+B650.i.i.i.i:                                     ; preds = %B650.sink.split.i.i.i.i, %B170.i.i.i.i.i, %B26.i.i.i.i.i, %B116.i.i.i.i
+  %now.4.1.i.i.i.i = phi i64 [ %.202.i.i.i.i, %B650.sink.split.i.i.i.i ], [ %.107.i181.i.i, %B116.i.i.i.i ], [ %.38.i.i.i.i.i, %B26.i.i.i.i.i ], [ %.66.i.i.i.i.i, %B170.i.i.i.i.i ]
+  %.267.i.i.i.i = icmp eq i64 %now.4.1.i.i.i.i, 0
+  br i1 %.267.i.i.i.i, label %B2094.i.i, label %B668.i.i.i.i
+
+B668.i.i.i.i:                                     ; preds = %B650.i.i.i.i
+  %9 = add i64 %at.2.0119.i.i.i.i, 16
+  %.16.i.i.i.i.i = inttoptr i64 %9 to ptr
+  %.17.i.i.i.i.i = load i64, ptr %.16.i.i.i.i.i, align 8
+  %10 = add i64 %at.2.0119.i.i.i.i, 24
+  %.20.i.i.i.i.i = inttoptr i64 %10 to ptr
+  %.21.i.i.i.i.i = load i64, ptr %.20.i.i.i.i.i, align 8
+  %11 = add i64 %at.2.0119.i.i.i.i, 32
+  %.24.i.i.i.i.i = inttoptr i64 %11 to ptr
+  %.25.i.i.i.i.i = load i64, ptr %.24.i.i.i.i.i, align 8
+  switch i64 %.17.i.i.i.i.i, label %B402.i.i.i.i.i [
+    i64 0, label %B182.i.i.i.i.i
+    i64 1, label %B270.i.i.i.i.i
+    i64 2, label %B326.i.i.i.i.i
+    i64 4, label %B368.i.i.i.i.i
+  ]
+
+B182.i.i.i.i.i:                                   ; preds = %B668.i.i.i.i
+  %.17.i.i.i.i.i.i = icmp eq i64 %.21.i.i.i.i.i, 0
+  br i1 %.17.i.i.i.i.i.i, label %B182.endif.i.i.i.i.i, label %B20.i.i.i.i.i.i
+
+B20.i.i.i.i.i.i:                                  ; preds = %B182.i.i.i.i.i
+  %.36.i.i.i.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.38.i.i.i.i.i.i = add nsw i64 %.36.i.i.i.i.i.i, %.21.i.i.i.i.i
+  %.45.i.i.i.i.i.i = icmp slt i64 %.38.i.i.i.i.i.i, 0
+  br i1 %.45.i.i.i.i.i.i, label %B182.endif.i.i.i.i.i, label %B94.i.i.i.i.i.i
+
+B94.i.i.i.i.i.i:                                  ; preds = %B20.i.i.i.i.i.i
+  %.61.i.i.i.i.i.i = load i64, ptr %.79.i.i.i, align 8
+  %.68.i.i.i.i.i.i = load i64, ptr %sunkaddr34.i, align 8
+  %.70.i.i.i.i.i.i = inttoptr i64 %.61.i.i.i.i.i.i to ptr
+  %.71.i.i.i.i.i.i = tail call i64 %.70.i.i.i.i.i.i(i64 %.68.i.i.i.i.i.i, i64 %.38.i.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B182.endif.i.i.i.i.i
+
+B270.i.i.i.i.i:                                   ; preds = %B668.i.i.i.i
+  %.15.i6.i.i.i.i.i = add nsw i64 %now.4.1.i.i.i.i, %.13.i.i.i.i
+  %.16.i7.i.i.i.i.i = inttoptr i64 %.15.i6.i.i.i.i.i to ptr
+  %.17.i8.i.i.i.i.i = load i64, ptr %.16.i7.i.i.i.i.i, align 8
+  %.22.i10.i.i.i.i.i = load i64, ptr %sunkaddr36.i, align 8
+  %.23.not.i11.i.i.i.i.i = icmp eq i64 %.17.i8.i.i.i.i.i, %.22.i10.i.i.i.i.i
+  br i1 %.23.not.i11.i.i.i.i.i, label %B668.endif.i.i.i.i, label %B2094.i.i
+
+B326.i.i.i.i.i:                                   ; preds = %B668.i.i.i.i
+  %.166.i.i.i.i.i = icmp eq i64 %now.4.1.i.i.i.i, %.25.i.i.i.i.i
+  br i1 %.166.i.i.i.i.i, label %B718.i.i.i.i, label %B2094.i.i
+
+B368.i.i.i.i.i:                                   ; preds = %B668.i.i.i.i
+  %.15.i23.i.i.i.i.i = add nsw i64 %now.4.1.i.i.i.i, %.13.i.i.i.i
+  %.16.i24.i.i.i.i.i = inttoptr i64 %.15.i23.i.i.i.i.i to ptr
+  %.17.i25.i.i.i.i.i = load i64, ptr %.16.i24.i.i.i.i.i, align 8
+  %.22.i28.i.i.i.i.i = load i64, ptr %sunkaddr38.i, align 8
+  %.23.not.i29.i.i.i.i.i = icmp eq i64 %.17.i25.i.i.i.i.i, %.22.i28.i.i.i.i.i
+  br i1 %.23.not.i29.i.i.i.i.i, label %B124.i30.i.i.i.i.i, label %B2094.i.i
+
+B124.i30.i.i.i.i.i:                               ; preds = %B368.i.i.i.i.i
+  %.37.i.i.i.i.i.i = load i64, ptr %sunkaddr40.i, align 8
+  %.42.i.i.i.i.i.i = inttoptr i64 %.37.i.i.i.i.i.i to ptr
+  %.43.i.i.i.i.i.i = tail call i64 %.42.i.i.i.i.i.i(i64 %now.4.1.i.i.i.i, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.47.not.i.i.i.i.i.i = icmp eq i64 %.43.i.i.i.i.i.i, %.25.i.i.i.i.i
+  br i1 %.47.not.i.i.i.i.i.i, label %B252.i.i.i.i.i.i, label %B2094.i.i
+
+B252.i.i.i.i.i.i:                                 ; preds = %B124.i30.i.i.i.i.i
+  %.61.i34.i.i.i.i.i = load i32, ptr %.121.i.i.i, align 4
+  %.63.i.i.i.i.i.i = icmp eq i32 %.61.i34.i.i.i.i.i, 0
+  br i1 %.63.i.i.i.i.i.i, label %B718.i.i.i.i, label %B2094.i.i
+
+B402.i.i.i.i.i:                                   ; preds = %B668.i.i.i.i
+  %.229.i.i.i.i.i = add nsw i64 %now.4.1.i.i.i.i, %.13.i.i.i.i
+  %.230.i.i.i.i.i = inttoptr i64 %.229.i.i.i.i.i to ptr
+  %.231.i.i.i.i.i = load i64, ptr %.230.i.i.i.i.i, align 8
+  %.233.not.i.i.i.i.i = icmp eq i64 %.231.i.i.i.i.i, %.21.i.i.i.i.i
+  br i1 %.233.not.i.i.i.i.i, label %B474.i.i.i.i.i, label %B2094.i.i
+
+B474.i.i.i.i.i:                                   ; preds = %B402.i.i.i.i.i
+  switch i64 %.17.i.i.i.i.i, label %B536.i.i.i.i.i [
+    i64 5, label %B718.i.i.i.i
+    i64 6, label %B548.i.i.i.i.i
+  ]
+
+B536.i.i.i.i.i:                                   ; preds = %B474.i.i.i.i.i
+  br label %B548.i.i.i.i.i
+
+B548.i.i.i.i.i:                                   ; preds = %B536.i.i.i.i.i, %B474.i.i.i.i.i
+  %"$phi548.0.2.0.i.i.i.i.i" = phi i64 [ 168, %B536.i.i.i.i.i ], [ 144, %B474.i.i.i.i.i ]
+  %.277.i.i.i.i.i = add nsw i64 %"$phi548.0.2.0.i.i.i.i.i", %.14.i
+  %.280.i.i.i.i.i = inttoptr i64 %.277.i.i.i.i.i to ptr
+  %.281.i.i.i.i.i = load i64, ptr %.280.i.i.i.i.i, align 8
+  %.283.i.i.i.i.i = inttoptr i64 %.281.i.i.i.i.i to ptr
+  %.284.i.i.i.i.i = tail call i64 %.283.i.i.i.i.i(i64 %now.4.1.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.288.i.i.i.i.i = icmp eq i64 %.284.i.i.i.i.i, %.25.i.i.i.i.i
+  br i1 %.288.i.i.i.i.i, label %B718.i.i.i.i, label %B2094.i.i
+
+B182.endif.i.i.i.i.i:                             ; preds = %B94.i.i.i.i.i.i, %B20.i.i.i.i.i.i, %B182.i.i.i.i.i
+  %.71.sink.i.i.i.i.i.i = phi i64 [ %.71.i.i.i.i.i.i, %B94.i.i.i.i.i.i ], [ %.25.i.i.i.i.i, %B182.i.i.i.i.i ], [ -1, %B20.i.i.i.i.i.i ]
+  %.15.i.i.i.i.i.i = add nsw i64 %now.4.1.i.i.i.i, %.13.i.i.i.i
+  %.16.i.i.i.i.i.i = inttoptr i64 %.15.i.i.i.i.i.i to ptr
+  %.17.i1.i.i.i.i.i = load i64, ptr %.16.i.i.i.i.i.i, align 8
+  %.22.i.i.i.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.23.not.i.i.i.i.i.i = icmp eq i64 %.17.i1.i.i.i.i.i, %.22.i.i.i.i.i.i
+  br i1 %.23.not.i.i.i.i.i.i, label %B124.i.i.i.i.i.i, label %B2094.i.i
+
+B124.i.i.i.i.i.i:                                 ; preds = %B182.endif.i.i.i.i.i
+  %.39.i.i.i.i.i.i = load i64, ptr %sunkaddr42.i, align 8
+  %.41.i.i.i.i.i.i = add nsw i64 %.39.i.i.i.i.i.i, %now.4.1.i.i.i.i
+  %.44.i.i.i.i.i.i = inttoptr i64 %.41.i.i.i.i.i.i to ptr
+  %.45.i4.i.i.i.i.i = load i64, ptr %.44.i.i.i.i.i.i, align 8
+  %.47.i.i.i.i.i.i = icmp eq i64 %.45.i4.i.i.i.i.i, %.71.sink.i.i.i.i.i.i
+  br i1 %.47.i.i.i.i.i.i, label %B718.i.i.i.i, label %B2094.i.i
+
+B718.i.i.i.i:                                     ; preds = %B668.endif.i.i.i.i, %B124.i.i.i.i.i.i, %B548.i.i.i.i.i, %B474.i.i.i.i.i, %B252.i.i.i.i.i.i, %B326.i.i.i.i.i
+  %12 = add i64 %at.2.0119.i.i.i.i, 40
+  %.344.i.i.i.i = inttoptr i64 %12 to ptr
+  store i64 %now.4.1.i.i.i.i, ptr %.344.i.i.i.i, align 8
+  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i.i, -1
+  %.115.i.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i.i, 1
+  %13 = add i64 %at.2.0119.i.i.i.i, 48
+  br i1 %.115.i.i.i.i, label %B116.i.i.i.i, label %B1920.i.i
+
+B668.endif.i.i.i.i:                               ; preds = %B270.i.i.i.i.i
+  %.39.i16.i.i.i.i.i = load i64, ptr %sunkaddr44.i, align 8
+  %.41.i17.i.i.i.i.i = add nsw i64 %.39.i16.i.i.i.i.i, %now.4.1.i.i.i.i
+  %.44.i18.i.i.i.i.i = inttoptr i64 %.41.i17.i.i.i.i.i to ptr
+  %.45.i19.i.i.i.i.i = load i64, ptr %.44.i18.i.i.i.i.i, align 8
+  %.47.i20.i.i.i.i.i = icmp eq i64 %.45.i19.i.i.i.i.i, %.25.i.i.i.i.i
+  br i1 %.47.i20.i.i.i.i.i, label %B718.i.i.i.i, label %B2094.i.i
+
+B604.i.i.i:                                       ; preds = %B210.i.i.i
+  %.294.i.i.i = icmp eq i64 %.107.i181.i.i, %.112.i184.i.i
+  br i1 %.294.i.i.i, label %B1920.i.i, label %B2094.i.i
+
+B0.endif.i.i.i:                                   ; preds = %B94.i.i.i.i, %B20.i.i.i.i, %B1872.i.i
+  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.31.i176.i.i, %B1872.i.i ], [ -1, %B20.i.i.i.i ]
   %.13.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
   %.15.i.i177.i.i = add nsw i64 %.13.i.i.i.i, %.20.i172.i.i
   %.16.i.i.i.i = inttoptr i64 %.15.i.i177.i.i to ptr
   %.17.i18.i.i.i = load i64, ptr %.16.i.i.i.i, align 8
   %.22.i.i179.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
   %.23.not.i.i.i.i = icmp eq i64 %.17.i18.i.i.i, %.22.i.i179.i.i
-  br i1 %.23.not.i.i.i.i, label %B0.endif.endif.i.i.i, label %B1550.i.i
+  br i1 %.23.not.i.i.i.i, label %B0.endif.endif.i.i.i, label %B2094.i.i
 
 B0.endif.endif.i.i.i:                             ; preds = %B0.endif.i.i.i
-  %.35.i19.i.i.i = add nsw i64 %.14.i, 56
+  %.35.i19.i.i.i = add nsw i64 %.14.i, 72
   %.38.i20.i.i.i = inttoptr i64 %.35.i19.i.i.i to ptr
   %.39.i.i.i.i = load i64, ptr %.38.i20.i.i.i, align 8
   %.41.i.i.i.i = add nsw i64 %.39.i.i.i.i, %.20.i172.i.i
   %.44.i.i.i.i = inttoptr i64 %.41.i.i.i.i to ptr
   %.45.i21.i.i.i = load i64, ptr %.44.i.i.i.i, align 8
   %.47.i.not.i.i.i = icmp eq i64 %.45.i21.i.i.i, %.71.sink.i.i.i.i
-  br i1 %.47.i.not.i.i.i, label %B210.i.i.i, label %B1550.i.i
+  br i1 %.47.i.not.i.i.i, label %B210.i.i.i, label %B2094.i.i
 
 B372.endif.i.i.i:                                 ; preds = %B94.i7.i.i.i, %B20.i2.i.i.i, %B372.i.i.i
-  %.29.i101337.i.i = phi i64 [ %.22.i27.pre.i.i.i, %B94.i7.i.i.i ], [ %.17.i18.i.i.i, %B372.i.i.i ], [ %.17.i18.i.i.i, %B20.i2.i.i.i ]
+  %.22.i27.i.i.i = phi i64 [ %.22.i27.pre.i.i.i, %B94.i7.i.i.i ], [ %.17.i18.i.i.i, %B372.i.i.i ], [ %.17.i18.i.i.i, %B20.i2.i.i.i ]
   %.71.sink.i16.i.i.i = phi i64 [ %.71.i15.i.i.i, %B94.i7.i.i.i ], [ %.112.i184.i.i, %B372.i.i.i ], [ -1, %B20.i2.i.i.i ]
   %.15.i23.i.i.i = add nsw i64 %.107.i181.i.i, %.13.i.i.i.i
   %.16.i24.i.i.i = inttoptr i64 %.15.i23.i.i.i to ptr
   %.17.i25.i.i.i = load i64, ptr %.16.i24.i.i.i, align 8
-  %.23.not.i28.i.i.i = icmp eq i64 %.17.i25.i.i.i, %.29.i101337.i.i
-  br i1 %.23.not.i28.i.i.i, label %B1482.i.i, label %B1550.i.i
+  %.23.not.i28.i.i.i = icmp eq i64 %.17.i25.i.i.i, %.22.i27.i.i.i
+  br i1 %.23.not.i28.i.i.i, label %B124.i30.i.i.i, label %B2094.i.i
 
-B1482.i.i:                                        ; preds = %B372.endif.i.i.i
-  %sunkaddr61.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
-  %.39.i33.i.i.i = load i64, ptr %sunkaddr61.i.i.i, align 8
+B124.i30.i.i.i:                                   ; preds = %B372.endif.i.i.i
+  %sunkaddr77.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
+  %.39.i33.i.i.i = load i64, ptr %sunkaddr77.i.i.i, align 8
   %.41.i34.i.i.i = add nsw i64 %.39.i33.i.i.i, %.107.i181.i.i
   %.44.i35.i.i.i = inttoptr i64 %.41.i34.i.i.i to ptr
   %.45.i36.i.i.i = load i64, ptr %.44.i35.i.i.i, align 8
   %.47.i37.i.i.i = icmp eq i64 %.45.i36.i.i.i, %.71.sink.i16.i.i.i
-  br i1 %.47.i37.i.i.i, label %B1496.i.i, label %B1550.i.i
+  br i1 %.47.i37.i.i.i, label %B1920.i.i, label %B2094.i.i
 
-B1496.i.i:                                        ; preds = %B1482.i.i, %B542.i.i.i, %B124.i48.i.i.i
-  %.33.i188.i.i = add nsw i64 %.14.i, 184
-  %.34.i189.i.i = inttoptr i64 %.33.i188.i.i to ptr
-  %.35.i190.i.i = load i64, ptr %.34.i189.i.i, align 8
-  %sunkaddr35.i = getelementptr i8, ptr %.156.i.i, i64 64
-  %.43.i.i.i = load i64, ptr %sunkaddr35.i, align 8
+B1906.i.i:                                        ; preds = %B508.i.i.i
+  %.35.i49.i.i.i = add nsw i64 %.14.i, 128
+  %.38.i50.i.i.i = inttoptr i64 %.35.i49.i.i.i to ptr
+  %.39.i51.i.i.i = load i64, ptr %.38.i50.i.i.i, align 8
+  %.41.i52.i.i.i = add nsw i64 %.39.i51.i.i.i, %.107.i181.i.i
+  %.44.i53.i.i.i = inttoptr i64 %.41.i52.i.i.i to ptr
+  %.45.i54.i.i.i = load i64, ptr %.44.i53.i.i.i, align 8
+  %.47.i55.i.i.i = icmp eq i64 %.45.i54.i.i.i, %.112.i184.i.i
+  br i1 %.47.i55.i.i.i, label %B1920.i.i, label %B2094.i.i
+
+B1920.i.i:                                        ; preds = %B718.i.i.i.i, %B1906.i.i, %B124.i30.i.i.i, %B604.i.i.i, %B564.i.i.i
+  %.659.not.i.i = icmp eq i64 %base.2.0.i.i, 0
+  br i1 %.659.not.i.i, label %B1920.B2026_crit_edge.i.i, label %B1932.i.i
+
+B1920.B2026_crit_edge.i.i:                        ; preds = %B1920.i.i
+  %.pre502.i.i = add nsw i64 %.14.i, 272
+  %.pre.i = inttoptr i64 %.pre502.i.i to ptr
+  br label %B2026.i.i
+
+B1932.i.i:                                        ; preds = %B1920.i.i
+  %sunkaddr46.i = getelementptr i8, ptr %.156.i.i, i64 64
+  %.26.i188.i.i = load i64, ptr %sunkaddr46.i, align 8
+  %sunkaddr48.i = getelementptr i8, ptr %.159.i.i, i64 8
+  %.33.i191.i.i = load i64, ptr %sunkaddr48.i, align 8
+  %.38.i.i.i = icmp eq i64 %.26.i188.i.i, 1
+  br i1 %.38.i.i.i, label %B114.i.i.i, label %B152.i.i.i
+
+B114.i.i.i:                                       ; preds = %B1932.i.i
+  %sunkaddr50.i = getelementptr i8, ptr %.159.i.i, i64 16
+  %.53.i.i.i = load i64, ptr %sunkaddr50.i, align 8
+  br label %B246.i.i.i
+
+B152.i.i.i:                                       ; preds = %B1932.i.i
+  %.67.i.i.i = add nsw i64 %.14.i, 176
+  %.68.i.i.i = inttoptr i64 %.67.i.i.i to ptr
+  %.69.i192.i.i = load i64, ptr %.68.i.i.i, align 8
+  %.71.i.i.i = inttoptr i64 %.69.i192.i.i to ptr
+  %.72.i.i.i = tail call i64 %.71.i.i.i(i64 %.33.i191.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B246.i.i.i
+
+B246.i.i.i:                                       ; preds = %B152.i.i.i, %B114.i.i.i
+  %owner.2.0.i.i.i = phi i64 [ %.33.i191.i.i, %B114.i.i.i ], [ %.72.i.i.i, %B152.i.i.i ]
+  %key.2.0.i.i.i = phi i64 [ %.53.i.i.i, %B114.i.i.i ], [ %.26.i188.i.i, %B152.i.i.i ]
+  %.80.i193.i.i = add nsw i64 %.14.i, 272
+  %.81.i.i.i = inttoptr i64 %.80.i193.i.i to ptr
+  %.82.i194.i.i = load i64, ptr %.81.i.i.i, align 8
+  %.88.i.i.i = add nsw i64 %.14.i, 88
+  %.89.i.i.i = inttoptr i64 %.88.i.i.i to ptr
+  %.90.i.i.i = load i64, ptr %.89.i.i.i, align 8
+  %.92.i195.i.i = add nsw i64 %.90.i.i.i, %owner.2.0.i.i.i
+  %.93.i196.i.i = inttoptr i64 %.92.i195.i.i to ptr
+  %.94.i197.i.i = load i64, ptr %.93.i196.i.i, align 8
+  %.99.i198.i.i = icmp eq i64 %.94.i197.i.i, 0
+  br i1 %.99.i198.i.i, label %B394.i.i.i, label %B532.i.i.i
+
+B394.i.i.i:                                       ; preds = %B246.i.i.i
+  %.109.i.i.i = inttoptr i64 %.82.i194.i.i to ptr
+  %.110.i215.i.i = tail call i64 %.109.i.i.i(i64 %views.3.0.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr1.i217.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 88
+  %.115.i218.i.i = load i64, ptr %sunkaddr1.i217.i.i, align 8
+  %.117.i219.i.i = add nsw i64 %.115.i218.i.i, %owner.2.0.i.i.i
+  %.119.i.i.i = inttoptr i64 %.117.i219.i.i to ptr
+  store i64 %views.3.0.i.i, ptr %.119.i.i.i, align 8
+  br label %B648.i.i.i
+
+B532.i.i.i:                                       ; preds = %B246.i.i.i
+  %.131.i199.i.i = add nsw i64 %.14.i, 184
+  %.132.i.i.i = inttoptr i64 %.131.i199.i.i to ptr
+  %.133.i.i.i = load i64, ptr %.132.i.i.i, align 8
+  %.135.i200.i.i = inttoptr i64 %.133.i.i.i to ptr
+  %.136.i.i.i = tail call i64 %.135.i200.i.i(i64 %.94.i197.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.139.i201.i.i = icmp sgt i64 %.136.i.i.i, 256
+  br i1 %.139.i201.i.i, label %B2094.i.i, label %B648.i.i.i
+
+B648.i.i.i:                                       ; preds = %B532.i.i.i, %B394.i.i.i
+  %known.2.0.i.i.i = phi i64 [ %views.3.0.i.i, %B394.i.i.i ], [ %.94.i197.i.i, %B532.i.i.i ]
+  %.161.i.i.i = add nsw i64 %.14.i, 256
+  %.162.i.i.i = inttoptr i64 %.161.i.i.i to ptr
+  %.163.i.i.i = load i64, ptr %.162.i.i.i, align 8
+  %.165.i.i.i = inttoptr i64 %.163.i.i.i to ptr
+  %.166.i.i.i = tail call i64 %.165.i.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.171.i.i.i = icmp eq i64 %.166.i.i.i, 0
+  br i1 %.171.i.i.i, label %B16.i280.i.i, label %B768.endif.i.i.i
+
+B2014.thread405.i.i:                              ; preds = %B768.endif.i.i.i
+  %.257.i.i.i = inttoptr i64 %.82.i194.i.i to ptr
+  %.258.i.i.i = tail call i64 %.257.i.i.i(i64 %owner.2.0.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.262.i.i.i = tail call i64 %.257.i.i.i(i64 %key.2.0.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.266.i.i.i = tail call i64 %.257.i.i.i(i64 %base.2.0.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.269.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %.271.i.i.i = add nsw i64 %.269.i.i.i, %base.2.0.i.i
+  %.273.i.i.i = inttoptr i64 %.271.i.i.i to ptr
+  store i64 %owner.2.0.i.i.i, ptr %.273.i.i.i, align 8
+  %.280.i.i.i = add nsw i64 %.271.i.i.i, 8
+  %.282.i.i.i = inttoptr i64 %.280.i.i.i to ptr
+  store i64 %key.2.0.i.i.i, ptr %.282.i.i.i, align 8
+  %.288.i.i.i = add nsw i64 %.14.i, 80
+  %.291.i.i.i = inttoptr i64 %.288.i.i.i to ptr
+  %.292.i.i.i = load i64, ptr %.291.i.i.i, align 8
+  %.294.i213.i.i = add nsw i64 %.292.i.i.i, %.283.i.i
+  %.298.i214.i.i = inttoptr i64 %.294.i213.i.i to ptr
+  store i64 %base.2.0.i.i, ptr %.298.i214.i.i, align 8
+  br label %B2026.i.i
+
+B768.endif.i.i.i:                                 ; preds = %B648.i.i.i
+  %.195.i202.i.i = add nsw i64 %.14.i, 200
+  %.196.i203.i.i = inttoptr i64 %.195.i202.i.i to ptr
+  %.197.i204.i.i = load i64, ptr %.196.i203.i.i, align 8
+  %.201.i205.i.i = inttoptr i64 %.197.i204.i.i to ptr
+  %.202.i206.i.i = tail call i64 %.201.i205.i.i(i64 %known.2.0.i.i.i, i64 %.166.i.i.i, i64 %reference.3.0.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.19.i.i209.i.i = load i64, ptr %sunkaddr542.i.i, align 8
+  %.21.i.i210.i.i = inttoptr i64 %.19.i.i209.i.i to ptr
+  %.22.i.i211.i.i = tail call i64 %.21.i.i210.i.i(i64 %.166.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.207.i.i.i = and i64 %.202.i206.i.i, 4294967295
+  %.239.not.i.i.i = icmp eq i64 %.207.i.i.i, 0
+  br i1 %.239.not.i.i.i, label %B2014.thread405.i.i, label %B16.i280.i.i
+
+B2026.i.i:                                        ; preds = %B2014.thread405.i.i, %B1920.B2026_crit_edge.i.i
+  %.34.i223.pre-phi.i.pre-phi.i = phi ptr [ %.81.i.i.i, %B2014.thread405.i.i ], [ %.pre.i, %B1920.B2026_crit_edge.i.i ]
+  %.35.i224.i.i = load i64, ptr %.34.i223.pre-phi.i.pre-phi.i, align 8
+  %sunkaddr54.i = getelementptr i8, ptr %.156.i.i, i64 72
+  %.43.i.i.i = load i64, ptr %sunkaddr54.i, align 8
   %.125143.not.i.i.i = icmp slt i64 %.43.i.i.i, 1
   br i1 %.125143.not.i.i.i, label %B0.endif.B406_crit_edge.i.i.i, label %B162.lr.ph.i.i.i
 
-B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B1496.i.i
-  %.pre.i.i.i = inttoptr i64 %.35.i190.i.i to ptr
+B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B2026.i.i
+  %.pre.i.i.i = inttoptr i64 %.35.i224.i.i to ptr
   br label %B406.i.i.i
 
-B162.lr.ph.i.i.i:                                 ; preds = %B1496.i.i
-  %.27.i191.i.i = add nsw i64 %.16.i73.i.i, 72
-  %sunkaddr39.i = getelementptr i8, ptr %.176.i.i.i, i64 48
-  %6 = inttoptr i64 %.35.i190.i.i to ptr
+B162.lr.ph.i.i.i:                                 ; preds = %B2026.i.i
+  %.27.i225.i.i = add nsw i64 %.16.i73.i.i, 80
+  %sunkaddr56.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
+  %sunkaddr58.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %14 = inttoptr i64 %.35.i224.i.i to ptr
   br label %B162.i.i.i
 
 B162.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B162.lr.ph.i.i.i
   %lsr.iv5.i.i.i = phi i64 [ %.43.i.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next6.i.i.i, %B162.endif.i.i.i ]
   %lsr.iv3.i.i.i = phi i64 [ %.232.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next4.i.i.i, %B162.endif.i.i.i ]
-  %spec.2.0146.i.i.i = phi i64 [ %.27.i191.i.i, %B162.lr.ph.i.i.i ], [ %11, %B162.endif.i.i.i ]
-  %.165.i.i.i = inttoptr i64 %spec.2.0146.i.i.i to ptr
-  %.166.i.i.i = load i64, ptr %.165.i.i.i, align 8
-  %7 = add i64 %spec.2.0146.i.i.i, 8
-  %.169.i193.i.i = inttoptr i64 %7 to ptr
-  %.170.i194.i.i = load i64, ptr %.169.i193.i.i, align 8
-  %.17.i.i195.i.i = icmp eq i64 %.166.i.i.i, 0
-  br i1 %.17.i.i195.i.i, label %B162.endif.i.i.i, label %B20.i.i196.i.i
+  %spec.2.0146.i.i.i = phi i64 [ %.27.i225.i.i, %B162.lr.ph.i.i.i ], [ %19, %B162.endif.i.i.i ]
+  %.165.i227.i.i = inttoptr i64 %spec.2.0146.i.i.i to ptr
+  %.166.i228.i.i = load i64, ptr %.165.i227.i.i, align 8
+  %15 = add i64 %spec.2.0146.i.i.i, 8
+  %.169.i229.i.i = inttoptr i64 %15 to ptr
+  %.170.i230.i.i = load i64, ptr %.169.i229.i.i, align 8
+  %.17.i.i231.i.i = icmp eq i64 %.166.i228.i.i, 0
+  br i1 %.17.i.i231.i.i, label %B162.endif.i.i.i, label %B20.i.i232.i.i
 
-B20.i.i196.i.i:                                   ; preds = %B162.i.i.i
-  %.36.i.i197.i.i = load i64, ptr %.176.i.i.i, align 8
-  %.38.i.i198.i.i = add nsw i64 %.36.i.i197.i.i, %.166.i.i.i
-  %.45.i.i199.i.i = icmp slt i64 %.38.i.i198.i.i, 0
-  br i1 %.45.i.i199.i.i, label %B162.endif.i.i.i, label %B94.i.i200.i.i
+B20.i.i232.i.i:                                   ; preds = %B162.i.i.i
+  %.36.i.i233.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.38.i.i234.i.i = add nsw i64 %.36.i.i233.i.i, %.166.i228.i.i
+  %.45.i.i235.i.i = icmp slt i64 %.38.i.i234.i.i, 0
+  br i1 %.45.i.i235.i.i, label %B162.endif.i.i.i, label %B94.i.i236.i.i
 
-B94.i.i200.i.i:                                   ; preds = %B20.i.i196.i.i
-  %.61.i.i202.i.i = load i64, ptr %sunkaddr368.i.i, align 8
-  %.68.i.i203.i.i = load i64, ptr %sunkaddr39.i, align 8
-  %.70.i.i204.i.i = inttoptr i64 %.61.i.i202.i.i to ptr
-  %.71.i.i205.i.i = tail call i64 %.70.i.i204.i.i(i64 %.68.i.i203.i.i, i64 %.38.i.i198.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B94.i.i236.i.i:                                   ; preds = %B20.i.i232.i.i
+  %.61.i.i238.i.i = load i64, ptr %sunkaddr56.i, align 8
+  %.68.i.i239.i.i = load i64, ptr %sunkaddr58.i, align 8
+  %.70.i.i240.i.i = inttoptr i64 %.61.i.i238.i.i to ptr
+  %.71.i.i241.i.i = tail call i64 %.70.i.i240.i.i(i64 %.68.i.i239.i.i, i64 %.38.i.i234.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B162.endif.i.i.i
 
 B406.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B0.endif.B406_crit_edge.i.i.i
-  %.272.pre-phi.i.i.i = phi ptr [ %.pre.i.i.i, %B0.endif.B406_crit_edge.i.i.i ], [ %6, %B162.endif.i.i.i ]
+  %.272.pre-phi.i.i.i = phi ptr [ %.pre.i.i.i, %B0.endif.B406_crit_edge.i.i.i ], [ %14, %B162.endif.i.i.i ]
   %.221.i.i.i = add nsw i64 %.16.i73.i.i, 48
   %.222.i.i.i = inttoptr i64 %.221.i.i.i to ptr
   %.223.i.i.i = load i64, ptr %.222.i.i.i, align 8
-  %.226.i207.i.i = add nsw i64 %.16.i73.i.i, 56
-  %.229.i.i.i = inttoptr i64 %.226.i207.i.i to ptr
+  %.226.i243.i.i = add nsw i64 %.16.i73.i.i, 56
+  %.229.i.i.i = inttoptr i64 %.226.i243.i.i to ptr
   %.230.i.i.i = load i64, ptr %.229.i.i.i, align 8
-  %sunkaddr394.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
-  %.235.i208.i.i = load i64, ptr %sunkaddr394.i.i, align 8
+  %sunkaddr580.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.235.i244.i.i = load i64, ptr %sunkaddr580.i.i, align 8
   %.246.i.i.i = icmp sgt i64 %.223.i.i.i, 0
-  %.258.i.i.i = select i1 %.246.i.i.i, i64 72, i64 64
-  %.260.i.i.i = add nsw i64 %.258.i.i.i, %.14.i
+  %.258.i245.i.i = select i1 %.246.i.i.i, i64 104, i64 96
+  %.260.i.i.i = add nsw i64 %.258.i245.i.i, %.14.i
   %.261.i.i.i = inttoptr i64 %.260.i.i.i to ptr
-  %.262.i.i.i = load i64, ptr %.261.i.i.i, align 8
-  %.264.i.i.i = add nsw i64 %.262.i.i.i, %.259.i.i
-  %.266.i.i.i = inttoptr i64 %.264.i.i.i to ptr
-  store i64 %.232.i.i, ptr %.266.i.i.i, align 8
-  %.273.i.i.i = tail call i64 %.272.pre-phi.i.i.i(i64 %.230.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.278.i.i.i = add nsw i64 %.14.i, 80
+  %.262.i246.i.i = load i64, ptr %.261.i.i.i, align 8
+  %.264.i.i.i = add nsw i64 %.262.i246.i.i, %.259.i.i
+  %.266.i247.i.i = inttoptr i64 %.264.i.i.i to ptr
+  store i64 %.232.i.i, ptr %.266.i247.i.i, align 8
+  %.273.i248.i.i = tail call i64 %.272.pre-phi.i.i.i(i64 %.230.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.278.i.i.i = add nsw i64 %.14.i, 112
   %.279.i.i.i = inttoptr i64 %.278.i.i.i to ptr
-  %.280.i.i.i = load i64, ptr %.279.i.i.i, align 8
-  %.282.i.i.i = add nsw i64 %.280.i.i.i, %.259.i.i
-  %.284.i.i.i = inttoptr i64 %.282.i.i.i to ptr
+  %.280.i249.i.i = load i64, ptr %.279.i.i.i, align 8
+  %.282.i250.i.i = add nsw i64 %.280.i249.i.i, %.259.i.i
+  %.284.i.i.i = inttoptr i64 %.282.i250.i.i to ptr
   store i64 %.230.i.i.i, ptr %.284.i.i.i, align 8
-  %.290.i.i.i = add nsw i64 %.14.i, 88
-  %.291.i.i.i = inttoptr i64 %.290.i.i.i to ptr
-  %.292.i.i.i = load i64, ptr %.291.i.i.i, align 8
-  %.294.i.i.i = add nsw i64 %.292.i.i.i, %.259.i.i
-  %.296.i.i.i = inttoptr i64 %.294.i.i.i to ptr
+  %.290.i.i.i = add nsw i64 %.14.i, 120
+  %.291.i251.i.i = inttoptr i64 %.290.i.i.i to ptr
+  %.292.i252.i.i = load i64, ptr %.291.i251.i.i, align 8
+  %.294.i253.i.i = add nsw i64 %.292.i252.i.i, %.259.i.i
+  %.296.i.i.i = inttoptr i64 %.294.i253.i.i to ptr
   store i64 %.307.i.i, ptr %.296.i.i.i, align 8
-  %sunkaddr396.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
-  %.304.i.i.i = load i64, ptr %sunkaddr396.i.i, align 8
+  %sunkaddr582.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
+  %.304.i.i.i = load i64, ptr %sunkaddr582.i.i, align 8
   %.306.i.i.i = add nsw i64 %.304.i.i.i, %.283.i.i
   %.308.i.i.i = inttoptr i64 %.306.i.i.i to ptr
   store i64 %.259.i.i, ptr %.308.i.i.i, align 8
-  %.312.i.i.i = add nsw i64 %.14.i, 112
-  %.313.i210.i.i = inttoptr i64 %.312.i.i.i to ptr
-  %.314.i.i.i = load i64, ptr %.313.i210.i.i, align 8
+  %.312.i.i.i = add nsw i64 %.14.i, 160
+  %.313.i255.i.i = inttoptr i64 %.312.i.i.i to ptr
+  %.314.i.i.i = load i64, ptr %.313.i255.i.i, align 8
   %.401150.not.i.i.i = icmp slt i64 %.223.i.i.i, 1
   br i1 %.401150.not.i.i.i, label %B406.B1180_crit_edge.i.i.i, label %B1070.lr.ph.i.i.i
 
@@ -34397,72 +34752,72 @@ B406.B1180_crit_edge.i.i.i:                       ; preds = %B406.i.i.i
   br label %B1180.i.i.i
 
 B1070.lr.ph.i.i.i:                                ; preds = %B406.i.i.i
-  %8 = add nuw i64 %.223.i.i.i, 1
-  %9 = inttoptr i64 %.314.i.i.i to ptr
-  %sunkaddr41.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
+  %16 = add nuw i64 %.223.i.i.i, 1
+  %17 = inttoptr i64 %.314.i.i.i to ptr
+  %sunkaddr60.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
   br label %B1070.i.i.i
 
 B1070.i.i.i:                                      ; preds = %B1070.i.i.i, %B1070.lr.ph.i.i.i
-  %lsr.iv.i211.i.i = phi i64 [ %8, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i214.i.i, %B1070.i.i.i ]
+  %lsr.iv.i256.i.i = phi i64 [ %16, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i259.i.i, %B1070.i.i.i ]
   %failed.3.0153.i.i.i = phi i64 [ 0, %B1070.lr.ph.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
-  %.443.i.i.i = load i64, ptr %sunkaddr41.i, align 8
-  %.447.i.i.i = tail call i64 %9(i64 %.235.i208.i.i, i64 %.443.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.443.i.i.i = load i64, ptr %sunkaddr60.i, align 8
+  %.447.i.i.i = tail call i64 %17(i64 %.235.i244.i.i, i64 %.443.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.448.i.i.i = and i64 %.447.i.i.i, 4294967295
   %.450.i.i.i = or i64 %.448.i.i.i, %failed.3.0153.i.i.i
-  %lsr.iv.next.i214.i.i = add i64 %lsr.iv.i211.i.i, -1
-  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i214.i.i, 1
+  %lsr.iv.next.i259.i.i = add i64 %lsr.iv.i256.i.i, -1
+  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i259.i.i, 1
   br i1 %.401.i.i.i, label %B1070.i.i.i, label %B1180.i.i.i
 
 B1180.i.i.i:                                      ; preds = %B1070.i.i.i, %B406.B1180_crit_edge.i.i.i
-  %.461.pre-phi.i.i.i = phi ptr [ %.pre158.i.i.i, %B406.B1180_crit_edge.i.i.i ], [ %9, %B1070.i.i.i ]
+  %.461.pre-phi.i.i.i = phi ptr [ %.pre158.i.i.i, %B406.B1180_crit_edge.i.i.i ], [ %17, %B1070.i.i.i ]
   %failed.3.0.lcssa.i.i.i = phi i64 [ 0, %B406.B1180_crit_edge.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
-  %.462.i.i.i = tail call i64 %.461.pre-phi.i.i.i(i64 %.235.i208.i.i, i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.462.i.i.i = tail call i64 %.461.pre-phi.i.i.i(i64 %.235.i244.i.i, i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.469.i.i.i = and i64 %.462.i.i.i, 4294967295
   %.471.i.i.i = or i64 %.469.i.i.i, %failed.3.0.lcssa.i.i.i
   %.474.not.i.i.i = icmp eq i64 %.471.i.i.i, 0
-  br i1 %.474.not.i.i.i, label %B1296.i.i.i, label %B16.i.i216.i.i
+  br i1 %.474.not.i.i.i, label %B1296.i.i.i, label %B16.i.i261.i.i
 
-B16.i.i216.i.i:                                   ; preds = %B1180.i.i.i
-  %.19.i.i219.i.i = load i64, ptr %sunkaddr376.i.i, align 8
-  %.21.i.i220.i.i = inttoptr i64 %.19.i.i219.i.i to ptr
-  %.22.i.i221.i.i = tail call i64 %.21.i.i220.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+B16.i.i261.i.i:                                   ; preds = %B1180.i.i.i
+  %.19.i.i264.i.i = load i64, ptr %sunkaddr542.i.i, align 8
+  %.21.i.i265.i.i = inttoptr i64 %.19.i.i264.i.i to ptr
+  %.22.i.i266.i.i = tail call i64 %.21.i.i265.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2268.i.i
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
   %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
   %.524.i.i.i = add i64 %.223.i.i.i, 1
   %.527.i.i.i = add i64 %.524.i.i.i, %.522.i.i.i
   store i64 %.527.i.i.i, ptr %.176.i.i.i, align 8
-  %.539.i.i.i = load i64, ptr %sunkaddr415.i.i, align 8
+  %.539.i.i.i = load i64, ptr %sunkaddr603.i.i, align 8
   %.540.i.i.i = add nsw i64 %.539.i.i.i, 1
-  store i64 %.540.i.i.i, ptr %sunkaddr415.i.i, align 8
-  br label %B0.endif.i
+  store i64 %.540.i.i.i, ptr %sunkaddr603.i.i, align 8
+  br label %B2268.i.i
 
-B162.endif.i.i.i:                                 ; preds = %B94.i.i200.i.i, %B20.i.i196.i.i, %B162.i.i.i
-  %.71.sink.i.i206.i.i = phi i64 [ %.71.i.i205.i.i, %B94.i.i200.i.i ], [ %.170.i194.i.i, %B162.i.i.i ], [ -1, %B20.i.i196.i.i ]
-  %.199.i.i.i = tail call i64 %6(i64 %.71.sink.i.i206.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B162.endif.i.i.i:                                 ; preds = %B94.i.i236.i.i, %B20.i.i232.i.i, %B162.i.i.i
+  %.71.sink.i.i242.i.i = phi i64 [ %.71.i.i241.i.i, %B94.i.i236.i.i ], [ %.170.i230.i.i, %B162.i.i.i ], [ -1, %B20.i.i232.i.i ]
+  %.199.i.i.i = tail call i64 %14(i64 %.71.sink.i.i242.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.200.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
-  %10 = add i64 %.200.i.i.i, %lsr.iv3.i.i.i
-  %.205.i.i.i = inttoptr i64 %10 to ptr
-  store i64 %.71.sink.i.i206.i.i, ptr %.205.i.i.i, align 8
+  %18 = add i64 %.200.i.i.i, %lsr.iv3.i.i.i
+  %.205.i.i.i = inttoptr i64 %18 to ptr
+  store i64 %.71.sink.i.i242.i.i, ptr %.205.i.i.i, align 8
   %lsr.iv.next4.i.i.i = add i64 %lsr.iv3.i.i.i, 8
   %lsr.iv.next6.i.i.i = add nsw i64 %lsr.iv5.i.i.i, -1
   %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next6.i.i.i, 0
-  %11 = add i64 %spec.2.0146.i.i.i, 16
+  %19 = add i64 %spec.2.0146.i.i.i, 16
   br i1 %exitcond.not.i.i.i, label %B406.i.i.i, label %B162.i.i.i
 
-B1550.i.i:                                        ; preds = %B1482.i.i, %B372.endif.i.i.i, %B0.endif.endif.i.i.i, %B0.endif.i.i.i, %B542.i.i.i, %B124.i48.i.i.i, %B508.i.i.i
-  %.29.i101.i.i = phi i64 [ %.17.i18.i.i.i, %B542.i.i.i ], [ %.17.i18.i.i.i, %B124.i48.i.i.i ], [ %.17.i18.i.i.i, %B508.i.i.i ], [ %.22.i.i179.i.i, %B0.endif.i.i.i ], [ %.17.i18.i.i.i, %B0.endif.endif.i.i.i ], [ %.29.i101337.i.i, %B372.endif.i.i.i ], [ %.29.i101337.i.i, %B1482.i.i ]
-  %sunkaddr47.i = getelementptr i8, ptr %.159.i.i, i64 8
-  %.16.i95.i.i = load i64, ptr %sunkaddr47.i, align 8
+B2094.i.i:                                        ; preds = %B668.endif.i.i.i.i, %B124.i.i.i.i.i.i, %B182.endif.i.i.i.i.i, %B548.i.i.i.i.i, %B402.i.i.i.i.i, %B252.i.i.i.i.i.i, %B124.i30.i.i.i.i.i, %B368.i.i.i.i.i, %B326.i.i.i.i.i, %B270.i.i.i.i.i, %B650.i.i.i.i, %B532.i.i.i, %B1906.i.i, %B124.i30.i.i.i, %B372.endif.i.i.i, %B0.endif.endif.i.i.i, %B0.endif.i.i.i, %B604.i.i.i, %B508.i.i.i
+  %sunkaddr66.i = getelementptr i8, ptr %.159.i.i, i64 8
+  %.16.i95.i.i = load i64, ptr %sunkaddr66.i, align 8
   %.22.i97.i.i = add nsw i64 %.16.i95.i.i, %.13.i.i.i.i
   %.23.i98.i.i = inttoptr i64 %.22.i97.i.i to ptr
   %.24.i99.i.i = load i64, ptr %.23.i98.i.i, align 8
+  %.29.i101.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
   %.30.not.i102.i.i = icmp eq i64 %.24.i99.i.i, %.29.i101.i.i
-  br i1 %.30.not.i102.i.i, label %B160.endif.i104.i.i, label %B16.i227.i.i
+  br i1 %.30.not.i102.i.i, label %B160.endif.i104.i.i, label %B16.i280.i.i
 
 B378.i121.i.i:                                    ; preds = %B378.lr.ph.i115.i.i, %B994.i127.i.i
-  %lsr.iv.i122.i.i = phi i64 [ %15, %B378.lr.ph.i115.i.i ], [ %lsr.iv.next.i129.i.i, %B994.i127.i.i ]
+  %lsr.iv.i122.i.i = phi i64 [ %23, %B378.lr.ph.i115.i.i ], [ %lsr.iv.next.i129.i.i, %B994.i127.i.i ]
   %spec.2.093.i123.i.i = phi i64 [ %.60.i118.i.i, %B378.lr.ph.i115.i.i ], [ %.313.i128.i.i, %B994.i127.i.i ]
   %.192.i124.i.i = inttoptr i64 %spec.2.093.i123.i.i to ptr
   %.193.i125.i.i = load i64, ptr %.192.i124.i.i, align 8
@@ -34470,30 +34825,30 @@ B378.i121.i.i:                                    ; preds = %B378.lr.ph.i115.i.i
   br i1 %.197.i126.i.i, label %B446.i131.i.i, label %B994.i127.i.i
 
 B446.i131.i.i:                                    ; preds = %B378.i121.i.i
-  %12 = add i64 %spec.2.093.i123.i.i, 8
-  %.201.i132.i.i = inttoptr i64 %12 to ptr
+  %20 = add i64 %spec.2.093.i123.i.i, 8
+  %.201.i132.i.i = inttoptr i64 %20 to ptr
   %.202.i133.i.i = load i64, ptr %.201.i132.i.i, align 8
   %.204.i134.i.i = icmp eq i64 %.202.i133.i.i, %.52.i110.i.i
   br i1 %.204.i134.i.i, label %B490.i135.i.i, label %B994.i127.i.i
 
 B490.i135.i.i:                                    ; preds = %B446.i131.i.i
-  %13 = add i64 %spec.2.093.i123.i.i, 16
-  %.208.i136.i.i = inttoptr i64 %13 to ptr
+  %21 = add i64 %spec.2.093.i123.i.i, 16
+  %.208.i136.i.i = inttoptr i64 %21 to ptr
   %.209.i137.i.i = load i64, ptr %.208.i136.i.i, align 8
-  %.213.i140.i.i = load i64, ptr %sunkaddr49.i, align 8
+  %.213.i140.i.i = load i64, ptr %sunkaddr68.i, align 8
   %.214.i141.i.i = icmp eq i64 %.209.i137.i.i, %.213.i140.i.i
   br i1 %.214.i141.i.i, label %B566.i142.i.i, label %B994.i127.i.i
 
 B566.i142.i.i:                                    ; preds = %B490.i135.i.i
-  %14 = add i64 %spec.2.093.i123.i.i, 24
-  %.226.i143.i.i = inttoptr i64 %14 to ptr
+  %22 = add i64 %spec.2.093.i123.i.i, 24
+  %.226.i143.i.i = inttoptr i64 %22 to ptr
   %.227.i144.i.i = load i64, ptr %.226.i143.i.i, align 8
-  %.233.i145.i.i = add nsw i64 %.14.i, 184
+  %.233.i145.i.i = add nsw i64 %.14.i, 272
   %.234.i146.i.i = inttoptr i64 %.233.i145.i.i to ptr
   %.235.i147.i.i = load i64, ptr %.234.i146.i.i, align 8
   %.237.i148.i.i = inttoptr i64 %.235.i147.i.i to ptr
   %.238.i149.i.i = tail call i64 %.237.i148.i.i(i64 %.227.i144.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.243.i152.i.i = load i64, ptr %sunkaddr356.i.i, align 8
+  %.243.i152.i.i = load i64, ptr %sunkaddr522.i.i, align 8
   %.248.i153.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
   %.249.i154.i.i = inttoptr i64 %.243.i152.i.i to ptr
   %.250.i155.i.i = tail call i64 %.249.i154.i.i(i64 %.248.i153.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
@@ -34502,30 +34857,30 @@ B566.i142.i.i:                                    ; preds = %B490.i135.i.i
 
 B850.i163.i.i:                                    ; preds = %B566.i142.i.i
   %.11.not.i.i164.i.i = icmp eq i64 %.227.i144.i.i, 0
-  br i1 %.11.not.i.i164.i.i, label %B16.i227.i.i, label %B16.i.i165.i.i
+  br i1 %.11.not.i.i164.i.i, label %B16.i280.i.i, label %B16.i.i165.i.i
 
 B16.i.i165.i.i:                                   ; preds = %B850.i163.i.i
-  %.19.i.i168.i.i = load i64, ptr %sunkaddr376.i.i, align 8
+  %.19.i.i168.i.i = load i64, ptr %sunkaddr542.i.i, align 8
   %.21.i.i169.i.i = inttoptr i64 %.19.i.i168.i.i to ptr
   %.22.i.i170.i.i = tail call i64 %.21.i.i169.i.i(i64 %.227.i144.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B16.i227.i.i
+  br label %B16.i280.i.i
 
 B900.i157.i.i:                                    ; preds = %B566.i142.i.i
-  %sunkaddr10.i159.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
+  %sunkaddr10.i159.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
   %.298.i160.i.i = load i64, ptr %sunkaddr10.i159.i.i, align 8
   %.300.i161.i.i = add nsw i64 %.298.i160.i.i, %.250.i155.i.i
   %.302.i162.i.i = inttoptr i64 %.300.i161.i.i to ptr
   store i64 %.227.i144.i.i, ptr %.302.i162.i.i, align 8
-  br label %B16.i227.i.i
+  br label %B16.i280.i.i
 
 B994.i127.i.i:                                    ; preds = %B490.i135.i.i, %B446.i131.i.i, %B378.i121.i.i
   %.313.i128.i.i = add nsw i64 %spec.2.093.i123.i.i, 32
   %lsr.iv.next.i129.i.i = add i64 %lsr.iv.i122.i.i, -1
   %.153.i130.i.i = icmp samesign ugt i64 %lsr.iv.next.i129.i.i, 1
-  br i1 %.153.i130.i.i, label %B378.i121.i.i, label %B16.i227.i.i
+  br i1 %.153.i130.i.i, label %B378.i121.i.i, label %B16.i280.i.i
 
-B160.endif.i104.i.i:                              ; preds = %B1550.i.i
-  %.44.i105.i.i = add nsw i64 %.14.i, 56
+B160.endif.i104.i.i:                              ; preds = %B2094.i.i
+  %.44.i105.i.i = add nsw i64 %.14.i, 72
   %.45.i106.i.i = inttoptr i64 %.44.i105.i.i to ptr
   %.46.i107.i.i = load i64, ptr %.45.i106.i.i, align 8
   %.48.i108.i.i = add nsw i64 %.46.i107.i.i, %.16.i95.i.i
@@ -34535,16 +34890,31 @@ B160.endif.i104.i.i:                              ; preds = %B1550.i.i
   %.69.i112.i.i = inttoptr i64 %.66.i111.i.i to ptr
   %.70.i113.i.i = load i64, ptr %.69.i112.i.i, align 8
   %.15390.not.i114.i.i = icmp slt i64 %.70.i113.i.i, 1
-  br i1 %.15390.not.i114.i.i, label %B16.i227.i.i, label %B378.lr.ph.i115.i.i
+  br i1 %.15390.not.i114.i.i, label %B16.i280.i.i, label %B378.lr.ph.i115.i.i
 
 B378.lr.ph.i115.i.i:                              ; preds = %B160.endif.i104.i.i
   %.58.i116.i.i = add nsw i64 %.11.i.i.i, 72
   %.59.i117.i.i = inttoptr i64 %.58.i116.i.i to ptr
   %.60.i118.i.i = load i64, ptr %.59.i117.i.i, align 8
   %.196.i120.i.i = load i64, ptr %.159.i.i, align 8
-  %15 = add nuw i64 %.70.i113.i.i, 1
-  %sunkaddr49.i = getelementptr i8, ptr %.159.i.i, i64 16
+  %23 = add nuw i64 %.70.i113.i.i, 1
+  %sunkaddr68.i = getelementptr i8, ptr %.159.i.i, i64 16
   br label %B378.i121.i.i
+
+B2268.i.i:                                        ; preds = %B16.i296.i.i, %B2140.endif.endif.endif.i.i, %B1296.i.i.i, %B16.i.i261.i.i
+  %result.6.0336.i.i = phi i64 [ 1, %B16.i.i261.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %result.6.0337341447.i.i, %B16.i296.i.i ], [ %result.6.0337341447.i.i, %B2140.endif.endif.endif.i.i ]
+  %base.2.0307331.i.i = phi i64 [ %base.2.0.i.i, %B16.i.i261.i.i ], [ %base.2.0.i.i, %B1296.i.i.i ], [ %base.2.0307332349440.i.i, %B16.i296.i.i ], [ %base.2.0307332349440.i.i, %B2140.endif.endif.endif.i.i ]
+  %reference.3.0308329.i.i = phi i64 [ %reference.3.0.i.i, %B16.i.i261.i.i ], [ %reference.3.0.i.i, %B1296.i.i.i ], [ %reference.3.0308330351438.i.i, %B16.i296.i.i ], [ %reference.3.0308330351438.i.i, %B2140.endif.endif.endif.i.i ]
+  %views.3.0309327.i.i = phi i64 [ %views.3.0.i.i, %B16.i.i261.i.i ], [ %views.3.0.i.i, %B1296.i.i.i ], [ %views.3.0309328353436.i.i, %B16.i296.i.i ], [ %views.3.0309328353436.i.i, %B2140.endif.endif.endif.i.i ]
+  %.11.not.i271.i.i = icmp eq i64 %base.2.0307331.i.i, 0
+  br i1 %.11.not.i271.i.i, label %B2268.endif.i.i, label %B16.i272.i.i
+
+B16.i272.i.i:                                     ; preds = %B2268.i.i
+  %sunkaddr599.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
+  %.19.i275.i.i = load i64, ptr %sunkaddr599.i.i, align 8
+  %.21.i276.i.i = inttoptr i64 %.19.i275.i.i to ptr
+  %.22.i277.i.i = tail call i64 %.21.i276.i.i(i64 %base.2.0307331.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2268.endif.i.i
 
 B496.endif.i.i:                                   ; preds = %B388.i.i, %B274.i.i, %B268.i.i, %B50.i.i
   %.12.i.i.i = phi i64 [ %.69.i.i, %B268.i.i ], [ %.69.i.i, %B274.i.i ], [ 0, %B388.i.i ], [ %.69.i.i, %B50.i.i ]
@@ -34562,72 +34932,96 @@ B496.endif.i.i:                                   ; preds = %B388.i.i, %B274.i.i
   %.161.not.i.i = icmp eq i64 %.157.i.i, %.160.i.i
   br i1 %.161.not.i.i, label %B662.i.i, label %B628.i.i
 
-B1362.endif.i.i:                                  ; preds = %B942.i60.i.i
-  %sunkaddr413.i.i = getelementptr i8, ptr %.176.i.i.i, i64 56
-  %.8.i76.i.i = load i64, ptr %sunkaddr413.i.i, align 8
-  %sunkaddr415.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
-  %.12.i79.i.i = load i64, ptr %sunkaddr415.i.i, align 8
+B1786.endif.i.i:                                  ; preds = %B942.i60.i.i
+  %sunkaddr601.i.i = getelementptr i8, ptr %.176.i.i.i, i64 56
+  %.8.i76.i.i = load i64, ptr %sunkaddr601.i.i, align 8
+  %sunkaddr603.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  %.12.i79.i.i = load i64, ptr %sunkaddr603.i.i, align 8
   %.13.i80.i.i = shl nsw i64 %.12.i79.i.i, 3
   %.14.i81.i.i = add nsw i64 %.13.i80.i.i, %.8.i76.i.i
   %.15.i82.i.i = inttoptr i64 %.14.i81.i.i to ptr
   %.16.i83.i.i = load i64, ptr %.15.i82.i.i, align 8
-  %.396.i.i = icmp eq i64 %.16.i83.i.i, %.16.i73.i.i
-  br i1 %.396.i.i, label %B1448.i.i, label %B16.i227.i.i
+  %.558.i.i = icmp eq i64 %.16.i83.i.i, %.16.i73.i.i
+  br i1 %.558.i.i, label %B1872.i.i, label %B16.i280.i.i
 
-B16.i227.i.i:                                     ; preds = %B994.i127.i.i, %B1362.endif.i.i, %B160.endif.i104.i.i, %B900.i157.i.i, %B16.i.i165.i.i, %B850.i163.i.i, %B1550.i.i, %B942.i60.i.i, %B784.i50.i.i, %B548.i37.i.i, %B388.i26.i.i, %B226.i16.i.i, %B72.i5.i.i, %B1324.i.i, %B1282.i.i, %B1128.i.i
-  %serial.2.0158165266307.i.i = phi i64 [ %.307.i.i, %B942.i60.i.i ], [ %.307.i.i, %B784.i50.i.i ], [ %.307.i.i, %B548.i37.i.i ], [ %.307.i.i, %B388.i26.i.i ], [ %.307.i.i, %B226.i16.i.i ], [ %.307.i.i, %B72.i5.i.i ], [ %.307.i.i, %B1324.i.i ], [ 0, %B1282.i.i ], [ %.307.i.i, %B1362.endif.i.i ], [ 0, %B1128.i.i ], [ %.307.i.i, %B1550.i.i ], [ %.307.i.i, %B160.endif.i104.i.i ], [ %.307.i.i, %B900.i157.i.i ], [ %.307.i.i, %B850.i163.i.i ], [ %.307.i.i, %B16.i.i165.i.i ], [ %.307.i.i, %B994.i127.i.i ]
-  %result.2.0268305.i.i = phi i64 [ 0, %B942.i60.i.i ], [ 0, %B784.i50.i.i ], [ 0, %B548.i37.i.i ], [ 0, %B388.i26.i.i ], [ 0, %B226.i16.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1324.i.i ], [ 1, %B1282.i.i ], [ 0, %B1362.endif.i.i ], [ 1, %B1128.i.i ], [ 0, %B1550.i.i ], [ 0, %B160.endif.i104.i.i ], [ %.250.i155.i.i, %B900.i157.i.i ], [ 1, %B850.i163.i.i ], [ 1, %B16.i.i165.i.i ], [ 0, %B994.i127.i.i ]
-  %sunkaddr417.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.19.i224.i.i = load i64, ptr %sunkaddr417.i.i, align 8
-  %.21.i.i.i = inttoptr i64 %.19.i224.i.i to ptr
-  %.22.i225.i.i = tail call i64 %.21.i.i.i(i64 %.232.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.19.i230.i.i = load i64, ptr %sunkaddr417.i.i, align 8
-  %.21.i231.i.i = inttoptr i64 %.19.i230.i.i to ptr
-  %.22.i232.i.i = tail call i64 %.21.i231.i.i(i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br i1 %.294.not.i.i, label %B1584.endif.endif.endif.i.i, label %B16.i235.i.i
+B16.i280.i.i:                                     ; preds = %B994.i127.i.i, %B1786.endif.i.i, %B160.endif.i104.i.i, %B900.i157.i.i, %B16.i.i165.i.i, %B850.i163.i.i, %B2094.i.i, %B768.endif.i.i.i, %B648.i.i.i, %B942.i60.i.i, %B784.i50.i.i, %B548.i37.i.i, %B388.i26.i.i, %B226.i16.i.i, %B72.i5.i.i, %B1748.i.i, %B1702.i.i, %B1596.i.i, %B1396.i.i, %B1282.i.i, %B1128.i.i
+  %result.6.0337341447.i.i = phi i64 [ 1, %B1702.i.i ], [ 0, %B784.i50.i.i ], [ 0, %B548.i37.i.i ], [ 0, %B388.i26.i.i ], [ 0, %B226.i16.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1748.i.i ], [ 0, %B942.i60.i.i ], [ 0, %B1786.endif.i.i ], [ 1, %B1128.i.i ], [ 1, %B1282.i.i ], [ 1, %B1596.i.i ], [ 1, %B1396.i.i ], [ 1, %B850.i163.i.i ], [ 0, %B160.endif.i104.i.i ], [ 1, %B768.endif.i.i.i ], [ 0, %B2094.i.i ], [ 1, %B648.i.i.i ], [ %.250.i155.i.i, %B900.i157.i.i ], [ 1, %B16.i.i165.i.i ], [ 0, %B994.i127.i.i ]
+  %serial.2.0277284305334345444.i.i = phi i64 [ %.307.i.i, %B1702.i.i ], [ %.307.i.i, %B784.i50.i.i ], [ %.307.i.i, %B548.i37.i.i ], [ %.307.i.i, %B388.i26.i.i ], [ %.307.i.i, %B226.i16.i.i ], [ %.307.i.i, %B72.i5.i.i ], [ %.307.i.i, %B1748.i.i ], [ %.307.i.i, %B942.i60.i.i ], [ %.307.i.i, %B1786.endif.i.i ], [ 0, %B1128.i.i ], [ 0, %B1282.i.i ], [ %.307.i.i, %B1596.i.i ], [ %.307.i.i, %B1396.i.i ], [ %.307.i.i, %B850.i163.i.i ], [ %.307.i.i, %B160.endif.i104.i.i ], [ %.307.i.i, %B768.endif.i.i.i ], [ %.307.i.i, %B2094.i.i ], [ %.307.i.i, %B648.i.i.i ], [ %.307.i.i, %B900.i157.i.i ], [ %.307.i.i, %B16.i.i165.i.i ], [ %.307.i.i, %B994.i127.i.i ]
+  %base.2.0307332349440.i.i = phi i64 [ %.398.i.i, %B1702.i.i ], [ %base.2.0.i.i, %B784.i50.i.i ], [ %base.2.0.i.i, %B548.i37.i.i ], [ %base.2.0.i.i, %B388.i26.i.i ], [ %base.2.0.i.i, %B226.i16.i.i ], [ %base.2.0.i.i, %B72.i5.i.i ], [ %base.2.0.i.i, %B1748.i.i ], [ %base.2.0.i.i, %B942.i60.i.i ], [ %base.2.0.i.i, %B1786.endif.i.i ], [ 0, %B1128.i.i ], [ 0, %B1282.i.i ], [ %.398.i.i, %B1596.i.i ], [ 0, %B1396.i.i ], [ %base.2.0.i.i, %B850.i163.i.i ], [ %base.2.0.i.i, %B160.endif.i104.i.i ], [ %base.2.0.i.i, %B768.endif.i.i.i ], [ %base.2.0.i.i, %B2094.i.i ], [ %base.2.0.i.i, %B648.i.i.i ], [ %base.2.0.i.i, %B900.i157.i.i ], [ %base.2.0.i.i, %B16.i.i165.i.i ], [ %base.2.0.i.i, %B994.i127.i.i ]
+  %reference.3.0308330351438.i.i = phi i64 [ %.412.i.i, %B1702.i.i ], [ %reference.3.0.i.i, %B784.i50.i.i ], [ %reference.3.0.i.i, %B548.i37.i.i ], [ %reference.3.0.i.i, %B388.i26.i.i ], [ %reference.3.0.i.i, %B226.i16.i.i ], [ %reference.3.0.i.i, %B72.i5.i.i ], [ %reference.3.0.i.i, %B1748.i.i ], [ %reference.3.0.i.i, %B942.i60.i.i ], [ %reference.3.0.i.i, %B1786.endif.i.i ], [ 0, %B1128.i.i ], [ 0, %B1282.i.i ], [ 0, %B1596.i.i ], [ 0, %B1396.i.i ], [ %reference.3.0.i.i, %B850.i163.i.i ], [ %reference.3.0.i.i, %B160.endif.i104.i.i ], [ %reference.3.0.i.i, %B768.endif.i.i.i ], [ %reference.3.0.i.i, %B2094.i.i ], [ %reference.3.0.i.i, %B648.i.i.i ], [ %reference.3.0.i.i, %B900.i157.i.i ], [ %reference.3.0.i.i, %B16.i.i165.i.i ], [ %reference.3.0.i.i, %B994.i127.i.i ]
+  %views.3.0309328353436.i.i = phi i64 [ 0, %B1702.i.i ], [ %views.3.0.i.i, %B784.i50.i.i ], [ %views.3.0.i.i, %B548.i37.i.i ], [ %views.3.0.i.i, %B388.i26.i.i ], [ %views.3.0.i.i, %B226.i16.i.i ], [ %views.3.0.i.i, %B72.i5.i.i ], [ %views.3.0.i.i, %B1748.i.i ], [ %views.3.0.i.i, %B942.i60.i.i ], [ %views.3.0.i.i, %B1786.endif.i.i ], [ 0, %B1128.i.i ], [ 0, %B1282.i.i ], [ 0, %B1596.i.i ], [ 0, %B1396.i.i ], [ %views.3.0.i.i, %B850.i163.i.i ], [ %views.3.0.i.i, %B160.endif.i104.i.i ], [ %views.3.0.i.i, %B768.endif.i.i.i ], [ %views.3.0.i.i, %B2094.i.i ], [ %views.3.0.i.i, %B648.i.i.i ], [ %views.3.0.i.i, %B900.i157.i.i ], [ %views.3.0.i.i, %B16.i.i165.i.i ], [ %views.3.0.i.i, %B994.i127.i.i ]
+  %sunkaddr605.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
+  %.19.i269.i.i = load i64, ptr %sunkaddr605.i.i, align 8
+  %.21.i.i.i = inttoptr i64 %.19.i269.i.i to ptr
+  %.22.i270.i.i = tail call i64 %.21.i.i.i(i64 %.232.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.19.i283.i.i = load i64, ptr %sunkaddr605.i.i, align 8
+  %.21.i284.i.i = inttoptr i64 %.19.i283.i.i to ptr
+  %.22.i285.i.i = tail call i64 %.21.i284.i.i(i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br i1 %.294.not.i.i, label %B2140.endif.endif.endif.i.i, label %B16.i288.i.i
 
-B16.i235.i.i:                                     ; preds = %B16.i227.i.i
-  %.19.i238.i.i = load i64, ptr %sunkaddr417.i.i, align 8
-  %.21.i239.i.i = inttoptr i64 %.19.i238.i.i to ptr
-  %.22.i240.i.i = tail call i64 %.21.i239.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1584.endif.endif.endif.i.i
+B16.i288.i.i:                                     ; preds = %B16.i280.i.i
+  %.19.i291.i.i = load i64, ptr %sunkaddr605.i.i, align 8
+  %.21.i292.i.i = inttoptr i64 %.19.i291.i.i to ptr
+  %.22.i293.i.i = tail call i64 %.21.i292.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2140.endif.endif.endif.i.i
 
-B1584.endif.endif.endif.i.i:                      ; preds = %B16.i235.i.i, %B16.i227.i.i
-  %.11.not.i242.i.i = icmp eq i64 %serial.2.0158165266307.i.i, 0
-  br i1 %.11.not.i242.i.i, label %B0.endif.i, label %B1584.endif.endif.endif.endif.sink.split.i.i
+B2140.endif.endif.endif.i.i:                      ; preds = %B16.i288.i.i, %B16.i280.i.i
+  %.11.not.i295.i.i = icmp eq i64 %serial.2.0277284305334345444.i.i, 0
+  br i1 %.11.not.i295.i.i, label %B2268.i.i, label %B16.i296.i.i
 
-B1584.endif.endif.endif.endif.sink.split.i.i:     ; preds = %B1584.endif.endif.endif.i.i, %B974.i.i
-  %.232.sink.i.i = phi i64 [ %.232.i.i, %B974.i.i ], [ %serial.2.0158165266307.i.i, %B1584.endif.endif.endif.i.i ]
-  %result.2.0269284292296.ph.i.i = phi i64 [ 1, %B974.i.i ], [ %result.2.0268305.i.i, %B1584.endif.endif.endif.i.i ]
-  %sunkaddr421.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.19.i224317.i.i = load i64, ptr %sunkaddr421.i.i, align 8
-  %.21.i318.i.i = inttoptr i64 %.19.i224317.i.i to ptr
-  %.22.i225319.i.i = tail call i64 %.21.i318.i.i(i64 %.232.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B16.i296.i.i:                                     ; preds = %B2140.endif.endif.endif.i.i
+  %.19.i299.i.i = load i64, ptr %sunkaddr605.i.i, align 8
+  %.21.i300.i.i = inttoptr i64 %.19.i299.i.i to ptr
+  %.22.i301.i.i = tail call i64 %.21.i300.i.i(i64 %serial.2.0277284305334345444.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2268.i.i
+
+B2268.endif.i.i:                                  ; preds = %B16.i272.i.i, %B2268.i.i
+  %.11.not.i303.i.i = icmp eq i64 %reference.3.0308329.i.i, 0
+  br i1 %.11.not.i303.i.i, label %B2268.endif.endif.i.i, label %B16.i304.i.i
+
+B16.i304.i.i:                                     ; preds = %B2268.endif.i.i
+  %sunkaddr611.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
+  %.19.i307.i.i = load i64, ptr %sunkaddr611.i.i, align 8
+  %.21.i308.i.i = inttoptr i64 %.19.i307.i.i to ptr
+  %.22.i309.i.i = tail call i64 %.21.i308.i.i(i64 %reference.3.0308329.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2268.endif.endif.i.i
+
+B2268.endif.endif.i.i:                            ; preds = %B16.i304.i.i, %B2268.endif.i.i
+  %.11.not.i311.i.i = icmp eq i64 %views.3.0309327.i.i, 0
+  br i1 %.11.not.i311.i.i, label %B0.endif.i, label %B2268.endif.endif.endif.sink.split.i.i
+
+B2268.endif.endif.endif.sink.split.i.i:           ; preds = %B2268.endif.endif.i.i, %B974.i.i
+  %.232.sink.i.i = phi i64 [ %.232.i.i, %B974.i.i ], [ %views.3.0309327.i.i, %B2268.endif.endif.i.i ]
+  %result.6.0336412420424.ph.i.i = phi i64 [ 1, %B974.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ]
+  %sunkaddr613.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
+  %.19.i269457.i.i = load i64, ptr %sunkaddr613.i.i, align 8
+  %.21.i458.i.i = inttoptr i64 %.19.i269457.i.i to ptr
+  %.22.i270459.i.i = tail call i64 %.21.i458.i.i(i64 %.232.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B0.endif.i
 
 B110.i:                                           ; preds = %B994.i.i.i, %B0.endif.i, %B160.endif.i.i.i, %B628.i.i, %B942.i.i.i, %B784.i.i.i, %B548.i.i.i, %B388.i.i.i, %B226.i.i.i, %B72.i.i.i, %0
-  %.57.i = add nsw i64 %.14.i, 216
+  %.57.i = add nsw i64 %.14.i, 304
   %.58.i = inttoptr i64 %.57.i to ptr
   %.59.i = load i64, ptr %.58.i, align 8
-  %.62.i = add nsw i64 %.14.i, 200
+  %.62.i = add nsw i64 %.14.i, 288
   %.65.i = inttoptr i64 %.62.i to ptr
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i, %B900.i.i.i
-  %result.2.0269284292296.sink.i.i = phi i64 [ %result.2.0268305.i.i, %B1584.endif.endif.endif.i.i ], [ %result.2.0269284292296.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %.250.i.i.i, %B900.i.i.i ]
-  switch i64 %result.2.0269284292296.sink.i.i, label %B282.i [
+B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i, %B900.i.i.i
+  %result.6.0336412420424.sink.i.i = phi i64 [ %result.6.0336412420424.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %.250.i.i.i, %B900.i.i.i ]
+  switch i64 %result.6.0336412420424.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB4v908B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B16.i.i216.i.i, %B110.i, %B282.i, %B0.endif.i
-  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0269284292296.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i216.i.i ], [ 0, %B662.i.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ]
+_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336412420424.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
 ;; nbgrad.runtime.native_steps.expect_function(int64,int64,int64)int64 nbgrad.runtime.native_steps -
@@ -34642,17 +35036,17 @@ define internal i64 @native(i64 %a0, i64 %a1, i64 %a2) alwaysinline {
   %.12.i = add nsw i64 %.11.i, %a0
   %.13.i = inttoptr i64 %.12.i to ptr
   %.14.i = load i64, ptr %.13.i, align 8
-  %.9.i.i.i = add nsw i64 %.14.i, 208
+  %.9.i.i.i = add nsw i64 %.14.i, 296
   %.10.i.i.i = inttoptr i64 %.9.i.i.i to ptr
   %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
   %.16.i.i.i = icmp eq i64 %.11.i.i.i, 0
   br i1 %.16.i.i.i, label %B110.i, label %B72.i.i.i
 
 B72.i.i.i:                                        ; preds = %0
-  %.26.i.i.i = add nsw i64 %.14.i, 96
+  %.26.i.i.i = add nsw i64 %.14.i, 144
   %.27.i.i.i = inttoptr i64 %.26.i.i.i to ptr
   %.28.i.i.i = load i64, ptr %.27.i.i.i, align 8
-  %.31.i.i.i = add nsw i64 %.14.i, 240
+  %.31.i.i.i = add nsw i64 %.14.i, 64
   %.32.i.i.i = inttoptr i64 %.31.i.i.i to ptr
   %.33.i.i.i = load i64, ptr %.32.i.i.i, align 8
   %.34.i.i.i = inttoptr i64 %.28.i.i.i to ptr
@@ -34661,11 +35055,11 @@ B72.i.i.i:                                        ; preds = %0
   br i1 %.36.not.i.i.i, label %B226.i.i.i, label %B110.i
 
 B226.i.i.i:                                       ; preds = %B72.i.i.i
-  %.46.i.i.i = add nsw i64 %.14.i, 32
+  %.46.i.i.i = add nsw i64 %.14.i, 40
   %.47.i.i.i = inttoptr i64 %.46.i.i.i to ptr
   %.48.i.i.i = load i64, ptr %.47.i.i.i, align 8
   %sunkaddr.i.i.i = inttoptr i64 %.14.i to ptr
-  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 96
+  %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 144
   %.56.i.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
   %.58.i.i.i = inttoptr i64 %.56.i.i.i to ptr
   %.59.i.i.i = tail call i64 %.58.i.i.i(i64 %.48.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
@@ -34673,7 +35067,7 @@ B226.i.i.i:                                       ; preds = %B72.i.i.i
   br i1 %.64.i.i.i, label %B110.i, label %B388.i.i.i
 
 B388.i.i.i:                                       ; preds = %B226.i.i.i
-  %.78.i.i.i = add nsw i64 %.14.i, 104
+  %.78.i.i.i = add nsw i64 %.14.i, 152
   %.79.i.i.i = inttoptr i64 %.78.i.i.i to ptr
   %.80.i.i.i = load i64, ptr %.79.i.i.i, align 8
   %.82.i.i.i = add nsw i64 %.59.i.i.i, -1
@@ -34686,13 +35080,13 @@ B388.i.i.i:                                       ; preds = %B226.i.i.i
   br i1 %.95.not.i.i.i, label %B548.i.i.i, label %B110.i
 
 B548.i.i.i:                                       ; preds = %B388.i.i.i
-  %.105.i.i.i = add nsw i64 %.14.i, 40
+  %.105.i.i.i = add nsw i64 %.14.i, 48
   %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
   %.107.i.i.i = load i64, ptr %.106.i.i.i, align 8
-  %.110.i.i.i = add nsw i64 %.14.i, 152
+  %.110.i.i.i = add nsw i64 %.14.i, 208
   %.111.i.i.i = inttoptr i64 %.110.i.i.i to ptr
   %.112.i.i.i = load i64, ptr %.111.i.i.i, align 8
-  %.115.i.i.i = add nsw i64 %.14.i, 232
+  %.115.i.i.i = add nsw i64 %.14.i, 320
   %.116.i.i.i = inttoptr i64 %.112.i.i.i to ptr
   %.117.i.i.i = tail call i64 %.116.i.i.i(i64 %.107.i.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.121.i.i.i = inttoptr i64 %.115.i.i.i to ptr
@@ -34701,7 +35095,7 @@ B548.i.i.i:                                       ; preds = %B388.i.i.i
   br i1 %.127.i.i.i, label %B110.i, label %B784.i.i.i
 
 B784.i.i.i:                                       ; preds = %B548.i.i.i
-  %.139.i.i.i = add nsw i64 %.14.i, 192
+  %.139.i.i.i = add nsw i64 %.14.i, 280
   %.140.i.i.i = inttoptr i64 %.139.i.i.i to ptr
   %.141.i.i.i = load i64, ptr %.140.i.i.i, align 8
   %.143.i.i.i = inttoptr i64 %.141.i.i.i to ptr
@@ -34750,26 +35144,26 @@ B274.i.i:                                         ; preds = %B268.i.i
   br i1 %.106.i.i, label %B388.i.i, label %B496.endif.i.i
 
 B388.i.i:                                         ; preds = %B274.i.i
-  %sunkaddr231.i.i = getelementptr i8, ptr %.176.i.i.i, i64 16
-  store i64 %.170.i.i.i, ptr %sunkaddr231.i.i, align 8
-  %sunkaddr233.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
-  store i64 0, ptr %sunkaddr233.i.i, align 8
+  %sunkaddr377.i.i = getelementptr i8, ptr %.176.i.i.i, i64 16
+  store i64 %.170.i.i.i, ptr %sunkaddr377.i.i, align 8
+  %sunkaddr379.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  store i64 0, ptr %sunkaddr379.i.i, align 8
   br label %B496.endif.i.i
 
 B662.i.i:                                         ; preds = %B496.endif.i.i
-  %.223.i.i = add nsw i64 %.16.i73.i.i, 64
+  %.223.i.i = add nsw i64 %.16.i73.i.i, 72
   %.224.i.i = inttoptr i64 %.223.i.i to ptr
   %.225.i.i = load i64, ptr %.224.i.i, align 8
-  %.228.i.i = add nsw i64 %.14.i, 176
+  %.228.i.i = add nsw i64 %.14.i, 232
   %.229.i.i = inttoptr i64 %.228.i.i to ptr
   %.230.i.i = load i64, ptr %.229.i.i, align 8
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
-  %.250.i.i = add nsw i64 %.14.i, 168
+  %.250.i.i = add nsw i64 %.14.i, 224
   %.251.i.i = inttoptr i64 %.250.i.i to ptr
   %.252.i.i = load i64, ptr %.251.i.i, align 8
   %.255.i.i = add nsw i64 %.14.i, 8
@@ -34778,56 +35172,91 @@ B974.i.i:                                         ; preds = %B662.i.i
   %.258.i.i = inttoptr i64 %.252.i.i to ptr
   %.259.i.i = tail call i64 %.258.i.i(i64 %.257.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.270.not.i.i = icmp eq i64 %.259.i.i, 0
-  br i1 %.270.not.i.i, label %B1584.endif.endif.endif.endif.sink.split.i.i, label %B1128.i.i
+  br i1 %.270.not.i.i, label %B2268.endif.endif.endif.sink.split.i.i, label %B1128.i.i
 
 B1128.i.i:                                        ; preds = %B974.i.i
-  %sunkaddr235.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 168
-  %.276.i.i = load i64, ptr %sunkaddr235.i.i, align 8
+  %sunkaddr381.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 224
+  %.276.i.i = load i64, ptr %sunkaddr381.i.i, align 8
   %.281.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
   %.282.i.i = inttoptr i64 %.276.i.i to ptr
   %.283.i.i = tail call i64 %.282.i.i(i64 %.281.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.294.not.i.i = icmp eq i64 %.283.i.i, 0
-  br i1 %.294.not.i.i, label %B16.i125.i.i, label %B1282.i.i
+  br i1 %.294.not.i.i, label %B16.i159.i.i, label %B1282.i.i
 
 B1282.i.i:                                        ; preds = %B1128.i.i
-  %.298.i.i = add nsw i64 %.14.i, 160
+  %.298.i.i = add nsw i64 %.14.i, 216
   %.299.i.i = inttoptr i64 %.298.i.i to ptr
   %.300.i.i = load i64, ptr %.299.i.i, align 8
-  %.303.i.i = add nsw i64 %.14.i, 48
+  %.303.i.i = add nsw i64 %.14.i, 56
   %.304.i.i = inttoptr i64 %.303.i.i to ptr
   %.305.i.i = load i64, ptr %.304.i.i, align 8
   %.306.i.i = inttoptr i64 %.300.i.i to ptr
   %.307.i.i = tail call i64 %.306.i.i(i64 %.305.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.312.not.i.i = icmp eq i64 %.307.i.i, 0
-  br i1 %.312.not.i.i, label %B16.i125.i.i, label %B1324.i.i
+  br i1 %.312.not.i.i, label %B16.i159.i.i, label %B1336.i.i
 
-B1324.i.i:                                        ; preds = %B1282.i.i
-  %sunkaddr237.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
-  %.11.i3.i.i = load i64, ptr %sunkaddr237.i.i, align 8
+B1336.i.i:                                        ; preds = %B1282.i.i
+  %.373.i.i = add nsw i64 %.16.i73.i.i, 64
+  %.374.i.i = inttoptr i64 %.373.i.i to ptr
+  %.375.i.i = load i64, ptr %.374.i.i, align 8
+  %.376.not.i.i = icmp eq i64 %.375.i.i, 0
+  br i1 %.376.not.i.i, label %B1748.i.i, label %B1396.i.i
+
+B1396.i.i:                                        ; preds = %B1336.i.i
+  %sunkaddr383.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
+  %.396.i.i = load i64, ptr %sunkaddr383.i.i, align 8
+  %.397.i.i = inttoptr i64 %.396.i.i to ptr
+  %.398.i.i = tail call i64 %.397.i.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.403.not.i.i = icmp eq i64 %.398.i.i, 0
+  br i1 %.403.not.i.i, label %B16.i159.i.i, label %B1596.i.i
+
+B1596.i.i:                                        ; preds = %B1396.i.i
+  %.407.i.i = add nsw i64 %.14.i, 248
+  %.408.i.i = inttoptr i64 %.407.i.i to ptr
+  %.409.i.i = load i64, ptr %.408.i.i, align 8
+  %.411.i.i = inttoptr i64 %.409.i.i to ptr
+  %.412.i.i = tail call i64 %.411.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.423.not.i.i = icmp eq i64 %.412.i.i, 0
+  br i1 %.423.not.i.i, label %B16.i159.i.i, label %B1702.i.i
+
+B1702.i.i:                                        ; preds = %B1596.i.i
+  %.427.i.i = add nsw i64 %.14.i, 240
+  %.428.i.i = inttoptr i64 %.427.i.i to ptr
+  %.429.i.i = load i64, ptr %.428.i.i, align 8
+  %.430.i.i = inttoptr i64 %.429.i.i to ptr
+  %.431.i.i = tail call i64 %.430.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.436.not.i.i = icmp eq i64 %.431.i.i, 0
+  br i1 %.436.not.i.i, label %B16.i159.i.i, label %B1748.i.i
+
+B1748.i.i:                                        ; preds = %B1702.i.i, %B1336.i.i
+  %base.2.0.i.i = phi i64 [ %.398.i.i, %B1702.i.i ], [ 0, %B1336.i.i ]
+  %reference.3.0.i.i = phi i64 [ %.412.i.i, %B1702.i.i ], [ 0, %B1336.i.i ]
+  %views.3.0.i.i = phi i64 [ %.431.i.i, %B1702.i.i ], [ 0, %B1336.i.i ]
+  %sunkaddr385.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 296
+  %.11.i3.i.i = load i64, ptr %sunkaddr385.i.i, align 8
   %.16.i4.i.i = icmp eq i64 %.11.i3.i.i, 0
-  br i1 %.16.i4.i.i, label %B16.i125.i.i, label %B72.i5.i.i
+  br i1 %.16.i4.i.i, label %B16.i159.i.i, label %B72.i5.i.i
 
-B72.i5.i.i:                                       ; preds = %B1324.i.i
+B72.i5.i.i:                                       ; preds = %B1748.i.i
   %.28.i8.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
-  %sunkaddr241.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 240
-  %.33.i11.i.i = load i64, ptr %sunkaddr241.i.i, align 8
+  %sunkaddr387.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 64
+  %.33.i11.i.i = load i64, ptr %sunkaddr387.i.i, align 8
   %.34.i12.i.i = inttoptr i64 %.28.i8.i.i to ptr
   %.35.i13.i.i = tail call i64 %.34.i12.i.i(i64 %.33.i11.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.36.not.i14.i.i = icmp eq i64 %.35.i13.i.i, 0
-  br i1 %.36.not.i14.i.i, label %B226.i16.i.i, label %B16.i125.i.i
+  br i1 %.36.not.i14.i.i, label %B226.i16.i.i, label %B16.i159.i.i
 
 B226.i16.i.i:                                     ; preds = %B72.i5.i.i
-  %sunkaddr243.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
-  %.48.i19.i.i = load i64, ptr %sunkaddr243.i.i, align 8
+  %sunkaddr389.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
+  %.48.i19.i.i = load i64, ptr %sunkaddr389.i.i, align 8
   %.56.i22.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
   %.58.i23.i.i = inttoptr i64 %.56.i22.i.i to ptr
   %.59.i24.i.i = tail call i64 %.58.i23.i.i(i64 %.48.i19.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.64.i25.i.i = icmp slt i64 %.59.i24.i.i, 1
-  br i1 %.64.i25.i.i, label %B16.i125.i.i, label %B388.i26.i.i
+  br i1 %.64.i25.i.i, label %B16.i159.i.i, label %B388.i26.i.i
 
 B388.i26.i.i:                                     ; preds = %B226.i16.i.i
-  %sunkaddr247.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 104
-  %.80.i29.i.i = load i64, ptr %sunkaddr247.i.i, align 8
+  %.80.i29.i.i = load i64, ptr %.79.i.i.i, align 8
   %.82.i30.i.i = add nsw i64 %.59.i24.i.i, -1
   %.86.i31.i.i = inttoptr i64 %.80.i29.i.i to ptr
   %.87.i32.i.i = tail call i64 %.86.i31.i.i(i64 %.48.i19.i.i, i64 %.82.i30.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
@@ -34835,30 +35264,30 @@ B388.i26.i.i:                                     ; preds = %B226.i16.i.i
   %.93.i34.i.i = inttoptr i64 %.92.i33.i.i to ptr
   %.94.i35.i.i = load i64, ptr %.93.i34.i.i, align 8
   %.95.not.i36.i.i = icmp eq i64 %.87.i32.i.i, %.94.i35.i.i
-  br i1 %.95.not.i36.i.i, label %B548.i37.i.i, label %B16.i125.i.i
+  br i1 %.95.not.i36.i.i, label %B548.i37.i.i, label %B16.i159.i.i
 
 B548.i37.i.i:                                     ; preds = %B388.i26.i.i
-  %sunkaddr249.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 40
-  %.107.i40.i.i = load i64, ptr %sunkaddr249.i.i, align 8
-  %sunkaddr251.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
-  %.112.i43.i.i = load i64, ptr %sunkaddr251.i.i, align 8
+  %sunkaddr393.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 48
+  %.107.i40.i.i = load i64, ptr %sunkaddr393.i.i, align 8
+  %sunkaddr395.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 208
+  %.112.i43.i.i = load i64, ptr %sunkaddr395.i.i, align 8
   %.116.i45.i.i = inttoptr i64 %.112.i43.i.i to ptr
   %.117.i46.i.i = tail call i64 %.116.i45.i.i(i64 %.107.i40.i.i, i64 0, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr253.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 232
-  %.122.i48.i.i = load i64, ptr %sunkaddr253.i.i, align 8
+  %sunkaddr397.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 320
+  %.122.i48.i.i = load i64, ptr %sunkaddr397.i.i, align 8
   %.127.i49.i.i = icmp eq i64 %.122.i48.i.i, 0
-  br i1 %.127.i49.i.i, label %B16.i125.i.i, label %B784.i50.i.i
+  br i1 %.127.i49.i.i, label %B16.i159.i.i, label %B784.i50.i.i
 
 B784.i50.i.i:                                     ; preds = %B548.i37.i.i
-  %sunkaddr255.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.141.i53.i.i = load i64, ptr %sunkaddr255.i.i, align 8
+  %sunkaddr399.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
+  %.141.i53.i.i = load i64, ptr %sunkaddr399.i.i, align 8
   %.143.i54.i.i = inttoptr i64 %.141.i53.i.i to ptr
   %.144.i55.i.i = tail call i64 %.143.i54.i.i(i64 %.122.i48.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.147.i56.i.i = add nsw i64 %.11.i3.i.i, 48
   %.148.i57.i.i = inttoptr i64 %.147.i56.i.i to ptr
   %.149.i58.i.i = load i64, ptr %.148.i57.i.i, align 8
   %.151.not.i59.i.i = icmp eq i64 %.122.i48.i.i, %.149.i58.i.i
-  br i1 %.151.not.i59.i.i, label %B942.i60.i.i, label %B16.i125.i.i
+  br i1 %.151.not.i59.i.i, label %B942.i60.i.i, label %B16.i159.i.i
 
 B942.i60.i.i:                                     ; preds = %B784.i50.i.i
   %.167.i63.i.i = load i64, ptr %sunkaddr1.i.i.i, align 8
@@ -34869,9 +35298,9 @@ B942.i60.i.i:                                     ; preds = %B784.i50.i.i
   %.178.not.i68.i.i = icmp eq i64 %.170.i65.i.i, %.177.i67.i.i
   %.11..i69.i.i = select i1 %.178.not.i68.i.i, i64 %.11.i3.i.i, i64 0
   %1 = icmp eq i64 %.11..i69.i.i, %.11.i.i.i
-  br i1 %1, label %B1362.endif.i.i, label %B16.i125.i.i
+  br i1 %1, label %B1786.endif.i.i, label %B16.i159.i.i
 
-B1412.i.i:                                        ; preds = %B1362.endif.i.i
+B1836.i.i:                                        ; preds = %B1786.endif.i.i
   %.12.i84.i.i = add nsw i64 %a1, 8
   %.13.i85.i.i = inttoptr i64 %.12.i84.i.i to ptr
   %.14.i86.i.i = load i64, ptr %.13.i85.i.i, align 8
@@ -34881,12 +35310,12 @@ B1412.i.i:                                        ; preds = %B1362.endif.i.i
   %.25.i.i.i = add nsw i64 %.16.i73.i.i, 40
   %.26.i89.i.i = inttoptr i64 %.25.i.i.i to ptr
   %.27.i90.i.i = load i64, ptr %.26.i89.i.i, align 8
-  %.33.i91.i.i = add nsw i64 %.14.i, 120
+  %.33.i91.i.i = add nsw i64 %.14.i, 168
   %.34.i92.i.i = inttoptr i64 %.33.i91.i.i to ptr
   %.35.i93.i.i = load i64, ptr %.34.i92.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i93.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.14.i86.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.41.i.i.i = add nsw i64 %.14.i, 136
+  %.41.i.i.i = add nsw i64 %.14.i, 184
   %.42.i.i.i = inttoptr i64 %.41.i.i.i to ptr
   %.43.i.i.i = load i64, ptr %.42.i.i.i, align 8
   %.45.i.i.i = inttoptr i64 %.43.i.i.i to ptr
@@ -34894,283 +35323,445 @@ B1412.i.i:                                        ; preds = %B1362.endif.i.i
   %.53.i.i.i = inttoptr i64 %.27.i90.i.i to ptr
   %.54.i.i.i = load i64, ptr %.53.i.i.i, align 8
   %.55.not.i.i.i = icmp eq i64 %.38.i.i.i, %.54.i.i.i
-  br i1 %.55.not.i.i.i, label %B376.i.i.i, label %B16.i125.i.i
+  br i1 %.55.not.i.i.i, label %B376.i.i.i, label %B16.i159.i.i
 
-B376.i.i.i:                                       ; preds = %B1412.i.i
+B376.i.i.i:                                       ; preds = %B1836.i.i
   %.59.i95.i.i = add nsw i64 %.27.i90.i.i, 8
   %.60.i.i.i = inttoptr i64 %.59.i95.i.i to ptr
   %.61.i.i.i = load i64, ptr %.60.i.i.i, align 8
   %.63.not.i.i.i = icmp eq i64 %.46.i94.i.i, %.61.i.i.i
-  br i1 %.63.not.i.i.i, label %B440.endif.i.i.i, label %B16.i125.i.i
+  br i1 %.63.not.i.i.i, label %B440.i.i.i, label %B16.i159.i.i
 
-B552.i.i.i:                                       ; preds = %B552.lr.ph.i.i.i, %B1224.i.i.i
-  %lsr.iv.i.i.i = phi i64 [ %8, %B552.lr.ph.i.i.i ], [ %lsr.iv.next.i.i.i, %B1224.i.i.i ]
-  %at.2.0135.i.i.i = phi i64 [ %.83.i.i.i, %B552.lr.ph.i.i.i ], [ %7, %B1224.i.i.i ]
-  %.221.i.i.i = inttoptr i64 %at.2.0135.i.i.i to ptr
-  %.222.i.i.i = load i64, ptr %.221.i.i.i, align 8
-  %2 = add i64 %at.2.0135.i.i.i, 8
-  %.226.i.i.i = inttoptr i64 %2 to ptr
-  %.227.i.i.i = load i64, ptr %.226.i.i.i, align 8
-  switch i64 %.222.i.i.i, label %B894.i.i.i [
-    i64 -1, label %B1156.i.i.i
-    i64 -2, label %B798.i.i.i
-  ]
+B440.i.i.i:                                       ; preds = %B376.i.i.i
+  %.21.i.i.i.i = add nsw i64 %.27.i90.i.i, 24
+  %.30.i.i.i.i = add nsw i64 %.27.i90.i.i, 16
+  %.31.i.i.i.i = inttoptr i64 %.30.i.i.i.i to ptr
+  %.32.i.i.i.i = load i64, ptr %.31.i.i.i.i, align 8
+  %.115118.not.i.i.i.i = icmp slt i64 %.32.i.i.i.i, 1
+  br i1 %.115118.not.i.i.i.i, label %B1920.i.i, label %B116.lr.ph.i.i.i.i
 
-B798.i.i.i:                                       ; preds = %B552.i.i.i
-  br label %B1156.i.i.i
-
-B894.i.i.i:                                       ; preds = %B552.i.i.i
-  %.275.i.i.i = mul nsw i64 %.222.i.i.i, 48
-  %.279.i.i.i = add nsw i64 %.275.i.i.i, %.83.i.i.i
-  %.285.i.i.i = add nsw i64 %.279.i.i.i, 16
-  %.286.i.i.i = inttoptr i64 %.285.i.i.i to ptr
-  %.287.i.i.i = load i64, ptr %.286.i.i.i, align 8
-  %.288.i.i.i = icmp eq i64 %.287.i.i.i, 3
-  %.300.i.i.i = select i1 %.288.i.i.i, i64 104, i64 128
-  %.302.i.i.i = add nsw i64 %.300.i.i.i, %.14.i
-  %.307.i.i.i = add nsw i64 %.279.i.i.i, 40
-  %.310.i.i.i = inttoptr i64 %.307.i.i.i to ptr
-  %.311.i.i.i = load i64, ptr %.310.i.i.i, align 8
-  br label %B1156.i.i.i
-
-B1156.i.i.i:                                      ; preds = %B894.i.i.i, %B798.i.i.i, %B552.i.i.i
-  %.304.sink.in.in.i.i.i = phi i64 [ %.302.i.i.i, %B894.i.i.i ], [ %.261.i.i.i, %B798.i.i.i ], [ %.241.i.i.i, %B552.i.i.i ]
-  %.311.sink.i.i.i = phi i64 [ %.311.i.i.i, %B894.i.i.i ], [ %.17.i.i.i, %B798.i.i.i ], [ %.14.i86.i.i, %B552.i.i.i ]
-  %.304.sink.in.i.i.i = inttoptr i64 %.304.sink.in.in.i.i.i to ptr
-  %.304.sink.i.i.i = load i64, ptr %.304.sink.in.i.i.i, align 8
-  %.313.i.i.i = inttoptr i64 %.304.sink.i.i.i to ptr
-  %.314.i.i.i = tail call i64 %.313.i.i.i(i64 %.311.sink.i.i.i, i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.321.i.i.i = icmp eq i64 %.314.i.i.i, 0
-  br i1 %.321.i.i.i, label %B16.i125.i.i, label %B1174.i.i.i
-
-B1174.i.i.i:                                      ; preds = %B1156.i.i.i
-  %3 = add i64 %at.2.0135.i.i.i, 16
-  %.16.i.i.i.i = inttoptr i64 %3 to ptr
-  %.17.i.i.i.i = load i64, ptr %.16.i.i.i.i, align 8
-  %4 = add i64 %at.2.0135.i.i.i, 24
-  %.20.i.i.i.i = inttoptr i64 %4 to ptr
-  %.21.i.i.i.i = load i64, ptr %.20.i.i.i.i, align 8
-  %5 = add i64 %at.2.0135.i.i.i, 32
-  %.24.i.i.i.i = inttoptr i64 %5 to ptr
-  %.25.i.i.i.i = load i64, ptr %.24.i.i.i.i, align 8
-  switch i64 %.17.i.i.i.i, label %B346.i.i.i.i [
-    i64 0, label %B182.i.i.i.i
-    i64 1, label %B270.i.i.i.i
-    i64 2, label %B326.i.i.i.i
-  ]
-
-B182.i.i.i.i:                                     ; preds = %B1174.i.i.i
-  %.17.i.i.i.i.i = icmp eq i64 %.21.i.i.i.i, 0
-  br i1 %.17.i.i.i.i.i, label %B182.endif.i.i.i.i, label %B20.i.i.i.i.i
-
-B20.i.i.i.i.i:                                    ; preds = %B182.i.i.i.i
-  %.36.i.i.i.i.i = load i64, ptr %.176.i.i.i, align 8
-  %.38.i.i.i.i.i = add nsw i64 %.36.i.i.i.i.i, %.21.i.i.i.i
-  %.45.i.i.i.i.i = icmp slt i64 %.38.i.i.i.i.i, 0
-  br i1 %.45.i.i.i.i.i, label %B182.endif.i.i.i.i, label %B94.i.i.i.i.i
-
-B94.i.i.i.i.i:                                    ; preds = %B20.i.i.i.i.i
-  %.61.i.i.i.i.i = load i64, ptr %sunkaddr247.i.i, align 8
-  %.68.i.i.i.i.i = load i64, ptr %sunkaddr17.i, align 8
-  %.70.i.i.i.i.i = inttoptr i64 %.61.i.i.i.i.i to ptr
-  %.71.i.i.i.i.i = tail call i64 %.70.i.i.i.i.i(i64 %.68.i.i.i.i.i, i64 %.38.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B182.endif.i.i.i.i
-
-B270.i.i.i.i:                                     ; preds = %B1174.i.i.i
-  %.13.i5.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.15.i6.i.i.i.i = add nsw i64 %.13.i5.i.i.i.i, %.314.i.i.i
-  %.16.i7.i.i.i.i = inttoptr i64 %.15.i6.i.i.i.i to ptr
-  %.17.i8.i.i.i.i = load i64, ptr %.16.i7.i.i.i.i, align 8
-  %.22.i10.i.i.i.i = load i64, ptr %sunkaddr19.i, align 8
-  %.23.not.i11.i.i.i.i = icmp eq i64 %.17.i8.i.i.i.i, %.22.i10.i.i.i.i
-  br i1 %.23.not.i11.i.i.i.i, label %B1174.endif.i.i.i, label %B16.i125.i.i
-
-B326.i.i.i.i:                                     ; preds = %B1174.i.i.i
-  %.166.i.i.i.i = icmp eq i64 %.314.i.i.i, %.25.i.i.i.i
-  br i1 %.166.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
-
-B346.i.i.i.i:                                     ; preds = %B1174.i.i.i
-  %.184.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.186.i.i.i.i = add nsw i64 %.184.i.i.i.i, %.314.i.i.i
-  %.187.i.i.i.i = inttoptr i64 %.186.i.i.i.i to ptr
-  %.188.i.i.i.i = load i64, ptr %.187.i.i.i.i, align 8
-  %.190.not.i.i.i.i = icmp eq i64 %.188.i.i.i.i, %.21.i.i.i.i
-  br i1 %.190.not.i.i.i.i, label %B418.i.i.i.i, label %B16.i125.i.i
-
-B418.i.i.i.i:                                     ; preds = %B346.i.i.i.i
-  %.205.i.i.i.i = icmp eq i64 %.17.i.i.i.i, 3
-  %.219.i.i.i.i = select i1 %.205.i.i.i.i, i64 96, i64 120
-  %.221.i.i.i.i = add nsw i64 %.219.i.i.i.i, %.14.i
-  %.224.i.i.i.i = inttoptr i64 %.221.i.i.i.i to ptr
-  %.225.i.i.i.i = load i64, ptr %.224.i.i.i.i, align 8
-  %.227.i.i.i.i = inttoptr i64 %.225.i.i.i.i to ptr
-  %.228.i.i.i.i = tail call i64 %.227.i.i.i.i(i64 %.314.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.232.i.i.i.i = icmp eq i64 %.228.i.i.i.i, %.25.i.i.i.i
-  br i1 %.232.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
-
-B182.endif.i.i.i.i:                               ; preds = %B94.i.i.i.i.i, %B20.i.i.i.i.i, %B182.i.i.i.i
-  %.71.sink.i.i.i.i.i = phi i64 [ %.71.i.i.i.i.i, %B94.i.i.i.i.i ], [ %.25.i.i.i.i, %B182.i.i.i.i ], [ -1, %B20.i.i.i.i.i ]
-  %.13.i.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
-  %.15.i.i.i.i.i = add nsw i64 %.13.i.i.i.i.i, %.314.i.i.i
-  %.16.i.i.i.i.i = inttoptr i64 %.15.i.i.i.i.i to ptr
-  %.17.i1.i.i.i.i = load i64, ptr %.16.i.i.i.i.i, align 8
-  %.22.i.i.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
-  %.23.not.i.i.i.i.i = icmp eq i64 %.17.i1.i.i.i.i, %.22.i.i.i.i.i
-  br i1 %.23.not.i.i.i.i.i, label %B124.i.i.i.i.i, label %B16.i125.i.i
-
-B124.i.i.i.i.i:                                   ; preds = %B182.endif.i.i.i.i
-  %.39.i.i.i.i.i = load i64, ptr %sunkaddr21.i, align 8
-  %.41.i.i.i.i.i = add nsw i64 %.39.i.i.i.i.i, %.314.i.i.i
-  %.44.i.i.i.i.i = inttoptr i64 %.41.i.i.i.i.i to ptr
-  %.45.i4.i.i.i.i = load i64, ptr %.44.i.i.i.i.i, align 8
-  %.47.i.i.i.i.i = icmp eq i64 %.45.i4.i.i.i.i, %.71.sink.i.i.i.i.i
-  br i1 %.47.i.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
-
-B1224.i.i.i:                                      ; preds = %B1174.endif.i.i.i, %B124.i.i.i.i.i, %B418.i.i.i.i, %B326.i.i.i.i
-  %6 = add i64 %at.2.0135.i.i.i, 40
-  %.394.i.i.i = inttoptr i64 %6 to ptr
-  store i64 %.314.i.i.i, ptr %.394.i.i.i, align 8
-  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
-  %.180.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
-  %7 = add i64 %at.2.0135.i.i.i, 48
-  br i1 %.180.i.i.i, label %B552.i.i.i, label %B1496.i.i
-
-B440.endif.i.i.i:                                 ; preds = %B376.i.i.i
-  %.83.i.i.i = add nsw i64 %.27.i90.i.i, 24
-  %.93.i96.i.i = add nsw i64 %.27.i90.i.i, 16
-  %.96.i.i.i = inttoptr i64 %.93.i96.i.i to ptr
-  %.97.i.i.i = load i64, ptr %.96.i.i.i, align 8
-  %.180132.not.i.i.i = icmp slt i64 %.97.i.i.i, 1
-  br i1 %.180132.not.i.i.i, label %B1496.i.i, label %B552.lr.ph.i.i.i
-
-B552.lr.ph.i.i.i:                                 ; preds = %B440.endif.i.i.i
-  %.261.i.i.i = add nsw i64 %.14.i, 144
-  %.241.i.i.i = add nsw i64 %.14.i, 128
-  %8 = add nuw i64 %.97.i.i.i, 1
+B116.lr.ph.i.i.i.i:                               ; preds = %B440.i.i.i
+  %.196.i.i.i.i = add nsw i64 %.14.i, 192
+  %.176.i.i.i.i = add nsw i64 %.14.i, 176
+  %2 = add nuw i64 %.32.i.i.i.i, 1
+  %sunkaddr15.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 136
+  %3 = inttoptr i64 %.176.i.i.i.i to ptr
+  %sunkaddr21.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
+  %sunkaddr23.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 264
   %sunkaddr19.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 16
-  %sunkaddr23.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 248
+  %sunkaddr27.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 128
   %sunkaddr17.i = getelementptr i8, ptr %.176.i.i.i, i64 48
-  %sunkaddr21.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
-  br label %B552.i.i.i
+  %sunkaddr25.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
+  %.pre2.i = inttoptr i64 %.196.i.i.i.i to ptr
+  br label %B116.i.i.i.i
 
-B1174.endif.i.i.i:                                ; preds = %B270.i.i.i.i
-  %.39.i16.i.i.i.i = load i64, ptr %sunkaddr23.i, align 8
-  %.41.i17.i.i.i.i = add nsw i64 %.39.i16.i.i.i.i, %.314.i.i.i
-  %.44.i18.i.i.i.i = inttoptr i64 %.41.i17.i.i.i.i to ptr
-  %.45.i19.i.i.i.i = load i64, ptr %.44.i18.i.i.i.i, align 8
-  %.47.i20.i.i.i.i = icmp eq i64 %.45.i19.i.i.i.i, %.25.i.i.i.i
-  br i1 %.47.i20.i.i.i.i, label %B1224.i.i.i, label %B16.i125.i.i
+B116.i.i.i.i:                                     ; preds = %B718.i.i.i.i, %B116.lr.ph.i.i.i.i
+  %lsr.iv.i.i.i.i = phi i64 [ %2, %B116.lr.ph.i.i.i.i ], [ %lsr.iv.next.i.i.i.i, %B718.i.i.i.i ]
+  %at.2.0121.i.i.i.i = phi i64 [ %.21.i.i.i.i, %B116.lr.ph.i.i.i.i ], [ %9, %B718.i.i.i.i ]
+  %.156.i.i.i.i = inttoptr i64 %at.2.0121.i.i.i.i to ptr
+  %.157.i.i.i.i = load i64, ptr %.156.i.i.i.i, align 8
+  %4 = add i64 %at.2.0121.i.i.i.i, 8
+  %.161.i.i.i.i = inttoptr i64 %4 to ptr
+  %.162.i.i.i.i = load i64, ptr %.161.i.i.i.i, align 8
+  switch i64 %.157.i.i.i.i, label %B486.i.i.i.i [
+    i64 -1, label %B650.sink.split.i.i.i.i
+    i64 -2, label %B362.i.i.i.i
+    i64 -3, label %B16.i159.i.i
+  ]
 
-B1496.i.i:                                        ; preds = %B1224.i.i.i, %B440.endif.i.i.i
-  %.33.i98.i.i = add nsw i64 %.14.i, 184
-  %.34.i99.i.i = inttoptr i64 %.33.i98.i.i to ptr
-  %.35.i100.i.i = load i64, ptr %.34.i99.i.i, align 8
-  %sunkaddr25.i = getelementptr i8, ptr %.156.i.i, i64 64
-  %.43.i103.i.i = load i64, ptr %sunkaddr25.i, align 8
-  %.125143.not.i.i.i = icmp slt i64 %.43.i103.i.i, 1
+B362.i.i.i.i:                                     ; preds = %B116.i.i.i.i
+  br label %B650.sink.split.i.i.i.i
+
+B486.i.i.i.i:                                     ; preds = %B116.i.i.i.i
+  %.221.i.i.i.i = mul nsw i64 %.157.i.i.i.i, 48
+  %.225.i.i.i.i = add nsw i64 %.221.i.i.i.i, %.21.i.i.i.i
+  %.228.i.i.i.i = add nsw i64 %.225.i.i.i.i, 16
+  %.229.i.i.i.i = inttoptr i64 %.228.i.i.i.i to ptr
+  %.230.i.i.i.i = load i64, ptr %.229.i.i.i.i, align 8
+  %.232.i.i.i.i = add nsw i64 %.225.i.i.i.i, 40
+  %.233.i.i.i.i = inttoptr i64 %.232.i.i.i.i to ptr
+  %.234.i.i.i.i = load i64, ptr %.233.i.i.i.i, align 8
+  switch i64 %.230.i.i.i.i, label %B158.i.i.i.i.i [
+    i64 5, label %B26.i.i.i.i.i
+    i64 6, label %B170.i.i.i.i.i
+  ]
+
+B26.i.i.i.i.i:                                    ; preds = %B486.i.i.i.i
+  %.27.i.i.i.i.i = load i64, ptr %sunkaddr15.i, align 8
+  %.33.i.i.i.i.i = shl nsw i64 %.162.i.i.i.i, 3
+  %.29.i.i.i.i.i = add i64 %.234.i.i.i.i, %.33.i.i.i.i.i
+  %.36.i.i.i.i.i = add i64 %.29.i.i.i.i.i, %.27.i.i.i.i.i
+  %.37.i.i.i.i.i = inttoptr i64 %.36.i.i.i.i.i to ptr
+  %.38.i.i.i.i.i = load i64, ptr %.37.i.i.i.i.i, align 8
+  br label %B650.i.i.i.i
+
+B158.i.i.i.i.i:                                   ; preds = %B486.i.i.i.i
+  br label %B170.i.i.i.i.i
+
+B170.i.i.i.i.i:                                   ; preds = %B158.i.i.i.i.i, %B486.i.i.i.i
+  %.61.i.pre-phi.i.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %3, %B158.i.i.i.i.i ], [ %.79.i.i.i, %B486.i.i.i.i ]
+  %.62.i.i.i.i.i = load i64, ptr %.61.i.pre-phi.i.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.65.i.i.i.i.i = inttoptr i64 %.62.i.i.i.i.i to ptr
+  %.66.i.i.i.i.i = tail call i64 %.65.i.i.i.i.i(i64 %.234.i.i.i.i, i64 %.162.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B650.i.i.i.i
+
+B650.sink.split.i.i.i.i:                          ; preds = %B362.i.i.i.i, %B116.i.i.i.i
+  %.197.sink.i.i.i.pre-phi.i = phi ptr [ %.pre2.i, %B362.i.i.i.i ], [ %3, %B116.i.i.i.i ]
+  %arg.by_name.sink.i.i.i.i = phi i64 [ %.17.i.i.i, %B362.i.i.i.i ], [ %.14.i86.i.i, %B116.i.i.i.i ]
+  %.198.i.i.i.i = load i64, ptr %.197.sink.i.i.i.pre-phi.i, align 8
+  %.201.i.i.i.i = inttoptr i64 %.198.i.i.i.i to ptr
+  %.202.i.i.i.i = tail call i64 %.201.i.i.i.i(i64 %arg.by_name.sink.i.i.i.i, i64 %.162.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B650.i.i.i.i
+
+B650.i.i.i.i:                                     ; preds = %B650.sink.split.i.i.i.i, %B170.i.i.i.i.i, %B26.i.i.i.i.i
+  %now.4.1.i.i.i.i = phi i64 [ %.202.i.i.i.i, %B650.sink.split.i.i.i.i ], [ %.38.i.i.i.i.i, %B26.i.i.i.i.i ], [ %.66.i.i.i.i.i, %B170.i.i.i.i.i ]
+  %.267.i.i.i.i = icmp eq i64 %now.4.1.i.i.i.i, 0
+  br i1 %.267.i.i.i.i, label %B16.i159.i.i, label %B668.i.i.i.i
+
+B668.i.i.i.i:                                     ; preds = %B650.i.i.i.i
+  %5 = add i64 %at.2.0121.i.i.i.i, 16
+  %.16.i.i.i.i.i = inttoptr i64 %5 to ptr
+  %.17.i.i.i.i.i = load i64, ptr %.16.i.i.i.i.i, align 8
+  %6 = add i64 %at.2.0121.i.i.i.i, 24
+  %.20.i.i.i.i.i = inttoptr i64 %6 to ptr
+  %.21.i.i.i.i.i = load i64, ptr %.20.i.i.i.i.i, align 8
+  %7 = add i64 %at.2.0121.i.i.i.i, 32
+  %.24.i.i.i.i.i = inttoptr i64 %7 to ptr
+  %.25.i.i.i.i.i = load i64, ptr %.24.i.i.i.i.i, align 8
+  switch i64 %.17.i.i.i.i.i, label %B402.i.i.i.i.i [
+    i64 0, label %B182.i.i.i.i.i
+    i64 1, label %B270.i.i.i.i.i
+    i64 2, label %B326.i.i.i.i.i
+    i64 4, label %B368.i.i.i.i.i
+  ]
+
+B182.i.i.i.i.i:                                   ; preds = %B668.i.i.i.i
+  %.17.i.i.i.i.i.i = icmp eq i64 %.21.i.i.i.i.i, 0
+  br i1 %.17.i.i.i.i.i.i, label %B182.endif.i.i.i.i.i, label %B20.i.i.i.i.i.i
+
+B20.i.i.i.i.i.i:                                  ; preds = %B182.i.i.i.i.i
+  %.36.i.i.i.i.i.i = load i64, ptr %.176.i.i.i, align 8
+  %.38.i.i.i.i.i.i = add nsw i64 %.36.i.i.i.i.i.i, %.21.i.i.i.i.i
+  %.45.i.i.i.i.i.i = icmp slt i64 %.38.i.i.i.i.i.i, 0
+  br i1 %.45.i.i.i.i.i.i, label %B182.endif.i.i.i.i.i, label %B94.i.i.i.i.i.i
+
+B94.i.i.i.i.i.i:                                  ; preds = %B20.i.i.i.i.i.i
+  %.61.i.i.i.i.i.i = load i64, ptr %.79.i.i.i, align 8
+  %.68.i.i.i.i.i.i = load i64, ptr %sunkaddr17.i, align 8
+  %.70.i.i.i.i.i.i = inttoptr i64 %.61.i.i.i.i.i.i to ptr
+  %.71.i.i.i.i.i.i = tail call i64 %.70.i.i.i.i.i.i(i64 %.68.i.i.i.i.i.i, i64 %.38.i.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B182.endif.i.i.i.i.i
+
+B270.i.i.i.i.i:                                   ; preds = %B668.i.i.i.i
+  %.13.i5.i.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.15.i6.i.i.i.i.i = add nsw i64 %.13.i5.i.i.i.i.i, %now.4.1.i.i.i.i
+  %.16.i7.i.i.i.i.i = inttoptr i64 %.15.i6.i.i.i.i.i to ptr
+  %.17.i8.i.i.i.i.i = load i64, ptr %.16.i7.i.i.i.i.i, align 8
+  %.22.i10.i.i.i.i.i = load i64, ptr %sunkaddr19.i, align 8
+  %.23.not.i11.i.i.i.i.i = icmp eq i64 %.17.i8.i.i.i.i.i, %.22.i10.i.i.i.i.i
+  br i1 %.23.not.i11.i.i.i.i.i, label %B668.endif.i.i.i.i, label %B16.i159.i.i
+
+B326.i.i.i.i.i:                                   ; preds = %B668.i.i.i.i
+  %.166.i.i.i.i.i = icmp eq i64 %now.4.1.i.i.i.i, %.25.i.i.i.i.i
+  br i1 %.166.i.i.i.i.i, label %B718.i.i.i.i, label %B16.i159.i.i
+
+B368.i.i.i.i.i:                                   ; preds = %B668.i.i.i.i
+  %.13.i22.i.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.15.i23.i.i.i.i.i = add nsw i64 %.13.i22.i.i.i.i.i, %now.4.1.i.i.i.i
+  %.16.i24.i.i.i.i.i = inttoptr i64 %.15.i23.i.i.i.i.i to ptr
+  %.17.i25.i.i.i.i.i = load i64, ptr %.16.i24.i.i.i.i.i, align 8
+  %.22.i28.i.i.i.i.i = load i64, ptr %sunkaddr21.i, align 8
+  %.23.not.i29.i.i.i.i.i = icmp eq i64 %.17.i25.i.i.i.i.i, %.22.i28.i.i.i.i.i
+  br i1 %.23.not.i29.i.i.i.i.i, label %B124.i30.i.i.i.i.i, label %B16.i159.i.i
+
+B124.i30.i.i.i.i.i:                               ; preds = %B368.i.i.i.i.i
+  %.37.i.i.i.i.i.i = load i64, ptr %sunkaddr23.i, align 8
+  %.42.i.i.i.i.i.i = inttoptr i64 %.37.i.i.i.i.i.i to ptr
+  %.43.i.i.i.i.i.i = tail call i64 %.42.i.i.i.i.i.i(i64 %now.4.1.i.i.i.i, i64 %.115.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.47.not.i.i.i.i.i.i = icmp eq i64 %.43.i.i.i.i.i.i, %.25.i.i.i.i.i
+  br i1 %.47.not.i.i.i.i.i.i, label %B252.i.i.i.i.i.i, label %B16.i159.i.i
+
+B252.i.i.i.i.i.i:                                 ; preds = %B124.i30.i.i.i.i.i
+  %.61.i34.i.i.i.i.i = load i32, ptr %.121.i.i.i, align 4
+  %.63.i.i.i.i.i.i = icmp eq i32 %.61.i34.i.i.i.i.i, 0
+  br i1 %.63.i.i.i.i.i.i, label %B718.i.i.i.i, label %B16.i159.i.i
+
+B402.i.i.i.i.i:                                   ; preds = %B668.i.i.i.i
+  %.227.i.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.229.i.i.i.i.i = add nsw i64 %.227.i.i.i.i.i, %now.4.1.i.i.i.i
+  %.230.i.i.i.i.i = inttoptr i64 %.229.i.i.i.i.i to ptr
+  %.231.i.i.i.i.i = load i64, ptr %.230.i.i.i.i.i, align 8
+  %.233.not.i.i.i.i.i = icmp eq i64 %.231.i.i.i.i.i, %.21.i.i.i.i.i
+  br i1 %.233.not.i.i.i.i.i, label %B474.i.i.i.i.i, label %B16.i159.i.i
+
+B474.i.i.i.i.i:                                   ; preds = %B402.i.i.i.i.i
+  switch i64 %.17.i.i.i.i.i, label %B536.i.i.i.i.i [
+    i64 5, label %B718.i.i.i.i
+    i64 6, label %B548.i.i.i.i.i
+  ]
+
+B536.i.i.i.i.i:                                   ; preds = %B474.i.i.i.i.i
+  br label %B548.i.i.i.i.i
+
+B548.i.i.i.i.i:                                   ; preds = %B536.i.i.i.i.i, %B474.i.i.i.i.i
+  %.280.i.i.i.pre-phi.i.pre-phi.i = phi ptr [ %.34.i92.i.i, %B536.i.i.i.i.i ], [ %.27.i.i.i, %B474.i.i.i.i.i ]
+  %.281.i.i.i.i.i = load i64, ptr %.280.i.i.i.pre-phi.i.pre-phi.i, align 8
+  %.283.i.i.i.i.i = inttoptr i64 %.281.i.i.i.i.i to ptr
+  %.284.i.i.i.i.i = tail call i64 %.283.i.i.i.i.i(i64 %now.4.1.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.288.i.i.i.i.i = icmp eq i64 %.284.i.i.i.i.i, %.25.i.i.i.i.i
+  br i1 %.288.i.i.i.i.i, label %B718.i.i.i.i, label %B16.i159.i.i
+
+B182.endif.i.i.i.i.i:                             ; preds = %B94.i.i.i.i.i.i, %B20.i.i.i.i.i.i, %B182.i.i.i.i.i
+  %.71.sink.i.i.i.i.i.i = phi i64 [ %.71.i.i.i.i.i.i, %B94.i.i.i.i.i.i ], [ %.25.i.i.i.i.i, %B182.i.i.i.i.i ], [ -1, %B20.i.i.i.i.i.i ]
+  %.13.i.i.i.i.i.i = tail call i64 @nbgrad.offset.object_type()
+  %.15.i.i.i.i.i.i = add nsw i64 %.13.i.i.i.i.i.i, %now.4.1.i.i.i.i
+  %.16.i.i.i.i.i.i = inttoptr i64 %.15.i.i.i.i.i.i to ptr
+  %.17.i1.i.i.i.i.i = load i64, ptr %.16.i.i.i.i.i.i, align 8
+  %.22.i.i.i.i.i.i = load i64, ptr %sunkaddr.i.i.i, align 8
+  %.23.not.i.i.i.i.i.i = icmp eq i64 %.17.i1.i.i.i.i.i, %.22.i.i.i.i.i.i
+  br i1 %.23.not.i.i.i.i.i.i, label %B124.i.i.i.i.i.i, label %B16.i159.i.i
+
+B124.i.i.i.i.i.i:                                 ; preds = %B182.endif.i.i.i.i.i
+  %.39.i.i.i.i.i.i = load i64, ptr %sunkaddr25.i, align 8
+  %.41.i.i.i.i.i.i = add nsw i64 %.39.i.i.i.i.i.i, %now.4.1.i.i.i.i
+  %.44.i.i.i.i.i.i = inttoptr i64 %.41.i.i.i.i.i.i to ptr
+  %.45.i4.i.i.i.i.i = load i64, ptr %.44.i.i.i.i.i.i, align 8
+  %.47.i.i.i.i.i.i = icmp eq i64 %.45.i4.i.i.i.i.i, %.71.sink.i.i.i.i.i.i
+  br i1 %.47.i.i.i.i.i.i, label %B718.i.i.i.i, label %B16.i159.i.i
+
+B718.i.i.i.i:                                     ; preds = %B668.endif.i.i.i.i, %B124.i.i.i.i.i.i, %B548.i.i.i.i.i, %B474.i.i.i.i.i, %B252.i.i.i.i.i.i, %B326.i.i.i.i.i
+  %8 = add i64 %at.2.0121.i.i.i.i, 40
+  %.344.i.i.i.i = inttoptr i64 %8 to ptr
+  store i64 %now.4.1.i.i.i.i, ptr %.344.i.i.i.i, align 8
+  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i.i, -1
+  %.115.i.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i.i, 1
+  %9 = add i64 %at.2.0121.i.i.i.i, 48
+  br i1 %.115.i.i.i.i, label %B116.i.i.i.i, label %B1920.i.i
+
+B668.endif.i.i.i.i:                               ; preds = %B270.i.i.i.i.i
+  %.39.i16.i.i.i.i.i = load i64, ptr %sunkaddr27.i, align 8
+  %.41.i17.i.i.i.i.i = add nsw i64 %.39.i16.i.i.i.i.i, %now.4.1.i.i.i.i
+  %.44.i18.i.i.i.i.i = inttoptr i64 %.41.i17.i.i.i.i.i to ptr
+  %.45.i19.i.i.i.i.i = load i64, ptr %.44.i18.i.i.i.i.i, align 8
+  %.47.i20.i.i.i.i.i = icmp eq i64 %.45.i19.i.i.i.i.i, %.25.i.i.i.i.i
+  br i1 %.47.i20.i.i.i.i.i, label %B718.i.i.i.i, label %B16.i159.i.i
+
+B1920.i.i:                                        ; preds = %B718.i.i.i.i, %B440.i.i.i
+  %.659.not.i.i = icmp eq i64 %base.2.0.i.i, 0
+  br i1 %.659.not.i.i, label %B1920.B2026_crit_edge.i.i, label %B1932.i.i
+
+B1920.B2026_crit_edge.i.i:                        ; preds = %B1920.i.i
+  %.pre373.i.i = add nsw i64 %.14.i, 272
+  %.pre.i = inttoptr i64 %.pre373.i.i to ptr
+  br label %B2026.i.i
+
+B1932.i.i:                                        ; preds = %B1920.i.i
+  %sunkaddr29.i = getelementptr i8, ptr %.156.i.i, i64 64
+  %.26.i101.i.i = load i64, ptr %sunkaddr29.i, align 8
+  %sunkaddr31.i = getelementptr i8, ptr %.159.i.i, i64 8
+  %.33.i104.i.i = load i64, ptr %sunkaddr31.i, align 8
+  %.38.i105.i.i = icmp eq i64 %.26.i101.i.i, 1
+  br i1 %.38.i105.i.i, label %B114.i.i.i, label %B152.i.i.i
+
+B114.i.i.i:                                       ; preds = %B1932.i.i
+  %sunkaddr33.i = getelementptr i8, ptr %.159.i.i, i64 16
+  %.53.i118.i.i = load i64, ptr %sunkaddr33.i, align 8
+  br label %B246.i.i.i
+
+B152.i.i.i:                                       ; preds = %B1932.i.i
+  %.67.i.i.i = add nsw i64 %.14.i, 176
+  %.68.i.i.i = inttoptr i64 %.67.i.i.i to ptr
+  %.69.i.i.i = load i64, ptr %.68.i.i.i, align 8
+  %.71.i.i.i = inttoptr i64 %.69.i.i.i to ptr
+  %.72.i.i.i = tail call i64 %.71.i.i.i(i64 %.33.i104.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B246.i.i.i
+
+B246.i.i.i:                                       ; preds = %B152.i.i.i, %B114.i.i.i
+  %owner.2.0.i.i.i = phi i64 [ %.33.i104.i.i, %B114.i.i.i ], [ %.72.i.i.i, %B152.i.i.i ]
+  %key.2.0.i.i.i = phi i64 [ %.53.i118.i.i, %B114.i.i.i ], [ %.26.i101.i.i, %B152.i.i.i ]
+  %.80.i106.i.i = add nsw i64 %.14.i, 272
+  %.81.i.i.i = inttoptr i64 %.80.i106.i.i to ptr
+  %.82.i107.i.i = load i64, ptr %.81.i.i.i, align 8
+  %.88.i.i.i = add nsw i64 %.14.i, 88
+  %.89.i.i.i = inttoptr i64 %.88.i.i.i to ptr
+  %.90.i.i.i = load i64, ptr %.89.i.i.i, align 8
+  %.92.i108.i.i = add nsw i64 %.90.i.i.i, %owner.2.0.i.i.i
+  %.93.i109.i.i = inttoptr i64 %.92.i108.i.i to ptr
+  %.94.i110.i.i = load i64, ptr %.93.i109.i.i, align 8
+  %.99.i.i.i = icmp eq i64 %.94.i110.i.i, 0
+  br i1 %.99.i.i.i, label %B394.i.i.i, label %B532.i.i.i
+
+B394.i.i.i:                                       ; preds = %B246.i.i.i
+  %.109.i.i.i = inttoptr i64 %.82.i107.i.i to ptr
+  %.110.i113.i.i = tail call i64 %.109.i.i.i(i64 %views.3.0.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr1.i115.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 88
+  %.115.i116.i.i = load i64, ptr %sunkaddr1.i115.i.i, align 8
+  %.117.i117.i.i = add nsw i64 %.115.i116.i.i, %owner.2.0.i.i.i
+  %.119.i.i.i = inttoptr i64 %.117.i117.i.i to ptr
+  store i64 %views.3.0.i.i, ptr %.119.i.i.i, align 8
+  br label %B648.i.i.i
+
+B532.i.i.i:                                       ; preds = %B246.i.i.i
+  %sunkaddr423.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 184
+  %.133.i.i.i = load i64, ptr %sunkaddr423.i.i, align 8
+  %.135.i.i.i = inttoptr i64 %.133.i.i.i to ptr
+  %.136.i.i.i = tail call i64 %.135.i.i.i(i64 %.94.i110.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.139.i111.i.i = icmp sgt i64 %.136.i.i.i, 256
+  br i1 %.139.i111.i.i, label %B16.i159.i.i, label %B648.i.i.i
+
+B648.i.i.i:                                       ; preds = %B532.i.i.i, %B394.i.i.i
+  %known.2.0.i.i.i = phi i64 [ %views.3.0.i.i, %B394.i.i.i ], [ %.94.i110.i.i, %B532.i.i.i ]
+  %.161.i.i.i = add nsw i64 %.14.i, 256
+  %.162.i.i.i = inttoptr i64 %.161.i.i.i to ptr
+  %.163.i.i.i = load i64, ptr %.162.i.i.i, align 8
+  %.165.i.i.i = inttoptr i64 %.163.i.i.i to ptr
+  %.166.i.i.i = tail call i64 %.165.i.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.171.i.i.i = icmp eq i64 %.166.i.i.i, 0
+  br i1 %.171.i.i.i, label %B16.i159.i.i, label %B768.endif.i.i.i
+
+B2014.thread275.i.i:                              ; preds = %B768.endif.i.i.i
+  %.257.i.i.i = inttoptr i64 %.82.i107.i.i to ptr
+  %.258.i.i.i = tail call i64 %.257.i.i.i(i64 %owner.2.0.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.262.i.i.i = tail call i64 %.257.i.i.i(i64 %key.2.0.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.266.i.i.i = tail call i64 %.257.i.i.i(i64 %base.2.0.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.269.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
+  %.271.i.i.i = add nsw i64 %.269.i.i.i, %base.2.0.i.i
+  %.273.i.i.i = inttoptr i64 %.271.i.i.i to ptr
+  store i64 %owner.2.0.i.i.i, ptr %.273.i.i.i, align 8
+  %.280.i.i.i = add nsw i64 %.271.i.i.i, 8
+  %.282.i.i.i = inttoptr i64 %.280.i.i.i to ptr
+  store i64 %key.2.0.i.i.i, ptr %.282.i.i.i, align 8
+  %.288.i.i.i = add nsw i64 %.14.i, 80
+  %.291.i.i.i = inttoptr i64 %.288.i.i.i to ptr
+  %.292.i.i.i = load i64, ptr %.291.i.i.i, align 8
+  %.294.i.i.i = add nsw i64 %.292.i.i.i, %.283.i.i
+  %.298.i.i.i = inttoptr i64 %.294.i.i.i to ptr
+  store i64 %base.2.0.i.i, ptr %.298.i.i.i, align 8
+  br label %B2026.i.i
+
+B768.endif.i.i.i:                                 ; preds = %B648.i.i.i
+  %.195.i.i.i = add nsw i64 %.14.i, 200
+  %.196.i.i.i = inttoptr i64 %.195.i.i.i to ptr
+  %.197.i.i.i = load i64, ptr %.196.i.i.i, align 8
+  %.201.i.i.i = inttoptr i64 %.197.i.i.i to ptr
+  %.202.i.i.i = tail call i64 %.201.i.i.i(i64 %known.2.0.i.i.i, i64 %.166.i.i.i, i64 %reference.3.0.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.19.i.i.i.i = load i64, ptr %sunkaddr399.i.i, align 8
+  %.21.i.i112.i.i = inttoptr i64 %.19.i.i.i.i to ptr
+  %.22.i.i.i.i = tail call i64 %.21.i.i112.i.i(i64 %.166.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.207.i.i.i = and i64 %.202.i.i.i, 4294967295
+  %.239.not.i.i.i = icmp eq i64 %.207.i.i.i, 0
+  br i1 %.239.not.i.i.i, label %B2014.thread275.i.i, label %B16.i159.i.i
+
+B2026.i.i:                                        ; preds = %B2014.thread275.i.i, %B1920.B2026_crit_edge.i.i
+  %.34.i120.pre-phi.i.pre-phi.i = phi ptr [ %.81.i.i.i, %B2014.thread275.i.i ], [ %.pre.i, %B1920.B2026_crit_edge.i.i ]
+  %.35.i121.i.i = load i64, ptr %.34.i120.pre-phi.i.pre-phi.i, align 8
+  %sunkaddr37.i = getelementptr i8, ptr %.156.i.i, i64 72
+  %.43.i124.i.i = load i64, ptr %sunkaddr37.i, align 8
+  %.125143.not.i.i.i = icmp slt i64 %.43.i124.i.i, 1
   br i1 %.125143.not.i.i.i, label %B0.endif.B406_crit_edge.i.i.i, label %B162.lr.ph.i.i.i
 
-B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B1496.i.i
-  %.pre.i.i.i = inttoptr i64 %.35.i100.i.i to ptr
+B0.endif.B406_crit_edge.i.i.i:                    ; preds = %B2026.i.i
+  %.pre.i.i.i = inttoptr i64 %.35.i121.i.i to ptr
   br label %B406.i.i.i
 
-B162.lr.ph.i.i.i:                                 ; preds = %B1496.i.i
-  %.27.i104.i.i = add nsw i64 %.16.i73.i.i, 72
-  %sunkaddr29.i = getelementptr i8, ptr %.176.i.i.i, i64 48
-  %9 = inttoptr i64 %.35.i100.i.i to ptr
+B162.lr.ph.i.i.i:                                 ; preds = %B2026.i.i
+  %.27.i125.i.i = add nsw i64 %.16.i73.i.i, 80
+  %sunkaddr39.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 152
+  %sunkaddr41.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %10 = inttoptr i64 %.35.i121.i.i to ptr
   br label %B162.i.i.i
 
 B162.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B162.lr.ph.i.i.i
-  %lsr.iv5.i.i.i = phi i64 [ %.43.i103.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next6.i.i.i, %B162.endif.i.i.i ]
+  %lsr.iv5.i.i.i = phi i64 [ %.43.i124.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next6.i.i.i, %B162.endif.i.i.i ]
   %lsr.iv3.i.i.i = phi i64 [ %.232.i.i, %B162.lr.ph.i.i.i ], [ %lsr.iv.next4.i.i.i, %B162.endif.i.i.i ]
-  %spec.2.0146.i.i.i = phi i64 [ %.27.i104.i.i, %B162.lr.ph.i.i.i ], [ %14, %B162.endif.i.i.i ]
-  %.165.i.i.i = inttoptr i64 %spec.2.0146.i.i.i to ptr
-  %.166.i.i.i = load i64, ptr %.165.i.i.i, align 8
-  %10 = add i64 %spec.2.0146.i.i.i, 8
-  %.169.i105.i.i = inttoptr i64 %10 to ptr
-  %.170.i106.i.i = load i64, ptr %.169.i105.i.i, align 8
-  %.17.i.i107.i.i = icmp eq i64 %.166.i.i.i, 0
-  br i1 %.17.i.i107.i.i, label %B162.endif.i.i.i, label %B20.i.i.i.i
+  %spec.2.0146.i.i.i = phi i64 [ %.27.i125.i.i, %B162.lr.ph.i.i.i ], [ %15, %B162.endif.i.i.i ]
+  %.165.i126.i.i = inttoptr i64 %spec.2.0146.i.i.i to ptr
+  %.166.i127.i.i = load i64, ptr %.165.i126.i.i, align 8
+  %11 = add i64 %spec.2.0146.i.i.i, 8
+  %.169.i128.i.i = inttoptr i64 %11 to ptr
+  %.170.i129.i.i = load i64, ptr %.169.i128.i.i, align 8
+  %.17.i.i.i.i = icmp eq i64 %.166.i127.i.i, 0
+  br i1 %.17.i.i.i.i, label %B162.endif.i.i.i, label %B20.i.i.i.i
 
 B20.i.i.i.i:                                      ; preds = %B162.i.i.i
   %.36.i.i.i.i = load i64, ptr %.176.i.i.i, align 8
-  %.38.i.i.i.i = add nsw i64 %.36.i.i.i.i, %.166.i.i.i
+  %.38.i.i.i.i = add nsw i64 %.36.i.i.i.i, %.166.i127.i.i
   %.45.i.i.i.i = icmp slt i64 %.38.i.i.i.i, 0
   br i1 %.45.i.i.i.i, label %B162.endif.i.i.i, label %B94.i.i.i.i
 
 B94.i.i.i.i:                                      ; preds = %B20.i.i.i.i
-  %.61.i.i.i.i = load i64, ptr %sunkaddr247.i.i, align 8
-  %.68.i.i.i.i = load i64, ptr %sunkaddr29.i, align 8
+  %.61.i.i.i.i = load i64, ptr %sunkaddr39.i, align 8
+  %.68.i.i.i.i = load i64, ptr %sunkaddr41.i, align 8
   %.70.i.i.i.i = inttoptr i64 %.61.i.i.i.i to ptr
   %.71.i.i.i.i = tail call i64 %.70.i.i.i.i(i64 %.68.i.i.i.i, i64 %.38.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B162.endif.i.i.i
 
 B406.i.i.i:                                       ; preds = %B162.endif.i.i.i, %B0.endif.B406_crit_edge.i.i.i
-  %.272.pre-phi.i.i.i = phi ptr [ %.pre.i.i.i, %B0.endif.B406_crit_edge.i.i.i ], [ %9, %B162.endif.i.i.i ]
-  %.221.i110.i.i = add nsw i64 %.16.i73.i.i, 48
-  %.222.i111.i.i = inttoptr i64 %.221.i110.i.i to ptr
-  %.223.i.i.i = load i64, ptr %.222.i111.i.i, align 8
-  %.226.i112.i.i = add nsw i64 %.16.i73.i.i, 56
-  %.229.i.i.i = inttoptr i64 %.226.i112.i.i to ptr
+  %.272.pre-phi.i.i.i = phi ptr [ %.pre.i.i.i, %B0.endif.B406_crit_edge.i.i.i ], [ %10, %B162.endif.i.i.i ]
+  %.221.i.i.i = add nsw i64 %.16.i73.i.i, 48
+  %.222.i.i.i = inttoptr i64 %.221.i.i.i to ptr
+  %.223.i.i.i = load i64, ptr %.222.i.i.i, align 8
+  %.226.i.i.i = add nsw i64 %.16.i73.i.i, 56
+  %.229.i.i.i = inttoptr i64 %.226.i.i.i to ptr
   %.230.i.i.i = load i64, ptr %.229.i.i.i, align 8
-  %sunkaddr275.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
-  %.235.i.i.i = load i64, ptr %sunkaddr275.i.i, align 8
+  %sunkaddr433.i.i = getelementptr i8, ptr %.176.i.i.i, i64 48
+  %.235.i.i.i = load i64, ptr %sunkaddr433.i.i, align 8
   %.246.i.i.i = icmp sgt i64 %.223.i.i.i, 0
-  %.258.i.i.i = select i1 %.246.i.i.i, i64 72, i64 64
-  %.260.i.i.i = add nsw i64 %.258.i.i.i, %.14.i
-  %.261.i113.i.i = inttoptr i64 %.260.i.i.i to ptr
-  %.262.i.i.i = load i64, ptr %.261.i113.i.i, align 8
-  %.264.i.i.i = add nsw i64 %.262.i.i.i, %.259.i.i
-  %.266.i.i.i = inttoptr i64 %.264.i.i.i to ptr
-  store i64 %.232.i.i, ptr %.266.i.i.i, align 8
-  %.273.i.i.i = tail call i64 %.272.pre-phi.i.i.i(i64 %.230.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.278.i.i.i = add nsw i64 %.14.i, 80
-  %.279.i114.i.i = inttoptr i64 %.278.i.i.i to ptr
-  %.280.i.i.i = load i64, ptr %.279.i114.i.i, align 8
-  %.282.i.i.i = add nsw i64 %.280.i.i.i, %.259.i.i
-  %.284.i.i.i = inttoptr i64 %.282.i.i.i to ptr
+  %.258.i132.i.i = select i1 %.246.i.i.i, i64 104, i64 96
+  %.260.i.i.i = add nsw i64 %.258.i132.i.i, %.14.i
+  %.261.i.i.i = inttoptr i64 %.260.i.i.i to ptr
+  %.262.i133.i.i = load i64, ptr %.261.i.i.i, align 8
+  %.264.i.i.i = add nsw i64 %.262.i133.i.i, %.259.i.i
+  %.266.i134.i.i = inttoptr i64 %.264.i.i.i to ptr
+  store i64 %.232.i.i, ptr %.266.i134.i.i, align 8
+  %.273.i135.i.i = tail call i64 %.272.pre-phi.i.i.i(i64 %.230.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.278.i.i.i = add nsw i64 %.14.i, 112
+  %.279.i.i.i = inttoptr i64 %.278.i.i.i to ptr
+  %.280.i136.i.i = load i64, ptr %.279.i.i.i, align 8
+  %.282.i137.i.i = add nsw i64 %.280.i136.i.i, %.259.i.i
+  %.284.i.i.i = inttoptr i64 %.282.i137.i.i to ptr
   store i64 %.230.i.i.i, ptr %.284.i.i.i, align 8
-  %.290.i.i.i = add nsw i64 %.14.i, 88
-  %.291.i.i.i = inttoptr i64 %.290.i.i.i to ptr
-  %.292.i.i.i = load i64, ptr %.291.i.i.i, align 8
-  %.294.i.i.i = add nsw i64 %.292.i.i.i, %.259.i.i
-  %.296.i.i.i = inttoptr i64 %.294.i.i.i to ptr
+  %.290.i.i.i = add nsw i64 %.14.i, 120
+  %.291.i138.i.i = inttoptr i64 %.290.i.i.i to ptr
+  %.292.i139.i.i = load i64, ptr %.291.i138.i.i, align 8
+  %.294.i140.i.i = add nsw i64 %.292.i139.i.i, %.259.i.i
+  %.296.i.i.i = inttoptr i64 %.294.i140.i.i to ptr
   store i64 %.307.i.i, ptr %.296.i.i.i, align 8
-  %.302.i115.i.i = add nsw i64 %.14.i, 56
-  %.303.i.i.i = inttoptr i64 %.302.i115.i.i to ptr
+  %.302.i.i.i = add nsw i64 %.14.i, 72
+  %.303.i.i.i = inttoptr i64 %.302.i.i.i to ptr
   %.304.i.i.i = load i64, ptr %.303.i.i.i, align 8
   %.306.i.i.i = add nsw i64 %.304.i.i.i, %.283.i.i
   %.308.i.i.i = inttoptr i64 %.306.i.i.i to ptr
   store i64 %.259.i.i, ptr %.308.i.i.i, align 8
-  %.312.i.i.i = add nsw i64 %.14.i, 112
-  %.313.i116.i.i = inttoptr i64 %.312.i.i.i to ptr
-  %.314.i117.i.i = load i64, ptr %.313.i116.i.i, align 8
+  %.312.i.i.i = add nsw i64 %.14.i, 160
+  %.313.i.i.i = inttoptr i64 %.312.i.i.i to ptr
+  %.314.i.i.i = load i64, ptr %.313.i.i.i, align 8
   %.401150.not.i.i.i = icmp slt i64 %.223.i.i.i, 1
   br i1 %.401150.not.i.i.i, label %B406.B1180_crit_edge.i.i.i, label %B1070.lr.ph.i.i.i
 
 B406.B1180_crit_edge.i.i.i:                       ; preds = %B406.i.i.i
-  %.pre158.i.i.i = inttoptr i64 %.314.i117.i.i to ptr
+  %.pre158.i.i.i = inttoptr i64 %.314.i.i.i to ptr
   br label %B1180.i.i.i
 
 B1070.lr.ph.i.i.i:                                ; preds = %B406.i.i.i
-  %11 = add nuw i64 %.223.i.i.i, 1
-  %12 = inttoptr i64 %.314.i117.i.i to ptr
-  %sunkaddr31.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 24
+  %12 = add nuw i64 %.223.i.i.i, 1
+  %13 = inttoptr i64 %.314.i.i.i to ptr
+  %sunkaddr43.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 32
   br label %B1070.i.i.i
 
 B1070.i.i.i:                                      ; preds = %B1070.i.i.i, %B1070.lr.ph.i.i.i
-  %lsr.iv.i118.i.i = phi i64 [ %11, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i121.i.i, %B1070.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %12, %B1070.lr.ph.i.i.i ], [ %lsr.iv.next.i.i.i, %B1070.i.i.i ]
   %failed.3.0153.i.i.i = phi i64 [ 0, %B1070.lr.ph.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
-  %.443.i.i.i = load i64, ptr %sunkaddr31.i, align 8
-  %.447.i.i.i = tail call i64 %12(i64 %.235.i.i.i, i64 %.443.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.443.i.i.i = load i64, ptr %sunkaddr43.i, align 8
+  %.447.i.i.i = tail call i64 %13(i64 %.235.i.i.i, i64 %.443.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.448.i.i.i = and i64 %.447.i.i.i, 4294967295
   %.450.i.i.i = or i64 %.448.i.i.i, %failed.3.0153.i.i.i
-  %lsr.iv.next.i121.i.i = add i64 %lsr.iv.i118.i.i, -1
-  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i121.i.i, 1
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %.401.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
   br i1 %.401.i.i.i, label %B1070.i.i.i, label %B1180.i.i.i
 
 B1180.i.i.i:                                      ; preds = %B1070.i.i.i, %B406.B1180_crit_edge.i.i.i
-  %.461.pre-phi.i.i.i = phi ptr [ %.pre158.i.i.i, %B406.B1180_crit_edge.i.i.i ], [ %12, %B1070.i.i.i ]
+  %.461.pre-phi.i.i.i = phi ptr [ %.pre158.i.i.i, %B406.B1180_crit_edge.i.i.i ], [ %13, %B1070.i.i.i ]
   %failed.3.0.lcssa.i.i.i = phi i64 [ 0, %B406.B1180_crit_edge.i.i.i ], [ %.450.i.i.i, %B1070.i.i.i ]
   %.462.i.i.i = tail call i64 %.461.pre-phi.i.i.i(i64 %.235.i.i.i, i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.469.i.i.i = and i64 %.462.i.i.i, 4294967295
@@ -35179,33 +35770,48 @@ B1180.i.i.i:                                      ; preds = %B1070.i.i.i, %B406.
   br i1 %.474.not.i.i.i, label %B1296.i.i.i, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B1180.i.i.i
-  %.19.i.i.i.i = load i64, ptr %sunkaddr255.i.i, align 8
-  %.21.i.i122.i.i = inttoptr i64 %.19.i.i.i.i to ptr
-  %.22.i.i.i.i = tail call i64 %.21.i.i122.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  %.19.i.i145.i.i = load i64, ptr %sunkaddr399.i.i, align 8
+  %.21.i.i146.i.i = inttoptr i64 %.19.i.i145.i.i to ptr
+  %.22.i.i147.i.i = tail call i64 %.21.i.i146.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2268.i.i
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
   %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
   %.524.i.i.i = add i64 %.223.i.i.i, 1
   %.527.i.i.i = add i64 %.524.i.i.i, %.522.i.i.i
   store i64 %.527.i.i.i, ptr %.176.i.i.i, align 8
-  %.539.i.i.i = load i64, ptr %sunkaddr285.i.i, align 8
+  %.539.i.i.i = load i64, ptr %sunkaddr445.i.i, align 8
   %.540.i.i.i = add nsw i64 %.539.i.i.i, 1
-  store i64 %.540.i.i.i, ptr %sunkaddr285.i.i, align 8
-  br label %B0.endif.i
+  store i64 %.540.i.i.i, ptr %sunkaddr445.i.i, align 8
+  br label %B2268.i.i
 
 B162.endif.i.i.i:                                 ; preds = %B94.i.i.i.i, %B20.i.i.i.i, %B162.i.i.i
-  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.170.i106.i.i, %B162.i.i.i ], [ -1, %B20.i.i.i.i ]
-  %.199.i.i.i = tail call i64 %9(i64 %.71.sink.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.71.sink.i.i.i.i = phi i64 [ %.71.i.i.i.i, %B94.i.i.i.i ], [ %.170.i129.i.i, %B162.i.i.i ], [ -1, %B20.i.i.i.i ]
+  %.199.i.i.i = tail call i64 %10(i64 %.71.sink.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.200.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
-  %13 = add i64 %.200.i.i.i, %lsr.iv3.i.i.i
-  %.205.i.i.i = inttoptr i64 %13 to ptr
+  %14 = add i64 %.200.i.i.i, %lsr.iv3.i.i.i
+  %.205.i.i.i = inttoptr i64 %14 to ptr
   store i64 %.71.sink.i.i.i.i, ptr %.205.i.i.i, align 8
   %lsr.iv.next4.i.i.i = add i64 %lsr.iv3.i.i.i, 8
   %lsr.iv.next6.i.i.i = add nsw i64 %lsr.iv5.i.i.i, -1
   %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next6.i.i.i, 0
-  %14 = add i64 %spec.2.0146.i.i.i, 16
+  %15 = add i64 %spec.2.0146.i.i.i, 16
   br i1 %exitcond.not.i.i.i, label %B406.i.i.i, label %B162.i.i.i
+
+B2268.i.i:                                        ; preds = %B16.i175.i.i, %B2140.endif.endif.endif.i.i, %B1296.i.i.i, %B16.i.i.i.i
+  %result.6.0336.i.i = phi i64 [ 1, %B16.i.i.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %result.6.0337212322.i.i, %B16.i175.i.i ], [ %result.6.0337212322.i.i, %B2140.endif.endif.endif.i.i ]
+  %base.2.0307331.i.i = phi i64 [ %base.2.0.i.i, %B16.i.i.i.i ], [ %base.2.0.i.i, %B1296.i.i.i ], [ %base.2.0307332220315.i.i, %B16.i175.i.i ], [ %base.2.0307332220315.i.i, %B2140.endif.endif.endif.i.i ]
+  %reference.3.0308329.i.i = phi i64 [ %reference.3.0.i.i, %B16.i.i.i.i ], [ %reference.3.0.i.i, %B1296.i.i.i ], [ %reference.3.0308330222313.i.i, %B16.i175.i.i ], [ %reference.3.0308330222313.i.i, %B2140.endif.endif.endif.i.i ]
+  %views.3.0309327.i.i = phi i64 [ %views.3.0.i.i, %B16.i.i.i.i ], [ %views.3.0.i.i, %B1296.i.i.i ], [ %views.3.0309328224311.i.i, %B16.i175.i.i ], [ %views.3.0309328224311.i.i, %B2140.endif.endif.endif.i.i ]
+  %.11.not.i150.i.i = icmp eq i64 %base.2.0307331.i.i, 0
+  br i1 %.11.not.i150.i.i, label %B2268.endif.i.i, label %B16.i151.i.i
+
+B16.i151.i.i:                                     ; preds = %B2268.i.i
+  %sunkaddr441.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
+  %.19.i154.i.i = load i64, ptr %sunkaddr441.i.i, align 8
+  %.21.i155.i.i = inttoptr i64 %.19.i154.i.i to ptr
+  %.22.i156.i.i = tail call i64 %.21.i155.i.i(i64 %base.2.0307331.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2268.endif.i.i
 
 B496.endif.i.i:                                   ; preds = %B388.i.i, %B274.i.i, %B268.i.i, %B50.i.i
   %.12.i.i.i = phi i64 [ %.69.i.i, %B268.i.i ], [ %.69.i.i, %B274.i.i ], [ 0, %B388.i.i ], [ %.69.i.i, %B50.i.i ]
@@ -35223,72 +35829,96 @@ B496.endif.i.i:                                   ; preds = %B388.i.i, %B274.i.i
   %.161.not.i.i = icmp eq i64 %.157.i.i, %.160.i.i
   br i1 %.161.not.i.i, label %B662.i.i, label %B110.i
 
-B1362.endif.i.i:                                  ; preds = %B942.i60.i.i
-  %sunkaddr283.i.i = getelementptr i8, ptr %.176.i.i.i, i64 56
-  %.8.i76.i.i = load i64, ptr %sunkaddr283.i.i, align 8
-  %sunkaddr285.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
-  %.12.i79.i.i = load i64, ptr %sunkaddr285.i.i, align 8
+B1786.endif.i.i:                                  ; preds = %B942.i60.i.i
+  %sunkaddr443.i.i = getelementptr i8, ptr %.176.i.i.i, i64 56
+  %.8.i76.i.i = load i64, ptr %sunkaddr443.i.i, align 8
+  %sunkaddr445.i.i = getelementptr i8, ptr %.176.i.i.i, i64 8
+  %.12.i79.i.i = load i64, ptr %sunkaddr445.i.i, align 8
   %.13.i80.i.i = shl nsw i64 %.12.i79.i.i, 3
   %.14.i81.i.i = add nsw i64 %.13.i80.i.i, %.8.i76.i.i
   %.15.i82.i.i = inttoptr i64 %.14.i81.i.i to ptr
   %.16.i83.i.i = load i64, ptr %.15.i82.i.i, align 8
-  %.396.i.i = icmp eq i64 %.16.i83.i.i, %.16.i73.i.i
-  br i1 %.396.i.i, label %B1412.i.i, label %B16.i125.i.i
+  %.558.i.i = icmp eq i64 %.16.i83.i.i, %.16.i73.i.i
+  br i1 %.558.i.i, label %B1836.i.i, label %B16.i159.i.i
 
-B16.i125.i.i:                                     ; preds = %B1174.endif.i.i.i, %B124.i.i.i.i.i, %B182.endif.i.i.i.i, %B418.i.i.i.i, %B346.i.i.i.i, %B326.i.i.i.i, %B270.i.i.i.i, %B1156.i.i.i, %B1362.endif.i.i, %B376.i.i.i, %B1412.i.i, %B942.i60.i.i, %B784.i50.i.i, %B548.i37.i.i, %B388.i26.i.i, %B226.i16.i.i, %B72.i5.i.i, %B1324.i.i, %B1282.i.i, %B1128.i.i
-  %serial.2.0158165161204.i.i = phi i64 [ %.307.i.i, %B942.i60.i.i ], [ %.307.i.i, %B784.i50.i.i ], [ %.307.i.i, %B548.i37.i.i ], [ %.307.i.i, %B388.i26.i.i ], [ %.307.i.i, %B226.i16.i.i ], [ %.307.i.i, %B72.i5.i.i ], [ %.307.i.i, %B1324.i.i ], [ %.307.i.i, %B376.i.i.i ], [ %.307.i.i, %B1362.endif.i.i ], [ 0, %B1128.i.i ], [ 0, %B1282.i.i ], [ %.307.i.i, %B1412.i.i ], [ %.307.i.i, %B1156.i.i.i ], [ %.307.i.i, %B270.i.i.i.i ], [ %.307.i.i, %B326.i.i.i.i ], [ %.307.i.i, %B346.i.i.i.i ], [ %.307.i.i, %B418.i.i.i.i ], [ %.307.i.i, %B182.endif.i.i.i.i ], [ %.307.i.i, %B124.i.i.i.i.i ], [ %.307.i.i, %B1174.endif.i.i.i ]
-  %result.2.0163202.i.i = phi i64 [ 0, %B942.i60.i.i ], [ 0, %B784.i50.i.i ], [ 0, %B548.i37.i.i ], [ 0, %B388.i26.i.i ], [ 0, %B226.i16.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1324.i.i ], [ 0, %B376.i.i.i ], [ 0, %B1362.endif.i.i ], [ 1, %B1128.i.i ], [ 1, %B1282.i.i ], [ 0, %B1412.i.i ], [ 0, %B1156.i.i.i ], [ 0, %B270.i.i.i.i ], [ 0, %B326.i.i.i.i ], [ 0, %B346.i.i.i.i ], [ 0, %B418.i.i.i.i ], [ 0, %B182.endif.i.i.i.i ], [ 0, %B124.i.i.i.i.i ], [ 0, %B1174.endif.i.i.i ]
-  %sunkaddr287.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.19.i.i.i = load i64, ptr %sunkaddr287.i.i, align 8
+B16.i159.i.i:                                     ; preds = %B668.endif.i.i.i.i, %B124.i.i.i.i.i.i, %B182.endif.i.i.i.i.i, %B548.i.i.i.i.i, %B402.i.i.i.i.i, %B252.i.i.i.i.i.i, %B124.i30.i.i.i.i.i, %B368.i.i.i.i.i, %B326.i.i.i.i.i, %B270.i.i.i.i.i, %B650.i.i.i.i, %B116.i.i.i.i, %B1786.endif.i.i, %B768.endif.i.i.i, %B648.i.i.i, %B532.i.i.i, %B376.i.i.i, %B1836.i.i, %B942.i60.i.i, %B784.i50.i.i, %B548.i37.i.i, %B388.i26.i.i, %B226.i16.i.i, %B72.i5.i.i, %B1748.i.i, %B1702.i.i, %B1596.i.i, %B1396.i.i, %B1282.i.i, %B1128.i.i
+  %result.6.0337212322.i.i = phi i64 [ 1, %B1702.i.i ], [ 0, %B784.i50.i.i ], [ 0, %B548.i37.i.i ], [ 0, %B388.i26.i.i ], [ 0, %B226.i16.i.i ], [ 0, %B72.i5.i.i ], [ 0, %B1748.i.i ], [ 0, %B376.i.i.i ], [ 0, %B942.i60.i.i ], [ 0, %B1786.endif.i.i ], [ 1, %B1128.i.i ], [ 1, %B1282.i.i ], [ 1, %B1596.i.i ], [ 1, %B1396.i.i ], [ 0, %B1836.i.i ], [ 1, %B648.i.i.i ], [ 1, %B768.endif.i.i.i ], [ 0, %B532.i.i.i ], [ 0, %B116.i.i.i.i ], [ 0, %B650.i.i.i.i ], [ 0, %B270.i.i.i.i.i ], [ 0, %B326.i.i.i.i.i ], [ 0, %B368.i.i.i.i.i ], [ 0, %B124.i30.i.i.i.i.i ], [ 0, %B252.i.i.i.i.i.i ], [ 0, %B402.i.i.i.i.i ], [ 0, %B548.i.i.i.i.i ], [ 0, %B182.endif.i.i.i.i.i ], [ 0, %B124.i.i.i.i.i.i ], [ 0, %B668.endif.i.i.i.i ]
+  %serial.2.0277284305334216319.i.i = phi i64 [ %.307.i.i, %B1702.i.i ], [ %.307.i.i, %B784.i50.i.i ], [ %.307.i.i, %B548.i37.i.i ], [ %.307.i.i, %B388.i26.i.i ], [ %.307.i.i, %B226.i16.i.i ], [ %.307.i.i, %B72.i5.i.i ], [ %.307.i.i, %B1748.i.i ], [ %.307.i.i, %B376.i.i.i ], [ %.307.i.i, %B942.i60.i.i ], [ %.307.i.i, %B1786.endif.i.i ], [ 0, %B1128.i.i ], [ 0, %B1282.i.i ], [ %.307.i.i, %B1596.i.i ], [ %.307.i.i, %B1396.i.i ], [ %.307.i.i, %B1836.i.i ], [ %.307.i.i, %B648.i.i.i ], [ %.307.i.i, %B768.endif.i.i.i ], [ %.307.i.i, %B532.i.i.i ], [ %.307.i.i, %B116.i.i.i.i ], [ %.307.i.i, %B650.i.i.i.i ], [ %.307.i.i, %B270.i.i.i.i.i ], [ %.307.i.i, %B326.i.i.i.i.i ], [ %.307.i.i, %B368.i.i.i.i.i ], [ %.307.i.i, %B124.i30.i.i.i.i.i ], [ %.307.i.i, %B252.i.i.i.i.i.i ], [ %.307.i.i, %B402.i.i.i.i.i ], [ %.307.i.i, %B548.i.i.i.i.i ], [ %.307.i.i, %B182.endif.i.i.i.i.i ], [ %.307.i.i, %B124.i.i.i.i.i.i ], [ %.307.i.i, %B668.endif.i.i.i.i ]
+  %base.2.0307332220315.i.i = phi i64 [ %.398.i.i, %B1702.i.i ], [ %base.2.0.i.i, %B784.i50.i.i ], [ %base.2.0.i.i, %B548.i37.i.i ], [ %base.2.0.i.i, %B388.i26.i.i ], [ %base.2.0.i.i, %B226.i16.i.i ], [ %base.2.0.i.i, %B72.i5.i.i ], [ %base.2.0.i.i, %B1748.i.i ], [ %base.2.0.i.i, %B376.i.i.i ], [ %base.2.0.i.i, %B942.i60.i.i ], [ %base.2.0.i.i, %B1786.endif.i.i ], [ 0, %B1128.i.i ], [ 0, %B1282.i.i ], [ %.398.i.i, %B1596.i.i ], [ 0, %B1396.i.i ], [ %base.2.0.i.i, %B1836.i.i ], [ %base.2.0.i.i, %B648.i.i.i ], [ %base.2.0.i.i, %B768.endif.i.i.i ], [ %base.2.0.i.i, %B532.i.i.i ], [ %base.2.0.i.i, %B116.i.i.i.i ], [ %base.2.0.i.i, %B650.i.i.i.i ], [ %base.2.0.i.i, %B270.i.i.i.i.i ], [ %base.2.0.i.i, %B326.i.i.i.i.i ], [ %base.2.0.i.i, %B368.i.i.i.i.i ], [ %base.2.0.i.i, %B124.i30.i.i.i.i.i ], [ %base.2.0.i.i, %B252.i.i.i.i.i.i ], [ %base.2.0.i.i, %B402.i.i.i.i.i ], [ %base.2.0.i.i, %B548.i.i.i.i.i ], [ %base.2.0.i.i, %B182.endif.i.i.i.i.i ], [ %base.2.0.i.i, %B124.i.i.i.i.i.i ], [ %base.2.0.i.i, %B668.endif.i.i.i.i ]
+  %reference.3.0308330222313.i.i = phi i64 [ %.412.i.i, %B1702.i.i ], [ %reference.3.0.i.i, %B784.i50.i.i ], [ %reference.3.0.i.i, %B548.i37.i.i ], [ %reference.3.0.i.i, %B388.i26.i.i ], [ %reference.3.0.i.i, %B226.i16.i.i ], [ %reference.3.0.i.i, %B72.i5.i.i ], [ %reference.3.0.i.i, %B1748.i.i ], [ %reference.3.0.i.i, %B376.i.i.i ], [ %reference.3.0.i.i, %B942.i60.i.i ], [ %reference.3.0.i.i, %B1786.endif.i.i ], [ 0, %B1128.i.i ], [ 0, %B1282.i.i ], [ 0, %B1596.i.i ], [ 0, %B1396.i.i ], [ %reference.3.0.i.i, %B1836.i.i ], [ %reference.3.0.i.i, %B648.i.i.i ], [ %reference.3.0.i.i, %B768.endif.i.i.i ], [ %reference.3.0.i.i, %B532.i.i.i ], [ %reference.3.0.i.i, %B116.i.i.i.i ], [ %reference.3.0.i.i, %B650.i.i.i.i ], [ %reference.3.0.i.i, %B270.i.i.i.i.i ], [ %reference.3.0.i.i, %B326.i.i.i.i.i ], [ %reference.3.0.i.i, %B368.i.i.i.i.i ], [ %reference.3.0.i.i, %B124.i30.i.i.i.i.i ], [ %reference.3.0.i.i, %B252.i.i.i.i.i.i ], [ %reference.3.0.i.i, %B402.i.i.i.i.i ], [ %reference.3.0.i.i, %B548.i.i.i.i.i ], [ %reference.3.0.i.i, %B182.endif.i.i.i.i.i ], [ %reference.3.0.i.i, %B124.i.i.i.i.i.i ], [ %reference.3.0.i.i, %B668.endif.i.i.i.i ]
+  %views.3.0309328224311.i.i = phi i64 [ 0, %B1702.i.i ], [ %views.3.0.i.i, %B784.i50.i.i ], [ %views.3.0.i.i, %B548.i37.i.i ], [ %views.3.0.i.i, %B388.i26.i.i ], [ %views.3.0.i.i, %B226.i16.i.i ], [ %views.3.0.i.i, %B72.i5.i.i ], [ %views.3.0.i.i, %B1748.i.i ], [ %views.3.0.i.i, %B376.i.i.i ], [ %views.3.0.i.i, %B942.i60.i.i ], [ %views.3.0.i.i, %B1786.endif.i.i ], [ 0, %B1128.i.i ], [ 0, %B1282.i.i ], [ 0, %B1596.i.i ], [ 0, %B1396.i.i ], [ %views.3.0.i.i, %B1836.i.i ], [ %views.3.0.i.i, %B648.i.i.i ], [ %views.3.0.i.i, %B768.endif.i.i.i ], [ %views.3.0.i.i, %B532.i.i.i ], [ %views.3.0.i.i, %B116.i.i.i.i ], [ %views.3.0.i.i, %B650.i.i.i.i ], [ %views.3.0.i.i, %B270.i.i.i.i.i ], [ %views.3.0.i.i, %B326.i.i.i.i.i ], [ %views.3.0.i.i, %B368.i.i.i.i.i ], [ %views.3.0.i.i, %B124.i30.i.i.i.i.i ], [ %views.3.0.i.i, %B252.i.i.i.i.i.i ], [ %views.3.0.i.i, %B402.i.i.i.i.i ], [ %views.3.0.i.i, %B548.i.i.i.i.i ], [ %views.3.0.i.i, %B182.endif.i.i.i.i.i ], [ %views.3.0.i.i, %B124.i.i.i.i.i.i ], [ %views.3.0.i.i, %B668.endif.i.i.i.i ]
+  %sunkaddr447.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
+  %.19.i.i.i = load i64, ptr %sunkaddr447.i.i, align 8
   %.21.i.i.i = inttoptr i64 %.19.i.i.i to ptr
   %.22.i.i.i = tail call i64 %.21.i.i.i(i64 %.232.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.19.i128.i.i = load i64, ptr %sunkaddr287.i.i, align 8
-  %.21.i129.i.i = inttoptr i64 %.19.i128.i.i to ptr
-  %.22.i130.i.i = tail call i64 %.21.i129.i.i(i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br i1 %.294.not.i.i, label %B1584.endif.endif.endif.i.i, label %B16.i133.i.i
+  %.19.i162.i.i = load i64, ptr %sunkaddr447.i.i, align 8
+  %.21.i163.i.i = inttoptr i64 %.19.i162.i.i to ptr
+  %.22.i164.i.i = tail call i64 %.21.i163.i.i(i64 %.259.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br i1 %.294.not.i.i, label %B2140.endif.endif.endif.i.i, label %B16.i167.i.i
 
-B16.i133.i.i:                                     ; preds = %B16.i125.i.i
-  %.19.i136.i.i = load i64, ptr %sunkaddr287.i.i, align 8
-  %.21.i137.i.i = inttoptr i64 %.19.i136.i.i to ptr
-  %.22.i138.i.i = tail call i64 %.21.i137.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1584.endif.endif.endif.i.i
+B16.i167.i.i:                                     ; preds = %B16.i159.i.i
+  %.19.i170.i.i = load i64, ptr %sunkaddr447.i.i, align 8
+  %.21.i171.i.i = inttoptr i64 %.19.i170.i.i to ptr
+  %.22.i172.i.i = tail call i64 %.21.i171.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2140.endif.endif.endif.i.i
 
-B1584.endif.endif.endif.i.i:                      ; preds = %B16.i133.i.i, %B16.i125.i.i
-  %.11.not.i140.i.i = icmp eq i64 %serial.2.0158165161204.i.i, 0
-  br i1 %.11.not.i140.i.i, label %B0.endif.i, label %B1584.endif.endif.endif.endif.sink.split.i.i
+B2140.endif.endif.endif.i.i:                      ; preds = %B16.i167.i.i, %B16.i159.i.i
+  %.11.not.i174.i.i = icmp eq i64 %serial.2.0277284305334216319.i.i, 0
+  br i1 %.11.not.i174.i.i, label %B2268.i.i, label %B16.i175.i.i
 
-B1584.endif.endif.endif.endif.sink.split.i.i:     ; preds = %B1584.endif.endif.endif.i.i, %B974.i.i
-  %.232.sink.i.i = phi i64 [ %.232.i.i, %B974.i.i ], [ %serial.2.0158165161204.i.i, %B1584.endif.endif.endif.i.i ]
-  %result.2.0164181189193.ph.i.i = phi i64 [ 1, %B974.i.i ], [ %result.2.0163202.i.i, %B1584.endif.endif.endif.i.i ]
-  %sunkaddr291.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
-  %.19.i214.i.i = load i64, ptr %sunkaddr291.i.i, align 8
-  %.21.i215.i.i = inttoptr i64 %.19.i214.i.i to ptr
-  %.22.i216.i.i = tail call i64 %.21.i215.i.i(i64 %.232.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+B16.i175.i.i:                                     ; preds = %B2140.endif.endif.endif.i.i
+  %.19.i178.i.i = load i64, ptr %sunkaddr447.i.i, align 8
+  %.21.i179.i.i = inttoptr i64 %.19.i178.i.i to ptr
+  %.22.i180.i.i = tail call i64 %.21.i179.i.i(i64 %serial.2.0277284305334216319.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2268.i.i
+
+B2268.endif.i.i:                                  ; preds = %B16.i151.i.i, %B2268.i.i
+  %.11.not.i182.i.i = icmp eq i64 %reference.3.0308329.i.i, 0
+  br i1 %.11.not.i182.i.i, label %B2268.endif.endif.i.i, label %B16.i183.i.i
+
+B16.i183.i.i:                                     ; preds = %B2268.endif.i.i
+  %sunkaddr453.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
+  %.19.i186.i.i = load i64, ptr %sunkaddr453.i.i, align 8
+  %.21.i187.i.i = inttoptr i64 %.19.i186.i.i to ptr
+  %.22.i188.i.i = tail call i64 %.21.i187.i.i(i64 %reference.3.0308329.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B2268.endif.endif.i.i
+
+B2268.endif.endif.i.i:                            ; preds = %B16.i183.i.i, %B2268.endif.i.i
+  %.11.not.i190.i.i = icmp eq i64 %views.3.0309327.i.i, 0
+  br i1 %.11.not.i190.i.i, label %B0.endif.i, label %B2268.endif.endif.endif.sink.split.i.i
+
+B2268.endif.endif.endif.sink.split.i.i:           ; preds = %B2268.endif.endif.i.i, %B974.i.i
+  %.232.sink.i.i = phi i64 [ %.232.i.i, %B974.i.i ], [ %views.3.0309327.i.i, %B2268.endif.endif.i.i ]
+  %result.6.0336287295299.ph.i.i = phi i64 [ 1, %B974.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ]
+  %sunkaddr455.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
+  %.19.i332.i.i = load i64, ptr %sunkaddr455.i.i, align 8
+  %.21.i333.i.i = inttoptr i64 %.19.i332.i.i to ptr
+  %.22.i334.i.i = tail call i64 %.21.i333.i.i(i64 %.232.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B0.endif.i
 
 B110.i:                                           ; preds = %B0.endif.i, %B496.endif.i.i, %B942.i.i.i, %B784.i.i.i, %B548.i.i.i, %B388.i.i.i, %B226.i.i.i, %B72.i.i.i, %0
-  %.57.i = add nsw i64 %.14.i, 224
+  %.57.i = add nsw i64 %.14.i, 312
   %.58.i = inttoptr i64 %.57.i to ptr
   %.59.i = load i64, ptr %.58.i, align 8
-  %.62.i = add nsw i64 %.14.i, 200
+  %.62.i = add nsw i64 %.14.i, 288
   %.65.i = inttoptr i64 %.62.i to ptr
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i
-  %result.2.0164181189193.sink.i.i = phi i64 [ %result.2.0163202.i.i, %B1584.endif.endif.endif.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %result.2.0164181189193.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ]
-  switch i64 %result.2.0164181189193.sink.i.i, label %B282.i [
+B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i
+  %result.6.0336287295299.sink.i.i = phi i64 [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336287295299.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
+  switch i64 %result.6.0336287295299.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB4v921B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
-  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0164181189193.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B662.i.i ]
+_ZN6nbgrad7runtime12native_steps15expect_functionB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+  %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336287295299.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
 ;; end

@@ -64,11 +64,37 @@ def _library(name: str, like: Array) -> Any:
     return find(name, (like,))
 
 
+SHORT = 16
+"""Rows up to which nothing asks LAPACK: for questions about small matrices SciPy is not imported."""
+
+
+def _wide(a: Array) -> Array:
+    """A copy, in single precision where it is half: LAPACK computes with no less."""
+    return a.astype(np.promote_types(a.dtype, np.float32))
+
+
+def _eliminated(a: Array) -> tuple[Array, Array]:
+    """The factors of a matrix by Gauss, side by side, and the rows that take part in exchanges, as LAPACK's getrf."""
+    a, n = _wide(a), len(a)
+    pivots = np.arange(n)
+    with np.errstate(all="ignore"):
+        for k in range(n):
+            sizes = abs(np.real(a[k:, k])) + abs(np.imag(a[k:, k]))
+            sizes[np.isnan(sizes)] = -1.0
+            pivots[k] = k + sizes.argmax()
+            a[[k, pivots[k]]] = a[[pivots[k], k]]
+            if a[k, k] != 0:
+                a[k + 1 :, k] /= a[k, k]
+            a[k + 1 :, k + 1 :] -= a[k + 1 :, k, None] * a[k, k + 1 :]
+    return a, pivots
+
+
 def _lu(params: tuple[Any, ...], a: Array) -> Array:
     batch, n, _ = a.shape
     out = np.empty((batch, n + 2, n), a.dtype)
+    factors = _eliminated if n <= SHORT else lambda matrix: _library("getrf", a)(matrix)[:2]
     for k in range(batch if n else 0):
-        packed, pivots, _ = _library("getrf", a)(a[k].T)
+        packed, pivots = factors(a[k].T)
         order, steps = np.arange(n), np.arange(n)
         for step, other in enumerate(pivots):
             order[[step, other]] = order[[other, step]]
@@ -79,15 +105,35 @@ def _lu(params: tuple[Any, ...], a: Array) -> Array:
 def _cholesky(params: tuple[Any, ...], a: Array) -> Array:
     out = np.zeros_like(a)
     for k in range(len(a) if a.size else 0):
-        factor, failed = _library("potrf", a)(a[k], lower=True, clean=True)
-        out[k] = np.tril(np.full_like(factor, np.nan)) if failed else factor
+        try:
+            out[k] = np.linalg.cholesky(_wide(a[k]))
+        except np.linalg.LinAlgError:
+            out[k] = np.tril(np.full_like(a[k], np.nan))
     return out
 
 
+def _substituted(a: Array, x: Array, lower: bool, transposed: bool, unit: bool) -> Array:
+    """The solution of a triangular system, row by row, as BLAS' trsm."""
+    if transposed:
+        a, lower = a.T, not lower
+    a, x, n = _wide(a), _wide(x), len(a)
+    with np.errstate(all="ignore"):
+        for k in range(n) if lower else range(n - 1, -1, -1):
+            done = slice(k) if lower else slice(k + 1, n)
+            x[k] -= a[k, done] @ x[done]
+            if not unit:
+                x[k] /= a[k, k]
+    return x
+
+
 def _triangular_solve(params: tuple[Any, ...], a: Array, b: Array) -> Array:
-    solve = _library("trsm", b)
-    lower, transposed, unit = map(int, params)
-    found = [solve(1.0, x, y, lower=lower, trans_a=transposed, diag=unit) for x, y in zip(a, b, strict=True) if y.size]
+    lower, transposed, unit = map(bool, params)
+    systems = [(x, y) for x, y in zip(a, b, strict=True) if y.size]
+    if a.shape[-1] <= SHORT:
+        found = [_substituted(x, y, lower, transposed, unit) for x, y in systems]
+    else:
+        solve = _library("trsm", b)
+        found = [solve(1.0, x, y, lower=lower, trans_a=transposed, diag=unit) for x, y in systems]
     return np.array(found, b.dtype) if found else b
 
 

@@ -51,7 +51,8 @@ class Trace:
     hold in every turn, and `turn_ends` the loops in it that end by a value. `budgets` are those of jitted functions
     that became part of it. `refused` is the last error for a value that would have left the recording, with the
     user's frame at that moment. `nodes` are those in which loops are looked for, in the order of their making; None
-    where they are not. `elements` are those of short arguments that it has read.
+    where they are not. `elements` are those of short arguments that it has read, and `taken` has NumPy's arrays that
+    it has met last, by `id`: references to their nodes.
     """
 
     __slots__ = (
@@ -84,6 +85,7 @@ class Trace:
         "settle",
         "size",
         "start",
+        "taken",
         "turn_checks",
         "turn_ends",
         "unchecked",
@@ -132,6 +134,7 @@ class Trace:
         self.refused: tuple[NbgradError, FrameType | None, int] | None = None
         self.orders: list[bool] = []
         self.callers = callers
+        self.taken: dict[int, weakref.ref[Node]] = {} if parent is None else parent.taken
         self._known: KnownValues | None = None
         self.budgets: list[Any] = [] if parent is None else parent.budgets
         if parent is not None and not jit:

@@ -28,10 +28,10 @@ leaves_made: list[None] = []
 entered: list[None] = []
 """Not empty while some thread is in a mode other than the usual one."""
 attentive: list[None] = []
-"""Not empty while some thread is in a mode in which finished operations are looked at."""
-
-
-_looking: list[None] = []
+"""Not empty while some thread is in a mode in which finished operations are looked at, and once they always are."""
+looking: list[None] = []
+"""Not empty while some thread is in such a mode: the same call may then give something else than before."""
+_always: list[None] = []
 
 
 class Mode:
@@ -99,18 +99,20 @@ def enter(new: Mode) -> Mode:
         leaves_made[:] = [None]
     if new.looks:
         attentive.append(None)
+        looking.append(None)
     _mode.set(new)
     if before is not USUAL:
         entered.pop()
     if before.looks:
         attentive.pop()
+        looking.pop()
     return before
 
 
 def look_at_results() -> None:
     """Look at each finished operation from now on, in all modes: there are complex ones that remember."""
-    if not _looking:
-        _looking.append(None)
+    if not _always:
+        _always.append(None)
         attentive.append(None)
 
 

@@ -117,6 +117,21 @@ def _value_of(kind: type) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
+@cache
+def slice_parts() -> int:
+    """The offset of the start in a slice, before its stop and step.
+
+    Raises
+    ------
+    LookupError
+        If that cannot be seen.
+    """
+    parts = object(), object(), object()
+    words = _words(slice(*parts), slice.__basicsize__)
+    found = [words[k : len(words) - 2 + k] == id(part) for k, part in enumerate(parts)]
+    return _only(found[0] & found[1] & found[2], "the parts of slices")
+
+
 # ----- Measuring -----
 
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections import UserList, deque
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from ..errors import DtypeError, ShapeError
 from ..graph.builders import concatenate, reshape
 from ..graph.ir import Node, constant, snapshot, strong
+from ..graph.loops.repetition import SMALL_CONSTANT
 from ..graph.shapes import Shape
+from ..graph.trace import current_trace
 from ..process.modes import attentive
 from ..runtime.evaluate import LONGEST_CHAIN, settle
 from .foreign_arrays import conversion_of, device_node, on_cuda, values_of
@@ -53,8 +56,53 @@ def as_node(value: Any) -> Node:
         )
         raise DtypeError(message)
     if array.dtype.isnative and type(value) is np.ndarray and (array.flags.writeable or array.base is not None):
-        return snapshot(array)
+        return _taken(array)
     return constant(array)
+
+
+MOST_TAKEN = 64
+"""Arrays that a recording remembers."""
+COPIED = 4096
+"""Bytes up to which copies are compared fastest."""
+
+
+def _taken(array: np.ndarray) -> Node:
+    """A constant with the values that an array has now.
+
+    In a recording it is the same one as when the array was met last, if nothing has been written to it since: a matrix
+    that every turn of a loop multiplies by is one constant.
+    """
+    trace = current_trace()
+    if trace is None or array.nbytes <= SMALL_CONSTANT:
+        return snapshot(array)
+    taken, key = trace.taken, id(array)
+    known = taken.pop(key, None)
+    node = None if known is None else known()
+    if known is None or node is None or not _is_still(array, node):
+        node = snapshot(array)
+        known = ref(node)
+        if len(taken) >= MOST_TAKEN:
+            del taken[next(iter(taken))]
+    taken[key] = known
+    return node
+
+
+def _is_still(array: np.ndarray, node: Node) -> bool:
+    """Whether a constant is that of an array; if it was made of another one, the same as its own would be."""
+    layout = None if array.flags.c_contiguous else array.strides
+    return node.shape == array.shape and node.layout == layout and _have_same_bits(array, node.value)
+
+
+def _have_same_bits(one: Any, other: Any) -> bool:
+    """Whether two arrays of one shape are of one dtype and have the same values, with the same signs of zeros."""
+    if one.dtype != other.dtype:
+        return False
+    if one.nbytes <= COPIED:
+        return one.tobytes() == other.tobytes()
+    if one.dtype.kind == "c":
+        return _have_same_bits(one.real, other.real) and _have_same_bits(one.imag, other.imag)
+    words = f"i{one.itemsize}"
+    return bool((one.view(words) == other.view(words)).all())
 
 
 _LISTS = (list, tuple)

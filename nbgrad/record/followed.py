@@ -12,25 +12,33 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.ir import RECORDED, Node, due, next_serial
-from ..graph.loops.follower import AT, Arguments, Followed, Follower, K, hold
+from ..graph.ir import RECORDED, Node, broadcast, due, next_serial
+from ..graph.loops.follower import AT, Arguments, Followed, Follower, Given, K, Number, hold, is_same_source
+from ..graph.loops.repetition import atom_key, is_source
 from ..graph.trace import current_trace, roll_if_full
-from ..process.modes import attentive
+from ..process.modes import looking
 from ..runtime.evaluate import questions
 from ..runtime.native_steps import Expectation, Tables
+from .as_node import as_node
 from .expected_steps import outline_of, tables_of
+from .promotion import number_like
 from .shared_memory import note_view
 from .tensor import Tensor
 from .view_chain import Moves
 
 _new = object.__new__
 _recorded = RECORDED.get
-PLAIN = frozenset([float, int, bool, str, type(None)])
+FLOATS = (float, np.float64)
+PLAIN = frozenset([*FLOATS, int, bool, str, type(None)])
 """Classes of arguments that are compared by value."""
+ARITHMETIC = frozenset(["add", "subtract", "multiply", "divide", "maximum", "minimum"])
+"""Operations that are the same for any number."""
 NUMBERS = (np.generic, float, int, complex)
 """Classes that stand for dtypes."""
 CREATION = "nbgrad.functions.arrays.creation"
 """The functions there make the same of numbers each time."""
+OF_ANY_VALUES = frozenset(["nbgrad.functions.arrays.joining", "nbgrad.functions.linalg.matrix_products"])
+"""The functions there make the same operations of NumPy's floats, whatever these are."""
 
 
 class Operands(Arguments):
@@ -38,14 +46,20 @@ class Operands(Arguments):
 
     __slots__ = ("apply", "args", "kwargs")
 
-    def __init__(self, frame: list[Any], nodes: list[Node], apply: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        super().__init__(frame, nodes)
+    def __init__(
+        self, frame: list[Any], nodes: list[Node], arrays: list[Any], apply: Callable[..., Any], args: Any, kwargs: Any
+    ) -> None:
+        super().__init__(frame, nodes, arrays)
         self.apply, self.args, self.kwargs = apply, args, kwargs
 
 
 def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Operands | None:
-    """The arguments of a function that are Tensors, numbers and names, or lists of them; None if there are others."""
+    """The arguments of a function that are Tensors, numbers and names, or lists of them; None if there are others.
+
+    Functions may also get arrays of NumPy's, if their values do not matter.
+    """
     nodes: list[Node] = []
+    arrays: list[Any] = []
     frame: list[Any] = [apply, *kwargs]
     waiting = [*args, *kwargs.values()]
     for value in waiting:
@@ -56,11 +70,60 @@ def _operands(apply: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         elif kind is list or kind is tuple:
             frame.append(len(value))
             waiting += value
-        elif (kind in PLAIN and (value or kind is not float)) or (kind is type and issubclass(value, NUMBERS)):
+        elif (kind in PLAIN and (value or kind not in FLOATS)) or (kind is type and issubclass(value, NUMBERS)):
             frame.append(value)
+        elif kind is np.ndarray and apply.__module__ in OF_ANY_VALUES and _is_data(value):
+            frame += [value.dtype.char, value.shape]
+            arrays.append(value)
         else:
             return None
-    return Operands(frame, nodes, apply, args, kwargs) if nodes or apply.__module__ == CREATION else None
+    return Operands(frame, nodes, arrays, apply, args, kwargs) if nodes or apply.__module__ == CREATION else None
+
+
+def _is_data(array: np.ndarray) -> bool:
+    """Whether an array may be another one in each turn: floats in C order, which no operator asks for their values."""
+    dtype = array.dtype
+    return dtype.kind == "f" and dtype.itemsize <= 8 and dtype.isnative and array.ndim > 0 and array.flags.c_contiguous
+
+
+def _compared(other: Any) -> Any:
+    """The form in which the second operand of an operator is compared: an array as `Arguments`."""
+    if other.__class__ is np.ndarray and _is_data(other):
+        return Arguments([np.ndarray, other.dtype.char, other.shape], [], [other])
+    return other
+
+
+def _given(nodes: list[Node], what: Any, second: Any, wanted: Sequence[Given]) -> list[Node] | None:
+    """The operands that an expected call makes of its arrays, or of a number; None if one is not as it must be."""
+    at = len(nodes)
+    given = [as_node(array) for array in what.arrays] if isinstance(what, Arguments) else [_operand(what, *second[1:])]
+    if not all(map(is_source, nodes[at:])):
+        return None
+    del nodes[at:]  # sources are no operations
+    for node, (key, equal) in zip(given, wanted, strict=True):
+        if key is not None and atom_key(node) != key:
+            return None
+        if any(not is_same_source(nodes[way].inputs[number], node) for way, number in equal):
+            return None
+    return given
+
+
+def _operand(value: float, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Node:
+    """A number as an operand of an operation that depends on it by this operand only."""
+    return number_like(value, dtype, shape) if value.__class__ is float else broadcast(as_node(value), shape)
+
+
+def _number(value: Any, result: Any, one: Tensor | None) -> Any:
+    """A number that an operation gets, as something that may be another one in each turn, or just as it is."""
+    node = result._node if result.__class__ is Tensor else None
+    if one is None or node is None or node.name not in ARITHMETIC or len(node.inputs) != 2:
+        return value
+    operands = [source for source in node.inputs if source is not one._node]
+    if len(operands) != 1:
+        return value
+    (found,) = operands
+    made = _operand(value, found.dtype, found.shape)
+    return Number(value, made) if is_source(found) and is_same_source(made, found) else value
 
 
 class _Expected:
@@ -117,7 +180,7 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
     call : callable
         Records the call; the same object in all turns.
     one : Tensor, or None for a function
-    other : Tensor, number, Operands, None or anything else
+    other : Tensor, number, ndarray, key, Operands, None or anything else
         Calls of anything else are recorded as ever.
     """
     while due:
@@ -129,23 +192,32 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
             roll_if_full()
             continue
         nodes = follower.nodes
-        if attentive or _recorded() is not nodes:
+        if looking or _recorded() is not nodes:
             break
         if follower.words[AT] == len(nodes) and follower.steps:
             node: Any = None if one is None else one._node
             words = follower.words
             step = follower.steps[words[K]]
-            key, way, source, kind, other_way, second, parts, is_view, pack = step
+            key, way, source, kind, other_way, second, parts, is_view, pack, wanted = step
             if key is call and node is (nodes[way] if way else source):
+                given: list[Node] | None = []
                 if kind is Node:
                     same = other.__class__ is Tensor and other._node is (nodes[other_way] if other_way else second)
                 elif kind is Arguments:
                     frame, places, _ = second
-                    same = other.frame == frame and other.nodes == [nodes[at] if at else c for at, c in places]
+                    what = _compared(other)
+                    same = isinstance(what, Arguments) and what.frame == frame
+                    same = same and what.nodes == [nodes[at] if at else c for at, c in places]
+                    if same and wanted:
+                        given = _given(nodes, what, second, wanted)
+                elif kind is Number:
+                    same = other.__class__ is second[0] and other == other
+                    if same:
+                        given = _given(nodes, other, second, wanted)
                 else:
-                    same = other.__class__ is kind and (not is_view or _is_plain(other)) and other == second
-                if same:
-                    made = [_made(nodes, *part) for part in parts]
+                    same = other.__class__ is kind and (kind in PLAIN or _is_plain(other)) and other == second
+                if same and given is not None:
+                    made = [_made(nodes, *part, given) for part in parts]
                     words[AT] = len(nodes)
                     words[K] += 1
                     if expected.tables is None or follower.tables is not expected.tables:
@@ -170,10 +242,10 @@ def followed(call: Callable[[Any, Any], Any], one: Tensor | None, other: Any = N
     return call(one, other)
 
 
-def _made(nodes: list[Node], pattern: Any, sources: Sequence[Any], hidden: list[Node]) -> Node:
-    """The node of a part of an expected call, which is recorded."""
+def _made(nodes: list[Node], pattern: Any, sources: Sequence[Any], hidden: list[Node], given: Sequence[Node]) -> Node:
+    """The node of a part of an expected call, which is recorded; `given` has its arrays and numbers as operands."""
     node: Any = _new(Followed)
-    inputs = tuple([nodes[at] if at else constant for at, constant in sources])
+    inputs = tuple([nodes[at] if at < 0 else given[at - 1] if at else constant for at, constant in sources])
     if hidden:
         hold(node, inputs)
         nodes += hidden
@@ -186,6 +258,9 @@ def _made(nodes: list[Node], pattern: Any, sources: Sequence[Any], hidden: list[
 
 def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | None, other: Any) -> Any:
     """The result of a call that the follower takes note of."""
+    what: Any = _compared(other)
+    arrays = what.arrays if isinstance(what, Arguments) else ()
+    given = [as_node(array) for array in arrays]
     checks, before = _noted_so_far()
     begin, since = follower.at, len(follower.log)
     noted = len(checks)
@@ -196,15 +271,19 @@ def _noted(follower: Follower, call: Callable[[Any, Any], Any], one: Tensor | No
     steady = _noted_so_far()[1] == before and (of is None or bool(results))
     for each in results:
         steady = steady and each.__class__ is Tensor and (bool(is_view) or not hasattr(each, "_base"))
-    what: Any = other
     if isinstance(other, Operands):
         after = _operands(other.apply, other.args, other.kwargs)
         steady = steady and after is not None and after.nodes == other.nodes  # nothing was written to
         other.outline = outline_of(other.args, other.kwargs)
+    if isinstance(what, Arguments):
+        what.given = given
+        steady = steady and all(map(is_same_source, given, [as_node(array) for array in arrays]))
     elif isinstance(other, Tensor):
         what = other._node
         steady = steady and other.__class__ is Tensor
-    elif not (other.__class__ in PLAIN or is_view):
+    elif other.__class__ in FLOATS:
+        what = _number(other, result, one)
+    elif not (other.__class__ in PLAIN or _is_plain(other)):
         steady = False
     if steady:
         made = tuple([each._node for each in results])

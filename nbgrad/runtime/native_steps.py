@@ -21,35 +21,44 @@ import numpy as np
 from ..graph import ir
 from ..graph.ir import LEFT_OUT, Node
 from ..graph.loops.follower import AT, BEGIN, CYCLE, FOLLOWER, NEXT_LOOK, WORDS, K
-from ..process.modes import attentive
-from ..process.object_layout import array_data, object_type, scalar_values, slots, tuple_items
+from ..process.modes import looking
+from ..process.object_layout import array_data, object_type, scalar_values, slice_parts, slots, tuple_items
 from .cpu_program import native_callable
-from .words import invoke, load, native_address, store
+from .words import invoke, load, load32, native_address, store
 
 # ----- Layouts, in units of 8 bytes -----
 # What the process has: types and objects, offsets of slots, functions in C; then what is followed, and the fallbacks.
-TENSOR, FOLLOWED, FLOAT, HIDDEN_NODE, DUE, RECORDED, SERIALS = range(7)
-TENSOR_NODE, INPUTS, PARAMS, DEPTH, SERIAL = range(7, 12)
-LIST_SIZE, LIST_ITEM, APPEND, TUPLE_SIZE, TUPLE_ITEM, DICT_SIZE, DICT_ITEM = range(12, 19)
-GET_CONTEXT, NEXT, NEW_OBJECT, NEW_TUPLE, INCREF, DECREF, VECTORCALL = range(19, 26)
-CURRENT, CALL_FALLBACK, FUNCTION_FALLBACK, ANSWER, ATTENTIVE, FLOAT_VALUE, STATE_LENGTH = range(26, 33)
+TENSOR, FOLLOWED, FLOAT, INTEGER_TYPE, HIDDEN_NODE, DUE, RECORDED, SERIALS, LOOKING = range(9)
+TENSOR_NODE, TENSOR_BASE, TENSOR_VIEWS, INPUTS, PARAMS, DEPTH, SERIAL, FLOAT_VALUE, SLICE_PARTS = range(9, 18)
+LIST_SIZE, LIST_ITEM, APPEND, TUPLE_SIZE, TUPLE_ITEM, DICT_SIZE, DICT_ITEM, DICT_SET = range(18, 26)
+GET_CONTEXT, NEXT, NEW_OBJECT, NEW_TUPLE, NEW_DICT, NEW_REFERENCE, NEW_NUMBER, INTEGER_VALUE = range(26, 34)
+INCREF, DECREF, VECTORCALL = range(34, 37)
+CURRENT, CALL_FALLBACK, FUNCTION_FALLBACK, ANSWER, STATE_LENGTH = range(37, 42)
 # What is followed: the follower's own words, the recorded nodes, the steps, the last one, and elements of constants.
 NODES, STEPS, LAST, FIXED, FIXED_COUNT, TABLE_LENGTH = range(WORDS, WORDS + 6)
 # A step: the call (0: none); how far from the end its first operand is, or 0 and a constant; of the second one, the
-# kind, and the same or what it must be; the nodes that are left out, the pattern, and how many sources follow.
-CALL, WAY, ONE, KIND, OTHER_WAY, OTHER, LEFT, PATTERN, SOURCES, STEP_HEAD = range(10)
+# kind, and the same or what it must be; the nodes that are left out, the pattern, the key of a view, and the number of
+# sources that follow.
+CALL, WAY, ONE, KIND, OTHER_WAY, OTHER, LEFT, PATTERN, VIEW, SOURCES, STEP_HEAD = range(11)
 SOURCE = 2
-# Kinds: a node, a float by its bits, or this very object; those of arguments can be a list or a tuple of some length.
-NODE, NUMBER, OBJECT, LIST, TUPLE = range(5)
-# Arguments of a function: how many by position, by name, and in all; then for each what it is in, and its place or name
-# there, its kind, how far from the end or the type of a sequence, the constant, object or length; and the object now.
+BY_KEY = 1
+"""The view of the first operand that the second one says; otherwise a view of a function's first argument, by Moves."""
+# Kinds: a node, a float by its bits, or this very object; a key, whose parts are those of arguments. These can be an
+# integer by its value, a slice, or a list or a tuple of some length.
+NODE, NUMBER, OBJECT, KEY, INTEGER, SLICE, LIST, TUPLE = range(8)
+# Arguments: how many by position, by name, and in all; then for each what it is in, and its place or name there, its
+# kind, how far from the end or the type of what has parts, the constant, object, value or length; and the object now.
 BY_POSITION, BY_NAME, ALL, ARGUMENTS_HEAD = range(4)
 PARENT, INDEX, ARGUMENT_KIND, ARGUMENT_WAY, ARGUMENT, NOW, ARGUMENT_WORDS = range(7)
-POSITIONS, NAMES = -1, -2
+POSITIONS, NAMES, WHOLE_KEY = -1, -2, -3
 # An element of a constant: the call, the constant, the index and the node.
 ELEMENT = 4
+MOST_VIEWS = 256
+"""More than these are left to Python, which forgets those that are gone."""
 FAILED = 1
 """The result of what could not be made; the error is set."""
+FAILS = 2
+"""In place of 1, which says that something is so, and 0: that could not be found out."""
 
 
 # ----- Native -----
@@ -80,7 +89,7 @@ def followed_now(state: int) -> int:
     words = load(state + 8 * CURRENT)
     if words == 0:
         return 0
-    if invoke(load(state + 8 * LIST_SIZE), load(state + 8 * ATTENTIVE), 0, 0, 0, 0, 0, 0, 0) != 0:
+    if invoke(load(state + 8 * LIST_SIZE), load(state + 8 * LOOKING), 0, 0, 0, 0, 0, 0, 0) != 0:
         return 0
     due = load(state + 8 * DUE)
     size = invoke(load(state + 8 * LIST_SIZE), due, 0, 0, 0, 0, 0, 0, 0)
@@ -126,16 +135,34 @@ def expected(state: int, arguments: int, is_function: int) -> int:
     if tensor != 0:
         serial = invoke(load(state + 8 * NEXT), load(state + 8 * SERIALS), 0, 0, 0, 0, 0, 0, 0)
     result = 0 if serial != 0 else FAILED
+    base = 0
+    reference = 0
+    views = 0
+    if result == 0 and load(step + 8 * VIEW) != 0:
+        base = invoke(load(state + 8 * NEW_TUPLE), 2, 0, 0, 0, 0, 0, 0, 0)
+        if base != 0:
+            reference = invoke(load(state + 8 * NEW_REFERENCE), tensor, 0, 0, 0, 0, 0, 0, 0)
+        if reference != 0:
+            views = invoke(load(state + 8 * NEW_DICT), 0, 0, 0, 0, 0, 0, 0, 0)
+        result = 0 if views != 0 else FAILED
+    fits = 0
     if result == 0 and followed_now(state) == words and next_step(words) == step:
         fits = takes(state, words, step, arguments) if is_function != 0 else operates(state, words, step, arguments)
-        if fits != 0:
-            return done(state, words, step, sources, node, tensor, serial)
-        if is_function == 0:
+        if fits != 0 and base != 0:
+            fits = noted_view(state, step, arguments, tensor, base, reference, views)
+            result = FAILED if fits == FAILS else 0
+        if fits == 1:
+            result = done(state, words, step, sources, node, tensor, serial)
+        elif fits == 0 and is_function == 0:
             result = element(state, words, arguments)
-    forget(state, sources)
-    forget(state, node)
-    forget(state, tensor)
-    forget(state, serial)
+    if fits != 1:
+        forget(state, sources)
+        forget(state, node)
+        forget(state, tensor)
+        forget(state, serial)
+    forget(state, base)
+    forget(state, reference)
+    forget(state, views)
     return result
 
 
@@ -174,6 +201,15 @@ def is_number(state: int, thing: int, bits: int) -> int:
     return 1 if load(thing + load(state + 8 * FLOAT_VALUE)) == bits else 0
 
 
+def is_integer(state: int, thing: int, value: int) -> int:
+    """1 if an object is the int of some value."""
+    if load(thing + object_type()) != load(state + 8 * INTEGER_TYPE):
+        return 0
+    if invoke(load(state + 8 * INTEGER_VALUE), thing, state + 8 * ANSWER, 0, 0, 0, 0, 0, 0) != value:
+        return 0
+    return 1 if load32(state + 8 * ANSWER) == 0 else 0  # no overflow
+
+
 def operates(state: int, words: int, step: int, arguments: int) -> int:
     """1 if both operands are those of a step."""
     if holds(state, load(arguments + 8), source(state, words, load(step + 8 * WAY), load(step + 8 * ONE))) == 0:
@@ -183,6 +219,8 @@ def operates(state: int, words: int, step: int, arguments: int) -> int:
         return holds(state, other, source(state, words, load(step + 8 * OTHER_WAY), wanted))
     if kind == NUMBER:
         return is_number(state, other, wanted)
+    if kind == KEY:
+        return fit(state, words, wanted, 0, 0, other)
     return 1 if other == wanted else 0
 
 
@@ -194,6 +232,11 @@ def takes(state: int, words: int, step: int, arguments: int) -> int:
     names = invoke(load(state + 8 * DICT_SIZE), by_name, 0, 0, 0, 0, 0, 0, 0)
     if size != load(spec + 8 * BY_POSITION) or names != load(spec + 8 * BY_NAME):
         return 0
+    return fit(state, words, spec, by_position, by_name, 0)
+
+
+def fit(state: int, words: int, spec: int, by_position: int, by_name: int, key: int) -> int:
+    """1 if arguments, or a key, and all that is in them are as expected."""
     first = spec + 8 * ARGUMENTS_HEAD
     at = first
     for _ in range(load(spec + 8 * ALL)):
@@ -202,10 +245,11 @@ def takes(state: int, words: int, step: int, arguments: int) -> int:
             now = invoke(load(state + 8 * TUPLE_ITEM), by_position, index, 0, 0, 0, 0, 0, 0)
         elif parent == NAMES:
             now = invoke(load(state + 8 * DICT_ITEM), by_name, index, 0, 0, 0, 0, 0, 0)
+        elif parent == WHOLE_KEY:
+            now = key
         else:
             around = first + 8 * ARGUMENT_WORDS * parent
-            read = LIST_ITEM if load(around + 8 * ARGUMENT_KIND) == LIST else TUPLE_ITEM
-            now = invoke(load(state + 8 * read), load(around + 8 * NOW), index, 0, 0, 0, 0, 0, 0)
+            now = part(state, load(around + 8 * ARGUMENT_KIND), load(around + 8 * NOW), index)
         if now == 0:
             return 0
         if is_argument(state, words, at, now) == 0:
@@ -213,6 +257,14 @@ def takes(state: int, words: int, step: int, arguments: int) -> int:
         store(at + 8 * NOW, now)
         at += 8 * ARGUMENT_WORDS
     return 1
+
+
+def part(state: int, kind: int, of: int, index: int) -> int:
+    """A part of a slice, or an element of a list or tuple."""
+    if kind == SLICE:
+        return load(of + load(state + 8 * SLICE_PARTS) + 8 * index)
+    read = LIST_ITEM if kind == LIST else TUPLE_ITEM
+    return invoke(load(state + 8 * read), of, index, 0, 0, 0, 0, 0, 0)
 
 
 def is_argument(state: int, words: int, spec: int, now: int) -> int:
@@ -224,8 +276,12 @@ def is_argument(state: int, words: int, spec: int, now: int) -> int:
         return is_number(state, now, wanted)
     if kind == OBJECT:
         return 1 if now == wanted else 0
+    if kind == INTEGER:
+        return is_integer(state, now, wanted)
     if load(now + object_type()) != way:
         return 0
+    if kind == SLICE:
+        return 1
     measure = LIST_SIZE if kind == LIST else TUPLE_SIZE
     return 1 if invoke(load(state + 8 * measure), now, 0, 0, 0, 0, 0, 0, 0) == wanted else 0
 
@@ -258,6 +314,41 @@ def done(state: int, words: int, step: int, sources: int, node: int, tensor: int
     store(words + 8 * AT, load(words + 8 * AT) + left + 1)
     store(words + 8 * K, load(words + 8 * K) + 1)
     return tensor
+
+
+def noted_view(state: int, step: int, arguments: int, tensor: int, base: int, reference: int, views: int) -> int:
+    """1 if a Tensor is now a view, and known to what it is a view of; 0 if that has many views, 2 for an error.
+
+    Of these it takes what it needs: a tuple for the base and the key, a weak reference to the Tensor, and a dict.
+    """
+    key = load(step + 8 * VIEW)
+    owner = load(arguments + 8)
+    if key == BY_KEY:
+        key = load(arguments + 16)
+    else:
+        owner = invoke(load(state + 8 * TUPLE_ITEM), owner, 0, 0, 0, 0, 0, 0, 0)
+    add = load(state + 8 * INCREF)
+    known = load(owner + load(state + 8 * TENSOR_VIEWS))
+    if known == 0:
+        known = views
+        invoke(add, views, 0, 0, 0, 0, 0, 0, 0)
+        store(owner + load(state + 8 * TENSOR_VIEWS), views)
+    elif invoke(load(state + 8 * DICT_SIZE), known, 0, 0, 0, 0, 0, 0, 0) > MOST_VIEWS:
+        return 0
+    number = invoke(load(state + 8 * NEW_NUMBER), tensor, 0, 0, 0, 0, 0, 0, 0)
+    if number == 0:
+        return FAILS
+    failed = invoke(load(state + 8 * DICT_SET), known, number, reference, 0, 0, 0, 0, 0) & 0xFFFFFFFF
+    forget(state, number)
+    if failed != 0:
+        return FAILS
+    invoke(add, owner, 0, 0, 0, 0, 0, 0, 0)
+    invoke(add, key, 0, 0, 0, 0, 0, 0, 0)
+    invoke(add, base, 0, 0, 0, 0, 0, 0, 0)
+    store(base + tuple_items(), owner)
+    store(base + tuple_items() + 8, key)
+    store(tensor + load(state + 8 * TENSOR_BASE), base)
+    return 1
 
 
 def element(state: int, words: int, arguments: int) -> int:
@@ -293,21 +384,24 @@ def _state(tensor: type, followed: type) -> np.ndarray | None:
     table = np.zeros(STATE_LENGTH, np.int64)
     try:
         node = slots(Node, ["inputs", "params", "depth", "serial"])
-        table[TENSOR_NODE] = slots(tensor, ["_node"])["_node"]
-        table[FLOAT_VALUE] = scalar_values()[float]
+        own = slots(tensor, ["_node", "_base", "_views"])
+        table[FLOAT_VALUE], table[SLICE_PARTS] = scalar_values()[float], slice_parts()
     except (LookupError, AttributeError):
         return None
     for place, name in ((INPUTS, "inputs"), (PARAMS, "params"), (DEPTH, "depth"), (SERIAL, "serial")):
         table[place] = node[name]
+    for place, name in ((TENSOR_NODE, "_node"), (TENSOR_BASE, "_base"), (TENSOR_VIEWS, "_views")):
+        table[place] = own[name]
     for place, known in (
         (TENSOR, tensor),
         (FOLLOWED, followed),
         (FLOAT, float),
+        (INTEGER_TYPE, int),
         (HIDDEN_NODE, LEFT_OUT),
         (DUE, ir.due),
         (RECORDED, ir.RECORDED),
         (SERIALS, ir._serials),
-        (ATTENTIVE, attentive),
+        (LOOKING, looking),
     ):
         table[place] = id(known)
     for place, name in (
@@ -318,10 +412,15 @@ def _state(tensor: type, followed: type) -> np.ndarray | None:
         (TUPLE_ITEM, "PyTuple_GetItem"),
         (DICT_SIZE, "PyDict_Size"),
         (DICT_ITEM, "PyDict_GetItem"),
+        (DICT_SET, "PyDict_SetItem"),
         (GET_CONTEXT, "PyContextVar_Get"),
         (NEXT, "PyIter_Next"),
         (NEW_OBJECT, "PyType_GenericAlloc"),
         (NEW_TUPLE, "PyTuple_New"),
+        (NEW_DICT, "PyDict_New"),
+        (NEW_REFERENCE, "PyWeakref_NewRef"),
+        (NEW_NUMBER, "PyLong_FromVoidPtr"),
+        (INTEGER_VALUE, "PyLong_AsLongLongAndOverflow"),
         (INCREF, "Py_IncRef"),
         (DECREF, "Py_DecRef"),
         (VECTORCALL, "PyObject_VectorcallDict"),

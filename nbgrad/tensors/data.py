@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import DtypeError, ShapeError
 from ..graph.builders import users_leaf
 from ..graph.ir import Node, constant, make
+from ..graph.trace import current_trace
 from ..record import shared_memory
 from ..record.as_node import as_node, lists_hold
 from ..record.axes_and_dtypes import real_dtype
@@ -42,7 +43,7 @@ class Construction(Tensor):
             node = promote([node], real_dtype(dtype))[0]
         if not node.tensor:
             if node.name == "constant" and not isinstance(input_data, Tensor):
-                users_leaf(node)
+                node = users_leaf(_own(node))
             else:
                 node = make("alias", (node,))
                 node.tensor = True
@@ -98,6 +99,15 @@ def _initial(dtype: Any, shape: Any, init: Any) -> Tensor:
         message = "A Tensor needs input_data: a Tensor, ndarray, number or list (or shape, dtype and init)."
         raise DtypeError(message)
     return initializer(init, shape, np.float32 if dtype is None else dtype)
+
+
+def _own(node: Node) -> Node:
+    """A constant that nothing else uses: in a recording, an array that was met before is the same one (`as_node`)."""
+    if current_trace() is None or not isinstance(node.value, np.ndarray):
+        return node
+    own = constant(node.value.copy(), node.weak)
+    own.layout = node.layout
+    return own
 
 
 def _node_of_data(data: Any) -> Node:

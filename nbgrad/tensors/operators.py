@@ -112,6 +112,13 @@ def _call_of(ufunc: np.ufunc) -> Callable[..., Any]:
     return protocol
 
 
+@cache
+def _call_behind(ufunc: np.ufunc) -> Callable[..., Any]:
+    """The call of a ufunc by NumPy's protocol whose first operand is no Tensor; it gets the second one first."""
+    call = _call_of(ufunc)
+    return lambda second, first: call(first, second)
+
+
 @part_of_tensor
 class Operators(Tensor):
     """The special methods that Python and NumPy call."""
@@ -162,8 +169,12 @@ class Operators(Tensor):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if due:
-            if method == "__call__" and not kwargs and inputs[0].__class__ is Tensor and ufunc.nin < 3:
-                return expected.call(_call_of(ufunc), inputs[0], inputs[1] if len(inputs) > 1 else None)
+            if method == "__call__" and not kwargs and ufunc.nin < 3:
+                first, second = inputs if ufunc.nin == 2 else (inputs[0], None)
+                if first.__class__ is Tensor:
+                    return expected.call(_call_of(ufunc), first, second)
+                if second.__class__ is Tensor:
+                    return expected.call(_call_behind(ufunc), second, first)
             look()
         if method == "__call__" and not kwargs:
             count = len(inputs)
@@ -179,7 +190,7 @@ class Operators(Tensor):
         return array_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if len(types) == 1 and func in IMPLEMENTATIONS:
+        if (len(types) == 1 or (len(types) == 2 and np.ndarray in types)) and func in IMPLEMENTATIONS:
             for value in kwargs.values():
                 if value is NOT_GIVEN:
                     break

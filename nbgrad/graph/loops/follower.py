@@ -22,9 +22,11 @@ from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from ..ir import CPU_PLACES, DERIVED, LEFT_OUT, Node, due
 from .known_turn import KnownTurn
-from .repetition import BROADCAST, INPUT, is_source
+from .repetition import BROADCAST, INPUT, atom_key, is_source
 
 FEW = 0.5
 """The least part of a turn's operations that are to be expected: others cost more when they are followed."""
@@ -33,7 +35,11 @@ SHORT = 64
 OFTEN = 1024
 """Operations between two looks at the recording."""
 Source = tuple[int, Node | None]
-"""An operand: its place, counted from the end of what is recorded, or 0 and a constant."""
+"""An operand: its place, counted from the end of what is recorded; 0 and a constant; or, from 1 on, which of the arrays
+and numbers that the call is given."""
+Given = tuple[Any, list[tuple[int, int]]]
+"""An array or a number that a call is given: the key that it must have, or None if it may be another one in each turn;
+and the operands that it must be equal to: the place of a reader, counted from the end, and the operand's number."""
 AT, K, BEGIN, CYCLE, NEXT_LOOK, FOLLOWER, WORDS = range(7)
 """The words of a follower: how many operations are known to be turns, the step that is next, where its turn begins,
 operations of a turn, when loops are looked for again, and who it is, or 0 if it has ended."""
@@ -41,30 +47,41 @@ ROOM = 16
 """Words that native code finds there: those, and its own."""
 Part = tuple["Pattern", Sequence[Source], list[Node]]
 """A node of a call that something else reads, made of sources, after others that nothing else reads."""
-Step = tuple[Any, int, Node | None, Any, int, Any, Sequence[Part], Any, tuple[Any, Sequence[int]]]
+Step = tuple[Any, int, Node | None, Any, int, Any, Sequence[Part], Any, tuple[Any, Sequence[int]], Sequence[Given]]
 """An expected call: the call, the source that is its first operand, the class of the second, the second, and the nodes
 that it makes; whether the result is a view of the first operand: True for the part that the second operand says, or how
-elements are moved; and the results, by number, with the class of the tuple if that is one.
+elements are moved; the results, by number, with the class of the tuple if that is one; and the arrays that it gets.
 
-The second operand is a source; or 0 and a number or a key; or, for a function, the description of its arguments, their
-sources, and their outline.
+The second operand is a source; or 0 and a number or a key; or class, dtype and shape of a number that varies; or, for a
+function or an array, the description of its arguments, their sources, and their outline.
 """
 Condition = tuple[int, str, type[Exception]]
-NO_STEP: Step = (None, 0, None, None, 0, None, (), False, (None, ()))
+NO_STEP: Step = (None, 0, None, None, 0, None, (), False, (None, ()), ())
 """Calls that are recorded as ever, and the end of a turn."""
 
 
 class Arguments:
-    """The arguments of a call: the nodes among them, and all else, in `frame`, which is compared by value.
+    """The arguments of a call: the nodes among them, arrays, and all else, in `frame`, which is compared by value.
 
-    `outline` says the same for native code.
+    `outline` says the same for native code, and `given` has the constants that the arrays are, once they are noted.
     """
 
-    __slots__ = ("frame", "nodes", "outline")
+    __slots__ = ("arrays", "frame", "given", "nodes", "outline")
 
-    def __init__(self, frame: list[Any], nodes: list[Node]) -> None:
-        self.frame, self.nodes = frame, nodes
+    def __init__(self, frame: list[Any], nodes: list[Node], arrays: Sequence[Any] = ()) -> None:
+        self.frame, self.nodes, self.arrays = frame, nodes, arrays
         self.outline: Any = None
+        self.given: list[Node] = []
+
+
+class Number(Arguments):
+    """A number in an operation that depends on it by its operand only; `given` has the operand that it has become."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: float, operand: Node) -> None:
+        super().__init__([value.__class__, operand.dtype, operand.shape], [])
+        self.value, self.given = value, [operand]
 
 
 class Pattern(int):
@@ -194,6 +211,22 @@ def finished(nodes: Sequence[Node], checks: list[Any]) -> list[Node]:
     return found
 
 
+def _position(node: Node, given: Sequence[Node]) -> int | None:
+    """The one among the operands that a call was given which a node is equal to; None if none is, or more than one."""
+    found = [number for number, one in enumerate(given) if is_same_source(node, one)]
+    return found[0] if len(found) == 1 else None
+
+
+def is_same_source(one: Node, other: Node) -> bool:
+    """Whether two sources have the same bits."""
+    if atom_key(one) == atom_key(other):
+        return True
+    a, b = one.value, other.value
+    if one.inputs or type(a) is not np.ndarray or type(b) is not np.ndarray or one.layout or other.layout:
+        return False
+    return (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes()
+
+
 class Follower:
     """The next operation of a loop that grows.
 
@@ -228,9 +261,9 @@ class Follower:
         self.log: list[tuple[Any, ...]] = []
         self._step_at: dict[int, int] = {}
         self.words[BEGIN] = self.words[NEXT_LOOK] = len(nodes)
-        self.words[AT] = turn.period
+        self.words[AT] = turn.held * turn.period
         self.goes_on = True
-        if not self._fits():
+        if not self.fits():
             self.stop()
 
     @property
@@ -258,7 +291,7 @@ class Follower:
 
     # ----- What is recorded -----
 
-    def _fits(self) -> bool:
+    def fits(self) -> bool:
         """Whether what was recorded since the last look is as expected."""
         nodes, at = self.nodes, self.words[AT]
         fresh = nodes[at:]
@@ -275,7 +308,7 @@ class Follower:
     def catch_up(self) -> bool:
         """Look at what was recorded as ever, or begin the next turn; False if nothing more can be expected."""
         words = self.words
-        if not self._fits():
+        if not self.fits():
             self.stop()
             return False
         if not self.steps:
@@ -320,7 +353,7 @@ class Follower:
         `other` is a node, the `Arguments` of a function, or what stands for itself; `of` the class of the tuple that it
         gives, or None for one result. `conditions` are the checks that it has noted.
         """
-        if self.goes_on and not self.steps and self._fits():
+        if self.goes_on and not self.steps and self.fits():
             del self.log[since:]
             self.log.append((key, one, other, results, of, is_view, conditions, begin, self.at))
 
@@ -369,10 +402,15 @@ class Follower:
     ) -> Step | None:
         """The step to expect where a call has made some nodes; None if that does not follow from the call."""
         at_results = [places.get(node, -1) for node in results]
-        if min(at_results) < first or (other.__class__ is float and (not other or other != other)):
+        varies = any(None in (self._turn.steady_inputs(at) or ()) for at in range(first, end))
+        if isinstance(other, Number) and not varies:
+            other = other.value
+        if min(at_results) < first or (isinstance(other, float) and (not other or other != other)):
             return None
         ends = self._ends(first, end, at_results)
-        if ends is None:
+        arrays = other.given if isinstance(other, Arguments) else []
+        given = self._given(first, end, ends or (), arrays)
+        if ends is None or given is None:
             return None
         conditions = {places.get(node, -1): (message, error) for node, message, error in noted}
         if not all(first <= at < end and at not in ends for at in conditions):
@@ -381,7 +419,7 @@ class Follower:
         if any(self._turn.conditions.setdefault(at, one) != one for at, one in known.items()):
             return None
         self._turn.hidden.update([at % self._turn.period for at in range(first, end) if at not in ends])
-        parts = [self._part(a + 1, b + 1, conditions) for a, b in pairwise([first - 1, *ends])]
+        parts = [self._part(a + 1, b + 1, conditions, arrays) for a, b in pairwise([first - 1, *ends])]
 
         def source(node: Node | None) -> Source:
             at = first if node is None else places.get(node, first)
@@ -392,11 +430,31 @@ class Follower:
         if isinstance(other, Node):
             kind = Node
             way, second = source(other)
+        elif isinstance(other, Number):
+            second = other.frame
         elif isinstance(other, Arguments):
             kind = Arguments
             second = other.frame, [source(node) for node in other.nodes], other.outline
         numbers = [ends.index(at) for at in at_results]
-        return key, *source(one), kind, way, second, parts, is_view, (of, numbers)
+        return key, *source(one), kind, way, second, parts, is_view, (of, numbers), given
+
+    def _given(self, first: int, end: int, ends: Sequence[int], arrays: Sequence[Node]) -> list[Given] | None:
+        """The facts of the arrays or the number that a call gets; None if an operand varies that is none of them.
+
+        Only nodes that are `ends` may read such operands: loops ask each turn's for them.
+        """
+        known: list[Given] = [(atom_key(array), []) for array in arrays]
+        for at in range(first, end):
+            for number, way in enumerate(self._turn.steady_inputs(at) or ()):
+                if way is None:
+                    which = _position(self.nodes[at].inputs[number], arrays)
+                    before, same = self._turn.same_as(at, number)
+                    if which is None or at not in ends or (first <= at + before and (before, same) != (0, number)):
+                        return None
+                    known[which] = None, known[which][1]
+                    if at + before < first:
+                        known[which][1].append((at + before - first, same))
+        return known
 
     def _ends(self, first: int, end: int, results: Sequence[int]) -> list[int] | None:
         """The last places of the parts of a call; None if its nodes are not the same in all turns.
@@ -406,7 +464,7 @@ class Follower:
         ways = {at: self._turn.steady_inputs(at) for at in range(first, end)}
         if None in ways.values():
             return None
-        shown = {*results, end - 1}
+        shown = {*results, end - 1, *[at for at, way in ways.items() if None in (way or ())]}
         while True:
             ends = sorted(shown)
             inside: Counter[int] = Counter()
@@ -420,7 +478,7 @@ class Follower:
                 return ends
             shown |= more
 
-    def _part(self, begin: int, end: int, conditions: Mapping[int, Any]) -> Part:
+    def _part(self, begin: int, end: int, conditions: Mapping[int, Any], arrays: Sequence[Node]) -> Part:
         """The pattern of the nodes from a place to another, and their sources."""
         sources: list[Source] = []
         inputs: list[tuple[int, ...]] = []
@@ -429,6 +487,9 @@ class Follower:
             for way, operand in zip(self._turn.steady_inputs(at) or (), self.nodes[at].inputs, strict=True):
                 if way and at + way >= begin:
                     numbers.append(at + way - end)
+                elif way is None:
+                    numbers.append(len(sources))
+                    sources.append((1 + (_position(operand, arrays) or 0), None))
                 else:
                     numbers.append(len(sources))
                     sources.append((way and at + way - begin, None if way else operand))

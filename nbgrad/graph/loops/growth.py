@@ -136,7 +136,8 @@ class Growing:
         settle : callable
             See `Settle`.
         all_turns : bool
-            Whether the last turn is taken as well, although more of its values may be in use now than later.
+            Whether the last turns are taken as well: that one of which more values may be in use now than later, and
+            those that the next one may read, for a follower.
         same : int
             How many of the operations are known to be the same; some of these may be `LEFT_OUT`.
         checks : list
@@ -151,7 +152,7 @@ class Growing:
         operations[begun:] = finished(operations[begun:], checks)
         recent = [[one and one() for one in turn] for turn in self._recent]
         turns, varying = self.turn.matching(operations, recent, same)
-        count = len(turns) - (not all_turns)
+        count = len(turns) - (0 if all_turns else self.turn.held)
         if count < 1:
             return 0
         asked = self._asked(turns[:count], known)
@@ -186,9 +187,10 @@ class Growing:
         return count * self.period
 
     def is_next(self, operations: Sequence[Node]) -> bool:
-        """Whether operations begin with a turn that does the same again."""
+        """Whether operations begin with as many turns that do the same again as later ones may read."""
         recent = [[one and one() for one in turn] for turn in self._recent]
-        return len(self.turn.matching(list(operations[: self.period]), recent)[0]) == 1
+        held = self.turn.held
+        return len(self.turn.matching(list(operations[: held * self.period]), recent)[0]) == held
 
     def _settle(self, nodes: Sequence[Node], asked: Asked, varying: Sequence[Sequence[Node]], settle: Settle) -> None:
         """Let nodes know how they lie in memory."""

@@ -29,6 +29,8 @@ class KnownTurn:
         Operations of a turn.
     back : int
         The most turns between an operation and one that reads it.
+    held : int
+        How many turns a follower needs before the next one; at least one.
     readers : list of int
         How often operations of turns read that of each place.
     number_of : dict
@@ -48,6 +50,7 @@ class KnownTurn:
         self._moving = {place: (fixed_part(turn[place]), starts_of(turn[place]), axes) for place, axes in graph.axes}
         self._kinds, self._places = stretch.kinds, stretch.places
         self.back = max([kind for kind in stretch.kinds if kind > SAME], default=0)
+        self.held = max(self.back, 1)
         operands = [(place, number) for place, node in enumerate(turn) for number in range(len(node.inputs))]
         self._first_slot = [0, *accumulate(self._counts)]
         self._constants: list[Node | None] = [None]
@@ -180,16 +183,28 @@ class KnownTurn:
                     return False
         return True
 
-    def steady_inputs(self, at: int) -> list[int] | None:
-        """Where the operands of an operation are, counted from it: 0 for a constant.
+    def steady_inputs(self, at: int) -> list[int | None] | None:
+        """Where the operands of an operation are, counted from it: 0 for a constant, None for one that varies.
 
-        None for one that is not the same in all turns: with an operand that varies, or a part that starts elsewhere.
+        None for all of them if a part starts elsewhere in each turn.
         """
         place = at % self.period
         kinds = self._kinds[self._first_slot[place] : self._first_slot[place + 1]]
         places = self._places[self._first_slot[place] : self._first_slot[place + 1]]
-        if place in self._moving or VARYING in kinds:
+        if place in self._moving:
             return None
         return [
-            where - place - kind * self.period if kind >= SAME else 0 for kind, where in zip(kinds, places, strict=True)
+            None if kind == VARYING else where - place - kind * self.period if kind >= SAME else 0
+            for kind, where in zip(kinds, places, strict=True)
         ]
+
+    def same_as(self, at: int, number: int) -> tuple[int, int]:
+        """For an operand that varies, the first one of the turn that is the same in all turns.
+
+        How far its reader is from this one, and its number among that one's operands: 0 and the number itself if there
+        is none before it.
+        """
+        place = at % self.period
+        same = self._varying[self._first_slot[place] + number][0]
+        reader, number = self._varying_at[self.number_of[same]]
+        return reader - place, number

@@ -6,7 +6,8 @@ operations of the recorded function by whatever sees that it is full.
 
 What was recorded is three parts: `before`, which was looked at; a loop that may go on (`growing`); `nodes`, which are
 new. As a rule, the new nodes are more turns of that loop. Otherwise they are looked at as rolling.py does it, with what
-is in use as outputs. The last turn stays as it is, because more of its values are in use than will be later.
+is in use as outputs. The last turn stays as it is, because more of its values are in use than will be later; and so do
+as many turns as the next one may read.
 """
 
 from __future__ import annotations
@@ -100,8 +101,7 @@ class Window:
             self.follower.stop()
             self.follower = None
             self.nodes[:] = finished(self.nodes, self._checks)
-        # The last turn was left out, and what follows it is to read of no turn before that one.
-        if growing is None or growing.turn.back > 1 or self._strange or type(self.nodes) is not list:
+        if growing is None or self._strange or type(self.nodes) is not list:
             return
         if growing.is_next(self.nodes):
             self.follower = Follower(growing.turn, self.nodes)
@@ -137,6 +137,8 @@ class Window:
     def _roll(self, at_end: bool) -> int:
         """Look for loops; if the one that is followed goes on, how many operations it has taken, otherwise 0."""
         follower = self.follower
+        if follower is not None and follower.steps:
+            follower.fits()
         same = 0 if follower is None else follower.at
         if follower is not None and (at_end or not follower.steps):
             follower.stop()  # its notes refer to nodes
@@ -176,7 +178,7 @@ class Window:
                     self.before = []
                 if self._look(new, at_end):
                     progress = True
-                elif growing is None or progress or at_end or len(new) < 2 * growing.period:
+                elif growing is None or progress or at_end or len(new) < (growing.turn.held + 1) * growing.period:
                     break
                 else:
                     self._close()
