@@ -169,8 +169,9 @@ class Specialization:
     def targets(self, out: Any) -> OutArrays:
         """The arrays that the caller provides for the results; an error if they do not fit."""
         memory = HOST_MEMORY if self.device is None else DeviceMemory(self.device)
-        returned = self.returned
-        return check_out(out, returned.treespec, returned.leaves, self.outputs[: self.result_count], self.name, memory)
+        strides = self.program.output_strides if self.program is not None and self.device is None else None
+        kept, nodes = self.returned, self.outputs[: self.result_count]
+        return check_out(out, kept.treespec, kept.leaves, nodes, self.name, memory, strides)
 
     def _computed(self, arrays: Sequence[Any], targets: OutArrays | None) -> list[Any]:
         """All outputs, by the program, straight into `targets` where that is possible."""
