@@ -4,12 +4,14 @@ In: a simplified graph, with the orders in which the axes of its leaves lie in m
 shall. Out: the graph of the arrays in memory: each leaf, output and intermediate with its axes in such an order, the
 slowest first, which is C order for kernels. Called by front.py for programs whose arguments are not all in C order.
 
-Maps and reductions follow their operands by the rules of NumPy's iterator (memory_order.py), and movements move orders
-of axes instead of elements. Special kernels, and reshapes that run across the order, read transposed views.
+Maps and reductions follow their operands; where these lie in different orders, maps take the one in which more of the
+leaves and outputs lie, as a vote. Movements move orders of axes instead of elements. Special kernels, and reshapes that
+run across the order, read transposed views.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,9 +19,10 @@ from ..graph.builders import reduce, reshape, transpose
 from ..graph.ir import PRIMITIVES, Node, broadcast, placeholder, topological
 from ..graph.shapes import Shape
 from ..graph.simplify import reshape_leading
-from .memory_order import contiguous, order_of_loop, order_of_pieces
+from .memory_order import contiguous, order_of_pieces
 
 Order = tuple[int, ...]
+Votes = Counter[Order]
 BROADCAST, CONCATENATE, GATHER, PAD, RESHAPE, SLICE, TRANSPOSE = (
     PRIMITIVES[name] for name in "broadcast concatenate gather pad reshape slice transpose".split()
 )
@@ -64,6 +67,9 @@ def in_memory_order(
     """
     laid: dict[Node, _Laid] = {}
     arrays: list[Node] = []
+    votes: Votes = Counter()
+    for node, order in zip([*outputs, *leaves], [*wanted, *orders], strict=True):
+        votes[_in_c(node) if order is None else order] += node.size
     for leaf, order in zip(leaves, orders, strict=True):
         array = leaf
         if order is not None:
@@ -72,7 +78,7 @@ def in_memory_order(
         arrays.append(array)
     for node in topological(outputs):
         if node not in laid:
-            laid[node] = _laid(node, [laid[source] for source in node.inputs])
+            laid[node] = _laid(node, [laid[source] for source in node.inputs], votes)
     pairs = zip(outputs, wanted, strict=True)
     return [laid[node].turned(_in_c(node) if order is None else order) for node, order in pairs], arrays
 
@@ -88,7 +94,7 @@ def _like(node: Node, inputs: Sequence[Node], params: tuple = (), shape: Shape |
     return Node(node.primitive, inputs, params or node.params, node.shape if shape is None else shape, node.dtype)
 
 
-def _laid(node: Node, operands: Sequence[_Laid]) -> _Laid:
+def _laid(node: Node, operands: Sequence[_Laid], votes: Votes) -> _Laid:
     """A node in the order in which it follows from its operands with the least movement."""
     primitive, shape = node.primitive, node.shape
     if primitive is GATHER:
@@ -96,8 +102,8 @@ def _laid(node: Node, operands: Sequence[_Laid]) -> _Laid:
         inputs = (source.turned((0,)), index.array)
         return _Laid(_like(node, inputs, node.params, index.array.shape), index.order)
     if primitive.kind == "elementwise" and shape:
-        said = [one for one in operands if one.array.primitive is not BROADCAST]
-        order = tuple(order_of_loop(shape, [one.strides() for one in said]))
+        said = [one.order for one in operands if one.array.primitive is not BROADCAST]
+        order = max([*said, _in_c(node)] if len(set(said)) != 1 else said, key=lambda order: votes[order])
         inputs = [one.turned(order) for one in operands]
         return _Laid(_like(node, inputs, node.params, tuple([shape[axis] for axis in order])), order)
     if primitive.kind == "reduction":

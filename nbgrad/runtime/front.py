@@ -15,6 +15,7 @@ import numpy as np
 
 from ..compiler.fuse import Fused, Special, fuse
 from ..compiler.loops import Loop
+from ..compiler.operands_across import turned_first
 from ..graph.complex_storage import interleaved
 from ..graph.ir import PRIMITIVES, Node, literal_value, on_host
 from ..graph.loops.loop_rewrites import pruned
@@ -56,6 +57,7 @@ def front(
     arguments: Sequence[Node],
     *rewrites: Callable[[list[Node], Sequence[Node]], list[Node]],
     orders: Orders | None = None,
+    copies: bool = True,
 ) -> Front:
     """Store complex numbers as pairs, simplify, follow the order of memory, and fuse.
 
@@ -67,6 +69,8 @@ def front(
         Each makes of the simplified graph and the leaves another graph for the same values, or gives back the graph.
     orders : Orders, optional
         The orders of axes in memory; all arrays are in C order by default.
+    copies : bool, optional
+        Whether arrays that a loop would read across are turned first.
     """
     results, leaves = interleaved(outputs, arguments)
     graph = pruned(simplify(results))
@@ -81,7 +85,7 @@ def front(
         better = rewrite(graph, leaves)
         if better is not graph:
             graph = pruned(simplify(better))
-    fused = fuse(graph)
+    fused = turned_first(fuse(graph)) if copies else fuse(graph)
     known = set(leaves)
     read = [n for step in fused.steps for n in step.reads]
     constants = [n for n in dict.fromkeys(read) if n.name in ("constant", "input") and n not in known]
