@@ -54,6 +54,9 @@ MAPS = {
     "running": lambda x, y, v: np.cumsum(x, axis=1),
     "gathered": lambda x, y, v: np.take(x, [2, 0], axis=2),
     "diagonal": lambda x, y, v: np.diagonal(x, axis1=0, axis2=2),
+    "diagonals": lambda x, y, v: np.diagonal(x, -1, 1, 2) * np.diagonal(y, 1, 1, 2)[:, :3],
+    "traces": lambda x, y, v: np.trace(x[0]) + np.trace(y[:, 1], 1) + np.trace(x[:, :, 2], -1),
+    "flat steps": lambda x, y, v: x.reshape(3, 20)[:, 3::4] + y[0].ravel()[1::9][:1] + y[0].ravel()[16::-4],
     "repeated": lambda x, y, v: np.repeat(x, 2, axis=1) + np.tile(y, (1, 2, 1)),
 }
 ORDERS = list(permutations(range(3)))
@@ -120,7 +123,7 @@ def test_compiled_functions(name: str) -> None:
         for _ in range(3):
             found = compiled(x, y, V)
             np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
-        if expected.base is None and name not in ("stacked", "repeated", "gathered"):
+        if expected.base is None and name not in ("stacked", "repeated", "gathered", "diagonals"):
             assert steps(found) == steps(expected)
         out = np.empty_like(expected)
         for target in (out, np.empty(out.shape, out.dtype), np.empty((*out.shape, 2), out.dtype)[..., 0]):

@@ -11,11 +11,12 @@ run across the order, read transposed views.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..graph.builders import reduce, reshape, transpose
+from ..graph.builders import reduce, reshape, slice_axes, transpose
 from ..graph.ir import PRIMITIVES, Node, broadcast, placeholder, topological
 from ..graph.shapes import Shape
 from ..graph.simplify import reshape_leading
@@ -77,8 +78,10 @@ def in_memory_order(
             laid[leaf] = _Laid(array, order)
         arrays.append(array)
     for node in topological(outputs):
-        if node not in laid:
-            laid[node] = _laid(node, [laid[source] for source in node.inputs], votes)
+        if node in laid:
+            continue
+        diagonal = _diagonal(node, laid) if node.primitive is SLICE and node.inputs[0].primitive is RESHAPE else None
+        laid[node] = diagonal or _laid(node, [laid[source] for source in node.inputs], votes)
     pairs = zip(outputs, wanted, strict=True)
     return [laid[node].turned(_in_c(node) if order is None else order) for node, order in pairs], arrays
 
@@ -102,8 +105,9 @@ def _laid(node: Node, operands: Sequence[_Laid], votes: Votes) -> _Laid:
         inputs = (source.turned((0,)), index.array)
         return _Laid(_like(node, inputs, node.params, index.array.shape), index.order)
     if primitive.kind == "elementwise" and shape:
-        said = [one.order for one in operands if one.array.primitive is not BROADCAST]
-        order = max([*said, _in_c(node)] if len(set(said)) != 1 else said, key=lambda order: votes[order])
+        said = {one.order for one in operands if one.array.primitive is not BROADCAST}
+        said = said or {one.order for one in operands}
+        order = said.pop() if len(said) == 1 else max([_in_c(node), *sorted(said)], key=lambda order: votes[order])
         inputs = [one.turned(order) for one in operands]
         return _Laid(_like(node, inputs, node.params, tuple([shape[axis] for axis in order])), order)
     if primitive.kind == "reduction":
@@ -143,6 +147,26 @@ def _moved(node: Node, operand: _Laid) -> _Laid | None:
     if new_order is None:
         return None
     return _Laid(reshape(source, tuple([shape[axis] for axis in new_order])), new_order)
+
+
+def _diagonal(node: Node, laid: Mapping[Node, _Laid]) -> _Laid | None:
+    """A slice of matrices made flat, of which each element lies as many rows and columns behind the last one: a slice of
+    their transposes made flat, where these lie in memory; None for others."""
+    flat = node.inputs[0]
+    matrices = flat.inputs[0]
+    *others, (start, length, step) = node.params[0]
+    if flat.shape != (*matrices.shape[:-2], math.prod(matrices.shape[-2:])):
+        return None
+    array, order = laid[matrices]
+    (rows, columns), last = matrices.shape[-2:], matrices.ndim - 1
+    (row, column), (down, right) = divmod(start, columns), divmod(step, columns)
+    at = order.index(last)
+    if order[at + 1 : at + 2] != (last - 1,) or not 0 <= column + (length - 1) * right < columns:
+        return None
+    joined = reshape(array, (*array.shape[:at], rows * columns, *array.shape[at + 2 :]))
+    new_order = (*order[:at], last - 1, *order[at + 2 :])
+    ranges = [*others, (column * rows + row, length, right * rows + down)]
+    return _Laid(slice_axes(joined, [ranges[axis] for axis in new_order]), new_order)
 
 
 def _reshaped_order(before: Shape, after: Shape, order: Order) -> Order | None:
