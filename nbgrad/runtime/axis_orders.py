@@ -23,7 +23,6 @@ from ..graph.simplify import reshape_leading
 from .memory_order import contiguous, order_of_pieces
 
 Order = tuple[int, ...]
-Votes = Counter[Order]
 BROADCAST, CONCATENATE, GATHER, PAD, RESHAPE, SLICE, TRANSPOSE = (
     PRIMITIVES[name] for name in "broadcast concatenate gather pad reshape slice transpose".split()
 )
@@ -55,6 +54,31 @@ class _Laid(NamedTuple):
         return transpose(array, axes)
 
 
+class _Votes:
+    """The elements of the leaves and outputs that lie in each order, axes of one element left out."""
+
+    def __init__(self) -> None:
+        self.elements: Counter[Order] = Counter()
+        self.orders: set[Order] = set()
+
+    def add(self, node: Node, order: Order) -> None:
+        """Count a leaf or an output."""
+        self.elements[_among_longer(order, node.shape)] += node.size
+        self.orders.add(order)
+
+    def chosen(self, node: Node, orders: set[Order]) -> Order:
+        """The order of most elements; C order before others of as many."""
+        rest = sorted(order for order in orders or self.orders if len(order) == node.ndim)
+        return max([_in_c(node), *rest], key=lambda order: self.elements[_among_longer(order, node.shape)])
+
+
+def _among_longer(order: Order, shape: Shape) -> Order:
+    """An order of the axes longer than 1, which count as if they were alone."""
+    longer = [axis for axis in order if shape[axis] != 1]
+    ranks = {axis: rank for rank, axis in enumerate(sorted(longer))}
+    return tuple([ranks[axis] for axis in longer])
+
+
 def in_memory_order(
     outputs: Sequence[Node], wanted: Sequence[Order | None], leaves: Sequence[Node], orders: Sequence[Order | None]
 ) -> tuple[list[Node], list[Node]]:
@@ -68,9 +92,9 @@ def in_memory_order(
     """
     laid: dict[Node, _Laid] = {}
     arrays: list[Node] = []
-    votes: Votes = Counter()
+    votes = _Votes()
     for node, order in zip([*outputs, *leaves], [*wanted, *orders], strict=True):
-        votes[_in_c(node) if order is None else order] += node.size
+        votes.add(node, _in_c(node) if order is None else order)
     for leaf, order in zip(leaves, orders, strict=True):
         array = leaf
         if order is not None:
@@ -97,7 +121,7 @@ def _like(node: Node, inputs: Sequence[Node], params: tuple = (), shape: Shape |
     return Node(node.primitive, inputs, params or node.params, node.shape if shape is None else shape, node.dtype)
 
 
-def _laid(node: Node, operands: Sequence[_Laid], votes: Votes) -> _Laid:
+def _laid(node: Node, operands: Sequence[_Laid], votes: _Votes) -> _Laid:
     """A node in the order in which it follows from its operands with the least movement."""
     primitive, shape = node.primitive, node.shape
     if primitive is GATHER:
@@ -106,8 +130,7 @@ def _laid(node: Node, operands: Sequence[_Laid], votes: Votes) -> _Laid:
         return _Laid(_like(node, inputs, node.params, index.array.shape), index.order)
     if primitive.kind == "elementwise" and shape:
         said = {one.order for one in operands if one.array.primitive is not BROADCAST}
-        said = said or {one.order for one in operands}
-        order = said.pop() if len(said) == 1 else max([_in_c(node), *sorted(said)], key=lambda order: votes[order])
+        order = said.pop() if len(said) == 1 else votes.chosen(node, said)
         inputs = [one.turned(order) for one in operands]
         return _Laid(_like(node, inputs, node.params, tuple([shape[axis] for axis in order])), order)
     if primitive.kind == "reduction":
@@ -150,8 +173,8 @@ def _moved(node: Node, operand: _Laid) -> _Laid | None:
 
 
 def _diagonal(node: Node, laid: Mapping[Node, _Laid]) -> _Laid | None:
-    """A slice of matrices made flat, of which each element lies as many rows and columns behind the last one: a slice of
-    their transposes made flat, where these lie in memory; None for others."""
+    """A slice of flat matrices whose elements lie equally many rows and columns apart, as one of the flat transposes,
+    where these lie in memory; None for others."""
     flat = node.inputs[0]
     matrices = flat.inputs[0]
     *others, (start, length, step) = node.params[0]
