@@ -59,17 +59,19 @@ class _Votes:
 
     def __init__(self) -> None:
         self.elements: Counter[Order] = Counter()
-        self.orders: set[Order] = set()
 
     def add(self, node: Node, order: Order) -> None:
         """Count a leaf or an output."""
         self.elements[_among_longer(order, node.shape)] += node.size
-        self.orders.add(order)
 
     def chosen(self, node: Node, orders: set[Order]) -> Order:
-        """The order of most elements; C order before others of as many."""
-        rest = sorted(order for order in orders or self.orders if len(order) == node.ndim)
-        return max([_in_c(node), *rest], key=lambda order: self.elements[_among_longer(order, node.shape)])
+        """The order of most elements, of some or of any; C order before others of as many."""
+        longer = [axis for axis, extent in enumerate(node.shape) if extent != 1]
+        if not orders:
+            ones = [axis for axis, extent in enumerate(node.shape) if extent == 1]
+            known = [ranks for ranks in self.elements if len(ranks) == len(longer)]
+            orders = {(*ones, *[longer[rank] for rank in ranks]) for ranks in known}
+        return max([_in_c(node), *sorted(orders)], key=lambda order: self.elements[_among_longer(order, node.shape)])
 
 
 def _among_longer(order: Order, shape: Shape) -> Order:
