@@ -16,7 +16,7 @@
 ; digest nbgrad.kernels.rounding 2cea0ac230e68422cd49d63522788d69
 ; digest nbgrad.kernels.scan 99f33c9b074b27a629dbc8202d124d4f
 ; digest nbgrad.kernels.scatter 54956b9e50c6e829b99f3582f20ecd1d
-; digest nbgrad.kernels.sinc f418ed24cf9aca1448e70d9e494714e7
+; digest nbgrad.kernels.sinc 73092472dffd97efd8c5500777cdfee9
 ; digest nbgrad.kernels.single 86cd8fe08ea5c816f8a13318fa64ee30
 ; digest nbgrad.kernels.sort 04b3f65ac0462c65884773bba70a1fd6
 ; digest nbgrad.kernels.trigonometric c3247763711ce7fa4a6bbfcaa01ce843
@@ -10537,299 +10537,423 @@ _ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcW
   ret double %.197.sink.i
 }
 ;; nbgrad.sinc_derivative.float32.float32.float32 nbgrad.kernels.sinc 2652e78a88093edc
-declare double @llvm.fabs.f64(double)
-
 declare double @llvm.rint.f64(double)
+
+declare double @llvm.fabs.f64(double)
 
 declare double @sqrt(double) local_unnamed_addr mustprogress nocallback nofree nosync nounwind willreturn memory(none)
 
 declare double @llvm.ceil.f64(double)
 
-declare double @llvm.sin.f64(double)
+declare double @llvm.fma.f64(double, double, double)
 
-declare double @llvm.cos.f64(double)
+declare double @llvm.fmuladd.f64(double, double, double)
 
 define internal float @nbgrad.sinc_derivative.float32.float32.float32(float %a0, float %a1) alwaysinline {
-  %"$phi414.0.2.0.frozen.i" = freeze float %a1
+  %"$phi520.0.2.0.frozen.i" = freeze float %a1
   %.6.i = fpext float %a0 to double
-  %.10.i = fpext float %"$phi414.0.2.0.frozen.i" to double
+  %.10.i = fpext float %"$phi520.0.2.0.frozen.i" to double
+  %.16.i = fmul double %.10.i, 5.000000e-01
+  %.17.i = tail call double @llvm.rint.f64(double %.16.i)
+  %.18.i = fmul double %.17.i, 2.000000e+00
+  %.20.i = fsub double %.10.i, %.18.i
+  %.5.i.i = fmul double %.20.i, 2.000000e+00
+  %.6.i.i = fadd double %.5.i.i, 0x4338000000000000
+  %.7.i.i = bitcast double %.6.i.i to i64
+  %.11.i.i = fadd double %.6.i.i, 0xC338000000000000
+  %.12.i.i = fmul double %.11.i.i, 5.000000e-01
+  %.13.i.i = fsub double %.20.i, %.12.i.i
+  %.14.i.i = fmul double %.13.i.i, 0x400921FB54442D18
+  %.15.i.i = fneg double %.14.i.i
+  %.16.i.i = tail call double @llvm.fma.f64(double %.13.i.i, double 0x400921FB54442D18, double %.15.i.i)
+  %.17.i.i = fmul double %.13.i.i, 0x3CA1A62633145C07
+  %.18.i.i = fadd double %.17.i.i, %.16.i.i
+  %.6.i.i.i = fmul double %.14.i.i, %.14.i.i
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBDA906DC82A765AA, double 0x3E21EEB52AFEFA80)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i.i.i, double 0xBE927E4FA02514E9)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i.i.i, double 0x3EFA01A019F3DEBD)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i.i.i, double 0xBF56C16C16C1691F)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i.i.i, double 0x3FA5555555555555)
+  %.12.i.i.i = fmul double %.6.i.i.i, 5.000000e-01
+  %.13.i.i.i = fsub double 1.000000e+00, %.12.i.i.i
+  %.14.i.i.i = fsub double 1.000000e+00, %.13.i.i.i
+  %.15.i.i.i = fsub double %.14.i.i.i, %.12.i.i.i
+  %.16.i.i.i = fmul double %.6.i.i.i, %.6.i.i.i
+  %.17.i.i.i = fmul double %.14.i.i, -5.000000e-01
+  %.18.i.i.i = tail call double @llvm.fma.f64(double %.17.i.i.i, double %.14.i.i, double %.12.i.i.i)
+  %.19.i.i.i = fmul double %.14.i.i, %.18.i.i
+  %.20.i.i.i = fsub double %.18.i.i.i, %.19.i.i.i
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.16.i.i.i, double %.11.i.i.i, double %.20.i.i.i)
+  %.22.i.i.i = fadd double %.15.i.i.i, %.21.i.i.i
+  %.7.i2.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
+  %.8.i3.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i2.i.i, double 0x3EC71DE376B86C9B)
+  %.9.i4.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i3.i.i, double 0xBF2A01A019E622DE)
+  %.10.i5.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i4.i.i, double 0x3F81111111110B23)
+  %.11.i6.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i5.i.i, double 0xBFC5555555555555)
+  %.12.i7.i.i = fmul double %.14.i.i, %.6.i.i.i
+  %.13.i8.i.i = fmul double %.6.i.i.i, -5.000000e-01
+  %.14.i9.i.i = tail call double @llvm.fmuladd.f64(double %.13.i8.i.i, double %.18.i.i, double %.18.i.i)
+  %.15.i10.i.i = tail call double @llvm.fmuladd.f64(double %.12.i7.i.i, double %.11.i6.i.i, double %.14.i9.i.i)
+  %.79.i.i = fadd double %.14.i.i, %.15.i10.i.i
+  %.80.i.i = fadd double %.13.i.i.i, %.22.i.i.i
+  %.88.i.i = and i64 %.7.i.i, 1
+  %.89.not.i.i = icmp eq i64 %.88.i.i, 0
+  %"$phi324.0.2.09.i.i" = select i1 %.89.not.i.i, double %.79.i.i, double %.80.i.i
+  %"$phi324.1.2.0.i.i" = select i1 %.89.not.i.i, double %.80.i.i, double %.79.i.i
+  %.131.i.i = bitcast double %"$phi324.0.2.09.i.i" to i64
+  %.133.i.i = shl i64 %.7.i.i, 62
+  %.134.i.i = and i64 %.133.i.i, -9223372036854775808
+  %.135.i.i = xor i64 %.134.i.i, %.131.i.i
+  %.137.i.i = bitcast double %"$phi324.1.2.0.i.i" to i64
+  %.142.i.i = add i64 %.133.i.i, 4611686018427387904
+  %.143.i.i = and i64 %.142.i.i, -9223372036854775808
+  %.144.i.i = xor i64 %.143.i.i, %.137.i.i
+  %.35.fca.0.load.cast.i = bitcast i64 %.135.i.i to double
+  %.35.fca.1.load.cast.i = bitcast i64 %.144.i.i to double
+  %.62.i = fmul double %.10.i, 0x400921FB54442D18
+  %.67.i = fcmp oeq float %a0, 0.000000e+00
+  br i1 %.67.i, label %B206.i, label %B232.i
+
+B206.i:                                           ; preds = %0
+  %.74.i = fcmp une float %"$phi520.0.2.0.frozen.i", 0.000000e+00
+  %.83.i = fdiv double %.35.fca.0.load.cast.i, %.62.i
+  %"$phi230.0.2.0.i" = select i1 %.74.i, double %.83.i, double 1.000000e+00
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+
+B232.i:                                           ; preds = %0
+  %.105.i = fcmp oeq float %a0, 1.000000e+00
+  br i1 %.105.i, label %B244.i, label %B304.i
+
+B244.i:                                           ; preds = %B232.i
+  %.14.i1.i = tail call double @llvm.fabs.f64(double %.62.i)
+  %.15.i2.i = fcmp ugt double %.14.i1.i, 1.000000e+00
+  br i1 %.15.i2.i, label %B326.endif.i.i, label %B314.i.i
+
+B314.i.i:                                         ; preds = %B244.i
+  %.23.i.i = fmul double %.62.i, %.62.i
+  %.34.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double 0xBD2952C77030AD4A, double 0x3DA78AF56A4D411B)
+  %.35.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.34.i.i, double 0xBE208DB48EBE51C7)
+  %.36.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.35.i.i, double 0x3E90CFEB60F94B0E)
+  %.37.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.36.i.i, double 0xBEF71DE3A556C734)
+  %.38.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.37.i.i, double 0x3F53813813813814)
+  %.39.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.38.i.i, double 0xBFA1111111111111)
+  %.40.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.39.i.i, double 0x3FD5555555555555)
+  %.71.i.i = fneg double %.62.i
+  %.75.i.i = fmul double %.40.i.i, %.71.i.i
+  br label %B244.endif.i
+
+B326.endif.i.i:                                   ; preds = %B244.i
+  %.91.i.i = fdiv double %.35.fca.0.load.cast.i, %.62.i
+  %.95.i.i = fsub double %.35.fca.1.load.cast.i, %.91.i.i
+  %.102.i.i = fdiv double %.95.i.i, %.62.i
+  br label %B244.endif.i
+
+B304.i:                                           ; preds = %B232.i
   %1 = tail call double @llvm.fabs.f64(double %.10.i)
   %2 = fcmp oeq double %1, 0x7FF0000000000000
-  %.18.i = fcmp olt float %a0, 0.000000e+00
-  %.19.i = or i1 %.18.i, %2
-  %.21.i = fcmp ogt float %a0, 1.000000e+03
-  %.22.i = or i1 %.21.i, %.19.i
-  %.24.i = tail call double @llvm.rint.f64(double %.6.i)
-  %.26.i = fcmp une double %.24.i, %.6.i
-  %.27.i = or i1 %.26.i, %.22.i
-  br i1 %.27.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B234.i
+  %.152.i = fcmp olt float %a0, 0.000000e+00
+  %.153.i = or i1 %.152.i, %2
+  %.155.i = fcmp ogt float %a0, 1.000000e+03
+  %.156.i = or i1 %.155.i, %.153.i
+  %.158.i = tail call double @llvm.rint.f64(double %.6.i)
+  %.160.i = fcmp une double %.158.i, %.6.i
+  %.161.i = or i1 %.160.i, %.156.i
+  br i1 %.161.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B454.i
 
-B234.i:                                           ; preds = %0
-  %.36.i = fmul double %.10.i, 5.000000e-01
-  %.37.i = tail call double @llvm.rint.f64(double %.36.i)
-  %.38.i = fmul double %.37.i, 2.000000e+00
-  %.40.i = fsub double %.10.i, %.38.i
-  %.5.i.i = fmul double %.40.i, 2.000000e+00
-  %.6.i.i = tail call double @llvm.rint.f64(double %.5.i.i)
-  %.11.i.i = fmul double %.6.i.i, 5.000000e-01
-  %.12.i.i = fsub double %.40.i, %.11.i.i
-  %.13.i.i = fmul double %.12.i.i, 0x400921FB54442D18
-  %.14.i.i = tail call double @llvm.sin.f64(double %.13.i.i)
-  %.18.i.i = tail call double @llvm.cos.f64(double %.13.i.i)
-  %.23.i.i = fcmp oeq double %.6.i.i, 0.000000e+00
-  br i1 %.23.i.i, label %B234.endif.i, label %B182.i.i
+B454.i:                                           ; preds = %B304.i
+  %.179.i = tail call double @llvm.fabs.f64(double %.62.i)
+  %.181.i = fcmp ogt double %.179.i, %.6.i
+  br i1 %.181.i, label %B496.i, label %B632.i
 
-B182.i.i:                                         ; preds = %B234.i
-  %.44.i.i = fcmp oeq double %.6.i.i, 1.000000e+00
-  br i1 %.44.i.i, label %B194.i.i, label %B204.i.i
+B496.i:                                           ; preds = %B454.i
+  %.184.i = fcmp une float %"$phi520.0.2.0.frozen.i", 0.000000e+00
+  %.193.i = fdiv double %.35.fca.0.load.cast.i, %.62.i
+  %"$phi520.0.2.0.i" = select i1 %.184.i, double %.193.i, double 1.000000e+00
+  %.236.i = fcmp ogt float %a0, 0.000000e+00
+  br i1 %.236.i, label %B538.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B194.i.i:                                         ; preds = %B182.i.i
-  %.49.i.i = fneg double %.14.i.i
-  br label %B234.endif.i
+B538.i:                                           ; preds = %B496.i, %B538.i
+  %sine.3.0.i = phi double [ %cosine.3.0.i, %B538.i ], [ %.35.fca.0.load.cast.i, %B496.i ]
+  %cosine.3.0.i = phi double [ %.244.i, %B538.i ], [ %.35.fca.1.load.cast.i, %B496.i ]
+  %scale.3.0.i = phi double [ %.262.i, %B538.i ], [ 1.000000e+00, %B496.i ]
+  %value.4.0.i = phi double [ %.256.i, %B538.i ], [ %"$phi520.0.2.0.i", %B496.i ]
+  %k.5.0.i = phi double [ %.239.i, %B538.i ], [ 0.000000e+00, %B496.i ]
+  %.239.i = fadd double %k.5.0.i, 1.000000e+00
+  %.244.i = fneg double %sine.3.0.i
+  %.250.i = fmul double %value.4.0.i, %.239.i
+  %.251.i = fsub double %cosine.3.0.i, %.250.i
+  %.256.i = fdiv double %.251.i, %.62.i
+  %.262.i = fmul double %scale.3.0.i, 0x400921FB54442D18
+  %.268.i = fcmp olt double %.239.i, %.6.i
+  br i1 %.268.i, label %B538.i, label %B622.loopexit.i
 
-B204.i.i:                                         ; preds = %B182.i.i
-  %.66.i.i = fcmp oeq double %.6.i.i, -1.000000e+00
-  br i1 %.66.i.i, label %B216.i.i, label %B226.i.i
+B622.loopexit.i:                                  ; preds = %B538.i
+  %3 = fmul double %.262.i, %.256.i
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B216.i.i:                                         ; preds = %B204.i.i
-  %.71.i.i = fneg double %.18.i.i
-  br label %B234.endif.i
+B632.i:                                           ; preds = %B454.i
+  %.308.i = fadd double %.6.i, 2.400000e+01
+  %.310.i = fadd double %.6.i, 1.000000e+00
+  %.311.i = tail call double @sqrt(double %.310.i)
+  %.312.i = fmul double %.311.i, 1.000000e+01
+  %.313.i = fadd double %.308.i, %.312.i
+  %.314.i = fmul double %.313.i, 2.500000e-01
+  %.315.i = tail call double @llvm.ceil.f64(double %.314.i)
+  %.316.i = fptosi double %.315.i to i64
+  %.317.i = sitofp i64 %.316.i to double
+  %.318.i = fmul double %.317.i, 4.000000e+00
+  %.332.i = fcmp ogt double %.318.i, %.6.i
+  br i1 %.332.i, label %B768.i, label %B822.i
 
-B226.i.i:                                         ; preds = %B204.i.i
-  %.88.i.i = fneg double %.14.i.i
-  %.92.i.i = fneg double %.18.i.i
-  br label %B234.endif.i
+B768.i:                                           ; preds = %B632.i, %B768.i
+  %sine.4.0.i = phi double [ %.349.i, %B768.i ], [ %.35.fca.0.load.cast.i, %B632.i ]
+  %cosine.4.0.i = phi double [ %sine.4.0.i, %B768.i ], [ %.35.fca.1.load.cast.i, %B632.i ]
+  %value.6.0.i = phi double [ %.343.i, %B768.i ], [ 0.000000e+00, %B632.i ]
+  %k.6.0.i = phi double [ %.356.i, %B768.i ], [ %.318.i, %B632.i ]
+  %.336.i = fmul double %.62.i, %value.6.0.i
+  %.338.i = fsub double %sine.4.0.i, %.336.i
+  %.343.i = fdiv double %.338.i, %k.6.0.i
+  %.349.i = fneg double %cosine.4.0.i
+  %.356.i = fadd double %k.6.0.i, -1.000000e+00
+  %.362.i = fcmp ogt double %.356.i, %.6.i
+  br i1 %.362.i, label %B768.i, label %B822.i
 
-B390.i:                                           ; preds = %B234.endif.i
-  %.96.i = fcmp une float %"$phi414.0.2.0.frozen.i", 0.000000e+00
-  %.105.i = fdiv double %.88.sink.i.i, %.83.i
-  %"$phi414.0.2.0.i" = select i1 %.96.i, double %.105.i, double 1.000000e+00
-  %.148.i = fcmp ogt float %a0, 0.000000e+00
-  br i1 %.148.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+B822.i:                                           ; preds = %B768.i, %B632.i
+  %value.7.1.i = phi double [ 0.000000e+00, %B632.i ], [ %.343.i, %B768.i ]
+  %k.7.1.i = phi double [ %.318.i, %B632.i ], [ %.356.i, %B768.i ]
+  %.391.i = fcmp ogt double %k.7.1.i, 0.000000e+00
+  br i1 %.391.i, label %B834.i, label %B886.i
 
-B432.i:                                           ; preds = %B390.i, %B432.i
-  %sine.3.0.i = phi double [ %cosine.3.0.i, %B432.i ], [ %.88.sink.i.i, %B390.i ]
-  %cosine.3.0.i = phi double [ %.156.i, %B432.i ], [ %.92.sink.i.i, %B390.i ]
-  %scale.3.0.i = phi double [ %.174.i, %B432.i ], [ 1.000000e+00, %B390.i ]
-  %value.4.0.i = phi double [ %.168.i, %B432.i ], [ %"$phi414.0.2.0.i", %B390.i ]
-  %k.5.0.i = phi double [ %.151.i, %B432.i ], [ 0.000000e+00, %B390.i ]
-  %.151.i = fadd double %k.5.0.i, 1.000000e+00
-  %.156.i = fneg double %sine.3.0.i
-  %.162.i = fmul double %value.4.0.i, %.151.i
-  %.163.i = fsub double %cosine.3.0.i, %.162.i
-  %.168.i = fdiv double %.163.i, %.83.i
-  %.174.i = fmul double %scale.3.0.i, 0x400921FB54442D18
-  %.180.i = fcmp olt double %.151.i, %.6.i
-  br i1 %.180.i, label %B432.i, label %B516.loopexit.i
+B834.i:                                           ; preds = %B822.i, %B834.i
+  %scale.5.0.i = phi double [ %.396.i, %B834.i ], [ 1.000000e+00, %B822.i ]
+  %k.8.0.i = phi double [ %.402.i, %B834.i ], [ %k.7.1.i, %B822.i ]
+  %.396.i = fmul double %scale.5.0.i, 0x400921FB54442D18
+  %.402.i = fadd double %k.8.0.i, -1.000000e+00
+  %.405.i = fcmp ogt double %.402.i, 0.000000e+00
+  br i1 %.405.i, label %B834.i, label %B886.i
 
-B516.loopexit.i:                                  ; preds = %B432.i
-  %3 = fmul double %.174.i, %.168.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+B886.i:                                           ; preds = %B834.i, %B822.i
+  %scale.6.1.i = phi double [ 1.000000e+00, %B822.i ], [ %.396.i, %B834.i ]
+  %.413.i = fmul double %value.7.1.i, %scale.6.1.i
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B526.i:                                           ; preds = %B234.endif.i
-  %.220.i = fadd double %.6.i, 2.400000e+01
-  %.222.i = fadd double %.6.i, 1.000000e+00
-  %.223.i = tail call double @sqrt(double %.222.i)
-  %.224.i = fmul double %.223.i, 1.000000e+01
-  %.225.i = fadd double %.220.i, %.224.i
-  %.226.i = fmul double %.225.i, 2.500000e-01
-  %.227.i = tail call double @llvm.ceil.f64(double %.226.i)
-  %.228.i = fptosi double %.227.i to i64
-  %.229.i = sitofp i64 %.228.i to double
-  %.230.i = fmul double %.229.i, 4.000000e+00
-  %.244.i = fcmp ogt double %.230.i, %.6.i
-  br i1 %.244.i, label %B662.i, label %B716.i
+B244.endif.i:                                     ; preds = %B326.endif.i.i, %B314.i.i
+  %"$phi346.0.2.0.i.i" = phi double [ %.75.i.i, %B314.i.i ], [ %.102.i.i, %B326.endif.i.i ]
+  %.145.i = fmul double %"$phi346.0.2.0.i.i", 0x400921FB54442D18
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B662.i:                                           ; preds = %B526.i, %B662.i
-  %sine.4.0.i = phi double [ %.261.i, %B662.i ], [ %.88.sink.i.i, %B526.i ]
-  %cosine.4.0.i = phi double [ %sine.4.0.i, %B662.i ], [ %.92.sink.i.i, %B526.i ]
-  %value.6.0.i = phi double [ %.255.i, %B662.i ], [ 0.000000e+00, %B526.i ]
-  %k.6.0.i = phi double [ %.268.i, %B662.i ], [ %.230.i, %B526.i ]
-  %.248.i = fmul double %.83.i, %value.6.0.i
-  %.250.i = fsub double %sine.4.0.i, %.248.i
-  %.255.i = fdiv double %.250.i, %k.6.0.i
-  %.261.i = fneg double %cosine.4.0.i
-  %.268.i = fadd double %k.6.0.i, -1.000000e+00
-  %.274.i = fcmp ogt double %.268.i, %.6.i
-  br i1 %.274.i, label %B662.i, label %B716.i
-
-B716.i:                                           ; preds = %B662.i, %B526.i
-  %value.7.1.i = phi double [ 0.000000e+00, %B526.i ], [ %.255.i, %B662.i ]
-  %k.7.1.i = phi double [ %.230.i, %B526.i ], [ %.268.i, %B662.i ]
-  %.303.i = fcmp ogt double %k.7.1.i, 0.000000e+00
-  br i1 %.303.i, label %B728.i, label %B780.i
-
-B728.i:                                           ; preds = %B716.i, %B728.i
-  %scale.5.0.i = phi double [ %.308.i, %B728.i ], [ 1.000000e+00, %B716.i ]
-  %k.8.0.i = phi double [ %.314.i, %B728.i ], [ %k.7.1.i, %B716.i ]
-  %.308.i = fmul double %scale.5.0.i, 0x400921FB54442D18
-  %.314.i = fadd double %k.8.0.i, -1.000000e+00
-  %.317.i = fcmp ogt double %.314.i, 0.000000e+00
-  br i1 %.317.i, label %B728.i, label %B780.i
-
-B780.i:                                           ; preds = %B728.i, %B716.i
-  %scale.6.1.i = phi double [ 1.000000e+00, %B716.i ], [ %.308.i, %B728.i ]
-  %.325.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
-
-B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i, %B194.i.i, %B234.i
-  %.88.sink.i.i = phi double [ %.88.i.i, %B226.i.i ], [ %.71.i.i, %B216.i.i ], [ %.18.i.i, %B194.i.i ], [ %.14.i.i, %B234.i ]
-  %.92.sink.i.i = phi double [ %.92.i.i, %B226.i.i ], [ %.14.i.i, %B216.i.i ], [ %.49.i.i, %B194.i.i ], [ %.18.i.i, %B234.i ]
-  %.83.i = fmul double %.10.i, 0x400921FB54442D18
-  %.91.i = tail call double @llvm.fabs.f64(double %.83.i)
-  %.93.i = fcmp ogt double %.91.i, %.6.i
-  br i1 %.93.i, label %B390.i, label %B526.i
-
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
-  %.325.sink.i = phi double [ %.325.i, %B780.i ], [ 0x7FF8000000000000, %0 ], [ %"$phi414.0.2.0.i", %B390.i ], [ %3, %B516.loopexit.i ]
-  %result = fptrunc double %.325.sink.i to float
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B206.i, %B304.i, %B496.i, %B622.loopexit.i, %B886.i, %B244.endif.i
+  %.145.sink.i = phi double [ %.145.i, %B244.endif.i ], [ %.413.i, %B886.i ], [ 0x7FF8000000000000, %B304.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ %"$phi520.0.2.0.i", %B496.i ], [ %3, %B622.loopexit.i ]
+  %result = fptrunc double %.145.sink.i to float
   ret float %result
 }
 ;; nbgrad.sinc_derivative.float64.float64.float64 nbgrad.kernels.sinc 2652e78a88093edc
-declare double @llvm.fabs.f64(double)
-
 declare double @llvm.rint.f64(double)
+
+declare double @llvm.fabs.f64(double)
 
 declare double @sqrt(double) local_unnamed_addr mustprogress nocallback nofree nosync nounwind willreturn memory(none)
 
 declare double @llvm.ceil.f64(double)
 
-declare double @llvm.sin.f64(double)
+declare double @llvm.fma.f64(double, double, double)
 
-declare double @llvm.cos.f64(double)
+declare double @llvm.fmuladd.f64(double, double, double)
 
 define internal double @nbgrad.sinc_derivative.float64.float64.float64(double %a0, double %a1) alwaysinline {
-  %"$phi414.0.2.0.frozen.i" = freeze double %a1
-  %1 = tail call double @llvm.fabs.f64(double %"$phi414.0.2.0.frozen.i")
+  %"$phi520.0.2.0.frozen.i" = freeze double %a1
+  %.14.i = fmul double %"$phi520.0.2.0.frozen.i", 5.000000e-01
+  %.15.i = tail call double @llvm.rint.f64(double %.14.i)
+  %.16.i = fmul double %.15.i, 2.000000e+00
+  %.18.i = fsub double %"$phi520.0.2.0.frozen.i", %.16.i
+  %.5.i.i = fmul double %.18.i, 2.000000e+00
+  %.6.i.i = fadd double %.5.i.i, 0x4338000000000000
+  %.7.i.i = bitcast double %.6.i.i to i64
+  %.11.i.i = fadd double %.6.i.i, 0xC338000000000000
+  %.12.i.i = fmul double %.11.i.i, 5.000000e-01
+  %.13.i.i = fsub double %.18.i, %.12.i.i
+  %.14.i.i = fmul double %.13.i.i, 0x400921FB54442D18
+  %.15.i.i = fneg double %.14.i.i
+  %.16.i.i = tail call double @llvm.fma.f64(double %.13.i.i, double 0x400921FB54442D18, double %.15.i.i)
+  %.17.i.i = fmul double %.13.i.i, 0x3CA1A62633145C07
+  %.18.i.i = fadd double %.17.i.i, %.16.i.i
+  %.6.i.i.i = fmul double %.14.i.i, %.14.i.i
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBDA906DC82A765AA, double 0x3E21EEB52AFEFA80)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i.i.i, double 0xBE927E4FA02514E9)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i.i.i, double 0x3EFA01A019F3DEBD)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i.i.i, double 0xBF56C16C16C1691F)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i.i.i, double 0x3FA5555555555555)
+  %.12.i.i.i = fmul double %.6.i.i.i, 5.000000e-01
+  %.13.i.i.i = fsub double 1.000000e+00, %.12.i.i.i
+  %.14.i.i.i = fsub double 1.000000e+00, %.13.i.i.i
+  %.15.i.i.i = fsub double %.14.i.i.i, %.12.i.i.i
+  %.16.i.i.i = fmul double %.6.i.i.i, %.6.i.i.i
+  %.17.i.i.i = fmul double %.14.i.i, -5.000000e-01
+  %.18.i.i.i = tail call double @llvm.fma.f64(double %.17.i.i.i, double %.14.i.i, double %.12.i.i.i)
+  %.19.i.i.i = fmul double %.14.i.i, %.18.i.i
+  %.20.i.i.i = fsub double %.18.i.i.i, %.19.i.i.i
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.16.i.i.i, double %.11.i.i.i, double %.20.i.i.i)
+  %.22.i.i.i = fadd double %.15.i.i.i, %.21.i.i.i
+  %.7.i2.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
+  %.8.i3.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i2.i.i, double 0x3EC71DE376B86C9B)
+  %.9.i4.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i3.i.i, double 0xBF2A01A019E622DE)
+  %.10.i5.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i4.i.i, double 0x3F81111111110B23)
+  %.11.i6.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i5.i.i, double 0xBFC5555555555555)
+  %.12.i7.i.i = fmul double %.14.i.i, %.6.i.i.i
+  %.13.i8.i.i = fmul double %.6.i.i.i, -5.000000e-01
+  %.14.i9.i.i = tail call double @llvm.fmuladd.f64(double %.13.i8.i.i, double %.18.i.i, double %.18.i.i)
+  %.15.i10.i.i = tail call double @llvm.fmuladd.f64(double %.12.i7.i.i, double %.11.i6.i.i, double %.14.i9.i.i)
+  %.79.i.i = fadd double %.14.i.i, %.15.i10.i.i
+  %.80.i.i = fadd double %.13.i.i.i, %.22.i.i.i
+  %.88.i.i = and i64 %.7.i.i, 1
+  %.89.not.i.i = icmp eq i64 %.88.i.i, 0
+  %"$phi324.0.2.09.i.i" = select i1 %.89.not.i.i, double %.79.i.i, double %.80.i.i
+  %"$phi324.1.2.0.i.i" = select i1 %.89.not.i.i, double %.80.i.i, double %.79.i.i
+  %.131.i.i = bitcast double %"$phi324.0.2.09.i.i" to i64
+  %.133.i.i = shl i64 %.7.i.i, 62
+  %.134.i.i = and i64 %.133.i.i, -9223372036854775808
+  %.135.i.i = xor i64 %.134.i.i, %.131.i.i
+  %.137.i.i = bitcast double %"$phi324.1.2.0.i.i" to i64
+  %.142.i.i = add i64 %.133.i.i, 4611686018427387904
+  %.143.i.i = and i64 %.142.i.i, -9223372036854775808
+  %.144.i.i = xor i64 %.143.i.i, %.137.i.i
+  %.33.fca.0.load.cast.i = bitcast i64 %.135.i.i to double
+  %.33.fca.1.load.cast.i = bitcast i64 %.144.i.i to double
+  %.60.i = fmul double %"$phi520.0.2.0.frozen.i", 0x400921FB54442D18
+  %.65.i = fcmp oeq double %a0, 0.000000e+00
+  br i1 %.65.i, label %B206.i, label %B232.i
+
+B206.i:                                           ; preds = %0
+  %.72.i = fcmp une double %"$phi520.0.2.0.frozen.i", 0.000000e+00
+  %.81.i = fdiv double %.33.fca.0.load.cast.i, %.60.i
+  %"$phi230.0.2.0.i" = select i1 %.72.i, double %.81.i, double 1.000000e+00
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v6B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+
+B232.i:                                           ; preds = %0
+  %.103.i = fcmp oeq double %a0, 1.000000e+00
+  br i1 %.103.i, label %B244.i, label %B304.i
+
+B244.i:                                           ; preds = %B232.i
+  %.14.i1.i = tail call double @llvm.fabs.f64(double %.60.i)
+  %.15.i2.i = fcmp ugt double %.14.i1.i, 1.000000e+00
+  br i1 %.15.i2.i, label %B326.endif.i.i, label %B314.i.i
+
+B314.i.i:                                         ; preds = %B244.i
+  %.23.i.i = fmul double %.60.i, %.60.i
+  %.34.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double 0xBD2952C77030AD4A, double 0x3DA78AF56A4D411B)
+  %.35.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.34.i.i, double 0xBE208DB48EBE51C7)
+  %.36.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.35.i.i, double 0x3E90CFEB60F94B0E)
+  %.37.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.36.i.i, double 0xBEF71DE3A556C734)
+  %.38.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.37.i.i, double 0x3F53813813813814)
+  %.39.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.38.i.i, double 0xBFA1111111111111)
+  %.40.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.39.i.i, double 0x3FD5555555555555)
+  %.71.i.i = fneg double %.60.i
+  %.75.i.i = fmul double %.40.i.i, %.71.i.i
+  br label %B244.endif.i
+
+B326.endif.i.i:                                   ; preds = %B244.i
+  %.91.i.i = fdiv double %.33.fca.0.load.cast.i, %.60.i
+  %.95.i.i = fsub double %.33.fca.1.load.cast.i, %.91.i.i
+  %.102.i.i = fdiv double %.95.i.i, %.60.i
+  br label %B244.endif.i
+
+B304.i:                                           ; preds = %B232.i
+  %1 = tail call double @llvm.fabs.f64(double %"$phi520.0.2.0.frozen.i")
   %2 = fcmp oeq double %1, 0x7FF0000000000000
-  %.16.i = fcmp olt double %a0, 0.000000e+00
-  %.17.i = or i1 %.16.i, %2
-  %.19.i = fcmp ogt double %a0, 1.000000e+03
-  %.20.i = or i1 %.19.i, %.17.i
-  %.22.i = tail call double @llvm.rint.f64(double %a0)
-  %.24.i = fcmp une double %a0, %.22.i
-  %.25.i = or i1 %.24.i, %.20.i
-  br i1 %.25.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B234.i
+  %.150.i = fcmp olt double %a0, 0.000000e+00
+  %.151.i = or i1 %.150.i, %2
+  %.153.i = fcmp ogt double %a0, 1.000000e+03
+  %.154.i = or i1 %.153.i, %.151.i
+  %.156.i = tail call double @llvm.rint.f64(double %a0)
+  %.158.i = fcmp une double %a0, %.156.i
+  %.159.i = or i1 %.158.i, %.154.i
+  br i1 %.159.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v6B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B454.i
 
-B234.i:                                           ; preds = %0
-  %.34.i = fmul double %"$phi414.0.2.0.frozen.i", 5.000000e-01
-  %.35.i = tail call double @llvm.rint.f64(double %.34.i)
-  %.36.i = fmul double %.35.i, 2.000000e+00
-  %.38.i = fsub double %"$phi414.0.2.0.frozen.i", %.36.i
-  %.5.i.i = fmul double %.38.i, 2.000000e+00
-  %.6.i.i = tail call double @llvm.rint.f64(double %.5.i.i)
-  %.11.i.i = fmul double %.6.i.i, 5.000000e-01
-  %.12.i.i = fsub double %.38.i, %.11.i.i
-  %.13.i.i = fmul double %.12.i.i, 0x400921FB54442D18
-  %.14.i.i = tail call double @llvm.sin.f64(double %.13.i.i)
-  %.18.i.i = tail call double @llvm.cos.f64(double %.13.i.i)
-  %.23.i.i = fcmp oeq double %.6.i.i, 0.000000e+00
-  br i1 %.23.i.i, label %B234.endif.i, label %B182.i.i
+B454.i:                                           ; preds = %B304.i
+  %.177.i = tail call double @llvm.fabs.f64(double %.60.i)
+  %.179.i = fcmp ogt double %.177.i, %a0
+  br i1 %.179.i, label %B496.i, label %B632.i
 
-B182.i.i:                                         ; preds = %B234.i
-  %.44.i.i = fcmp oeq double %.6.i.i, 1.000000e+00
-  br i1 %.44.i.i, label %B194.i.i, label %B204.i.i
+B496.i:                                           ; preds = %B454.i
+  %.182.i = fcmp une double %"$phi520.0.2.0.frozen.i", 0.000000e+00
+  %.191.i = fdiv double %.33.fca.0.load.cast.i, %.60.i
+  %"$phi520.0.2.0.i" = select i1 %.182.i, double %.191.i, double 1.000000e+00
+  %.234.i = fcmp ogt double %a0, 0.000000e+00
+  br i1 %.234.i, label %B538.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v6B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-B194.i.i:                                         ; preds = %B182.i.i
-  %.49.i.i = fneg double %.14.i.i
-  br label %B234.endif.i
+B538.i:                                           ; preds = %B496.i, %B538.i
+  %sine.3.0.i = phi double [ %cosine.3.0.i, %B538.i ], [ %.33.fca.0.load.cast.i, %B496.i ]
+  %cosine.3.0.i = phi double [ %.242.i, %B538.i ], [ %.33.fca.1.load.cast.i, %B496.i ]
+  %scale.3.0.i = phi double [ %.260.i, %B538.i ], [ 1.000000e+00, %B496.i ]
+  %value.4.0.i = phi double [ %.254.i, %B538.i ], [ %"$phi520.0.2.0.i", %B496.i ]
+  %k.5.0.i = phi double [ %.237.i, %B538.i ], [ 0.000000e+00, %B496.i ]
+  %.237.i = fadd double %k.5.0.i, 1.000000e+00
+  %.242.i = fneg double %sine.3.0.i
+  %.248.i = fmul double %value.4.0.i, %.237.i
+  %.249.i = fsub double %cosine.3.0.i, %.248.i
+  %.254.i = fdiv double %.249.i, %.60.i
+  %.260.i = fmul double %scale.3.0.i, 0x400921FB54442D18
+  %.266.i = fcmp olt double %.237.i, %a0
+  br i1 %.266.i, label %B538.i, label %B622.loopexit.i
 
-B204.i.i:                                         ; preds = %B182.i.i
-  %.66.i.i = fcmp oeq double %.6.i.i, -1.000000e+00
-  br i1 %.66.i.i, label %B216.i.i, label %B226.i.i
+B622.loopexit.i:                                  ; preds = %B538.i
+  %3 = fmul double %.260.i, %.254.i
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v6B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-B216.i.i:                                         ; preds = %B204.i.i
-  %.71.i.i = fneg double %.18.i.i
-  br label %B234.endif.i
+B632.i:                                           ; preds = %B454.i
+  %.306.i = fadd double %a0, 2.400000e+01
+  %.308.i = fadd double %a0, 1.000000e+00
+  %.309.i = tail call double @sqrt(double %.308.i)
+  %.310.i = fmul double %.309.i, 1.000000e+01
+  %.311.i = fadd double %.306.i, %.310.i
+  %.312.i = fmul double %.311.i, 2.500000e-01
+  %.313.i = tail call double @llvm.ceil.f64(double %.312.i)
+  %.314.i = fptosi double %.313.i to i64
+  %.315.i = sitofp i64 %.314.i to double
+  %.316.i = fmul double %.315.i, 4.000000e+00
+  %.330.i = fcmp ogt double %.316.i, %a0
+  br i1 %.330.i, label %B768.i, label %B822.i
 
-B226.i.i:                                         ; preds = %B204.i.i
-  %.88.i.i = fneg double %.14.i.i
-  %.92.i.i = fneg double %.18.i.i
-  br label %B234.endif.i
+B768.i:                                           ; preds = %B632.i, %B768.i
+  %sine.4.0.i = phi double [ %.347.i, %B768.i ], [ %.33.fca.0.load.cast.i, %B632.i ]
+  %cosine.4.0.i = phi double [ %sine.4.0.i, %B768.i ], [ %.33.fca.1.load.cast.i, %B632.i ]
+  %value.6.0.i = phi double [ %.341.i, %B768.i ], [ 0.000000e+00, %B632.i ]
+  %k.6.0.i = phi double [ %.354.i, %B768.i ], [ %.316.i, %B632.i ]
+  %.334.i = fmul double %.60.i, %value.6.0.i
+  %.336.i = fsub double %sine.4.0.i, %.334.i
+  %.341.i = fdiv double %.336.i, %k.6.0.i
+  %.347.i = fneg double %cosine.4.0.i
+  %.354.i = fadd double %k.6.0.i, -1.000000e+00
+  %.360.i = fcmp ogt double %.354.i, %a0
+  br i1 %.360.i, label %B768.i, label %B822.i
 
-B390.i:                                           ; preds = %B234.endif.i
-  %.94.i = fcmp une double %"$phi414.0.2.0.frozen.i", 0.000000e+00
-  %.103.i = fdiv double %.88.sink.i.i, %.81.i
-  %"$phi414.0.2.0.i" = select i1 %.94.i, double %.103.i, double 1.000000e+00
-  %.146.i = fcmp ogt double %a0, 0.000000e+00
-  br i1 %.146.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+B822.i:                                           ; preds = %B768.i, %B632.i
+  %value.7.1.i = phi double [ 0.000000e+00, %B632.i ], [ %.341.i, %B768.i ]
+  %k.7.1.i = phi double [ %.316.i, %B632.i ], [ %.354.i, %B768.i ]
+  %.389.i = fcmp ogt double %k.7.1.i, 0.000000e+00
+  br i1 %.389.i, label %B834.i, label %B886.i
 
-B432.i:                                           ; preds = %B390.i, %B432.i
-  %sine.3.0.i = phi double [ %cosine.3.0.i, %B432.i ], [ %.88.sink.i.i, %B390.i ]
-  %cosine.3.0.i = phi double [ %.154.i, %B432.i ], [ %.92.sink.i.i, %B390.i ]
-  %scale.3.0.i = phi double [ %.172.i, %B432.i ], [ 1.000000e+00, %B390.i ]
-  %value.4.0.i = phi double [ %.166.i, %B432.i ], [ %"$phi414.0.2.0.i", %B390.i ]
-  %k.5.0.i = phi double [ %.149.i, %B432.i ], [ 0.000000e+00, %B390.i ]
-  %.149.i = fadd double %k.5.0.i, 1.000000e+00
-  %.154.i = fneg double %sine.3.0.i
-  %.160.i = fmul double %value.4.0.i, %.149.i
-  %.161.i = fsub double %cosine.3.0.i, %.160.i
-  %.166.i = fdiv double %.161.i, %.81.i
-  %.172.i = fmul double %scale.3.0.i, 0x400921FB54442D18
-  %.178.i = fcmp olt double %.149.i, %a0
-  br i1 %.178.i, label %B432.i, label %B516.loopexit.i
+B834.i:                                           ; preds = %B822.i, %B834.i
+  %scale.5.0.i = phi double [ %.394.i, %B834.i ], [ 1.000000e+00, %B822.i ]
+  %k.8.0.i = phi double [ %.400.i, %B834.i ], [ %k.7.1.i, %B822.i ]
+  %.394.i = fmul double %scale.5.0.i, 0x400921FB54442D18
+  %.400.i = fadd double %k.8.0.i, -1.000000e+00
+  %.403.i = fcmp ogt double %.400.i, 0.000000e+00
+  br i1 %.403.i, label %B834.i, label %B886.i
 
-B516.loopexit.i:                                  ; preds = %B432.i
-  %3 = fmul double %.172.i, %.166.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+B886.i:                                           ; preds = %B834.i, %B822.i
+  %scale.6.1.i = phi double [ 1.000000e+00, %B822.i ], [ %.394.i, %B834.i ]
+  %.411.i = fmul double %value.7.1.i, %scale.6.1.i
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v6B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-B526.i:                                           ; preds = %B234.endif.i
-  %.218.i = fadd double %a0, 2.400000e+01
-  %.220.i = fadd double %a0, 1.000000e+00
-  %.221.i = tail call double @sqrt(double %.220.i)
-  %.222.i = fmul double %.221.i, 1.000000e+01
-  %.223.i = fadd double %.218.i, %.222.i
-  %.224.i = fmul double %.223.i, 2.500000e-01
-  %.225.i = tail call double @llvm.ceil.f64(double %.224.i)
-  %.226.i = fptosi double %.225.i to i64
-  %.227.i = sitofp i64 %.226.i to double
-  %.228.i = fmul double %.227.i, 4.000000e+00
-  %.242.i = fcmp ogt double %.228.i, %a0
-  br i1 %.242.i, label %B662.i, label %B716.i
+B244.endif.i:                                     ; preds = %B326.endif.i.i, %B314.i.i
+  %"$phi346.0.2.0.i.i" = phi double [ %.75.i.i, %B314.i.i ], [ %.102.i.i, %B326.endif.i.i ]
+  %.143.i = fmul double %"$phi346.0.2.0.i.i", 0x400921FB54442D18
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v6B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-B662.i:                                           ; preds = %B526.i, %B662.i
-  %sine.4.0.i = phi double [ %.259.i, %B662.i ], [ %.88.sink.i.i, %B526.i ]
-  %cosine.4.0.i = phi double [ %sine.4.0.i, %B662.i ], [ %.92.sink.i.i, %B526.i ]
-  %value.6.0.i = phi double [ %.253.i, %B662.i ], [ 0.000000e+00, %B526.i ]
-  %k.6.0.i = phi double [ %.266.i, %B662.i ], [ %.228.i, %B526.i ]
-  %.246.i = fmul double %.81.i, %value.6.0.i
-  %.248.i = fsub double %sine.4.0.i, %.246.i
-  %.253.i = fdiv double %.248.i, %k.6.0.i
-  %.259.i = fneg double %cosine.4.0.i
-  %.266.i = fadd double %k.6.0.i, -1.000000e+00
-  %.272.i = fcmp ogt double %.266.i, %a0
-  br i1 %.272.i, label %B662.i, label %B716.i
-
-B716.i:                                           ; preds = %B662.i, %B526.i
-  %value.7.1.i = phi double [ 0.000000e+00, %B526.i ], [ %.253.i, %B662.i ]
-  %k.7.1.i = phi double [ %.228.i, %B526.i ], [ %.266.i, %B662.i ]
-  %.301.i = fcmp ogt double %k.7.1.i, 0.000000e+00
-  br i1 %.301.i, label %B728.i, label %B780.i
-
-B728.i:                                           ; preds = %B716.i, %B728.i
-  %scale.5.0.i = phi double [ %.306.i, %B728.i ], [ 1.000000e+00, %B716.i ]
-  %k.8.0.i = phi double [ %.312.i, %B728.i ], [ %k.7.1.i, %B716.i ]
-  %.306.i = fmul double %scale.5.0.i, 0x400921FB54442D18
-  %.312.i = fadd double %k.8.0.i, -1.000000e+00
-  %.315.i = fcmp ogt double %.312.i, 0.000000e+00
-  br i1 %.315.i, label %B728.i, label %B780.i
-
-B780.i:                                           ; preds = %B728.i, %B716.i
-  %scale.6.1.i = phi double [ 1.000000e+00, %B716.i ], [ %.306.i, %B728.i ]
-  %.323.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
-
-B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i, %B194.i.i, %B234.i
-  %.88.sink.i.i = phi double [ %.88.i.i, %B226.i.i ], [ %.71.i.i, %B216.i.i ], [ %.18.i.i, %B194.i.i ], [ %.14.i.i, %B234.i ]
-  %.92.sink.i.i = phi double [ %.92.i.i, %B226.i.i ], [ %.14.i.i, %B216.i.i ], [ %.49.i.i, %B194.i.i ], [ %.18.i.i, %B234.i ]
-  %.81.i = fmul double %"$phi414.0.2.0.frozen.i", 0x400921FB54442D18
-  %.89.i = tail call double @llvm.fabs.f64(double %.81.i)
-  %.91.i = fcmp ogt double %.89.i, %a0
-  br i1 %.91.i, label %B390.i, label %B526.i
-
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
-  %.323.sink.i = phi double [ %.323.i, %B780.i ], [ 0x7FF8000000000000, %0 ], [ %"$phi414.0.2.0.i", %B390.i ], [ %3, %B516.loopexit.i ]
-  ret double %.323.sink.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB2v6B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B206.i, %B304.i, %B496.i, %B622.loopexit.i, %B886.i, %B244.endif.i
+  %.143.sink.i = phi double [ %.143.i, %B244.endif.i ], [ %.411.i, %B886.i ], [ 0x7FF8000000000000, %B304.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ %"$phi520.0.2.0.i", %B496.i ], [ %3, %B622.loopexit.i ]
+  ret double %.143.sink.i
 }
 ;; nbgrad.random_bits.uint64.uint64.uint64 nbgrad.kernels.random 9e4f864b96399426
 define internal i64 @nbgrad.random_bits.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
