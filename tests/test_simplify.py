@@ -156,6 +156,8 @@ STAYS: dict[str, Callable[[Node], Node]] = {
     "x / 1e-320": lambda x: x / 1e-320,
     "x / 4": lambda x: x / 4.0,
     "x / 2**60": lambda x: x / 2.0**60,
+    "x % 1": lambda x: elementwise("remainder", concatenate([x, x * 0.3, x * -1e-20], 0), 1.0),
+    "fmod(x, 1)": lambda x: elementwise("fmod", concatenate([x, x * 0.3, x * -1e-20], 0), 1.0),
     "x == x": lambda x: cast(elementwise("equal", x, x), FLOAT),
     "maximum(x, x)": lambda x: elementwise("maximum", x, x),
     "not(x < 0)": lambda x: cast(elementwise("logical_not", elementwise("less", x, 0.0)), FLOAT),

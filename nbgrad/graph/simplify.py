@@ -30,9 +30,9 @@ COMMUTATIVE = frozenset(
     PRIMITIVES[name] for name in "add multiply logical_and logical_or equal not_equal bitwise_and".split()
 )
 """Of a positive and a negative zero, the second is the maximum and the minimum."""
-INPUT, CONSTANT, LITERAL, IOTA, ALIAS, CUSTOM, GATHER, NEGATIVE, SQRT, SELECT, LOGICAL_NOT = (
+INPUT, CONSTANT, LITERAL, IOTA, ALIAS, CUSTOM, GATHER, NEGATIVE, SQRT, SELECT, LOGICAL_NOT, FMOD = (
     PRIMITIVES[name]
-    for name in "input constant literal iota alias custom gather negative sqrt select logical_not".split()
+    for name in "input constant literal iota alias custom gather negative sqrt select logical_not fmod".split()
 )
 RESHAPE, TRANSPOSE, BROADCAST, SLICE, PAD, JOIN, SUM, MATMUL = (
     PRIMITIVES[name] for name in "reshape transpose broadcast slice pad concatenate sum matmul".split()
@@ -328,6 +328,16 @@ def _divide(node: Node) -> Node | None:
     return x * inverse if exact else None
 
 
+def _remainder(node: Node) -> Node | None:
+    """What is left of a division by 1: the part behind the point, which is exact."""
+    x, y = node.inputs
+    if node.dtype.kind != "f" or literal_of(y) != 1:
+        return None
+    if node.primitive is FMOD:
+        return elementwise("copysign", x - elementwise("trunc", x), x)
+    return x - elementwise("floor", x)
+
+
 def _power(node: Node) -> Node | None:
     x, y = node.inputs
     value = literal_of(y)
@@ -531,6 +541,8 @@ RULES: dict[str, Rule] = {
     "multiply": _multiply,
     "divide": _divide,
     "power": _power,
+    "fmod": _remainder,
+    "remainder": _remainder,
     "select": _select,
     "logical_not": _logical_not,
     "reshape": _reshape,
