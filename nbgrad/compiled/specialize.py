@@ -82,7 +82,7 @@ def specialize(
     assert trace.guards is not None
     results, kept, out_spec = _results(fn, output, trace)
     orders = [order_of(value) for value in inputs.given]
-    lying = [_order_of_result(result) if any(orders) else None for result in results]
+    lying = [_order_of_result(result) for result in results]
     nodes = [result._node for result in results]
     written_nodes = [node for _, node in written]
     roll_up(trace, [*nodes, *conditions_of(trace), *written_nodes, *[node for node, _ in callers.written()]], arguments)
@@ -116,7 +116,7 @@ def specialize(
             max(len(packing or ()), len(nodes) + 1),
             budget,
             name_of(fn),
-            Orders([*orders, *[None] * len(parameters)], [*ends, *[None] * after]) if any(orders) else None,
+            Orders([*orders, *[None] * len(parameters)], [*ends, *[None] * after]) if any([*orders, *ends]) else None,
         )
     for node in arguments:
         if node.owner is None:
