@@ -14,7 +14,6 @@ import numpy as np
 from ...errors import ArgumentError, ShapeError, TracedValueError
 from ...graph.builders import cast, reduce, reshape
 from ...graph.complex_numbers import is_complex, parts
-from ...graph.differentiate import pullback
 from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, elementwise, zeros
 from ...record.as_node import wrap
@@ -24,8 +23,8 @@ from ...record.tensor import Tensor
 from ...runtime.evaluate import concrete
 from ..arrays.shaping import transpose_node
 from .factorisations import inv, solve
-from .matrix_batches import batched, matrices, product, required, unbatched, with_rule
-from .singular_values import pinv_node, relative_cutoff, svdvals_node
+from .matrix_batches import adjoint, batched, matrices, product, required, unbatched, with_rule
+from .singular_values import relative_cutoff, shared_pinv_node, svdvals_node
 
 # ----- Least squares -----
 
@@ -45,7 +44,17 @@ LSTSQ = HostFunction(
 
 
 def _formula(g: Node, x: Node, a: Node, b: Node, cutoff: Node) -> list[Node | None]:
-    return [*pullback(lambda a, b: product(pinv_node(a, cutoff), b), [a, b], g), None]
+    """The derivative at constant rank, of the pseudo-inverse times the right-hand side, by products with columns only.
+
+    Source: Golub and Pereyra, as for `pinv`, with the cotangent g b^H.
+    """
+    inverse = shared_pinv_node(a, cutoff)
+    turned = adjoint(inverse)
+    right = product(turned, g)
+    total = product(b - product(a, x), adjoint(product(inverse, right))) - product(right, adjoint(x))
+    # Zero up to rounding if the rank is that of the columns, which is known only when the program runs.
+    total = total + product(product(turned, x), adjoint(g - product(adjoint(a), right)))
+    return [total, right, None]
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -302,6 +302,16 @@ def pinv_node(a: Node, cutoff: Node) -> Node:
     return with_rule(host(PINV, (a, cutoff)), _pinv_formula, a, cutoff)
 
 
+def shared_pinv_node(a: Node, cutoff: Node) -> Node:
+    """Pseudo-inverses as of `pinv_node`, made of a decomposition that other results may read, too."""
+    u, s, vh = svd_nodes(a)
+    if not s.size:
+        return pinv_node(a, cutoff)
+    bound = reshape(reduce("max", s, (1,)) * cutoff, (s.shape[0], 1))
+    inverse = reciprocal_or_zero(s, elementwise("greater", s, broadcast(bound, s.shape)))
+    return with_rule(product(scaled_columns(adjoint(vh), inverse), adjoint(u)), _pinv_formula, a, cutoff)
+
+
 def relative_cutoff(node: Node, given: Any, standard: float) -> Node:
     """A relative bound on singular values, one for each matrix of a batch."""
     lead = node.shape[:-2]
