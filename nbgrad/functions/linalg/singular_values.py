@@ -188,16 +188,21 @@ def svd_nodes(a: Node, full: bool = False) -> tuple[Node, Node, Node]:
     return u, s, vh
 
 
-def _values_formula(g: Node, node: Node, a: Node) -> list[Node | None]:
+def values_formula(g: Node, a: Node) -> list[Node]:
+    """The cotangent of matrices with the cotangents of their singular values."""
     u, _, vh = svd_nodes(a)
     return [product(scaled_columns(u, g), vh)]
+
+
+def _values_rule(g: Node, node: Node, a: Node) -> list[Node | None]:
+    return [*values_formula(g, a)]
 
 
 def svdvals_node(a: Node) -> Node:
     """Singular values (B, k) in descending order; vectors are only found for the derivative."""
     if differentiated(a):
         return svd_nodes(a)[1]
-    return with_rule(host(SVDVALS, (a,)), _values_formula, a)
+    return with_rule(host(SVDVALS, (a,)), _values_rule, a)
 
 
 def _descending(values: Node) -> Node:
