@@ -1,8 +1,8 @@
 """Discrete Fourier transforms with a derivative: the three kinds that all others are made of.
 
-In: nodes, axes counted from the end, a norm. Out: nodes. Called by fft_functions.py. Values are SciPy's (a `host` node of
-the graph), or, in double precision along one axis, NumPy's, which are written into memory that exists. A transform is
-linear, so that its derivative is another transform:
+In: nodes, axes counted from the end, a norm. Out: nodes. Called by fft_functions.py. Values are SciPy's (a `host` node
+of the graph), or, in double precision along one axis, NumPy's, which are written into memory that exists. A transform
+is linear, so that its derivative is another transform:
 
 - complex to complex: the adjoint is the transform in the other direction, unscaled where this one is scaled by 1 / n.
 - real to half of the spectrum: the other half is the conjugate, and has no cotangent of its own.
