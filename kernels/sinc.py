@@ -12,7 +12,7 @@ from .bits import float64_to_int64, fma, int64_to_float64, muladd, round_to_even
 from .trigonometric import ROUNDER, cosine_part, sine_part
 
 PI_LOW = 1.2246467991473532e-16
-"""What pi has more than math.pi."""
+"""The digits of pi behind those of math.pi."""
 
 
 def sinc_derivative(n, x):

@@ -1,7 +1,7 @@
 """Programs whose arguments are not in C order: the values and the strides of NumPy, without copies where it makes none.
 
-The graph in memory order is interpreted, by NumPy, and compared with the graph in C order; compiled functions are called
-with arrays in several orders, and with arrays for their results.
+The graph in memory order is interpreted, by NumPy, and compared with the graph in C order; compiled functions are
+called with arrays in several orders, and with arrays for their results.
 """
 
 from __future__ import annotations

@@ -331,7 +331,7 @@ def _divide(node: Node) -> Node | None:
 
 
 def _remainder(node: Node) -> Node | None:
-    """What is left of a division by 1: the part behind the point, which is exact."""
+    """The rest of a division by 1: the part behind the point, which is exact."""
     x, y = node.inputs
     if node.dtype.kind != "f" or literal_of(y) != 1:
         return None
