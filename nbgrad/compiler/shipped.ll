@@ -17,10 +17,10 @@
 ; digest nbgrad.kernels.scan 99f33c9b074b27a629dbc8202d124d4f
 ; digest nbgrad.kernels.scatter 54956b9e50c6e829b99f3582f20ecd1d
 ; digest nbgrad.kernels.sinc b2ffdc274a253e33850817a8abfc31fa
-; digest nbgrad.kernels.single 86cd8fe08ea5c816f8a13318fa64ee30
+; digest nbgrad.kernels.single d0f39e6ccaa90df46d246fa9364b8438
 ; digest nbgrad.kernels.sort 04b3f65ac0462c65884773bba70a1fd6
 ; digest nbgrad.kernels.trigonometric c3247763711ce7fa4a6bbfcaa01ce843
-; digest nbgrad.kernels.widened bd560af061399b272b43f26072c90470
+; digest nbgrad.kernels.widened 41024c0e45f514797b7b5934fd8c4d1d
 ; digest nbgrad.kernels.windows f67abac9b2710849270ba943a0d4396f
 ; digest nbgrad.runtime.blocks d04741c4d4ae12ee72706508c7167741
 ; digest nbgrad.runtime.native fc7eb80ed62e1e49617b0d454ef3e583
@@ -2163,16 +2163,16 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.045000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.32.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -1.045000e+02, %0 ]
   %.50.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i = fadd float %.50.i, 0xC168000000000000
@@ -2182,22 +2182,22 @@ _ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.9.i.i = tail call float @llvm.fmuladd.f32(float %.55.i, float %.7.i.i, float 0x3FA5554E80000000)
   %.11.i.i = tail call float @llvm.fmuladd.f32(float %.55.i, float %.9.i.i, float 0x3FC5554DC0000000)
   %.12.i.i = tail call float @llvm.fmuladd.f32(float %.55.i, float %.11.i.i, float 5.000000e-01)
-  %.86.i = tail call float @llvm.fmuladd.f32(float %.51.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.87.i = fadd float %.86.i, 0xC168000FE0000000
-  %.88.i = fsub float %.51.i, %.87.i
-  %.5.i.i = fadd float %.88.i, 0x4168000FE0000000
-  %.6.i.i = bitcast float %.5.i.i to i32
-  %.8.i.i = shl i32 %.6.i.i, 23
-  %1 = bitcast i32 %.8.i.i to float
   %.56.i = fmul float %.55.i, %.55.i
   %.84.i = tail call float @llvm.fmuladd.f32(float %.56.i, float %.12.i.i, float %.55.i)
   %.85.i = fadd float %.84.i, 1.000000e+00
-  %.89.i = bitcast float %.86.i to i32
-  %.91.i = shl i32 %.89.i, 23
-  %.93.i = bitcast i32 %.91.i to float
-  %.94.i = fmul float %.85.i, %.93.i
-  %.120.i = fmul float %.94.i, %1
-  ret float %.120.i
+  %.6.i.i = tail call float @llvm.fmuladd.f32(float %.51.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i1.i = fadd float %.6.i.i, 0xC168000FE0000000
+  %.8.i.i = fsub float %.51.i, %.7.i1.i
+  %.5.i.i.i = fadd float %.8.i.i, 0x4168000FE0000000
+  %.6.i.i.i = bitcast float %.5.i.i.i to i32
+  %.8.i.i.i = shl i32 %.6.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i to float
+  %.9.i2.i = bitcast float %.6.i.i to i32
+  %.11.i3.i = shl i32 %.9.i2.i, 23
+  %.13.i.i = bitcast i32 %.11.i3.i to float
+  %.14.i.i = fmul float %.85.i, %.13.i.i
+  %.42.i.i = fmul float %.14.i.i, %1
+  ret float %.42.i.i
 }
 ;; nbgrad.exp.float64.float64 nbgrad.kernels.exponential 7c4b850405ebae82
 declare double @llvm.fmuladd.f64(double, double, double)
@@ -2238,55 +2238,54 @@ define internal double @nbgrad.exp.float64.float64(double %a0) alwaysinline {
   %.40.i.i = fmul double %.12.i7.i, %1
   ret double %.40.i.i
 }
-;; nbgrad.exp2.float32.float32 nbgrad.kernels.widened 4fa6dceba7a3da9a
-declare double @llvm.fmuladd.f64(double, double, double)
+;; nbgrad.exp2.float32.float32 nbgrad.kernels.single 4c047fc0df062a23
+declare float @llvm.fma.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp2.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.12.i.i.i = fcmp olt double %.6.i, -1.076000e+03
-  %.13.i.i.i = select i1 %.12.i.i.i, double -1.076000e+03, double %.6.i
-  %.12.i1.i.i = fcmp ogt double %.13.i.i.i, 1.025000e+03
-  %.13.i2.i.i = select i1 %.12.i1.i.i, double 1.025000e+03, double %.13.i.i.i
-  %.63.i.i = fadd double %.13.i2.i.i, 0x4338000000000000
-  %.64.i.i = fadd double %.63.i.i, 0xC338000000000000
-  %.65.i.i = fsub double %.13.i2.i.i, %.64.i.i
-  %.66.i.i = fmul double %.65.i.i, 0x3FE62E42FEFA39EF
-  %.5.i.i.i = fmul double %.66.i.i, %.66.i.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
-  %.12.i3.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double %.8.i.i.i)
-  %.13.i4.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i3.i.i)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i4.i.i, double %.15.i.i.i)
-  %.67.i.i = fneg double %.66.i.i
-  %.68.i.i = tail call double @llvm.fma.f64(double %.65.i.i, double 0x3FE62E42FEFA39EF, double %.67.i.i)
-  %.69.i.i = fmul double %.65.i.i, 0x3C7ABC9E3B39803F
-  %.70.i.i = fadd double %.69.i.i, %.68.i.i
-  %.98.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.70.i.i)
-  %.99.i.i = fadd double %.66.i.i, %.98.i.i
-  %.100.i.i = fadd double %.99.i.i, 1.000000e+00
-  %.6.i5.i.i = tail call double @llvm.fmuladd.f64(double %.64.i.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i6.i.i = fadd double %.6.i5.i.i, 0xC3380000000003FF
-  %.8.i7.i.i = fsub double %.64.i.i, %.7.i6.i.i
-  %.5.i.i.i.i = fadd double %.8.i7.i.i, 0x43380000000003FF
-  %.6.i.i.i.i = bitcast double %.5.i.i.i.i to i64
-  %.7.i.i.i.i = shl i64 %.6.i.i.i.i, 52
-  %1 = bitcast i64 %.7.i.i.i.i to double
-  %.9.i8.i.i = bitcast double %.6.i5.i.i to i64
-  %.10.i9.i.i = shl i64 %.9.i8.i.i, 52
-  %.11.i10.i.i = bitcast i64 %.10.i9.i.i to double
-  %.12.i11.i.i = fmul double %.100.i.i, %.11.i10.i.i
-  %.40.i.i.i = fmul double %.12.i11.i.i, %1
-  %result = fptrunc double %.40.i.i.i to float
-  ret float %result
+  %.9.i = fcmp olt float %a0, -1.510000e+02
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+
+B74.i:                                            ; preds = %0
+  %.32.i = fcmp ogt float %a0, 1.290000e+02
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+
+B144.i:                                           ; preds = %B74.i
+  br label %_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+  %"$phi146.0.2.0.i" = phi float [ 1.290000e+02, %B74.i ], [ %a0, %B144.i ], [ -1.510000e+02, %0 ]
+  %.50.i = fadd float %"$phi146.0.2.0.i", 0x4168000000000000
+  %.51.i = fadd float %.50.i, 0xC168000000000000
+  %.52.i = fsub float %"$phi146.0.2.0.i", %.51.i
+  %.53.i = fmul float %.52.i, 0x3FE62E4300000000
+  %.7.i.i = tail call float @llvm.fmuladd.f32(float %.53.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
+  %.9.i.i = tail call float @llvm.fmuladd.f32(float %.53.i, float %.7.i.i, float 0x3FA5554E80000000)
+  %.11.i.i = tail call float @llvm.fmuladd.f32(float %.53.i, float %.9.i.i, float 0x3FC5554DC0000000)
+  %.12.i.i = tail call float @llvm.fmuladd.f32(float %.53.i, float %.11.i.i, float 5.000000e-01)
+  %.57.i = fmul float %.53.i, %.53.i
+  %.54.i = fneg float %.53.i
+  %.55.i = tail call float @llvm.fma.f32(float %.52.i, float 0x3FE62E4300000000, float %.54.i)
+  %.56.i = tail call float @llvm.fmuladd.f32(float %.52.i, float 0xBE205C6100000000, float %.55.i)
+  %.85.i = tail call float @llvm.fmuladd.f32(float %.57.i, float %.12.i.i, float %.56.i)
+  %.86.i = fadd float %.53.i, %.85.i
+  %.87.i = fadd float %.86.i, 1.000000e+00
+  %.6.i.i = tail call float @llvm.fmuladd.f32(float %.51.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i1.i = fadd float %.6.i.i, 0xC168000FE0000000
+  %.8.i.i = fsub float %.51.i, %.7.i1.i
+  %.5.i.i.i = fadd float %.8.i.i, 0x4168000FE0000000
+  %.6.i.i.i = bitcast float %.5.i.i.i to i32
+  %.8.i.i.i = shl i32 %.6.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i to float
+  %.9.i2.i = bitcast float %.6.i.i to i32
+  %.11.i3.i = shl i32 %.9.i2.i, 23
+  %.13.i.i = bitcast i32 %.11.i3.i to float
+  %.14.i.i = fmul float %.87.i, %.13.i.i
+  %.42.i.i = fmul float %.14.i.i, %1
+  ret float %.42.i.i
 }
-;; nbgrad.exp2.float64.float64 nbgrad.kernels.exponential 4fa6dceba7a3da9a
+;; nbgrad.exp2.float64.float64 nbgrad.kernels.exponential 4c047fc0df062a23
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
@@ -2339,16 +2338,16 @@ declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.expm1.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -2.000000e+01
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.28.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -2.000000e+01, %0 ]
   %.46.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.47.i = fadd float %.46.i, 0xC168000000000000
@@ -2428,43 +2427,43 @@ define internal double @nbgrad.expm1.float64.float64(double %a0) alwaysinline {
 declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.log.float32.float32(float %a0) alwaysinline {
-  %.9.i = fcmp olt float %a0, 0x3810000000000000
-  %.20.i = fmul float %a0, 0x4180000000000000
-  %"$phi96.2.2.0.i" = select i1 %.9.i, float %.20.i, float %a0
-  %.30.i = bitcast float %"$phi96.2.2.0.i" to i32
-  %.39.i = sext i32 %.30.i to i64
-  %.40.i = add nsw i64 %.39.i, -1060439283
-  %1 = trunc i64 %.40.i to i32
-  %2 = and i32 %1, -8388608
-  %.84.i = sub i32 %.30.i, %2
-  %.85.i = bitcast i32 %.84.i to float
-  %.86.i = fadd float %.85.i, -1.000000e+00
-  %.5.i.i = fadd float %.86.i, 2.000000e+00
-  %.9.i.i = fdiv float %.86.i, %.5.i.i
-  %.10.i.i = fmul float %.9.i.i, %.9.i.i
+  %.9.i.i = fcmp olt float %a0, 0x3810000000000000
+  %.20.i.i = fmul float %a0, 0x4180000000000000
+  %"$phi96.2.2.0.i.i" = select i1 %.9.i.i, float %.20.i.i, float %a0
+  %.34.i.i = bitcast float %"$phi96.2.2.0.i.i" to i32
+  %.43.i.i = sext i32 %.34.i.i to i64
+  %.44.i.i = add nsw i64 %.43.i.i, -1060439283
+  %.50.i.i = lshr i64 %.44.i.i, 23
+  %1 = trunc i64 %.50.i.i to i32
+  %.52.i.i = add i32 %1, 1262485504
+  %.53.i.i = bitcast i32 %.52.i.i to float
+  %.54.i.i = fadd float %.53.i.i, 0xC168000000000000
+  %.64.i.i = fadd float %.54.i.i, -2.500000e+01
+  %"$phi258.0.2.0.i.i" = select i1 %.9.i.i, float %.64.i.i, float %.54.i.i
+  %2 = trunc i64 %.44.i.i to i32
+  %3 = and i32 %2, -8388608
+  %.85.i.i = sub i32 %.34.i.i, %3
+  %.86.i.i = bitcast i32 %.85.i.i to float
+  %.87.i.i = fadd float %.86.i.i, -1.000000e+00
+  %.5.i.i = fadd float %.87.i.i, 2.000000e+00
+  %.9.i1.i = fdiv float %.87.i.i, %.5.i.i
+  %.10.i.i = fmul float %.9.i1.i, %.9.i1.i
   %.13.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float 0x3FD2EEB880000000, float 0x3FD997C0C0000000)
   %.15.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.13.i.i, float 0x3FE55555C0000000)
-  %.16.i.i = fmul float %.86.i, 5.000000e-01
-  %.17.i.i = fmul float %.86.i, %.16.i.i
+  %.16.i.i = fmul float %.87.i.i, 5.000000e-01
+  %.17.i.i = fmul float %.87.i.i, %.16.i.i
   %.18.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.15.i.i, float %.17.i.i)
-  %.19.i.i = fmul float %.9.i.i, %.18.i.i
-  %.46.i = lshr i64 %.40.i, 23
-  %3 = trunc i64 %.46.i to i32
-  %.48.i = add i32 %3, 1262485504
-  %.49.i = bitcast i32 %.48.i to float
-  %.50.i = fadd float %.49.i, 0xC168000000000000
-  %.60.i = fadd float %.50.i, -2.500000e+01
-  %"$phi258.0.2.0.i" = select i1 %.9.i, float %.60.i, float %.50.i
-  %.116.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i", float 0x3EB7F7D1C0000000, float %.19.i.i)
-  %4 = fsub float %.116.i, %.17.i.i
-  %.119.i = fadd float %.86.i, %4
-  %.120.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i", float 0x3FE62E4000000000, float %.119.i)
+  %.19.i.i = fmul float %.9.i1.i, %.18.i.i
+  %.67.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i", float 0x3EB7F7D1C0000000, float %.19.i.i)
+  %4 = fsub float %.67.i, %.17.i.i
+  %.70.i = fadd float %.87.i.i, %4
+  %.71.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i", float 0x3FE62E4000000000, float %.70.i)
   %.11.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %"$phi32.0.2.0.i.i" = select i1 %.11.i.i, float %.120.i, float %a0
+  %"$phi32.0.2.0.i.i" = select i1 %.11.i.i, float %.71.i, float %a0
   %.33.i.i = fcmp ogt float %a0, 0.000000e+00
   %"$phi72.0.2.0.i.i" = select i1 %.33.i.i, float %"$phi32.0.2.0.i.i", float 0x7FF8000000000000
-  %.54.i.i = fcmp oeq float %a0, 0.000000e+00
-  %"$phi114.0.2.0.i.i" = select i1 %.54.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i"
+  %.54.i2.i = fcmp oeq float %a0, 0.000000e+00
+  %"$phi114.0.2.0.i.i" = select i1 %.54.i2.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i"
   %.76.i.i = fcmp uno float %a0, 0.000000e+00
   %"$phi162.0.2.0.i.i" = select i1 %.76.i.i, float %a0, float %"$phi114.0.2.0.i.i"
   ret float %"$phi162.0.2.0.i.i"
@@ -2516,78 +2515,66 @@ define internal double @nbgrad.log.float64.float64(double %a0) alwaysinline {
   %"$phi172.0.2.0.i.i" = select i1 %.76.i.i, double %a0, double %"$phi124.0.2.0.i.i"
   ret double %"$phi172.0.2.0.i.i"
 }
-;; nbgrad.log2.float32.float32 nbgrad.kernels.widened 029edf364642407c
-declare double @llvm.fmuladd.f64(double, double, double)
+;; nbgrad.log2.float32.float32 nbgrad.kernels.single 1b03d3cc53aba61f
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fma.f32(float, float, float)
 
 define internal float @nbgrad.log2.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i.i.i = fcmp olt double %.6.i, 0x10000000000000
-  %.18.i.i.i.i = fmul double %.6.i, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i.i" = select i1 %.8.i.i.i.i, double %.18.i.i.i.i, double %.6.i
-  %.32.i.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i.i" to i64
-  %.41.i.i.i.i = add nsw i64 %.32.i.i.i.i, -4604544271217802189
-  %.42.i.i.i.i = and i64 %.41.i.i.i.i, -4503599627370496
-  %.47.i.i.i.i = ashr i64 %.41.i.i.i.i, 52
-  %.48.i.i.i.i = add nsw i64 %.47.i.i.i.i, 4843621399236968448
-  %.49.i.i.i.i = bitcast i64 %.48.i.i.i.i to double
-  %.50.i.i.i.i = fadd double %.49.i.i.i.i, 0xC338000000000000
-  %.59.i.i.i.i = fadd double %.50.i.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i.i" = select i1 %.8.i.i.i.i, double %.59.i.i.i.i, double %.50.i.i.i.i
-  %.74.i.i.i.i = sub nsw i64 %.32.i.i.i.i, %.42.i.i.i.i
-  %1 = bitcast i64 %.74.i.i.i.i to double
-  %.5.i.i.i.i = fadd double %1, -1.000000e+00
-  %.5.i.i.i.i.i = fadd double %.5.i.i.i.i, 2.000000e+00
-  %.9.i.i.i.i.i = fdiv double %.5.i.i.i.i, %.5.i.i.i.i.i
-  %.10.i.i.i.i.i = fmul double %.9.i.i.i.i.i, %.9.i.i.i.i.i
-  %.11.i.i.i.i.i = fmul double %.10.i.i.i.i.i, %.10.i.i.i.i.i
-  %.12.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i.i)
-  %.16.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double %.15.i.i.i.i.i, double %.13.i.i.i.i.i)
-  %.17.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double %.16.i.i.i.i.i, double %.12.i.i.i.i.i)
-  %.18.i.i.i.i.i = fmul double %.5.i.i.i.i, 5.000000e-01
-  %.19.i.i.i.i.i = fmul double %.5.i.i.i.i, %.18.i.i.i.i.i
-  %.20.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double %.17.i.i.i.i.i, double %.19.i.i.i.i.i)
-  %.21.i.i.i.i.i = fmul double %.9.i.i.i.i.i, %.20.i.i.i.i.i
-  %.8.i1.i.i.i = fsub double %.5.i.i.i.i, %.19.i.i.i.i.i
-  %.9.i.i.i.i = fsub double %.5.i.i.i.i, %.8.i1.i.i.i
-  %.10.i.i.i.i = fsub double %.9.i.i.i.i, %.19.i.i.i.i.i
-  %.11.i.i.i.i = fmul double %.5.i.i.i.i, -5.000000e-01
-  %.12.i.i.i.i = tail call double @llvm.fma.f64(double %.11.i.i.i.i, double %.5.i.i.i.i, double %.19.i.i.i.i.i)
-  %.13.i.i.i.i = fadd double %.12.i.i.i.i, %.10.i.i.i.i
-  %.41.i2.i.i.i = fadd double %.13.i.i.i.i, %.21.i.i.i.i.i
-  %.80.i.i.i = fmul double %.8.i1.i.i.i, 0x3FF71547652B82FE
-  %.81.i.i.i = fneg double %.80.i.i.i
-  %.82.i.i.i = tail call double @llvm.fma.f64(double %.8.i1.i.i.i, double 0x3FF71547652B82FE, double %.81.i.i.i)
-  %.83.i.i.i = fmul double %.8.i1.i.i.i, 0x3C7777D0FFDA0D24
-  %.84.i.i.i = tail call double @llvm.fmuladd.f64(double %.41.i2.i.i.i, double 0x3FF71547652B82FE, double %.83.i.i.i)
-  %.85.i.i.i = fadd double %.82.i.i.i, %.84.i.i.i
-  %.91.i.i.i = fsub double %"$phi190.0.2.0.i.i.i.i", %"$phi190.0.2.0.i.i.i.i"
-  %.92.i.i.i = fmul double %"$phi190.0.2.0.i.i.i.i", 0.000000e+00
-  %.93.i.i.i = fadd double %.92.i.i.i, %.91.i.i.i
-  %.97.i.i.i = fadd double %"$phi190.0.2.0.i.i.i.i", %.80.i.i.i
-  %.102.i.i.i = fsub double %"$phi190.0.2.0.i.i.i.i", %.97.i.i.i
-  %.103.i.i.i = fadd double %.80.i.i.i, %.102.i.i.i
-  %.107.i.i.i = fcmp une double %"$phi190.0.2.0.i.i.i.i", 0.000000e+00
-  %"$phi266.0.2.0.i.i.i" = select i1 %.107.i.i.i, double %.103.i.i.i, double 0.000000e+00
-  %.127.i.i.i = fadd double %.93.i.i.i, %.85.i.i.i
-  %.132.i.i.i = fadd double %"$phi266.0.2.0.i.i.i", %.127.i.i.i
-  %.134.i.i.i = fadd double %.97.i.i.i, %.132.i.i.i
-  %.11.i3.i.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %.33.i.i.i.i = fcmp ogt float %a0, 0.000000e+00
-  %.54.i.i.i.i = fcmp oeq float %a0, 0.000000e+00
-  %.76.i.i.i.i = fcmp uno float %a0, 0.000000e+00
-  %2 = fptrunc double %.134.i.i.i to float
-  %3 = select i1 %.11.i3.i.i.i, float %2, float %a0
-  %4 = select i1 %.33.i.i.i.i, float %3, float 0x7FF8000000000000
-  %5 = select i1 %.54.i.i.i.i, float 0xFFF0000000000000, float %4
-  %result = select i1 %.76.i.i.i.i, float %a0, float %5
-  ret float %result
+  %.9.i.i.i = fcmp olt float %a0, 0x3810000000000000
+  %.20.i.i.i = fmul float %a0, 0x4180000000000000
+  %"$phi96.2.2.0.i.i.i" = select i1 %.9.i.i.i, float %.20.i.i.i, float %a0
+  %.34.i.i.i = bitcast float %"$phi96.2.2.0.i.i.i" to i32
+  %.43.i.i.i = sext i32 %.34.i.i.i to i64
+  %.44.i.i.i = add nsw i64 %.43.i.i.i, -1060439283
+  %.50.i.i.i = lshr i64 %.44.i.i.i, 23
+  %1 = trunc i64 %.50.i.i.i to i32
+  %.52.i.i.i = add i32 %1, 1262485504
+  %.53.i.i.i = bitcast i32 %.52.i.i.i to float
+  %.54.i.i.i = fadd float %.53.i.i.i, 0xC168000000000000
+  %.64.i.i.i = fadd float %.54.i.i.i, -2.500000e+01
+  %"$phi258.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.64.i.i.i, float %.54.i.i.i
+  %2 = trunc i64 %.44.i.i.i to i32
+  %3 = and i32 %2, -8388608
+  %.85.i.i.i = sub i32 %.34.i.i.i, %3
+  %.86.i.i.i = bitcast i32 %.85.i.i.i to float
+  %.87.i.i.i = fadd float %.86.i.i.i, -1.000000e+00
+  %.5.i.i.i = fadd float %.87.i.i.i, 2.000000e+00
+  %.9.i1.i.i = fdiv float %.87.i.i.i, %.5.i.i.i
+  %.10.i.i.i = fmul float %.9.i1.i.i, %.9.i1.i.i
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float 0x3FD2EEB880000000, float 0x3FD997C0C0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.13.i.i.i, float 0x3FE55555C0000000)
+  %.16.i.i.i = fmul float %.87.i.i.i, 5.000000e-01
+  %.17.i.i.i = fmul float %.87.i.i.i, %.16.i.i.i
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.15.i.i.i, float %.17.i.i.i)
+  %.19.i.i.i = fmul float %.9.i1.i.i, %.18.i.i.i
+  %.46.i.i = fsub float %.87.i.i.i, %.17.i.i.i
+  %.47.i.i = fsub float %.87.i.i.i, %.46.i.i
+  %.48.i.i = fsub float %.47.i.i, %.17.i.i.i
+  %.74.i.i = fadd float %.48.i.i, %.19.i.i.i
+  %.75.i.i = fmul float %.46.i.i, 0x3FF7154760000000
+  %.76.i.i = fneg float %.75.i.i
+  %.77.i.i = tail call float @llvm.fma.f32(float %.46.i.i, float 0x3FF7154760000000, float %.76.i.i)
+  %.78.i.i = fmul float %.74.i.i, 0x3FF7154760000000
+  %.79.i.i = tail call float @llvm.fmuladd.f32(float %.46.i.i, float 0x3E54AE0C00000000, float %.78.i.i)
+  %.80.i.i = fadd float %.77.i.i, %.79.i.i
+  %.82.i.i = fadd float %"$phi258.0.2.0.i.i.i", %.75.i.i
+  %.83.i.i = fsub float %"$phi258.0.2.0.i.i.i", %.82.i.i
+  %.84.i.i = fadd float %.75.i.i, %.83.i.i
+  %.86.i.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i.i", float 0.000000e+00, float %.80.i.i)
+  %.87.i.i = fadd float %.84.i.i, %.86.i.i
+  %.88.i.i = fadd float %.82.i.i, %.87.i.i
+  %.11.i.i.i = fcmp one float %a0, 0x7FF0000000000000
+  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i.i.i, float %.88.i.i, float %a0
+  %.33.i.i.i = fcmp ogt float %a0, 0.000000e+00
+  %"$phi72.0.2.0.i.i.i" = select i1 %.33.i.i.i, float %"$phi32.0.2.0.i.i.i", float 0x7FF8000000000000
+  %.54.i2.i.i = fcmp oeq float %a0, 0.000000e+00
+  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i2.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
+  %.76.i.i.i = fcmp uno float %a0, 0.000000e+00
+  %"$phi162.0.2.0.i.i.i" = select i1 %.76.i.i.i, float %a0, float %"$phi114.0.2.0.i.i.i"
+  ret float %"$phi162.0.2.0.i.i.i"
 }
-;; nbgrad.log2.float64.float64 nbgrad.kernels.logarithm 029edf364642407c
+;; nbgrad.log2.float64.float64 nbgrad.kernels.logarithm 1b03d3cc53aba61f
 declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -2656,80 +2643,67 @@ define internal double @nbgrad.log2.float64.float64(double %a0) alwaysinline {
   %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %a0, double %"$phi124.0.2.0.i.i.i"
   ret double %"$phi172.0.2.0.i.i.i"
 }
-;; nbgrad.log10.float32.float32 nbgrad.kernels.widened b3d6c0cea86d979e
-declare double @llvm.fmuladd.f64(double, double, double)
+;; nbgrad.log10.float32.float32 nbgrad.kernels.single 0e8495d13767044b
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fma.f32(float, float, float)
 
 define internal float @nbgrad.log10.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i.i.i = fcmp olt double %.6.i, 0x10000000000000
-  %.18.i.i.i.i = fmul double %.6.i, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i.i" = select i1 %.8.i.i.i.i, double %.18.i.i.i.i, double %.6.i
-  %.32.i.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i.i" to i64
-  %.41.i.i.i.i = add nsw i64 %.32.i.i.i.i, -4604544271217802189
-  %.42.i.i.i.i = and i64 %.41.i.i.i.i, -4503599627370496
-  %.47.i.i.i.i = ashr i64 %.41.i.i.i.i, 52
-  %.48.i.i.i.i = add nsw i64 %.47.i.i.i.i, 4843621399236968448
-  %.49.i.i.i.i = bitcast i64 %.48.i.i.i.i to double
-  %.50.i.i.i.i = fadd double %.49.i.i.i.i, 0xC338000000000000
-  %.59.i.i.i.i = fadd double %.50.i.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i.i" = select i1 %.8.i.i.i.i, double %.59.i.i.i.i, double %.50.i.i.i.i
-  %.74.i.i.i.i = sub nsw i64 %.32.i.i.i.i, %.42.i.i.i.i
-  %1 = bitcast i64 %.74.i.i.i.i to double
-  %.5.i.i.i.i = fadd double %1, -1.000000e+00
-  %.5.i.i.i.i.i = fadd double %.5.i.i.i.i, 2.000000e+00
-  %.9.i.i.i.i.i = fdiv double %.5.i.i.i.i, %.5.i.i.i.i.i
-  %.10.i.i.i.i.i = fmul double %.9.i.i.i.i.i, %.9.i.i.i.i.i
-  %.11.i.i.i.i.i = fmul double %.10.i.i.i.i.i, %.10.i.i.i.i.i
-  %.12.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i.i)
-  %.16.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double %.15.i.i.i.i.i, double %.13.i.i.i.i.i)
-  %.17.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double %.16.i.i.i.i.i, double %.12.i.i.i.i.i)
-  %.18.i.i.i.i.i = fmul double %.5.i.i.i.i, 5.000000e-01
-  %.19.i.i.i.i.i = fmul double %.5.i.i.i.i, %.18.i.i.i.i.i
-  %.20.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double %.17.i.i.i.i.i, double %.19.i.i.i.i.i)
-  %.21.i.i.i.i.i = fmul double %.9.i.i.i.i.i, %.20.i.i.i.i.i
-  %.8.i1.i.i.i = fsub double %.5.i.i.i.i, %.19.i.i.i.i.i
-  %.9.i.i.i.i = fsub double %.5.i.i.i.i, %.8.i1.i.i.i
-  %.10.i.i.i.i = fsub double %.9.i.i.i.i, %.19.i.i.i.i.i
-  %.11.i.i.i.i = fmul double %.5.i.i.i.i, -5.000000e-01
-  %.12.i.i.i.i = tail call double @llvm.fma.f64(double %.11.i.i.i.i, double %.5.i.i.i.i, double %.19.i.i.i.i.i)
-  %.13.i.i.i.i = fadd double %.12.i.i.i.i, %.10.i.i.i.i
-  %.41.i2.i.i.i = fadd double %.13.i.i.i.i, %.21.i.i.i.i.i
-  %.80.i.i.i = fmul double %.8.i1.i.i.i, 0x3FDBCB7B1526E50E
-  %.81.i.i.i = fneg double %.80.i.i.i
-  %.82.i.i.i = tail call double @llvm.fma.f64(double %.8.i1.i.i.i, double 0x3FDBCB7B1526E50E, double %.81.i.i.i)
-  %.83.i.i.i = fmul double %.8.i1.i.i.i, 0x3C695355BAAAFAD3
-  %.84.i.i.i = tail call double @llvm.fmuladd.f64(double %.41.i2.i.i.i, double 0x3FDBCB7B1526E50E, double %.83.i.i.i)
-  %.85.i.i.i = fadd double %.82.i.i.i, %.84.i.i.i
-  %.89.i.i.i = fmul double %"$phi190.0.2.0.i.i.i.i", 0x3FD34413509F79FF
-  %.90.i.i.i = fneg double %.89.i.i.i
-  %.91.i.i.i = tail call double @llvm.fma.f64(double %"$phi190.0.2.0.i.i.i.i", double 0x3FD34413509F79FF, double %.90.i.i.i)
-  %.92.i.i.i = fmul double %"$phi190.0.2.0.i.i.i.i", 0x3C49DC1DA994FD21
-  %2 = fsub double %.91.i.i.i, %.92.i.i.i
-  %.97.i.i.i = fadd double %.89.i.i.i, %.80.i.i.i
-  %.102.i.i.i = fsub double %.89.i.i.i, %.97.i.i.i
-  %.103.i.i.i = fadd double %.80.i.i.i, %.102.i.i.i
-  %.107.i.i.i = fcmp une double %"$phi190.0.2.0.i.i.i.i", 0.000000e+00
-  %"$phi266.0.2.0.i.i.i" = select i1 %.107.i.i.i, double %.103.i.i.i, double 0.000000e+00
-  %.127.i.i.i = fadd double %2, %.85.i.i.i
-  %.132.i.i.i = fadd double %"$phi266.0.2.0.i.i.i", %.127.i.i.i
-  %.134.i.i.i = fadd double %.97.i.i.i, %.132.i.i.i
-  %.11.i3.i.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %.33.i.i.i.i = fcmp ogt float %a0, 0.000000e+00
-  %.54.i.i.i.i = fcmp oeq float %a0, 0.000000e+00
-  %.76.i.i.i.i = fcmp uno float %a0, 0.000000e+00
-  %3 = fptrunc double %.134.i.i.i to float
-  %4 = select i1 %.11.i3.i.i.i, float %3, float %a0
-  %5 = select i1 %.33.i.i.i.i, float %4, float 0x7FF8000000000000
-  %6 = select i1 %.54.i.i.i.i, float 0xFFF0000000000000, float %5
-  %result = select i1 %.76.i.i.i.i, float %a0, float %6
-  ret float %result
+  %.9.i.i.i = fcmp olt float %a0, 0x3810000000000000
+  %.20.i.i.i = fmul float %a0, 0x4180000000000000
+  %"$phi96.2.2.0.i.i.i" = select i1 %.9.i.i.i, float %.20.i.i.i, float %a0
+  %.34.i.i.i = bitcast float %"$phi96.2.2.0.i.i.i" to i32
+  %.43.i.i.i = sext i32 %.34.i.i.i to i64
+  %.44.i.i.i = add nsw i64 %.43.i.i.i, -1060439283
+  %.50.i.i.i = lshr i64 %.44.i.i.i, 23
+  %1 = trunc i64 %.50.i.i.i to i32
+  %.52.i.i.i = add i32 %1, 1262485504
+  %.53.i.i.i = bitcast i32 %.52.i.i.i to float
+  %.54.i.i.i = fadd float %.53.i.i.i, 0xC168000000000000
+  %.64.i.i.i = fadd float %.54.i.i.i, -2.500000e+01
+  %"$phi258.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.64.i.i.i, float %.54.i.i.i
+  %2 = trunc i64 %.44.i.i.i to i32
+  %3 = and i32 %2, -8388608
+  %.85.i.i.i = sub i32 %.34.i.i.i, %3
+  %.86.i.i.i = bitcast i32 %.85.i.i.i to float
+  %.87.i.i.i = fadd float %.86.i.i.i, -1.000000e+00
+  %.5.i.i.i = fadd float %.87.i.i.i, 2.000000e+00
+  %.9.i1.i.i = fdiv float %.87.i.i.i, %.5.i.i.i
+  %.10.i.i.i = fmul float %.9.i1.i.i, %.9.i1.i.i
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float 0x3FD2EEB880000000, float 0x3FD997C0C0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.13.i.i.i, float 0x3FE55555C0000000)
+  %.16.i.i.i = fmul float %.87.i.i.i, 5.000000e-01
+  %.17.i.i.i = fmul float %.87.i.i.i, %.16.i.i.i
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.15.i.i.i, float %.17.i.i.i)
+  %.19.i.i.i = fmul float %.9.i1.i.i, %.18.i.i.i
+  %.46.i.i = fsub float %.87.i.i.i, %.17.i.i.i
+  %.47.i.i = fsub float %.87.i.i.i, %.46.i.i
+  %.48.i.i = fsub float %.47.i.i, %.17.i.i.i
+  %.74.i.i = fadd float %.48.i.i, %.19.i.i.i
+  %.75.i.i = fmul float %.46.i.i, 0x3FDBCB7B20000000
+  %.76.i.i = fneg float %.75.i.i
+  %.77.i.i = tail call float @llvm.fma.f32(float %.46.i.i, float 0x3FDBCB7B20000000, float %.76.i.i)
+  %.78.i.i = fmul float %.74.i.i, 0x3FDBCB7B20000000
+  %.79.i.i = tail call float @llvm.fmuladd.f32(float %.46.i.i, float 0xBE45B235E0000000, float %.78.i.i)
+  %.80.i.i = fadd float %.77.i.i, %.79.i.i
+  %.81.i.i = fmul float %"$phi258.0.2.0.i.i.i", 0x3FD3440000000000
+  %.82.i.i = fadd float %.81.i.i, %.75.i.i
+  %.83.i.i = fsub float %.81.i.i, %.82.i.i
+  %.84.i.i = fadd float %.75.i.i, %.83.i.i
+  %.86.i.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i.i", float 0x3ED3509F80000000, float %.80.i.i)
+  %.87.i.i = fadd float %.84.i.i, %.86.i.i
+  %.88.i.i = fadd float %.82.i.i, %.87.i.i
+  %.11.i.i.i = fcmp one float %a0, 0x7FF0000000000000
+  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i.i.i, float %.88.i.i, float %a0
+  %.33.i.i.i = fcmp ogt float %a0, 0.000000e+00
+  %"$phi72.0.2.0.i.i.i" = select i1 %.33.i.i.i, float %"$phi32.0.2.0.i.i.i", float 0x7FF8000000000000
+  %.54.i2.i.i = fcmp oeq float %a0, 0.000000e+00
+  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i2.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
+  %.76.i.i.i = fcmp uno float %a0, 0.000000e+00
+  %"$phi162.0.2.0.i.i.i" = select i1 %.76.i.i.i, float %a0, float %"$phi114.0.2.0.i.i.i"
+  ret float %"$phi162.0.2.0.i.i.i"
 }
-;; nbgrad.log10.float64.float64 nbgrad.kernels.logarithm b3d6c0cea86d979e
+;; nbgrad.log10.float64.float64 nbgrad.kernels.logarithm 0e8495d13767044b
 declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -2999,16 +2973,16 @@ define internal float @nbgrad.logaddexp.float32.float32.float32(float %a0, float
   %.108.i.i.i = fadd double %"$phi148.0.2.0.i.i.i", %.104.i.i.i
   %.86.i.i = fadd double %"$phi32.0.2.0.i.i", %.108.i.i.i
   %.91.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.91.i.i, label %B164.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.91.i.i, label %B164.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B164.i.i:                                         ; preds = %0
   %.97.i.i = fcmp oeq float %a0, %a1
-  br i1 %.97.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i.i
+  br i1 %.97.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i.i
 
 B180.i.i:                                         ; preds = %B164.i.i
-  br label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B164.i.i, %B180.i.i
+_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B164.i.i, %B180.i.i
   %"$phi186.0.3.0.i.i" = phi double [ %.7.i, %B164.i.i ], [ %.12.i.i, %B180.i.i ], [ %.86.i.i, %0 ]
   %result = fptrunc double %"$phi186.0.3.0.i.i" to float
   ret float %result
@@ -3177,16 +3151,16 @@ define internal float @nbgrad.logaddexp2.float32.float32.float32(float %a0, floa
   %.97.i.i = fadd double %.7.i, 1.000000e+00
   %"$phi164.0.2.0.i.i" = select i1 %.92.i.i, double %.97.i.i, double %.87.i.i
   %.115.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.115.i.i, label %B206.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.115.i.i, label %B206.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B206.i.i:                                         ; preds = %0
   %.121.i.i = fcmp oeq float %a0, %a1
-  br i1 %.121.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B222.i.i
+  br i1 %.121.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B222.i.i
 
 B222.i.i:                                         ; preds = %B206.i.i
-  br label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B206.i.i, %B222.i.i
+_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B206.i.i, %B222.i.i
   %"$phi228.0.3.0.i.i" = phi double [ %.7.i, %B206.i.i ], [ %.12.i.i, %B222.i.i ], [ %"$phi164.0.2.0.i.i", %0 ]
   %result = fptrunc double %"$phi228.0.3.0.i.i" to float
   ret float %result
@@ -3340,11 +3314,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi240.0.2.0.i" = select i1 %.169.i, float %a0, float %.164.i
   %.191.i = tail call float @llvm.fabs.f32(float %a0)
   %.192.i = fcmp ugt float %.191.i, 6.553600e+04
-  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B290.i:                                           ; preds = %B136.i
   %.195.i = tail call float @sinf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B100.endif.i:                                     ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3356,7 +3330,7 @@ B100.endif.i:                                     ; preds = %0
   %.145.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
+_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
   %result.1.2.0.i = phi float [ %"$phi240.0.2.0.i", %B136.i ], [ %.195.i, %B290.i ]
   ret float %result.1.2.0.i
 }
@@ -3497,11 +3471,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.165.i = bitcast i32 %.163.i to float
   %.170.i = tail call float @llvm.fabs.f32(float %a0)
   %.171.i = fcmp ugt float %.170.i, 6.553600e+04
-  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i:                                           ; preds = %B136.i
   %.174.i = tail call float @cosf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B90.endif.i:                                      ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3513,7 +3487,7 @@ B90.endif.i:                                      ; preds = %0
   %.130.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi float [ %.165.i, %B136.i ], [ %.174.i, %B266.i ]
   ret float %result.2.0.i
 }
@@ -3665,7 +3639,7 @@ B226.i.i:                                         ; preds = %0
 
 B456.i.i:                                         ; preds = %B232.endif.i.i
   %.262.i.i = tail call double @tan(double %.6.i)
-  br label %_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3tanB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B232.endif.i.i:                                   ; preds = %B226.i.i, %0
   %"$phi220.0.2.026.i.i" = phi double [ %.66.i.i, %B226.i.i ], [ %.109.i.i, %0 ]
@@ -3683,9 +3657,9 @@ B232.endif.i.i:                                   ; preds = %B226.i.i, %0
   %.236.i.i = fcmp olt double %.235.i.i, 1.000000e-300
   %"$phi406.0.2.0.i.i" = select i1 %.236.i.i, double %.6.i, double %.230.i.i
   %.259.i.i = fcmp ugt double %.235.i.i, 0x41D0000000000000
-  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %B232.endif.i.i
+_ZN6nbgrad7kernels7widened3tanB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %B232.endif.i.i
   %result.1.2.0.i.i = phi double [ %"$phi406.0.2.0.i.i", %B232.endif.i.i ], [ %.262.i.i, %B456.i.i ]
   %result = fptrunc double %result.1.2.0.i.i to float
   ret float %result
@@ -3805,13 +3779,13 @@ B140.i.i:                                         ; preds = %0
   %.70.i.i = fmul double %.69.i.i, 5.000000e-01
   %.72.i.i = fadd double %.382.i.i, 1.000000e-300
   %.78.i.i = fdiv double %.70.i.i, %.72.i.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B204.i.i:                                         ; preds = %0
   %.27.i.i = fmul double %.6.i, %.6.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B140.i.i, %B204.i.i
+_ZN6nbgrad7kernels7widened6arcsinB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B140.i.i, %B204.i.i
   %"$phi134.0.2.013.i.i" = phi double [ %.382.i.i, %B140.i.i ], [ %.8.i.i, %B204.i.i ]
   %"$phi92.0.2.0312.i.i" = phi double [ %.20.i.i, %B140.i.i ], [ %.27.i.i, %B204.i.i ]
   %"$phi206.0.2.0.i.i" = phi double [ %.78.i.i, %B140.i.i ], [ 0.000000e+00, %B204.i.i ]
@@ -3932,12 +3906,12 @@ B434.i.i:                                         ; preds = %B206.endif.i.i, %B2
   %.20734.i.i = fadd double %.mux.i.i, %.20333.i.i
   %.21335.i.i = fsub double %.mux.i.i, %.20734.i.i
   %.21436.i.i = fadd double %.20333.i.i, %.21335.i.i
-  br label %_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B438.i.i:                                         ; preds = %B206.endif.i.i
   %.203.i.i = fmul double %.422.i.i, 2.000000e+00
   %.207.i.i = fadd double %.203.i.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B206.endif.i.i:                                   ; preds = %0
   %.20.i.i = tail call double @llvm.fma.f64(double %.8.i.i, double -5.000000e-01, double 5.000000e-01)
@@ -3950,7 +3924,7 @@ B206.endif.i.i:                                   ; preds = %0
   %.127.i.i = fcmp uge float %a0, 0.000000e+00
   br i1 %.127.i.i, label %B438.i.i, label %B434.i.i
 
-_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B434.i.i, %B438.i.i
+_ZN6nbgrad7kernels7widened6arccosB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B434.i.i, %B438.i.i
   %"$phi206.0.2.010.i.i" = phi double [ %"$phi206.0.2.011.i.i", %B434.i.i ], [ %.78.i.i, %B438.i.i ]
   %"$phi92.0.2.03128.i.i" = phi double [ %"$phi92.0.2.03129.i.i", %B434.i.i ], [ %.20.i.i, %B438.i.i ]
   %"$phi134.0.2.0136.i.i" = phi double [ %"$phi134.0.2.0137.i.i", %B434.i.i ], [ %.422.i.i, %B438.i.i ]
@@ -4061,18 +4035,18 @@ define internal float @nbgrad.arctan.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.13.i.i = fcmp ugt double %.8.i.i, 0x3FDA827999FCEF32
-  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i.i:                                          ; preds = %0
   %.22.i.i = fcmp ogt double %.8.i.i, 0x4003504F333F9DE6
-  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
+  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
 
 B202.i.i:                                         ; preds = %B92.i.i
   %.39.i.i = fadd double %.8.i.i, -1.000000e+00
   %.66.i.i = fadd double %.8.i.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
+_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
   %"$phi214.0.3.039.i.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i.i ], [ 0x3C91A62633145C07, %B92.i.i ]
   %"$phi134.0.3.0101938.i.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i.i, %B202.i.i ], [ %.8.i.i, %B92.i.i ]
   %"$phi108.0.3.0282137.i.i" = phi double [ %.8.i.i, %0 ], [ %.39.i.i, %B202.i.i ], [ -1.000000e+00, %B92.i.i ]
@@ -4193,7 +4167,7 @@ B238.i.i:                                         ; preds = %B230.i.i, %B208.i.i
   %"$phi238.0.2.0.i.i" = phi double [ %.137.i.i, %B230.i.i ], [ 1.000000e+00, %B172.i.i ], [ 1.000000e+00, %B208.i.i ]
   %.152.i.i = fmul double %"$phi238.0.2.0.i.i", 0x3FDA827999FCEF32
   %.154.i.i = fcmp ogt double %"$phi220.0.3.05.i.i", %.152.i.i
-  br i1 %.154.i.i, label %B332.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.154.i.i, label %B332.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B332.i.i:                                         ; preds = %B238.i.i
   %.162.i.i = fsub double %"$phi220.0.3.05.i.i", %"$phi238.0.2.0.i.i"
@@ -4202,9 +4176,9 @@ B332.i.i:                                         ; preds = %B238.i.i
   %.202.i.i = fsub double %"$phi220.0.3.05.i.i", %.200.i.i
   %.220.i.i = fsub double %"$phi238.0.2.0.i.i", %.181.i.i
   %.224.i.i = fadd double %"$phi220.0.3.05.i.i", %.220.i.i
-  br label %_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened7arctan2B3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B238.i.i, %B332.i.i
+_ZN6nbgrad7kernels7widened7arctan2B3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B238.i.i, %B332.i.i
   %"$phi584.0.2.0.i.i" = phi double [ 0x3C81A62633145C07, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
   %"$phi562.0.2.026.i.i" = phi double [ 0x3FE921FB54442D18, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
   %"$phi326.0.2.023.i.i" = phi double [ %.202.i.i, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
@@ -4394,7 +4368,7 @@ define internal float @nbgrad.sinh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4402,9 +4376,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4sinhB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4sinhB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4526,7 +4500,7 @@ define internal float @nbgrad.cosh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4534,9 +4508,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4coshB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4coshB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4657,22 +4631,22 @@ define internal float @nbgrad.tanh.float32.float32(float %a0) alwaysinline {
   %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
   %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
   %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.11.i.i.i, float 5.000000e-01)
-  %.86.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.87.i.i = fadd float %.86.i.i, 0xC168000FE0000000
-  %.88.i.i = fsub float %.51.i.i, %.87.i.i
-  %.5.i.i.i = fadd float %.88.i.i, 0x4168000FE0000000
-  %.6.i.i.i = bitcast float %.5.i.i.i to i32
-  %.8.i.i.i = shl i32 %.6.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i to float
   %.56.i.i = fmul float %.55.i.i, %.55.i.i
   %.84.i.i = tail call float @llvm.fmuladd.f32(float %.56.i.i, float %.12.i.i.i, float %.55.i.i)
   %.85.i.i = fadd float %.84.i.i, 1.000000e+00
-  %.89.i.i = bitcast float %.86.i.i to i32
-  %.91.i.i = shl i32 %.89.i.i, 23
-  %.93.i.i = bitcast i32 %.91.i.i to float
-  %.94.i.i = fmul float %.85.i.i, %.93.i.i
-  %.120.i.i = fmul float %.94.i.i, %1
-  %.56.i = fadd float %.120.i.i, 1.000000e+00
+  %.6.i.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i1.i.i = fadd float %.6.i.i.i, 0xC168000FE0000000
+  %.8.i.i.i = fsub float %.51.i.i, %.7.i1.i.i
+  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
+  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
+  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i.i to float
+  %.9.i2.i.i = bitcast float %.6.i.i.i to i32
+  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
+  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
+  %.14.i.i.i = fmul float %.85.i.i, %.13.i.i.i
+  %.42.i.i.i = fmul float %.14.i.i.i, %1
+  %.56.i = fadd float %.42.i.i.i, 1.000000e+00
   %.60.i = fdiv float 2.000000e+00, %.56.i
   %.61.i = fsub float 1.000000e+00, %.60.i
   %.67.i = fmul float %a0, %a0
@@ -4787,16 +4761,16 @@ B360.i.i:                                         ; preds = %0
   %.99.i.i = fmul double %.98.i.i, 5.000000e-01
   %.103.i.i = fdiv double %.99.i.i, %.95.i.i
   %.111.i.i = fadd double %.110.i.i, %.103.i.i
-  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.thread.i.i:                                  ; preds = %B360.i.i
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.i.i:                                         ; preds = %0
   %.128.i.i = fmul double %.8.i.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
+_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
   %"$phi380.2.3.04.i.i" = phi double [ %.128.i.i, %B370.i.i ], [ %.8.i.i, %B370.thread.i.i ], [ %.104.i.i, %B360.i.i ]
   %"$phi380.3.2.0.i.i" = phi double [ 0.000000e+00, %B370.i.i ], [ 0.000000e+00, %B370.thread.i.i ], [ %.111.i.i, %B360.i.i ]
   %.8.i.i.i = bitcast double %"$phi380.2.3.04.i.i" to i64
@@ -4991,16 +4965,16 @@ B284.i.i:                                         ; preds = %0
   %.39.i.i = fadd double %.34.i.i, 1.000000e-300
   %.43.i.i = fdiv double %.38.i.i, %.39.i.i
   %.51.i.i = fadd double %.50.i.i, %.43.i.i
-  br i1 %.8.i.i, label %B294.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.8.i.i, label %B294.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B294.thread.i.i:                                  ; preds = %B284.i.i
-  br label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B294.i.i:                                         ; preds = %0
   %.67.i.i = fmul double %.6.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B284.i.i, %B294.thread.i.i, %B294.i.i
+_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B284.i.i, %B294.thread.i.i, %B294.i.i
   %"$phi304.2.3.02.i.i" = phi double [ %.67.i.i, %B294.i.i ], [ %.6.i, %B294.thread.i.i ], [ %.44.i.i, %B284.i.i ]
   %"$phi304.3.2.0.i.i" = phi double [ 0.000000e+00, %B294.i.i ], [ 0.000000e+00, %B294.thread.i.i ], [ %.51.i.i, %B284.i.i ]
   %.8.i.i.i = bitcast double %"$phi304.2.3.02.i.i" to i64
@@ -7232,16 +7206,16 @@ define internal float @nbgrad.erf.float32.float32(float %a0) alwaysinline {
   %.48.i = fneg float %"$phi104.0.2.0.i"
   %.49.i = fmul float %"$phi104.0.2.0.i", %.48.i
   %.9.i.i = fcmp olt float %.49.i, -1.045000e+02
-  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
+  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
 
 B74.i.i:                                          ; preds = %0
   %.32.i.i = fcmp ogt float %.49.i, 8.900000e+01
-  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
+  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
 
 B144.i.i:                                         ; preds = %B74.i.i
-  br label %_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
+_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
   %"$phi146.0.2.0.i.i" = phi float [ 8.900000e+01, %B74.i.i ], [ %.49.i, %B144.i.i ], [ -1.045000e+02, %0 ]
   %.50.i.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i.i = fadd float %.50.i.i, 0xC168000000000000
@@ -7251,21 +7225,21 @@ _ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
   %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
   %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.11.i.i.i, float 5.000000e-01)
-  %.86.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.87.i.i = fadd float %.86.i.i, 0xC168000FE0000000
-  %.88.i.i = fsub float %.51.i.i, %.87.i.i
-  %.5.i.i.i = fadd float %.88.i.i, 0x4168000FE0000000
-  %.6.i.i.i = bitcast float %.5.i.i.i to i32
-  %.8.i.i.i = shl i32 %.6.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i to float
   %.56.i.i = fmul float %.55.i.i, %.55.i.i
   %.84.i.i = tail call float @llvm.fmuladd.f32(float %.56.i.i, float %.12.i.i.i, float %.55.i.i)
   %.85.i.i = fadd float %.84.i.i, 1.000000e+00
-  %.89.i.i = bitcast float %.86.i.i to i32
-  %.91.i.i = shl i32 %.89.i.i, 23
-  %.93.i.i = bitcast i32 %.91.i.i to float
-  %.94.i.i = fmul float %.85.i.i, %.93.i.i
-  %.120.i.i = fmul float %.94.i.i, %1
+  %.6.i.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i1.i.i = fadd float %.6.i.i.i, 0xC168000FE0000000
+  %.8.i.i.i = fsub float %.51.i.i, %.7.i1.i.i
+  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
+  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
+  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i.i to float
+  %.9.i2.i.i = bitcast float %.6.i.i.i to i32
+  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
+  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
+  %.14.i.i.i = fmul float %.85.i.i, %.13.i.i.i
+  %.42.i.i.i = fmul float %.14.i.i.i, %1
   %.29.i = fadd float %"$phi104.0.2.0.i", -1.500000e+00
   %.31.i = fadd float %"$phi104.0.2.0.i", 1.500000e+00
   %.35.i = fdiv float %.29.i, %.31.i
@@ -7274,7 +7248,7 @@ _ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.42.i = tail call float @llvm.fmuladd.f32(float %.35.i, float %.40.i, float 0x3FB35C8B40000000)
   %.44.i = tail call float @llvm.fmuladd.f32(float %.35.i, float %.42.i, float 0xBFE0404DE0000000)
   %.46.i = tail call float @llvm.fmuladd.f32(float %.35.i, float %.44.i, float 0x3FEEDF4860000000)
-  %.76.i = fmul float %.46.i, %.120.i.i
+  %.76.i = fmul float %.46.i, %.42.i.i.i
   %.82.i = fdiv float %.76.i, %.31.i
   %.83.i = fsub float 1.000000e+00, %.82.i
   %.89.i = fmul float %a0, %a0
@@ -7411,7 +7385,7 @@ define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.140.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double %.16.i.i.i, double %.138.i.i)
   %.143.i.i = fsub double %.108.i.i, %.140.i.i
   %.148.i.i = fcmp olt double %.8.i.i, 7.500000e-01
-  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
+  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
 
 B248.i.i:                                         ; preds = %0
   %.85.i.i = fcmp olt float %a0, 0.000000e+00
@@ -7518,12 +7492,12 @@ B248.i.i:                                         ; preds = %0
   %.88.i.i = fsub double 2.000000e+00, %.40.i7.i.i.i
   %"$phi136.0.2.0.i.i" = select i1 %.85.i.i, double %.88.i.i, double %.40.i7.i.i.i
   %.164.i.i = fcmp ult double %.8.i.i, 7.500000e-01
-  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B264.i.i:                                         ; preds = %B248.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
+_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
   %"$phi266.0.3.0.i.i" = phi double [ %.8.i.i, %B264.i.i ], [ %.143.i.i, %0 ], [ %"$phi136.0.2.0.i.i", %B248.i.i ]
   %result = fptrunc double %"$phi266.0.3.0.i.i" to float
   ret float %result
@@ -7692,26 +7666,26 @@ define internal float @nbgrad.expit.float32.float32(float %a0) alwaysinline {
   %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
   %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
   %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.11.i.i.i, float 5.000000e-01)
-  %.86.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.87.i.i = fadd float %.86.i.i, 0xC168000FE0000000
-  %.88.i.i = fsub float %.51.i.i, %.87.i.i
-  %.5.i.i.i = fadd float %.88.i.i, 0x4168000FE0000000
-  %.6.i.i.i = bitcast float %.5.i.i.i to i32
-  %.8.i.i.i = shl i32 %.6.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i to float
   %.56.i.i = fmul float %.55.i.i, %.55.i.i
   %.84.i.i = tail call float @llvm.fmuladd.f32(float %.56.i.i, float %.12.i.i.i, float %.55.i.i)
   %.85.i.i = fadd float %.84.i.i, 1.000000e+00
-  %.89.i.i = bitcast float %.86.i.i to i32
-  %.91.i.i = shl i32 %.89.i.i, 23
-  %.93.i.i = bitcast i32 %.91.i.i to float
-  %.94.i.i = fmul float %.85.i.i, %.93.i.i
-  %.120.i.i = fmul float %.94.i.i, %1
-  %.38.i = fadd float %.120.i.i, 1.000000e+00
+  %.6.i.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i1.i.i = fadd float %.6.i.i.i, 0xC168000FE0000000
+  %.8.i.i.i = fsub float %.51.i.i, %.7.i1.i.i
+  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
+  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
+  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i.i to float
+  %.9.i2.i.i = bitcast float %.6.i.i.i to i32
+  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
+  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
+  %.14.i.i.i = fmul float %.85.i.i, %.13.i.i.i
+  %.42.i.i.i = fmul float %.14.i.i.i, %1
+  %.38.i = fadd float %.42.i.i.i, 1.000000e+00
   %.43.i = fsub float 1.000000e+00, %.38.i
-  %.45.i = fadd float %.120.i.i, %.43.i
+  %.45.i = fadd float %.42.i.i.i, %.43.i
   %.49.i = fcmp oge float %a0, 0.000000e+00
-  %"$phi146.0.2.0.i" = select i1 %.49.i, float 1.000000e+00, float %.120.i.i
+  %"$phi146.0.2.0.i" = select i1 %.49.i, float 1.000000e+00, float %.42.i.i.i
   %.70.i = fdiv float 1.000000e+00, %.38.i
   %.71.i = fmul float %"$phi146.0.2.0.i", %.70.i
   %.72.i = fneg float %.71.i
@@ -8171,15 +8145,15 @@ B628.i.i:                                         ; preds = %0
   %.401.i.i = fmul double %.382.i.i, %.8.i.i
   %"$phi656.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
   %.429.i.i = fneg double %"$phi496.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B646.i.i:                                         ; preds = %0
-  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
+  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
 
 B654.i.i:                                         ; preds = %B646.i.i
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
+_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
   %"$phi656.0.4.021.i.i" = phi double [ %"$phi656.0.4.0.ph.i.i", %B628.i.i ], [ 1.000000e+00, %B654.i.i ], [ %.8.i.i, %B646.i.i ]
   %"$phi670.0.2.0.i.i" = phi double [ %.429.i.i, %B628.i.i ], [ %"$phi496.0.2.0.i.i", %B654.i.i ], [ %"$phi496.0.2.0.i.i", %B646.i.i ]
   %.8.i.i22.i.i = fcmp olt double %"$phi656.0.4.021.i.i", 0x10000000000000
@@ -8442,7 +8416,7 @@ define internal float @nbgrad.digamma.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.18.i.i = fcmp olt float %a0, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B80.i.i:                                          ; preds = %0
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -8452,14 +8426,14 @@ B80.i.i:                                          ; preds = %0
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
+_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
   %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %0 ]
   %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %0 ]
   %.13.i.i = fcmp olt float %a0, 0.000000e+00
