@@ -2,7 +2,7 @@
 
 In: a simplified graph, with the orders in which the axes of its leaves lie in memory, and in which those of its outputs
 shall. Out: the graph of the arrays in memory: each leaf, output and intermediate with its axes in such an order, the
-slowest first, which is C order for kernels. Called by front.py for programs whose arguments are not all in C order.
+slowest first, which is C order for kernels. Called by front.py where arguments or results are not all in C order.
 
 Maps and reductions follow their operands; where these lie in different orders, maps take the one in which more of the
 leaves and outputs lie, as a vote. Movements move orders of axes instead of elements. Special kernels, and reshapes that
