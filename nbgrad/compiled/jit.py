@@ -2,9 +2,9 @@
 
 In: a function. Out: a callable with the same arguments. The signature is the structure of the arguments, the shapes,
 dtypes and memory orders of arrays, and the values of all else; floats, complex numbers and NumPy's scalars are run-time
-inputs. A call by position goes through the function's door (doors.py) to the specialization used last: a native callable, where
-one can tell by itself whether the call fits. Branches on values become guards: each way through the function is
-compiled once, and the one taken last is tried first. Called by users.
+inputs. A call by position goes through the function's door (doors.py) to the specialization used last: a native
+callable, where one can tell by itself whether the call fits. Branches on values become guards: each way through the
+function is compiled once, and the one taken last is tried first. Called by users.
 """
 
 from __future__ import annotations
