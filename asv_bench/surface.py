@@ -49,8 +49,8 @@ Why some are below 1:
 
 """
 REASONS = {
-    "transposed arrays": "compiled functions copy arguments that are not in C order, at each call (80 microseconds for "
-    "100,000 elements), and give results in C order; NumPy computes in the order of the arguments",
+    "transposed arrays": "library routines, and reshapes that run across the order, copy; gradients of arguments in "
+    "Fortran's order turn the weights, which are in C order, as all is in JAX (27 microseconds for 100,000 elements)",
     "`argsort`, `argpartition`, `lexsort`": "the sort is stable, and faster than NumPy's stable one; NumPy's default "
     "is not stable",
     "logarithms, powers, `tan`, `cbrt`, and most functions in float32": "NumPy has functions for AVX-512 that were "
@@ -60,7 +60,6 @@ REASONS = {
     "`diag`, `diagflat`": "NumPy gets zeros from the system, which come when they are first touched",
     "`gcd`, `lcm`, `frexp`, `bitwise_count`, `i0`": "functions of NumPy and SciPy, called from the program, and copied",
     "gradient of `det`": "by complete pivoting, right up to the third order whatever the rank is",
-    "gradient of `sinc`": "of any order, exact at 0",
 }
 """Physical reasons, by the cases that they are about."""
 COLUMNS = [f"{what}, {form}" for what in ("value", "gradient") for form in FORMS]

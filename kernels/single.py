@@ -14,6 +14,14 @@ from .bits import float32_to_int32, fma, int32_to_float32, muladd, rare_cos, rar
 
 f32 = np.float32
 LOG2_E = f32(1.442695)
+LOG2_E_LOW = f32(1.925963e-08)
+LOG10_E = f32(0.4342945)
+LOG10_E_LOW = f32(-1.010305e-08)
+# So few bits that its products with exponents are exact.
+LOG10_2 = f32(0.301025390625)
+LOG10_2_LOW = f32(4.605039e-06)
+LN2 = f32(0.6931472)
+LN2_REST = f32(-1.9046542e-09)
 LN2_HIGH = f32(0.693145751953125)
 LN2_LOW = f32(1.4286068e-06)
 # 1.5 * 2**23 rounds to a whole number; 127 more makes it a biased exponent.
@@ -49,6 +57,13 @@ def power_of_two(n):
     return int32_to_float32(float32_to_int32(n + EXPONENT_ROUNDER) << 23)
 
 
+def scaled_by_power(y, n):
+    """y * 2**n for a whole n, in two steps, of which one may be too small or too large for a float32."""
+    shifted = muladd(n, HALF, EXPONENT_ROUNDER)
+    rest = n - (shifted - EXPONENT_ROUNDER)
+    return y * int32_to_float32(float32_to_int32(shifted) << 23) * power_of_two(rest)
+
+
 def exp(x):
     """e**x: 1.1 ULP on the whole line."""
     x = f32(-104.5) if x < f32(-104.5) else x
@@ -56,9 +71,7 @@ def exp(x):
     n = muladd(x, LOG2_E, ROUNDER) - ROUNDER
     r = muladd(n, -LN2_LOW, muladd(n, -LN2_HIGH, x))
     y = muladd(r * r, exp_tail(r), r) + ONE
-    shifted = muladd(n, HALF, EXPONENT_ROUNDER)
-    rest = n - (shifted - EXPONENT_ROUNDER)
-    return y * int32_to_float32(float32_to_int32(shifted) << 23) * power_of_two(rest)
+    return scaled_by_power(y, n)
 
 
 def expm1(x):
@@ -105,17 +118,57 @@ def log_special(x, result):
     return x if math.isnan(x) else result
 
 
-def log(x):
-    """The natural logarithm: 1.0 ULP for all positive numbers."""
+def exponent_and_rest(x):
+    """(k, f) with x = 2**k (1 + f), f from -0.293 to 0.415, of positive x."""
     tiny = x < f32(1.1754944e-38)
     i = float32_to_int32(x * f32(33554432.0) if tiny else x)
     shift = (i - SQRT_HALF_BITS) & EXPONENT_MASK
     k = int32_to_float32((shift >> 23) + ROUNDER_BITS) - ROUNDER
-    k = k - f32(25.0) if tiny else k
-    f = int32_to_float32(i - shift) - ONE
+    return k - f32(25.0) if tiny else k, int32_to_float32(i - shift) - ONE
+
+
+def log(x):
+    """The natural logarithm: 1.0 ULP for all positive numbers."""
+    k, f = exponent_and_rest(x)
     square = HALF * f * f
     low = muladd(k, LN2_LOW, log_tail(f))
     return log_special(x, muladd(k, LN2_HIGH, f - (square - low)))
+
+
+def scaled_log(x, scale, scale_low, two, two_low):
+    """The logarithm times scale + scale_low, where that of 2 is two + two_low: sums and products of pairs."""
+    k, f = exponent_and_rest(x)
+    square = HALF * f * f
+    main = f - square
+    rest = ((f - main) - square) + log_tail(f)
+    part = main * scale
+    part_low = fma(main, scale, -part) + muladd(main, scale_low, rest * scale)
+    whole = k * two
+    total = whole + part
+    lost = (whole - total) + part
+    return log_special(x, total + (lost + muladd(k, two_low, part_low)))
+
+
+def log2(x):
+    """The logarithm to base 2: 1.0 ULP for all positive numbers."""
+    return scaled_log(x, LOG2_E, LOG2_E_LOW, ONE, ZERO)
+
+
+def log10(x):
+    """The logarithm to base 10: 1.0 ULP for all positive numbers."""
+    return scaled_log(x, LOG10_E, LOG10_E_LOW, LOG10_2, LOG10_2_LOW)
+
+
+def exp2(x):
+    """2**x: 1.1 ULP on the whole line."""
+    x = f32(-151.0) if x < f32(-151.0) else x
+    x = f32(129.0) if x > f32(129.0) else x
+    n = (x + ROUNDER) - ROUNDER
+    rest = x - n
+    r = rest * LN2
+    low = muladd(rest, LN2_REST, fma(rest, LN2, -r))
+    y = (muladd(r * r, exp_tail(r), low) + r) + ONE
+    return scaled_by_power(y, n)
 
 
 def log1p(x):

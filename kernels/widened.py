@@ -13,10 +13,7 @@ from . import power as powers
 from .bits import square_root
 
 exp_wide = exponential.exp
-exp2_wide = exponential.exp2
 log_wide = logarithm.log
-log2_wide = logarithm.log2
-log10_wide = logarithm.log10
 logaddexp_wide = logarithm.logaddexp
 logaddexp2_wide = logarithm.logaddexp2
 logit_wide = logarithm.logit
@@ -35,21 +32,6 @@ cbrt_wide = powers.cbrt
 gammaln_wide = gamma.gammaln
 digamma_wide = gamma.digamma
 power_special = powers.power_special
-
-
-def exp2(x):
-    """2**x."""
-    return exp2_wide(np.float64(x))
-
-
-def log2(x):
-    """The logarithm to base 2."""
-    return log2_wide(np.float64(x))
-
-
-def log10(x):
-    """The logarithm to base 10."""
-    return log10_wide(np.float64(x))
 
 
 def logit(x):

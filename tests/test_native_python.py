@@ -35,6 +35,9 @@ OBJECTS = T | np.ndarray
 X = np.array([0.5, -1.0, 2.0])
 LARGE = np.linspace(-1.0, 1.0, 40_000)
 WIDE = np.linspace(-1.0, 1.0, 1 << 19)
+F = np.array([[0.5, -1.0, 2.0], [1.5, 3.0, -0.25]], order="F")
+MOVED = np.moveaxis(np.arange(24.0).reshape(2, 3, 4), 1, 0)
+WIDE_F = WIDE.reshape(1 << 9, 1 << 10).T
 
 
 class Loss(nb.nn.Cell):
@@ -91,6 +94,13 @@ ROWS: dict[str, Row] = {
         {},
         [(X,), (X[::-1],), (np.repeat(X, 2)[::2],), (X.astype(">f8"),), (X,)],
     ),
+    "other orders": (
+        lambda: lambda x: (x + 1, np.sum(x, axis=0)),
+        {},
+        [(F,), (F,), (F.copy("C"),), (F,), (F[:, :1],), (F[:, :1].copy("F"),), (MOVED,), (MOVED,), (MOVED.copy("F"),)],
+    ),
+    "other orders, large": (lambda: lambda x: x * 2, {}, [(WIDE_F,)] * 2),
+    "donated in another order": (lambda: lambda w, g: w - g, {"donate": 0}, [(F, F + 1)] * 3),
     "other kinds": (lambda: lambda x: np.sum(x), {}, [(X,), (T(X),), ([0.5, 1.0],), (X.view(np.matrix),), (X,)]),
     "wrong arguments": (
         lambda: lambda x: x @ x,
@@ -187,8 +197,8 @@ def copied(value: Any) -> Any:
         return nb.Parameter(T(value.asnumpy().copy()))
     if isinstance(value, T):
         return T(value.asnumpy().copy())
-    if type(value) is np.ndarray and value.flags.c_contiguous and value.flags.writeable:
-        return value.copy()
+    if type(value) is np.ndarray and value.flags.forc and value.flags.writeable:
+        return value.copy("K")
     return value
 
 
@@ -202,7 +212,8 @@ def seen(value: Any) -> Any:
         return T, seen(value.asnumpy())
     if isinstance(value, np.ndarray | np.generic):
         # The bits, so that NaN and -0.0 are told apart.
-        return type(value), value.dtype, value.shape, np.asarray(value).flags.writeable, np.asarray(value).tobytes()
+        array = np.asarray(value)
+        return type(value), array.dtype, array.shape, array.strides, array.flags.writeable, array.tobytes()
     return type(value), value
 
 

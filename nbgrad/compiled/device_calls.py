@@ -74,7 +74,7 @@ class DeviceMemory:
             return given is other
         return _overlap(held, other_held)
 
-    def may_write(self, given: Any, held: Any, others: Iterable[Any]) -> bool:
+    def may_write(self, given: Any, held: Any, others: Iterable[Any], strides: Any) -> bool:
         """Whether nothing else has the array's memory, and it is aligned."""
         from ..runtime.device_program import ALIGNMENT
 
@@ -84,7 +84,7 @@ class DeviceMemory:
             return False
         return not any(hasattr(one, "pointer") and _overlap(held, one) for one in others)
 
-    def empty_like(self, held: Any) -> Any:
+    def empty_like(self, held: Any, strides: Any) -> Any:
         """A new DeviceArray."""
         return type(held).empty(held.shape, held.dtype, held.device)
 
@@ -134,7 +134,7 @@ class _Count(DeviceMemory):
 
     __slots__ = ("found",)
 
-    def may_write(self, given: Any, held: Any, others: Iterable[Any]) -> bool:
+    def may_write(self, given: Any, held: Any, others: Iterable[Any], strides: Any) -> bool:
         self.found = _references(given)
         return True
 

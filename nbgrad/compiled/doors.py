@@ -100,11 +100,14 @@ def _has_plain_keys(treespec: Any) -> bool:
 
 def _can_open(one: Specialization, args: Sequence[Any]) -> bool:
     """Whether there may be a door: where the order of arguments in memory matters, it must tell those that lie
-    otherwise, and native code takes ndarrays in C order only, but any Tensor."""
+    otherwise, and native code knows the strides of ndarrays without gaps only, and takes any Tensor."""
     if one.program is None or one.stores or (one.device is None and one.program.file is not None):
         return False
     orders = one.conditions.orders
-    return orders is None or not (any(orders) or any(isinstance(leaf, Tensor) for leaf in args))
+    if orders is None:
+        return True
+    known = one.program.argument_strides if one.device is None else [None] * len(orders)
+    return list(orders) == known[: len(orders)] and not any(isinstance(leaf, Tensor) for leaf in args)
 
 
 def _plain(args: Sequence[Any]) -> bool:

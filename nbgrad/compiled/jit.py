@@ -1,10 +1,10 @@
 """`jit`: record a function once per signature, then only run it.
 
-In: a function. Out: a callable with the same arguments. The signature is the structure of the arguments, the shapes and
-dtypes of arrays, and the values of everything else; floats, complex numbers and NumPy's scalars are run-time inputs. A
-call by position goes through the function's door (doors.py) to the specialization used last: a native callable, where
-one can tell by itself whether the call fits. Branches on values become guards: each way through the function is
-compiled once, and the one taken last is tried first. Called by users.
+In: a function. Out: a callable with the same arguments. The signature is the structure of the arguments, the shapes,
+dtypes and memory orders of arrays, and the values of all else; floats, complex numbers and NumPy's scalars are run-time
+inputs. A call by position goes through the function's door (doors.py) to the specialization used last: a native
+callable, where one can tell by itself whether the call fits. Branches on values become guards: each way through the
+function is compiled once, and the one taken last is tried first. Called by users.
 """
 
 from __future__ import annotations
@@ -296,7 +296,8 @@ def jit(
     attributes have changed.
 
     What it returns belongs to the caller: no two results share memory, nor does one with an argument (unless that was
-    donated), and constants among them are copied for each call.
+    donated), and constants among them are copied for each call. Arrays lie in memory as NumPy's would: each order of
+    the arguments' axes is a signature of its own.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 In: the caller's objects. Out: arrays that a program may write to, or an error that says which one does not fit. Called
 by jit.py and specialization.py; device_calls.py has the memory of devices. A program writes straight into
-an array that is in C order, aligned, and shares no memory with the arguments; for others it computes the result
-elsewhere and copies it, so that `f(x, out=x)` is right too.
+an array that lies as its result does, is aligned, and shares no memory with the arguments; for others it computes the
+result elsewhere and copies it, so that `f(x, out=x)` is right too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.ir import Node, plain_dtype
+from ..runtime.memory_order import Strides
 from ..transforms.arguments import flatten, kind_of
 
 RESULT = object()
@@ -34,11 +35,12 @@ class Memory(Protocol):
         """Whether two of the caller's objects, each with its array, are the same memory to the caller."""
         ...
 
-    def may_write(self, given: Any, held: Any, others: Iterable[Any]) -> bool:
-        """Whether a program may write straight into an array: as programs need it, and apart from the others."""
+    def may_write(self, given: Any, held: Any, others: Iterable[Any], strides: Strides | None) -> bool:
+        """Whether a program may write straight into an array: with these strides (None: in C order), as programs need
+        it, and apart from the others."""
         ...
 
-    def empty_like(self, held: Any) -> Any:
+    def empty_like(self, held: Any, strides: Strides | None) -> Any:
         """A new array that a program may write to."""
 
     def copy_to(self, given: Any, held: Any, value: Any) -> None:
@@ -62,17 +64,18 @@ class HostMemory:
         """Whether two arrays overlap."""
         return np.may_share_memory(held, other_held)
 
-    def may_write(self, given: Any, held: np.ndarray, others: Iterable[Any]) -> bool:
-        """Whether an array is plain, in C order, aligned, and apart from the others."""
+    def may_write(self, given: Any, held: np.ndarray, others: Iterable[Any], strides: Strides | None) -> bool:
+        """Whether an array is plain, has the strides, is aligned, and apart from the others."""
         for one in others:
             if isinstance(one, np.ndarray) and np.may_share_memory(held, one):
                 return False
         flags = held.flags
-        return held.dtype is plain_dtype(held.dtype) and flags.c_contiguous and flags.aligned
+        lies = flags.c_contiguous if strides is None else held.strides == strides
+        return held.dtype is plain_dtype(held.dtype) and lies and flags.aligned
 
-    def empty_like(self, held: np.ndarray) -> np.ndarray:
-        """A new ndarray in C order."""
-        return np.empty(held.shape, plain_dtype(held.dtype))
+    def empty_like(self, held: np.ndarray, strides: Strides | None) -> np.ndarray:
+        """A new ndarray."""
+        return np.ndarray(held.shape, plain_dtype(held.dtype), strides=strides)
 
     def copy_to(self, given: Any, held: np.ndarray, value: Any) -> None:
         """Copy a value to the array."""
@@ -92,20 +95,25 @@ class OutArrays:
     held : list
         Their arrays.
     memory : Memory
+    strides : sequence of (tuple of int or None), optional
+        The strides that a program gives to each result; C order by default.
     """
 
-    __slots__ = ("given", "held", "memory")
+    __slots__ = ("given", "held", "memory", "strides")
 
-    def __init__(self, given: list[Any], held: list[Any], memory: Memory) -> None:
+    def __init__(
+        self, given: list[Any], held: list[Any], memory: Memory, strides: Sequence[Strides | None] | None = None
+    ) -> None:
         self.given, self.held, self.memory = given, held, memory
+        self.strides = [None] * len(held) if strides is None else strides
 
     def written(self, inputs: Sequence[Any]) -> list[Any]:
         """The arrays that a program with these inputs writes to: new ones in place of those that it must not."""
         memory, made = self.memory, []
         for k, held in enumerate(self.held):
             others = inputs if len(self.held) == 1 else chain(inputs, self.held[:k], self.held[k + 1 :])
-            free = memory.may_write(self.given[k], held, others)
-            made.append(held if free else memory.empty_like(held))
+            free = memory.may_write(self.given[k], held, others, self.strides[k])
+            made.append(held if free else memory.empty_like(held, self.strides[k]))
         return made
 
     def take(self, values: Sequence[Any]) -> None:
@@ -116,7 +124,13 @@ class OutArrays:
 
 
 def check_out(
-    out: Any, treespec: Any, leaves: Sequence[Any], nodes: Sequence[Node], name: str, memory: Memory
+    out: Any,
+    treespec: Any,
+    leaves: Sequence[Any],
+    nodes: Sequence[Node],
+    name: str,
+    memory: Memory,
+    strides: Sequence[Strides | None] | None = None,
 ) -> OutArrays:
     """The arrays in `out`, one for each result.
 
@@ -131,6 +145,8 @@ def check_out(
         The function's name.
     memory : Memory
         The memory that the function runs in.
+    strides : sequence of (tuple of int or None), optional
+        Those of each result; C order by default.
 
     Raises
     ------
@@ -159,7 +175,7 @@ def check_out(
                 message = f"{which} shares memory with another array of out. Each result needs an array of its own."
                 raise ArgumentError(message)
         arrays.append(held)
-    return OutArrays(chosen, arrays, memory)
+    return OutArrays(chosen, arrays, memory, strides)
 
 
 def copy_constants(out: Any, leaves: Sequence[Any]) -> None:

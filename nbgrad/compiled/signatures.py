@@ -22,6 +22,7 @@ from ..process.object_layout import SCALARS
 from ..record.foreign_arrays import advice, conversion_of, full_name, refuse_subclass
 from ..record.numbers import supported
 from ..record.tensor import Tensor
+from ..runtime.memory_order import order_in_memory
 from ..tensors.parameter import Parameter
 from ..transforms.arguments import Lent
 
@@ -117,8 +118,15 @@ def signature(leaves: Sequence[Any], treespec: Any) -> tuple[Any, list[Any]]:
             node = leaf.node
             entries.append(("lent", node.dtype.char, node.shape, node.place))
         else:
-            entries.append((False, leaf.dtype.char, leaf.shape))
+            entries.append((False, leaf.dtype.char, leaf.shape, order_of(leaf)))
     return tuple(entries), dynamic
+
+
+def order_of(value: Any) -> tuple[int, ...] | None:
+    """The order of a run-time input's axes in memory, the slowest first; None for C order, and what is no ndarray."""
+    if not isinstance(value, np.ndarray) or value.flags.c_contiguous:
+        return None
+    return order_in_memory(value.shape, value.strides)
 
 
 _CONSTANT_KINDS = (bool, int, str, bytes, type(None))

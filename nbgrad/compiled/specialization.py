@@ -30,6 +30,7 @@ from ..runtime.native_tensors import Entry
 from ..transforms.arguments import Lent, as_kind, results_as
 from .device_calls import DeviceMemory
 from .out_arguments import HOST_MEMORY, RESULT, OutArrays, check_out, copy_constants
+from .signatures import order_of
 
 
 @dataclass(kw_only=True)
@@ -148,7 +149,7 @@ class Specialization:
         for position in self.stores:
             check_store(inputs[position], [*inputs[:position], *inputs[position + 1 :]])
         targets = None if out is None else self.targets(out)
-        arrays = [_ready(value, node) for value, node in zip(inputs, self.arguments, strict=False)]
+        arrays = [_ready(value, node, self.device) for value, node in zip(inputs, self.arguments, strict=False)]
         for parameter, _ in self.parameters:
             known = parameter._leaf.value is not None
             arrays.append(ready(parameter._leaf, self.device) if known else parameter._where_it_is())
@@ -168,8 +169,9 @@ class Specialization:
     def targets(self, out: Any) -> OutArrays:
         """The arrays that the caller provides for the results; an error if they do not fit."""
         memory = HOST_MEMORY if self.device is None else DeviceMemory(self.device)
-        returned = self.returned
-        return check_out(out, returned.treespec, returned.leaves, self.outputs[: self.result_count], self.name, memory)
+        strides = self.program.output_strides if self.program is not None and self.device is None else None
+        kept, nodes = self.returned, self.outputs[: self.result_count]
+        return check_out(out, kept.treespec, kept.leaves, nodes, self.name, memory, strides)
 
     def _computed(self, arrays: Sequence[Any], targets: OutArrays | None) -> list[Any]:
         """All outputs, by the program, straight into `targets` where that is possible."""
@@ -229,8 +231,8 @@ def one_callers(leaf: Any) -> Any:
     return copy.deepcopy(leaf) if isinstance(leaf, set | bytearray) or hasattr(type(leaf), "__array__") else leaf
 
 
-def _ready(value: Any, node: Node) -> Any:
-    """A run-time input as native code takes it."""
+def _ready(value: Any, node: Node, device: Any) -> Any:
+    """A run-time input as native code takes it; on the CPU, an ndarray without gaps keeps the order of its axes."""
     if isinstance(value, Tensor):
         value = computed(value._node)
     elif isinstance(value, Lent):
@@ -240,4 +242,10 @@ def _ready(value: Any, node: Node) -> Any:
     array = plain(np.asarray(value))
     if array.flags.c_contiguous and array.flags.aligned:
         return array
-    return np.array(array, order="C", subok=False)
+    order = None if device is not None else order_of(value)
+    if order is None:
+        return np.array(array, order="C", subok=False)
+    turned = array.transpose(order)
+    if not (turned.flags.c_contiguous and turned.flags.aligned):
+        array = np.array(turned, order="C", subok=False).transpose(np.argsort(order))
+    return array

@@ -27,12 +27,13 @@ from ..record.zero_dimensional import is_array
 from ..runtime.budget import Budget, smallest
 from ..runtime.cpu_program import Output, Program, missed
 from ..runtime.evaluate import computed, finish_pending, make_program, refuse
-from ..runtime.memory_order import strides_of
+from ..runtime.front import Orders
+from ..runtime.memory_order import order_in_memory, strides_of
 from ..transforms.arguments import flatten, kind_of, name_of, node_of
 from ..transforms.rolled import conditions_of, joint_checks, joint_guards, roll_up
 from .device_calls import device_of_graph
 from .out_arguments import RESULT, donated_leaves
-from .signatures import dynamic_kind
+from .signatures import dynamic_kind, order_of
 from .specialization import Conditions, Returned, Specialization, State, one_callers, orders_of
 
 
@@ -80,6 +81,8 @@ def specialize(
     _refuse_lost_writes(fn, trace)
     assert trace.guards is not None
     results, kept, out_spec = _results(fn, output, trace)
+    orders = [order_of(value) for value in inputs.given]
+    lying = [_order_of_result(result) for result in results]
     nodes = [result._node for result in results]
     written_nodes = [node for _, node in written]
     roll_up(trace, [*nodes, *conditions_of(trace), *written_nodes, *[node for node, _ in callers.written()]], arguments)
@@ -101,6 +104,8 @@ def specialize(
     if device is not None and not config.interpret():
         program = make_program([Output(node) for node in outputs], arguments, device, budget)
     elif not config.interpret():
+        after = len(outputs) - len(nodes)
+        ends = [order if kind in ("array", "value") else None for order, kind in zip(lying, kinds, strict=True)]
         program = Program(
             [Output(node, k < len(nodes) and kinds[k] in ("value", "lent")) for k, node in enumerate(outputs)],
             arguments,
@@ -111,6 +116,7 @@ def specialize(
             max(len(packing or ()), len(nodes) + 1),
             budget,
             name_of(fn),
+            Orders([*orders, *[None] * len(parameters)], [*ends, *[None] * after]) if any([*orders, *ends]) else None,
         )
     for node in arguments:
         if node.owner is None:
@@ -214,6 +220,12 @@ def _results(fn: Callable[..., Any], output: Any, trace: Trace) -> tuple[list[Te
         )
         raise DtypeError(message)
     return results, kept, structure
+
+
+def _order_of_result(result: Tensor) -> tuple[int, ...] | None:
+    """The order of the axes of NumPy's array in place of a result, the slowest first; None for C order."""
+    strides = strides_in_memory(result)
+    return None if strides is None else order_in_memory(result.shape, strides)
 
 
 def _kinds(results: Sequence[Tensor], inputs: _Inputs, reads_tensors: bool) -> list[str]:

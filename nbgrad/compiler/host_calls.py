@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,17 +42,21 @@ def host_address(kernel: Special) -> int:
 
 def _caller(node: Node) -> Callable[[int, int, int, int], None]:
     params, layouts = node.params[:-1], node.params[-1]
-    pointers = ctypes.c_void_p * len(layouts)
-    last: tuple[list[Any], list[np.ndarray]] = ([], [])
-    """The addresses of the last call, which are often those of the next, and the arrays there."""
+    pointers = struct.Struct(f"{len(layouts)}q")
+    last: tuple[bytes, Sequence[int], list[np.ndarray]] = b"", (), []
+    """The addresses of the last call, most of which are often those of the next, and the arrays there."""
 
     def call(places: int, sizes: int, begin: int, end: int) -> None:
         nonlocal last
-        addresses = list(pointers.from_address(places))
-        known, arrays = last
-        if addresses != known:
-            arrays = [_array(at, *layout) for at, layout in zip(addresses, layouts, strict=True)]
-            last = addresses, arrays
+        found = ctypes.string_at(places, pointers.size)
+        known, before, arrays = last
+        if found != known:
+            addresses = pointers.unpack(found)
+            pairs = enumerate(zip(addresses, layouts, strict=True))
+            arrays = [
+                arrays[k] if k < len(before) and before[k] == at else _array(at, *layout) for k, (at, layout) in pairs
+            ]
+            last = found, addresses, arrays
         # Views, since the function may give what it gets another shape.
         *inputs, out = [array.view() for array in arrays]
         try:
@@ -63,12 +68,12 @@ def _caller(node: Node) -> Callable[[int, int, int, int], None]:
     return call
 
 
-def _array(address: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+def _array(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """Memory as an ndarray."""
     size = dtype.itemsize
     for extent in shape:
         size *= extent
-    if not size or address is None:
+    if not size or not address:
         return np.empty(shape, dtype)
     memory: Any = (ctypes.c_char * size).from_address(address)
     return np.ndarray(shape, dtype, memory)

@@ -53,6 +53,11 @@ TILE = 8
 """Rows and columns of the tiles in which arrays are turned."""
 
 
+def tiles_take(dtype: np.dtype[Any]) -> bool:
+    """Whether elements of a dtype are turned in tiles."""
+    return dtype.kind in "iuf" and dtype.itemsize >= 4
+
+
 class Access(NamedTuple):
     """A buffer (an index into `Loop.buffers`; -1 for an iota, -2 for ranges alone), read or written through a view of
     the loop's domain."""
@@ -162,8 +167,7 @@ class Loop:
                 and view.strides[-2] == 1
                 and view.strides[-1] not in WALKS
                 and not any(view.valid)
-                and dtype.kind in "iuf"
-                and dtype.itemsize >= 4
+                and tiles_take(dtype)
             ]
         )
         along = [a for position, a in enumerate(self.accesses) if position not in found and a.view.strides[-1] != 0]

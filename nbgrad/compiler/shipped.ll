@@ -17,17 +17,17 @@
 ; digest nbgrad.kernels.rounding 8d7002e0eec8a712bd2da45d7aa6b812
 ; digest nbgrad.kernels.scan 9b0d02816e4883651a4bc95478b5b845
 ; digest nbgrad.kernels.scatter 0d734cfe8ca180e21edfbaa3c388128f
-; digest nbgrad.kernels.sinc c8e6113eee4ebf7eb3b9dc4dcfa1d081
-; digest nbgrad.kernels.single 5d74bb4e05b217f305c880ab56210617
+; digest nbgrad.kernels.sinc 9a0fbef8c2d2a8eefd91912550576c5a
+; digest nbgrad.kernels.single 82e41ff2b7af4284178cab813e71f7eb
 ; digest nbgrad.kernels.sort f6744ea9f2a2cf698eb13d84d223ff8b
 ; digest nbgrad.kernels.trigonometric c95c86424bb9c555a16f9c4a439a4e29
-; digest nbgrad.kernels.widened 58f18f7cbe22ba228f71929ce598d886
+; digest nbgrad.kernels.widened 38645158a5f7200aec2ebe16d3156056
 ; digest nbgrad.kernels.windows 61e0cca84b8cb990eaafb6ce9549372b
-; digest nbgrad.runtime.blocks d6a38fa135c0e8d944e1f9ca4907c539
-; digest nbgrad.runtime.native 70e5a6679a4523839deaa93a669d39c0
-; digest nbgrad.runtime.native_steps 00d7bacd1f95f2bd8d8652e1f359b9e4
-; digest nbgrad.runtime.native_tensors e0baac8d44af2f2ad1758f385090ef7f
-; digest nbgrad.runtime.turns f40f23bd92984a2767603c6a1bbed2bc
+; digest nbgrad.runtime.blocks 4e15a18a871bd67432279f81c9504c6f
+; digest nbgrad.runtime.native 6f88bfd71ebb7e89957e4a25e62ec454
+; digest nbgrad.runtime.native_steps 431fc3bb9240d711d7f84ea46c2adf90
+; digest nbgrad.runtime.native_tensors 904c89e5514a6ff12f1be3d994beca0e
+; digest nbgrad.runtime.turns 116cec6e2b6f7aba56b4c4bf95b2b09d
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -2164,16 +2164,16 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.045000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.32.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -1.045000e+02, %0 ]
   %.50.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i = fadd float %.50.i, 0xC168000000000000
@@ -2183,22 +2183,22 @@ _ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.9.i.i = tail call float @llvm.fmuladd.f32(float %.55.i, float %.7.i.i, float 0x3FA5554E80000000)
   %.11.i.i = tail call float @llvm.fmuladd.f32(float %.55.i, float %.9.i.i, float 0x3FC5554DC0000000)
   %.12.i.i = tail call float @llvm.fmuladd.f32(float %.55.i, float %.11.i.i, float 5.000000e-01)
-  %.86.i = tail call float @llvm.fmuladd.f32(float %.51.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.87.i = fadd float %.86.i, 0xC168000FE0000000
-  %.88.i = fsub float %.51.i, %.87.i
-  %.5.i.i = fadd float %.88.i, 0x4168000FE0000000
-  %.6.i.i = bitcast float %.5.i.i to i32
-  %.8.i.i = shl i32 %.6.i.i, 23
-  %1 = bitcast i32 %.8.i.i to float
   %.56.i = fmul float %.55.i, %.55.i
   %.84.i = tail call float @llvm.fmuladd.f32(float %.56.i, float %.12.i.i, float %.55.i)
   %.85.i = fadd float %.84.i, 1.000000e+00
-  %.89.i = bitcast float %.86.i to i32
-  %.91.i = shl i32 %.89.i, 23
-  %.93.i = bitcast i32 %.91.i to float
-  %.94.i = fmul float %.85.i, %.93.i
-  %.120.i = fmul float %.94.i, %1
-  ret float %.120.i
+  %.6.i.i = tail call float @llvm.fmuladd.f32(float %.51.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i1.i = fadd float %.6.i.i, 0xC168000FE0000000
+  %.8.i.i = fsub float %.51.i, %.7.i1.i
+  %.5.i.i.i = fadd float %.8.i.i, 0x4168000FE0000000
+  %.6.i.i.i = bitcast float %.5.i.i.i to i32
+  %.8.i.i.i = shl i32 %.6.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i to float
+  %.9.i2.i = bitcast float %.6.i.i to i32
+  %.11.i3.i = shl i32 %.9.i2.i, 23
+  %.13.i.i = bitcast i32 %.11.i3.i to float
+  %.14.i.i = fmul float %.85.i, %.13.i.i
+  %.42.i.i = fmul float %.14.i.i, %1
+  ret float %.42.i.i
 }
 ;; nbgrad.exp.float64.float64 nbgrad.kernels.exponential 7c4b850405ebae82
 declare double @llvm.fmuladd.f64(double, double, double)
@@ -2239,55 +2239,54 @@ define internal double @nbgrad.exp.float64.float64(double %a0) alwaysinline {
   %.40.i.i = fmul double %.12.i7.i, %1
   ret double %.40.i.i
 }
-;; nbgrad.exp2.float32.float32 nbgrad.kernels.widened 4fa6dceba7a3da9a
-declare double @llvm.fmuladd.f64(double, double, double)
+;; nbgrad.exp2.float32.float32 nbgrad.kernels.single 4c047fc0df062a23
+declare float @llvm.fma.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp2.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.12.i.i.i = fcmp olt double %.6.i, -1.076000e+03
-  %.13.i.i.i = select i1 %.12.i.i.i, double -1.076000e+03, double %.6.i
-  %.12.i1.i.i = fcmp ogt double %.13.i.i.i, 1.025000e+03
-  %.13.i2.i.i = select i1 %.12.i1.i.i, double 1.025000e+03, double %.13.i.i.i
-  %.63.i.i = fadd double %.13.i2.i.i, 0x4338000000000000
-  %.64.i.i = fadd double %.63.i.i, 0xC338000000000000
-  %.65.i.i = fsub double %.13.i2.i.i, %.64.i.i
-  %.66.i.i = fmul double %.65.i.i, 0x3FE62E42FEFA39EF
-  %.5.i.i.i = fmul double %.66.i.i, %.66.i.i
-  %.6.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i, double 0x3FC5555555555557, double 0x3FE0000000000001)
-  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i, double 0x3F811111111100BD, double 0x3FA5555555553D36)
-  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i, double 0x3F2A01A01ABF881C, double 0x3F56C16C1789D53B)
-  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i, double 0x3EC71DE01FD535CD, double 0x3EFA019B8C9728E5)
-  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.66.i.i, double 0x3E5AF4E560B572DB, double 0x3E92891D5BB21B57)
-  %.11.i.i.i = fmul double %.5.i.i.i, %.5.i.i.i
-  %.12.i3.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.9.i.i.i, double %.8.i.i.i)
-  %.13.i4.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.10.i.i.i, double %.12.i3.i.i)
-  %.15.i.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.7.i.i.i, double %.6.i.i.i)
-  %.16.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i, double %.13.i4.i.i, double %.15.i.i.i)
-  %.67.i.i = fneg double %.66.i.i
-  %.68.i.i = tail call double @llvm.fma.f64(double %.65.i.i, double 0x3FE62E42FEFA39EF, double %.67.i.i)
-  %.69.i.i = fmul double %.65.i.i, 0x3C7ABC9E3B39803F
-  %.70.i.i = fadd double %.69.i.i, %.68.i.i
-  %.98.i.i = tail call double @llvm.fmuladd.f64(double %.5.i.i.i, double %.16.i.i.i, double %.70.i.i)
-  %.99.i.i = fadd double %.66.i.i, %.98.i.i
-  %.100.i.i = fadd double %.99.i.i, 1.000000e+00
-  %.6.i5.i.i = tail call double @llvm.fmuladd.f64(double %.64.i.i, double 5.000000e-01, double 0x43380000000003FF)
-  %.7.i6.i.i = fadd double %.6.i5.i.i, 0xC3380000000003FF
-  %.8.i7.i.i = fsub double %.64.i.i, %.7.i6.i.i
-  %.5.i.i.i.i = fadd double %.8.i7.i.i, 0x43380000000003FF
-  %.6.i.i.i.i = bitcast double %.5.i.i.i.i to i64
-  %.7.i.i.i.i = shl i64 %.6.i.i.i.i, 52
-  %1 = bitcast i64 %.7.i.i.i.i to double
-  %.9.i8.i.i = bitcast double %.6.i5.i.i to i64
-  %.10.i9.i.i = shl i64 %.9.i8.i.i, 52
-  %.11.i10.i.i = bitcast i64 %.10.i9.i.i to double
-  %.12.i11.i.i = fmul double %.100.i.i, %.11.i10.i.i
-  %.40.i.i.i = fmul double %.12.i11.i.i, %1
-  %result = fptrunc double %.40.i.i.i to float
-  ret float %result
+  %.9.i = fcmp olt float %a0, -1.510000e+02
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+
+B74.i:                                            ; preds = %0
+  %.32.i = fcmp ogt float %a0, 1.290000e+02
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+
+B144.i:                                           ; preds = %B74.i
+  br label %_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+
+_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+  %"$phi146.0.2.0.i" = phi float [ 1.290000e+02, %B74.i ], [ %a0, %B144.i ], [ -1.510000e+02, %0 ]
+  %.50.i = fadd float %"$phi146.0.2.0.i", 0x4168000000000000
+  %.51.i = fadd float %.50.i, 0xC168000000000000
+  %.52.i = fsub float %"$phi146.0.2.0.i", %.51.i
+  %.53.i = fmul float %.52.i, 0x3FE62E4300000000
+  %.7.i.i = tail call float @llvm.fmuladd.f32(float %.53.i, float 0x3F56D43B40000000, float 0x3F8120BE80000000)
+  %.9.i.i = tail call float @llvm.fmuladd.f32(float %.53.i, float %.7.i.i, float 0x3FA5554E80000000)
+  %.11.i.i = tail call float @llvm.fmuladd.f32(float %.53.i, float %.9.i.i, float 0x3FC5554DC0000000)
+  %.12.i.i = tail call float @llvm.fmuladd.f32(float %.53.i, float %.11.i.i, float 5.000000e-01)
+  %.57.i = fmul float %.53.i, %.53.i
+  %.54.i = fneg float %.53.i
+  %.55.i = tail call float @llvm.fma.f32(float %.52.i, float 0x3FE62E4300000000, float %.54.i)
+  %.56.i = tail call float @llvm.fmuladd.f32(float %.52.i, float 0xBE205C6100000000, float %.55.i)
+  %.85.i = tail call float @llvm.fmuladd.f32(float %.57.i, float %.12.i.i, float %.56.i)
+  %.86.i = fadd float %.53.i, %.85.i
+  %.87.i = fadd float %.86.i, 1.000000e+00
+  %.6.i.i = tail call float @llvm.fmuladd.f32(float %.51.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i1.i = fadd float %.6.i.i, 0xC168000FE0000000
+  %.8.i.i = fsub float %.51.i, %.7.i1.i
+  %.5.i.i.i = fadd float %.8.i.i, 0x4168000FE0000000
+  %.6.i.i.i = bitcast float %.5.i.i.i to i32
+  %.8.i.i.i = shl i32 %.6.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i to float
+  %.9.i2.i = bitcast float %.6.i.i to i32
+  %.11.i3.i = shl i32 %.9.i2.i, 23
+  %.13.i.i = bitcast i32 %.11.i3.i to float
+  %.14.i.i = fmul float %.87.i, %.13.i.i
+  %.42.i.i = fmul float %.14.i.i, %1
+  ret float %.42.i.i
 }
-;; nbgrad.exp2.float64.float64 nbgrad.kernels.exponential 4fa6dceba7a3da9a
+;; nbgrad.exp2.float64.float64 nbgrad.kernels.exponential 4c047fc0df062a23
 declare double @llvm.fma.f64(double, double, double)
 
 declare double @llvm.fmuladd.f64(double, double, double)
@@ -2340,16 +2339,16 @@ declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.expm1.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -2.000000e+01
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.28.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -2.000000e+01, %0 ]
   %.46.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.47.i = fadd float %.46.i, 0xC168000000000000
@@ -2429,43 +2428,43 @@ define internal double @nbgrad.expm1.float64.float64(double %a0) alwaysinline {
 declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.log.float32.float32(float %a0) alwaysinline {
-  %.9.i = fcmp olt float %a0, 0x3810000000000000
-  %.20.i = fmul float %a0, 0x4180000000000000
-  %"$phi96.2.2.0.i" = select i1 %.9.i, float %.20.i, float %a0
-  %.30.i = bitcast float %"$phi96.2.2.0.i" to i32
-  %.39.i = sext i32 %.30.i to i64
-  %.40.i = add nsw i64 %.39.i, -1060439283
-  %1 = trunc i64 %.40.i to i32
-  %2 = and i32 %1, -8388608
-  %.84.i = sub i32 %.30.i, %2
-  %.85.i = bitcast i32 %.84.i to float
-  %.86.i = fadd float %.85.i, -1.000000e+00
-  %.5.i.i = fadd float %.86.i, 2.000000e+00
-  %.9.i.i = fdiv float %.86.i, %.5.i.i
-  %.10.i.i = fmul float %.9.i.i, %.9.i.i
+  %.9.i.i = fcmp olt float %a0, 0x3810000000000000
+  %.20.i.i = fmul float %a0, 0x4180000000000000
+  %"$phi96.2.2.0.i.i" = select i1 %.9.i.i, float %.20.i.i, float %a0
+  %.34.i.i = bitcast float %"$phi96.2.2.0.i.i" to i32
+  %.43.i.i = sext i32 %.34.i.i to i64
+  %.44.i.i = add nsw i64 %.43.i.i, -1060439283
+  %.50.i.i = lshr i64 %.44.i.i, 23
+  %1 = trunc i64 %.50.i.i to i32
+  %.52.i.i = add i32 %1, 1262485504
+  %.53.i.i = bitcast i32 %.52.i.i to float
+  %.54.i.i = fadd float %.53.i.i, 0xC168000000000000
+  %.64.i.i = fadd float %.54.i.i, -2.500000e+01
+  %"$phi258.0.2.0.i.i" = select i1 %.9.i.i, float %.64.i.i, float %.54.i.i
+  %2 = trunc i64 %.44.i.i to i32
+  %3 = and i32 %2, -8388608
+  %.85.i.i = sub i32 %.34.i.i, %3
+  %.86.i.i = bitcast i32 %.85.i.i to float
+  %.87.i.i = fadd float %.86.i.i, -1.000000e+00
+  %.5.i.i = fadd float %.87.i.i, 2.000000e+00
+  %.9.i1.i = fdiv float %.87.i.i, %.5.i.i
+  %.10.i.i = fmul float %.9.i1.i, %.9.i1.i
   %.13.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float 0x3FD2EEB880000000, float 0x3FD997C0C0000000)
   %.15.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.13.i.i, float 0x3FE55555C0000000)
-  %.16.i.i = fmul float %.86.i, 5.000000e-01
-  %.17.i.i = fmul float %.86.i, %.16.i.i
+  %.16.i.i = fmul float %.87.i.i, 5.000000e-01
+  %.17.i.i = fmul float %.87.i.i, %.16.i.i
   %.18.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.15.i.i, float %.17.i.i)
-  %.19.i.i = fmul float %.9.i.i, %.18.i.i
-  %.46.i = lshr i64 %.40.i, 23
-  %3 = trunc i64 %.46.i to i32
-  %.48.i = add i32 %3, 1262485504
-  %.49.i = bitcast i32 %.48.i to float
-  %.50.i = fadd float %.49.i, 0xC168000000000000
-  %.60.i = fadd float %.50.i, -2.500000e+01
-  %"$phi258.0.2.0.i" = select i1 %.9.i, float %.60.i, float %.50.i
-  %.116.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i", float 0x3EB7F7D1C0000000, float %.19.i.i)
-  %4 = fsub float %.116.i, %.17.i.i
-  %.119.i = fadd float %.86.i, %4
-  %.120.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i", float 0x3FE62E4000000000, float %.119.i)
+  %.19.i.i = fmul float %.9.i1.i, %.18.i.i
+  %.67.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i", float 0x3EB7F7D1C0000000, float %.19.i.i)
+  %4 = fsub float %.67.i, %.17.i.i
+  %.70.i = fadd float %.87.i.i, %4
+  %.71.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i", float 0x3FE62E4000000000, float %.70.i)
   %.11.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %"$phi32.0.2.0.i.i" = select i1 %.11.i.i, float %.120.i, float %a0
+  %"$phi32.0.2.0.i.i" = select i1 %.11.i.i, float %.71.i, float %a0
   %.33.i.i = fcmp ogt float %a0, 0.000000e+00
   %"$phi72.0.2.0.i.i" = select i1 %.33.i.i, float %"$phi32.0.2.0.i.i", float 0x7FF8000000000000
-  %.54.i.i = fcmp oeq float %a0, 0.000000e+00
-  %"$phi114.0.2.0.i.i" = select i1 %.54.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i"
+  %.54.i2.i = fcmp oeq float %a0, 0.000000e+00
+  %"$phi114.0.2.0.i.i" = select i1 %.54.i2.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i"
   %.76.i.i = fcmp uno float %a0, 0.000000e+00
   %"$phi162.0.2.0.i.i" = select i1 %.76.i.i, float %a0, float %"$phi114.0.2.0.i.i"
   ret float %"$phi162.0.2.0.i.i"
@@ -2517,78 +2516,66 @@ define internal double @nbgrad.log.float64.float64(double %a0) alwaysinline {
   %"$phi172.0.2.0.i.i" = select i1 %.76.i.i, double %a0, double %"$phi124.0.2.0.i.i"
   ret double %"$phi172.0.2.0.i.i"
 }
-;; nbgrad.log2.float32.float32 nbgrad.kernels.widened 029edf364642407c
-declare double @llvm.fmuladd.f64(double, double, double)
+;; nbgrad.log2.float32.float32 nbgrad.kernels.single 1b03d3cc53aba61f
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fma.f32(float, float, float)
 
 define internal float @nbgrad.log2.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i.i.i = fcmp olt double %.6.i, 0x10000000000000
-  %.18.i.i.i.i = fmul double %.6.i, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i.i" = select i1 %.8.i.i.i.i, double %.18.i.i.i.i, double %.6.i
-  %.32.i.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i.i" to i64
-  %.41.i.i.i.i = add nsw i64 %.32.i.i.i.i, -4604544271217802189
-  %.42.i.i.i.i = and i64 %.41.i.i.i.i, -4503599627370496
-  %.47.i.i.i.i = ashr i64 %.41.i.i.i.i, 52
-  %.48.i.i.i.i = add nsw i64 %.47.i.i.i.i, 4843621399236968448
-  %.49.i.i.i.i = bitcast i64 %.48.i.i.i.i to double
-  %.50.i.i.i.i = fadd double %.49.i.i.i.i, 0xC338000000000000
-  %.59.i.i.i.i = fadd double %.50.i.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i.i" = select i1 %.8.i.i.i.i, double %.59.i.i.i.i, double %.50.i.i.i.i
-  %.74.i.i.i.i = sub nsw i64 %.32.i.i.i.i, %.42.i.i.i.i
-  %1 = bitcast i64 %.74.i.i.i.i to double
-  %.5.i.i.i.i = fadd double %1, -1.000000e+00
-  %.5.i.i.i.i.i = fadd double %.5.i.i.i.i, 2.000000e+00
-  %.9.i.i.i.i.i = fdiv double %.5.i.i.i.i, %.5.i.i.i.i.i
-  %.10.i.i.i.i.i = fmul double %.9.i.i.i.i.i, %.9.i.i.i.i.i
-  %.11.i.i.i.i.i = fmul double %.10.i.i.i.i.i, %.10.i.i.i.i.i
-  %.12.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i.i)
-  %.16.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double %.15.i.i.i.i.i, double %.13.i.i.i.i.i)
-  %.17.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double %.16.i.i.i.i.i, double %.12.i.i.i.i.i)
-  %.18.i.i.i.i.i = fmul double %.5.i.i.i.i, 5.000000e-01
-  %.19.i.i.i.i.i = fmul double %.5.i.i.i.i, %.18.i.i.i.i.i
-  %.20.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double %.17.i.i.i.i.i, double %.19.i.i.i.i.i)
-  %.21.i.i.i.i.i = fmul double %.9.i.i.i.i.i, %.20.i.i.i.i.i
-  %.8.i1.i.i.i = fsub double %.5.i.i.i.i, %.19.i.i.i.i.i
-  %.9.i.i.i.i = fsub double %.5.i.i.i.i, %.8.i1.i.i.i
-  %.10.i.i.i.i = fsub double %.9.i.i.i.i, %.19.i.i.i.i.i
-  %.11.i.i.i.i = fmul double %.5.i.i.i.i, -5.000000e-01
-  %.12.i.i.i.i = tail call double @llvm.fma.f64(double %.11.i.i.i.i, double %.5.i.i.i.i, double %.19.i.i.i.i.i)
-  %.13.i.i.i.i = fadd double %.12.i.i.i.i, %.10.i.i.i.i
-  %.41.i2.i.i.i = fadd double %.13.i.i.i.i, %.21.i.i.i.i.i
-  %.80.i.i.i = fmul double %.8.i1.i.i.i, 0x3FF71547652B82FE
-  %.81.i.i.i = fneg double %.80.i.i.i
-  %.82.i.i.i = tail call double @llvm.fma.f64(double %.8.i1.i.i.i, double 0x3FF71547652B82FE, double %.81.i.i.i)
-  %.83.i.i.i = fmul double %.8.i1.i.i.i, 0x3C7777D0FFDA0D24
-  %.84.i.i.i = tail call double @llvm.fmuladd.f64(double %.41.i2.i.i.i, double 0x3FF71547652B82FE, double %.83.i.i.i)
-  %.85.i.i.i = fadd double %.82.i.i.i, %.84.i.i.i
-  %.91.i.i.i = fsub double %"$phi190.0.2.0.i.i.i.i", %"$phi190.0.2.0.i.i.i.i"
-  %.92.i.i.i = fmul double %"$phi190.0.2.0.i.i.i.i", 0.000000e+00
-  %.93.i.i.i = fadd double %.92.i.i.i, %.91.i.i.i
-  %.97.i.i.i = fadd double %"$phi190.0.2.0.i.i.i.i", %.80.i.i.i
-  %.102.i.i.i = fsub double %"$phi190.0.2.0.i.i.i.i", %.97.i.i.i
-  %.103.i.i.i = fadd double %.80.i.i.i, %.102.i.i.i
-  %.107.i.i.i = fcmp une double %"$phi190.0.2.0.i.i.i.i", 0.000000e+00
-  %"$phi266.0.2.0.i.i.i" = select i1 %.107.i.i.i, double %.103.i.i.i, double 0.000000e+00
-  %.127.i.i.i = fadd double %.93.i.i.i, %.85.i.i.i
-  %.132.i.i.i = fadd double %"$phi266.0.2.0.i.i.i", %.127.i.i.i
-  %.134.i.i.i = fadd double %.97.i.i.i, %.132.i.i.i
-  %.11.i3.i.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %.33.i.i.i.i = fcmp ogt float %a0, 0.000000e+00
-  %.54.i.i.i.i = fcmp oeq float %a0, 0.000000e+00
-  %.76.i.i.i.i = fcmp uno float %a0, 0.000000e+00
-  %2 = fptrunc double %.134.i.i.i to float
-  %3 = select i1 %.11.i3.i.i.i, float %2, float %a0
-  %4 = select i1 %.33.i.i.i.i, float %3, float 0x7FF8000000000000
-  %5 = select i1 %.54.i.i.i.i, float 0xFFF0000000000000, float %4
-  %result = select i1 %.76.i.i.i.i, float %a0, float %5
-  ret float %result
+  %.9.i.i.i = fcmp olt float %a0, 0x3810000000000000
+  %.20.i.i.i = fmul float %a0, 0x4180000000000000
+  %"$phi96.2.2.0.i.i.i" = select i1 %.9.i.i.i, float %.20.i.i.i, float %a0
+  %.34.i.i.i = bitcast float %"$phi96.2.2.0.i.i.i" to i32
+  %.43.i.i.i = sext i32 %.34.i.i.i to i64
+  %.44.i.i.i = add nsw i64 %.43.i.i.i, -1060439283
+  %.50.i.i.i = lshr i64 %.44.i.i.i, 23
+  %1 = trunc i64 %.50.i.i.i to i32
+  %.52.i.i.i = add i32 %1, 1262485504
+  %.53.i.i.i = bitcast i32 %.52.i.i.i to float
+  %.54.i.i.i = fadd float %.53.i.i.i, 0xC168000000000000
+  %.64.i.i.i = fadd float %.54.i.i.i, -2.500000e+01
+  %"$phi258.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.64.i.i.i, float %.54.i.i.i
+  %2 = trunc i64 %.44.i.i.i to i32
+  %3 = and i32 %2, -8388608
+  %.85.i.i.i = sub i32 %.34.i.i.i, %3
+  %.86.i.i.i = bitcast i32 %.85.i.i.i to float
+  %.87.i.i.i = fadd float %.86.i.i.i, -1.000000e+00
+  %.5.i.i.i = fadd float %.87.i.i.i, 2.000000e+00
+  %.9.i1.i.i = fdiv float %.87.i.i.i, %.5.i.i.i
+  %.10.i.i.i = fmul float %.9.i1.i.i, %.9.i1.i.i
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float 0x3FD2EEB880000000, float 0x3FD997C0C0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.13.i.i.i, float 0x3FE55555C0000000)
+  %.16.i.i.i = fmul float %.87.i.i.i, 5.000000e-01
+  %.17.i.i.i = fmul float %.87.i.i.i, %.16.i.i.i
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.15.i.i.i, float %.17.i.i.i)
+  %.19.i.i.i = fmul float %.9.i1.i.i, %.18.i.i.i
+  %.46.i.i = fsub float %.87.i.i.i, %.17.i.i.i
+  %.47.i.i = fsub float %.87.i.i.i, %.46.i.i
+  %.48.i.i = fsub float %.47.i.i, %.17.i.i.i
+  %.74.i.i = fadd float %.48.i.i, %.19.i.i.i
+  %.75.i.i = fmul float %.46.i.i, 0x3FF7154760000000
+  %.76.i.i = fneg float %.75.i.i
+  %.77.i.i = tail call float @llvm.fma.f32(float %.46.i.i, float 0x3FF7154760000000, float %.76.i.i)
+  %.78.i.i = fmul float %.74.i.i, 0x3FF7154760000000
+  %.79.i.i = tail call float @llvm.fmuladd.f32(float %.46.i.i, float 0x3E54AE0C00000000, float %.78.i.i)
+  %.80.i.i = fadd float %.77.i.i, %.79.i.i
+  %.82.i.i = fadd float %"$phi258.0.2.0.i.i.i", %.75.i.i
+  %.83.i.i = fsub float %"$phi258.0.2.0.i.i.i", %.82.i.i
+  %.84.i.i = fadd float %.75.i.i, %.83.i.i
+  %.86.i.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i.i", float 0.000000e+00, float %.80.i.i)
+  %.87.i.i = fadd float %.84.i.i, %.86.i.i
+  %.88.i.i = fadd float %.82.i.i, %.87.i.i
+  %.11.i.i.i = fcmp one float %a0, 0x7FF0000000000000
+  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i.i.i, float %.88.i.i, float %a0
+  %.33.i.i.i = fcmp ogt float %a0, 0.000000e+00
+  %"$phi72.0.2.0.i.i.i" = select i1 %.33.i.i.i, float %"$phi32.0.2.0.i.i.i", float 0x7FF8000000000000
+  %.54.i2.i.i = fcmp oeq float %a0, 0.000000e+00
+  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i2.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
+  %.76.i.i.i = fcmp uno float %a0, 0.000000e+00
+  %"$phi162.0.2.0.i.i.i" = select i1 %.76.i.i.i, float %a0, float %"$phi114.0.2.0.i.i.i"
+  ret float %"$phi162.0.2.0.i.i.i"
 }
-;; nbgrad.log2.float64.float64 nbgrad.kernels.logarithm 029edf364642407c
+;; nbgrad.log2.float64.float64 nbgrad.kernels.logarithm 1b03d3cc53aba61f
 declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -2657,80 +2644,67 @@ define internal double @nbgrad.log2.float64.float64(double %a0) alwaysinline {
   %"$phi172.0.2.0.i.i.i" = select i1 %.76.i.i.i, double %a0, double %"$phi124.0.2.0.i.i.i"
   ret double %"$phi172.0.2.0.i.i.i"
 }
-;; nbgrad.log10.float32.float32 nbgrad.kernels.widened b3d6c0cea86d979e
-declare double @llvm.fmuladd.f64(double, double, double)
+;; nbgrad.log10.float32.float32 nbgrad.kernels.single 0e8495d13767044b
+declare float @llvm.fmuladd.f32(float, float, float)
 
-declare double @llvm.fma.f64(double, double, double)
+declare float @llvm.fma.f32(float, float, float)
 
 define internal float @nbgrad.log10.float32.float32(float %a0) alwaysinline {
-  %.6.i = fpext float %a0 to double
-  %.8.i.i.i.i = fcmp olt double %.6.i, 0x10000000000000
-  %.18.i.i.i.i = fmul double %.6.i, 0x4350000000000000
-  %"$phi54.2.2.0.i.i.i.i" = select i1 %.8.i.i.i.i, double %.18.i.i.i.i, double %.6.i
-  %.32.i.i.i.i = bitcast double %"$phi54.2.2.0.i.i.i.i" to i64
-  %.41.i.i.i.i = add nsw i64 %.32.i.i.i.i, -4604544271217802189
-  %.42.i.i.i.i = and i64 %.41.i.i.i.i, -4503599627370496
-  %.47.i.i.i.i = ashr i64 %.41.i.i.i.i, 52
-  %.48.i.i.i.i = add nsw i64 %.47.i.i.i.i, 4843621399236968448
-  %.49.i.i.i.i = bitcast i64 %.48.i.i.i.i to double
-  %.50.i.i.i.i = fadd double %.49.i.i.i.i, 0xC338000000000000
-  %.59.i.i.i.i = fadd double %.50.i.i.i.i, -5.400000e+01
-  %"$phi190.0.2.0.i.i.i.i" = select i1 %.8.i.i.i.i, double %.59.i.i.i.i, double %.50.i.i.i.i
-  %.74.i.i.i.i = sub nsw i64 %.32.i.i.i.i, %.42.i.i.i.i
-  %1 = bitcast i64 %.74.i.i.i.i to double
-  %.5.i.i.i.i = fadd double %1, -1.000000e+00
-  %.5.i.i.i.i.i = fadd double %.5.i.i.i.i, 2.000000e+00
-  %.9.i.i.i.i.i = fdiv double %.5.i.i.i.i, %.5.i.i.i.i.i
-  %.10.i.i.i.i.i = fmul double %.9.i.i.i.i.i, %.9.i.i.i.i.i
-  %.11.i.i.i.i.i = fmul double %.10.i.i.i.i.i, %.10.i.i.i.i.i
-  %.12.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FD9999999995219, double 0x3FE5555555555558)
-  %.13.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FCC71C62CBFEA3F, double 0x3FD2492492E0644E)
-  %.14.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double 0x3FC39FD807189BB6, double 0x3FC7462BBA41C635)
-  %.15.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double 0x3FC2B62CA3DA2E33, double %.14.i.i.i.i.i)
-  %.16.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double %.15.i.i.i.i.i, double %.13.i.i.i.i.i)
-  %.17.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.11.i.i.i.i.i, double %.16.i.i.i.i.i, double %.12.i.i.i.i.i)
-  %.18.i.i.i.i.i = fmul double %.5.i.i.i.i, 5.000000e-01
-  %.19.i.i.i.i.i = fmul double %.5.i.i.i.i, %.18.i.i.i.i.i
-  %.20.i.i.i.i.i = tail call double @llvm.fmuladd.f64(double %.10.i.i.i.i.i, double %.17.i.i.i.i.i, double %.19.i.i.i.i.i)
-  %.21.i.i.i.i.i = fmul double %.9.i.i.i.i.i, %.20.i.i.i.i.i
-  %.8.i1.i.i.i = fsub double %.5.i.i.i.i, %.19.i.i.i.i.i
-  %.9.i.i.i.i = fsub double %.5.i.i.i.i, %.8.i1.i.i.i
-  %.10.i.i.i.i = fsub double %.9.i.i.i.i, %.19.i.i.i.i.i
-  %.11.i.i.i.i = fmul double %.5.i.i.i.i, -5.000000e-01
-  %.12.i.i.i.i = tail call double @llvm.fma.f64(double %.11.i.i.i.i, double %.5.i.i.i.i, double %.19.i.i.i.i.i)
-  %.13.i.i.i.i = fadd double %.12.i.i.i.i, %.10.i.i.i.i
-  %.41.i2.i.i.i = fadd double %.13.i.i.i.i, %.21.i.i.i.i.i
-  %.80.i.i.i = fmul double %.8.i1.i.i.i, 0x3FDBCB7B1526E50E
-  %.81.i.i.i = fneg double %.80.i.i.i
-  %.82.i.i.i = tail call double @llvm.fma.f64(double %.8.i1.i.i.i, double 0x3FDBCB7B1526E50E, double %.81.i.i.i)
-  %.83.i.i.i = fmul double %.8.i1.i.i.i, 0x3C695355BAAAFAD3
-  %.84.i.i.i = tail call double @llvm.fmuladd.f64(double %.41.i2.i.i.i, double 0x3FDBCB7B1526E50E, double %.83.i.i.i)
-  %.85.i.i.i = fadd double %.82.i.i.i, %.84.i.i.i
-  %.89.i.i.i = fmul double %"$phi190.0.2.0.i.i.i.i", 0x3FD34413509F79FF
-  %.90.i.i.i = fneg double %.89.i.i.i
-  %.91.i.i.i = tail call double @llvm.fma.f64(double %"$phi190.0.2.0.i.i.i.i", double 0x3FD34413509F79FF, double %.90.i.i.i)
-  %.92.i.i.i = fmul double %"$phi190.0.2.0.i.i.i.i", 0x3C49DC1DA994FD21
-  %2 = fsub double %.91.i.i.i, %.92.i.i.i
-  %.97.i.i.i = fadd double %.89.i.i.i, %.80.i.i.i
-  %.102.i.i.i = fsub double %.89.i.i.i, %.97.i.i.i
-  %.103.i.i.i = fadd double %.80.i.i.i, %.102.i.i.i
-  %.107.i.i.i = fcmp une double %"$phi190.0.2.0.i.i.i.i", 0.000000e+00
-  %"$phi266.0.2.0.i.i.i" = select i1 %.107.i.i.i, double %.103.i.i.i, double 0.000000e+00
-  %.127.i.i.i = fadd double %2, %.85.i.i.i
-  %.132.i.i.i = fadd double %"$phi266.0.2.0.i.i.i", %.127.i.i.i
-  %.134.i.i.i = fadd double %.97.i.i.i, %.132.i.i.i
-  %.11.i3.i.i.i = fcmp one float %a0, 0x7FF0000000000000
-  %.33.i.i.i.i = fcmp ogt float %a0, 0.000000e+00
-  %.54.i.i.i.i = fcmp oeq float %a0, 0.000000e+00
-  %.76.i.i.i.i = fcmp uno float %a0, 0.000000e+00
-  %3 = fptrunc double %.134.i.i.i to float
-  %4 = select i1 %.11.i3.i.i.i, float %3, float %a0
-  %5 = select i1 %.33.i.i.i.i, float %4, float 0x7FF8000000000000
-  %6 = select i1 %.54.i.i.i.i, float 0xFFF0000000000000, float %5
-  %result = select i1 %.76.i.i.i.i, float %a0, float %6
-  ret float %result
+  %.9.i.i.i = fcmp olt float %a0, 0x3810000000000000
+  %.20.i.i.i = fmul float %a0, 0x4180000000000000
+  %"$phi96.2.2.0.i.i.i" = select i1 %.9.i.i.i, float %.20.i.i.i, float %a0
+  %.34.i.i.i = bitcast float %"$phi96.2.2.0.i.i.i" to i32
+  %.43.i.i.i = sext i32 %.34.i.i.i to i64
+  %.44.i.i.i = add nsw i64 %.43.i.i.i, -1060439283
+  %.50.i.i.i = lshr i64 %.44.i.i.i, 23
+  %1 = trunc i64 %.50.i.i.i to i32
+  %.52.i.i.i = add i32 %1, 1262485504
+  %.53.i.i.i = bitcast i32 %.52.i.i.i to float
+  %.54.i.i.i = fadd float %.53.i.i.i, 0xC168000000000000
+  %.64.i.i.i = fadd float %.54.i.i.i, -2.500000e+01
+  %"$phi258.0.2.0.i.i.i" = select i1 %.9.i.i.i, float %.64.i.i.i, float %.54.i.i.i
+  %2 = trunc i64 %.44.i.i.i to i32
+  %3 = and i32 %2, -8388608
+  %.85.i.i.i = sub i32 %.34.i.i.i, %3
+  %.86.i.i.i = bitcast i32 %.85.i.i.i to float
+  %.87.i.i.i = fadd float %.86.i.i.i, -1.000000e+00
+  %.5.i.i.i = fadd float %.87.i.i.i, 2.000000e+00
+  %.9.i1.i.i = fdiv float %.87.i.i.i, %.5.i.i.i
+  %.10.i.i.i = fmul float %.9.i1.i.i, %.9.i1.i.i
+  %.13.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float 0x3FD2EEB880000000, float 0x3FD997C0C0000000)
+  %.15.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.13.i.i.i, float 0x3FE55555C0000000)
+  %.16.i.i.i = fmul float %.87.i.i.i, 5.000000e-01
+  %.17.i.i.i = fmul float %.87.i.i.i, %.16.i.i.i
+  %.18.i.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i.i, float %.15.i.i.i, float %.17.i.i.i)
+  %.19.i.i.i = fmul float %.9.i1.i.i, %.18.i.i.i
+  %.46.i.i = fsub float %.87.i.i.i, %.17.i.i.i
+  %.47.i.i = fsub float %.87.i.i.i, %.46.i.i
+  %.48.i.i = fsub float %.47.i.i, %.17.i.i.i
+  %.74.i.i = fadd float %.48.i.i, %.19.i.i.i
+  %.75.i.i = fmul float %.46.i.i, 0x3FDBCB7B20000000
+  %.76.i.i = fneg float %.75.i.i
+  %.77.i.i = tail call float @llvm.fma.f32(float %.46.i.i, float 0x3FDBCB7B20000000, float %.76.i.i)
+  %.78.i.i = fmul float %.74.i.i, 0x3FDBCB7B20000000
+  %.79.i.i = tail call float @llvm.fmuladd.f32(float %.46.i.i, float 0xBE45B235E0000000, float %.78.i.i)
+  %.80.i.i = fadd float %.77.i.i, %.79.i.i
+  %.81.i.i = fmul float %"$phi258.0.2.0.i.i.i", 0x3FD3440000000000
+  %.82.i.i = fadd float %.81.i.i, %.75.i.i
+  %.83.i.i = fsub float %.81.i.i, %.82.i.i
+  %.84.i.i = fadd float %.75.i.i, %.83.i.i
+  %.86.i.i = tail call float @llvm.fmuladd.f32(float %"$phi258.0.2.0.i.i.i", float 0x3ED3509F80000000, float %.80.i.i)
+  %.87.i.i = fadd float %.84.i.i, %.86.i.i
+  %.88.i.i = fadd float %.82.i.i, %.87.i.i
+  %.11.i.i.i = fcmp one float %a0, 0x7FF0000000000000
+  %"$phi32.0.2.0.i.i.i" = select i1 %.11.i.i.i, float %.88.i.i, float %a0
+  %.33.i.i.i = fcmp ogt float %a0, 0.000000e+00
+  %"$phi72.0.2.0.i.i.i" = select i1 %.33.i.i.i, float %"$phi32.0.2.0.i.i.i", float 0x7FF8000000000000
+  %.54.i2.i.i = fcmp oeq float %a0, 0.000000e+00
+  %"$phi114.0.2.0.i.i.i" = select i1 %.54.i2.i.i, float 0xFFF0000000000000, float %"$phi72.0.2.0.i.i.i"
+  %.76.i.i.i = fcmp uno float %a0, 0.000000e+00
+  %"$phi162.0.2.0.i.i.i" = select i1 %.76.i.i.i, float %a0, float %"$phi114.0.2.0.i.i.i"
+  ret float %"$phi162.0.2.0.i.i.i"
 }
-;; nbgrad.log10.float64.float64 nbgrad.kernels.logarithm b3d6c0cea86d979e
+;; nbgrad.log10.float64.float64 nbgrad.kernels.logarithm 0e8495d13767044b
 declare double @llvm.fmuladd.f64(double, double, double)
 
 declare double @llvm.fma.f64(double, double, double)
@@ -3000,16 +2974,16 @@ define internal float @nbgrad.logaddexp.float32.float32.float32(float %a0, float
   %.108.i.i.i = fadd double %"$phi148.0.2.0.i.i.i", %.104.i.i.i
   %.86.i.i = fadd double %"$phi32.0.2.0.i.i", %.108.i.i.i
   %.91.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.91.i.i, label %B164.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.91.i.i, label %B164.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B164.i.i:                                         ; preds = %0
   %.97.i.i = fcmp oeq float %a0, %a1
-  br i1 %.97.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i.i
+  br i1 %.97.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i.i
 
 B180.i.i:                                         ; preds = %B164.i.i
-  br label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B164.i.i, %B180.i.i
+_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B164.i.i, %B180.i.i
   %"$phi186.0.3.0.i.i" = phi double [ %.7.i, %B164.i.i ], [ %.12.i.i, %B180.i.i ], [ %.86.i.i, %0 ]
   %result = fptrunc double %"$phi186.0.3.0.i.i" to float
   ret float %result
@@ -3178,16 +3152,16 @@ define internal float @nbgrad.logaddexp2.float32.float32.float32(float %a0, floa
   %.97.i.i = fadd double %.7.i, 1.000000e+00
   %"$phi164.0.2.0.i.i" = select i1 %.92.i.i, double %.97.i.i, double %.87.i.i
   %.115.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.115.i.i, label %B206.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.115.i.i, label %B206.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B206.i.i:                                         ; preds = %0
   %.121.i.i = fcmp oeq float %a0, %a1
-  br i1 %.121.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B222.i.i
+  br i1 %.121.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B222.i.i
 
 B222.i.i:                                         ; preds = %B206.i.i
-  br label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B206.i.i, %B222.i.i
+_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B206.i.i, %B222.i.i
   %"$phi228.0.3.0.i.i" = phi double [ %.7.i, %B206.i.i ], [ %.12.i.i, %B222.i.i ], [ %"$phi164.0.2.0.i.i", %0 ]
   %result = fptrunc double %"$phi228.0.3.0.i.i" to float
   ret float %result
@@ -3341,11 +3315,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi240.0.2.0.i" = select i1 %.169.i, float %a0, float %.164.i
   %.191.i = tail call float @llvm.fabs.f32(float %a0)
   %.192.i = fcmp ugt float %.191.i, 6.553600e+04
-  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B290.i:                                           ; preds = %B136.i
   %.195.i = tail call float @sinf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B100.endif.i:                                     ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3357,7 +3331,7 @@ B100.endif.i:                                     ; preds = %0
   %.145.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3sinB4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
+_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
   %result.1.2.0.i = phi float [ %"$phi240.0.2.0.i", %B136.i ], [ %.195.i, %B290.i ]
   ret float %result.1.2.0.i
 }
@@ -3498,11 +3472,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.165.i = bitcast i32 %.163.i to float
   %.170.i = tail call float @llvm.fabs.f32(float %a0)
   %.171.i = fcmp ugt float %.170.i, 6.553600e+04
-  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i:                                           ; preds = %B136.i
   %.174.i = tail call float @cosf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B90.endif.i:                                      ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3514,7 +3488,7 @@ B90.endif.i:                                      ; preds = %0
   %.130.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3cosB4v175B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi float [ %.165.i, %B136.i ], [ %.174.i, %B266.i ]
   ret float %result.2.0.i
 }
@@ -3666,7 +3640,7 @@ B226.i.i:                                         ; preds = %0
 
 B456.i.i:                                         ; preds = %B232.endif.i.i
   %.262.i.i = tail call double @tan(double %.6.i)
-  br label %_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3tanB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B232.endif.i.i:                                   ; preds = %B226.i.i, %0
   %"$phi220.0.2.026.i.i" = phi double [ %.66.i.i, %B226.i.i ], [ %.109.i.i, %0 ]
@@ -3684,9 +3658,9 @@ B232.endif.i.i:                                   ; preds = %B226.i.i, %0
   %.236.i.i = fcmp olt double %.235.i.i, 1.000000e-300
   %"$phi406.0.2.0.i.i" = select i1 %.236.i.i, double %.6.i, double %.230.i.i
   %.259.i.i = fcmp ugt double %.235.i.i, 0x41D0000000000000
-  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3tanB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %B232.endif.i.i
+_ZN6nbgrad7kernels7widened3tanB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %B232.endif.i.i
   %result.1.2.0.i.i = phi double [ %"$phi406.0.2.0.i.i", %B232.endif.i.i ], [ %.262.i.i, %B456.i.i ]
   %result = fptrunc double %result.1.2.0.i.i to float
   ret float %result
@@ -3806,13 +3780,13 @@ B140.i.i:                                         ; preds = %0
   %.70.i.i = fmul double %.69.i.i, 5.000000e-01
   %.72.i.i = fadd double %.382.i.i, 1.000000e-300
   %.78.i.i = fdiv double %.70.i.i, %.72.i.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B204.i.i:                                         ; preds = %0
   %.27.i.i = fmul double %.6.i, %.6.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arcsinB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B140.i.i, %B204.i.i
+_ZN6nbgrad7kernels7widened6arcsinB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B140.i.i, %B204.i.i
   %"$phi134.0.2.013.i.i" = phi double [ %.382.i.i, %B140.i.i ], [ %.8.i.i, %B204.i.i ]
   %"$phi92.0.2.0312.i.i" = phi double [ %.20.i.i, %B140.i.i ], [ %.27.i.i, %B204.i.i ]
   %"$phi206.0.2.0.i.i" = phi double [ %.78.i.i, %B140.i.i ], [ 0.000000e+00, %B204.i.i ]
@@ -3933,12 +3907,12 @@ B434.i.i:                                         ; preds = %B206.endif.i.i, %B2
   %.20734.i.i = fadd double %.mux.i.i, %.20333.i.i
   %.21335.i.i = fsub double %.mux.i.i, %.20734.i.i
   %.21436.i.i = fadd double %.20333.i.i, %.21335.i.i
-  br label %_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B438.i.i:                                         ; preds = %B206.endif.i.i
   %.203.i.i = fmul double %.422.i.i, 2.000000e+00
   %.207.i.i = fadd double %.203.i.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B206.endif.i.i:                                   ; preds = %0
   %.20.i.i = tail call double @llvm.fma.f64(double %.8.i.i, double -5.000000e-01, double 5.000000e-01)
@@ -3951,7 +3925,7 @@ B206.endif.i.i:                                   ; preds = %0
   %.127.i.i = fcmp uge float %a0, 0.000000e+00
   br i1 %.127.i.i, label %B438.i.i, label %B434.i.i
 
-_ZN6nbgrad7kernels7widened6arccosB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B434.i.i, %B438.i.i
+_ZN6nbgrad7kernels7widened6arccosB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B434.i.i, %B438.i.i
   %"$phi206.0.2.010.i.i" = phi double [ %"$phi206.0.2.011.i.i", %B434.i.i ], [ %.78.i.i, %B438.i.i ]
   %"$phi92.0.2.03128.i.i" = phi double [ %"$phi92.0.2.03129.i.i", %B434.i.i ], [ %.20.i.i, %B438.i.i ]
   %"$phi134.0.2.0136.i.i" = phi double [ %"$phi134.0.2.0137.i.i", %B434.i.i ], [ %.422.i.i, %B438.i.i ]
@@ -4062,18 +4036,18 @@ define internal float @nbgrad.arctan.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.13.i.i = fcmp ugt double %.8.i.i, 0x3FDA827999FCEF32
-  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i.i:                                          ; preds = %0
   %.22.i.i = fcmp ogt double %.8.i.i, 0x4003504F333F9DE6
-  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
+  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
 
 B202.i.i:                                         ; preds = %B92.i.i
   %.39.i.i = fadd double %.8.i.i, -1.000000e+00
   %.66.i.i = fadd double %.8.i.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arctanB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
+_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
   %"$phi214.0.3.039.i.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i.i ], [ 0x3C91A62633145C07, %B92.i.i ]
   %"$phi134.0.3.0101938.i.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i.i, %B202.i.i ], [ %.8.i.i, %B92.i.i ]
   %"$phi108.0.3.0282137.i.i" = phi double [ %.8.i.i, %0 ], [ %.39.i.i, %B202.i.i ], [ -1.000000e+00, %B92.i.i ]
@@ -4194,7 +4168,7 @@ B238.i.i:                                         ; preds = %B230.i.i, %B208.i.i
   %"$phi238.0.2.0.i.i" = phi double [ %.137.i.i, %B230.i.i ], [ 1.000000e+00, %B172.i.i ], [ 1.000000e+00, %B208.i.i ]
   %.152.i.i = fmul double %"$phi238.0.2.0.i.i", 0x3FDA827999FCEF32
   %.154.i.i = fcmp ogt double %"$phi220.0.3.05.i.i", %.152.i.i
-  br i1 %.154.i.i, label %B332.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.154.i.i, label %B332.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B332.i.i:                                         ; preds = %B238.i.i
   %.162.i.i = fsub double %"$phi220.0.3.05.i.i", %"$phi238.0.2.0.i.i"
@@ -4203,9 +4177,9 @@ B332.i.i:                                         ; preds = %B238.i.i
   %.202.i.i = fsub double %"$phi220.0.3.05.i.i", %.200.i.i
   %.220.i.i = fsub double %"$phi238.0.2.0.i.i", %.181.i.i
   %.224.i.i = fadd double %"$phi220.0.3.05.i.i", %.220.i.i
-  br label %_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened7arctan2B3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened7arctan2B4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B238.i.i, %B332.i.i
+_ZN6nbgrad7kernels7widened7arctan2B3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B238.i.i, %B332.i.i
   %"$phi584.0.2.0.i.i" = phi double [ 0x3C81A62633145C07, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
   %"$phi562.0.2.026.i.i" = phi double [ 0x3FE921FB54442D18, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
   %"$phi326.0.2.023.i.i" = phi double [ %.202.i.i, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
@@ -4395,7 +4369,7 @@ define internal float @nbgrad.sinh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4403,9 +4377,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4sinhB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4sinhB4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4sinhB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4527,7 +4501,7 @@ define internal float @nbgrad.cosh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4535,9 +4509,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4coshB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4coshB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4coshB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4658,22 +4632,22 @@ define internal float @nbgrad.tanh.float32.float32(float %a0) alwaysinline {
   %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
   %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
   %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.11.i.i.i, float 5.000000e-01)
-  %.86.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.87.i.i = fadd float %.86.i.i, 0xC168000FE0000000
-  %.88.i.i = fsub float %.51.i.i, %.87.i.i
-  %.5.i.i.i = fadd float %.88.i.i, 0x4168000FE0000000
-  %.6.i.i.i = bitcast float %.5.i.i.i to i32
-  %.8.i.i.i = shl i32 %.6.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i to float
   %.56.i.i = fmul float %.55.i.i, %.55.i.i
   %.84.i.i = tail call float @llvm.fmuladd.f32(float %.56.i.i, float %.12.i.i.i, float %.55.i.i)
   %.85.i.i = fadd float %.84.i.i, 1.000000e+00
-  %.89.i.i = bitcast float %.86.i.i to i32
-  %.91.i.i = shl i32 %.89.i.i, 23
-  %.93.i.i = bitcast i32 %.91.i.i to float
-  %.94.i.i = fmul float %.85.i.i, %.93.i.i
-  %.120.i.i = fmul float %.94.i.i, %1
-  %.56.i = fadd float %.120.i.i, 1.000000e+00
+  %.6.i.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i1.i.i = fadd float %.6.i.i.i, 0xC168000FE0000000
+  %.8.i.i.i = fsub float %.51.i.i, %.7.i1.i.i
+  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
+  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
+  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i.i to float
+  %.9.i2.i.i = bitcast float %.6.i.i.i to i32
+  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
+  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
+  %.14.i.i.i = fmul float %.85.i.i, %.13.i.i.i
+  %.42.i.i.i = fmul float %.14.i.i.i, %1
+  %.56.i = fadd float %.42.i.i.i, 1.000000e+00
   %.60.i = fdiv float 2.000000e+00, %.56.i
   %.61.i = fsub float 1.000000e+00, %.60.i
   %.67.i = fmul float %a0, %a0
@@ -4788,16 +4762,16 @@ B360.i.i:                                         ; preds = %0
   %.99.i.i = fmul double %.98.i.i, 5.000000e-01
   %.103.i.i = fdiv double %.99.i.i, %.95.i.i
   %.111.i.i = fadd double %.110.i.i, %.103.i.i
-  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.thread.i.i:                                  ; preds = %B360.i.i
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.i.i:                                         ; preds = %0
   %.128.i.i = fmul double %.8.i.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arcsinhB4v204B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
+_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
   %"$phi380.2.3.04.i.i" = phi double [ %.128.i.i, %B370.i.i ], [ %.8.i.i, %B370.thread.i.i ], [ %.104.i.i, %B360.i.i ]
   %"$phi380.3.2.0.i.i" = phi double [ 0.000000e+00, %B370.i.i ], [ 0.000000e+00, %B370.thread.i.i ], [ %.111.i.i, %B360.i.i ]
   %.8.i.i.i = bitcast double %"$phi380.2.3.04.i.i" to i64
@@ -4992,16 +4966,16 @@ B284.i.i:                                         ; preds = %0
   %.39.i.i = fadd double %.34.i.i, 1.000000e-300
   %.43.i.i = fdiv double %.38.i.i, %.39.i.i
   %.51.i.i = fadd double %.50.i.i, %.43.i.i
-  br i1 %.8.i.i, label %B294.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.8.i.i, label %B294.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B294.thread.i.i:                                  ; preds = %B284.i.i
-  br label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B294.i.i:                                         ; preds = %0
   %.67.i.i = fmul double %.6.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arccoshB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B284.i.i, %B294.thread.i.i, %B294.i.i
+_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B284.i.i, %B294.thread.i.i, %B294.i.i
   %"$phi304.2.3.02.i.i" = phi double [ %.67.i.i, %B294.i.i ], [ %.6.i, %B294.thread.i.i ], [ %.44.i.i, %B284.i.i ]
   %"$phi304.3.2.0.i.i" = phi double [ 0.000000e+00, %B294.i.i ], [ 0.000000e+00, %B294.thread.i.i ], [ %.51.i.i, %B284.i.i ]
   %.8.i.i.i = bitcast double %"$phi304.2.3.02.i.i" to i64
@@ -7233,16 +7207,16 @@ define internal float @nbgrad.erf.float32.float32(float %a0) alwaysinline {
   %.48.i = fneg float %"$phi104.0.2.0.i"
   %.49.i = fmul float %"$phi104.0.2.0.i", %.48.i
   %.9.i.i = fcmp olt float %.49.i, -1.045000e+02
-  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
+  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
 
 B74.i.i:                                          ; preds = %0
   %.32.i.i = fcmp ogt float %.49.i, 8.900000e+01
-  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
+  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
 
 B144.i.i:                                         ; preds = %B74.i.i
-  br label %_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
+_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
   %"$phi146.0.2.0.i.i" = phi float [ 8.900000e+01, %B74.i.i ], [ %.49.i, %B144.i.i ], [ -1.045000e+02, %0 ]
   %.50.i.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i.i = fadd float %.50.i.i, 0xC168000000000000
@@ -7252,21 +7226,21 @@ _ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
   %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
   %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.11.i.i.i, float 5.000000e-01)
-  %.86.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.87.i.i = fadd float %.86.i.i, 0xC168000FE0000000
-  %.88.i.i = fsub float %.51.i.i, %.87.i.i
-  %.5.i.i.i = fadd float %.88.i.i, 0x4168000FE0000000
-  %.6.i.i.i = bitcast float %.5.i.i.i to i32
-  %.8.i.i.i = shl i32 %.6.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i to float
   %.56.i.i = fmul float %.55.i.i, %.55.i.i
   %.84.i.i = tail call float @llvm.fmuladd.f32(float %.56.i.i, float %.12.i.i.i, float %.55.i.i)
   %.85.i.i = fadd float %.84.i.i, 1.000000e+00
-  %.89.i.i = bitcast float %.86.i.i to i32
-  %.91.i.i = shl i32 %.89.i.i, 23
-  %.93.i.i = bitcast i32 %.91.i.i to float
-  %.94.i.i = fmul float %.85.i.i, %.93.i.i
-  %.120.i.i = fmul float %.94.i.i, %1
+  %.6.i.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i1.i.i = fadd float %.6.i.i.i, 0xC168000FE0000000
+  %.8.i.i.i = fsub float %.51.i.i, %.7.i1.i.i
+  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
+  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
+  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i.i to float
+  %.9.i2.i.i = bitcast float %.6.i.i.i to i32
+  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
+  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
+  %.14.i.i.i = fmul float %.85.i.i, %.13.i.i.i
+  %.42.i.i.i = fmul float %.14.i.i.i, %1
   %.29.i = fadd float %"$phi104.0.2.0.i", -1.500000e+00
   %.31.i = fadd float %"$phi104.0.2.0.i", 1.500000e+00
   %.35.i = fdiv float %.29.i, %.31.i
@@ -7275,7 +7249,7 @@ _ZN6nbgrad7kernels6single3erfB4v527B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2f
   %.42.i = tail call float @llvm.fmuladd.f32(float %.35.i, float %.40.i, float 0x3FB35C8B40000000)
   %.44.i = tail call float @llvm.fmuladd.f32(float %.35.i, float %.42.i, float 0xBFE0404DE0000000)
   %.46.i = tail call float @llvm.fmuladd.f32(float %.35.i, float %.44.i, float 0x3FEEDF4860000000)
-  %.76.i = fmul float %.46.i, %.120.i.i
+  %.76.i = fmul float %.46.i, %.42.i.i.i
   %.82.i = fdiv float %.76.i, %.31.i
   %.83.i = fsub float 1.000000e+00, %.82.i
   %.89.i = fmul float %a0, %a0
@@ -7412,7 +7386,7 @@ define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.140.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double %.16.i.i.i, double %.138.i.i)
   %.143.i.i = fsub double %.108.i.i, %.140.i.i
   %.148.i.i = fcmp olt double %.8.i.i, 7.500000e-01
-  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
+  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
 
 B248.i.i:                                         ; preds = %0
   %.85.i.i = fcmp olt float %a0, 0.000000e+00
@@ -7519,12 +7493,12 @@ B248.i.i:                                         ; preds = %0
   %.88.i.i = fsub double 2.000000e+00, %.40.i7.i.i.i
   %"$phi136.0.2.0.i.i" = select i1 %.85.i.i, double %.88.i.i, double %.40.i7.i.i.i
   %.164.i.i = fcmp ult double %.8.i.i, 7.500000e-01
-  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B264.i.i:                                         ; preds = %B248.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4erfcB4v531B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
+_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
   %"$phi266.0.3.0.i.i" = phi double [ %.8.i.i, %B264.i.i ], [ %.143.i.i, %0 ], [ %"$phi136.0.2.0.i.i", %B248.i.i ]
   %result = fptrunc double %"$phi266.0.3.0.i.i" to float
   ret float %result
@@ -7693,26 +7667,26 @@ define internal float @nbgrad.expit.float32.float32(float %a0) alwaysinline {
   %.9.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.7.i.i.i, float 0x3FA5554E80000000)
   %.11.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.9.i.i.i, float 0x3FC5554DC0000000)
   %.12.i.i.i = tail call float @llvm.fmuladd.f32(float %.55.i.i, float %.11.i.i.i, float 5.000000e-01)
-  %.86.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
-  %.87.i.i = fadd float %.86.i.i, 0xC168000FE0000000
-  %.88.i.i = fsub float %.51.i.i, %.87.i.i
-  %.5.i.i.i = fadd float %.88.i.i, 0x4168000FE0000000
-  %.6.i.i.i = bitcast float %.5.i.i.i to i32
-  %.8.i.i.i = shl i32 %.6.i.i.i, 23
-  %1 = bitcast i32 %.8.i.i.i to float
   %.56.i.i = fmul float %.55.i.i, %.55.i.i
   %.84.i.i = tail call float @llvm.fmuladd.f32(float %.56.i.i, float %.12.i.i.i, float %.55.i.i)
   %.85.i.i = fadd float %.84.i.i, 1.000000e+00
-  %.89.i.i = bitcast float %.86.i.i to i32
-  %.91.i.i = shl i32 %.89.i.i, 23
-  %.93.i.i = bitcast i32 %.91.i.i to float
-  %.94.i.i = fmul float %.85.i.i, %.93.i.i
-  %.120.i.i = fmul float %.94.i.i, %1
-  %.38.i = fadd float %.120.i.i, 1.000000e+00
+  %.6.i.i.i = tail call float @llvm.fmuladd.f32(float %.51.i.i, float 5.000000e-01, float 0x4168000FE0000000)
+  %.7.i1.i.i = fadd float %.6.i.i.i, 0xC168000FE0000000
+  %.8.i.i.i = fsub float %.51.i.i, %.7.i1.i.i
+  %.5.i.i.i.i = fadd float %.8.i.i.i, 0x4168000FE0000000
+  %.6.i.i.i.i = bitcast float %.5.i.i.i.i to i32
+  %.8.i.i.i.i = shl i32 %.6.i.i.i.i, 23
+  %1 = bitcast i32 %.8.i.i.i.i to float
+  %.9.i2.i.i = bitcast float %.6.i.i.i to i32
+  %.11.i3.i.i = shl i32 %.9.i2.i.i, 23
+  %.13.i.i.i = bitcast i32 %.11.i3.i.i to float
+  %.14.i.i.i = fmul float %.85.i.i, %.13.i.i.i
+  %.42.i.i.i = fmul float %.14.i.i.i, %1
+  %.38.i = fadd float %.42.i.i.i, 1.000000e+00
   %.43.i = fsub float 1.000000e+00, %.38.i
-  %.45.i = fadd float %.120.i.i, %.43.i
+  %.45.i = fadd float %.42.i.i.i, %.43.i
   %.49.i = fcmp oge float %a0, 0.000000e+00
-  %"$phi146.0.2.0.i" = select i1 %.49.i, float 1.000000e+00, float %.120.i.i
+  %"$phi146.0.2.0.i" = select i1 %.49.i, float 1.000000e+00, float %.42.i.i.i
   %.70.i = fdiv float 1.000000e+00, %.38.i
   %.71.i = fmul float %"$phi146.0.2.0.i", %.70.i
   %.72.i = fneg float %.71.i
@@ -8172,15 +8146,15 @@ B628.i.i:                                         ; preds = %0
   %.401.i.i = fmul double %.382.i.i, %.8.i.i
   %"$phi656.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
   %.429.i.i = fneg double %"$phi496.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B646.i.i:                                         ; preds = %0
-  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
+  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
 
 B654.i.i:                                         ; preds = %B646.i.i
-  br label %_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7gammalnB4v543B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
+_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
   %"$phi656.0.4.021.i.i" = phi double [ %"$phi656.0.4.0.ph.i.i", %B628.i.i ], [ 1.000000e+00, %B654.i.i ], [ %.8.i.i, %B646.i.i ]
   %"$phi670.0.2.0.i.i" = phi double [ %.429.i.i, %B628.i.i ], [ %"$phi496.0.2.0.i.i", %B654.i.i ], [ %"$phi496.0.2.0.i.i", %B646.i.i ]
   %.8.i.i22.i.i = fcmp olt double %"$phi656.0.4.021.i.i", 0x10000000000000
@@ -8443,7 +8417,7 @@ define internal float @nbgrad.digamma.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.18.i.i = fcmp olt float %a0, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B80.i.i:                                          ; preds = %0
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -8453,14 +8427,14 @@ B80.i.i:                                          ; preds = %0
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
-  br label %_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7digammaB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
+_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
   %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %0 ]
   %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %0 ]
   %.13.i.i = fcmp olt float %a0, 0.000000e+00
@@ -10538,299 +10512,423 @@ _ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcW
   ret double %.197.sink.i
 }
 ;; nbgrad.sinc_derivative.float32.float32.float32 nbgrad.kernels.sinc 2652e78a88093edc
-declare double @llvm.fabs.f64(double)
-
 declare double @llvm.rint.f64(double)
+
+declare double @llvm.fabs.f64(double)
 
 declare double @sqrt(double) local_unnamed_addr mustprogress nocallback nofree nosync nounwind willreturn memory(none)
 
 declare double @llvm.ceil.f64(double)
 
-declare double @llvm.sin.f64(double)
+declare double @llvm.fma.f64(double, double, double)
 
-declare double @llvm.cos.f64(double)
+declare double @llvm.fmuladd.f64(double, double, double)
 
 define internal float @nbgrad.sinc_derivative.float32.float32.float32(float %a0, float %a1) alwaysinline {
-  %"$phi414.0.2.0.frozen.i" = freeze float %a1
+  %"$phi520.0.2.0.frozen.i" = freeze float %a1
   %.6.i = fpext float %a0 to double
-  %.10.i = fpext float %"$phi414.0.2.0.frozen.i" to double
+  %.10.i = fpext float %"$phi520.0.2.0.frozen.i" to double
+  %.16.i = fmul double %.10.i, 5.000000e-01
+  %.17.i = tail call double @llvm.rint.f64(double %.16.i)
+  %.18.i = fmul double %.17.i, 2.000000e+00
+  %.20.i = fsub double %.10.i, %.18.i
+  %.5.i.i = fmul double %.20.i, 2.000000e+00
+  %.6.i.i = fadd double %.5.i.i, 0x4338000000000000
+  %.7.i.i = bitcast double %.6.i.i to i64
+  %.11.i.i = fadd double %.6.i.i, 0xC338000000000000
+  %.12.i.i = fmul double %.11.i.i, 5.000000e-01
+  %.13.i.i = fsub double %.20.i, %.12.i.i
+  %.14.i.i = fmul double %.13.i.i, 0x400921FB54442D18
+  %.15.i.i = fneg double %.14.i.i
+  %.16.i.i = tail call double @llvm.fma.f64(double %.13.i.i, double 0x400921FB54442D18, double %.15.i.i)
+  %.17.i.i = fmul double %.13.i.i, 0x3CA1A62633145C07
+  %.18.i.i = fadd double %.17.i.i, %.16.i.i
+  %.6.i.i.i = fmul double %.14.i.i, %.14.i.i
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBDA906DC82A765AA, double 0x3E21EEB52AFEFA80)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i.i.i, double 0xBE927E4FA02514E9)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i.i.i, double 0x3EFA01A019F3DEBD)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i.i.i, double 0xBF56C16C16C1691F)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i.i.i, double 0x3FA5555555555555)
+  %.12.i.i.i = fmul double %.6.i.i.i, 5.000000e-01
+  %.13.i.i.i = fsub double 1.000000e+00, %.12.i.i.i
+  %.14.i.i.i = fsub double 1.000000e+00, %.13.i.i.i
+  %.15.i.i.i = fsub double %.14.i.i.i, %.12.i.i.i
+  %.16.i.i.i = fmul double %.6.i.i.i, %.6.i.i.i
+  %.17.i.i.i = fmul double %.14.i.i, -5.000000e-01
+  %.18.i.i.i = tail call double @llvm.fma.f64(double %.17.i.i.i, double %.14.i.i, double %.12.i.i.i)
+  %.19.i.i.i = fmul double %.14.i.i, %.18.i.i
+  %.20.i.i.i = fsub double %.18.i.i.i, %.19.i.i.i
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.16.i.i.i, double %.11.i.i.i, double %.20.i.i.i)
+  %.22.i.i.i = fadd double %.15.i.i.i, %.21.i.i.i
+  %.7.i2.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
+  %.8.i3.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i2.i.i, double 0x3EC71DE376B86C9B)
+  %.9.i4.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i3.i.i, double 0xBF2A01A019E622DE)
+  %.10.i5.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i4.i.i, double 0x3F81111111110B23)
+  %.11.i6.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i5.i.i, double 0xBFC5555555555555)
+  %.12.i7.i.i = fmul double %.14.i.i, %.6.i.i.i
+  %.13.i8.i.i = fmul double %.6.i.i.i, -5.000000e-01
+  %.14.i9.i.i = tail call double @llvm.fmuladd.f64(double %.13.i8.i.i, double %.18.i.i, double %.18.i.i)
+  %.15.i10.i.i = tail call double @llvm.fmuladd.f64(double %.12.i7.i.i, double %.11.i6.i.i, double %.14.i9.i.i)
+  %.79.i.i = fadd double %.14.i.i, %.15.i10.i.i
+  %.80.i.i = fadd double %.13.i.i.i, %.22.i.i.i
+  %.88.i.i = and i64 %.7.i.i, 1
+  %.89.not.i.i = icmp eq i64 %.88.i.i, 0
+  %"$phi324.0.2.09.i.i" = select i1 %.89.not.i.i, double %.79.i.i, double %.80.i.i
+  %"$phi324.1.2.0.i.i" = select i1 %.89.not.i.i, double %.80.i.i, double %.79.i.i
+  %.131.i.i = bitcast double %"$phi324.0.2.09.i.i" to i64
+  %.133.i.i = shl i64 %.7.i.i, 62
+  %.134.i.i = and i64 %.133.i.i, -9223372036854775808
+  %.135.i.i = xor i64 %.134.i.i, %.131.i.i
+  %.137.i.i = bitcast double %"$phi324.1.2.0.i.i" to i64
+  %.142.i.i = add i64 %.133.i.i, 4611686018427387904
+  %.143.i.i = and i64 %.142.i.i, -9223372036854775808
+  %.144.i.i = xor i64 %.143.i.i, %.137.i.i
+  %.35.fca.0.load.cast.i = bitcast i64 %.135.i.i to double
+  %.35.fca.1.load.cast.i = bitcast i64 %.144.i.i to double
+  %.62.i = fmul double %.10.i, 0x400921FB54442D18
+  %.67.i = fcmp oeq float %a0, 0.000000e+00
+  br i1 %.67.i, label %B206.i, label %B232.i
+
+B206.i:                                           ; preds = %0
+  %.74.i = fcmp une float %"$phi520.0.2.0.frozen.i", 0.000000e+00
+  %.83.i = fdiv double %.35.fca.0.load.cast.i, %.62.i
+  %"$phi230.0.2.0.i" = select i1 %.74.i, double %.83.i, double 1.000000e+00
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+
+B232.i:                                           ; preds = %0
+  %.105.i = fcmp oeq float %a0, 1.000000e+00
+  br i1 %.105.i, label %B244.i, label %B304.i
+
+B244.i:                                           ; preds = %B232.i
+  %.14.i1.i = tail call double @llvm.fabs.f64(double %.62.i)
+  %.15.i2.i = fcmp ugt double %.14.i1.i, 1.000000e+00
+  br i1 %.15.i2.i, label %B326.endif.i.i, label %B314.i.i
+
+B314.i.i:                                         ; preds = %B244.i
+  %.23.i.i = fmul double %.62.i, %.62.i
+  %.34.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double 0xBD2952C77030AD4A, double 0x3DA78AF56A4D411B)
+  %.35.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.34.i.i, double 0xBE208DB48EBE51C7)
+  %.36.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.35.i.i, double 0x3E90CFEB60F94B0E)
+  %.37.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.36.i.i, double 0xBEF71DE3A556C734)
+  %.38.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.37.i.i, double 0x3F53813813813814)
+  %.39.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.38.i.i, double 0xBFA1111111111111)
+  %.40.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.39.i.i, double 0x3FD5555555555555)
+  %.71.i.i = fneg double %.62.i
+  %.75.i.i = fmul double %.40.i.i, %.71.i.i
+  br label %B244.endif.i
+
+B326.endif.i.i:                                   ; preds = %B244.i
+  %.91.i.i = fdiv double %.35.fca.0.load.cast.i, %.62.i
+  %.95.i.i = fsub double %.35.fca.1.load.cast.i, %.91.i.i
+  %.102.i.i = fdiv double %.95.i.i, %.62.i
+  br label %B244.endif.i
+
+B304.i:                                           ; preds = %B232.i
   %1 = tail call double @llvm.fabs.f64(double %.10.i)
   %2 = fcmp oeq double %1, 0x7FF0000000000000
-  %.18.i = fcmp olt float %a0, 0.000000e+00
-  %.19.i = or i1 %.18.i, %2
-  %.21.i = fcmp ogt float %a0, 1.000000e+03
-  %.22.i = or i1 %.21.i, %.19.i
-  %.24.i = tail call double @llvm.rint.f64(double %.6.i)
-  %.26.i = fcmp une double %.24.i, %.6.i
-  %.27.i = or i1 %.26.i, %.22.i
-  br i1 %.27.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B234.i
+  %.152.i = fcmp olt float %a0, 0.000000e+00
+  %.153.i = or i1 %.152.i, %2
+  %.155.i = fcmp ogt float %a0, 1.000000e+03
+  %.156.i = or i1 %.155.i, %.153.i
+  %.158.i = tail call double @llvm.rint.f64(double %.6.i)
+  %.160.i = fcmp une double %.158.i, %.6.i
+  %.161.i = or i1 %.160.i, %.156.i
+  br i1 %.161.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B454.i
 
-B234.i:                                           ; preds = %0
-  %.36.i = fmul double %.10.i, 5.000000e-01
-  %.37.i = tail call double @llvm.rint.f64(double %.36.i)
-  %.38.i = fmul double %.37.i, 2.000000e+00
-  %.40.i = fsub double %.10.i, %.38.i
-  %.5.i.i = fmul double %.40.i, 2.000000e+00
-  %.6.i.i = tail call double @llvm.rint.f64(double %.5.i.i)
-  %.11.i.i = fmul double %.6.i.i, 5.000000e-01
-  %.12.i.i = fsub double %.40.i, %.11.i.i
-  %.13.i.i = fmul double %.12.i.i, 0x400921FB54442D18
-  %.14.i.i = tail call double @llvm.sin.f64(double %.13.i.i)
-  %.18.i.i = tail call double @llvm.cos.f64(double %.13.i.i)
-  %.23.i.i = fcmp oeq double %.6.i.i, 0.000000e+00
-  br i1 %.23.i.i, label %B234.endif.i, label %B182.i.i
+B454.i:                                           ; preds = %B304.i
+  %.179.i = tail call double @llvm.fabs.f64(double %.62.i)
+  %.181.i = fcmp ogt double %.179.i, %.6.i
+  br i1 %.181.i, label %B496.i, label %B632.i
 
-B182.i.i:                                         ; preds = %B234.i
-  %.44.i.i = fcmp oeq double %.6.i.i, 1.000000e+00
-  br i1 %.44.i.i, label %B194.i.i, label %B204.i.i
+B496.i:                                           ; preds = %B454.i
+  %.184.i = fcmp une float %"$phi520.0.2.0.frozen.i", 0.000000e+00
+  %.193.i = fdiv double %.35.fca.0.load.cast.i, %.62.i
+  %"$phi520.0.2.0.i" = select i1 %.184.i, double %.193.i, double 1.000000e+00
+  %.236.i = fcmp ogt float %a0, 0.000000e+00
+  br i1 %.236.i, label %B538.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B194.i.i:                                         ; preds = %B182.i.i
-  %.49.i.i = fneg double %.14.i.i
-  br label %B234.endif.i
+B538.i:                                           ; preds = %B496.i, %B538.i
+  %sine.3.0.i = phi double [ %cosine.3.0.i, %B538.i ], [ %.35.fca.0.load.cast.i, %B496.i ]
+  %cosine.3.0.i = phi double [ %.244.i, %B538.i ], [ %.35.fca.1.load.cast.i, %B496.i ]
+  %scale.3.0.i = phi double [ %.262.i, %B538.i ], [ 1.000000e+00, %B496.i ]
+  %value.4.0.i = phi double [ %.256.i, %B538.i ], [ %"$phi520.0.2.0.i", %B496.i ]
+  %k.5.0.i = phi double [ %.239.i, %B538.i ], [ 0.000000e+00, %B496.i ]
+  %.239.i = fadd double %k.5.0.i, 1.000000e+00
+  %.244.i = fneg double %sine.3.0.i
+  %.250.i = fmul double %value.4.0.i, %.239.i
+  %.251.i = fsub double %cosine.3.0.i, %.250.i
+  %.256.i = fdiv double %.251.i, %.62.i
+  %.262.i = fmul double %scale.3.0.i, 0x400921FB54442D18
+  %.268.i = fcmp olt double %.239.i, %.6.i
+  br i1 %.268.i, label %B538.i, label %B622.loopexit.i
 
-B204.i.i:                                         ; preds = %B182.i.i
-  %.66.i.i = fcmp oeq double %.6.i.i, -1.000000e+00
-  br i1 %.66.i.i, label %B216.i.i, label %B226.i.i
+B622.loopexit.i:                                  ; preds = %B538.i
+  %3 = fmul double %.262.i, %.256.i
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B216.i.i:                                         ; preds = %B204.i.i
-  %.71.i.i = fneg double %.18.i.i
-  br label %B234.endif.i
+B632.i:                                           ; preds = %B454.i
+  %.308.i = fadd double %.6.i, 2.400000e+01
+  %.310.i = fadd double %.6.i, 1.000000e+00
+  %.311.i = tail call double @sqrt(double %.310.i)
+  %.312.i = fmul double %.311.i, 1.000000e+01
+  %.313.i = fadd double %.308.i, %.312.i
+  %.314.i = fmul double %.313.i, 2.500000e-01
+  %.315.i = tail call double @llvm.ceil.f64(double %.314.i)
+  %.316.i = fptosi double %.315.i to i64
+  %.317.i = sitofp i64 %.316.i to double
+  %.318.i = fmul double %.317.i, 4.000000e+00
+  %.332.i = fcmp ogt double %.318.i, %.6.i
+  br i1 %.332.i, label %B768.i, label %B822.i
 
-B226.i.i:                                         ; preds = %B204.i.i
-  %.88.i.i = fneg double %.14.i.i
-  %.92.i.i = fneg double %.18.i.i
-  br label %B234.endif.i
+B768.i:                                           ; preds = %B632.i, %B768.i
+  %sine.4.0.i = phi double [ %.349.i, %B768.i ], [ %.35.fca.0.load.cast.i, %B632.i ]
+  %cosine.4.0.i = phi double [ %sine.4.0.i, %B768.i ], [ %.35.fca.1.load.cast.i, %B632.i ]
+  %value.6.0.i = phi double [ %.343.i, %B768.i ], [ 0.000000e+00, %B632.i ]
+  %k.6.0.i = phi double [ %.356.i, %B768.i ], [ %.318.i, %B632.i ]
+  %.336.i = fmul double %.62.i, %value.6.0.i
+  %.338.i = fsub double %sine.4.0.i, %.336.i
+  %.343.i = fdiv double %.338.i, %k.6.0.i
+  %.349.i = fneg double %cosine.4.0.i
+  %.356.i = fadd double %k.6.0.i, -1.000000e+00
+  %.362.i = fcmp ogt double %.356.i, %.6.i
+  br i1 %.362.i, label %B768.i, label %B822.i
 
-B390.i:                                           ; preds = %B234.endif.i
-  %.96.i = fcmp une float %"$phi414.0.2.0.frozen.i", 0.000000e+00
-  %.105.i = fdiv double %.88.sink.i.i, %.83.i
-  %"$phi414.0.2.0.i" = select i1 %.96.i, double %.105.i, double 1.000000e+00
-  %.148.i = fcmp ogt float %a0, 0.000000e+00
-  br i1 %.148.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+B822.i:                                           ; preds = %B768.i, %B632.i
+  %value.7.1.i = phi double [ 0.000000e+00, %B632.i ], [ %.343.i, %B768.i ]
+  %k.7.1.i = phi double [ %.318.i, %B632.i ], [ %.356.i, %B768.i ]
+  %.391.i = fcmp ogt double %k.7.1.i, 0.000000e+00
+  br i1 %.391.i, label %B834.i, label %B886.i
 
-B432.i:                                           ; preds = %B390.i, %B432.i
-  %sine.3.0.i = phi double [ %cosine.3.0.i, %B432.i ], [ %.88.sink.i.i, %B390.i ]
-  %cosine.3.0.i = phi double [ %.156.i, %B432.i ], [ %.92.sink.i.i, %B390.i ]
-  %scale.3.0.i = phi double [ %.174.i, %B432.i ], [ 1.000000e+00, %B390.i ]
-  %value.4.0.i = phi double [ %.168.i, %B432.i ], [ %"$phi414.0.2.0.i", %B390.i ]
-  %k.5.0.i = phi double [ %.151.i, %B432.i ], [ 0.000000e+00, %B390.i ]
-  %.151.i = fadd double %k.5.0.i, 1.000000e+00
-  %.156.i = fneg double %sine.3.0.i
-  %.162.i = fmul double %value.4.0.i, %.151.i
-  %.163.i = fsub double %cosine.3.0.i, %.162.i
-  %.168.i = fdiv double %.163.i, %.83.i
-  %.174.i = fmul double %scale.3.0.i, 0x400921FB54442D18
-  %.180.i = fcmp olt double %.151.i, %.6.i
-  br i1 %.180.i, label %B432.i, label %B516.loopexit.i
+B834.i:                                           ; preds = %B822.i, %B834.i
+  %scale.5.0.i = phi double [ %.396.i, %B834.i ], [ 1.000000e+00, %B822.i ]
+  %k.8.0.i = phi double [ %.402.i, %B834.i ], [ %k.7.1.i, %B822.i ]
+  %.396.i = fmul double %scale.5.0.i, 0x400921FB54442D18
+  %.402.i = fadd double %k.8.0.i, -1.000000e+00
+  %.405.i = fcmp ogt double %.402.i, 0.000000e+00
+  br i1 %.405.i, label %B834.i, label %B886.i
 
-B516.loopexit.i:                                  ; preds = %B432.i
-  %3 = fmul double %.174.i, %.168.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+B886.i:                                           ; preds = %B834.i, %B822.i
+  %scale.6.1.i = phi double [ 1.000000e+00, %B822.i ], [ %.396.i, %B834.i ]
+  %.413.i = fmul double %value.7.1.i, %scale.6.1.i
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B526.i:                                           ; preds = %B234.endif.i
-  %.220.i = fadd double %.6.i, 2.400000e+01
-  %.222.i = fadd double %.6.i, 1.000000e+00
-  %.223.i = tail call double @sqrt(double %.222.i)
-  %.224.i = fmul double %.223.i, 1.000000e+01
-  %.225.i = fadd double %.220.i, %.224.i
-  %.226.i = fmul double %.225.i, 2.500000e-01
-  %.227.i = tail call double @llvm.ceil.f64(double %.226.i)
-  %.228.i = fptosi double %.227.i to i64
-  %.229.i = sitofp i64 %.228.i to double
-  %.230.i = fmul double %.229.i, 4.000000e+00
-  %.244.i = fcmp ogt double %.230.i, %.6.i
-  br i1 %.244.i, label %B662.i, label %B716.i
+B244.endif.i:                                     ; preds = %B326.endif.i.i, %B314.i.i
+  %"$phi346.0.2.0.i.i" = phi double [ %.75.i.i, %B314.i.i ], [ %.102.i.i, %B326.endif.i.i ]
+  %.145.i = fmul double %"$phi346.0.2.0.i.i", 0x400921FB54442D18
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-B662.i:                                           ; preds = %B526.i, %B662.i
-  %sine.4.0.i = phi double [ %.261.i, %B662.i ], [ %.88.sink.i.i, %B526.i ]
-  %cosine.4.0.i = phi double [ %sine.4.0.i, %B662.i ], [ %.92.sink.i.i, %B526.i ]
-  %value.6.0.i = phi double [ %.255.i, %B662.i ], [ 0.000000e+00, %B526.i ]
-  %k.6.0.i = phi double [ %.268.i, %B662.i ], [ %.230.i, %B526.i ]
-  %.248.i = fmul double %.83.i, %value.6.0.i
-  %.250.i = fsub double %sine.4.0.i, %.248.i
-  %.255.i = fdiv double %.250.i, %k.6.0.i
-  %.261.i = fneg double %cosine.4.0.i
-  %.268.i = fadd double %k.6.0.i, -1.000000e+00
-  %.274.i = fcmp ogt double %.268.i, %.6.i
-  br i1 %.274.i, label %B662.i, label %B716.i
-
-B716.i:                                           ; preds = %B662.i, %B526.i
-  %value.7.1.i = phi double [ 0.000000e+00, %B526.i ], [ %.255.i, %B662.i ]
-  %k.7.1.i = phi double [ %.230.i, %B526.i ], [ %.268.i, %B662.i ]
-  %.303.i = fcmp ogt double %k.7.1.i, 0.000000e+00
-  br i1 %.303.i, label %B728.i, label %B780.i
-
-B728.i:                                           ; preds = %B716.i, %B728.i
-  %scale.5.0.i = phi double [ %.308.i, %B728.i ], [ 1.000000e+00, %B716.i ]
-  %k.8.0.i = phi double [ %.314.i, %B728.i ], [ %k.7.1.i, %B716.i ]
-  %.308.i = fmul double %scale.5.0.i, 0x400921FB54442D18
-  %.314.i = fadd double %k.8.0.i, -1.000000e+00
-  %.317.i = fcmp ogt double %.314.i, 0.000000e+00
-  br i1 %.317.i, label %B728.i, label %B780.i
-
-B780.i:                                           ; preds = %B728.i, %B716.i
-  %scale.6.1.i = phi double [ 1.000000e+00, %B716.i ], [ %.308.i, %B728.i ]
-  %.325.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
-
-B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i, %B194.i.i, %B234.i
-  %.88.sink.i.i = phi double [ %.88.i.i, %B226.i.i ], [ %.71.i.i, %B216.i.i ], [ %.18.i.i, %B194.i.i ], [ %.14.i.i, %B234.i ]
-  %.92.sink.i.i = phi double [ %.92.i.i, %B226.i.i ], [ %.14.i.i, %B216.i.i ], [ %.49.i.i, %B194.i.i ], [ %.18.i.i, %B234.i ]
-  %.83.i = fmul double %.10.i, 0x400921FB54442D18
-  %.91.i = tail call double @llvm.fabs.f64(double %.83.i)
-  %.93.i = fcmp ogt double %.91.i, %.6.i
-  br i1 %.93.i, label %B390.i, label %B526.i
-
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
-  %.325.sink.i = phi double [ %.325.i, %B780.i ], [ 0x7FF8000000000000, %0 ], [ %"$phi414.0.2.0.i", %B390.i ], [ %3, %B516.loopexit.i ]
-  %result = fptrunc double %.325.sink.i to float
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B206.i, %B304.i, %B496.i, %B622.loopexit.i, %B886.i, %B244.endif.i
+  %.145.sink.i = phi double [ %.145.i, %B244.endif.i ], [ %.413.i, %B886.i ], [ 0x7FF8000000000000, %B304.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ %"$phi520.0.2.0.i", %B496.i ], [ %3, %B622.loopexit.i ]
+  %result = fptrunc double %.145.sink.i to float
   ret float %result
 }
 ;; nbgrad.sinc_derivative.float64.float64.float64 nbgrad.kernels.sinc 2652e78a88093edc
-declare double @llvm.fabs.f64(double)
-
 declare double @llvm.rint.f64(double)
+
+declare double @llvm.fabs.f64(double)
 
 declare double @sqrt(double) local_unnamed_addr mustprogress nocallback nofree nosync nounwind willreturn memory(none)
 
 declare double @llvm.ceil.f64(double)
 
-declare double @llvm.sin.f64(double)
+declare double @llvm.fma.f64(double, double, double)
 
-declare double @llvm.cos.f64(double)
+declare double @llvm.fmuladd.f64(double, double, double)
 
 define internal double @nbgrad.sinc_derivative.float64.float64.float64(double %a0, double %a1) alwaysinline {
-  %"$phi414.0.2.0.frozen.i" = freeze double %a1
-  %1 = tail call double @llvm.fabs.f64(double %"$phi414.0.2.0.frozen.i")
+  %"$phi520.0.2.0.frozen.i" = freeze double %a1
+  %.14.i = fmul double %"$phi520.0.2.0.frozen.i", 5.000000e-01
+  %.15.i = tail call double @llvm.rint.f64(double %.14.i)
+  %.16.i = fmul double %.15.i, 2.000000e+00
+  %.18.i = fsub double %"$phi520.0.2.0.frozen.i", %.16.i
+  %.5.i.i = fmul double %.18.i, 2.000000e+00
+  %.6.i.i = fadd double %.5.i.i, 0x4338000000000000
+  %.7.i.i = bitcast double %.6.i.i to i64
+  %.11.i.i = fadd double %.6.i.i, 0xC338000000000000
+  %.12.i.i = fmul double %.11.i.i, 5.000000e-01
+  %.13.i.i = fsub double %.18.i, %.12.i.i
+  %.14.i.i = fmul double %.13.i.i, 0x400921FB54442D18
+  %.15.i.i = fneg double %.14.i.i
+  %.16.i.i = tail call double @llvm.fma.f64(double %.13.i.i, double 0x400921FB54442D18, double %.15.i.i)
+  %.17.i.i = fmul double %.13.i.i, 0x3CA1A62633145C07
+  %.18.i.i = fadd double %.17.i.i, %.16.i.i
+  %.6.i.i.i = fmul double %.14.i.i, %.14.i.i
+  %.7.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0xBDA906DC82A765AA, double 0x3E21EEB52AFEFA80)
+  %.8.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i.i.i, double 0xBE927E4FA02514E9)
+  %.9.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i.i.i, double 0x3EFA01A019F3DEBD)
+  %.10.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i.i.i, double 0xBF56C16C16C1691F)
+  %.11.i.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i.i.i, double 0x3FA5555555555555)
+  %.12.i.i.i = fmul double %.6.i.i.i, 5.000000e-01
+  %.13.i.i.i = fsub double 1.000000e+00, %.12.i.i.i
+  %.14.i.i.i = fsub double 1.000000e+00, %.13.i.i.i
+  %.15.i.i.i = fsub double %.14.i.i.i, %.12.i.i.i
+  %.16.i.i.i = fmul double %.6.i.i.i, %.6.i.i.i
+  %.17.i.i.i = fmul double %.14.i.i, -5.000000e-01
+  %.18.i.i.i = tail call double @llvm.fma.f64(double %.17.i.i.i, double %.14.i.i, double %.12.i.i.i)
+  %.19.i.i.i = fmul double %.14.i.i, %.18.i.i
+  %.20.i.i.i = fsub double %.18.i.i.i, %.19.i.i.i
+  %.21.i.i.i = tail call double @llvm.fmuladd.f64(double %.16.i.i.i, double %.11.i.i.i, double %.20.i.i.i)
+  %.22.i.i.i = fadd double %.15.i.i.i, %.21.i.i.i
+  %.7.i2.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
+  %.8.i3.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.7.i2.i.i, double 0x3EC71DE376B86C9B)
+  %.9.i4.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.8.i3.i.i, double 0xBF2A01A019E622DE)
+  %.10.i5.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.9.i4.i.i, double 0x3F81111111110B23)
+  %.11.i6.i.i = tail call double @llvm.fmuladd.f64(double %.6.i.i.i, double %.10.i5.i.i, double 0xBFC5555555555555)
+  %.12.i7.i.i = fmul double %.14.i.i, %.6.i.i.i
+  %.13.i8.i.i = fmul double %.6.i.i.i, -5.000000e-01
+  %.14.i9.i.i = tail call double @llvm.fmuladd.f64(double %.13.i8.i.i, double %.18.i.i, double %.18.i.i)
+  %.15.i10.i.i = tail call double @llvm.fmuladd.f64(double %.12.i7.i.i, double %.11.i6.i.i, double %.14.i9.i.i)
+  %.79.i.i = fadd double %.14.i.i, %.15.i10.i.i
+  %.80.i.i = fadd double %.13.i.i.i, %.22.i.i.i
+  %.88.i.i = and i64 %.7.i.i, 1
+  %.89.not.i.i = icmp eq i64 %.88.i.i, 0
+  %"$phi324.0.2.09.i.i" = select i1 %.89.not.i.i, double %.79.i.i, double %.80.i.i
+  %"$phi324.1.2.0.i.i" = select i1 %.89.not.i.i, double %.80.i.i, double %.79.i.i
+  %.131.i.i = bitcast double %"$phi324.0.2.09.i.i" to i64
+  %.133.i.i = shl i64 %.7.i.i, 62
+  %.134.i.i = and i64 %.133.i.i, -9223372036854775808
+  %.135.i.i = xor i64 %.134.i.i, %.131.i.i
+  %.137.i.i = bitcast double %"$phi324.1.2.0.i.i" to i64
+  %.142.i.i = add i64 %.133.i.i, 4611686018427387904
+  %.143.i.i = and i64 %.142.i.i, -9223372036854775808
+  %.144.i.i = xor i64 %.143.i.i, %.137.i.i
+  %.33.fca.0.load.cast.i = bitcast i64 %.135.i.i to double
+  %.33.fca.1.load.cast.i = bitcast i64 %.144.i.i to double
+  %.60.i = fmul double %"$phi520.0.2.0.frozen.i", 0x400921FB54442D18
+  %.65.i = fcmp oeq double %a0, 0.000000e+00
+  br i1 %.65.i, label %B206.i, label %B232.i
+
+B206.i:                                           ; preds = %0
+  %.72.i = fcmp une double %"$phi520.0.2.0.frozen.i", 0.000000e+00
+  %.81.i = fdiv double %.33.fca.0.load.cast.i, %.60.i
+  %"$phi230.0.2.0.i" = select i1 %.72.i, double %.81.i, double 1.000000e+00
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+
+B232.i:                                           ; preds = %0
+  %.103.i = fcmp oeq double %a0, 1.000000e+00
+  br i1 %.103.i, label %B244.i, label %B304.i
+
+B244.i:                                           ; preds = %B232.i
+  %.14.i1.i = tail call double @llvm.fabs.f64(double %.60.i)
+  %.15.i2.i = fcmp ugt double %.14.i1.i, 1.000000e+00
+  br i1 %.15.i2.i, label %B326.endif.i.i, label %B314.i.i
+
+B314.i.i:                                         ; preds = %B244.i
+  %.23.i.i = fmul double %.60.i, %.60.i
+  %.34.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double 0xBD2952C77030AD4A, double 0x3DA78AF56A4D411B)
+  %.35.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.34.i.i, double 0xBE208DB48EBE51C7)
+  %.36.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.35.i.i, double 0x3E90CFEB60F94B0E)
+  %.37.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.36.i.i, double 0xBEF71DE3A556C734)
+  %.38.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.37.i.i, double 0x3F53813813813814)
+  %.39.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.38.i.i, double 0xBFA1111111111111)
+  %.40.i.i = tail call double @llvm.fmuladd.f64(double %.23.i.i, double %.39.i.i, double 0x3FD5555555555555)
+  %.71.i.i = fneg double %.60.i
+  %.75.i.i = fmul double %.40.i.i, %.71.i.i
+  br label %B244.endif.i
+
+B326.endif.i.i:                                   ; preds = %B244.i
+  %.91.i.i = fdiv double %.33.fca.0.load.cast.i, %.60.i
+  %.95.i.i = fsub double %.33.fca.1.load.cast.i, %.91.i.i
+  %.102.i.i = fdiv double %.95.i.i, %.60.i
+  br label %B244.endif.i
+
+B304.i:                                           ; preds = %B232.i
+  %1 = tail call double @llvm.fabs.f64(double %"$phi520.0.2.0.frozen.i")
   %2 = fcmp oeq double %1, 0x7FF0000000000000
-  %.16.i = fcmp olt double %a0, 0.000000e+00
-  %.17.i = or i1 %.16.i, %2
-  %.19.i = fcmp ogt double %a0, 1.000000e+03
-  %.20.i = or i1 %.19.i, %.17.i
-  %.22.i = tail call double @llvm.rint.f64(double %a0)
-  %.24.i = fcmp une double %a0, %.22.i
-  %.25.i = or i1 %.24.i, %.20.i
-  br i1 %.25.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B234.i
+  %.150.i = fcmp olt double %a0, 0.000000e+00
+  %.151.i = or i1 %.150.i, %2
+  %.153.i = fcmp ogt double %a0, 1.000000e+03
+  %.154.i = or i1 %.153.i, %.151.i
+  %.156.i = tail call double @llvm.rint.f64(double %a0)
+  %.158.i = fcmp une double %a0, %.156.i
+  %.159.i = or i1 %.158.i, %.154.i
+  br i1 %.159.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B454.i
 
-B234.i:                                           ; preds = %0
-  %.34.i = fmul double %"$phi414.0.2.0.frozen.i", 5.000000e-01
-  %.35.i = tail call double @llvm.rint.f64(double %.34.i)
-  %.36.i = fmul double %.35.i, 2.000000e+00
-  %.38.i = fsub double %"$phi414.0.2.0.frozen.i", %.36.i
-  %.5.i.i = fmul double %.38.i, 2.000000e+00
-  %.6.i.i = tail call double @llvm.rint.f64(double %.5.i.i)
-  %.11.i.i = fmul double %.6.i.i, 5.000000e-01
-  %.12.i.i = fsub double %.38.i, %.11.i.i
-  %.13.i.i = fmul double %.12.i.i, 0x400921FB54442D18
-  %.14.i.i = tail call double @llvm.sin.f64(double %.13.i.i)
-  %.18.i.i = tail call double @llvm.cos.f64(double %.13.i.i)
-  %.23.i.i = fcmp oeq double %.6.i.i, 0.000000e+00
-  br i1 %.23.i.i, label %B234.endif.i, label %B182.i.i
+B454.i:                                           ; preds = %B304.i
+  %.177.i = tail call double @llvm.fabs.f64(double %.60.i)
+  %.179.i = fcmp ogt double %.177.i, %a0
+  br i1 %.179.i, label %B496.i, label %B632.i
 
-B182.i.i:                                         ; preds = %B234.i
-  %.44.i.i = fcmp oeq double %.6.i.i, 1.000000e+00
-  br i1 %.44.i.i, label %B194.i.i, label %B204.i.i
+B496.i:                                           ; preds = %B454.i
+  %.182.i = fcmp une double %"$phi520.0.2.0.frozen.i", 0.000000e+00
+  %.191.i = fdiv double %.33.fca.0.load.cast.i, %.60.i
+  %"$phi520.0.2.0.i" = select i1 %.182.i, double %.191.i, double 1.000000e+00
+  %.234.i = fcmp ogt double %a0, 0.000000e+00
+  br i1 %.234.i, label %B538.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-B194.i.i:                                         ; preds = %B182.i.i
-  %.49.i.i = fneg double %.14.i.i
-  br label %B234.endif.i
+B538.i:                                           ; preds = %B496.i, %B538.i
+  %sine.3.0.i = phi double [ %cosine.3.0.i, %B538.i ], [ %.33.fca.0.load.cast.i, %B496.i ]
+  %cosine.3.0.i = phi double [ %.242.i, %B538.i ], [ %.33.fca.1.load.cast.i, %B496.i ]
+  %scale.3.0.i = phi double [ %.260.i, %B538.i ], [ 1.000000e+00, %B496.i ]
+  %value.4.0.i = phi double [ %.254.i, %B538.i ], [ %"$phi520.0.2.0.i", %B496.i ]
+  %k.5.0.i = phi double [ %.237.i, %B538.i ], [ 0.000000e+00, %B496.i ]
+  %.237.i = fadd double %k.5.0.i, 1.000000e+00
+  %.242.i = fneg double %sine.3.0.i
+  %.248.i = fmul double %value.4.0.i, %.237.i
+  %.249.i = fsub double %cosine.3.0.i, %.248.i
+  %.254.i = fdiv double %.249.i, %.60.i
+  %.260.i = fmul double %scale.3.0.i, 0x400921FB54442D18
+  %.266.i = fcmp olt double %.237.i, %a0
+  br i1 %.266.i, label %B538.i, label %B622.loopexit.i
 
-B204.i.i:                                         ; preds = %B182.i.i
-  %.66.i.i = fcmp oeq double %.6.i.i, -1.000000e+00
-  br i1 %.66.i.i, label %B216.i.i, label %B226.i.i
+B622.loopexit.i:                                  ; preds = %B538.i
+  %3 = fmul double %.260.i, %.254.i
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-B216.i.i:                                         ; preds = %B204.i.i
-  %.71.i.i = fneg double %.18.i.i
-  br label %B234.endif.i
+B632.i:                                           ; preds = %B454.i
+  %.306.i = fadd double %a0, 2.400000e+01
+  %.308.i = fadd double %a0, 1.000000e+00
+  %.309.i = tail call double @sqrt(double %.308.i)
+  %.310.i = fmul double %.309.i, 1.000000e+01
+  %.311.i = fadd double %.306.i, %.310.i
+  %.312.i = fmul double %.311.i, 2.500000e-01
+  %.313.i = tail call double @llvm.ceil.f64(double %.312.i)
+  %.314.i = fptosi double %.313.i to i64
+  %.315.i = sitofp i64 %.314.i to double
+  %.316.i = fmul double %.315.i, 4.000000e+00
+  %.330.i = fcmp ogt double %.316.i, %a0
+  br i1 %.330.i, label %B768.i, label %B822.i
 
-B226.i.i:                                         ; preds = %B204.i.i
-  %.88.i.i = fneg double %.14.i.i
-  %.92.i.i = fneg double %.18.i.i
-  br label %B234.endif.i
+B768.i:                                           ; preds = %B632.i, %B768.i
+  %sine.4.0.i = phi double [ %.347.i, %B768.i ], [ %.33.fca.0.load.cast.i, %B632.i ]
+  %cosine.4.0.i = phi double [ %sine.4.0.i, %B768.i ], [ %.33.fca.1.load.cast.i, %B632.i ]
+  %value.6.0.i = phi double [ %.341.i, %B768.i ], [ 0.000000e+00, %B632.i ]
+  %k.6.0.i = phi double [ %.354.i, %B768.i ], [ %.316.i, %B632.i ]
+  %.334.i = fmul double %.60.i, %value.6.0.i
+  %.336.i = fsub double %sine.4.0.i, %.334.i
+  %.341.i = fdiv double %.336.i, %k.6.0.i
+  %.347.i = fneg double %cosine.4.0.i
+  %.354.i = fadd double %k.6.0.i, -1.000000e+00
+  %.360.i = fcmp ogt double %.354.i, %a0
+  br i1 %.360.i, label %B768.i, label %B822.i
 
-B390.i:                                           ; preds = %B234.endif.i
-  %.94.i = fcmp une double %"$phi414.0.2.0.frozen.i", 0.000000e+00
-  %.103.i = fdiv double %.88.sink.i.i, %.81.i
-  %"$phi414.0.2.0.i" = select i1 %.94.i, double %.103.i, double 1.000000e+00
-  %.146.i = fcmp ogt double %a0, 0.000000e+00
-  br i1 %.146.i, label %B432.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+B822.i:                                           ; preds = %B768.i, %B632.i
+  %value.7.1.i = phi double [ 0.000000e+00, %B632.i ], [ %.341.i, %B768.i ]
+  %k.7.1.i = phi double [ %.316.i, %B632.i ], [ %.354.i, %B768.i ]
+  %.389.i = fcmp ogt double %k.7.1.i, 0.000000e+00
+  br i1 %.389.i, label %B834.i, label %B886.i
 
-B432.i:                                           ; preds = %B390.i, %B432.i
-  %sine.3.0.i = phi double [ %cosine.3.0.i, %B432.i ], [ %.88.sink.i.i, %B390.i ]
-  %cosine.3.0.i = phi double [ %.154.i, %B432.i ], [ %.92.sink.i.i, %B390.i ]
-  %scale.3.0.i = phi double [ %.172.i, %B432.i ], [ 1.000000e+00, %B390.i ]
-  %value.4.0.i = phi double [ %.166.i, %B432.i ], [ %"$phi414.0.2.0.i", %B390.i ]
-  %k.5.0.i = phi double [ %.149.i, %B432.i ], [ 0.000000e+00, %B390.i ]
-  %.149.i = fadd double %k.5.0.i, 1.000000e+00
-  %.154.i = fneg double %sine.3.0.i
-  %.160.i = fmul double %value.4.0.i, %.149.i
-  %.161.i = fsub double %cosine.3.0.i, %.160.i
-  %.166.i = fdiv double %.161.i, %.81.i
-  %.172.i = fmul double %scale.3.0.i, 0x400921FB54442D18
-  %.178.i = fcmp olt double %.149.i, %a0
-  br i1 %.178.i, label %B432.i, label %B516.loopexit.i
+B834.i:                                           ; preds = %B822.i, %B834.i
+  %scale.5.0.i = phi double [ %.394.i, %B834.i ], [ 1.000000e+00, %B822.i ]
+  %k.8.0.i = phi double [ %.400.i, %B834.i ], [ %k.7.1.i, %B822.i ]
+  %.394.i = fmul double %scale.5.0.i, 0x400921FB54442D18
+  %.400.i = fadd double %k.8.0.i, -1.000000e+00
+  %.403.i = fcmp ogt double %.400.i, 0.000000e+00
+  br i1 %.403.i, label %B834.i, label %B886.i
 
-B516.loopexit.i:                                  ; preds = %B432.i
-  %3 = fmul double %.172.i, %.166.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+B886.i:                                           ; preds = %B834.i, %B822.i
+  %scale.6.1.i = phi double [ 1.000000e+00, %B822.i ], [ %.394.i, %B834.i ]
+  %.411.i = fmul double %value.7.1.i, %scale.6.1.i
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-B526.i:                                           ; preds = %B234.endif.i
-  %.218.i = fadd double %a0, 2.400000e+01
-  %.220.i = fadd double %a0, 1.000000e+00
-  %.221.i = tail call double @sqrt(double %.220.i)
-  %.222.i = fmul double %.221.i, 1.000000e+01
-  %.223.i = fadd double %.218.i, %.222.i
-  %.224.i = fmul double %.223.i, 2.500000e-01
-  %.225.i = tail call double @llvm.ceil.f64(double %.224.i)
-  %.226.i = fptosi double %.225.i to i64
-  %.227.i = sitofp i64 %.226.i to double
-  %.228.i = fmul double %.227.i, 4.000000e+00
-  %.242.i = fcmp ogt double %.228.i, %a0
-  br i1 %.242.i, label %B662.i, label %B716.i
+B244.endif.i:                                     ; preds = %B326.endif.i.i, %B314.i.i
+  %"$phi346.0.2.0.i.i" = phi double [ %.75.i.i, %B314.i.i ], [ %.102.i.i, %B326.endif.i.i ]
+  %.143.i = fmul double %"$phi346.0.2.0.i.i", 0x400921FB54442D18
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-B662.i:                                           ; preds = %B526.i, %B662.i
-  %sine.4.0.i = phi double [ %.259.i, %B662.i ], [ %.88.sink.i.i, %B526.i ]
-  %cosine.4.0.i = phi double [ %sine.4.0.i, %B662.i ], [ %.92.sink.i.i, %B526.i ]
-  %value.6.0.i = phi double [ %.253.i, %B662.i ], [ 0.000000e+00, %B526.i ]
-  %k.6.0.i = phi double [ %.266.i, %B662.i ], [ %.228.i, %B526.i ]
-  %.246.i = fmul double %.81.i, %value.6.0.i
-  %.248.i = fsub double %sine.4.0.i, %.246.i
-  %.253.i = fdiv double %.248.i, %k.6.0.i
-  %.259.i = fneg double %cosine.4.0.i
-  %.266.i = fadd double %k.6.0.i, -1.000000e+00
-  %.272.i = fcmp ogt double %.266.i, %a0
-  br i1 %.272.i, label %B662.i, label %B716.i
-
-B716.i:                                           ; preds = %B662.i, %B526.i
-  %value.7.1.i = phi double [ 0.000000e+00, %B526.i ], [ %.253.i, %B662.i ]
-  %k.7.1.i = phi double [ %.228.i, %B526.i ], [ %.266.i, %B662.i ]
-  %.301.i = fcmp ogt double %k.7.1.i, 0.000000e+00
-  br i1 %.301.i, label %B728.i, label %B780.i
-
-B728.i:                                           ; preds = %B716.i, %B728.i
-  %scale.5.0.i = phi double [ %.306.i, %B728.i ], [ 1.000000e+00, %B716.i ]
-  %k.8.0.i = phi double [ %.312.i, %B728.i ], [ %k.7.1.i, %B716.i ]
-  %.306.i = fmul double %scale.5.0.i, 0x400921FB54442D18
-  %.312.i = fadd double %k.8.0.i, -1.000000e+00
-  %.315.i = fcmp ogt double %.312.i, 0.000000e+00
-  br i1 %.315.i, label %B728.i, label %B780.i
-
-B780.i:                                           ; preds = %B728.i, %B716.i
-  %scale.6.1.i = phi double [ 1.000000e+00, %B716.i ], [ %.306.i, %B728.i ]
-  %.323.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
-
-B234.endif.i:                                     ; preds = %B226.i.i, %B216.i.i, %B194.i.i, %B234.i
-  %.88.sink.i.i = phi double [ %.88.i.i, %B226.i.i ], [ %.71.i.i, %B216.i.i ], [ %.18.i.i, %B194.i.i ], [ %.14.i.i, %B234.i ]
-  %.92.sink.i.i = phi double [ %.92.i.i, %B226.i.i ], [ %.14.i.i, %B216.i.i ], [ %.49.i.i, %B194.i.i ], [ %.18.i.i, %B234.i ]
-  %.81.i = fmul double %"$phi414.0.2.0.frozen.i", 0x400921FB54442D18
-  %.89.i = tail call double @llvm.fabs.f64(double %.81.i)
-  %.91.i = fcmp ogt double %.89.i, %a0
-  br i1 %.91.i, label %B390.i, label %B526.i
-
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v561B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B390.i, %B516.loopexit.i, %B780.i
-  %.323.sink.i = phi double [ %.323.i, %B780.i ], [ 0x7FF8000000000000, %0 ], [ %"$phi414.0.2.0.i", %B390.i ], [ %3, %B516.loopexit.i ]
-  ret double %.323.sink.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B206.i, %B304.i, %B496.i, %B622.loopexit.i, %B886.i, %B244.endif.i
+  %.143.sink.i = phi double [ %.143.i, %B244.endif.i ], [ %.411.i, %B886.i ], [ 0x7FF8000000000000, %B304.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ %"$phi520.0.2.0.i", %B496.i ], [ %3, %B622.loopexit.i ]
+  ret double %.143.sink.i
 }
 ;; nbgrad.random_bits.uint64.uint64.uint64 nbgrad.kernels.random 9e4f864b96399426
 define internal i64 @nbgrad.random_bits.uint64.uint64.uint64(i64 %a0, i64 %a1) alwaysinline {
@@ -26989,6 +27087,8 @@ declare i64 @nbgrad.offset.array_extents() local_unnamed_addr nofree nosync noun
 
 declare i64 @llvm.smax.i64(i64, i64)
 
+declare i64 @nbgrad.offset.array_strides() local_unnamed_addr nofree nosync nounwind memory(none)
+
 declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @nbgrad.offset.array_handler() local_unnamed_addr nofree nosync nounwind memory(none)
@@ -27035,7 +27135,7 @@ B318.i.i:                                         ; preds = %B152.i.i
 
 B318.B424_crit_edge.i.i:                          ; preds = %B318.i.i
   %.pre.i.i = add nsw i64 %spec.2.085.i.i, 24
-  %.pre6.i.i = add i64 %spec.2.085.i.i, 48
+  %.pre9.i.i = add i64 %spec.2.085.i.i, 56
   %.242.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
   %.243.i.pre.i = load i64, ptr %.242.pre-phi.i.phi.trans.insert.i, align 8
   br label %B424.i.i
@@ -27074,36 +27174,80 @@ B296.i.i.i:                                       ; preds = %B176.i.i.i
   br i1 %.64.not.i.i.i, label %B374.endif.i.i.i, label %B158.i
 
 B464.i.i.i:                                       ; preds = %B374.endif.i.i.i, %B466.i.i.i
-  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B466.i.i.i ], [ %1, %B374.endif.i.i.i ]
-  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B466.i.i.i ], [ %.84.i.i.i, %B374.endif.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B466.i.i.i ], [ %.216.i.i.i, %B374.endif.i.i.i ]
-  %lsr.iv.next4.i.i.i = add nsw i64 %lsr.iv3.i.i.i, -1
-  %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next4.i.i.i, 0
-  br i1 %exitcond.not.i.i.i, label %B424.i.i, label %B466.i.i.i
+  %lsr.iv18.i.i.i = phi i64 [ %lsr.iv.next19.i.i.i, %B466.i.i.i ], [ %1, %B374.endif.i.i.i ]
+  %lsr.iv16.i.i.i = phi i64 [ %lsr.iv.next17.i.i.i, %B466.i.i.i ], [ %.82.i.i.i, %B374.endif.i.i.i ]
+  %lsr.iv14.i.i.i = phi i64 [ %lsr.iv.next15.i.i.i, %B466.i.i.i ], [ %.212.i.i.i, %B374.endif.i.i.i ]
+  %lsr.iv.next19.i.i.i = add nsw i64 %lsr.iv18.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next19.i.i.i, 0
+  br i1 %exitcond.not.i.i.i, label %B580.i.i.i, label %B466.i.i.i
 
 B466.i.i.i:                                       ; preds = %B464.i.i.i
+  %lsr.iv.next15.i.i.i = add i64 %lsr.iv14.i.i.i, 8
+  %lsr.iv.next17.i.i.i = add i64 %lsr.iv16.i.i.i, 8
+  %.209.i.i.i = inttoptr i64 %lsr.iv16.i.i.i to ptr
+  %.210.i.i.i = load i64, ptr %.209.i.i.i, align 8
+  %.215.i.i.i = inttoptr i64 %lsr.iv14.i.i.i to ptr
+  %.216.i.i.i = load i64, ptr %.215.i.i.i, align 8
+  %.217.not.i.i.i = icmp eq i64 %.210.i.i.i, %.216.i.i.i
+  br i1 %.217.not.i.i.i, label %B464.i.i.i, label %B158.i
+
+B580.i.i.i:                                       ; preds = %B464.i.i.i
+  %.238.i.i.i = add nsw i64 %spec.2.085.i.i, 48
+  %.241.i.i.i = inttoptr i64 %.238.i.i.i to ptr
+  %.242.i.i.i = load i64, ptr %.241.i.i.i, align 8
+  %.247.not.i.i.i = icmp eq i64 %.242.i.i.i, 0
+  br i1 %.247.not.i.i.i, label %B424.i.i, label %B644.endif.i.i.i
+
+B736.i.i.i:                                       ; preds = %B736.preheader.i.i.i, %B882.i.i.i
+  %lsr.iv12.i.i.i = phi i64 [ %.42.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next13.i.i.i, %B882.i.i.i ]
+  %lsr.iv10.i.i.i = phi i64 [ %.82.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next11.i.i.i, %B882.i.i.i ]
+  %lsr.iv8.i.i.i = phi i64 [ %.242.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next9.i.i.i, %B882.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %.255.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B882.i.i.i ]
+  %.386.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
+  %.387.i.i.i = load i64, ptr %.386.i.i.i, align 8
+  %.392.i.i.i = inttoptr i64 %lsr.iv8.i.i.i to ptr
+  %.393.i.i.i = load i64, ptr %.392.i.i.i, align 8
+  %.394.not.i.i.i = icmp eq i64 %.387.i.i.i, %.393.i.i.i
+  br i1 %.394.not.i.i.i, label %B882.i.i.i, label %B826.i.i.i
+
+B826.i.i.i:                                       ; preds = %B736.i.i.i
+  %.402.i.i.i = inttoptr i64 %lsr.iv10.i.i.i to ptr
+  %.403.i.i.i = load i64, ptr %.402.i.i.i, align 8
+  %.404.not.i.i.i = icmp eq i64 %.403.i.i.i, 1
+  br i1 %.404.not.i.i.i, label %B882.i.i.i, label %B158.i
+
+B882.i.i.i:                                       ; preds = %B826.i.i.i, %B736.i.i.i
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 8
-  %lsr.iv.next2.i.i.i = add i64 %lsr.iv1.i.i.i, 8
-  %.213.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
-  %.214.i.i.i = load i64, ptr %.213.i.i.i, align 8
-  %.219.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
-  %.220.i.i.i = load i64, ptr %.219.i.i.i, align 8
-  %.221.not.i.i.i = icmp eq i64 %.214.i.i.i, %.220.i.i.i
-  br i1 %.221.not.i.i.i, label %B464.i.i.i, label %B158.i
+  %lsr.iv.next9.i.i.i = add i64 %lsr.iv8.i.i.i, 8
+  %lsr.iv.next11.i.i.i = add i64 %lsr.iv10.i.i.i, 8
+  %lsr.iv.next13.i.i.i = add nsw i64 %lsr.iv12.i.i.i, -1
+  %exitcond144.not.i.i.i = icmp eq i64 %lsr.iv.next13.i.i.i, 0
+  br i1 %exitcond144.not.i.i.i, label %B424.i.i, label %B736.i.i.i
 
 B374.endif.i.i.i:                                 ; preds = %B296.i.i.i
   %.78.i.i.i = tail call i64 @nbgrad.offset.array_extents()
   %.80.i.i.i = add nsw i64 %.78.i.i.i, %.165.i.i
-  %.83.i.i.i = inttoptr i64 %.80.i.i.i to ptr
-  %.84.i.i.i = load i64, ptr %.83.i.i.i, align 8
+  %.81.i.i.i = inttoptr i64 %.80.i.i.i to ptr
+  %.82.i.i.i = load i64, ptr %.81.i.i.i, align 8
   %..42.i.i.i = tail call i64 @llvm.smax.i64(i64 %.42.i.i.i, i64 0)
-  %.216.i.i.i = add i64 %spec.2.085.i.i, 48
+  %.212.i.i.i = add i64 %spec.2.085.i.i, 56
   %1 = add nuw nsw i64 %..42.i.i.i, 1
   br label %B464.i.i.i
 
-B424.i.i:                                         ; preds = %B464.i.i.i, %B318.B424_crit_edge.i.i
-  %.243.i.i = phi i64 [ %.243.i.pre.i, %B318.B424_crit_edge.i.i ], [ %.42.i.i.i, %B464.i.i.i ]
-  %.245.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B318.B424_crit_edge.i.i ], [ %.216.i.i.i, %B464.i.i.i ]
+B644.endif.i.i.i:                                 ; preds = %B580.i.i.i
+  %2 = icmp sgt i64 %.42.i.i.i, 0
+  %.249.i.i.i = tail call i64 @nbgrad.offset.array_strides()
+  br i1 %2, label %B736.preheader.i.i.i, label %B424.i.i
+
+B736.preheader.i.i.i:                             ; preds = %B644.endif.i.i.i
+  %.251.i.i.i = add nsw i64 %.249.i.i.i, %.165.i.i
+  %.254.i.i.i = inttoptr i64 %.251.i.i.i to ptr
+  %.255.i.i.i = load i64, ptr %.254.i.i.i, align 8
+  br label %B736.i.i.i
+
+B424.i.i:                                         ; preds = %B882.i.i.i, %B644.endif.i.i.i, %B580.i.i.i, %B318.B424_crit_edge.i.i
+  %.243.i.i = phi i64 [ %.243.i.pre.i, %B318.B424_crit_edge.i.i ], [ %.42.i.i.i, %B580.i.i.i ], [ %.42.i.i.i, %B644.endif.i.i.i ], [ %.42.i.i.i, %B882.i.i.i ]
+  %.245.pre-phi.i.i = phi i64 [ %.pre9.i.i, %B318.B424_crit_edge.i.i ], [ %.212.i.i.i, %B580.i.i.i ], [ %.212.i.i.i, %B644.endif.i.i.i ], [ %.212.i.i.i, %B882.i.i.i ]
   %.244.i.i = shl i64 %.243.i.i, 3
   %.247.i.i = add i64 %.244.i.i, %.245.pre-phi.i.i
   %exitcond.not.i.i = icmp eq i64 %.136.i.i, %a2
@@ -27120,7 +27264,7 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.169.i.i = tail call i64 @nbgrad.offset.object_type()
   br label %B152.i.i
 
-B158.i:                                           ; preds = %B296.i.i.i, %B176.i.i.i, %B378.i.i, %B152.i.i, %B466.i.i.i, %0
+B158.i:                                           ; preds = %B296.i.i.i, %B176.i.i.i, %B378.i.i, %B152.i.i, %B466.i.i.i, %B826.i.i.i, %0
   %.60.i = add nsw i64 %.22.i, 48
   %.63.i = inttoptr i64 %.60.i to ptr
   %.64.i = load i64, ptr %.63.i, align 8
@@ -27129,7 +27273,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -27159,18 +27303,18 @@ B232.i.i.i:                                       ; preds = %B300.i
   br i1 %.45.i.i.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre90.i = inttoptr i64 %.22.i to ptr
+  %.pre102.i = inttoptr i64 %.22.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
-  %.49.i.i16.i = add nsw i64 %.22.i, 80
-  %.50.i.i17.i = inttoptr i64 %.49.i.i16.i to ptr
-  %.51.i.i18.i = load i64, ptr %.50.i.i17.i, align 8
+  %.49.i.i26.i = add nsw i64 %.22.i, 80
+  %.50.i.i27.i = inttoptr i64 %.49.i.i26.i to ptr
+  %.51.i.i28.i = load i64, ptr %.50.i.i27.i, align 8
   %.54.i.i.i = add nsw i64 %.22.i, 136
-  %.55.i.i19.i = inttoptr i64 %.54.i.i.i to ptr
-  %.56.i.i.i = load i64, ptr %.55.i.i19.i, align 8
-  %.57.i.i20.i = inttoptr i64 %.51.i.i18.i to ptr
-  %.58.i.i21.i = tail call i64 %.57.i.i20.i(i64 %.56.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.55.i.i29.i = inttoptr i64 %.54.i.i.i to ptr
+  %.56.i.i.i = load i64, ptr %.55.i.i29.i, align 8
+  %.57.i.i30.i = inttoptr i64 %.51.i.i28.i to ptr
+  %.58.i.i31.i = tail call i64 %.57.i.i30.i(i64 %.56.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %sunkaddr.i.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 144
   store i64 0, ptr %sunkaddr1.i.i.i, align 8
@@ -27179,7 +27323,7 @@ B292.i.i.i:                                       ; preds = %B232.i.i.i
   %.68.i.i.i = load i64, ptr %.67.i.i.i, align 8
   %.70.i.i.i = inttoptr i64 %.68.i.i.i to ptr
   %.71.i.i.i = tail call i64 %.70.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.71.i.i.i, ptr %.55.i.i19.i, align 8
+  store i64 %.71.i.i.i, ptr %.55.i.i29.i, align 8
   %.77.i.i.i = icmp eq i64 %.71.i.i.i, 0
   br i1 %.77.i.i.i, label %B48.i.i, label %B652.i.i.i
 
@@ -27188,7 +27332,7 @@ B652.i.i.i:                                       ; preds = %B292.i.i.i
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre90.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre102.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
   %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 152
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
   %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 136
@@ -27201,7 +27345,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -27210,10 +27354,10 @@ B142.i.i:                                         ; preds = %B0.endif.i.i
   %.72.i.i.i = inttoptr i64 %.71.i2.i.i to ptr
   %.73.i.i.i = load i64, ptr %.72.i.i.i, align 8
   %.75.i.i.i = add nsw i64 %.73.i.i.i, %.61.i.i.i
-  %.81.i.i.i = add nsw i64 %.14.i, 112
-  %.82.i.i.i = inttoptr i64 %.81.i.i.i to ptr
-  %.83.i.i5.i = load i64, ptr %.82.i.i.i, align 8
-  %.85.i.i.i = add nsw i64 %.83.i.i5.i, %.61.i.i.i
+  %.81.i.i5.i = add nsw i64 %.14.i, 112
+  %.82.i.i6.i = inttoptr i64 %.81.i.i5.i to ptr
+  %.83.i.i.i = load i64, ptr %.82.i.i6.i, align 8
+  %.85.i.i.i = add nsw i64 %.83.i.i.i, %.61.i.i.i
   %.91.i.i.i = add nsw i64 %.14.i, 64
   %.92.i.i.i = inttoptr i64 %.91.i.i.i to ptr
   %.93.i.i.i = load i64, ptr %.92.i.i.i, align 8
@@ -27225,57 +27369,57 @@ B142.i.i:                                         ; preds = %B0.endif.i.i
 
 B278.preheader.i.i.i:                             ; preds = %B142.i.i
   %xtraiter.i.i.i = and i64 %.101.i.i.i, 3
-  %2 = icmp samesign ult i64 %.101.i.i.i, 4
-  br i1 %2, label %B278.epil.preheader.i.i.i, label %B278.preheader.new.i.i.i
+  %3 = icmp samesign ult i64 %.101.i.i.i, 4
+  br i1 %3, label %B278.epil.preheader.i.i.i, label %B278.preheader.new.i.i.i
 
 B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.i
-  %3 = lshr i64 %.101.i.i.i, 2
-  %4 = mul nsw i64 %3, -4
+  %4 = lshr i64 %.101.i.i.i, 2
+  %5 = mul nsw i64 %4, -4
   br label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
-  %lsr.iv176.i = phi i64 [ %lsr.iv.next177.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
-  %lsr.iv366.i.i.i = phi i64 [ %lsr.iv.next367.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
-  %5 = add i64 %lsr.iv366.i.i.i, %.61.i.i.i
-  %6 = add i64 %lsr.iv366.i.i.i, %.93.i.i.i
-  %.227.i.i.i = inttoptr i64 %6 to ptr
+  %lsr.iv192.i = phi i64 [ %lsr.iv.next193.i, %B278.i.i.i ], [ %5, %B278.preheader.new.i.i.i ]
+  %lsr.iv364.i.i.i = phi i64 [ %lsr.iv.next365.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
+  %6 = add i64 %lsr.iv364.i.i.i, %.61.i.i.i
+  %7 = add i64 %lsr.iv364.i.i.i, %.93.i.i.i
+  %.227.i.i.i = inttoptr i64 %7 to ptr
   %.228.i.i.i = load i64, ptr %.227.i.i.i, align 8
-  %.229.i.i.i = inttoptr i64 %5 to ptr
+  %.229.i.i.i = inttoptr i64 %6 to ptr
   store i64 %.228.i.i.i, ptr %.229.i.i.i, align 32
-  %7 = or disjoint i64 %5, 8
-  %8 = add i64 %6, 8
-  %.227.1.i.i.i = inttoptr i64 %8 to ptr
+  %8 = or disjoint i64 %6, 8
+  %9 = add i64 %7, 8
+  %.227.1.i.i.i = inttoptr i64 %9 to ptr
   %.228.1.i.i.i = load i64, ptr %.227.1.i.i.i, align 8
-  %.229.1.i.i.i = inttoptr i64 %7 to ptr
+  %.229.1.i.i.i = inttoptr i64 %8 to ptr
   store i64 %.228.1.i.i.i, ptr %.229.1.i.i.i, align 8
-  %9 = or disjoint i64 %5, 16
-  %10 = add i64 %6, 16
-  %.227.2.i.i.i = inttoptr i64 %10 to ptr
+  %10 = or disjoint i64 %6, 16
+  %11 = add i64 %7, 16
+  %.227.2.i.i.i = inttoptr i64 %11 to ptr
   %.228.2.i.i.i = load i64, ptr %.227.2.i.i.i, align 8
-  %.229.2.i.i.i = inttoptr i64 %9 to ptr
+  %.229.2.i.i.i = inttoptr i64 %10 to ptr
   store i64 %.228.2.i.i.i, ptr %.229.2.i.i.i, align 16
-  %11 = or disjoint i64 %5, 24
-  %12 = add i64 %6, 24
-  %.227.3.i.i.i = inttoptr i64 %12 to ptr
+  %12 = or disjoint i64 %6, 24
+  %13 = add i64 %7, 24
+  %.227.3.i.i.i = inttoptr i64 %13 to ptr
   %.228.3.i.i.i = load i64, ptr %.227.3.i.i.i, align 8
-  %.229.3.i.i.i = inttoptr i64 %11 to ptr
+  %.229.3.i.i.i = inttoptr i64 %12 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
-  %lsr.iv.next367.i.i.i = add nuw i64 %lsr.iv366.i.i.i, 32
-  %lsr.iv.next177.i = add nsw i64 %lsr.iv176.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next177.i, 0
+  %lsr.iv.next365.i.i.i = add nuw i64 %lsr.iv364.i.i.i, 32
+  %lsr.iv.next193.i = add nsw i64 %lsr.iv192.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next193.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
 B534.i.i.i:                                       ; preds = %B534.lr.ph.i.i.i, %B758.i.i.i
-  %lsr.iv358.i.i.i = phi i64 [ %a2, %B534.lr.ph.i.i.i ], [ %lsr.iv.next359.i.i.i, %B758.i.i.i ]
-  %lsr.iv356.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next357.i.i.i, %B758.i.i.i ]
-  %lsr.iv354.i.i.i = phi i64 [ %49, %B534.lr.ph.i.i.i ], [ %lsr.iv.next355.i.i.i, %B758.i.i.i ]
-  %spec.3.0301.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B758.i.i.i ]
-  %.383.i.i.i = inttoptr i64 %lsr.iv356.i.i.i to ptr
+  %lsr.iv356.i.i.i = phi i64 [ %a2, %B534.lr.ph.i.i.i ], [ %lsr.iv.next357.i.i.i, %B758.i.i.i ]
+  %lsr.iv354.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next355.i.i.i, %B758.i.i.i ]
+  %lsr.iv352.i.i.i = phi i64 [ %50, %B534.lr.ph.i.i.i ], [ %lsr.iv.next353.i.i.i, %B758.i.i.i ]
+  %spec.3.0301.i.i.i = phi i64 [ %.254.i.i9.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B758.i.i.i ]
+  %.383.i.i.i = inttoptr i64 %lsr.iv354.i.i.i to ptr
   %.384.i.i.i = load i64, ptr %.383.i.i.i, align 8
   %.391.i.i.i = inttoptr i64 %spec.3.0301.i.i.i to ptr
-  %.392.i.i.i = load i64, ptr %.391.i.i.i, align 8
-  %.393.i.i.i = icmp eq i64 %.392.i.i.i, 0
-  br i1 %.393.i.i.i, label %B642.i.i.i, label %B700.i.i.i
+  %.392.i.i10.i = load i64, ptr %.391.i.i.i, align 8
+  %.393.i.i11.i = icmp eq i64 %.392.i.i10.i, 0
+  br i1 %.393.i.i11.i, label %B642.i.i.i, label %B700.i.i.i
 
 B642.i.i.i:                                       ; preds = %B534.i.i.i
   %.397.i.i.i = add nsw i64 %spec.3.0301.i.i.i, 40
@@ -27292,18 +27436,18 @@ B700.i.i.i:                                       ; preds = %B534.i.i.i
 
 B758.i.i.i:                                       ; preds = %B700.i.i.i, %B642.i.i.i
   %"$phi758.1.2.1.i.i.i" = phi i64 [ %.401.i.i.i, %B642.i.i.i ], [ %.414.i.i.i, %B700.i.i.i ]
-  %.428.i.i.i = inttoptr i64 %lsr.iv354.i.i.i to ptr
+  %.428.i.i.i = inttoptr i64 %lsr.iv352.i.i.i to ptr
   store i64 %"$phi758.1.2.1.i.i.i", ptr %.428.i.i.i, align 8
   %.432.i.i.i = add nsw i64 %spec.3.0301.i.i.i, 24
   %.433.i.i.i = inttoptr i64 %.432.i.i.i to ptr
   %.434.i.i.i = load i64, ptr %.433.i.i.i, align 8
   %.435.i.i.i = shl i64 %.434.i.i.i, 3
-  %.436.i.i.i = add i64 %spec.3.0301.i.i.i, 48
+  %.436.i.i.i = add i64 %spec.3.0301.i.i.i, 56
   %.438.i.i.i = add i64 %.436.i.i.i, %.435.i.i.i
+  %lsr.iv.next353.i.i.i = add i64 %lsr.iv352.i.i.i, 8
   %lsr.iv.next355.i.i.i = add i64 %lsr.iv354.i.i.i, 8
-  %lsr.iv.next357.i.i.i = add i64 %lsr.iv356.i.i.i, 8
-  %lsr.iv.next359.i.i.i = add nsw i64 %lsr.iv358.i.i.i, -1
-  %exitcond316.not.i.i.i = icmp eq i64 %lsr.iv.next359.i.i.i, 0
+  %lsr.iv.next357.i.i.i = add nsw i64 %lsr.iv356.i.i.i, -1
+  %exitcond316.not.i.i.i = icmp eq i64 %lsr.iv.next357.i.i.i, 0
   br i1 %exitcond316.not.i.i.i, label %B892.endif.i.i.i, label %B534.i.i.i
 
 B1206.i.i.i:                                      ; preds = %B1206.outer.i.i.i, %B1622.i.i.i
@@ -27317,7 +27461,7 @@ B1206.i.i.i:                                      ; preds = %B1206.outer.i.i.i, 
   br i1 %.625.i.i.i, label %B196.preheader.i.i.i.i, label %B1412.i.i.i
 
 B196.preheader.i.i.i.i:                           ; preds = %B1206.i.i.i
-  %.20.i.i.i.i = load i64, ptr %sunkaddr184.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr200.i, align 8
   %.25.i.i.i.i = shl nsw i64 %.598.i.i.i, 3
   %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
   %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
@@ -27331,59 +27475,59 @@ B196.preheader.i.i.i.i:                           ; preds = %B1206.i.i.i
   br i1 %lcmp.mod.not.i.i.i.i, label %B196.prol.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
 B196.prol.i.i.i.i:                                ; preds = %B196.preheader.i.i.i.i, %B196.prol.i.i.i.i
-  %lsr.iv352.i.i.i = phi i64 [ %lsr.iv.next353.i.i.i, %B196.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B196.preheader.i.i.i.i ]
+  %lsr.iv350.i.i.i = phi i64 [ %lsr.iv.next351.i.i.i, %B196.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B196.preheader.i.i.i.i ]
   %spec.3.0127.prol.i.i.i.i = phi i64 [ %.179.prol.i.i.i.i, %B196.prol.i.i.i.i ], [ %.20.i.i.i.i, %B196.preheader.i.i.i.i ]
   %.173.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
   %.174.prol.i.i.i.i = inttoptr i64 %.173.prol.i.i.i.i to ptr
   %.175.prol.i.i.i.i = load i64, ptr %.174.prol.i.i.i.i, align 8
   %.176.prol.i.i.i.i = shl i64 %.175.prol.i.i.i.i, 3
-  %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 48
+  %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 56
   %.179.prol.i.i.i.i = add i64 %.177.prol.i.i.i.i, %.176.prol.i.i.i.i
-  %lsr.iv.next353.i.i.i = add nsw i64 %lsr.iv352.i.i.i, -1
-  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next353.i.i.i, 0
+  %lsr.iv.next351.i.i.i = add nsw i64 %lsr.iv350.i.i.i, -1
+  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next351.i.i.i, 0
   br i1 %prol.iter.cmp.not.i.i.i.i, label %B196.prol.loopexit.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
 B196.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B196.prol.i.i.i.i
-  %13 = and i64 %storemerge.i.i.i.i, -4
+  %14 = and i64 %storemerge.i.i.i.i, -4
   br label %B196.prol.loopexit.i.i.i.i
 
 B196.prol.loopexit.i.i.i.i:                       ; preds = %B196.prol.loopexit.loopexit.i.i.i.i, %B196.preheader.i.i.i.i
   %spec.3.0127.unr.i.i.i.i = phi i64 [ %.20.i.i.i.i, %B196.preheader.i.i.i.i ], [ %.179.prol.i.i.i.i, %B196.prol.loopexit.loopexit.i.i.i.i ]
-  %.123122126.unr.i.i.i.i = phi i64 [ %storemerge.i.i.i.i, %B196.preheader.i.i.i.i ], [ %13, %B196.prol.loopexit.loopexit.i.i.i.i ]
+  %.123122126.unr.i.i.i.i = phi i64 [ %storemerge.i.i.i.i, %B196.preheader.i.i.i.i ], [ %14, %B196.prol.loopexit.loopexit.i.i.i.i ]
   %spec.3.0127.lcssa.unr.i.i.i.i = phi i64 [ poison, %B196.preheader.i.i.i.i ], [ %spec.3.0127.prol.i.i.i.i, %B196.prol.loopexit.loopexit.i.i.i.i ]
-  %14 = icmp samesign ult i64 %.598.i.i.i, 3
-  br i1 %14, label %B338.endif.i.i.i.i, label %B196.preheader1.i.i.i.i
+  %15 = icmp samesign ult i64 %.598.i.i.i, 3
+  br i1 %15, label %B338.endif.i.i.i.i, label %B196.preheader1.i.i.i.i
 
 B196.preheader1.i.i.i.i:                          ; preds = %B196.prol.loopexit.i.i.i.i
-  %15 = add nuw i64 %.123122126.unr.i.i.i.i, 4
+  %16 = add nuw i64 %.123122126.unr.i.i.i.i, 4
   br label %B196.i.i.i.i
 
 B196.i.i.i.i:                                     ; preds = %B196.i.i.i.i, %B196.preheader1.i.i.i.i
-  %lsr.iv2.i.i.i.i = phi i64 [ %15, %B196.preheader1.i.i.i.i ], [ %lsr.iv.next3.i.i.i.i, %B196.i.i.i.i ]
+  %lsr.iv2.i.i.i.i = phi i64 [ %16, %B196.preheader1.i.i.i.i ], [ %lsr.iv.next3.i.i.i.i, %B196.i.i.i.i ]
   %spec.3.0127.i.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i.i, %B196.preheader1.i.i.i.i ], [ %.179.3.i.i.i.i, %B196.i.i.i.i ]
   %.173.i.i.i.i = add nsw i64 %spec.3.0127.i.i.i.i, 24
   %.174.i.i.i.i = inttoptr i64 %.173.i.i.i.i to ptr
   %.175.i.i.i.i = load i64, ptr %.174.i.i.i.i, align 8
   %.176.i.i.i.i = shl i64 %.175.i.i.i.i, 3
-  %.177.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 48
+  %.177.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 56
   %.179.i.i.i.i = add i64 %.177.i.i.i.i, %.176.i.i.i.i
   %.173.1.i.i.i.i = add nsw i64 %.179.i.i.i.i, 24
   %.174.1.i.i.i.i = inttoptr i64 %.173.1.i.i.i.i to ptr
   %.175.1.i.i.i.i = load i64, ptr %.174.1.i.i.i.i, align 8
   %.176.1.i.i.i.i = shl i64 %.175.1.i.i.i.i, 3
-  %.177.1.i.i.i.i = add i64 %.179.i.i.i.i, 48
+  %.177.1.i.i.i.i = add i64 %.179.i.i.i.i, 56
   %.179.1.i.i.i.i = add i64 %.177.1.i.i.i.i, %.176.1.i.i.i.i
   %.173.2.i.i.i.i = add nsw i64 %.179.1.i.i.i.i, 24
   %.174.2.i.i.i.i = inttoptr i64 %.173.2.i.i.i.i to ptr
   %.175.2.i.i.i.i = load i64, ptr %.174.2.i.i.i.i, align 8
   %.176.2.i.i.i.i = shl i64 %.175.2.i.i.i.i, 3
-  %.177.2.i.i.i.i = add i64 %.176.2.i.i.i.i, 48
+  %.177.2.i.i.i.i = add i64 %.176.2.i.i.i.i, 56
   %.179.2.i.i.i.i = add i64 %.177.2.i.i.i.i, %.179.1.i.i.i.i
   %.173.3.i.i.i.i = add nsw i64 %.179.2.i.i.i.i, 24
   %.174.3.i.i.i.i = inttoptr i64 %.173.3.i.i.i.i to ptr
   %.175.3.i.i.i.i = load i64, ptr %.174.3.i.i.i.i, align 8
   %.176.3.i.i.i.i = shl i64 %.175.3.i.i.i.i, 3
-  %.177.3.i.i.i.i = add i64 %.176.3.i.i.i.i, 48
+  %.177.3.i.i.i.i = add i64 %.176.3.i.i.i.i, 56
   %.179.3.i.i.i.i = add i64 %.177.3.i.i.i.i, %.179.2.i.i.i.i
   %lsr.iv.next3.i.i.i.i = add i64 %lsr.iv2.i.i.i.i, -4
   %.124.3.i.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i.i, 4
@@ -27425,7 +27569,7 @@ B678.i.i.i.i:                                     ; preds = %B606.i.i.i.i, %B496
   %.385.i.i.i.i = inttoptr i64 %.384.i.i.i.i to ptr
   %.386.i.i.i.i = load i64, ptr %.385.i.i.i.i, align 8
   %.387.i.i.i.i = shl i64 %.386.i.i.i.i, 3
-  %.388.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 48
+  %.388.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 56
   %.390.i.i.i.i = add i64 %.388.i.i.i.i, %.387.i.i.i.i
   %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i.i, 8
   %exitcond.not.i.i.i.i = icmp eq i64 %a2, %.294.i.i.i.i
@@ -27444,91 +27588,94 @@ B1304.i.i.i:                                      ; preds = %B678.i.i.i.i, %B338
   br i1 %.679.not.i.i.i, label %B1412.i.i.i, label %B1316.i.i.i
 
 B1316.i.i.i:                                      ; preds = %B1304.i.i.i
-  %.695.i.i.i = load i64, ptr %sunkaddr186.i, align 8
+  %.695.i.i.i = load i64, ptr %sunkaddr202.i, align 8
   %.697.i.i.i = inttoptr i64 %.695.i.i.i to ptr
   %.698.i.i.i = tail call i64 %.697.i.i.i(i64 %.29.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre271.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
-  %.pre272.i.i.i = add i64 %spec.1.2.0311.i.i.i, 40
-  %.pre.i = inttoptr i64 %.pre271.i.i.i to ptr
+  %.pre269.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
+  %.pre270.i.i.i = add i64 %spec.1.2.0311.i.i.i, 48
+  %.pre.i = inttoptr i64 %.pre269.i.i.i to ptr
   br label %B1622.i.i.i
 
 B1412.i.i.i:                                      ; preds = %B606.i.i.i.i, %B1304.i.i.i, %B1206.i.i.i
-  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0311.i.i.i to ptr
-  %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
-  %.13.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 8
-  %.14.i.i.i.i = inttoptr i64 %.13.i.i.i.i to ptr
-  %.15.i.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
-  %.17.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
+  %.13.i.i.i.i = inttoptr i64 %spec.1.2.0311.i.i.i to ptr
+  %.14.i.i.i.i = load i64, ptr %.13.i.i.i.i, align 8
+  %.17.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 8
   %.18.i1.i.i.i = inttoptr i64 %.17.i.i.i.i to ptr
   %.19.i2.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.30.i3.i.i.i = add i64 %spec.1.2.0311.i.i.i, 40
-  %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
-  br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
+  %.22.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
+  %.23.i.i.i.i = inttoptr i64 %.22.i.i.i.i to ptr
+  %.24.i.i.i.i = load i64, ptr %.23.i.i.i.i, align 8
+  %.36.i.i.i.i = add i64 %spec.1.2.0311.i.i.i, 48
+  %.55.i.i.i.i = icmp sgt i64 %.19.i2.i.i.i, 131071
+  br i1 %.55.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
 B216.i.i.i.i:                                     ; preds = %B1412.i.i.i
-  %.65.i.i.i.i = load i64, ptr %sunkaddr188.i, align 8
-  %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
-  br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
+  %.71.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
+  %.72.not.i.i.i.i = icmp eq i64 %.71.i.i.i.i, 0
+  br i1 %.72.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
 
 B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
-  %.72.i.i.i.i = load i64, ptr %sunkaddr190.i, align 8
-  %.77.i.i.i.i = load i64, ptr %sunkaddr192.i, align 8
-  %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
-  %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
-  br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
+  %.78.i.i.i.i = load i64, ptr %sunkaddr206.i, align 8
+  %.83.i.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.85.i.i.i.i = inttoptr i64 %.78.i.i.i.i to ptr
+  %.86.i.i.i.i = tail call i64 %.85.i.i.i.i(i64 %.83.i.i.i.i, i64 %.19.i2.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.91.i.i.i.i = icmp eq i64 %.86.i.i.i.i, 0
+  br i1 %.91.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
 
 B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
-  %.105.i.i.i.i = load i64, ptr %sunkaddr194.i, align 8
-  %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
-  %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.113.i.i.i.i = load i64, ptr %sunkaddr210.i, align 8
+  %.114.i.i.i.i = inttoptr i64 %.113.i.i.i.i to ptr
+  %.115.i.i.i.i = tail call i64 %.114.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1412.endif.i.i.i
 
 B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1412.i.i.i
-  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1412.i.i.i ]
+  %data.2.0.i.i.i.i = phi i64 [ %.86.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1412.i.i.i ]
   %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1412.i.i.i ]
-  %.118.i.i.i.i = load i64, ptr %sunkaddr186.i, align 8
-  %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
-  %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i.i = load i64, ptr %sunkaddr185.i, align 8
-  %.131.i.i.i.i = load i64, ptr %sunkaddr199.i, align 8
-  %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
-  %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
-  %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
-  br i1 %.151.not.i.i.i.i, label %B1412.endif.i.i.i, label %B780.i.i.i.i
+  %.126.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
+  %.128.i.i.i.i = inttoptr i64 %.126.i.i.i.i to ptr
+  %.129.i.i.i.i = tail call i64 %.128.i.i.i.i(i64 %.14.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.134.i.i.i.i = load i64, ptr %sunkaddr201.i, align 8
+  %.137.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 40
+  %.140.i.i.i.i = inttoptr i64 %.137.i.i.i.i to ptr
+  %.141.i.i.i.i = load i64, ptr %.140.i.i.i.i, align 8
+  %.146.i.i.i.i = load i64, ptr %sunkaddr215.i, align 8
+  %.152.i.i.i.i = inttoptr i64 %.146.i.i.i.i to ptr
+  %.153.i.i.i.i = tail call i64 %.152.i.i.i.i(i64 %.134.i.i.i.i, i64 %.14.i.i.i.i, i64 %.24.i.i.i.i, i64 %.36.i.i.i.i, i64 %.141.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
+  %.166.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
+  br i1 %.166.not.i.i.i.i, label %B1412.endif.i.i.i, label %B832.i.i.i.i
 
-B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
-  %.154.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
-  br i1 %.154.i.i.i.i, label %B1412.endif.thread.i.i.i, label %B1412.endif.thread255.i.i.i
+B832.i.i.i.i:                                     ; preds = %B528.i.i.i.i
+  %.169.i.i.i.i = icmp eq i64 %.153.i.i.i.i, 0
+  br i1 %.169.i.i.i.i, label %B1412.endif.thread.i.i.i, label %B1412.endif.thread253.i.i.i
 
-B1412.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
-  %.160.i.i.i.i = load i64, ptr %sunkaddr201.i, align 8
-  %.167.i.i.i.i = load i64, ptr %sunkaddr192.i, align 8
-  %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
-  %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+B1412.endif.thread.i.i.i:                         ; preds = %B832.i.i.i.i
+  %.175.i6.i.i.i = load i64, ptr %sunkaddr217.i, align 8
+  %.182.i.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.185.i.i.i.i = inttoptr i64 %.175.i6.i.i.i to ptr
+  %.186.i.i.i.i = tail call i64 %.185.i.i.i.i(i64 %.182.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.19.i2.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1622.thread.i.i.i
 
-B1412.endif.thread255.i.i.i:                      ; preds = %B780.i.i.i.i
-  %.185.i.i.i.i = load i64, ptr %sunkaddr188.i, align 8
-  %.192.i.i.i.i = load i64, ptr %sunkaddr186.i, align 8
-  %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
-  %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.195.i.i.i.i = tail call i64 @nbgrad.offset.array_handler()
-  %.197.i.i.i.i = add nsw i64 %.195.i.i.i.i, %.138.i.i.i.i
-  %.198.i.i.i.i = inttoptr i64 %.197.i.i.i.i to ptr
-  store i64 %.185.i.i.i.i, ptr %.198.i.i.i.i, align 8
-  %.200.i.i.i.i = tail call i64 @nbgrad.offset.array_flags()
-  %.202.i.i.i.i = add nsw i64 %.200.i.i.i.i, %.138.i.i.i.i
-  %.206.i.i.i.i = inttoptr i64 %.202.i.i.i.i to ptr
-  %.207.i.i.i.i = load i64, ptr %.206.i.i.i.i, align 8
-  %.208.i.i.i.i = or i64 %.207.i.i.i.i, 4
-  store i64 %.208.i.i.i.i, ptr %.206.i.i.i.i, align 8
+B1412.endif.thread253.i.i.i:                      ; preds = %B832.i.i.i.i
+  %.200.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
+  %.207.i.i.i.i = load i64, ptr %sunkaddr202.i, align 8
+  %.208.i.i.i.i = inttoptr i64 %.207.i.i.i.i to ptr
+  %.209.i.i.i.i = tail call i64 %.208.i.i.i.i(i64 %.200.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.210.i.i.i.i = tail call i64 @nbgrad.offset.array_handler()
+  %.212.i.i.i.i = add nsw i64 %.210.i.i.i.i, %.153.i.i.i.i
+  %.213.i.i.i.i = inttoptr i64 %.212.i.i.i.i to ptr
+  store i64 %.200.i.i.i.i, ptr %.213.i.i.i.i, align 8
+  %.215.i.i.i.i = tail call i64 @nbgrad.offset.array_flags()
+  %.217.i.i.i.i = add nsw i64 %.215.i.i.i.i, %.153.i.i.i.i
+  %.221.i.i.i.i = inttoptr i64 %.217.i.i.i.i to ptr
+  %.222.i.i.i.i = load i64, ptr %.221.i.i.i.i, align 8
+  %.223.i.i.i.i = or i64 %.222.i.i.i.i, 4
+  store i64 %.223.i.i.i.i, ptr %.221.i.i.i.i, align 8
   br label %B1622.i.i.i
 
-B1622.i.i.i:                                      ; preds = %B1412.endif.i.i.i, %B1412.endif.thread255.i.i.i, %B1316.i.i.i
-  %.pre269.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1412.endif.i.i.i ], [ %.18.i1.i.i.i, %B1412.endif.thread255.i.i.i ], [ %.pre.i, %B1316.i.i.i ]
-  %.pre270.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1412.endif.i.i.i ], [ %.30.i3.i.i.i, %B1412.endif.thread255.i.i.i ], [ %.pre272.i.i.i, %B1316.i.i.i ]
-  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1412.endif.i.i.i ], [ %.138.i.i.i.i, %B1412.endif.thread255.i.i.i ], [ %.29.i.i.i.i, %B1316.i.i.i ]
+B1622.i.i.i:                                      ; preds = %B1412.endif.i.i.i, %B1412.endif.thread253.i.i.i, %B1316.i.i.i
+  %.pre267.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.23.i.i.i.i, %B1412.endif.i.i.i ], [ %.23.i.i.i.i, %B1412.endif.thread253.i.i.i ], [ %.pre.i, %B1316.i.i.i ]
+  %.pre268.pre-phi.i.i.i = phi i64 [ %.36.i.i.i.i, %B1412.endif.i.i.i ], [ %.36.i.i.i.i, %B1412.endif.thread253.i.i.i ], [ %.pre270.i.i.i, %B1316.i.i.i ]
+  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i3.i.i.i, %B1412.endif.i.i.i ], [ %.153.i.i.i.i, %B1412.endif.thread253.i.i.i ], [ %.29.i.i.i.i, %B1316.i.i.i ]
   %.756263.i.i.i = shl nsw i64 %.559306309.i.i.i, 3
   %.758264.i.i.i = add nsw i64 %.756263.i.i.i, %.85.i.i.i
   %.760265.i.i.i = inttoptr i64 %.758264.i.i.i to ptr
@@ -27541,25 +27688,25 @@ B1622.i.i.i:                                      ; preds = %B1412.endif.i.i.i, 
   %.779.i.i.i = load i64, ptr %.778.i.i.i, align 8
   %.760.i.i.i = inttoptr i64 %.772.i.i.i to ptr
   store i64 %.779.i.i.i, ptr %.760.i.i.i, align 8
-  %.796.i.i.i = load i64, ptr %.pre269.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.796.i.i.i = load i64, ptr %.pre267.pre-phi.i.pre-phi.i.pre-phi.i, align 8
   %.797.i.i.i = shl i64 %.796.i.i.i, 3
-  %.800.i.i.i = add i64 %.797.i.i.i, %.pre270.pre-phi.i.i.i
+  %.800.i.i.i = add i64 %.797.i.i.i, %.pre268.pre-phi.i.i.i
   %exitcond317.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
   br i1 %exitcond317.not.i.i.i, label %B1706.i.i.i, label %B1206.i.i.i
 
 B1622.thread.i.i.i:                               ; preds = %B1412.endif.i.i.i, %B1412.endif.thread.i.i.i
   %.756.i.i.i = shl nsw i64 %.559306309.i.i.i, 3
   %.758.i.i.i = add nsw i64 %.756.i.i.i, %.85.i.i.i
-  %.760278.i.i.i = inttoptr i64 %.758.i.i.i to ptr
-  store i64 0, ptr %.760278.i.i.i, align 8
-  %.796279.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.797280.i.i.i = shl i64 %.796279.i.i.i, 3
-  %.800281.i.i.i = add i64 %.797280.i.i.i, %.30.i3.i.i.i
-  %exitcond317.not282.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
-  br i1 %exitcond317.not282.i.i.i, label %B2588.i.i.i, label %B1206.outer.i.i.i
+  %.760276.i.i.i = inttoptr i64 %.758.i.i.i to ptr
+  store i64 0, ptr %.760276.i.i.i, align 8
+  %.796277.i.i.i = load i64, ptr %.23.i.i.i.i, align 8
+  %.797278.i.i.i = shl i64 %.796277.i.i.i, 3
+  %.800279.i.i.i = add i64 %.797278.i.i.i, %.36.i.i.i.i
+  %exitcond317.not280.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond317.not280.i.i.i, label %B2588.i.i.i, label %B1206.outer.i.i.i
 
 B1706.i.i.i:                                      ; preds = %B1622.i.i.i
-  br i1 %50, label %B2588.i.i.i, label %B1720.i.i.i
+  br i1 %51, label %B2588.i.i.i, label %B1720.i.i.i
 
 B1720.i.i.i:                                      ; preds = %B892.endif.i.i.i, %B1706.i.i.i
   %.829.i.i.i = add nsw i64 %.14.i, 88
@@ -27577,64 +27724,64 @@ B1780.i.i.i:                                      ; preds = %B1720.i.i.i
   %.844.i.i.i = add nsw i64 %.14.i, 48
   %.845.i.i.i = inttoptr i64 %.844.i.i.i to ptr
   %.846.i.i.i = load i64, ptr %.845.i.i.i, align 8
-  %.14.i5.i.i.i = inttoptr i64 %.846.i.i.i to ptr
-  %.15.i6.i.i.i = load i64, ptr %.14.i5.i.i.i, align 8
+  %.14.i7.i.i.i = inttoptr i64 %.846.i.i.i to ptr
+  %.15.i.i.i.i = load i64, ptr %.14.i7.i.i.i, align 8
   %.16.i.i.i.i = add nsw i64 %.846.i.i.i, 8
-  %.17.i7.i.i.i = inttoptr i64 %.16.i.i.i.i to ptr
-  %.18.i8.i.i.i = load i64, ptr %.17.i7.i.i.i, align 8
-  %.19.i9.i.i.i = add nsw i64 %.846.i.i.i, 16
-  %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
-  %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
-  %.114107.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
+  %.17.i8.i.i.i = inttoptr i64 %.16.i.i.i.i to ptr
+  %.18.i9.i.i.i = load i64, ptr %.17.i8.i.i.i, align 8
+  %.19.i10.i.i.i = add nsw i64 %.846.i.i.i, 16
+  %.20.i11.i.i.i = inttoptr i64 %.19.i10.i.i.i to ptr
+  %.21.i.i.i.i = load i64, ptr %.20.i11.i.i.i, align 8
+  %.114107.not.i.i.i.i = icmp slt i64 %.15.i.i.i.i, 1
   br i1 %.114107.not.i.i.i.i, label %B1780.endif.i.i.i, label %B150.lr.ph.i.i.i.i
 
 B150.lr.ph.i.i.i.i:                               ; preds = %B1780.i.i.i
-  %.28.i11.i.i.i = add nsw i64 %.846.i.i.i, 24
-  %sunkaddr210.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr210.i, i64 240
-  %sunkaddr209.i = getelementptr i8, ptr %sunkaddr210.i, i64 112
-  %16 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr213.i = getelementptr i8, ptr %16, i64 8
-  %sunkaddr215.i = getelementptr i8, ptr %16, i64 16
-  %sunkaddr217.i = getelementptr i8, ptr %16, i64 24
-  %sunkaddr219.i = getelementptr i8, ptr %16, i64 32
-  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr210.i, i64 96
-  %sunkaddr223.i = getelementptr i8, ptr %16, i64 40
-  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr210.i, i64 104
-  %sunkaddr227.i = getelementptr i8, ptr %16, i64 48
-  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr210.i, i64 88
-  %sunkaddr233.i = getelementptr i8, ptr %sunkaddr210.i, i64 120
-  %sunkaddr211.i = getelementptr i8, ptr %sunkaddr210.i, i64 248
-  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr210.i, i64 232
+  %.28.i12.i.i.i = add nsw i64 %.846.i.i.i, 24
+  %sunkaddr226.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr226.i, i64 240
+  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr226.i, i64 112
+  %17 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr229.i = getelementptr i8, ptr %17, i64 8
+  %sunkaddr231.i = getelementptr i8, ptr %17, i64 16
+  %sunkaddr233.i = getelementptr i8, ptr %17, i64 24
+  %sunkaddr235.i = getelementptr i8, ptr %17, i64 32
+  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr226.i, i64 96
+  %sunkaddr239.i = getelementptr i8, ptr %17, i64 40
+  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr226.i, i64 104
+  %sunkaddr243.i = getelementptr i8, ptr %17, i64 48
+  %sunkaddr247.i = getelementptr i8, ptr %sunkaddr226.i, i64 88
+  %sunkaddr249.i = getelementptr i8, ptr %sunkaddr226.i, i64 120
+  %sunkaddr227.i = getelementptr i8, ptr %sunkaddr226.i, i64 248
+  %sunkaddr253.i = getelementptr i8, ptr %sunkaddr226.i, i64 232
   br label %B150.i.i.i.i
 
 B150.i.i.i.i:                                     ; preds = %B1066.i.i.i.i, %B150.lr.ph.i.i.i.i
-  %at.3.0110.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.400.i.i.i.i, %B1066.i.i.i.i ]
-  %.11399109.i.i.i.i = phi i64 [ %.15.i6.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1066.i.i.i.i ]
+  %at.3.0110.i.i.i.i = phi i64 [ %.28.i12.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.400.i.i.i.i, %B1066.i.i.i.i ]
+  %.11399109.i.i.i.i = phi i64 [ %.15.i.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1066.i.i.i.i ]
   %.123.i.i.i.i = add nsw i64 %.11399109.i.i.i.i, -1
-  %.153.i.i.i.i = inttoptr i64 %at.3.0110.i.i.i.i to ptr
-  %.154.i12.i.i.i = load i64, ptr %.153.i.i.i.i, align 8
-  %arg.steps.fr.i.i.i.i.i = freeze i64 %.154.i12.i.i.i
+  %.153.i13.i.i.i = inttoptr i64 %at.3.0110.i.i.i.i to ptr
+  %.154.i.i.i.i = load i64, ptr %.153.i13.i.i.i, align 8
+  %arg.steps.fr.i.i.i.i.i = freeze i64 %.154.i.i.i.i
   %.156.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 8
   %.157.i.i.i.i = inttoptr i64 %.156.i.i.i.i to ptr
-  %.158.i13.i.i.i = load i64, ptr %.157.i.i.i.i, align 8
-  %.160.i14.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 16
-  %.161.i.i.i.i = inttoptr i64 %.160.i14.i.i.i to ptr
+  %.158.i.i.i.i = load i64, ptr %.157.i.i.i.i, align 8
+  %.160.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 16
+  %.161.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
   %.162.i.i.i.i = load i64, ptr %.161.i.i.i.i, align 8
   %.164.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 24
   %.165.i.i.i.i = inttoptr i64 %.164.i.i.i.i to ptr
-  %.166.i15.i.i.i = load i64, ptr %.165.i.i.i.i, align 8
-  %.202.i16.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 32
+  %.166.i.i.i.i = load i64, ptr %.165.i.i.i.i, align 8
+  %.202.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 32
   %.208.not.i.i.i.i = icmp eq i64 %.162.i.i.i.i, 0
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
 B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
-  %.214.i.i.i.i = load i64, ptr %sunkaddr209.i, align 8
-  %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
-  br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
+  %.214.i.i.i.i = load i64, ptr %sunkaddr225.i, align 8
+  %.215.i15.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
+  br i1 %.215.i15.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
 
 B980.i.i.i.i:                                     ; preds = %B336.i.i.i.i, %B150.i.i.i.i
-  %.28.i.i.i.i.i = icmp sgt i64 %.158.i13.i.i.i, 0
+  %.28.i.i.i.i.i = icmp sgt i64 %.158.i.i.i.i, 0
   br i1 %.28.i.i.i.i.i, label %B26.preheader.i.i.i.i.i, label %B1022.i.i.i.i
 
 B26.preheader.i.i.i.i.i:                          ; preds = %B980.i.i.i.i
@@ -27647,7 +27794,7 @@ B26.us.preheader.i.i.i.i.i:                       ; preds = %B26.preheader.i.i.i
   br i1 %.34.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B88.endif.us.us.i.i.i.i.i:                        ; preds = %B26.us.preheader.i.i.i.i.i, %B518.us.us.i.i.i.i.i
-  %at.4.1134.us.us.i.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.202.i16.i.i.i, %B26.us.preheader.i.i.i.i.i ]
+  %at.4.1134.us.us.i.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.202.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
   %.137125133.us.us.i.i.i.i.i = phi i64 [ %.147.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.arg.steps.i.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
   %.147.us.us.i.i.i.i.i = add nsw i64 %.137125133.us.us.i.i.i.i.i, -1
   %.177.us.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i.i.i.i to ptr
@@ -27663,59 +27810,59 @@ B88.endif.us.us.i.i.i.i.i:                        ; preds = %B26.us.preheader.i.
   br i1 %.280119.us.not.us.i.i.i.i.i, label %B518.us.us.i.i.i.i.i, label %B250.us.us.preheader.i.i.i.i.i
 
 B250.us.us.preheader.i.i.i.i.i:                   ; preds = %B88.endif.us.us.i.i.i.i.i
-  %17 = icmp eq i64 %.182.us.us.i.i.i.i.i, 1
-  br i1 %17, label %B250.us.us.epil.preheader.i.i.i.i.i, label %B250.us.us.preheader.new.i.i.i.i.i
+  %18 = icmp eq i64 %.182.us.us.i.i.i.i.i, 1
+  br i1 %18, label %B250.us.us.epil.preheader.i.i.i.i.i, label %B250.us.us.preheader.new.i.i.i.i.i
 
 B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheader.i.i.i.i.i
-  %18 = lshr i64 %.182.us.us.i.i.i.i.i, 1
-  %19 = mul nsw i64 %18, -2
+  %19 = lshr i64 %.182.us.us.i.i.i.i.i, 1
+  %20 = mul nsw i64 %19, -2
   br label %B250.us.us.i.i.i.i.i
 
 B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
-  %lsr.iv173.i = phi i64 [ %lsr.iv.next174.i, %B250.us.us.i.i.i.i.i ], [ %19, %B250.us.us.preheader.new.i.i.i.i.i ]
-  %lsr.iv.i.i.i.i.i = phi i64 [ %25, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
-  %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %24, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv189.i = phi i64 [ %lsr.iv.next190.i, %B250.us.us.i.i.i.i.i ], [ %20, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv.i.i.i.i.i = phi i64 [ %26, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %25, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
   %.336.us.us.i.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i.i, align 8
   %.337.us.us.i.i.i.i.i = shl nsw i64 %.336.us.us.i.i.i.i.i, 3
   %.339.us.us.i.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i.i, %.61.i.i.i
   %.340.us.us.i.i.i.i.i = inttoptr i64 %.339.us.us.i.i.i.i.i to ptr
   %.341.us.us.i.i.i.i.i = load i64, ptr %.340.us.us.i.i.i.i.i, align 8
-  %20 = add i64 %at.5.2122.us.us.i.i.i.i.i, 8
-  %.344.us.us.i.i.i.i.i = inttoptr i64 %20 to ptr
+  %21 = add i64 %at.5.2122.us.us.i.i.i.i.i, 8
+  %.344.us.us.i.i.i.i.i = inttoptr i64 %21 to ptr
   %.345.us.us.i.i.i.i.i = load i64, ptr %.344.us.us.i.i.i.i.i, align 8
   %.347.us.us.i.i.i.i.i = add i64 %.345.us.us.i.i.i.i.i, %.341.us.us.i.i.i.i.i
   %.348.us.us.i.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i.i to ptr
   store i64 %.347.us.us.i.i.i.i.i, ptr %.348.us.us.i.i.i.i.i, align 8
-  %21 = add i64 %at.5.2122.us.us.i.i.i.i.i, 32
-  %.335.us.us.1.i.i.i.i.i = inttoptr i64 %21 to ptr
+  %22 = add i64 %at.5.2122.us.us.i.i.i.i.i, 32
+  %.335.us.us.1.i.i.i.i.i = inttoptr i64 %22 to ptr
   %.336.us.us.1.i.i.i.i.i = load i64, ptr %.335.us.us.1.i.i.i.i.i, align 8
   %.337.us.us.1.i.i.i.i.i = shl nsw i64 %.336.us.us.1.i.i.i.i.i, 3
   %.339.us.us.1.i.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i.i, %.61.i.i.i
   %.340.us.us.1.i.i.i.i.i = inttoptr i64 %.339.us.us.1.i.i.i.i.i to ptr
   %.341.us.us.1.i.i.i.i.i = load i64, ptr %.340.us.us.1.i.i.i.i.i, align 8
-  %22 = add i64 %at.5.2122.us.us.i.i.i.i.i, 40
-  %.344.us.us.1.i.i.i.i.i = inttoptr i64 %22 to ptr
+  %23 = add i64 %at.5.2122.us.us.i.i.i.i.i, 40
+  %.344.us.us.1.i.i.i.i.i = inttoptr i64 %23 to ptr
   %.345.us.us.1.i.i.i.i.i = load i64, ptr %.344.us.us.1.i.i.i.i.i, align 8
   %.347.us.us.1.i.i.i.i.i = add i64 %.345.us.us.1.i.i.i.i.i, %.341.us.us.1.i.i.i.i.i
-  %23 = add i64 %lsr.iv.i.i.i.i.i, 8
-  %.348.us.us.1.i.i.i.i.i = inttoptr i64 %23 to ptr
+  %24 = add i64 %lsr.iv.i.i.i.i.i, 8
+  %.348.us.us.1.i.i.i.i.i = inttoptr i64 %24 to ptr
   store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
-  %lsr.iv.next174.i = add i64 %lsr.iv173.i, 2
-  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next174.i, 0
-  %24 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
-  %25 = add i64 %lsr.iv.i.i.i.i.i, 16
+  %lsr.iv.next190.i = add i64 %lsr.iv189.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next190.i, 0
+  %25 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
+  %26 = add i64 %lsr.iv.i.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
 
 B518.us.us.loopexit.unr-lcssa.i.i.i.i.i:          ; preds = %B250.us.us.i.i.i.i.i
-  %26 = and i64 %.182.us.us.i.i.i.i.i, 9223372036854775806
-  %27 = and i64 %.182.us.us.i.i.i.i.i, 1
-  %lcmp.mod.not.i.i.i.i.i = icmp eq i64 %27, 0
+  %27 = and i64 %.182.us.us.i.i.i.i.i, 9223372036854775806
+  %28 = and i64 %.182.us.us.i.i.i.i.i, 1
+  %lcmp.mod.not.i.i.i.i.i = icmp eq i64 %28, 0
   br i1 %lcmp.mod.not.i.i.i.i.i, label %B518.us.us.i.i.i.i.i, label %B250.us.us.epil.preheader.i.i.i.i.i
 
 B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i
-  %at.5.2122.us.us.epil.init.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i ], [ %24, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
-  %.286118120.us.us.epil.init.i.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i.i ], [ %26, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %at.5.2122.us.us.epil.init.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i ], [ %25, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %.286118120.us.us.epil.init.i.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i.i ], [ %27, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.331.us.us.epil.i.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i.i, 3
   %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i.i
   %.335.us.us.epil.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i.i to ptr
@@ -27734,9 +27881,9 @@ B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit
   br label %B518.us.us.i.i.i.i.i
 
 B518.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.epil.preheader.i.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i
-  %at.5.2.lcssa.us.us.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i.i ], [ %24, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %at.5.2.lcssa.us.us.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i.i ], [ %25, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.370.us.us.i.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i.i to ptr
-  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i.i, 1
   br i1 %.138.us.us.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B1022.i.i.i.i
 
@@ -27746,7 +27893,7 @@ B26.us.i.i.i.i.i:                                 ; preds = %B26.us.preheader.i.
   br label %B88.endif.us.i.i.i.i.i
 
 B88.endif.us.i.i.i.i.i:                           ; preds = %B518.us.i.i.i.i.i, %B26.us.i.i.i.i.i
-  %at.4.1134.us.i.i.i.i.i = phi i64 [ %.202.i16.i.i.i, %B26.us.i.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
+  %at.4.1134.us.i.i.i.i.i = phi i64 [ %.202.i.i.i.i, %B26.us.i.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
   %.137125133.us.i.i.i.i.i = phi i64 [ %.arg.steps.i.i.i.i.i, %B26.us.i.i.i.i.i ], [ %.147.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
   %.147.us.i.i.i.i.i = add nsw i64 %.137125133.us.i.i.i.i.i, -1
   %.177.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.i.i.i.i.i to ptr
@@ -27772,20 +27919,20 @@ B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.
   %lsr.iv15.i.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.182.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
   %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i.i.i.i ]
   %at.5.2122.us.i.i.i.i.i = phi i64 [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
-  %28 = add i64 %at.5.2122.us.i.i.i.i.i, 16
-  %.326.us.i.i.i.i.i = inttoptr i64 %28 to ptr
+  %29 = add i64 %at.5.2122.us.i.i.i.i.i, 16
+  %.326.us.i.i.i.i.i = inttoptr i64 %29 to ptr
   %.327.us.i.i.i.i.i = load i64, ptr %.326.us.i.i.i.i.i, align 8
-  %29 = mul i64 %chunk.2.0.us.i.i.i.i.i, %.327.us.i.i.i.i.i
+  %30 = mul i64 %chunk.2.0.us.i.i.i.i.i, %.327.us.i.i.i.i.i
   %.335.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.i.i.i.i.i to ptr
   %.336.us.i.i.i.i.i = load i64, ptr %.335.us.i.i.i.i.i, align 8
   %.337.us.i.i.i.i.i = shl nsw i64 %.336.us.i.i.i.i.i, 3
   %.339.us.i.i.i.i.i = add nsw i64 %.337.us.i.i.i.i.i, %.61.i.i.i
   %.340.us.i.i.i.i.i = inttoptr i64 %.339.us.i.i.i.i.i to ptr
   %.341.us.i.i.i.i.i = load i64, ptr %.340.us.i.i.i.i.i, align 8
-  %30 = add i64 %at.5.2122.us.i.i.i.i.i, 8
-  %.344.us.i.i.i.i.i = inttoptr i64 %30 to ptr
+  %31 = add i64 %at.5.2122.us.i.i.i.i.i, 8
+  %.344.us.i.i.i.i.i = inttoptr i64 %31 to ptr
   %.345.us.i.i.i.i.i = load i64, ptr %.344.us.i.i.i.i.i, align 8
-  %.346.us.i.i.i.i.i = sub i64 %.341.us.i.i.i.i.i, %29
+  %.346.us.i.i.i.i.i = sub i64 %.341.us.i.i.i.i.i, %30
   %.347.us.i.i.i.i.i = add i64 %.346.us.i.i.i.i.i, %.345.us.i.i.i.i.i
   %.348.us.i.i.i.i.i = inttoptr i64 %lsr.iv13.i.i.i.i.i to ptr
   store i64 %.347.us.i.i.i.i.i, ptr %.348.us.i.i.i.i.i, align 8
@@ -27796,42 +27943,42 @@ B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.
   br i1 %exitcond.not.i.i.i.i.i, label %B518.us.i.i.i.i.i, label %B250.us.i.i.i.i.i
 
 B86.B566_crit_edge.us.i.i.i.i.i:                  ; preds = %B518.us.i.i.i.i.i
-  %exitcond.not3.i.i.i.i.i = icmp eq i64 %.42.us.i.i.i.i.i, %.158.i13.i.i.i
+  %exitcond.not3.i.i.i.i.i = icmp eq i64 %.42.us.i.i.i.i.i, %.158.i.i.i.i
   br i1 %exitcond.not3.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i, %B398.endif.i.i.i.i, %B26.preheader.i.i.i.i.i, %B980.i.i.i.i
-  %.11.i.i.i.i.i = load i64, ptr %sunkaddr211.i, align 8
+  %.11.i.i.i.i.i = load i64, ptr %sunkaddr227.i, align 8
   %.12.i.i.i.i.i = icmp eq i64 %.11.i.i.i.i.i, 0
   br i1 %.12.i.i.i.i.i, label %B1066.i.i.i.i, label %B1022.endif.i.i.i.i
 
 B1066.i.i.i.i:                                    ; preds = %B1022.endif.i.i.i.i, %B1022.i.i.i.i
-  %.396.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
-  %.400.i.i.i.i = add nsw i64 %.396.i.i.i.i, %.202.i16.i.i.i
-  %.114.i.i.i.i = icmp samesign ugt i64 %.11399109.i.i.i.i, 1
-  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1780.endif.i.i.i
+  %.396.i.i.i.i = shl nsw i64 %.166.i.i.i.i, 3
+  %.400.i.i.i.i = add nsw i64 %.396.i.i.i.i, %.202.i.i.i.i
+  %.114.i16.i.i.i = icmp samesign ugt i64 %.11399109.i.i.i.i, 1
+  br i1 %.114.i16.i.i.i, label %B150.i.i.i.i, label %B1780.endif.i.i.i
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
-  store i64 %.202.i16.i.i.i, ptr %16, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr213.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr215.i, align 8
-  store i64 %.61.i.i.i, ptr %sunkaddr217.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr219.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr221.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr223.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr225.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr227.i, align 8
-  %.265.i.i.i.i = load i64, ptr %sunkaddr209.i, align 8
-  %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
-  %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr231.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr233.i, align 8
+  store i64 %.202.i.i.i.i, ptr %17, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr229.i, align 8
+  store i64 %.158.i.i.i.i, ptr %sunkaddr231.i, align 8
+  store i64 %.61.i.i.i, ptr %sunkaddr233.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr235.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr237.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr239.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr241.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr243.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr225.i, align 8
+  %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i.i.i.i)
+  %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i9.i.i.i, i64 %.17.i.i.i.i.i)
+  %.304.i.i.i.i = load i64, ptr %sunkaddr247.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr249.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
   %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
 
 B1022.endif.i.i.i.i:                              ; preds = %B1022.i.i.i.i
-  %.22.i.i.i.i.i = load i64, ptr %sunkaddr235.i, align 8
-  %.29.i.i.i.i.i = load i64, ptr %sunkaddr237.i, align 8
+  %.22.i.i.i.i.i = load i64, ptr %sunkaddr251.i, align 8
+  %.29.i.i.i.i.i = load i64, ptr %sunkaddr253.i, align 8
   %.30.i.i.i.i.i = inttoptr i64 %.29.i.i.i.i.i to ptr
   %.31.i.i.i.i.i = tail call i64 %.30.i.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i.i.i.i = icmp eq i64 %.31.i.i.i.i.i, %.22.i.i.i.i.i
@@ -27841,277 +27988,277 @@ B2054.i.i.i:                                      ; preds = %B1720.i.i.i
   %.889.i.i.i = add nsw i64 %.14.i, 48
   %.890.i.i.i = inttoptr i64 %.889.i.i.i to ptr
   %.891.i.i.i = load i64, ptr %.890.i.i.i, align 8
-  %.14.i20.i.i.i = inttoptr i64 %.891.i.i.i to ptr
-  %.15.i21.i.i.i = load i64, ptr %.14.i20.i.i.i, align 8
-  %.16.i22.i.i.i = add nsw i64 %.891.i.i.i, 8
-  %.17.i23.i.i.i = inttoptr i64 %.16.i22.i.i.i to ptr
-  %.18.i24.i.i.i = load i64, ptr %.17.i23.i.i.i, align 8
-  %.19.i25.i.i.i = add nsw i64 %.891.i.i.i, 16
-  %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
-  %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
-  %.114107.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
-  br i1 %.114107.not.i28.i.i.i, label %B2138.i.i.i, label %B150.lr.ph.i29.i.i.i
+  %.14.i19.i.i.i = inttoptr i64 %.891.i.i.i to ptr
+  %.15.i20.i.i.i = load i64, ptr %.14.i19.i.i.i, align 8
+  %.16.i21.i.i.i = add nsw i64 %.891.i.i.i, 8
+  %.17.i22.i.i.i = inttoptr i64 %.16.i21.i.i.i to ptr
+  %.18.i23.i.i.i = load i64, ptr %.17.i22.i.i.i, align 8
+  %.19.i24.i.i.i = add nsw i64 %.891.i.i.i, 16
+  %.20.i25.i.i.i = inttoptr i64 %.19.i24.i.i.i to ptr
+  %.21.i26.i.i.i = load i64, ptr %.20.i25.i.i.i, align 8
+  %.114107.not.i27.i.i.i = icmp slt i64 %.15.i20.i.i.i, 1
+  br i1 %.114107.not.i27.i.i.i, label %B2138.i.i.i, label %B150.lr.ph.i28.i.i.i
 
-B150.lr.ph.i29.i.i.i:                             ; preds = %B2054.i.i.i
-  %.28.i30.i.i.i = add nsw i64 %.891.i.i.i, 24
-  %sunkaddr240.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr265.i = getelementptr i8, ptr %sunkaddr240.i, i64 240
-  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr240.i, i64 112
-  %31 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr243.i = getelementptr i8, ptr %31, i64 8
-  %sunkaddr245.i = getelementptr i8, ptr %31, i64 16
-  %sunkaddr247.i = getelementptr i8, ptr %31, i64 24
-  %sunkaddr249.i = getelementptr i8, ptr %31, i64 32
-  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr240.i, i64 96
-  %sunkaddr253.i = getelementptr i8, ptr %31, i64 40
-  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr240.i, i64 104
-  %sunkaddr257.i = getelementptr i8, ptr %31, i64 48
-  %sunkaddr261.i = getelementptr i8, ptr %sunkaddr240.i, i64 88
-  %sunkaddr263.i = getelementptr i8, ptr %sunkaddr240.i, i64 120
-  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr240.i, i64 248
-  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr240.i, i64 232
-  br label %B150.i31.i.i.i
+B150.lr.ph.i28.i.i.i:                             ; preds = %B2054.i.i.i
+  %.28.i29.i.i.i = add nsw i64 %.891.i.i.i, 24
+  %sunkaddr256.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr256.i, i64 240
+  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr256.i, i64 112
+  %32 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr259.i = getelementptr i8, ptr %32, i64 8
+  %sunkaddr261.i = getelementptr i8, ptr %32, i64 16
+  %sunkaddr263.i = getelementptr i8, ptr %32, i64 24
+  %sunkaddr265.i = getelementptr i8, ptr %32, i64 32
+  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr256.i, i64 96
+  %sunkaddr269.i = getelementptr i8, ptr %32, i64 40
+  %sunkaddr271.i = getelementptr i8, ptr %sunkaddr256.i, i64 104
+  %sunkaddr273.i = getelementptr i8, ptr %32, i64 48
+  %sunkaddr277.i = getelementptr i8, ptr %sunkaddr256.i, i64 88
+  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr256.i, i64 120
+  %sunkaddr257.i = getelementptr i8, ptr %sunkaddr256.i, i64 248
+  %sunkaddr283.i = getelementptr i8, ptr %sunkaddr256.i, i64 232
+  br label %B150.i30.i.i.i
 
-B150.i31.i.i.i:                                   ; preds = %B1066.i71.i.i.i, %B150.lr.ph.i29.i.i.i
-  %at.3.0110.i32.i.i.i = phi i64 [ %.28.i30.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.400.i73.i.i.i, %B1066.i71.i.i.i ]
-  %.11399109.i33.i.i.i = phi i64 [ %.15.i21.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.123.i34.i.i.i, %B1066.i71.i.i.i ]
-  %.123.i34.i.i.i = add nsw i64 %.11399109.i33.i.i.i, -1
-  %.153.i35.i.i.i = inttoptr i64 %at.3.0110.i32.i.i.i to ptr
-  %.154.i36.i.i.i = load i64, ptr %.153.i35.i.i.i, align 8
-  %arg.steps.fr.i.i37.i.i.i = freeze i64 %.154.i36.i.i.i
-  %.156.i38.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 8
-  %.157.i39.i.i.i = inttoptr i64 %.156.i38.i.i.i to ptr
-  %.158.i40.i.i.i = load i64, ptr %.157.i39.i.i.i, align 8
-  %.160.i41.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 16
-  %.161.i42.i.i.i = inttoptr i64 %.160.i41.i.i.i to ptr
-  %.162.i43.i.i.i = load i64, ptr %.161.i42.i.i.i, align 8
-  %.164.i44.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 24
-  %.165.i45.i.i.i = inttoptr i64 %.164.i44.i.i.i to ptr
-  %.166.i46.i.i.i = load i64, ptr %.165.i45.i.i.i, align 8
-  %.202.i47.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 32
-  %.208.not.i48.i.i.i = icmp eq i64 %.162.i43.i.i.i, 0
-  br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
+B150.i30.i.i.i:                                   ; preds = %B1066.i70.i.i.i, %B150.lr.ph.i28.i.i.i
+  %at.3.0110.i31.i.i.i = phi i64 [ %.28.i29.i.i.i, %B150.lr.ph.i28.i.i.i ], [ %.400.i72.i.i.i, %B1066.i70.i.i.i ]
+  %.11399109.i32.i.i.i = phi i64 [ %.15.i20.i.i.i, %B150.lr.ph.i28.i.i.i ], [ %.123.i33.i.i.i, %B1066.i70.i.i.i ]
+  %.123.i33.i.i.i = add nsw i64 %.11399109.i32.i.i.i, -1
+  %.153.i34.i.i.i = inttoptr i64 %at.3.0110.i31.i.i.i to ptr
+  %.154.i35.i.i.i = load i64, ptr %.153.i34.i.i.i, align 8
+  %arg.steps.fr.i.i36.i.i.i = freeze i64 %.154.i35.i.i.i
+  %.156.i37.i.i.i = add nsw i64 %at.3.0110.i31.i.i.i, 8
+  %.157.i38.i.i.i = inttoptr i64 %.156.i37.i.i.i to ptr
+  %.158.i39.i.i.i = load i64, ptr %.157.i38.i.i.i, align 8
+  %.160.i40.i.i.i = add nsw i64 %at.3.0110.i31.i.i.i, 16
+  %.161.i41.i.i.i = inttoptr i64 %.160.i40.i.i.i to ptr
+  %.162.i42.i.i.i = load i64, ptr %.161.i41.i.i.i, align 8
+  %.164.i43.i.i.i = add nsw i64 %at.3.0110.i31.i.i.i, 24
+  %.165.i44.i.i.i = inttoptr i64 %.164.i43.i.i.i to ptr
+  %.166.i45.i.i.i = load i64, ptr %.165.i44.i.i.i, align 8
+  %.202.i46.i.i.i = add nsw i64 %at.3.0110.i31.i.i.i, 32
+  %.208.not.i47.i.i.i = icmp eq i64 %.162.i42.i.i.i, 0
+  br i1 %.208.not.i47.i.i.i, label %B980.i53.i.i.i, label %B336.i48.i.i.i
 
-B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
-  %.214.i52.i.i.i = load i64, ptr %sunkaddr239.i, align 8
-  %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
-  br i1 %.215.i53.i.i.i, label %B398.endif.i195.i.i.i, label %B980.i54.i.i.i
+B336.i48.i.i.i:                                   ; preds = %B150.i30.i.i.i
+  %.214.i51.i.i.i = load i64, ptr %sunkaddr255.i, align 8
+  %.215.i52.i.i.i = icmp sgt i64 %.214.i51.i.i.i, 1
+  br i1 %.215.i52.i.i.i, label %B398.endif.i194.i.i.i, label %B980.i53.i.i.i
 
-B980.i54.i.i.i:                                   ; preds = %B336.i49.i.i.i, %B150.i31.i.i.i
-  %.28.i.i55.i.i.i = icmp sgt i64 %.158.i40.i.i.i, 0
-  br i1 %.28.i.i55.i.i.i, label %B26.preheader.i.i75.i.i.i, label %B1022.i56.i.i.i
+B980.i53.i.i.i:                                   ; preds = %B336.i48.i.i.i, %B150.i30.i.i.i
+  %.28.i.i54.i.i.i = icmp sgt i64 %.158.i39.i.i.i, 0
+  br i1 %.28.i.i54.i.i.i, label %B26.preheader.i.i74.i.i.i, label %B1022.i55.i.i.i
 
-B26.preheader.i.i75.i.i.i:                        ; preds = %B980.i54.i.i.i
-  %.arg.steps.i.i76.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i.i, i64 0)
-  %.138131.not.i.i77.i.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i.i, 1
-  br i1 %.138131.not.i.i77.i.i.i, label %B1022.i56.i.i.i, label %B26.us.preheader.i.i78.i.i.i
+B26.preheader.i.i74.i.i.i:                        ; preds = %B980.i53.i.i.i
+  %.arg.steps.i.i75.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i36.i.i.i, i64 0)
+  %.138131.not.i.i76.i.i.i = icmp slt i64 %arg.steps.fr.i.i36.i.i.i, 1
+  br i1 %.138131.not.i.i76.i.i.i, label %B1022.i55.i.i.i, label %B26.us.preheader.i.i77.i.i.i
 
-B26.us.preheader.i.i78.i.i.i:                     ; preds = %B26.preheader.i.i75.i.i.i
-  %.34.i.i79.i.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i.i, 1
-  br i1 %.34.i.i79.i.i.i, label %B88.endif.us.us.i.i128.i.i.i, label %B26.us.i.i81.i.i.i
+B26.us.preheader.i.i77.i.i.i:                     ; preds = %B26.preheader.i.i74.i.i.i
+  %.34.i.i78.i.i.i = icmp eq i64 %arg.steps.fr.i.i36.i.i.i, 1
+  br i1 %.34.i.i78.i.i.i, label %B88.endif.us.us.i.i127.i.i.i, label %B26.us.i.i80.i.i.i
 
-B88.endif.us.us.i.i128.i.i.i:                     ; preds = %B26.us.preheader.i.i78.i.i.i, %B518.us.us.i.i190.i.i.i
-  %at.4.1134.us.us.i.i129.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i191.i.i.i, %B518.us.us.i.i190.i.i.i ], [ %.202.i47.i.i.i, %B26.us.preheader.i.i78.i.i.i ]
-  %.137125133.us.us.i.i130.i.i.i = phi i64 [ %.147.us.us.i.i131.i.i.i, %B518.us.us.i.i190.i.i.i ], [ %.arg.steps.i.i76.i.i.i, %B26.us.preheader.i.i78.i.i.i ]
-  %.147.us.us.i.i131.i.i.i = add nsw i64 %.137125133.us.us.i.i130.i.i.i, -1
-  %.177.us.us.i.i132.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i129.i.i.i to ptr
-  %.178.us.us.i.i133.i.i.i = load i64, ptr %.177.us.us.i.i132.i.i.i, align 8
-  %.180.us.us.i.i134.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 8
-  %.181.us.us.i.i135.i.i.i = inttoptr i64 %.180.us.us.i.i134.i.i.i to ptr
-  %.182.us.us.i.i136.i.i.i = load i64, ptr %.181.us.us.i.i135.i.i.i, align 8
-  %.184.us.us.i.i137.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 16
-  %.185.us.us.i.i138.i.i.i = inttoptr i64 %.184.us.us.i.i137.i.i.i to ptr
-  %.186.us.us.i.i139.i.i.i = load i64, ptr %.185.us.us.i.i138.i.i.i, align 8
-  %.195.us.us.i.i140.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 24
-  %.280119.us.not.us.i.i141.i.i.i = icmp slt i64 %.182.us.us.i.i136.i.i.i, 1
-  br i1 %.280119.us.not.us.i.i141.i.i.i, label %B518.us.us.i.i190.i.i.i, label %B250.us.us.preheader.i.i142.i.i.i
+B88.endif.us.us.i.i127.i.i.i:                     ; preds = %B26.us.preheader.i.i77.i.i.i, %B518.us.us.i.i189.i.i.i
+  %at.4.1134.us.us.i.i128.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i190.i.i.i, %B518.us.us.i.i189.i.i.i ], [ %.202.i46.i.i.i, %B26.us.preheader.i.i77.i.i.i ]
+  %.137125133.us.us.i.i129.i.i.i = phi i64 [ %.147.us.us.i.i130.i.i.i, %B518.us.us.i.i189.i.i.i ], [ %.arg.steps.i.i75.i.i.i, %B26.us.preheader.i.i77.i.i.i ]
+  %.147.us.us.i.i130.i.i.i = add nsw i64 %.137125133.us.us.i.i129.i.i.i, -1
+  %.177.us.us.i.i131.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i128.i.i.i to ptr
+  %.178.us.us.i.i132.i.i.i = load i64, ptr %.177.us.us.i.i131.i.i.i, align 8
+  %.180.us.us.i.i133.i.i.i = add nsw i64 %at.4.1134.us.us.i.i128.i.i.i, 8
+  %.181.us.us.i.i134.i.i.i = inttoptr i64 %.180.us.us.i.i133.i.i.i to ptr
+  %.182.us.us.i.i135.i.i.i = load i64, ptr %.181.us.us.i.i134.i.i.i, align 8
+  %.184.us.us.i.i136.i.i.i = add nsw i64 %at.4.1134.us.us.i.i128.i.i.i, 16
+  %.185.us.us.i.i137.i.i.i = inttoptr i64 %.184.us.us.i.i136.i.i.i to ptr
+  %.186.us.us.i.i138.i.i.i = load i64, ptr %.185.us.us.i.i137.i.i.i, align 8
+  %.195.us.us.i.i139.i.i.i = add nsw i64 %at.4.1134.us.us.i.i128.i.i.i, 24
+  %.280119.us.not.us.i.i140.i.i.i = icmp slt i64 %.182.us.us.i.i135.i.i.i, 1
+  br i1 %.280119.us.not.us.i.i140.i.i.i, label %B518.us.us.i.i189.i.i.i, label %B250.us.us.preheader.i.i141.i.i.i
 
-B250.us.us.preheader.i.i142.i.i.i:                ; preds = %B88.endif.us.us.i.i128.i.i.i
-  %32 = icmp eq i64 %.182.us.us.i.i136.i.i.i, 1
-  br i1 %32, label %B250.us.us.epil.preheader.i.i173.i.i.i, label %B250.us.us.preheader.new.i.i143.i.i.i
+B250.us.us.preheader.i.i141.i.i.i:                ; preds = %B88.endif.us.us.i.i127.i.i.i
+  %33 = icmp eq i64 %.182.us.us.i.i135.i.i.i, 1
+  br i1 %33, label %B250.us.us.epil.preheader.i.i172.i.i.i, label %B250.us.us.preheader.new.i.i142.i.i.i
 
-B250.us.us.preheader.new.i.i143.i.i.i:            ; preds = %B250.us.us.preheader.i.i142.i.i.i
-  %33 = lshr i64 %.182.us.us.i.i136.i.i.i, 1
-  %34 = mul nsw i64 %33, -2
-  br label %B250.us.us.i.i145.i.i.i
+B250.us.us.preheader.new.i.i142.i.i.i:            ; preds = %B250.us.us.preheader.i.i141.i.i.i
+  %34 = lshr i64 %.182.us.us.i.i135.i.i.i, 1
+  %35 = mul nsw i64 %34, -2
+  br label %B250.us.us.i.i144.i.i.i
 
-B250.us.us.i.i145.i.i.i:                          ; preds = %B250.us.us.i.i145.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i
-  %lsr.iv171.i = phi i64 [ %lsr.iv.next172.i, %B250.us.us.i.i145.i.i.i ], [ %34, %B250.us.us.preheader.new.i.i143.i.i.i ]
-  %lsr.iv.i.i147.i.i.i = phi i64 [ %40, %B250.us.us.i.i145.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
-  %at.5.2122.us.us.i.i148.i.i.i = phi i64 [ %39, %B250.us.us.i.i145.i.i.i ], [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
-  %.335.us.us.i.i149.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i148.i.i.i to ptr
-  %.336.us.us.i.i150.i.i.i = load i64, ptr %.335.us.us.i.i149.i.i.i, align 8
-  %.337.us.us.i.i151.i.i.i = shl nsw i64 %.336.us.us.i.i150.i.i.i, 3
-  %.339.us.us.i.i152.i.i.i = add nsw i64 %.337.us.us.i.i151.i.i.i, %.61.i.i.i
-  %.340.us.us.i.i153.i.i.i = inttoptr i64 %.339.us.us.i.i152.i.i.i to ptr
-  %.341.us.us.i.i154.i.i.i = load i64, ptr %.340.us.us.i.i153.i.i.i, align 8
-  %35 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 8
-  %.344.us.us.i.i155.i.i.i = inttoptr i64 %35 to ptr
-  %.345.us.us.i.i156.i.i.i = load i64, ptr %.344.us.us.i.i155.i.i.i, align 8
-  %.347.us.us.i.i157.i.i.i = add i64 %.345.us.us.i.i156.i.i.i, %.341.us.us.i.i154.i.i.i
-  %.348.us.us.i.i158.i.i.i = inttoptr i64 %lsr.iv.i.i147.i.i.i to ptr
-  store i64 %.347.us.us.i.i157.i.i.i, ptr %.348.us.us.i.i158.i.i.i, align 8
-  %36 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 32
-  %.335.us.us.1.i.i159.i.i.i = inttoptr i64 %36 to ptr
-  %.336.us.us.1.i.i160.i.i.i = load i64, ptr %.335.us.us.1.i.i159.i.i.i, align 8
-  %.337.us.us.1.i.i161.i.i.i = shl nsw i64 %.336.us.us.1.i.i160.i.i.i, 3
-  %.339.us.us.1.i.i162.i.i.i = add nsw i64 %.337.us.us.1.i.i161.i.i.i, %.61.i.i.i
-  %.340.us.us.1.i.i163.i.i.i = inttoptr i64 %.339.us.us.1.i.i162.i.i.i to ptr
-  %.341.us.us.1.i.i164.i.i.i = load i64, ptr %.340.us.us.1.i.i163.i.i.i, align 8
-  %37 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 40
-  %.344.us.us.1.i.i165.i.i.i = inttoptr i64 %37 to ptr
-  %.345.us.us.1.i.i166.i.i.i = load i64, ptr %.344.us.us.1.i.i165.i.i.i, align 8
-  %.347.us.us.1.i.i167.i.i.i = add i64 %.345.us.us.1.i.i166.i.i.i, %.341.us.us.1.i.i164.i.i.i
-  %38 = add i64 %lsr.iv.i.i147.i.i.i, 8
-  %.348.us.us.1.i.i168.i.i.i = inttoptr i64 %38 to ptr
-  store i64 %.347.us.us.1.i.i167.i.i.i, ptr %.348.us.us.1.i.i168.i.i.i, align 8
-  %lsr.iv.next172.i = add i64 %lsr.iv171.i, 2
-  %niter.ncmp.1.i.i170.i.i.i = icmp eq i64 %lsr.iv.next172.i, 0
-  %39 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 64
-  %40 = add i64 %lsr.iv.i.i147.i.i.i, 16
-  br i1 %niter.ncmp.1.i.i170.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, label %B250.us.us.i.i145.i.i.i
+B250.us.us.i.i144.i.i.i:                          ; preds = %B250.us.us.i.i144.i.i.i, %B250.us.us.preheader.new.i.i142.i.i.i
+  %lsr.iv187.i = phi i64 [ %lsr.iv.next188.i, %B250.us.us.i.i144.i.i.i ], [ %35, %B250.us.us.preheader.new.i.i142.i.i.i ]
+  %lsr.iv.i.i146.i.i.i = phi i64 [ %41, %B250.us.us.i.i144.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i142.i.i.i ]
+  %at.5.2122.us.us.i.i147.i.i.i = phi i64 [ %40, %B250.us.us.i.i144.i.i.i ], [ %.195.us.us.i.i139.i.i.i, %B250.us.us.preheader.new.i.i142.i.i.i ]
+  %.335.us.us.i.i148.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i147.i.i.i to ptr
+  %.336.us.us.i.i149.i.i.i = load i64, ptr %.335.us.us.i.i148.i.i.i, align 8
+  %.337.us.us.i.i150.i.i.i = shl nsw i64 %.336.us.us.i.i149.i.i.i, 3
+  %.339.us.us.i.i151.i.i.i = add nsw i64 %.337.us.us.i.i150.i.i.i, %.61.i.i.i
+  %.340.us.us.i.i152.i.i.i = inttoptr i64 %.339.us.us.i.i151.i.i.i to ptr
+  %.341.us.us.i.i153.i.i.i = load i64, ptr %.340.us.us.i.i152.i.i.i, align 8
+  %36 = add i64 %at.5.2122.us.us.i.i147.i.i.i, 8
+  %.344.us.us.i.i154.i.i.i = inttoptr i64 %36 to ptr
+  %.345.us.us.i.i155.i.i.i = load i64, ptr %.344.us.us.i.i154.i.i.i, align 8
+  %.347.us.us.i.i156.i.i.i = add i64 %.345.us.us.i.i155.i.i.i, %.341.us.us.i.i153.i.i.i
+  %.348.us.us.i.i157.i.i.i = inttoptr i64 %lsr.iv.i.i146.i.i.i to ptr
+  store i64 %.347.us.us.i.i156.i.i.i, ptr %.348.us.us.i.i157.i.i.i, align 8
+  %37 = add i64 %at.5.2122.us.us.i.i147.i.i.i, 32
+  %.335.us.us.1.i.i158.i.i.i = inttoptr i64 %37 to ptr
+  %.336.us.us.1.i.i159.i.i.i = load i64, ptr %.335.us.us.1.i.i158.i.i.i, align 8
+  %.337.us.us.1.i.i160.i.i.i = shl nsw i64 %.336.us.us.1.i.i159.i.i.i, 3
+  %.339.us.us.1.i.i161.i.i.i = add nsw i64 %.337.us.us.1.i.i160.i.i.i, %.61.i.i.i
+  %.340.us.us.1.i.i162.i.i.i = inttoptr i64 %.339.us.us.1.i.i161.i.i.i to ptr
+  %.341.us.us.1.i.i163.i.i.i = load i64, ptr %.340.us.us.1.i.i162.i.i.i, align 8
+  %38 = add i64 %at.5.2122.us.us.i.i147.i.i.i, 40
+  %.344.us.us.1.i.i164.i.i.i = inttoptr i64 %38 to ptr
+  %.345.us.us.1.i.i165.i.i.i = load i64, ptr %.344.us.us.1.i.i164.i.i.i, align 8
+  %.347.us.us.1.i.i166.i.i.i = add i64 %.345.us.us.1.i.i165.i.i.i, %.341.us.us.1.i.i163.i.i.i
+  %39 = add i64 %lsr.iv.i.i146.i.i.i, 8
+  %.348.us.us.1.i.i167.i.i.i = inttoptr i64 %39 to ptr
+  store i64 %.347.us.us.1.i.i166.i.i.i, ptr %.348.us.us.1.i.i167.i.i.i, align 8
+  %lsr.iv.next188.i = add i64 %lsr.iv187.i, 2
+  %niter.ncmp.1.i.i169.i.i.i = icmp eq i64 %lsr.iv.next188.i, 0
+  %40 = add i64 %at.5.2122.us.us.i.i147.i.i.i, 64
+  %41 = add i64 %lsr.iv.i.i146.i.i.i, 16
+  br i1 %niter.ncmp.1.i.i169.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i, label %B250.us.us.i.i144.i.i.i
 
-B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i:       ; preds = %B250.us.us.i.i145.i.i.i
-  %41 = and i64 %.182.us.us.i.i136.i.i.i, 9223372036854775806
-  %42 = and i64 %.182.us.us.i.i136.i.i.i, 1
-  %lcmp.mod.not.i.i172.i.i.i = icmp eq i64 %42, 0
-  br i1 %lcmp.mod.not.i.i172.i.i.i, label %B518.us.us.i.i190.i.i.i, label %B250.us.us.epil.preheader.i.i173.i.i.i
+B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i:       ; preds = %B250.us.us.i.i144.i.i.i
+  %42 = and i64 %.182.us.us.i.i135.i.i.i, 9223372036854775806
+  %43 = and i64 %.182.us.us.i.i135.i.i.i, 1
+  %lcmp.mod.not.i.i171.i.i.i = icmp eq i64 %43, 0
+  br i1 %lcmp.mod.not.i.i171.i.i.i, label %B518.us.us.i.i189.i.i.i, label %B250.us.us.epil.preheader.i.i172.i.i.i
 
-B250.us.us.epil.preheader.i.i173.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, %B250.us.us.preheader.i.i142.i.i.i
-  %at.5.2122.us.us.epil.init.i.i174.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.i.i142.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
-  %.286118120.us.us.epil.init.i.i175.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i142.i.i.i ], [ %41, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
-  %.331.us.us.epil.i.i176.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i175.i.i.i, 3
-  %.333.us.us.epil.i.i177.i.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i.i, %.75.i.i.i
-  %.335.us.us.epil.i.i178.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i to ptr
-  %.336.us.us.epil.i.i179.i.i.i = load i64, ptr %.335.us.us.epil.i.i178.i.i.i, align 8
-  %.337.us.us.epil.i.i180.i.i.i = shl nsw i64 %.336.us.us.epil.i.i179.i.i.i, 3
-  %.339.us.us.epil.i.i181.i.i.i = add nsw i64 %.337.us.us.epil.i.i180.i.i.i, %.61.i.i.i
-  %.340.us.us.epil.i.i182.i.i.i = inttoptr i64 %.339.us.us.epil.i.i181.i.i.i to ptr
-  %.341.us.us.epil.i.i183.i.i.i = load i64, ptr %.340.us.us.epil.i.i182.i.i.i, align 8
-  %.343.us.us.epil.i.i184.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i, 8
-  %.344.us.us.epil.i.i185.i.i.i = inttoptr i64 %.343.us.us.epil.i.i184.i.i.i to ptr
-  %.345.us.us.epil.i.i186.i.i.i = load i64, ptr %.344.us.us.epil.i.i185.i.i.i, align 8
-  %.347.us.us.epil.i.i187.i.i.i = add i64 %.345.us.us.epil.i.i186.i.i.i, %.341.us.us.epil.i.i183.i.i.i
-  %.348.us.us.epil.i.i188.i.i.i = inttoptr i64 %.333.us.us.epil.i.i177.i.i.i to ptr
-  store i64 %.347.us.us.epil.i.i187.i.i.i, ptr %.348.us.us.epil.i.i188.i.i.i, align 8
-  %.352.us.us.epil.i.i189.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i, 32
-  br label %B518.us.us.i.i190.i.i.i
+B250.us.us.epil.preheader.i.i172.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i, %B250.us.us.preheader.i.i141.i.i.i
+  %at.5.2122.us.us.epil.init.i.i173.i.i.i = phi i64 [ %.195.us.us.i.i139.i.i.i, %B250.us.us.preheader.i.i141.i.i.i ], [ %40, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i ]
+  %.286118120.us.us.epil.init.i.i174.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i141.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i ]
+  %.331.us.us.epil.i.i175.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i174.i.i.i, 3
+  %.333.us.us.epil.i.i176.i.i.i = add nsw i64 %.331.us.us.epil.i.i175.i.i.i, %.75.i.i.i
+  %.335.us.us.epil.i.i177.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i173.i.i.i to ptr
+  %.336.us.us.epil.i.i178.i.i.i = load i64, ptr %.335.us.us.epil.i.i177.i.i.i, align 8
+  %.337.us.us.epil.i.i179.i.i.i = shl nsw i64 %.336.us.us.epil.i.i178.i.i.i, 3
+  %.339.us.us.epil.i.i180.i.i.i = add nsw i64 %.337.us.us.epil.i.i179.i.i.i, %.61.i.i.i
+  %.340.us.us.epil.i.i181.i.i.i = inttoptr i64 %.339.us.us.epil.i.i180.i.i.i to ptr
+  %.341.us.us.epil.i.i182.i.i.i = load i64, ptr %.340.us.us.epil.i.i181.i.i.i, align 8
+  %.343.us.us.epil.i.i183.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i173.i.i.i, 8
+  %.344.us.us.epil.i.i184.i.i.i = inttoptr i64 %.343.us.us.epil.i.i183.i.i.i to ptr
+  %.345.us.us.epil.i.i185.i.i.i = load i64, ptr %.344.us.us.epil.i.i184.i.i.i, align 8
+  %.347.us.us.epil.i.i186.i.i.i = add i64 %.345.us.us.epil.i.i185.i.i.i, %.341.us.us.epil.i.i182.i.i.i
+  %.348.us.us.epil.i.i187.i.i.i = inttoptr i64 %.333.us.us.epil.i.i176.i.i.i to ptr
+  store i64 %.347.us.us.epil.i.i186.i.i.i, ptr %.348.us.us.epil.i.i187.i.i.i, align 8
+  %.352.us.us.epil.i.i188.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i173.i.i.i, 32
+  br label %B518.us.us.i.i189.i.i.i
 
-B518.us.us.i.i190.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i173.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, %B88.endif.us.us.i.i128.i.i.i
-  %at.5.2.lcssa.us.us.i.i191.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B88.endif.us.us.i.i128.i.i.i ], [ %.352.us.us.epil.i.i189.i.i.i, %B250.us.us.epil.preheader.i.i173.i.i.i ], [ %39, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
-  %.370.us.us.i.i192.i.i.i = inttoptr i64 %.178.us.us.i.i133.i.i.i to ptr
-  %.371.us.us.i.i193.i.i.i = tail call i64 %.370.us.us.i.i192.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i139.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i194.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i130.i.i.i, 1
-  br i1 %.138.us.us.i.i194.i.i.i, label %B88.endif.us.us.i.i128.i.i.i, label %B1022.i56.i.i.i
+B518.us.us.i.i189.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i172.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i, %B88.endif.us.us.i.i127.i.i.i
+  %at.5.2.lcssa.us.us.i.i190.i.i.i = phi i64 [ %.195.us.us.i.i139.i.i.i, %B88.endif.us.us.i.i127.i.i.i ], [ %.352.us.us.epil.i.i188.i.i.i, %B250.us.us.epil.preheader.i.i172.i.i.i ], [ %40, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i ]
+  %.370.us.us.i.i191.i.i.i = inttoptr i64 %.178.us.us.i.i132.i.i.i to ptr
+  %.371.us.us.i.i192.i.i.i = tail call i64 %.370.us.us.i.i191.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i138.i.i.i, i64 0, i64 %.158.i39.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i193.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i129.i.i.i, 1
+  br i1 %.138.us.us.i.i193.i.i.i, label %B88.endif.us.us.i.i127.i.i.i, label %B1022.i55.i.i.i
 
-B26.us.i.i81.i.i.i:                               ; preds = %B26.us.preheader.i.i78.i.i.i, %B86.B566_crit_edge.us.i.i125.i.i.i
-  %chunk.2.0.us.i.i82.i.i.i = phi i64 [ %.42.us.i.i83.i.i.i, %B86.B566_crit_edge.us.i.i125.i.i.i ], [ 0, %B26.us.preheader.i.i78.i.i.i ]
-  %.42.us.i.i83.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i82.i.i.i, 1
-  br label %B88.endif.us.i.i84.i.i.i
+B26.us.i.i80.i.i.i:                               ; preds = %B26.us.preheader.i.i77.i.i.i, %B86.B566_crit_edge.us.i.i124.i.i.i
+  %chunk.2.0.us.i.i81.i.i.i = phi i64 [ %.42.us.i.i82.i.i.i, %B86.B566_crit_edge.us.i.i124.i.i.i ], [ 0, %B26.us.preheader.i.i77.i.i.i ]
+  %.42.us.i.i82.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i81.i.i.i, 1
+  br label %B88.endif.us.i.i83.i.i.i
 
-B88.endif.us.i.i84.i.i.i:                         ; preds = %B518.us.i.i120.i.i.i, %B26.us.i.i81.i.i.i
-  %at.4.1134.us.i.i85.i.i.i = phi i64 [ %.202.i47.i.i.i, %B26.us.i.i81.i.i.i ], [ %at.5.2.lcssa.us.i.i121.i.i.i, %B518.us.i.i120.i.i.i ]
-  %.137125133.us.i.i86.i.i.i = phi i64 [ %.arg.steps.i.i76.i.i.i, %B26.us.i.i81.i.i.i ], [ %.147.us.i.i87.i.i.i, %B518.us.i.i120.i.i.i ]
-  %.147.us.i.i87.i.i.i = add nsw i64 %.137125133.us.i.i86.i.i.i, -1
-  %.177.us.i.i88.i.i.i = inttoptr i64 %at.4.1134.us.i.i85.i.i.i to ptr
-  %.178.us.i.i89.i.i.i = load i64, ptr %.177.us.i.i88.i.i.i, align 8
-  %.180.us.i.i90.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 8
-  %.181.us.i.i91.i.i.i = inttoptr i64 %.180.us.i.i90.i.i.i to ptr
-  %.182.us.i.i92.i.i.i = load i64, ptr %.181.us.i.i91.i.i.i, align 8
-  %.184.us.i.i93.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 16
-  %.185.us.i.i94.i.i.i = inttoptr i64 %.184.us.i.i93.i.i.i to ptr
-  %.186.us.i.i95.i.i.i = load i64, ptr %.185.us.i.i94.i.i.i, align 8
-  %.195.us.i.i96.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 24
-  %.280119.us.not.i.i97.i.i.i = icmp slt i64 %.182.us.i.i92.i.i.i, 1
-  br i1 %.280119.us.not.i.i97.i.i.i, label %B518.us.i.i120.i.i.i, label %B250.us.i.i99.i.i.i
+B88.endif.us.i.i83.i.i.i:                         ; preds = %B518.us.i.i119.i.i.i, %B26.us.i.i80.i.i.i
+  %at.4.1134.us.i.i84.i.i.i = phi i64 [ %.202.i46.i.i.i, %B26.us.i.i80.i.i.i ], [ %at.5.2.lcssa.us.i.i120.i.i.i, %B518.us.i.i119.i.i.i ]
+  %.137125133.us.i.i85.i.i.i = phi i64 [ %.arg.steps.i.i75.i.i.i, %B26.us.i.i80.i.i.i ], [ %.147.us.i.i86.i.i.i, %B518.us.i.i119.i.i.i ]
+  %.147.us.i.i86.i.i.i = add nsw i64 %.137125133.us.i.i85.i.i.i, -1
+  %.177.us.i.i87.i.i.i = inttoptr i64 %at.4.1134.us.i.i84.i.i.i to ptr
+  %.178.us.i.i88.i.i.i = load i64, ptr %.177.us.i.i87.i.i.i, align 8
+  %.180.us.i.i89.i.i.i = add nsw i64 %at.4.1134.us.i.i84.i.i.i, 8
+  %.181.us.i.i90.i.i.i = inttoptr i64 %.180.us.i.i89.i.i.i to ptr
+  %.182.us.i.i91.i.i.i = load i64, ptr %.181.us.i.i90.i.i.i, align 8
+  %.184.us.i.i92.i.i.i = add nsw i64 %at.4.1134.us.i.i84.i.i.i, 16
+  %.185.us.i.i93.i.i.i = inttoptr i64 %.184.us.i.i92.i.i.i to ptr
+  %.186.us.i.i94.i.i.i = load i64, ptr %.185.us.i.i93.i.i.i, align 8
+  %.195.us.i.i95.i.i.i = add nsw i64 %at.4.1134.us.i.i84.i.i.i, 24
+  %.280119.us.not.i.i96.i.i.i = icmp slt i64 %.182.us.i.i91.i.i.i, 1
+  br i1 %.280119.us.not.i.i96.i.i.i, label %B518.us.i.i119.i.i.i, label %B250.us.i.i98.i.i.i
 
-B518.us.i.i120.i.i.i:                             ; preds = %B250.us.i.i99.i.i.i, %B88.endif.us.i.i84.i.i.i
-  %at.5.2.lcssa.us.i.i121.i.i.i = phi i64 [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ], [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ]
-  %.370.us.i.i122.i.i.i = inttoptr i64 %.178.us.i.i89.i.i.i to ptr
-  %.371.us.i.i123.i.i.i = tail call i64 %.370.us.i.i122.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i95.i.i.i, i64 %chunk.2.0.us.i.i82.i.i.i, i64 %.42.us.i.i83.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i124.i.i.i = icmp sgt i64 %.137125133.us.i.i86.i.i.i, 1
-  br i1 %.138.us.i.i124.i.i.i, label %B88.endif.us.i.i84.i.i.i, label %B86.B566_crit_edge.us.i.i125.i.i.i
+B518.us.i.i119.i.i.i:                             ; preds = %B250.us.i.i98.i.i.i, %B88.endif.us.i.i83.i.i.i
+  %at.5.2.lcssa.us.i.i120.i.i.i = phi i64 [ %.195.us.i.i95.i.i.i, %B88.endif.us.i.i83.i.i.i ], [ %.352.us.i.i115.i.i.i, %B250.us.i.i98.i.i.i ]
+  %.370.us.i.i121.i.i.i = inttoptr i64 %.178.us.i.i88.i.i.i to ptr
+  %.371.us.i.i122.i.i.i = tail call i64 %.370.us.i.i121.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i94.i.i.i, i64 %chunk.2.0.us.i.i81.i.i.i, i64 %.42.us.i.i82.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i123.i.i.i = icmp sgt i64 %.137125133.us.i.i85.i.i.i, 1
+  br i1 %.138.us.i.i123.i.i.i, label %B88.endif.us.i.i83.i.i.i, label %B86.B566_crit_edge.us.i.i124.i.i.i
 
-B250.us.i.i99.i.i.i:                              ; preds = %B88.endif.us.i.i84.i.i.i, %B250.us.i.i99.i.i.i
-  %lsr.iv15.i.i100.i.i.i = phi i64 [ %lsr.iv.next16.i.i118.i.i.i, %B250.us.i.i99.i.i.i ], [ %.182.us.i.i92.i.i.i, %B88.endif.us.i.i84.i.i.i ]
-  %lsr.iv13.i.i101.i.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i.i, %B250.us.i.i99.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i84.i.i.i ]
-  %at.5.2122.us.i.i102.i.i.i = phi i64 [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ], [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ]
-  %43 = add i64 %at.5.2122.us.i.i102.i.i.i, 16
-  %.326.us.i.i103.i.i.i = inttoptr i64 %43 to ptr
-  %.327.us.i.i104.i.i.i = load i64, ptr %.326.us.i.i103.i.i.i, align 8
-  %44 = mul i64 %chunk.2.0.us.i.i82.i.i.i, %.327.us.i.i104.i.i.i
-  %.335.us.i.i105.i.i.i = inttoptr i64 %at.5.2122.us.i.i102.i.i.i to ptr
-  %.336.us.i.i106.i.i.i = load i64, ptr %.335.us.i.i105.i.i.i, align 8
-  %.337.us.i.i107.i.i.i = shl nsw i64 %.336.us.i.i106.i.i.i, 3
-  %.339.us.i.i108.i.i.i = add nsw i64 %.337.us.i.i107.i.i.i, %.61.i.i.i
-  %.340.us.i.i109.i.i.i = inttoptr i64 %.339.us.i.i108.i.i.i to ptr
-  %.341.us.i.i110.i.i.i = load i64, ptr %.340.us.i.i109.i.i.i, align 8
-  %45 = add i64 %at.5.2122.us.i.i102.i.i.i, 8
-  %.344.us.i.i111.i.i.i = inttoptr i64 %45 to ptr
-  %.345.us.i.i112.i.i.i = load i64, ptr %.344.us.i.i111.i.i.i, align 8
-  %.346.us.i.i113.i.i.i = sub i64 %.341.us.i.i110.i.i.i, %44
-  %.347.us.i.i114.i.i.i = add i64 %.346.us.i.i113.i.i.i, %.345.us.i.i112.i.i.i
-  %.348.us.i.i115.i.i.i = inttoptr i64 %lsr.iv13.i.i101.i.i.i to ptr
-  store i64 %.347.us.i.i114.i.i.i, ptr %.348.us.i.i115.i.i.i, align 8
-  %.352.us.i.i116.i.i.i = add i64 %at.5.2122.us.i.i102.i.i.i, 32
-  %lsr.iv.next14.i.i117.i.i.i = add i64 %lsr.iv13.i.i101.i.i.i, 8
-  %lsr.iv.next16.i.i118.i.i.i = add i64 %lsr.iv15.i.i100.i.i.i, -1
-  %exitcond.not.i.i119.i.i.i = icmp eq i64 %lsr.iv.next16.i.i118.i.i.i, 0
-  br i1 %exitcond.not.i.i119.i.i.i, label %B518.us.i.i120.i.i.i, label %B250.us.i.i99.i.i.i
+B250.us.i.i98.i.i.i:                              ; preds = %B88.endif.us.i.i83.i.i.i, %B250.us.i.i98.i.i.i
+  %lsr.iv15.i.i99.i.i.i = phi i64 [ %lsr.iv.next16.i.i117.i.i.i, %B250.us.i.i98.i.i.i ], [ %.182.us.i.i91.i.i.i, %B88.endif.us.i.i83.i.i.i ]
+  %lsr.iv13.i.i100.i.i.i = phi i64 [ %lsr.iv.next14.i.i116.i.i.i, %B250.us.i.i98.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i83.i.i.i ]
+  %at.5.2122.us.i.i101.i.i.i = phi i64 [ %.352.us.i.i115.i.i.i, %B250.us.i.i98.i.i.i ], [ %.195.us.i.i95.i.i.i, %B88.endif.us.i.i83.i.i.i ]
+  %44 = add i64 %at.5.2122.us.i.i101.i.i.i, 16
+  %.326.us.i.i102.i.i.i = inttoptr i64 %44 to ptr
+  %.327.us.i.i103.i.i.i = load i64, ptr %.326.us.i.i102.i.i.i, align 8
+  %45 = mul i64 %chunk.2.0.us.i.i81.i.i.i, %.327.us.i.i103.i.i.i
+  %.335.us.i.i104.i.i.i = inttoptr i64 %at.5.2122.us.i.i101.i.i.i to ptr
+  %.336.us.i.i105.i.i.i = load i64, ptr %.335.us.i.i104.i.i.i, align 8
+  %.337.us.i.i106.i.i.i = shl nsw i64 %.336.us.i.i105.i.i.i, 3
+  %.339.us.i.i107.i.i.i = add nsw i64 %.337.us.i.i106.i.i.i, %.61.i.i.i
+  %.340.us.i.i108.i.i.i = inttoptr i64 %.339.us.i.i107.i.i.i to ptr
+  %.341.us.i.i109.i.i.i = load i64, ptr %.340.us.i.i108.i.i.i, align 8
+  %46 = add i64 %at.5.2122.us.i.i101.i.i.i, 8
+  %.344.us.i.i110.i.i.i = inttoptr i64 %46 to ptr
+  %.345.us.i.i111.i.i.i = load i64, ptr %.344.us.i.i110.i.i.i, align 8
+  %.346.us.i.i112.i.i.i = sub i64 %.341.us.i.i109.i.i.i, %45
+  %.347.us.i.i113.i.i.i = add i64 %.346.us.i.i112.i.i.i, %.345.us.i.i111.i.i.i
+  %.348.us.i.i114.i.i.i = inttoptr i64 %lsr.iv13.i.i100.i.i.i to ptr
+  store i64 %.347.us.i.i113.i.i.i, ptr %.348.us.i.i114.i.i.i, align 8
+  %.352.us.i.i115.i.i.i = add i64 %at.5.2122.us.i.i101.i.i.i, 32
+  %lsr.iv.next14.i.i116.i.i.i = add i64 %lsr.iv13.i.i100.i.i.i, 8
+  %lsr.iv.next16.i.i117.i.i.i = add i64 %lsr.iv15.i.i99.i.i.i, -1
+  %exitcond.not.i.i118.i.i.i = icmp eq i64 %lsr.iv.next16.i.i117.i.i.i, 0
+  br i1 %exitcond.not.i.i118.i.i.i, label %B518.us.i.i119.i.i.i, label %B250.us.i.i98.i.i.i
 
-B86.B566_crit_edge.us.i.i125.i.i.i:               ; preds = %B518.us.i.i120.i.i.i
-  %exitcond.not3.i.i126.i.i.i = icmp eq i64 %.42.us.i.i83.i.i.i, %.158.i40.i.i.i
-  br i1 %exitcond.not3.i.i126.i.i.i, label %B1022.i56.i.i.i, label %B26.us.i.i81.i.i.i
+B86.B566_crit_edge.us.i.i124.i.i.i:               ; preds = %B518.us.i.i119.i.i.i
+  %exitcond.not3.i.i125.i.i.i = icmp eq i64 %.42.us.i.i82.i.i.i, %.158.i39.i.i.i
+  br i1 %exitcond.not3.i.i125.i.i.i, label %B1022.i55.i.i.i, label %B26.us.i.i80.i.i.i
 
-B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i125.i.i.i, %B518.us.us.i.i190.i.i.i, %B398.endif.i195.i.i.i, %B26.preheader.i.i75.i.i.i, %B980.i54.i.i.i
-  %.11.i.i59.i.i.i = load i64, ptr %sunkaddr241.i, align 8
-  %.12.i.i60.i.i.i = icmp eq i64 %.11.i.i59.i.i.i, 0
-  br i1 %.12.i.i60.i.i.i, label %B1066.i71.i.i.i, label %B1022.endif.i61.i.i.i
+B1022.i55.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i124.i.i.i, %B518.us.us.i.i189.i.i.i, %B398.endif.i194.i.i.i, %B26.preheader.i.i74.i.i.i, %B980.i53.i.i.i
+  %.11.i.i58.i.i.i = load i64, ptr %sunkaddr257.i, align 8
+  %.12.i.i59.i.i.i = icmp eq i64 %.11.i.i58.i.i.i, 0
+  br i1 %.12.i.i59.i.i.i, label %B1066.i70.i.i.i, label %B1022.endif.i60.i.i.i
 
-B1066.i71.i.i.i:                                  ; preds = %B1022.endif.i61.i.i.i, %B1022.i56.i.i.i
-  %.396.i72.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
-  %.400.i73.i.i.i = add nsw i64 %.396.i72.i.i.i, %.202.i47.i.i.i
-  %.114.i74.i.i.i = icmp samesign ugt i64 %.11399109.i33.i.i.i, 1
-  br i1 %.114.i74.i.i.i, label %B150.i31.i.i.i, label %B2138.i.i.i
+B1066.i70.i.i.i:                                  ; preds = %B1022.endif.i60.i.i.i, %B1022.i55.i.i.i
+  %.396.i71.i.i.i = shl nsw i64 %.166.i45.i.i.i, 3
+  %.400.i72.i.i.i = add nsw i64 %.396.i71.i.i.i, %.202.i46.i.i.i
+  %.114.i73.i.i.i = icmp samesign ugt i64 %.11399109.i32.i.i.i, 1
+  br i1 %.114.i73.i.i.i, label %B150.i30.i.i.i, label %B2138.i.i.i
 
-B398.endif.i195.i.i.i:                            ; preds = %B336.i49.i.i.i
-  store i64 %.202.i47.i.i.i, ptr %31, align 8
-  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr243.i, align 8
-  store i64 %.158.i40.i.i.i, ptr %sunkaddr245.i, align 8
-  store i64 %.61.i.i.i, ptr %sunkaddr247.i, align 8
-  store i64 %.21.i27.i.i.i, ptr %sunkaddr249.i, align 8
-  %.249.i206.i.i.i = load i64, ptr %sunkaddr251.i, align 8
-  store i64 %.249.i206.i.i.i, ptr %sunkaddr253.i, align 8
-  %.258.i211.i.i.i = load i64, ptr %sunkaddr255.i, align 8
-  store i64 %.258.i211.i.i.i, ptr %sunkaddr257.i, align 8
-  %.265.i216.i.i.i = load i64, ptr %sunkaddr239.i, align 8
-  %.17.i.i217.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i216.i.i.i, i64 %.158.i40.i.i.i)
-  %.19.i.i218.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i217.i.i.i)
-  %.304.i221.i.i.i = load i64, ptr %sunkaddr261.i, align 8
-  %.309.i224.i.i.i = load i64, ptr %sunkaddr263.i, align 8
-  %.311.i225.i.i.i = inttoptr i64 %.304.i221.i.i.i to ptr
-  %.312.i226.i.i.i = tail call i64 %.311.i225.i.i.i(i64 %.309.i224.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i218.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i56.i.i.i
+B398.endif.i194.i.i.i:                            ; preds = %B336.i48.i.i.i
+  store i64 %.202.i46.i.i.i, ptr %32, align 8
+  store i64 %arg.steps.fr.i.i36.i.i.i, ptr %sunkaddr259.i, align 8
+  store i64 %.158.i39.i.i.i, ptr %sunkaddr261.i, align 8
+  store i64 %.61.i.i.i, ptr %sunkaddr263.i, align 8
+  store i64 %.21.i26.i.i.i, ptr %sunkaddr265.i, align 8
+  %.249.i205.i.i.i = load i64, ptr %sunkaddr267.i, align 8
+  store i64 %.249.i205.i.i.i, ptr %sunkaddr269.i, align 8
+  %.258.i210.i.i.i = load i64, ptr %sunkaddr271.i, align 8
+  store i64 %.258.i210.i.i.i, ptr %sunkaddr273.i, align 8
+  %.265.i215.i.i.i = load i64, ptr %sunkaddr255.i, align 8
+  %.17.i.i216.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i215.i.i.i, i64 %.158.i39.i.i.i)
+  %.19.i.i217.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i23.i.i.i, i64 %.17.i.i216.i.i.i)
+  %.304.i220.i.i.i = load i64, ptr %sunkaddr277.i, align 8
+  %.309.i223.i.i.i = load i64, ptr %sunkaddr279.i, align 8
+  %.311.i224.i.i.i = inttoptr i64 %.304.i220.i.i.i to ptr
+  %.312.i225.i.i.i = tail call i64 %.311.i224.i.i.i(i64 %.309.i223.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i217.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i55.i.i.i
 
-B1022.endif.i61.i.i.i:                            ; preds = %B1022.i56.i.i.i
-  %.22.i.i64.i.i.i = load i64, ptr %sunkaddr265.i, align 8
-  %.29.i.i67.i.i.i = load i64, ptr %sunkaddr267.i, align 8
-  %.30.i.i68.i.i.i = inttoptr i64 %.29.i.i67.i.i.i to ptr
-  %.31.i.i69.i.i.i = tail call i64 %.30.i.i68.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.32.i.not.i70.i.i.i = icmp eq i64 %.31.i.i69.i.i.i, %.22.i.i64.i.i.i
-  br i1 %.32.i.not.i70.i.i.i, label %B2138.i.i.i, label %B1066.i71.i.i.i
+B1022.endif.i60.i.i.i:                            ; preds = %B1022.i55.i.i.i
+  %.22.i.i63.i.i.i = load i64, ptr %sunkaddr281.i, align 8
+  %.29.i.i66.i.i.i = load i64, ptr %sunkaddr283.i, align 8
+  %.30.i.i67.i.i.i = inttoptr i64 %.29.i.i66.i.i.i to ptr
+  %.31.i.i68.i.i.i = tail call i64 %.30.i.i67.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.not.i69.i.i.i = icmp eq i64 %.31.i.i68.i.i.i, %.22.i.i63.i.i.i
+  br i1 %.32.i.not.i69.i.i.i, label %B2138.i.i.i, label %B1066.i70.i.i.i
 
-B2138.i.i.i:                                      ; preds = %B1022.endif.i61.i.i.i, %B1066.i71.i.i.i, %B1780.endif.i.i.i, %B2054.i.i.i
+B2138.i.i.i:                                      ; preds = %B1022.endif.i60.i.i.i, %B1066.i70.i.i.i, %B1780.endif.i.i.i, %B2054.i.i.i
   %.9.i.i.i.i = add nsw i64 %.22.i, 248
-  %.10.i228.i.i.i = inttoptr i64 %.9.i.i.i.i to ptr
-  %.11.i229.i.i.i = load i64, ptr %.10.i228.i.i.i, align 8
-  %.12.i.i.i.i = icmp eq i64 %.11.i229.i.i.i, 0
+  %.10.i.i.i.i = inttoptr i64 %.9.i.i.i.i to ptr
+  %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
+  %.12.i.i.i.i = icmp eq i64 %.11.i.i.i.i, 0
   br i1 %.12.i.i.i.i, label %B2236.i.i.i, label %B2138.endif.i.i.i
 
 B2176.i.i.i:                                      ; preds = %B2138.endif.i.i.i
-  %sunkaddr454.i.i.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr455.i.i.i = getelementptr i8, ptr %sunkaddr454.i.i.i, i64 248
-  store i64 0, ptr %sunkaddr455.i.i.i, align 8
+  %sunkaddr452.i.i.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr453.i.i.i = getelementptr i8, ptr %sunkaddr452.i.i.i, i64 248
+  store i64 0, ptr %sunkaddr453.i.i.i, align 8
   br label %B2588.i.i.i
 
 B2236.i.i.i:                                      ; preds = %B2138.endif.i.i.i, %B2138.i.i.i
@@ -28145,34 +28292,34 @@ B2482.i.i.i:                                      ; preds = %B2322.i.i.i
 
 B2588.i.i.i:                                      ; preds = %B1622.thread.i.i.i, %B2322.i.i.i, %B2176.i.i.i, %B1706.i.i.i
   %sunkaddr293.i.i = getelementptr i8, ptr %.21.i, i64 32
-  %.14.i241.i.i.i = load i64, ptr %sunkaddr293.i.i, align 8
-  %.9646.not.i.i.i.i = icmp slt i64 %.14.i241.i.i.i, 1
+  %.14.i239.i.i.i = load i64, ptr %sunkaddr293.i.i, align 8
+  %.9646.not.i.i.i.i = icmp slt i64 %.14.i239.i.i.i, 1
   br i1 %.9646.not.i.i.i.i, label %B548.i.i, label %B84.i.i.i.preheader.i
 
 B84.i.i.i.preheader.i:                            ; preds = %B2588.i.i.i
-  %sunkaddr268.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr269.i = getelementptr i8, ptr %sunkaddr268.i, i64 40
+  %sunkaddr284.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr285.i = getelementptr i8, ptr %sunkaddr284.i, i64 40
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
-  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i241.i.i.i, %B84.i.i.i.preheader.i ]
-  %lsr.iv.i242.i.i.i = phi i64 [ %lsr.iv.next.i246.i.i.i, %B234.i.i.i.i ], [ %.85.i.i.i, %B84.i.i.i.preheader.i ]
-  %.137.i243.i.i.i = inttoptr i64 %lsr.iv.i242.i.i.i to ptr
-  %.138.i244.i.i.i = load i64, ptr %.137.i243.i.i.i, align 8
-  %.143.not.i.i.i.i = icmp eq i64 %.138.i244.i.i.i, 0
+  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i239.i.i.i, %B84.i.i.i.preheader.i ]
+  %lsr.iv.i240.i.i.i = phi i64 [ %lsr.iv.next.i244.i.i.i, %B234.i.i.i.i ], [ %.85.i.i.i, %B84.i.i.i.preheader.i ]
+  %.137.i241.i.i.i = inttoptr i64 %lsr.iv.i240.i.i.i to ptr
+  %.138.i.i.i.i = load i64, ptr %.137.i241.i.i.i, align 8
+  %.143.not.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr269.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr285.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
-  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i244.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i243.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
 
 B234.i.i.i.i:                                     ; preds = %B140.i.i.i.i, %B84.i.i.i.i
-  %lsr.iv.next.i246.i.i.i = add i64 %lsr.iv.i242.i.i.i, 8
+  %lsr.iv.next.i244.i.i.i = add i64 %lsr.iv.i240.i.i.i, 8
   %lsr.iv.next2.i.i.i.i = add nsw i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i247.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i247.i.i.i, label %B548.i.i, label %B84.i.i.i.i
+  %exitcond.not.i245.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i245.i.i.i, label %B548.i.i, label %B84.i.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   %unroll_iter.i.i.i = and i64 %.101.i.i.i, 9223372036854775804
@@ -28181,30 +28328,30 @@ B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
 
 B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
   %.189291293.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
-  %46 = shl i64 %.189291293.epil.init.i.i.i, 3
-  %47 = add nsw i64 %46, %.93.i.i.i
-  %48 = add nsw i64 %46, %.61.i.i.i
+  %47 = shl i64 %.189291293.epil.init.i.i.i, 3
+  %48 = add nsw i64 %47, %.93.i.i.i
+  %49 = add nsw i64 %47, %.61.i.i.i
   br label %B278.epil.i.i.i
 
 B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
-  %lsr.iv364.i.i.i = phi i64 [ %lsr.iv.next365.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
-  %lsr.iv362.i.i.i = phi i64 [ %lsr.iv.next363.i.i.i, %B278.epil.i.i.i ], [ %48, %B278.epil.preheader.i.i.i ]
-  %lsr.iv360.i.i.i = phi i64 [ %lsr.iv.next361.i.i.i, %B278.epil.i.i.i ], [ %47, %B278.epil.preheader.i.i.i ]
-  %.227.epil.i.i.i = inttoptr i64 %lsr.iv360.i.i.i to ptr
+  %lsr.iv362.i.i.i = phi i64 [ %lsr.iv.next363.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
+  %lsr.iv360.i.i.i = phi i64 [ %lsr.iv.next361.i.i.i, %B278.epil.i.i.i ], [ %49, %B278.epil.preheader.i.i.i ]
+  %lsr.iv358.i.i.i = phi i64 [ %lsr.iv.next359.i.i.i, %B278.epil.i.i.i ], [ %48, %B278.epil.preheader.i.i.i ]
+  %.227.epil.i.i.i = inttoptr i64 %lsr.iv358.i.i.i to ptr
   %.228.epil.i.i.i = load i64, ptr %.227.epil.i.i.i, align 8
-  %.229.epil.i.i.i = inttoptr i64 %lsr.iv362.i.i.i to ptr
+  %.229.epil.i.i.i = inttoptr i64 %lsr.iv360.i.i.i to ptr
   store i64 %.228.epil.i.i.i, ptr %.229.epil.i.i.i, align 8
+  %lsr.iv.next359.i.i.i = add i64 %lsr.iv358.i.i.i, 8
   %lsr.iv.next361.i.i.i = add i64 %lsr.iv360.i.i.i, 8
-  %lsr.iv.next363.i.i.i = add i64 %lsr.iv362.i.i.i, 8
-  %lsr.iv.next365.i.i.i = add nsw i64 %lsr.iv364.i.i.i, -1
-  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next365.i.i.i, 0
+  %lsr.iv.next363.i.i.i = add nsw i64 %lsr.iv362.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next363.i.i.i, 0
   br i1 %epil.iter.cmp.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.i.i.i
 
 B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i, %B142.i.i
   %.240.i.i.i = add nsw i64 %.14.i, 120
-  %.241.i.i.i = inttoptr i64 %.240.i.i.i to ptr
-  %.242.i.i.i = load i64, ptr %.241.i.i.i, align 8
-  %.244.i.i.i = add nsw i64 %.242.i.i.i, %.61.i.i.i
+  %.241.i.i7.i = inttoptr i64 %.240.i.i.i to ptr
+  %.242.i.i8.i = load i64, ptr %.241.i.i7.i, align 8
+  %.244.i.i.i = add nsw i64 %.242.i.i8.i, %.61.i.i.i
   %.248.i.i.i = inttoptr i64 %.61.i.i.i to ptr
   store i64 %.244.i.i.i, ptr %.248.i.i.i, align 64
   br i1 %.12382.not.i.i, label %B892.endif.i.i.i, label %B534.lr.ph.i.i.i
@@ -28212,16 +28359,16 @@ B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B
 B534.lr.ph.i.i.i:                                 ; preds = %B364.endif.i.i.i
   %.252.i.i.i = add nsw i64 %.14.i, 24
   %.253.i.i.i = inttoptr i64 %.252.i.i.i to ptr
-  %.254.i.i.i = load i64, ptr %.253.i.i.i, align 8
-  %49 = or disjoint i64 %.61.i.i.i, 8
+  %.254.i.i9.i = load i64, ptr %.253.i.i.i, align 8
+  %50 = or disjoint i64 %.61.i.i.i, 8
   br label %B534.i.i.i
 
 B892.endif.i.i.i:                                 ; preds = %B758.i.i.i, %B364.endif.i.i.i
   %.450.i.i.i = add nsw i64 %.14.i, 32
   %.451.i.i.i = inttoptr i64 %.450.i.i.i to ptr
   %.452.i.i.i = load i64, ptr %.451.i.i.i, align 8
-  %sunkaddr461.i.i.i = getelementptr i8, ptr %.21.i, i64 72
-  %.465.i.i.i = load i64, ptr %sunkaddr461.i.i.i, align 8
+  %sunkaddr459.i.i.i = getelementptr i8, ptr %.21.i, i64 72
+  %.465.i.i.i = load i64, ptr %sunkaddr459.i.i.i, align 8
   %.466.i.i.i = sub i64 %.465.i.i.i, %.452.i.i.i
   %.553308.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
   br i1 %.553308.not.i.i.i, label %B1720.i.i.i, label %B1206.lr.ph.i.i.i
@@ -28230,26 +28377,26 @@ B1206.lr.ph.i.i.i:                                ; preds = %B892.endif.i.i.i
   %.455.i.i.i = add nsw i64 %.14.i, 40
   %.456.i.i.i = inttoptr i64 %.455.i.i.i to ptr
   %.457.i.i.i = load i64, ptr %.456.i.i.i, align 8
-  %sunkaddr184.i = getelementptr i8, ptr %.21.i, i64 24
-  %sunkaddr185.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr186.i = getelementptr i8, ptr %sunkaddr185.i, i64 32
-  %sunkaddr188.i = getelementptr i8, ptr %sunkaddr185.i, i64 184
-  %sunkaddr190.i = getelementptr i8, ptr %sunkaddr185.i, i64 168
-  %sunkaddr192.i = getelementptr i8, ptr %sunkaddr185.i, i64 160
-  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr185.i, i64 128
-  %sunkaddr199.i = getelementptr i8, ptr %sunkaddr185.i, i64 8
-  %sunkaddr201.i = getelementptr i8, ptr %sunkaddr185.i, i64 176
+  %sunkaddr200.i = getelementptr i8, ptr %.21.i, i64 24
+  %sunkaddr201.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr202.i = getelementptr i8, ptr %sunkaddr201.i, i64 32
+  %sunkaddr204.i = getelementptr i8, ptr %sunkaddr201.i, i64 184
+  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr201.i, i64 168
+  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr201.i, i64 160
+  %sunkaddr210.i = getelementptr i8, ptr %sunkaddr201.i, i64 128
+  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr201.i, i64 8
+  %sunkaddr217.i = getelementptr i8, ptr %sunkaddr201.i, i64 176
   br label %B1206.outer.i.i.i
 
 B1206.outer.i.i.i:                                ; preds = %B1206.lr.ph.i.i.i, %B1622.thread.i.i.i
-  %50 = phi i1 [ true, %B1622.thread.i.i.i ], [ false, %B1206.lr.ph.i.i.i ]
-  %spec.1.2.0311.ph.i.i.i = phi i64 [ %.800281.i.i.i, %B1622.thread.i.i.i ], [ %.457.i.i.i, %B1206.lr.ph.i.i.i ]
+  %51 = phi i1 [ true, %B1622.thread.i.i.i ], [ false, %B1206.lr.ph.i.i.i ]
+  %spec.1.2.0311.ph.i.i.i = phi i64 [ %.800279.i.i.i, %B1622.thread.i.i.i ], [ %.457.i.i.i, %B1206.lr.ph.i.i.i ]
   %.559306309.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1622.thread.i.i.i ], [ 0, %B1206.lr.ph.i.i.i ]
   br label %B1206.i.i.i
 
 B1412.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
-  %storemerge.i4.i.i.i = phi i64 [ %.107.i.i.i.i, %B434.i.i.i.i ], [ %.138.i.i.i.i, %B528.i.i.i.i ]
-  %.743.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
+  %storemerge.i3.i.i.i = phi i64 [ %.115.i.i.i.i, %B434.i.i.i.i ], [ %.153.i.i.i.i, %B528.i.i.i.i ]
+  %.743.i.i.i = icmp eq i64 %storemerge.i3.i.i.i, 0
   br i1 %.743.i.i.i, label %B1622.thread.i.i.i, label %B1622.i.i.i
 
 B1780.endif.i.i.i:                                ; preds = %B1022.endif.i.i.i.i, %B1066.i.i.i.i, %B1780.i.i.i
@@ -28261,23 +28408,23 @@ B1780.endif.i.i.i:                                ; preds = %B1022.endif.i.i.i.i
   br label %B2138.i.i.i
 
 B2138.endif.i.i.i:                                ; preds = %B2138.i.i.i
-  %.20.i230.i.i.i = add nsw i64 %.22.i, 240
-  %.21.i231.i.i.i = inttoptr i64 %.20.i230.i.i.i to ptr
-  %.22.i.i.i.i = load i64, ptr %.21.i231.i.i.i, align 8
-  %.25.i232.i.i.i = add nsw i64 %.22.i, 232
-  %.28.i233.i.i.i = inttoptr i64 %.25.i232.i.i.i to ptr
-  %.29.i234.i.i.i = load i64, ptr %.28.i233.i.i.i, align 8
-  %.30.i235.i.i.i = inttoptr i64 %.29.i234.i.i.i to ptr
-  %.31.i236.i.i.i = tail call i64 %.30.i235.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.32.i237.not.i.i.i = icmp eq i64 %.31.i236.i.i.i, %.22.i.i.i.i
-  br i1 %.32.i237.not.i.i.i, label %B2176.i.i.i, label %B2236.i.i.i
+  %.20.i227.i.i.i = add nsw i64 %.22.i, 240
+  %.21.i228.i.i.i = inttoptr i64 %.20.i227.i.i.i to ptr
+  %.22.i229.i.i.i = load i64, ptr %.21.i228.i.i.i, align 8
+  %.25.i230.i.i.i = add nsw i64 %.22.i, 232
+  %.28.i231.i.i.i = inttoptr i64 %.25.i230.i.i.i to ptr
+  %.29.i232.i.i.i = load i64, ptr %.28.i231.i.i.i, align 8
+  %.30.i233.i.i.i = inttoptr i64 %.29.i232.i.i.i to ptr
+  %.31.i234.i.i.i = tail call i64 %.30.i233.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i235.not.i.i.i = icmp eq i64 %.31.i234.i.i.i, %.22.i229.i.i.i
+  br i1 %.32.i235.not.i.i.i, label %B2176.i.i.i, label %B2236.i.i.i
 
 B312.loopexit.i.i:                                ; preds = %B392.i.i.i
   %.226.pre.i.i = load i64, ptr %sunkaddr311.i.i, align 8
   br label %B312.i.i
 
 B312.i.i:                                         ; preds = %B194.else.if.i.i, %B312.loopexit.i.i
-  %.226.i.i = phi i64 [ %.226.pre.i.i, %B312.loopexit.i.i ], [ %.21.i.i8.i, %B194.else.if.i.i ]
+  %.226.i.i = phi i64 [ %.226.pre.i.i, %B312.loopexit.i.i ], [ %.21.i.i14.i, %B194.else.if.i.i ]
   %.213.i.i = add nsw i64 %.14.i, 96
   %.214.i.i = inttoptr i64 %.213.i.i to ptr
   %.215.i.i = load i64, ptr %.214.i.i, align 8
@@ -28285,13 +28432,13 @@ B312.i.i:                                         ; preds = %B194.else.if.i.i, %
   %.219.i.i = inttoptr i64 %.218.i.i to ptr
   %.220.i.i = load i64, ptr %.219.i.i, align 8
   %.15.i.i.i = shl nsw i64 %.226.i.i, 3
-  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.177.i7.i
+  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.177.i13.i
   %.106151.not.i.i.i = icmp slt i64 %.220.i.i, 1
   br i1 %.106151.not.i.i.i, label %B502.i.i, label %B58.i.i.preheader.i
 
 B58.i.i.preheader.i:                              ; preds = %B312.i.i
-  %sunkaddr272.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr273.i = getelementptr i8, ptr %sunkaddr272.i, i64 24
+  %sunkaddr288.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr289.i = getelementptr i8, ptr %sunkaddr288.i, i64 24
   br label %B58.i.i.i
 
 B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.i.preheader.i
@@ -28307,7 +28454,7 @@ B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.
 
 B114.i.i.i:                                       ; preds = %B58.i.i.i
   %.156.i.i.i = shl nsw i64 %.148.i13.i.i, 3
-  %.158.i.i.i = add nsw i64 %.156.i.i.i, %.177.i7.i
+  %.158.i.i.i = add nsw i64 %.156.i.i.i, %.177.i13.i
   %.159.i.i.i = inttoptr i64 %.158.i.i.i to ptr
   %.160.i30.i.i = load i64, ptr %.159.i.i.i, align 8
   %.162.i31.i.i = inttoptr i64 %top.5.0156.i.i.i to ptr
@@ -28317,7 +28464,7 @@ B114.i.i.i:                                       ; preds = %B58.i.i.i
 
 B240.i.i.i:                                       ; preds = %B58.i.i.i
   %.181.i.i.i = xor i64 %.148.i13.i.i, -1
-  %.191.i15.i.i = load i64, ptr %sunkaddr273.i, align 8
+  %.191.i15.i.i = load i64, ptr %sunkaddr289.i, align 8
   %.193.i.i.i = inttoptr i64 %.191.i15.i.i to ptr
   %.194.i16.i.i = tail call i64 %.193.i.i.i(i64 %.181.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.199.i.i.i = icmp eq i64 %.194.i16.i.i, 0
@@ -28328,13 +28475,13 @@ B356.i.i.i:                                       ; preds = %B240.i.i.i
   br i1 %.217.i.i.i, label %B368.i.i.preheader.i, label %B514.i.i
 
 B368.i.i.preheader.i:                             ; preds = %B356.i.i.i
-  %sunkaddr275.i = getelementptr i8, ptr %sunkaddr272.i, i64 40
+  %sunkaddr291.i = getelementptr i8, ptr %sunkaddr288.i, i64 40
   br label %B368.i.i.i
 
 B368.i.i.i:                                       ; preds = %B368.i.i.i, %B368.i.i.preheader.i
   %top.7.0.i.i.i = phi i64 [ %.222.i.i.i, %B368.i.i.i ], [ %top.5.0156.i.i.i, %B368.i.i.preheader.i ]
   %.222.i.i.i = add i64 %top.7.0.i.i.i, -8
-  %.229.i29.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.229.i29.i.i = load i64, ptr %sunkaddr291.i, align 8
   %.230.i.i.i = inttoptr i64 %.222.i.i.i to ptr
   %.231.i.i.i = load i64, ptr %.230.i.i.i, align 8
   %.232.i.i.i = inttoptr i64 %.229.i29.i.i to ptr
@@ -28343,32 +28490,32 @@ B368.i.i.i:                                       ; preds = %B368.i.i.i, %B368.i
   br i1 %.235.i.i.i, label %B368.i.i.i, label %B514.i.i
 
 B564.i.i.i:                                       ; preds = %B564.lr.ph.new.i.i.i, %B564.i.i.i
-  %lsr.iv.i = phi i64 [ %67, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B564.i.i.i ]
+  %lsr.iv.i = phi i64 [ %68, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B564.i.i.i ]
   %lsr.iv.i20.i.i = phi i64 [ 0, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i23.i.i, %B564.i.i.i ]
-  %51 = add i64 %lsr.iv.i20.i.i, %.pre116.i.i
-  %52 = add i64 %68, %lsr.iv.i20.i.i
-  %53 = add i64 %52, 8
-  %.382.i.i.i = inttoptr i64 %53 to ptr
+  %52 = add i64 %lsr.iv.i20.i.i, %.pre116.i.i
+  %53 = add i64 %69, %lsr.iv.i20.i.i
+  %54 = add i64 %53, 8
+  %.382.i.i.i = inttoptr i64 %54 to ptr
   %.383.i21.i.i = load i64, ptr %.382.i.i.i, align 8
-  %.384.i22.i.i = inttoptr i64 %51 to ptr
+  %.384.i22.i.i = inttoptr i64 %52 to ptr
   store i64 %.383.i21.i.i, ptr %.384.i22.i.i, align 8
-  %54 = add i64 %51, 8
-  %55 = add i64 %52, 16
-  %.382.1.i.i.i = inttoptr i64 %55 to ptr
+  %55 = add i64 %52, 8
+  %56 = add i64 %53, 16
+  %.382.1.i.i.i = inttoptr i64 %56 to ptr
   %.383.1.i.i.i = load i64, ptr %.382.1.i.i.i, align 8
-  %.384.1.i.i.i = inttoptr i64 %54 to ptr
+  %.384.1.i.i.i = inttoptr i64 %55 to ptr
   store i64 %.383.1.i.i.i, ptr %.384.1.i.i.i, align 8
-  %56 = add i64 %51, 16
-  %57 = add i64 %52, 24
-  %.382.2.i.i.i = inttoptr i64 %57 to ptr
+  %57 = add i64 %52, 16
+  %58 = add i64 %53, 24
+  %.382.2.i.i.i = inttoptr i64 %58 to ptr
   %.383.2.i.i.i = load i64, ptr %.382.2.i.i.i, align 8
-  %.384.2.i.i.i = inttoptr i64 %56 to ptr
+  %.384.2.i.i.i = inttoptr i64 %57 to ptr
   store i64 %.383.2.i.i.i, ptr %.384.2.i.i.i, align 8
-  %58 = add i64 %51, 24
-  %59 = add i64 %52, 32
-  %.382.3.i.i.i = inttoptr i64 %59 to ptr
+  %59 = add i64 %52, 24
+  %60 = add i64 %53, 32
+  %.382.3.i.i.i = inttoptr i64 %60 to ptr
   %.383.3.i.i.i = load i64, ptr %.382.3.i.i.i, align 8
-  %.384.3.i.i.i = inttoptr i64 %58 to ptr
+  %.384.3.i.i.i = inttoptr i64 %59 to ptr
   store i64 %.383.3.i.i.i, ptr %.384.3.i.i.i, align 8
   %lsr.iv.next.i23.i.i = add i64 %lsr.iv.i20.i.i, 32
   %lsr.iv.next.i = add i64 %lsr.iv.i, 4
@@ -28382,25 +28529,25 @@ B680.loopexit.unr-lcssa.i.i.i:                    ; preds = %B564.i.i.i
 
 B564.epil.preheader.i.i.i:                        ; preds = %B564.lr.ph.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
   %.342136138.epil.init.i.i.i = phi i64 [ %unroll_iter.i19.i.i, %B680.loopexit.unr-lcssa.i.i.i ], [ 0, %B564.lr.ph.i.i.i ]
-  %60 = add i64 %top.5.0156.i.i.i, 8
-  %61 = shl i64 %.342136138.epil.init.i.i.i, 3
-  %62 = add i64 %60, %.pre115.i.i
-  %63 = add i64 %62, %61
-  %64 = add i64 %61, %.pre116.i.i
+  %61 = add i64 %top.5.0156.i.i.i, 8
+  %62 = shl i64 %.342136138.epil.init.i.i.i, 3
+  %63 = add i64 %61, %.pre115.i.i
+  %64 = add i64 %63, %62
+  %65 = add i64 %62, %.pre116.i.i
   br label %B564.epil.i.i.i
 
 B564.epil.i.i.i:                                  ; preds = %B564.epil.i.i.i, %B564.epil.preheader.i.i.i
-  %lsr.iv14.i.i.i = phi i64 [ %lsr.iv.next15.i.i.i, %B564.epil.i.i.i ], [ %xtraiter.i18.i.i, %B564.epil.preheader.i.i.i ]
-  %lsr.iv12.i.i.i = phi i64 [ %lsr.iv.next13.i.i.i, %B564.epil.i.i.i ], [ %64, %B564.epil.preheader.i.i.i ]
-  %lsr.iv10.i.i.i = phi i64 [ %lsr.iv.next11.i.i.i, %B564.epil.i.i.i ], [ %63, %B564.epil.preheader.i.i.i ]
-  %.382.epil.i.i.i = inttoptr i64 %lsr.iv10.i.i.i to ptr
+  %lsr.iv14.i.i19.i = phi i64 [ %lsr.iv.next15.i.i24.i, %B564.epil.i.i.i ], [ %xtraiter.i18.i.i, %B564.epil.preheader.i.i.i ]
+  %lsr.iv12.i.i20.i = phi i64 [ %lsr.iv.next13.i.i23.i, %B564.epil.i.i.i ], [ %65, %B564.epil.preheader.i.i.i ]
+  %lsr.iv10.i.i21.i = phi i64 [ %lsr.iv.next11.i.i22.i, %B564.epil.i.i.i ], [ %64, %B564.epil.preheader.i.i.i ]
+  %.382.epil.i.i.i = inttoptr i64 %lsr.iv10.i.i21.i to ptr
   %.383.epil.i.i.i = load i64, ptr %.382.epil.i.i.i, align 8
-  %.384.epil.i.i.i = inttoptr i64 %lsr.iv12.i.i.i to ptr
+  %.384.epil.i.i.i = inttoptr i64 %lsr.iv12.i.i20.i to ptr
   store i64 %.383.epil.i.i.i, ptr %.384.epil.i.i.i, align 8
-  %lsr.iv.next11.i.i.i = add i64 %lsr.iv10.i.i.i, 8
-  %lsr.iv.next13.i.i.i = add i64 %lsr.iv12.i.i.i, 8
-  %lsr.iv.next15.i.i.i = add nsw i64 %lsr.iv14.i.i.i, -1
-  %epil.iter.cmp.not.i26.i.i = icmp eq i64 %lsr.iv.next15.i.i.i, 0
+  %lsr.iv.next11.i.i22.i = add i64 %lsr.iv10.i.i21.i, 8
+  %lsr.iv.next13.i.i23.i = add i64 %lsr.iv12.i.i20.i, 8
+  %lsr.iv.next15.i.i24.i = add nsw i64 %lsr.iv14.i.i19.i, -1
+  %epil.iter.cmp.not.i26.i.i = icmp eq i64 %lsr.iv.next15.i.i24.i, 0
   br i1 %epil.iter.cmp.not.i26.i.i, label %B680.i.i.i, label %B564.epil.i.i.i
 
 B680.i.i.i:                                       ; preds = %B564.epil.i.i.i, %B516.endif.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
@@ -28423,15 +28570,15 @@ B516.endif.i.i.i:                                 ; preds = %B240.i.i.i
 B564.lr.ph.i.i.i:                                 ; preds = %B516.endif.i.i.i
   %.374.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
   %xtraiter.i18.i.i = and i64 %.181.i.i.i, 3
-  %65 = icmp samesign ugt i64 %.148.i13.i.i, -5
+  %66 = icmp samesign ugt i64 %.148.i13.i.i, -5
   %.pre116.i.i = add i64 %.374.i.i.i, %.194.i16.i.i
   %.pre115.i.i = shl i64 %.148.i13.i.i, 3
-  br i1 %65, label %B564.epil.preheader.i.i.i, label %B564.lr.ph.new.i.i.i
+  br i1 %66, label %B564.epil.preheader.i.i.i, label %B564.lr.ph.new.i.i.i
 
 B564.lr.ph.new.i.i.i:                             ; preds = %B564.lr.ph.i.i.i
-  %66 = lshr i64 %.181.i.i.i, 2
-  %67 = mul nsw i64 %66, -4
-  %68 = add i64 %.pre115.i.i, %top.5.0156.i.i.i
+  %67 = lshr i64 %.181.i.i.i, 2
+  %68 = mul nsw i64 %67, -4
+  %69 = add i64 %.pre115.i.i, %top.5.0156.i.i.i
   br label %B564.i.i.i
 
 B502.i.i:                                         ; preds = %B727.i.i.i, %B312.i.i
@@ -28446,20 +28593,20 @@ B514.i.i:                                         ; preds = %B198.i.i.i, %B368.i
   br i1 %.9646.not.i.i.i, label %B548.i.i, label %B84.i.i.preheader.i
 
 B84.i.i.preheader.i:                              ; preds = %B514.i.i
-  %sunkaddr278.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr278.i, i64 40
+  %sunkaddr294.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr295.i = getelementptr i8, ptr %sunkaddr294.i, i64 40
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
   %lsr.iv1.i35.i.i = phi i64 [ %lsr.iv.next2.i40.i.i, %B234.i.i.i ], [ %.14.i34.i.i, %B84.i.i.preheader.i ]
-  %lsr.iv.i36.i.i = phi i64 [ %lsr.iv.next.i39.i.i, %B234.i.i.i ], [ %.177.i7.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i36.i.i = phi i64 [ %lsr.iv.next.i39.i.i, %B234.i.i.i ], [ %.177.i13.i, %B84.i.i.preheader.i ]
   %.137.i.i.i = inttoptr i64 %lsr.iv.i36.i.i to ptr
   %.138.i.i.i = load i64, ptr %.137.i.i.i, align 8
   %.143.not.i.i.i = icmp eq i64 %.138.i.i.i, 0
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr279.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr295.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
   %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
@@ -28482,7 +28629,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -28490,7 +28637,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -28499,25 +28646,25 @@ B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i
 
 B194.else.if.i.i:                                 ; preds = %B2482.i.i.i, %B2236.i.i.i
   %sunkaddr309.i.i = getelementptr i8, ptr %.21.i, i64 112
-  %.176.i6.i = load i64, ptr %sunkaddr309.i.i, align 8
-  %.177.i7.i = add nsw i64 %.176.i6.i, %.61.i.i.i
+  %.176.i12.i = load i64, ptr %sunkaddr309.i.i, align 8
+  %.177.i13.i = add nsw i64 %.176.i12.i, %.61.i.i.i
   %sunkaddr311.i.i = getelementptr i8, ptr %.21.i, i64 32
-  %.21.i.i8.i = load i64, ptr %sunkaddr311.i.i, align 8
-  %.10364.not.i.i.i = icmp slt i64 %.21.i.i8.i, 1
+  %.21.i.i14.i = load i64, ptr %sunkaddr311.i.i, align 8
+  %.10364.not.i.i.i = icmp slt i64 %.21.i.i14.i, 1
   br i1 %.10364.not.i.i.i, label %B312.i.i, label %B136.preheader.i.i.i
 
 B136.preheader.i.i.i:                             ; preds = %B194.else.if.i.i
-  %.12.i.i9.i = add nsw i64 %.14.i, 40
-  %.13.i.i10.i = inttoptr i64 %.12.i.i9.i to ptr
-  %.14.i.i11.i = load i64, ptr %.13.i.i10.i, align 8
-  %sunkaddr280.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr280.i, i64 16
+  %.12.i.i15.i = add nsw i64 %.14.i, 40
+  %.13.i.i16.i = inttoptr i64 %.12.i.i15.i to ptr
+  %.14.i.i17.i = load i64, ptr %.13.i.i16.i, align 8
+  %sunkaddr296.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr297.i = getelementptr i8, ptr %sunkaddr296.i, i64 16
   br label %B136.i.i.i
 
 B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.preheader.i.i.i
-  %lsr.iv1.i.i12.i = phi i64 [ %.21.i.i8.i, %B136.preheader.i.i.i ], [ %lsr.iv.next2.i.i13.i, %B392.i.i.i ]
-  %lsr.iv.i6.i.i = phi i64 [ %.177.i7.i, %B136.preheader.i.i.i ], [ %lsr.iv.next.i9.i.i, %B392.i.i.i ]
-  %spec.2.067.i.i.i = phi i64 [ %.14.i.i11.i, %B136.preheader.i.i.i ], [ %.194.i.i.i, %B392.i.i.i ]
+  %lsr.iv1.i.i.i = phi i64 [ %.21.i.i14.i, %B136.preheader.i.i.i ], [ %lsr.iv.next2.i.i.i, %B392.i.i.i ]
+  %lsr.iv.i6.i.i = phi i64 [ %.177.i13.i, %B136.preheader.i.i.i ], [ %lsr.iv.next.i9.i.i, %B392.i.i.i ]
+  %spec.2.067.i.i.i = phi i64 [ %.14.i.i17.i, %B136.preheader.i.i.i ], [ %.194.i.i.i, %B392.i.i.i ]
   %.146.i.i.i = add nsw i64 %spec.2.067.i.i.i, 16
   %.147.i.i.i = inttoptr i64 %.146.i.i.i to ptr
   %.148.i.i.i = load i64, ptr %.147.i.i.i, align 8
@@ -28525,7 +28672,7 @@ B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.p
   br i1 %.149.not.i.i.i, label %B392.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr281.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr297.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
@@ -28539,14 +28686,14 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %.189.i.i.i = inttoptr i64 %.188.i.i.i to ptr
   %.190.i.i.i = load i64, ptr %.189.i.i.i, align 8
   %.191.i.i.i = shl i64 %.190.i.i.i, 3
-  %.192.i.i.i = add i64 %spec.2.067.i.i.i, 40
+  %.192.i.i.i = add i64 %spec.2.067.i.i.i, 48
   %.194.i.i.i = add i64 %.192.i.i.i, %.191.i.i.i
   %lsr.iv.next.i9.i.i = add i64 %lsr.iv.i6.i.i, 8
-  %lsr.iv.next2.i.i13.i = add nsw i64 %lsr.iv1.i.i12.i, -1
-  %exitcond.not.i.i14.i = icmp eq i64 %lsr.iv.next2.i.i13.i, 0
-  br i1 %exitcond.not.i.i14.i, label %B312.loopexit.i.i, label %B136.i.i.i
+  %lsr.iv.next2.i.i.i = add nsw i64 %lsr.iv1.i.i.i, -1
+  %exitcond.not.i.i18.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
+  br i1 %exitcond.not.i.i18.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -28562,6 +28709,8 @@ declare i64 @nbgrad.offset.array_flags() local_unnamed_addr nofree nosync nounwi
 declare i64 @nbgrad.offset.array_extents() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @nbgrad.offset.array_strides() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @nbgrad.offset.object_type() local_unnamed_addr nofree nosync nounwind memory(none)
 
@@ -28615,7 +28764,7 @@ B318.i.i:                                         ; preds = %B152.i.i
 
 B318.B424_crit_edge.i.i:                          ; preds = %B318.i.i
   %.pre.i.i = add nsw i64 %spec.2.085.i.i, 24
-  %.pre6.i.i = add i64 %spec.2.085.i.i, 48
+  %.pre9.i.i = add i64 %spec.2.085.i.i, 56
   %.242.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
   %.243.i.pre.i = load i64, ptr %.242.pre-phi.i.phi.trans.insert.i, align 8
   br label %B424.i.i
@@ -28654,36 +28803,80 @@ B296.i.i.i:                                       ; preds = %B176.i.i.i
   br i1 %.64.not.i.i.i, label %B374.endif.i.i.i, label %B216.i
 
 B464.i.i.i:                                       ; preds = %B374.endif.i.i.i, %B466.i.i.i
-  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B466.i.i.i ], [ %1, %B374.endif.i.i.i ]
-  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B466.i.i.i ], [ %.84.i.i.i, %B374.endif.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B466.i.i.i ], [ %.216.i.i.i, %B374.endif.i.i.i ]
-  %lsr.iv.next4.i.i.i = add nsw i64 %lsr.iv3.i.i.i, -1
-  %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next4.i.i.i, 0
-  br i1 %exitcond.not.i.i.i, label %B424.i.i, label %B466.i.i.i
+  %lsr.iv18.i.i.i = phi i64 [ %lsr.iv.next19.i.i.i, %B466.i.i.i ], [ %1, %B374.endif.i.i.i ]
+  %lsr.iv16.i.i.i = phi i64 [ %lsr.iv.next17.i.i.i, %B466.i.i.i ], [ %.82.i.i.i, %B374.endif.i.i.i ]
+  %lsr.iv14.i.i.i = phi i64 [ %lsr.iv.next15.i.i.i, %B466.i.i.i ], [ %.212.i.i.i, %B374.endif.i.i.i ]
+  %lsr.iv.next19.i.i.i = add nsw i64 %lsr.iv18.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next19.i.i.i, 0
+  br i1 %exitcond.not.i.i.i, label %B580.i.i.i, label %B466.i.i.i
 
 B466.i.i.i:                                       ; preds = %B464.i.i.i
+  %lsr.iv.next15.i.i.i = add i64 %lsr.iv14.i.i.i, 8
+  %lsr.iv.next17.i.i.i = add i64 %lsr.iv16.i.i.i, 8
+  %.209.i.i.i = inttoptr i64 %lsr.iv16.i.i.i to ptr
+  %.210.i.i.i = load i64, ptr %.209.i.i.i, align 8
+  %.215.i.i.i = inttoptr i64 %lsr.iv14.i.i.i to ptr
+  %.216.i.i.i = load i64, ptr %.215.i.i.i, align 8
+  %.217.not.i.i.i = icmp eq i64 %.210.i.i.i, %.216.i.i.i
+  br i1 %.217.not.i.i.i, label %B464.i.i.i, label %B216.i
+
+B580.i.i.i:                                       ; preds = %B464.i.i.i
+  %.238.i.i.i = add nsw i64 %spec.2.085.i.i, 48
+  %.241.i.i.i = inttoptr i64 %.238.i.i.i to ptr
+  %.242.i.i.i = load i64, ptr %.241.i.i.i, align 8
+  %.247.not.i.i.i = icmp eq i64 %.242.i.i.i, 0
+  br i1 %.247.not.i.i.i, label %B424.i.i, label %B644.endif.i.i.i
+
+B736.i.i.i:                                       ; preds = %B736.preheader.i.i.i, %B882.i.i.i
+  %lsr.iv12.i.i.i = phi i64 [ %.42.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next13.i.i.i, %B882.i.i.i ]
+  %lsr.iv10.i.i.i = phi i64 [ %.82.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next11.i.i.i, %B882.i.i.i ]
+  %lsr.iv8.i.i.i = phi i64 [ %.242.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next9.i.i.i, %B882.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %.255.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B882.i.i.i ]
+  %.386.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
+  %.387.i.i.i = load i64, ptr %.386.i.i.i, align 8
+  %.392.i.i.i = inttoptr i64 %lsr.iv8.i.i.i to ptr
+  %.393.i.i.i = load i64, ptr %.392.i.i.i, align 8
+  %.394.not.i.i.i = icmp eq i64 %.387.i.i.i, %.393.i.i.i
+  br i1 %.394.not.i.i.i, label %B882.i.i.i, label %B826.i.i.i
+
+B826.i.i.i:                                       ; preds = %B736.i.i.i
+  %.402.i.i.i = inttoptr i64 %lsr.iv10.i.i.i to ptr
+  %.403.i.i.i = load i64, ptr %.402.i.i.i, align 8
+  %.404.not.i.i.i = icmp eq i64 %.403.i.i.i, 1
+  br i1 %.404.not.i.i.i, label %B882.i.i.i, label %B216.i
+
+B882.i.i.i:                                       ; preds = %B826.i.i.i, %B736.i.i.i
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 8
-  %lsr.iv.next2.i.i.i = add i64 %lsr.iv1.i.i.i, 8
-  %.213.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
-  %.214.i.i.i = load i64, ptr %.213.i.i.i, align 8
-  %.219.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
-  %.220.i.i.i = load i64, ptr %.219.i.i.i, align 8
-  %.221.not.i.i.i = icmp eq i64 %.214.i.i.i, %.220.i.i.i
-  br i1 %.221.not.i.i.i, label %B464.i.i.i, label %B216.i
+  %lsr.iv.next9.i.i.i = add i64 %lsr.iv8.i.i.i, 8
+  %lsr.iv.next11.i.i.i = add i64 %lsr.iv10.i.i.i, 8
+  %lsr.iv.next13.i.i.i = add nsw i64 %lsr.iv12.i.i.i, -1
+  %exitcond144.not.i.i.i = icmp eq i64 %lsr.iv.next13.i.i.i, 0
+  br i1 %exitcond144.not.i.i.i, label %B424.i.i, label %B736.i.i.i
 
 B374.endif.i.i.i:                                 ; preds = %B296.i.i.i
   %.78.i.i.i = tail call i64 @nbgrad.offset.array_extents()
   %.80.i.i.i = add nsw i64 %.78.i.i.i, %.165.i.i
-  %.83.i.i.i = inttoptr i64 %.80.i.i.i to ptr
-  %.84.i.i.i = load i64, ptr %.83.i.i.i, align 8
+  %.81.i.i.i = inttoptr i64 %.80.i.i.i to ptr
+  %.82.i.i.i = load i64, ptr %.81.i.i.i, align 8
   %..42.i.i.i = tail call i64 @llvm.smax.i64(i64 %.42.i.i.i, i64 0)
-  %.216.i.i.i = add i64 %spec.2.085.i.i, 48
+  %.212.i.i.i = add i64 %spec.2.085.i.i, 56
   %1 = add nuw nsw i64 %..42.i.i.i, 1
   br label %B464.i.i.i
 
-B424.i.i:                                         ; preds = %B464.i.i.i, %B318.B424_crit_edge.i.i
-  %.243.i.i = phi i64 [ %.243.i.pre.i, %B318.B424_crit_edge.i.i ], [ %.42.i.i.i, %B464.i.i.i ]
-  %.245.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B318.B424_crit_edge.i.i ], [ %.216.i.i.i, %B464.i.i.i ]
+B644.endif.i.i.i:                                 ; preds = %B580.i.i.i
+  %2 = icmp sgt i64 %.42.i.i.i, 0
+  %.249.i.i.i = tail call i64 @nbgrad.offset.array_strides()
+  br i1 %2, label %B736.preheader.i.i.i, label %B424.i.i
+
+B736.preheader.i.i.i:                             ; preds = %B644.endif.i.i.i
+  %.251.i.i.i = add nsw i64 %.249.i.i.i, %.165.i.i
+  %.254.i.i.i = inttoptr i64 %.251.i.i.i to ptr
+  %.255.i.i.i = load i64, ptr %.254.i.i.i, align 8
+  br label %B736.i.i.i
+
+B424.i.i:                                         ; preds = %B882.i.i.i, %B644.endif.i.i.i, %B580.i.i.i, %B318.B424_crit_edge.i.i
+  %.243.i.i = phi i64 [ %.243.i.pre.i, %B318.B424_crit_edge.i.i ], [ %.42.i.i.i, %B580.i.i.i ], [ %.42.i.i.i, %B644.endif.i.i.i ], [ %.42.i.i.i, %B882.i.i.i ]
+  %.245.pre-phi.i.i = phi i64 [ %.pre9.i.i, %B318.B424_crit_edge.i.i ], [ %.212.i.i.i, %B580.i.i.i ], [ %.212.i.i.i, %B644.endif.i.i.i ], [ %.212.i.i.i, %B882.i.i.i ]
   %.244.i.i = shl i64 %.243.i.i, 3
   %.247.i.i = add i64 %.244.i.i, %.245.pre-phi.i.i
   %exitcond.not.i.i = icmp eq i64 %.136.i.i, %.29.i
@@ -28700,7 +28893,7 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   %.169.i.i = tail call i64 @nbgrad.offset.object_type()
   br label %B152.i.i
 
-B216.i:                                           ; preds = %B296.i.i.i, %B176.i.i.i, %B378.i.i, %B152.i.i, %B466.i.i.i, %0
+B216.i:                                           ; preds = %B296.i.i.i, %B176.i.i.i, %B378.i.i, %B152.i.i, %B466.i.i.i, %B826.i.i.i, %0
   %.71.i = add nsw i64 %.20.i, 48
   %.74.i = inttoptr i64 %.71.i to ptr
   %.75.i = load i64, ptr %.74.i, align 8
@@ -28709,7 +28902,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -28740,18 +28933,18 @@ B232.i.i.i:                                       ; preds = %B358.i
   br i1 %.45.i.i.i, label %B292.i.i.i, label %B232.i.i.B706.i.i_crit_edge.i
 
 B232.i.i.B706.i.i_crit_edge.i:                    ; preds = %B232.i.i.i
-  %.pre92.i = inttoptr i64 %.20.i to ptr
+  %.pre104.i = inttoptr i64 %.20.i to ptr
   br label %B706.i.i.i
 
 B292.i.i.i:                                       ; preds = %B232.i.i.i
-  %.49.i.i16.i = add nsw i64 %.20.i, 80
-  %.50.i.i17.i = inttoptr i64 %.49.i.i16.i to ptr
-  %.51.i.i18.i = load i64, ptr %.50.i.i17.i, align 8
+  %.49.i.i26.i = add nsw i64 %.20.i, 80
+  %.50.i.i27.i = inttoptr i64 %.49.i.i26.i to ptr
+  %.51.i.i28.i = load i64, ptr %.50.i.i27.i, align 8
   %.54.i.i.i = add nsw i64 %.20.i, 136
-  %.55.i.i19.i = inttoptr i64 %.54.i.i.i to ptr
-  %.56.i.i.i = load i64, ptr %.55.i.i19.i, align 8
-  %.57.i.i20.i = inttoptr i64 %.51.i.i18.i to ptr
-  %.58.i.i21.i = tail call i64 %.57.i.i20.i(i64 %.56.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.55.i.i29.i = inttoptr i64 %.54.i.i.i to ptr
+  %.56.i.i.i = load i64, ptr %.55.i.i29.i, align 8
+  %.57.i.i30.i = inttoptr i64 %.51.i.i28.i to ptr
+  %.58.i.i31.i = tail call i64 %.57.i.i30.i(i64 %.56.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %sunkaddr.i.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr1.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 144
   store i64 0, ptr %sunkaddr1.i.i.i, align 8
@@ -28760,7 +28953,7 @@ B292.i.i.i:                                       ; preds = %B232.i.i.i
   %.68.i.i.i = load i64, ptr %.67.i.i.i, align 8
   %.70.i.i.i = inttoptr i64 %.68.i.i.i to ptr
   %.71.i.i.i = tail call i64 %.70.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.71.i.i.i, ptr %.55.i.i19.i, align 8
+  store i64 %.71.i.i.i, ptr %.55.i.i29.i, align 8
   %.77.i.i.i = icmp eq i64 %.71.i.i.i, 0
   br i1 %.77.i.i.i, label %B48.i.i, label %B652.i.i.i
 
@@ -28769,7 +28962,7 @@ B652.i.i.i:                                       ; preds = %B292.i.i.i
   br label %B706.i.i.i
 
 B706.i.i.i:                                       ; preds = %B652.i.i.i, %B232.i.i.B706.i.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre92.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
+  %sunkaddr4.i.pre-phi.i.pre-phi.i = phi ptr [ %.pre104.i, %B232.i.i.B706.i.i_crit_edge.i ], [ %sunkaddr.i.i.i, %B652.i.i.i ]
   %sunkaddr5.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 152
   store i64 1, ptr %sunkaddr5.i.i.i, align 8
   %sunkaddr7.i.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i.pre-phi.i, i64 136
@@ -28782,7 +28975,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -28791,10 +28984,10 @@ B142.i.i:                                         ; preds = %B0.endif.i.i
   %.72.i.i.i = inttoptr i64 %.71.i2.i.i to ptr
   %.73.i.i.i = load i64, ptr %.72.i.i.i, align 8
   %.75.i.i.i = add nsw i64 %.73.i.i.i, %.61.i.i.i
-  %.81.i.i.i = add nsw i64 %.12.i, 112
-  %.82.i.i.i = inttoptr i64 %.81.i.i.i to ptr
-  %.83.i.i5.i = load i64, ptr %.82.i.i.i, align 8
-  %.85.i.i.i = add nsw i64 %.83.i.i5.i, %.61.i.i.i
+  %.81.i.i5.i = add nsw i64 %.12.i, 112
+  %.82.i.i6.i = inttoptr i64 %.81.i.i5.i to ptr
+  %.83.i.i.i = load i64, ptr %.82.i.i6.i, align 8
+  %.85.i.i.i = add nsw i64 %.83.i.i.i, %.61.i.i.i
   %.91.i.i.i = add nsw i64 %.12.i, 64
   %.92.i.i.i = inttoptr i64 %.91.i.i.i to ptr
   %.93.i.i.i = load i64, ptr %.92.i.i.i, align 8
@@ -28806,57 +28999,57 @@ B142.i.i:                                         ; preds = %B0.endif.i.i
 
 B278.preheader.i.i.i:                             ; preds = %B142.i.i
   %xtraiter.i.i.i = and i64 %.101.i.i.i, 3
-  %2 = icmp samesign ult i64 %.101.i.i.i, 4
-  br i1 %2, label %B278.epil.preheader.i.i.i, label %B278.preheader.new.i.i.i
+  %3 = icmp samesign ult i64 %.101.i.i.i, 4
+  br i1 %3, label %B278.epil.preheader.i.i.i, label %B278.preheader.new.i.i.i
 
 B278.preheader.new.i.i.i:                         ; preds = %B278.preheader.i.i.i
-  %3 = lshr i64 %.101.i.i.i, 2
-  %4 = mul nsw i64 %3, -4
+  %4 = lshr i64 %.101.i.i.i, 2
+  %5 = mul nsw i64 %4, -4
   br label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B278.i.i.i, %B278.preheader.new.i.i.i
-  %lsr.iv180.i = phi i64 [ %lsr.iv.next181.i, %B278.i.i.i ], [ %4, %B278.preheader.new.i.i.i ]
-  %lsr.iv367.i.i.i = phi i64 [ %lsr.iv.next368.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
-  %5 = add i64 %lsr.iv367.i.i.i, %.61.i.i.i
-  %6 = add i64 %lsr.iv367.i.i.i, %.93.i.i.i
-  %.227.i.i.i = inttoptr i64 %6 to ptr
+  %lsr.iv196.i = phi i64 [ %lsr.iv.next197.i, %B278.i.i.i ], [ %5, %B278.preheader.new.i.i.i ]
+  %lsr.iv365.i.i.i = phi i64 [ %lsr.iv.next366.i.i.i, %B278.i.i.i ], [ 0, %B278.preheader.new.i.i.i ]
+  %6 = add i64 %lsr.iv365.i.i.i, %.61.i.i.i
+  %7 = add i64 %lsr.iv365.i.i.i, %.93.i.i.i
+  %.227.i.i.i = inttoptr i64 %7 to ptr
   %.228.i.i.i = load i64, ptr %.227.i.i.i, align 8
-  %.229.i.i.i = inttoptr i64 %5 to ptr
+  %.229.i.i.i = inttoptr i64 %6 to ptr
   store i64 %.228.i.i.i, ptr %.229.i.i.i, align 32
-  %7 = or disjoint i64 %5, 8
-  %8 = add i64 %6, 8
-  %.227.1.i.i.i = inttoptr i64 %8 to ptr
+  %8 = or disjoint i64 %6, 8
+  %9 = add i64 %7, 8
+  %.227.1.i.i.i = inttoptr i64 %9 to ptr
   %.228.1.i.i.i = load i64, ptr %.227.1.i.i.i, align 8
-  %.229.1.i.i.i = inttoptr i64 %7 to ptr
+  %.229.1.i.i.i = inttoptr i64 %8 to ptr
   store i64 %.228.1.i.i.i, ptr %.229.1.i.i.i, align 8
-  %9 = or disjoint i64 %5, 16
-  %10 = add i64 %6, 16
-  %.227.2.i.i.i = inttoptr i64 %10 to ptr
+  %10 = or disjoint i64 %6, 16
+  %11 = add i64 %7, 16
+  %.227.2.i.i.i = inttoptr i64 %11 to ptr
   %.228.2.i.i.i = load i64, ptr %.227.2.i.i.i, align 8
-  %.229.2.i.i.i = inttoptr i64 %9 to ptr
+  %.229.2.i.i.i = inttoptr i64 %10 to ptr
   store i64 %.228.2.i.i.i, ptr %.229.2.i.i.i, align 16
-  %11 = or disjoint i64 %5, 24
-  %12 = add i64 %6, 24
-  %.227.3.i.i.i = inttoptr i64 %12 to ptr
+  %12 = or disjoint i64 %6, 24
+  %13 = add i64 %7, 24
+  %.227.3.i.i.i = inttoptr i64 %13 to ptr
   %.228.3.i.i.i = load i64, ptr %.227.3.i.i.i, align 8
-  %.229.3.i.i.i = inttoptr i64 %11 to ptr
+  %.229.3.i.i.i = inttoptr i64 %12 to ptr
   store i64 %.228.3.i.i.i, ptr %.229.3.i.i.i, align 8
-  %lsr.iv.next368.i.i.i = add nuw i64 %lsr.iv367.i.i.i, 32
-  %lsr.iv.next181.i = add nsw i64 %lsr.iv180.i, 4
-  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next181.i, 0
+  %lsr.iv.next366.i.i.i = add nuw i64 %lsr.iv365.i.i.i, 32
+  %lsr.iv.next197.i = add nsw i64 %lsr.iv196.i, 4
+  %niter.ncmp.3.i.i.i = icmp eq i64 %lsr.iv.next197.i, 0
   br i1 %niter.ncmp.3.i.i.i, label %B364.endif.loopexit.unr-lcssa.i.i.i, label %B278.i.i.i
 
 B534.i.i.i:                                       ; preds = %B534.lr.ph.i.i.i, %B758.i.i.i
-  %lsr.iv178.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %math.i, %B758.i.i.i ]
-  %lsr.iv357.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next358.i.i.i, %B758.i.i.i ]
-  %lsr.iv355.i.i.i = phi i64 [ %52, %B534.lr.ph.i.i.i ], [ %lsr.iv.next356.i.i.i, %B758.i.i.i ]
-  %spec.3.0301.i.i.i = phi i64 [ %.254.i.i.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B758.i.i.i ]
-  %.383.i.i.i = inttoptr i64 %lsr.iv357.i.i.i to ptr
+  %lsr.iv194.i = phi i64 [ %54, %B534.lr.ph.i.i.i ], [ %math.i, %B758.i.i.i ]
+  %lsr.iv355.i.i.i = phi i64 [ %a1, %B534.lr.ph.i.i.i ], [ %lsr.iv.next356.i.i.i, %B758.i.i.i ]
+  %lsr.iv353.i.i.i = phi i64 [ %53, %B534.lr.ph.i.i.i ], [ %lsr.iv.next354.i.i.i, %B758.i.i.i ]
+  %spec.3.0301.i.i.i = phi i64 [ %.254.i.i9.i, %B534.lr.ph.i.i.i ], [ %.438.i.i.i, %B758.i.i.i ]
+  %.383.i.i.i = inttoptr i64 %lsr.iv355.i.i.i to ptr
   %.384.i.i.i = load i64, ptr %.383.i.i.i, align 8
   %.391.i.i.i = inttoptr i64 %spec.3.0301.i.i.i to ptr
-  %.392.i.i.i = load i64, ptr %.391.i.i.i, align 8
-  %.393.i.i.i = icmp eq i64 %.392.i.i.i, 0
-  br i1 %.393.i.i.i, label %B642.i.i.i, label %B700.i.i.i
+  %.392.i.i10.i = load i64, ptr %.391.i.i.i, align 8
+  %.393.i.i11.i = icmp eq i64 %.392.i.i10.i, 0
+  br i1 %.393.i.i11.i, label %B642.i.i.i, label %B700.i.i.i
 
 B642.i.i.i:                                       ; preds = %B534.i.i.i
   %.397.i.i.i = add nsw i64 %spec.3.0301.i.i.i, 40
@@ -28873,19 +29066,19 @@ B700.i.i.i:                                       ; preds = %B534.i.i.i
 
 B758.i.i.i:                                       ; preds = %B700.i.i.i, %B642.i.i.i
   %"$phi758.1.2.1.i.i.i" = phi i64 [ %.401.i.i.i, %B642.i.i.i ], [ %.414.i.i.i, %B700.i.i.i ]
-  %.428.i.i.i = inttoptr i64 %lsr.iv355.i.i.i to ptr
+  %.428.i.i.i = inttoptr i64 %lsr.iv353.i.i.i to ptr
   store i64 %"$phi758.1.2.1.i.i.i", ptr %.428.i.i.i, align 8
   %.432.i.i.i = add nsw i64 %spec.3.0301.i.i.i, 24
   %.433.i.i.i = inttoptr i64 %.432.i.i.i to ptr
   %.434.i.i.i = load i64, ptr %.433.i.i.i, align 8
   %.435.i.i.i = shl i64 %.434.i.i.i, 3
-  %.436.i.i.i = add i64 %spec.3.0301.i.i.i, 48
+  %.436.i.i.i = add i64 %spec.3.0301.i.i.i, 56
   %.438.i.i.i = add i64 %.436.i.i.i, %.435.i.i.i
+  %lsr.iv.next354.i.i.i = add i64 %lsr.iv353.i.i.i, 8
   %lsr.iv.next356.i.i.i = add i64 %lsr.iv355.i.i.i, 8
-  %lsr.iv.next358.i.i.i = add i64 %lsr.iv357.i.i.i, 8
-  %13 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv178.i, i64 1)
-  %math.i = extractvalue { i64, i1 } %13, 0
-  %ov.i = extractvalue { i64, i1 } %13, 1
+  %14 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %lsr.iv194.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %14, 0
+  %ov.i = extractvalue { i64, i1 } %14, 1
   br i1 %ov.i, label %B892.endif.i.i.i, label %B534.i.i.i
 
 B1092.i.i.i:                                      ; preds = %B1092.outer.i.i.i, %B1622.i.i.i
@@ -28895,14 +29088,14 @@ B1092.i.i.i:                                      ; preds = %B1092.outer.i.i.i, 
   %.596.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 24
   %.597.i.i.i = inttoptr i64 %.596.i.i.i to ptr
   %.598.i.i.i = load i64, ptr %.597.i.i.i, align 8
-  br i1 %54, label %B1206.i.i.i, label %B1092.B1304_crit_edge.i.i.i
+  br i1 %55, label %B1206.i.i.i, label %B1092.B1304_crit_edge.i.i.i
 
 B1092.B1304_crit_edge.i.i.i:                      ; preds = %B1092.i.i.i
-  %14 = add i64 %.559306309.i.i.i, %.29.i
-  %15 = shl i64 %14, 3
-  %.pre.i = add i64 %15, %a1
-  %.pre90.i = inttoptr i64 %.pre.i to ptr
-  %made.4.1.i.i.pre.i = load i64, ptr %.pre90.i, align 8
+  %15 = add i64 %.559306309.i.i.i, %.29.i
+  %16 = shl i64 %15, 3
+  %.pre.i = add i64 %16, %a1
+  %.pre102.i = inttoptr i64 %.pre.i to ptr
+  %made.4.1.i.i.pre.i = load i64, ptr %.pre102.i, align 8
   br label %B1304.i.i.i
 
 B1206.i.i.i:                                      ; preds = %B1092.i.i.i
@@ -28910,7 +29103,7 @@ B1206.i.i.i:                                      ; preds = %B1092.i.i.i
   br i1 %.626.i.i.i, label %B196.preheader.i.i.i.i, label %B1412.i.i.i
 
 B196.preheader.i.i.i.i:                           ; preds = %B1206.i.i.i
-  %.20.i.i.i.i = load i64, ptr %sunkaddr188.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr204.i, align 8
   %.25.i.i.i.i = shl nsw i64 %.598.i.i.i, 3
   %.27.i.i.i.i = add nsw i64 %.25.i.i.i.i, %a1
   %.28.i.i.i.i = inttoptr i64 %.27.i.i.i.i to ptr
@@ -28924,59 +29117,59 @@ B196.preheader.i.i.i.i:                           ; preds = %B1206.i.i.i
   br i1 %lcmp.mod.not.i.i.i.i, label %B196.prol.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
 B196.prol.i.i.i.i:                                ; preds = %B196.preheader.i.i.i.i, %B196.prol.i.i.i.i
-  %lsr.iv353.i.i.i = phi i64 [ %lsr.iv.next354.i.i.i, %B196.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B196.preheader.i.i.i.i ]
+  %lsr.iv351.i.i.i = phi i64 [ %lsr.iv.next352.i.i.i, %B196.prol.i.i.i.i ], [ %xtraiter.i.i.i.i, %B196.preheader.i.i.i.i ]
   %spec.3.0127.prol.i.i.i.i = phi i64 [ %.179.prol.i.i.i.i, %B196.prol.i.i.i.i ], [ %.20.i.i.i.i, %B196.preheader.i.i.i.i ]
   %.173.prol.i.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i.i, 24
   %.174.prol.i.i.i.i = inttoptr i64 %.173.prol.i.i.i.i to ptr
   %.175.prol.i.i.i.i = load i64, ptr %.174.prol.i.i.i.i, align 8
   %.176.prol.i.i.i.i = shl i64 %.175.prol.i.i.i.i, 3
-  %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 48
+  %.177.prol.i.i.i.i = add i64 %spec.3.0127.prol.i.i.i.i, 56
   %.179.prol.i.i.i.i = add i64 %.177.prol.i.i.i.i, %.176.prol.i.i.i.i
-  %lsr.iv.next354.i.i.i = add nsw i64 %lsr.iv353.i.i.i, -1
-  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next354.i.i.i, 0
+  %lsr.iv.next352.i.i.i = add nsw i64 %lsr.iv351.i.i.i, -1
+  %prol.iter.cmp.not.i.i.i.i = icmp eq i64 %lsr.iv.next352.i.i.i, 0
   br i1 %prol.iter.cmp.not.i.i.i.i, label %B196.prol.loopexit.loopexit.i.i.i.i, label %B196.prol.i.i.i.i
 
 B196.prol.loopexit.loopexit.i.i.i.i:              ; preds = %B196.prol.i.i.i.i
-  %16 = and i64 %storemerge.i.i.i.i, -4
+  %17 = and i64 %storemerge.i.i.i.i, -4
   br label %B196.prol.loopexit.i.i.i.i
 
 B196.prol.loopexit.i.i.i.i:                       ; preds = %B196.prol.loopexit.loopexit.i.i.i.i, %B196.preheader.i.i.i.i
   %spec.3.0127.unr.i.i.i.i = phi i64 [ %.20.i.i.i.i, %B196.preheader.i.i.i.i ], [ %.179.prol.i.i.i.i, %B196.prol.loopexit.loopexit.i.i.i.i ]
-  %.123122126.unr.i.i.i.i = phi i64 [ %storemerge.i.i.i.i, %B196.preheader.i.i.i.i ], [ %16, %B196.prol.loopexit.loopexit.i.i.i.i ]
+  %.123122126.unr.i.i.i.i = phi i64 [ %storemerge.i.i.i.i, %B196.preheader.i.i.i.i ], [ %17, %B196.prol.loopexit.loopexit.i.i.i.i ]
   %spec.3.0127.lcssa.unr.i.i.i.i = phi i64 [ poison, %B196.preheader.i.i.i.i ], [ %spec.3.0127.prol.i.i.i.i, %B196.prol.loopexit.loopexit.i.i.i.i ]
-  %17 = icmp samesign ult i64 %.598.i.i.i, 3
-  br i1 %17, label %B338.endif.i.i.i.i, label %B196.preheader1.i.i.i.i
+  %18 = icmp samesign ult i64 %.598.i.i.i, 3
+  br i1 %18, label %B338.endif.i.i.i.i, label %B196.preheader1.i.i.i.i
 
 B196.preheader1.i.i.i.i:                          ; preds = %B196.prol.loopexit.i.i.i.i
-  %18 = add nuw i64 %.123122126.unr.i.i.i.i, 4
+  %19 = add nuw i64 %.123122126.unr.i.i.i.i, 4
   br label %B196.i.i.i.i
 
 B196.i.i.i.i:                                     ; preds = %B196.i.i.i.i, %B196.preheader1.i.i.i.i
-  %lsr.iv2.i.i.i.i = phi i64 [ %18, %B196.preheader1.i.i.i.i ], [ %lsr.iv.next3.i.i.i.i, %B196.i.i.i.i ]
+  %lsr.iv2.i.i.i.i = phi i64 [ %19, %B196.preheader1.i.i.i.i ], [ %lsr.iv.next3.i.i.i.i, %B196.i.i.i.i ]
   %spec.3.0127.i.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i.i, %B196.preheader1.i.i.i.i ], [ %.179.3.i.i.i.i, %B196.i.i.i.i ]
   %.173.i.i.i.i = add nsw i64 %spec.3.0127.i.i.i.i, 24
   %.174.i.i.i.i = inttoptr i64 %.173.i.i.i.i to ptr
   %.175.i.i.i.i = load i64, ptr %.174.i.i.i.i, align 8
   %.176.i.i.i.i = shl i64 %.175.i.i.i.i, 3
-  %.177.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 48
+  %.177.i.i.i.i = add i64 %spec.3.0127.i.i.i.i, 56
   %.179.i.i.i.i = add i64 %.177.i.i.i.i, %.176.i.i.i.i
   %.173.1.i.i.i.i = add nsw i64 %.179.i.i.i.i, 24
   %.174.1.i.i.i.i = inttoptr i64 %.173.1.i.i.i.i to ptr
   %.175.1.i.i.i.i = load i64, ptr %.174.1.i.i.i.i, align 8
   %.176.1.i.i.i.i = shl i64 %.175.1.i.i.i.i, 3
-  %.177.1.i.i.i.i = add i64 %.179.i.i.i.i, 48
+  %.177.1.i.i.i.i = add i64 %.179.i.i.i.i, 56
   %.179.1.i.i.i.i = add i64 %.177.1.i.i.i.i, %.176.1.i.i.i.i
   %.173.2.i.i.i.i = add nsw i64 %.179.1.i.i.i.i, 24
   %.174.2.i.i.i.i = inttoptr i64 %.173.2.i.i.i.i to ptr
   %.175.2.i.i.i.i = load i64, ptr %.174.2.i.i.i.i, align 8
   %.176.2.i.i.i.i = shl i64 %.175.2.i.i.i.i, 3
-  %.177.2.i.i.i.i = add i64 %.176.2.i.i.i.i, 48
+  %.177.2.i.i.i.i = add i64 %.176.2.i.i.i.i, 56
   %.179.2.i.i.i.i = add i64 %.177.2.i.i.i.i, %.179.1.i.i.i.i
   %.173.3.i.i.i.i = add nsw i64 %.179.2.i.i.i.i, 24
   %.174.3.i.i.i.i = inttoptr i64 %.173.3.i.i.i.i to ptr
   %.175.3.i.i.i.i = load i64, ptr %.174.3.i.i.i.i, align 8
   %.176.3.i.i.i.i = shl i64 %.175.3.i.i.i.i, 3
-  %.177.3.i.i.i.i = add i64 %.176.3.i.i.i.i, 48
+  %.177.3.i.i.i.i = add i64 %.176.3.i.i.i.i, 56
   %.179.3.i.i.i.i = add i64 %.177.3.i.i.i.i, %.179.2.i.i.i.i
   %lsr.iv.next3.i.i.i.i = add i64 %lsr.iv2.i.i.i.i, -4
   %.124.3.i.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i.i, 4
@@ -29018,7 +29211,7 @@ B678.i.i.i.i:                                     ; preds = %B606.i.i.i.i, %B496
   %.385.i.i.i.i = inttoptr i64 %.384.i.i.i.i to ptr
   %.386.i.i.i.i = load i64, ptr %.385.i.i.i.i, align 8
   %.387.i.i.i.i = shl i64 %.386.i.i.i.i, 3
-  %.388.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 48
+  %.388.i.i.i.i = add i64 %spec.1.2.0137.i.i.i.i, 56
   %.390.i.i.i.i = add i64 %.388.i.i.i.i, %.387.i.i.i.i
   %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i.i, 8
   %exitcond.not.i.i.i.i = icmp eq i64 %.29.i, %.294.i.i.i.i
@@ -29038,91 +29231,94 @@ B1304.i.i.i:                                      ; preds = %B678.i.i.i.i, %B338
   br i1 %.680.not.i.i.i, label %B1412.i.i.i, label %B1316.i.i.i
 
 B1316.i.i.i:                                      ; preds = %B1304.i.i.i
-  %.696.i.i.i = load i64, ptr %sunkaddr190.i, align 8
+  %.696.i.i.i = load i64, ptr %sunkaddr206.i, align 8
   %.698.i.i.i = inttoptr i64 %.696.i.i.i to ptr
   %.699.i.i.i = tail call i64 %.698.i.i.i(i64 %made.4.1.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre271.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
-  %.pre272.i.i.i = add i64 %spec.1.2.0311.i.i.i, 40
-  %.pre91.i = inttoptr i64 %.pre271.i.i.i to ptr
+  %.pre269.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
+  %.pre270.i.i.i = add i64 %spec.1.2.0311.i.i.i, 48
+  %.pre103.i = inttoptr i64 %.pre269.i.i.i to ptr
   br label %B1622.i.i.i
 
 B1412.i.i.i:                                      ; preds = %B606.i.i.i.i, %B1304.i.i.i, %B1206.i.i.i
-  %.10.i.i.i.i = inttoptr i64 %spec.1.2.0311.i.i.i to ptr
-  %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
-  %.13.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 8
-  %.14.i.i.i.i = inttoptr i64 %.13.i.i.i.i to ptr
-  %.15.i.i.i.i = load i64, ptr %.14.i.i.i.i, align 8
-  %.17.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
+  %.13.i.i.i.i = inttoptr i64 %spec.1.2.0311.i.i.i to ptr
+  %.14.i.i.i.i = load i64, ptr %.13.i.i.i.i, align 8
+  %.17.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 8
   %.18.i1.i.i.i = inttoptr i64 %.17.i.i.i.i to ptr
   %.19.i2.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.30.i3.i.i.i = add i64 %spec.1.2.0311.i.i.i, 40
-  %.49.i.i.i.i = icmp sgt i64 %.15.i.i.i.i, 131071
-  br i1 %.49.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
+  %.22.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 32
+  %.23.i.i.i.i = inttoptr i64 %.22.i.i.i.i to ptr
+  %.24.i.i.i.i = load i64, ptr %.23.i.i.i.i, align 8
+  %.36.i.i.i.i = add i64 %spec.1.2.0311.i.i.i, 48
+  %.55.i.i.i.i = icmp sgt i64 %.19.i2.i.i.i, 131071
+  br i1 %.55.i.i.i.i, label %B216.i.i.i.i, label %B528.i.i.i.i
 
 B216.i.i.i.i:                                     ; preds = %B1412.i.i.i
-  %.65.i.i.i.i = load i64, ptr %sunkaddr192.i, align 8
-  %.66.not.i.i.i.i = icmp eq i64 %.65.i.i.i.i, 0
-  br i1 %.66.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
+  %.71.i.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.72.not.i.i.i.i = icmp eq i64 %.71.i.i.i.i, 0
+  br i1 %.72.not.i.i.i.i, label %B528.i.i.i.i, label %B276.i.i.i.i
 
 B276.i.i.i.i:                                     ; preds = %B216.i.i.i.i
-  %.72.i.i.i.i = load i64, ptr %sunkaddr194.i, align 8
-  %.77.i.i.i.i = load i64, ptr %sunkaddr196.i, align 8
-  %.79.i.i.i.i = inttoptr i64 %.72.i.i.i.i to ptr
-  %.80.i.i.i.i = tail call i64 %.79.i.i.i.i(i64 %.77.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.85.i.i.i.i = icmp eq i64 %.80.i.i.i.i, 0
-  br i1 %.85.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
+  %.78.i.i.i.i = load i64, ptr %sunkaddr210.i, align 8
+  %.83.i.i.i.i = load i64, ptr %sunkaddr212.i, align 8
+  %.85.i.i.i.i = inttoptr i64 %.78.i.i.i.i to ptr
+  %.86.i.i.i.i = tail call i64 %.85.i.i.i.i(i64 %.83.i.i.i.i, i64 %.19.i2.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.91.i.i.i.i = icmp eq i64 %.86.i.i.i.i, 0
+  br i1 %.91.i.i.i.i, label %B434.i.i.i.i, label %B528.i.i.i.i
 
 B434.i.i.i.i:                                     ; preds = %B276.i.i.i.i
-  %.105.i.i.i.i = load i64, ptr %sunkaddr198.i, align 8
-  %.106.i.i.i.i = inttoptr i64 %.105.i.i.i.i to ptr
-  %.107.i.i.i.i = tail call i64 %.106.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.113.i.i.i.i = load i64, ptr %sunkaddr214.i, align 8
+  %.114.i.i.i.i = inttoptr i64 %.113.i.i.i.i to ptr
+  %.115.i.i.i.i = tail call i64 %.114.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1412.endif.i.i.i
 
 B528.i.i.i.i:                                     ; preds = %B276.i.i.i.i, %B216.i.i.i.i, %B1412.i.i.i
-  %data.2.0.i.i.i.i = phi i64 [ %.80.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1412.i.i.i ]
+  %data.2.0.i.i.i.i = phi i64 [ %.86.i.i.i.i, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1412.i.i.i ]
   %flags.2.0.i.i.i.i = phi i64 [ 1281, %B276.i.i.i.i ], [ 0, %B216.i.i.i.i ], [ 0, %B1412.i.i.i ]
-  %.118.i.i.i.i = load i64, ptr %sunkaddr190.i, align 8
-  %.120.i.i.i.i = inttoptr i64 %.118.i.i.i.i to ptr
-  %.121.i.i.i.i = tail call i64 %.120.i.i.i.i(i64 %.11.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i.i = load i64, ptr %sunkaddr189.i, align 8
-  %.131.i.i.i.i = load i64, ptr %sunkaddr203.i, align 8
-  %.137.i.i.i.i = inttoptr i64 %.131.i.i.i.i to ptr
-  %.138.i.i.i.i = tail call i64 %.137.i.i.i.i(i64 %.126.i.i.i.i, i64 %.11.i.i.i.i, i64 %.19.i2.i.i.i, i64 %.30.i3.i.i.i, i64 0, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
-  %.151.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
-  br i1 %.151.not.i.i.i.i, label %B1412.endif.i.i.i, label %B780.i.i.i.i
+  %.126.i.i.i.i = load i64, ptr %sunkaddr206.i, align 8
+  %.128.i.i.i.i = inttoptr i64 %.126.i.i.i.i to ptr
+  %.129.i.i.i.i = tail call i64 %.128.i.i.i.i(i64 %.14.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.134.i.i.i.i = load i64, ptr %sunkaddr205.i, align 8
+  %.137.i.i.i.i = add nsw i64 %spec.1.2.0311.i.i.i, 40
+  %.140.i.i.i.i = inttoptr i64 %.137.i.i.i.i to ptr
+  %.141.i.i.i.i = load i64, ptr %.140.i.i.i.i, align 8
+  %.146.i.i.i.i = load i64, ptr %sunkaddr219.i, align 8
+  %.152.i.i.i.i = inttoptr i64 %.146.i.i.i.i to ptr
+  %.153.i.i.i.i = tail call i64 %.152.i.i.i.i(i64 %.134.i.i.i.i, i64 %.14.i.i.i.i, i64 %.24.i.i.i.i, i64 %.36.i.i.i.i, i64 %.141.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %flags.2.0.i.i.i.i, i64 0)
+  %.166.not.i.i.i.i = icmp eq i64 %data.2.0.i.i.i.i, 0
+  br i1 %.166.not.i.i.i.i, label %B1412.endif.i.i.i, label %B832.i.i.i.i
 
-B780.i.i.i.i:                                     ; preds = %B528.i.i.i.i
-  %.154.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
-  br i1 %.154.i.i.i.i, label %B1412.endif.thread.i.i.i, label %B1412.endif.thread255.i.i.i
+B832.i.i.i.i:                                     ; preds = %B528.i.i.i.i
+  %.169.i.i.i.i = icmp eq i64 %.153.i.i.i.i, 0
+  br i1 %.169.i.i.i.i, label %B1412.endif.thread.i.i.i, label %B1412.endif.thread253.i.i.i
 
-B1412.endif.thread.i.i.i:                         ; preds = %B780.i.i.i.i
-  %.160.i.i.i.i = load i64, ptr %sunkaddr205.i, align 8
-  %.167.i.i.i.i = load i64, ptr %sunkaddr196.i, align 8
-  %.170.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
-  %.171.i.i.i.i = tail call i64 %.170.i.i.i.i(i64 %.167.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.15.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+B1412.endif.thread.i.i.i:                         ; preds = %B832.i.i.i.i
+  %.175.i6.i.i.i = load i64, ptr %sunkaddr221.i, align 8
+  %.182.i.i.i.i = load i64, ptr %sunkaddr212.i, align 8
+  %.185.i.i.i.i = inttoptr i64 %.175.i6.i.i.i to ptr
+  %.186.i.i.i.i = tail call i64 %.185.i.i.i.i(i64 %.182.i.i.i.i, i64 %data.2.0.i.i.i.i, i64 %.19.i2.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1622.thread.i.i.i
 
-B1412.endif.thread255.i.i.i:                      ; preds = %B780.i.i.i.i
-  %.185.i.i.i.i = load i64, ptr %sunkaddr192.i, align 8
-  %.192.i.i.i.i = load i64, ptr %sunkaddr190.i, align 8
-  %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
-  %.194.i.i.i.i = tail call i64 %.193.i.i.i.i(i64 %.185.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.195.i.i.i.i = tail call i64 @nbgrad.offset.array_handler()
-  %.197.i.i.i.i = add nsw i64 %.195.i.i.i.i, %.138.i.i.i.i
-  %.198.i.i.i.i = inttoptr i64 %.197.i.i.i.i to ptr
-  store i64 %.185.i.i.i.i, ptr %.198.i.i.i.i, align 8
-  %.200.i.i.i.i = tail call i64 @nbgrad.offset.array_flags()
-  %.202.i.i.i.i = add nsw i64 %.200.i.i.i.i, %.138.i.i.i.i
-  %.206.i.i.i.i = inttoptr i64 %.202.i.i.i.i to ptr
-  %.207.i.i.i.i = load i64, ptr %.206.i.i.i.i, align 8
-  %.208.i.i.i.i = or i64 %.207.i.i.i.i, 4
-  store i64 %.208.i.i.i.i, ptr %.206.i.i.i.i, align 8
+B1412.endif.thread253.i.i.i:                      ; preds = %B832.i.i.i.i
+  %.200.i.i.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.207.i.i.i.i = load i64, ptr %sunkaddr206.i, align 8
+  %.208.i.i.i.i = inttoptr i64 %.207.i.i.i.i to ptr
+  %.209.i.i.i.i = tail call i64 %.208.i.i.i.i(i64 %.200.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.210.i.i.i.i = tail call i64 @nbgrad.offset.array_handler()
+  %.212.i.i.i.i = add nsw i64 %.210.i.i.i.i, %.153.i.i.i.i
+  %.213.i.i.i.i = inttoptr i64 %.212.i.i.i.i to ptr
+  store i64 %.200.i.i.i.i, ptr %.213.i.i.i.i, align 8
+  %.215.i.i.i.i = tail call i64 @nbgrad.offset.array_flags()
+  %.217.i.i.i.i = add nsw i64 %.215.i.i.i.i, %.153.i.i.i.i
+  %.221.i.i.i.i = inttoptr i64 %.217.i.i.i.i to ptr
+  %.222.i.i.i.i = load i64, ptr %.221.i.i.i.i, align 8
+  %.223.i.i.i.i = or i64 %.222.i.i.i.i, 4
+  store i64 %.223.i.i.i.i, ptr %.221.i.i.i.i, align 8
   br label %B1622.i.i.i
 
-B1622.i.i.i:                                      ; preds = %B1412.endif.i.i.i, %B1412.endif.thread255.i.i.i, %B1316.i.i.i
-  %.pre269.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i.i, %B1412.endif.i.i.i ], [ %.18.i1.i.i.i, %B1412.endif.thread255.i.i.i ], [ %.pre91.i, %B1316.i.i.i ]
-  %.pre270.pre-phi.i.i.i = phi i64 [ %.30.i3.i.i.i, %B1412.endif.i.i.i ], [ %.30.i3.i.i.i, %B1412.endif.thread255.i.i.i ], [ %.pre272.i.i.i, %B1316.i.i.i ]
-  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i4.i.i.i, %B1412.endif.i.i.i ], [ %.138.i.i.i.i, %B1412.endif.thread255.i.i.i ], [ %made.4.1.i.i.i, %B1316.i.i.i ]
+B1622.i.i.i:                                      ; preds = %B1412.endif.i.i.i, %B1412.endif.thread253.i.i.i, %B1316.i.i.i
+  %.pre267.pre-phi.i.pre-phi.i.pre-phi.i = phi ptr [ %.23.i.i.i.i, %B1412.endif.i.i.i ], [ %.23.i.i.i.i, %B1412.endif.thread253.i.i.i ], [ %.pre103.i, %B1316.i.i.i ]
+  %.pre268.pre-phi.i.i.i = phi i64 [ %.36.i.i.i.i, %B1412.endif.i.i.i ], [ %.36.i.i.i.i, %B1412.endif.thread253.i.i.i ], [ %.pre270.i.i.i, %B1316.i.i.i ]
+  %made.5.1.ph.i.i.i = phi i64 [ %storemerge.i3.i.i.i, %B1412.endif.i.i.i ], [ %.153.i.i.i.i, %B1412.endif.thread253.i.i.i ], [ %made.4.1.i.i.i, %B1316.i.i.i ]
   %.757263.i.i.i = shl nsw i64 %.559306309.i.i.i, 3
   %.759264.i.i.i = add nsw i64 %.757263.i.i.i, %.85.i.i.i
   %.761265.i.i.i = inttoptr i64 %.759264.i.i.i to ptr
@@ -29135,25 +29331,25 @@ B1622.i.i.i:                                      ; preds = %B1412.endif.i.i.i, 
   %.780.i.i.i = load i64, ptr %.779.i.i.i, align 8
   %.761.i.i.i = inttoptr i64 %.773.i.i.i to ptr
   store i64 %.780.i.i.i, ptr %.761.i.i.i, align 8
-  %.797.i.i.i = load i64, ptr %.pre269.pre-phi.i.pre-phi.i.pre-phi.i, align 8
+  %.797.i.i.i = load i64, ptr %.pre267.pre-phi.i.pre-phi.i.pre-phi.i, align 8
   %.798.i.i.i = shl i64 %.797.i.i.i, 3
-  %.801.i.i.i = add i64 %.798.i.i.i, %.pre270.pre-phi.i.i.i
+  %.801.i.i.i = add i64 %.798.i.i.i, %.pre268.pre-phi.i.i.i
   %exitcond317.not.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
   br i1 %exitcond317.not.i.i.i, label %B1706.i.i.i, label %B1092.i.i.i
 
 B1622.thread.i.i.i:                               ; preds = %B1412.endif.i.i.i, %B1412.endif.thread.i.i.i
   %.757.i.i.i = shl nsw i64 %.559306309.i.i.i, 3
   %.759.i.i.i = add nsw i64 %.757.i.i.i, %.85.i.i.i
-  %.761279.i.i.i = inttoptr i64 %.759.i.i.i to ptr
-  store i64 0, ptr %.761279.i.i.i, align 8
-  %.797280.i.i.i = load i64, ptr %.18.i1.i.i.i, align 8
-  %.798281.i.i.i = shl i64 %.797280.i.i.i, 3
-  %.801282.i.i.i = add i64 %.798281.i.i.i, %.30.i3.i.i.i
-  %exitcond317.not283.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
-  br i1 %exitcond317.not283.i.i.i, label %B2588.i.i.i, label %B1092.outer.i.i.i
+  %.761277.i.i.i = inttoptr i64 %.759.i.i.i to ptr
+  store i64 0, ptr %.761277.i.i.i, align 8
+  %.797278.i.i.i = load i64, ptr %.23.i.i.i.i, align 8
+  %.798279.i.i.i = shl i64 %.797278.i.i.i, 3
+  %.801280.i.i.i = add i64 %.798279.i.i.i, %.36.i.i.i.i
+  %exitcond317.not281.i.i.i = icmp eq i64 %.566.i.i.i, %.452.i.i.i
+  br i1 %exitcond317.not281.i.i.i, label %B2588.i.i.i, label %B1092.outer.i.i.i
 
 B1706.i.i.i:                                      ; preds = %B1622.i.i.i
-  br i1 %55, label %B2588.i.i.i, label %B1720.i.i.i
+  br i1 %56, label %B2588.i.i.i, label %B1720.i.i.i
 
 B1720.i.i.i:                                      ; preds = %B892.endif.i.i.i, %B1706.i.i.i
   %.830.i.i.i = add nsw i64 %.12.i, 88
@@ -29171,64 +29367,64 @@ B1780.i.i.i:                                      ; preds = %B1720.i.i.i
   %.845.i.i.i = add nsw i64 %.12.i, 48
   %.846.i.i.i = inttoptr i64 %.845.i.i.i to ptr
   %.847.i.i.i = load i64, ptr %.846.i.i.i, align 8
-  %.14.i5.i.i.i = inttoptr i64 %.847.i.i.i to ptr
-  %.15.i6.i.i.i = load i64, ptr %.14.i5.i.i.i, align 8
+  %.14.i7.i.i.i = inttoptr i64 %.847.i.i.i to ptr
+  %.15.i.i.i.i = load i64, ptr %.14.i7.i.i.i, align 8
   %.16.i.i.i.i = add nsw i64 %.847.i.i.i, 8
-  %.17.i7.i.i.i = inttoptr i64 %.16.i.i.i.i to ptr
-  %.18.i8.i.i.i = load i64, ptr %.17.i7.i.i.i, align 8
-  %.19.i9.i.i.i = add nsw i64 %.847.i.i.i, 16
-  %.20.i10.i.i.i = inttoptr i64 %.19.i9.i.i.i to ptr
-  %.21.i.i.i.i = load i64, ptr %.20.i10.i.i.i, align 8
-  %.114107.not.i.i.i.i = icmp slt i64 %.15.i6.i.i.i, 1
+  %.17.i8.i.i.i = inttoptr i64 %.16.i.i.i.i to ptr
+  %.18.i9.i.i.i = load i64, ptr %.17.i8.i.i.i, align 8
+  %.19.i10.i.i.i = add nsw i64 %.847.i.i.i, 16
+  %.20.i11.i.i.i = inttoptr i64 %.19.i10.i.i.i to ptr
+  %.21.i.i.i.i = load i64, ptr %.20.i11.i.i.i, align 8
+  %.114107.not.i.i.i.i = icmp slt i64 %.15.i.i.i.i, 1
   br i1 %.114107.not.i.i.i.i, label %B1780.endif.i.i.i, label %B150.lr.ph.i.i.i.i
 
 B150.lr.ph.i.i.i.i:                               ; preds = %B1780.i.i.i
-  %.28.i11.i.i.i = add nsw i64 %.847.i.i.i, 24
-  %sunkaddr214.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr239.i = getelementptr i8, ptr %sunkaddr214.i, i64 240
-  %sunkaddr213.i = getelementptr i8, ptr %sunkaddr214.i, i64 112
-  %19 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr217.i = getelementptr i8, ptr %19, i64 8
-  %sunkaddr219.i = getelementptr i8, ptr %19, i64 16
-  %sunkaddr221.i = getelementptr i8, ptr %19, i64 24
-  %sunkaddr223.i = getelementptr i8, ptr %19, i64 32
-  %sunkaddr225.i = getelementptr i8, ptr %sunkaddr214.i, i64 96
-  %sunkaddr227.i = getelementptr i8, ptr %19, i64 40
-  %sunkaddr229.i = getelementptr i8, ptr %sunkaddr214.i, i64 104
-  %sunkaddr231.i = getelementptr i8, ptr %19, i64 48
-  %sunkaddr235.i = getelementptr i8, ptr %sunkaddr214.i, i64 88
-  %sunkaddr237.i = getelementptr i8, ptr %sunkaddr214.i, i64 120
-  %sunkaddr215.i = getelementptr i8, ptr %sunkaddr214.i, i64 248
-  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr214.i, i64 232
+  %.28.i12.i.i.i = add nsw i64 %.847.i.i.i, 24
+  %sunkaddr230.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr230.i, i64 240
+  %sunkaddr229.i = getelementptr i8, ptr %sunkaddr230.i, i64 112
+  %20 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr233.i = getelementptr i8, ptr %20, i64 8
+  %sunkaddr235.i = getelementptr i8, ptr %20, i64 16
+  %sunkaddr237.i = getelementptr i8, ptr %20, i64 24
+  %sunkaddr239.i = getelementptr i8, ptr %20, i64 32
+  %sunkaddr241.i = getelementptr i8, ptr %sunkaddr230.i, i64 96
+  %sunkaddr243.i = getelementptr i8, ptr %20, i64 40
+  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr230.i, i64 104
+  %sunkaddr247.i = getelementptr i8, ptr %20, i64 48
+  %sunkaddr251.i = getelementptr i8, ptr %sunkaddr230.i, i64 88
+  %sunkaddr253.i = getelementptr i8, ptr %sunkaddr230.i, i64 120
+  %sunkaddr231.i = getelementptr i8, ptr %sunkaddr230.i, i64 248
+  %sunkaddr257.i = getelementptr i8, ptr %sunkaddr230.i, i64 232
   br label %B150.i.i.i.i
 
 B150.i.i.i.i:                                     ; preds = %B1066.i.i.i.i, %B150.lr.ph.i.i.i.i
-  %at.3.0110.i.i.i.i = phi i64 [ %.28.i11.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.400.i.i.i.i, %B1066.i.i.i.i ]
-  %.11399109.i.i.i.i = phi i64 [ %.15.i6.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1066.i.i.i.i ]
+  %at.3.0110.i.i.i.i = phi i64 [ %.28.i12.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.400.i.i.i.i, %B1066.i.i.i.i ]
+  %.11399109.i.i.i.i = phi i64 [ %.15.i.i.i.i, %B150.lr.ph.i.i.i.i ], [ %.123.i.i.i.i, %B1066.i.i.i.i ]
   %.123.i.i.i.i = add nsw i64 %.11399109.i.i.i.i, -1
-  %.153.i.i.i.i = inttoptr i64 %at.3.0110.i.i.i.i to ptr
-  %.154.i12.i.i.i = load i64, ptr %.153.i.i.i.i, align 8
-  %arg.steps.fr.i.i.i.i.i = freeze i64 %.154.i12.i.i.i
+  %.153.i13.i.i.i = inttoptr i64 %at.3.0110.i.i.i.i to ptr
+  %.154.i.i.i.i = load i64, ptr %.153.i13.i.i.i, align 8
+  %arg.steps.fr.i.i.i.i.i = freeze i64 %.154.i.i.i.i
   %.156.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 8
   %.157.i.i.i.i = inttoptr i64 %.156.i.i.i.i to ptr
-  %.158.i13.i.i.i = load i64, ptr %.157.i.i.i.i, align 8
-  %.160.i14.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 16
-  %.161.i.i.i.i = inttoptr i64 %.160.i14.i.i.i to ptr
+  %.158.i.i.i.i = load i64, ptr %.157.i.i.i.i, align 8
+  %.160.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 16
+  %.161.i.i.i.i = inttoptr i64 %.160.i.i.i.i to ptr
   %.162.i.i.i.i = load i64, ptr %.161.i.i.i.i, align 8
   %.164.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 24
   %.165.i.i.i.i = inttoptr i64 %.164.i.i.i.i to ptr
-  %.166.i15.i.i.i = load i64, ptr %.165.i.i.i.i, align 8
-  %.202.i16.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 32
+  %.166.i.i.i.i = load i64, ptr %.165.i.i.i.i, align 8
+  %.202.i.i.i.i = add nsw i64 %at.3.0110.i.i.i.i, 32
   %.208.not.i.i.i.i = icmp eq i64 %.162.i.i.i.i, 0
   br i1 %.208.not.i.i.i.i, label %B980.i.i.i.i, label %B336.i.i.i.i
 
 B336.i.i.i.i:                                     ; preds = %B150.i.i.i.i
-  %.214.i.i.i.i = load i64, ptr %sunkaddr213.i, align 8
-  %.215.i.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
-  br i1 %.215.i.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
+  %.214.i.i.i.i = load i64, ptr %sunkaddr229.i, align 8
+  %.215.i15.i.i.i = icmp sgt i64 %.214.i.i.i.i, 1
+  br i1 %.215.i15.i.i.i, label %B398.endif.i.i.i.i, label %B980.i.i.i.i
 
 B980.i.i.i.i:                                     ; preds = %B336.i.i.i.i, %B150.i.i.i.i
-  %.28.i.i.i.i.i = icmp sgt i64 %.158.i13.i.i.i, 0
+  %.28.i.i.i.i.i = icmp sgt i64 %.158.i.i.i.i, 0
   br i1 %.28.i.i.i.i.i, label %B26.preheader.i.i.i.i.i, label %B1022.i.i.i.i
 
 B26.preheader.i.i.i.i.i:                          ; preds = %B980.i.i.i.i
@@ -29241,7 +29437,7 @@ B26.us.preheader.i.i.i.i.i:                       ; preds = %B26.preheader.i.i.i
   br i1 %.34.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B88.endif.us.us.i.i.i.i.i:                        ; preds = %B26.us.preheader.i.i.i.i.i, %B518.us.us.i.i.i.i.i
-  %at.4.1134.us.us.i.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.202.i16.i.i.i, %B26.us.preheader.i.i.i.i.i ]
+  %at.4.1134.us.us.i.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.202.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
   %.137125133.us.us.i.i.i.i.i = phi i64 [ %.147.us.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i ], [ %.arg.steps.i.i.i.i.i, %B26.us.preheader.i.i.i.i.i ]
   %.147.us.us.i.i.i.i.i = add nsw i64 %.137125133.us.us.i.i.i.i.i, -1
   %.177.us.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i.i.i.i to ptr
@@ -29257,59 +29453,59 @@ B88.endif.us.us.i.i.i.i.i:                        ; preds = %B26.us.preheader.i.
   br i1 %.280119.us.not.us.i.i.i.i.i, label %B518.us.us.i.i.i.i.i, label %B250.us.us.preheader.i.i.i.i.i
 
 B250.us.us.preheader.i.i.i.i.i:                   ; preds = %B88.endif.us.us.i.i.i.i.i
-  %20 = icmp eq i64 %.182.us.us.i.i.i.i.i, 1
-  br i1 %20, label %B250.us.us.epil.preheader.i.i.i.i.i, label %B250.us.us.preheader.new.i.i.i.i.i
+  %21 = icmp eq i64 %.182.us.us.i.i.i.i.i, 1
+  br i1 %21, label %B250.us.us.epil.preheader.i.i.i.i.i, label %B250.us.us.preheader.new.i.i.i.i.i
 
 B250.us.us.preheader.new.i.i.i.i.i:               ; preds = %B250.us.us.preheader.i.i.i.i.i
-  %21 = lshr i64 %.182.us.us.i.i.i.i.i, 1
-  %22 = mul nsw i64 %21, -2
+  %22 = lshr i64 %.182.us.us.i.i.i.i.i, 1
+  %23 = mul nsw i64 %22, -2
   br label %B250.us.us.i.i.i.i.i
 
 B250.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i
-  %lsr.iv175.i = phi i64 [ %lsr.iv.next176.i, %B250.us.us.i.i.i.i.i ], [ %22, %B250.us.us.preheader.new.i.i.i.i.i ]
-  %lsr.iv.i.i.i.i.i = phi i64 [ %28, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
-  %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %27, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv191.i = phi i64 [ %lsr.iv.next192.i, %B250.us.us.i.i.i.i.i ], [ %23, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %lsr.iv.i.i.i.i.i = phi i64 [ %29, %B250.us.us.i.i.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
+  %at.5.2122.us.us.i.i.i.i.i = phi i64 [ %28, %B250.us.us.i.i.i.i.i ], [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i.i ]
   %.335.us.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i.i to ptr
   %.336.us.us.i.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i.i, align 8
   %.337.us.us.i.i.i.i.i = shl nsw i64 %.336.us.us.i.i.i.i.i, 3
   %.339.us.us.i.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i.i, %.61.i.i.i
   %.340.us.us.i.i.i.i.i = inttoptr i64 %.339.us.us.i.i.i.i.i to ptr
   %.341.us.us.i.i.i.i.i = load i64, ptr %.340.us.us.i.i.i.i.i, align 8
-  %23 = add i64 %at.5.2122.us.us.i.i.i.i.i, 8
-  %.344.us.us.i.i.i.i.i = inttoptr i64 %23 to ptr
+  %24 = add i64 %at.5.2122.us.us.i.i.i.i.i, 8
+  %.344.us.us.i.i.i.i.i = inttoptr i64 %24 to ptr
   %.345.us.us.i.i.i.i.i = load i64, ptr %.344.us.us.i.i.i.i.i, align 8
   %.347.us.us.i.i.i.i.i = add i64 %.345.us.us.i.i.i.i.i, %.341.us.us.i.i.i.i.i
   %.348.us.us.i.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i.i to ptr
   store i64 %.347.us.us.i.i.i.i.i, ptr %.348.us.us.i.i.i.i.i, align 8
-  %24 = add i64 %at.5.2122.us.us.i.i.i.i.i, 32
-  %.335.us.us.1.i.i.i.i.i = inttoptr i64 %24 to ptr
+  %25 = add i64 %at.5.2122.us.us.i.i.i.i.i, 32
+  %.335.us.us.1.i.i.i.i.i = inttoptr i64 %25 to ptr
   %.336.us.us.1.i.i.i.i.i = load i64, ptr %.335.us.us.1.i.i.i.i.i, align 8
   %.337.us.us.1.i.i.i.i.i = shl nsw i64 %.336.us.us.1.i.i.i.i.i, 3
   %.339.us.us.1.i.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i.i, %.61.i.i.i
   %.340.us.us.1.i.i.i.i.i = inttoptr i64 %.339.us.us.1.i.i.i.i.i to ptr
   %.341.us.us.1.i.i.i.i.i = load i64, ptr %.340.us.us.1.i.i.i.i.i, align 8
-  %25 = add i64 %at.5.2122.us.us.i.i.i.i.i, 40
-  %.344.us.us.1.i.i.i.i.i = inttoptr i64 %25 to ptr
+  %26 = add i64 %at.5.2122.us.us.i.i.i.i.i, 40
+  %.344.us.us.1.i.i.i.i.i = inttoptr i64 %26 to ptr
   %.345.us.us.1.i.i.i.i.i = load i64, ptr %.344.us.us.1.i.i.i.i.i, align 8
   %.347.us.us.1.i.i.i.i.i = add i64 %.345.us.us.1.i.i.i.i.i, %.341.us.us.1.i.i.i.i.i
-  %26 = add i64 %lsr.iv.i.i.i.i.i, 8
-  %.348.us.us.1.i.i.i.i.i = inttoptr i64 %26 to ptr
+  %27 = add i64 %lsr.iv.i.i.i.i.i, 8
+  %.348.us.us.1.i.i.i.i.i = inttoptr i64 %27 to ptr
   store i64 %.347.us.us.1.i.i.i.i.i, ptr %.348.us.us.1.i.i.i.i.i, align 8
-  %lsr.iv.next176.i = add i64 %lsr.iv175.i, 2
-  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next176.i, 0
-  %27 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
-  %28 = add i64 %lsr.iv.i.i.i.i.i, 16
+  %lsr.iv.next192.i = add i64 %lsr.iv191.i, 2
+  %niter.ncmp.1.i.i.i.i.i = icmp eq i64 %lsr.iv.next192.i, 0
+  %28 = add i64 %at.5.2122.us.us.i.i.i.i.i, 64
+  %29 = add i64 %lsr.iv.i.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, label %B250.us.us.i.i.i.i.i
 
 B518.us.us.loopexit.unr-lcssa.i.i.i.i.i:          ; preds = %B250.us.us.i.i.i.i.i
-  %29 = and i64 %.182.us.us.i.i.i.i.i, 9223372036854775806
-  %30 = and i64 %.182.us.us.i.i.i.i.i, 1
-  %lcmp.mod.not.i.i.i.i.i = icmp eq i64 %30, 0
+  %30 = and i64 %.182.us.us.i.i.i.i.i, 9223372036854775806
+  %31 = and i64 %.182.us.us.i.i.i.i.i, 1
+  %lcmp.mod.not.i.i.i.i.i = icmp eq i64 %31, 0
   br i1 %lcmp.mod.not.i.i.i.i.i, label %B518.us.us.i.i.i.i.i, label %B250.us.us.epil.preheader.i.i.i.i.i
 
 B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i
-  %at.5.2122.us.us.epil.init.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i ], [ %27, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
-  %.286118120.us.us.epil.init.i.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %at.5.2122.us.us.epil.init.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B250.us.us.preheader.i.i.i.i.i ], [ %28, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %.286118120.us.us.epil.init.i.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i.i ], [ %30, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.331.us.us.epil.i.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i.i, 3
   %.333.us.us.epil.i.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i.i, %.75.i.i.i
   %.335.us.us.epil.i.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i.i to ptr
@@ -29328,9 +29524,9 @@ B250.us.us.epil.preheader.i.i.i.i.i:              ; preds = %B518.us.us.loopexit
   br label %B518.us.us.i.i.i.i.i
 
 B518.us.us.i.i.i.i.i:                             ; preds = %B250.us.us.epil.preheader.i.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i
-  %at.5.2.lcssa.us.us.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i.i ], [ %27, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
+  %at.5.2.lcssa.us.us.i.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i.i, %B88.endif.us.us.i.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i.i ], [ %28, %B518.us.us.loopexit.unr-lcssa.i.i.i.i.i ]
   %.370.us.us.i.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i.i to ptr
-  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i13.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i.i.i.i, i64 0, i64 %.158.i.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i.i, 1
   br i1 %.138.us.us.i.i.i.i.i, label %B88.endif.us.us.i.i.i.i.i, label %B1022.i.i.i.i
 
@@ -29340,7 +29536,7 @@ B26.us.i.i.i.i.i:                                 ; preds = %B26.us.preheader.i.
   br label %B88.endif.us.i.i.i.i.i
 
 B88.endif.us.i.i.i.i.i:                           ; preds = %B518.us.i.i.i.i.i, %B26.us.i.i.i.i.i
-  %at.4.1134.us.i.i.i.i.i = phi i64 [ %.202.i16.i.i.i, %B26.us.i.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
+  %at.4.1134.us.i.i.i.i.i = phi i64 [ %.202.i.i.i.i, %B26.us.i.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
   %.137125133.us.i.i.i.i.i = phi i64 [ %.arg.steps.i.i.i.i.i, %B26.us.i.i.i.i.i ], [ %.147.us.i.i.i.i.i, %B518.us.i.i.i.i.i ]
   %.147.us.i.i.i.i.i = add nsw i64 %.137125133.us.i.i.i.i.i, -1
   %.177.us.i.i.i.i.i = inttoptr i64 %at.4.1134.us.i.i.i.i.i to ptr
@@ -29366,20 +29562,20 @@ B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.
   %lsr.iv15.i.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.182.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
   %lsr.iv13.i.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i.i.i.i ]
   %at.5.2122.us.i.i.i.i.i = phi i64 [ %.352.us.i.i.i.i.i, %B250.us.i.i.i.i.i ], [ %.195.us.i.i.i.i.i, %B88.endif.us.i.i.i.i.i ]
-  %31 = add i64 %at.5.2122.us.i.i.i.i.i, 16
-  %.326.us.i.i.i.i.i = inttoptr i64 %31 to ptr
+  %32 = add i64 %at.5.2122.us.i.i.i.i.i, 16
+  %.326.us.i.i.i.i.i = inttoptr i64 %32 to ptr
   %.327.us.i.i.i.i.i = load i64, ptr %.326.us.i.i.i.i.i, align 8
-  %32 = mul i64 %chunk.2.0.us.i.i.i.i.i, %.327.us.i.i.i.i.i
+  %33 = mul i64 %chunk.2.0.us.i.i.i.i.i, %.327.us.i.i.i.i.i
   %.335.us.i.i.i.i.i = inttoptr i64 %at.5.2122.us.i.i.i.i.i to ptr
   %.336.us.i.i.i.i.i = load i64, ptr %.335.us.i.i.i.i.i, align 8
   %.337.us.i.i.i.i.i = shl nsw i64 %.336.us.i.i.i.i.i, 3
   %.339.us.i.i.i.i.i = add nsw i64 %.337.us.i.i.i.i.i, %.61.i.i.i
   %.340.us.i.i.i.i.i = inttoptr i64 %.339.us.i.i.i.i.i to ptr
   %.341.us.i.i.i.i.i = load i64, ptr %.340.us.i.i.i.i.i, align 8
-  %33 = add i64 %at.5.2122.us.i.i.i.i.i, 8
-  %.344.us.i.i.i.i.i = inttoptr i64 %33 to ptr
+  %34 = add i64 %at.5.2122.us.i.i.i.i.i, 8
+  %.344.us.i.i.i.i.i = inttoptr i64 %34 to ptr
   %.345.us.i.i.i.i.i = load i64, ptr %.344.us.i.i.i.i.i, align 8
-  %.346.us.i.i.i.i.i = sub i64 %.341.us.i.i.i.i.i, %32
+  %.346.us.i.i.i.i.i = sub i64 %.341.us.i.i.i.i.i, %33
   %.347.us.i.i.i.i.i = add i64 %.346.us.i.i.i.i.i, %.345.us.i.i.i.i.i
   %.348.us.i.i.i.i.i = inttoptr i64 %lsr.iv13.i.i.i.i.i to ptr
   store i64 %.347.us.i.i.i.i.i, ptr %.348.us.i.i.i.i.i, align 8
@@ -29390,42 +29586,42 @@ B250.us.i.i.i.i.i:                                ; preds = %B88.endif.us.i.i.i.
   br i1 %exitcond.not.i.i.i.i.i, label %B518.us.i.i.i.i.i, label %B250.us.i.i.i.i.i
 
 B86.B566_crit_edge.us.i.i.i.i.i:                  ; preds = %B518.us.i.i.i.i.i
-  %exitcond.not3.i.i.i.i.i = icmp eq i64 %.42.us.i.i.i.i.i, %.158.i13.i.i.i
+  %exitcond.not3.i.i.i.i.i = icmp eq i64 %.42.us.i.i.i.i.i, %.158.i.i.i.i
   br i1 %exitcond.not3.i.i.i.i.i, label %B1022.i.i.i.i, label %B26.us.i.i.i.i.i
 
 B1022.i.i.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i.i.i.i, %B518.us.us.i.i.i.i.i, %B398.endif.i.i.i.i, %B26.preheader.i.i.i.i.i, %B980.i.i.i.i
-  %.11.i.i.i.i.i = load i64, ptr %sunkaddr215.i, align 8
+  %.11.i.i.i.i.i = load i64, ptr %sunkaddr231.i, align 8
   %.12.i.i.i.i.i = icmp eq i64 %.11.i.i.i.i.i, 0
   br i1 %.12.i.i.i.i.i, label %B1066.i.i.i.i, label %B1022.endif.i.i.i.i
 
 B1066.i.i.i.i:                                    ; preds = %B1022.endif.i.i.i.i, %B1022.i.i.i.i
-  %.396.i.i.i.i = shl nsw i64 %.166.i15.i.i.i, 3
-  %.400.i.i.i.i = add nsw i64 %.396.i.i.i.i, %.202.i16.i.i.i
-  %.114.i.i.i.i = icmp samesign ugt i64 %.11399109.i.i.i.i, 1
-  br i1 %.114.i.i.i.i, label %B150.i.i.i.i, label %B1780.endif.i.i.i
+  %.396.i.i.i.i = shl nsw i64 %.166.i.i.i.i, 3
+  %.400.i.i.i.i = add nsw i64 %.396.i.i.i.i, %.202.i.i.i.i
+  %.114.i16.i.i.i = icmp samesign ugt i64 %.11399109.i.i.i.i, 1
+  br i1 %.114.i16.i.i.i, label %B150.i.i.i.i, label %B1780.endif.i.i.i
 
 B398.endif.i.i.i.i:                               ; preds = %B336.i.i.i.i
-  store i64 %.202.i16.i.i.i, ptr %19, align 8
-  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr217.i, align 8
-  store i64 %.158.i13.i.i.i, ptr %sunkaddr219.i, align 8
-  store i64 %.61.i.i.i, ptr %sunkaddr221.i, align 8
-  store i64 %.21.i.i.i.i, ptr %sunkaddr223.i, align 8
-  %.249.i.i.i.i = load i64, ptr %sunkaddr225.i, align 8
-  store i64 %.249.i.i.i.i, ptr %sunkaddr227.i, align 8
-  %.258.i.i.i.i = load i64, ptr %sunkaddr229.i, align 8
-  store i64 %.258.i.i.i.i, ptr %sunkaddr231.i, align 8
-  %.265.i.i.i.i = load i64, ptr %sunkaddr213.i, align 8
-  %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i13.i.i.i)
-  %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i.i, i64 %.17.i.i.i.i.i)
-  %.304.i.i.i.i = load i64, ptr %sunkaddr235.i, align 8
-  %.309.i.i.i.i = load i64, ptr %sunkaddr237.i, align 8
+  store i64 %.202.i.i.i.i, ptr %20, align 8
+  store i64 %arg.steps.fr.i.i.i.i.i, ptr %sunkaddr233.i, align 8
+  store i64 %.158.i.i.i.i, ptr %sunkaddr235.i, align 8
+  store i64 %.61.i.i.i, ptr %sunkaddr237.i, align 8
+  store i64 %.21.i.i.i.i, ptr %sunkaddr239.i, align 8
+  %.249.i.i.i.i = load i64, ptr %sunkaddr241.i, align 8
+  store i64 %.249.i.i.i.i, ptr %sunkaddr243.i, align 8
+  %.258.i.i.i.i = load i64, ptr %sunkaddr245.i, align 8
+  store i64 %.258.i.i.i.i, ptr %sunkaddr247.i, align 8
+  %.265.i.i.i.i = load i64, ptr %sunkaddr229.i, align 8
+  %.17.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i.i, i64 %.158.i.i.i.i)
+  %.19.i.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i9.i.i.i, i64 %.17.i.i.i.i.i)
+  %.304.i.i.i.i = load i64, ptr %sunkaddr251.i, align 8
+  %.309.i.i.i.i = load i64, ptr %sunkaddr253.i, align 8
   %.311.i.i.i.i = inttoptr i64 %.304.i.i.i.i to ptr
   %.312.i.i.i.i = tail call i64 %.311.i.i.i.i(i64 %.309.i.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i.i
 
 B1022.endif.i.i.i.i:                              ; preds = %B1022.i.i.i.i
-  %.22.i.i.i.i.i = load i64, ptr %sunkaddr239.i, align 8
-  %.29.i.i.i.i.i = load i64, ptr %sunkaddr241.i, align 8
+  %.22.i.i.i.i.i = load i64, ptr %sunkaddr255.i, align 8
+  %.29.i.i.i.i.i = load i64, ptr %sunkaddr257.i, align 8
   %.30.i.i.i.i.i = inttoptr i64 %.29.i.i.i.i.i to ptr
   %.31.i.i.i.i.i = tail call i64 %.30.i.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i.i.i.i = icmp eq i64 %.31.i.i.i.i.i, %.22.i.i.i.i.i
@@ -29435,277 +29631,277 @@ B2054.i.i.i:                                      ; preds = %B1720.i.i.i
   %.890.i.i.i = add nsw i64 %.12.i, 48
   %.891.i.i.i = inttoptr i64 %.890.i.i.i to ptr
   %.892.i.i.i = load i64, ptr %.891.i.i.i, align 8
-  %.14.i20.i.i.i = inttoptr i64 %.892.i.i.i to ptr
-  %.15.i21.i.i.i = load i64, ptr %.14.i20.i.i.i, align 8
-  %.16.i22.i.i.i = add nsw i64 %.892.i.i.i, 8
-  %.17.i23.i.i.i = inttoptr i64 %.16.i22.i.i.i to ptr
-  %.18.i24.i.i.i = load i64, ptr %.17.i23.i.i.i, align 8
-  %.19.i25.i.i.i = add nsw i64 %.892.i.i.i, 16
-  %.20.i26.i.i.i = inttoptr i64 %.19.i25.i.i.i to ptr
-  %.21.i27.i.i.i = load i64, ptr %.20.i26.i.i.i, align 8
-  %.114107.not.i28.i.i.i = icmp slt i64 %.15.i21.i.i.i, 1
-  br i1 %.114107.not.i28.i.i.i, label %B2138.i.i.i, label %B150.lr.ph.i29.i.i.i
+  %.14.i19.i.i.i = inttoptr i64 %.892.i.i.i to ptr
+  %.15.i20.i.i.i = load i64, ptr %.14.i19.i.i.i, align 8
+  %.16.i21.i.i.i = add nsw i64 %.892.i.i.i, 8
+  %.17.i22.i.i.i = inttoptr i64 %.16.i21.i.i.i to ptr
+  %.18.i23.i.i.i = load i64, ptr %.17.i22.i.i.i, align 8
+  %.19.i24.i.i.i = add nsw i64 %.892.i.i.i, 16
+  %.20.i25.i.i.i = inttoptr i64 %.19.i24.i.i.i to ptr
+  %.21.i26.i.i.i = load i64, ptr %.20.i25.i.i.i, align 8
+  %.114107.not.i27.i.i.i = icmp slt i64 %.15.i20.i.i.i, 1
+  br i1 %.114107.not.i27.i.i.i, label %B2138.i.i.i, label %B150.lr.ph.i28.i.i.i
 
-B150.lr.ph.i29.i.i.i:                             ; preds = %B2054.i.i.i
-  %.28.i30.i.i.i = add nsw i64 %.892.i.i.i, 24
-  %sunkaddr244.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr269.i = getelementptr i8, ptr %sunkaddr244.i, i64 240
-  %sunkaddr243.i = getelementptr i8, ptr %sunkaddr244.i, i64 112
-  %34 = inttoptr i64 %.75.i.i.i to ptr
-  %sunkaddr247.i = getelementptr i8, ptr %34, i64 8
-  %sunkaddr249.i = getelementptr i8, ptr %34, i64 16
-  %sunkaddr251.i = getelementptr i8, ptr %34, i64 24
-  %sunkaddr253.i = getelementptr i8, ptr %34, i64 32
-  %sunkaddr255.i = getelementptr i8, ptr %sunkaddr244.i, i64 96
-  %sunkaddr257.i = getelementptr i8, ptr %34, i64 40
-  %sunkaddr259.i = getelementptr i8, ptr %sunkaddr244.i, i64 104
-  %sunkaddr261.i = getelementptr i8, ptr %34, i64 48
-  %sunkaddr265.i = getelementptr i8, ptr %sunkaddr244.i, i64 88
-  %sunkaddr267.i = getelementptr i8, ptr %sunkaddr244.i, i64 120
-  %sunkaddr245.i = getelementptr i8, ptr %sunkaddr244.i, i64 248
-  %sunkaddr271.i = getelementptr i8, ptr %sunkaddr244.i, i64 232
-  br label %B150.i31.i.i.i
+B150.lr.ph.i28.i.i.i:                             ; preds = %B2054.i.i.i
+  %.28.i29.i.i.i = add nsw i64 %.892.i.i.i, 24
+  %sunkaddr260.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr285.i = getelementptr i8, ptr %sunkaddr260.i, i64 240
+  %sunkaddr259.i = getelementptr i8, ptr %sunkaddr260.i, i64 112
+  %35 = inttoptr i64 %.75.i.i.i to ptr
+  %sunkaddr263.i = getelementptr i8, ptr %35, i64 8
+  %sunkaddr265.i = getelementptr i8, ptr %35, i64 16
+  %sunkaddr267.i = getelementptr i8, ptr %35, i64 24
+  %sunkaddr269.i = getelementptr i8, ptr %35, i64 32
+  %sunkaddr271.i = getelementptr i8, ptr %sunkaddr260.i, i64 96
+  %sunkaddr273.i = getelementptr i8, ptr %35, i64 40
+  %sunkaddr275.i = getelementptr i8, ptr %sunkaddr260.i, i64 104
+  %sunkaddr277.i = getelementptr i8, ptr %35, i64 48
+  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr260.i, i64 88
+  %sunkaddr283.i = getelementptr i8, ptr %sunkaddr260.i, i64 120
+  %sunkaddr261.i = getelementptr i8, ptr %sunkaddr260.i, i64 248
+  %sunkaddr287.i = getelementptr i8, ptr %sunkaddr260.i, i64 232
+  br label %B150.i30.i.i.i
 
-B150.i31.i.i.i:                                   ; preds = %B1066.i71.i.i.i, %B150.lr.ph.i29.i.i.i
-  %at.3.0110.i32.i.i.i = phi i64 [ %.28.i30.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.400.i73.i.i.i, %B1066.i71.i.i.i ]
-  %.11399109.i33.i.i.i = phi i64 [ %.15.i21.i.i.i, %B150.lr.ph.i29.i.i.i ], [ %.123.i34.i.i.i, %B1066.i71.i.i.i ]
-  %.123.i34.i.i.i = add nsw i64 %.11399109.i33.i.i.i, -1
-  %.153.i35.i.i.i = inttoptr i64 %at.3.0110.i32.i.i.i to ptr
-  %.154.i36.i.i.i = load i64, ptr %.153.i35.i.i.i, align 8
-  %arg.steps.fr.i.i37.i.i.i = freeze i64 %.154.i36.i.i.i
-  %.156.i38.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 8
-  %.157.i39.i.i.i = inttoptr i64 %.156.i38.i.i.i to ptr
-  %.158.i40.i.i.i = load i64, ptr %.157.i39.i.i.i, align 8
-  %.160.i41.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 16
-  %.161.i42.i.i.i = inttoptr i64 %.160.i41.i.i.i to ptr
-  %.162.i43.i.i.i = load i64, ptr %.161.i42.i.i.i, align 8
-  %.164.i44.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 24
-  %.165.i45.i.i.i = inttoptr i64 %.164.i44.i.i.i to ptr
-  %.166.i46.i.i.i = load i64, ptr %.165.i45.i.i.i, align 8
-  %.202.i47.i.i.i = add nsw i64 %at.3.0110.i32.i.i.i, 32
-  %.208.not.i48.i.i.i = icmp eq i64 %.162.i43.i.i.i, 0
-  br i1 %.208.not.i48.i.i.i, label %B980.i54.i.i.i, label %B336.i49.i.i.i
+B150.i30.i.i.i:                                   ; preds = %B1066.i70.i.i.i, %B150.lr.ph.i28.i.i.i
+  %at.3.0110.i31.i.i.i = phi i64 [ %.28.i29.i.i.i, %B150.lr.ph.i28.i.i.i ], [ %.400.i72.i.i.i, %B1066.i70.i.i.i ]
+  %.11399109.i32.i.i.i = phi i64 [ %.15.i20.i.i.i, %B150.lr.ph.i28.i.i.i ], [ %.123.i33.i.i.i, %B1066.i70.i.i.i ]
+  %.123.i33.i.i.i = add nsw i64 %.11399109.i32.i.i.i, -1
+  %.153.i34.i.i.i = inttoptr i64 %at.3.0110.i31.i.i.i to ptr
+  %.154.i35.i.i.i = load i64, ptr %.153.i34.i.i.i, align 8
+  %arg.steps.fr.i.i36.i.i.i = freeze i64 %.154.i35.i.i.i
+  %.156.i37.i.i.i = add nsw i64 %at.3.0110.i31.i.i.i, 8
+  %.157.i38.i.i.i = inttoptr i64 %.156.i37.i.i.i to ptr
+  %.158.i39.i.i.i = load i64, ptr %.157.i38.i.i.i, align 8
+  %.160.i40.i.i.i = add nsw i64 %at.3.0110.i31.i.i.i, 16
+  %.161.i41.i.i.i = inttoptr i64 %.160.i40.i.i.i to ptr
+  %.162.i42.i.i.i = load i64, ptr %.161.i41.i.i.i, align 8
+  %.164.i43.i.i.i = add nsw i64 %at.3.0110.i31.i.i.i, 24
+  %.165.i44.i.i.i = inttoptr i64 %.164.i43.i.i.i to ptr
+  %.166.i45.i.i.i = load i64, ptr %.165.i44.i.i.i, align 8
+  %.202.i46.i.i.i = add nsw i64 %at.3.0110.i31.i.i.i, 32
+  %.208.not.i47.i.i.i = icmp eq i64 %.162.i42.i.i.i, 0
+  br i1 %.208.not.i47.i.i.i, label %B980.i53.i.i.i, label %B336.i48.i.i.i
 
-B336.i49.i.i.i:                                   ; preds = %B150.i31.i.i.i
-  %.214.i52.i.i.i = load i64, ptr %sunkaddr243.i, align 8
-  %.215.i53.i.i.i = icmp sgt i64 %.214.i52.i.i.i, 1
-  br i1 %.215.i53.i.i.i, label %B398.endif.i195.i.i.i, label %B980.i54.i.i.i
+B336.i48.i.i.i:                                   ; preds = %B150.i30.i.i.i
+  %.214.i51.i.i.i = load i64, ptr %sunkaddr259.i, align 8
+  %.215.i52.i.i.i = icmp sgt i64 %.214.i51.i.i.i, 1
+  br i1 %.215.i52.i.i.i, label %B398.endif.i194.i.i.i, label %B980.i53.i.i.i
 
-B980.i54.i.i.i:                                   ; preds = %B336.i49.i.i.i, %B150.i31.i.i.i
-  %.28.i.i55.i.i.i = icmp sgt i64 %.158.i40.i.i.i, 0
-  br i1 %.28.i.i55.i.i.i, label %B26.preheader.i.i75.i.i.i, label %B1022.i56.i.i.i
+B980.i53.i.i.i:                                   ; preds = %B336.i48.i.i.i, %B150.i30.i.i.i
+  %.28.i.i54.i.i.i = icmp sgt i64 %.158.i39.i.i.i, 0
+  br i1 %.28.i.i54.i.i.i, label %B26.preheader.i.i74.i.i.i, label %B1022.i55.i.i.i
 
-B26.preheader.i.i75.i.i.i:                        ; preds = %B980.i54.i.i.i
-  %.arg.steps.i.i76.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i.i, i64 0)
-  %.138131.not.i.i77.i.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i.i, 1
-  br i1 %.138131.not.i.i77.i.i.i, label %B1022.i56.i.i.i, label %B26.us.preheader.i.i78.i.i.i
+B26.preheader.i.i74.i.i.i:                        ; preds = %B980.i53.i.i.i
+  %.arg.steps.i.i75.i.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i36.i.i.i, i64 0)
+  %.138131.not.i.i76.i.i.i = icmp slt i64 %arg.steps.fr.i.i36.i.i.i, 1
+  br i1 %.138131.not.i.i76.i.i.i, label %B1022.i55.i.i.i, label %B26.us.preheader.i.i77.i.i.i
 
-B26.us.preheader.i.i78.i.i.i:                     ; preds = %B26.preheader.i.i75.i.i.i
-  %.34.i.i79.i.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i.i, 1
-  br i1 %.34.i.i79.i.i.i, label %B88.endif.us.us.i.i128.i.i.i, label %B26.us.i.i81.i.i.i
+B26.us.preheader.i.i77.i.i.i:                     ; preds = %B26.preheader.i.i74.i.i.i
+  %.34.i.i78.i.i.i = icmp eq i64 %arg.steps.fr.i.i36.i.i.i, 1
+  br i1 %.34.i.i78.i.i.i, label %B88.endif.us.us.i.i127.i.i.i, label %B26.us.i.i80.i.i.i
 
-B88.endif.us.us.i.i128.i.i.i:                     ; preds = %B26.us.preheader.i.i78.i.i.i, %B518.us.us.i.i190.i.i.i
-  %at.4.1134.us.us.i.i129.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i191.i.i.i, %B518.us.us.i.i190.i.i.i ], [ %.202.i47.i.i.i, %B26.us.preheader.i.i78.i.i.i ]
-  %.137125133.us.us.i.i130.i.i.i = phi i64 [ %.147.us.us.i.i131.i.i.i, %B518.us.us.i.i190.i.i.i ], [ %.arg.steps.i.i76.i.i.i, %B26.us.preheader.i.i78.i.i.i ]
-  %.147.us.us.i.i131.i.i.i = add nsw i64 %.137125133.us.us.i.i130.i.i.i, -1
-  %.177.us.us.i.i132.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i129.i.i.i to ptr
-  %.178.us.us.i.i133.i.i.i = load i64, ptr %.177.us.us.i.i132.i.i.i, align 8
-  %.180.us.us.i.i134.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 8
-  %.181.us.us.i.i135.i.i.i = inttoptr i64 %.180.us.us.i.i134.i.i.i to ptr
-  %.182.us.us.i.i136.i.i.i = load i64, ptr %.181.us.us.i.i135.i.i.i, align 8
-  %.184.us.us.i.i137.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 16
-  %.185.us.us.i.i138.i.i.i = inttoptr i64 %.184.us.us.i.i137.i.i.i to ptr
-  %.186.us.us.i.i139.i.i.i = load i64, ptr %.185.us.us.i.i138.i.i.i, align 8
-  %.195.us.us.i.i140.i.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i.i, 24
-  %.280119.us.not.us.i.i141.i.i.i = icmp slt i64 %.182.us.us.i.i136.i.i.i, 1
-  br i1 %.280119.us.not.us.i.i141.i.i.i, label %B518.us.us.i.i190.i.i.i, label %B250.us.us.preheader.i.i142.i.i.i
+B88.endif.us.us.i.i127.i.i.i:                     ; preds = %B26.us.preheader.i.i77.i.i.i, %B518.us.us.i.i189.i.i.i
+  %at.4.1134.us.us.i.i128.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i190.i.i.i, %B518.us.us.i.i189.i.i.i ], [ %.202.i46.i.i.i, %B26.us.preheader.i.i77.i.i.i ]
+  %.137125133.us.us.i.i129.i.i.i = phi i64 [ %.147.us.us.i.i130.i.i.i, %B518.us.us.i.i189.i.i.i ], [ %.arg.steps.i.i75.i.i.i, %B26.us.preheader.i.i77.i.i.i ]
+  %.147.us.us.i.i130.i.i.i = add nsw i64 %.137125133.us.us.i.i129.i.i.i, -1
+  %.177.us.us.i.i131.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i128.i.i.i to ptr
+  %.178.us.us.i.i132.i.i.i = load i64, ptr %.177.us.us.i.i131.i.i.i, align 8
+  %.180.us.us.i.i133.i.i.i = add nsw i64 %at.4.1134.us.us.i.i128.i.i.i, 8
+  %.181.us.us.i.i134.i.i.i = inttoptr i64 %.180.us.us.i.i133.i.i.i to ptr
+  %.182.us.us.i.i135.i.i.i = load i64, ptr %.181.us.us.i.i134.i.i.i, align 8
+  %.184.us.us.i.i136.i.i.i = add nsw i64 %at.4.1134.us.us.i.i128.i.i.i, 16
+  %.185.us.us.i.i137.i.i.i = inttoptr i64 %.184.us.us.i.i136.i.i.i to ptr
+  %.186.us.us.i.i138.i.i.i = load i64, ptr %.185.us.us.i.i137.i.i.i, align 8
+  %.195.us.us.i.i139.i.i.i = add nsw i64 %at.4.1134.us.us.i.i128.i.i.i, 24
+  %.280119.us.not.us.i.i140.i.i.i = icmp slt i64 %.182.us.us.i.i135.i.i.i, 1
+  br i1 %.280119.us.not.us.i.i140.i.i.i, label %B518.us.us.i.i189.i.i.i, label %B250.us.us.preheader.i.i141.i.i.i
 
-B250.us.us.preheader.i.i142.i.i.i:                ; preds = %B88.endif.us.us.i.i128.i.i.i
-  %35 = icmp eq i64 %.182.us.us.i.i136.i.i.i, 1
-  br i1 %35, label %B250.us.us.epil.preheader.i.i173.i.i.i, label %B250.us.us.preheader.new.i.i143.i.i.i
+B250.us.us.preheader.i.i141.i.i.i:                ; preds = %B88.endif.us.us.i.i127.i.i.i
+  %36 = icmp eq i64 %.182.us.us.i.i135.i.i.i, 1
+  br i1 %36, label %B250.us.us.epil.preheader.i.i172.i.i.i, label %B250.us.us.preheader.new.i.i142.i.i.i
 
-B250.us.us.preheader.new.i.i143.i.i.i:            ; preds = %B250.us.us.preheader.i.i142.i.i.i
-  %36 = lshr i64 %.182.us.us.i.i136.i.i.i, 1
-  %37 = mul nsw i64 %36, -2
-  br label %B250.us.us.i.i145.i.i.i
+B250.us.us.preheader.new.i.i142.i.i.i:            ; preds = %B250.us.us.preheader.i.i141.i.i.i
+  %37 = lshr i64 %.182.us.us.i.i135.i.i.i, 1
+  %38 = mul nsw i64 %37, -2
+  br label %B250.us.us.i.i144.i.i.i
 
-B250.us.us.i.i145.i.i.i:                          ; preds = %B250.us.us.i.i145.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i
-  %lsr.iv173.i = phi i64 [ %lsr.iv.next174.i, %B250.us.us.i.i145.i.i.i ], [ %37, %B250.us.us.preheader.new.i.i143.i.i.i ]
-  %lsr.iv.i.i147.i.i.i = phi i64 [ %43, %B250.us.us.i.i145.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
-  %at.5.2122.us.us.i.i148.i.i.i = phi i64 [ %42, %B250.us.us.i.i145.i.i.i ], [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.new.i.i143.i.i.i ]
-  %.335.us.us.i.i149.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i148.i.i.i to ptr
-  %.336.us.us.i.i150.i.i.i = load i64, ptr %.335.us.us.i.i149.i.i.i, align 8
-  %.337.us.us.i.i151.i.i.i = shl nsw i64 %.336.us.us.i.i150.i.i.i, 3
-  %.339.us.us.i.i152.i.i.i = add nsw i64 %.337.us.us.i.i151.i.i.i, %.61.i.i.i
-  %.340.us.us.i.i153.i.i.i = inttoptr i64 %.339.us.us.i.i152.i.i.i to ptr
-  %.341.us.us.i.i154.i.i.i = load i64, ptr %.340.us.us.i.i153.i.i.i, align 8
-  %38 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 8
-  %.344.us.us.i.i155.i.i.i = inttoptr i64 %38 to ptr
-  %.345.us.us.i.i156.i.i.i = load i64, ptr %.344.us.us.i.i155.i.i.i, align 8
-  %.347.us.us.i.i157.i.i.i = add i64 %.345.us.us.i.i156.i.i.i, %.341.us.us.i.i154.i.i.i
-  %.348.us.us.i.i158.i.i.i = inttoptr i64 %lsr.iv.i.i147.i.i.i to ptr
-  store i64 %.347.us.us.i.i157.i.i.i, ptr %.348.us.us.i.i158.i.i.i, align 8
-  %39 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 32
-  %.335.us.us.1.i.i159.i.i.i = inttoptr i64 %39 to ptr
-  %.336.us.us.1.i.i160.i.i.i = load i64, ptr %.335.us.us.1.i.i159.i.i.i, align 8
-  %.337.us.us.1.i.i161.i.i.i = shl nsw i64 %.336.us.us.1.i.i160.i.i.i, 3
-  %.339.us.us.1.i.i162.i.i.i = add nsw i64 %.337.us.us.1.i.i161.i.i.i, %.61.i.i.i
-  %.340.us.us.1.i.i163.i.i.i = inttoptr i64 %.339.us.us.1.i.i162.i.i.i to ptr
-  %.341.us.us.1.i.i164.i.i.i = load i64, ptr %.340.us.us.1.i.i163.i.i.i, align 8
-  %40 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 40
-  %.344.us.us.1.i.i165.i.i.i = inttoptr i64 %40 to ptr
-  %.345.us.us.1.i.i166.i.i.i = load i64, ptr %.344.us.us.1.i.i165.i.i.i, align 8
-  %.347.us.us.1.i.i167.i.i.i = add i64 %.345.us.us.1.i.i166.i.i.i, %.341.us.us.1.i.i164.i.i.i
-  %41 = add i64 %lsr.iv.i.i147.i.i.i, 8
-  %.348.us.us.1.i.i168.i.i.i = inttoptr i64 %41 to ptr
-  store i64 %.347.us.us.1.i.i167.i.i.i, ptr %.348.us.us.1.i.i168.i.i.i, align 8
-  %lsr.iv.next174.i = add i64 %lsr.iv173.i, 2
-  %niter.ncmp.1.i.i170.i.i.i = icmp eq i64 %lsr.iv.next174.i, 0
-  %42 = add i64 %at.5.2122.us.us.i.i148.i.i.i, 64
-  %43 = add i64 %lsr.iv.i.i147.i.i.i, 16
-  br i1 %niter.ncmp.1.i.i170.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, label %B250.us.us.i.i145.i.i.i
+B250.us.us.i.i144.i.i.i:                          ; preds = %B250.us.us.i.i144.i.i.i, %B250.us.us.preheader.new.i.i142.i.i.i
+  %lsr.iv189.i = phi i64 [ %lsr.iv.next190.i, %B250.us.us.i.i144.i.i.i ], [ %38, %B250.us.us.preheader.new.i.i142.i.i.i ]
+  %lsr.iv.i.i146.i.i.i = phi i64 [ %44, %B250.us.us.i.i144.i.i.i ], [ %.75.i.i.i, %B250.us.us.preheader.new.i.i142.i.i.i ]
+  %at.5.2122.us.us.i.i147.i.i.i = phi i64 [ %43, %B250.us.us.i.i144.i.i.i ], [ %.195.us.us.i.i139.i.i.i, %B250.us.us.preheader.new.i.i142.i.i.i ]
+  %.335.us.us.i.i148.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i147.i.i.i to ptr
+  %.336.us.us.i.i149.i.i.i = load i64, ptr %.335.us.us.i.i148.i.i.i, align 8
+  %.337.us.us.i.i150.i.i.i = shl nsw i64 %.336.us.us.i.i149.i.i.i, 3
+  %.339.us.us.i.i151.i.i.i = add nsw i64 %.337.us.us.i.i150.i.i.i, %.61.i.i.i
+  %.340.us.us.i.i152.i.i.i = inttoptr i64 %.339.us.us.i.i151.i.i.i to ptr
+  %.341.us.us.i.i153.i.i.i = load i64, ptr %.340.us.us.i.i152.i.i.i, align 8
+  %39 = add i64 %at.5.2122.us.us.i.i147.i.i.i, 8
+  %.344.us.us.i.i154.i.i.i = inttoptr i64 %39 to ptr
+  %.345.us.us.i.i155.i.i.i = load i64, ptr %.344.us.us.i.i154.i.i.i, align 8
+  %.347.us.us.i.i156.i.i.i = add i64 %.345.us.us.i.i155.i.i.i, %.341.us.us.i.i153.i.i.i
+  %.348.us.us.i.i157.i.i.i = inttoptr i64 %lsr.iv.i.i146.i.i.i to ptr
+  store i64 %.347.us.us.i.i156.i.i.i, ptr %.348.us.us.i.i157.i.i.i, align 8
+  %40 = add i64 %at.5.2122.us.us.i.i147.i.i.i, 32
+  %.335.us.us.1.i.i158.i.i.i = inttoptr i64 %40 to ptr
+  %.336.us.us.1.i.i159.i.i.i = load i64, ptr %.335.us.us.1.i.i158.i.i.i, align 8
+  %.337.us.us.1.i.i160.i.i.i = shl nsw i64 %.336.us.us.1.i.i159.i.i.i, 3
+  %.339.us.us.1.i.i161.i.i.i = add nsw i64 %.337.us.us.1.i.i160.i.i.i, %.61.i.i.i
+  %.340.us.us.1.i.i162.i.i.i = inttoptr i64 %.339.us.us.1.i.i161.i.i.i to ptr
+  %.341.us.us.1.i.i163.i.i.i = load i64, ptr %.340.us.us.1.i.i162.i.i.i, align 8
+  %41 = add i64 %at.5.2122.us.us.i.i147.i.i.i, 40
+  %.344.us.us.1.i.i164.i.i.i = inttoptr i64 %41 to ptr
+  %.345.us.us.1.i.i165.i.i.i = load i64, ptr %.344.us.us.1.i.i164.i.i.i, align 8
+  %.347.us.us.1.i.i166.i.i.i = add i64 %.345.us.us.1.i.i165.i.i.i, %.341.us.us.1.i.i163.i.i.i
+  %42 = add i64 %lsr.iv.i.i146.i.i.i, 8
+  %.348.us.us.1.i.i167.i.i.i = inttoptr i64 %42 to ptr
+  store i64 %.347.us.us.1.i.i166.i.i.i, ptr %.348.us.us.1.i.i167.i.i.i, align 8
+  %lsr.iv.next190.i = add i64 %lsr.iv189.i, 2
+  %niter.ncmp.1.i.i169.i.i.i = icmp eq i64 %lsr.iv.next190.i, 0
+  %43 = add i64 %at.5.2122.us.us.i.i147.i.i.i, 64
+  %44 = add i64 %lsr.iv.i.i146.i.i.i, 16
+  br i1 %niter.ncmp.1.i.i169.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i, label %B250.us.us.i.i144.i.i.i
 
-B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i:       ; preds = %B250.us.us.i.i145.i.i.i
-  %44 = and i64 %.182.us.us.i.i136.i.i.i, 9223372036854775806
-  %45 = and i64 %.182.us.us.i.i136.i.i.i, 1
-  %lcmp.mod.not.i.i172.i.i.i = icmp eq i64 %45, 0
-  br i1 %lcmp.mod.not.i.i172.i.i.i, label %B518.us.us.i.i190.i.i.i, label %B250.us.us.epil.preheader.i.i173.i.i.i
+B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i:       ; preds = %B250.us.us.i.i144.i.i.i
+  %45 = and i64 %.182.us.us.i.i135.i.i.i, 9223372036854775806
+  %46 = and i64 %.182.us.us.i.i135.i.i.i, 1
+  %lcmp.mod.not.i.i171.i.i.i = icmp eq i64 %46, 0
+  br i1 %lcmp.mod.not.i.i171.i.i.i, label %B518.us.us.i.i189.i.i.i, label %B250.us.us.epil.preheader.i.i172.i.i.i
 
-B250.us.us.epil.preheader.i.i173.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, %B250.us.us.preheader.i.i142.i.i.i
-  %at.5.2122.us.us.epil.init.i.i174.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B250.us.us.preheader.i.i142.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
-  %.286118120.us.us.epil.init.i.i175.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i142.i.i.i ], [ %44, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
-  %.331.us.us.epil.i.i176.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i175.i.i.i, 3
-  %.333.us.us.epil.i.i177.i.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i.i, %.75.i.i.i
-  %.335.us.us.epil.i.i178.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i to ptr
-  %.336.us.us.epil.i.i179.i.i.i = load i64, ptr %.335.us.us.epil.i.i178.i.i.i, align 8
-  %.337.us.us.epil.i.i180.i.i.i = shl nsw i64 %.336.us.us.epil.i.i179.i.i.i, 3
-  %.339.us.us.epil.i.i181.i.i.i = add nsw i64 %.337.us.us.epil.i.i180.i.i.i, %.61.i.i.i
-  %.340.us.us.epil.i.i182.i.i.i = inttoptr i64 %.339.us.us.epil.i.i181.i.i.i to ptr
-  %.341.us.us.epil.i.i183.i.i.i = load i64, ptr %.340.us.us.epil.i.i182.i.i.i, align 8
-  %.343.us.us.epil.i.i184.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i, 8
-  %.344.us.us.epil.i.i185.i.i.i = inttoptr i64 %.343.us.us.epil.i.i184.i.i.i to ptr
-  %.345.us.us.epil.i.i186.i.i.i = load i64, ptr %.344.us.us.epil.i.i185.i.i.i, align 8
-  %.347.us.us.epil.i.i187.i.i.i = add i64 %.345.us.us.epil.i.i186.i.i.i, %.341.us.us.epil.i.i183.i.i.i
-  %.348.us.us.epil.i.i188.i.i.i = inttoptr i64 %.333.us.us.epil.i.i177.i.i.i to ptr
-  store i64 %.347.us.us.epil.i.i187.i.i.i, ptr %.348.us.us.epil.i.i188.i.i.i, align 8
-  %.352.us.us.epil.i.i189.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i.i, 32
-  br label %B518.us.us.i.i190.i.i.i
+B250.us.us.epil.preheader.i.i172.i.i.i:           ; preds = %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i, %B250.us.us.preheader.i.i141.i.i.i
+  %at.5.2122.us.us.epil.init.i.i173.i.i.i = phi i64 [ %.195.us.us.i.i139.i.i.i, %B250.us.us.preheader.i.i141.i.i.i ], [ %43, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i ]
+  %.286118120.us.us.epil.init.i.i174.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i141.i.i.i ], [ %45, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i ]
+  %.331.us.us.epil.i.i175.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i174.i.i.i, 3
+  %.333.us.us.epil.i.i176.i.i.i = add nsw i64 %.331.us.us.epil.i.i175.i.i.i, %.75.i.i.i
+  %.335.us.us.epil.i.i177.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i173.i.i.i to ptr
+  %.336.us.us.epil.i.i178.i.i.i = load i64, ptr %.335.us.us.epil.i.i177.i.i.i, align 8
+  %.337.us.us.epil.i.i179.i.i.i = shl nsw i64 %.336.us.us.epil.i.i178.i.i.i, 3
+  %.339.us.us.epil.i.i180.i.i.i = add nsw i64 %.337.us.us.epil.i.i179.i.i.i, %.61.i.i.i
+  %.340.us.us.epil.i.i181.i.i.i = inttoptr i64 %.339.us.us.epil.i.i180.i.i.i to ptr
+  %.341.us.us.epil.i.i182.i.i.i = load i64, ptr %.340.us.us.epil.i.i181.i.i.i, align 8
+  %.343.us.us.epil.i.i183.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i173.i.i.i, 8
+  %.344.us.us.epil.i.i184.i.i.i = inttoptr i64 %.343.us.us.epil.i.i183.i.i.i to ptr
+  %.345.us.us.epil.i.i185.i.i.i = load i64, ptr %.344.us.us.epil.i.i184.i.i.i, align 8
+  %.347.us.us.epil.i.i186.i.i.i = add i64 %.345.us.us.epil.i.i185.i.i.i, %.341.us.us.epil.i.i182.i.i.i
+  %.348.us.us.epil.i.i187.i.i.i = inttoptr i64 %.333.us.us.epil.i.i176.i.i.i to ptr
+  store i64 %.347.us.us.epil.i.i186.i.i.i, ptr %.348.us.us.epil.i.i187.i.i.i, align 8
+  %.352.us.us.epil.i.i188.i.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i173.i.i.i, 32
+  br label %B518.us.us.i.i189.i.i.i
 
-B518.us.us.i.i190.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i173.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i, %B88.endif.us.us.i.i128.i.i.i
-  %at.5.2.lcssa.us.us.i.i191.i.i.i = phi i64 [ %.195.us.us.i.i140.i.i.i, %B88.endif.us.us.i.i128.i.i.i ], [ %.352.us.us.epil.i.i189.i.i.i, %B250.us.us.epil.preheader.i.i173.i.i.i ], [ %42, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i.i ]
-  %.370.us.us.i.i192.i.i.i = inttoptr i64 %.178.us.us.i.i133.i.i.i to ptr
-  %.371.us.us.i.i193.i.i.i = tail call i64 %.370.us.us.i.i192.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i139.i.i.i, i64 0, i64 %.158.i40.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i194.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i130.i.i.i, 1
-  br i1 %.138.us.us.i.i194.i.i.i, label %B88.endif.us.us.i.i128.i.i.i, label %B1022.i56.i.i.i
+B518.us.us.i.i189.i.i.i:                          ; preds = %B250.us.us.epil.preheader.i.i172.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i, %B88.endif.us.us.i.i127.i.i.i
+  %at.5.2.lcssa.us.us.i.i190.i.i.i = phi i64 [ %.195.us.us.i.i139.i.i.i, %B88.endif.us.us.i.i127.i.i.i ], [ %.352.us.us.epil.i.i188.i.i.i, %B250.us.us.epil.preheader.i.i172.i.i.i ], [ %43, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i.i ]
+  %.370.us.us.i.i191.i.i.i = inttoptr i64 %.178.us.us.i.i132.i.i.i to ptr
+  %.371.us.us.i.i192.i.i.i = tail call i64 %.370.us.us.i.i191.i.i.i(i64 %.75.i.i.i, i64 %.186.us.us.i.i138.i.i.i, i64 0, i64 %.158.i39.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i193.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i129.i.i.i, 1
+  br i1 %.138.us.us.i.i193.i.i.i, label %B88.endif.us.us.i.i127.i.i.i, label %B1022.i55.i.i.i
 
-B26.us.i.i81.i.i.i:                               ; preds = %B26.us.preheader.i.i78.i.i.i, %B86.B566_crit_edge.us.i.i125.i.i.i
-  %chunk.2.0.us.i.i82.i.i.i = phi i64 [ %.42.us.i.i83.i.i.i, %B86.B566_crit_edge.us.i.i125.i.i.i ], [ 0, %B26.us.preheader.i.i78.i.i.i ]
-  %.42.us.i.i83.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i82.i.i.i, 1
-  br label %B88.endif.us.i.i84.i.i.i
+B26.us.i.i80.i.i.i:                               ; preds = %B26.us.preheader.i.i77.i.i.i, %B86.B566_crit_edge.us.i.i124.i.i.i
+  %chunk.2.0.us.i.i81.i.i.i = phi i64 [ %.42.us.i.i82.i.i.i, %B86.B566_crit_edge.us.i.i124.i.i.i ], [ 0, %B26.us.preheader.i.i77.i.i.i ]
+  %.42.us.i.i82.i.i.i = add nuw nsw i64 %chunk.2.0.us.i.i81.i.i.i, 1
+  br label %B88.endif.us.i.i83.i.i.i
 
-B88.endif.us.i.i84.i.i.i:                         ; preds = %B518.us.i.i120.i.i.i, %B26.us.i.i81.i.i.i
-  %at.4.1134.us.i.i85.i.i.i = phi i64 [ %.202.i47.i.i.i, %B26.us.i.i81.i.i.i ], [ %at.5.2.lcssa.us.i.i121.i.i.i, %B518.us.i.i120.i.i.i ]
-  %.137125133.us.i.i86.i.i.i = phi i64 [ %.arg.steps.i.i76.i.i.i, %B26.us.i.i81.i.i.i ], [ %.147.us.i.i87.i.i.i, %B518.us.i.i120.i.i.i ]
-  %.147.us.i.i87.i.i.i = add nsw i64 %.137125133.us.i.i86.i.i.i, -1
-  %.177.us.i.i88.i.i.i = inttoptr i64 %at.4.1134.us.i.i85.i.i.i to ptr
-  %.178.us.i.i89.i.i.i = load i64, ptr %.177.us.i.i88.i.i.i, align 8
-  %.180.us.i.i90.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 8
-  %.181.us.i.i91.i.i.i = inttoptr i64 %.180.us.i.i90.i.i.i to ptr
-  %.182.us.i.i92.i.i.i = load i64, ptr %.181.us.i.i91.i.i.i, align 8
-  %.184.us.i.i93.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 16
-  %.185.us.i.i94.i.i.i = inttoptr i64 %.184.us.i.i93.i.i.i to ptr
-  %.186.us.i.i95.i.i.i = load i64, ptr %.185.us.i.i94.i.i.i, align 8
-  %.195.us.i.i96.i.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i.i, 24
-  %.280119.us.not.i.i97.i.i.i = icmp slt i64 %.182.us.i.i92.i.i.i, 1
-  br i1 %.280119.us.not.i.i97.i.i.i, label %B518.us.i.i120.i.i.i, label %B250.us.i.i99.i.i.i
+B88.endif.us.i.i83.i.i.i:                         ; preds = %B518.us.i.i119.i.i.i, %B26.us.i.i80.i.i.i
+  %at.4.1134.us.i.i84.i.i.i = phi i64 [ %.202.i46.i.i.i, %B26.us.i.i80.i.i.i ], [ %at.5.2.lcssa.us.i.i120.i.i.i, %B518.us.i.i119.i.i.i ]
+  %.137125133.us.i.i85.i.i.i = phi i64 [ %.arg.steps.i.i75.i.i.i, %B26.us.i.i80.i.i.i ], [ %.147.us.i.i86.i.i.i, %B518.us.i.i119.i.i.i ]
+  %.147.us.i.i86.i.i.i = add nsw i64 %.137125133.us.i.i85.i.i.i, -1
+  %.177.us.i.i87.i.i.i = inttoptr i64 %at.4.1134.us.i.i84.i.i.i to ptr
+  %.178.us.i.i88.i.i.i = load i64, ptr %.177.us.i.i87.i.i.i, align 8
+  %.180.us.i.i89.i.i.i = add nsw i64 %at.4.1134.us.i.i84.i.i.i, 8
+  %.181.us.i.i90.i.i.i = inttoptr i64 %.180.us.i.i89.i.i.i to ptr
+  %.182.us.i.i91.i.i.i = load i64, ptr %.181.us.i.i90.i.i.i, align 8
+  %.184.us.i.i92.i.i.i = add nsw i64 %at.4.1134.us.i.i84.i.i.i, 16
+  %.185.us.i.i93.i.i.i = inttoptr i64 %.184.us.i.i92.i.i.i to ptr
+  %.186.us.i.i94.i.i.i = load i64, ptr %.185.us.i.i93.i.i.i, align 8
+  %.195.us.i.i95.i.i.i = add nsw i64 %at.4.1134.us.i.i84.i.i.i, 24
+  %.280119.us.not.i.i96.i.i.i = icmp slt i64 %.182.us.i.i91.i.i.i, 1
+  br i1 %.280119.us.not.i.i96.i.i.i, label %B518.us.i.i119.i.i.i, label %B250.us.i.i98.i.i.i
 
-B518.us.i.i120.i.i.i:                             ; preds = %B250.us.i.i99.i.i.i, %B88.endif.us.i.i84.i.i.i
-  %at.5.2.lcssa.us.i.i121.i.i.i = phi i64 [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ], [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ]
-  %.370.us.i.i122.i.i.i = inttoptr i64 %.178.us.i.i89.i.i.i to ptr
-  %.371.us.i.i123.i.i.i = tail call i64 %.370.us.i.i122.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i95.i.i.i, i64 %chunk.2.0.us.i.i82.i.i.i, i64 %.42.us.i.i83.i.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i124.i.i.i = icmp sgt i64 %.137125133.us.i.i86.i.i.i, 1
-  br i1 %.138.us.i.i124.i.i.i, label %B88.endif.us.i.i84.i.i.i, label %B86.B566_crit_edge.us.i.i125.i.i.i
+B518.us.i.i119.i.i.i:                             ; preds = %B250.us.i.i98.i.i.i, %B88.endif.us.i.i83.i.i.i
+  %at.5.2.lcssa.us.i.i120.i.i.i = phi i64 [ %.195.us.i.i95.i.i.i, %B88.endif.us.i.i83.i.i.i ], [ %.352.us.i.i115.i.i.i, %B250.us.i.i98.i.i.i ]
+  %.370.us.i.i121.i.i.i = inttoptr i64 %.178.us.i.i88.i.i.i to ptr
+  %.371.us.i.i122.i.i.i = tail call i64 %.370.us.i.i121.i.i.i(i64 %.75.i.i.i, i64 %.186.us.i.i94.i.i.i, i64 %chunk.2.0.us.i.i81.i.i.i, i64 %.42.us.i.i82.i.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i123.i.i.i = icmp sgt i64 %.137125133.us.i.i85.i.i.i, 1
+  br i1 %.138.us.i.i123.i.i.i, label %B88.endif.us.i.i83.i.i.i, label %B86.B566_crit_edge.us.i.i124.i.i.i
 
-B250.us.i.i99.i.i.i:                              ; preds = %B88.endif.us.i.i84.i.i.i, %B250.us.i.i99.i.i.i
-  %lsr.iv15.i.i100.i.i.i = phi i64 [ %lsr.iv.next16.i.i118.i.i.i, %B250.us.i.i99.i.i.i ], [ %.182.us.i.i92.i.i.i, %B88.endif.us.i.i84.i.i.i ]
-  %lsr.iv13.i.i101.i.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i.i, %B250.us.i.i99.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i84.i.i.i ]
-  %at.5.2122.us.i.i102.i.i.i = phi i64 [ %.352.us.i.i116.i.i.i, %B250.us.i.i99.i.i.i ], [ %.195.us.i.i96.i.i.i, %B88.endif.us.i.i84.i.i.i ]
-  %46 = add i64 %at.5.2122.us.i.i102.i.i.i, 16
-  %.326.us.i.i103.i.i.i = inttoptr i64 %46 to ptr
-  %.327.us.i.i104.i.i.i = load i64, ptr %.326.us.i.i103.i.i.i, align 8
-  %47 = mul i64 %chunk.2.0.us.i.i82.i.i.i, %.327.us.i.i104.i.i.i
-  %.335.us.i.i105.i.i.i = inttoptr i64 %at.5.2122.us.i.i102.i.i.i to ptr
-  %.336.us.i.i106.i.i.i = load i64, ptr %.335.us.i.i105.i.i.i, align 8
-  %.337.us.i.i107.i.i.i = shl nsw i64 %.336.us.i.i106.i.i.i, 3
-  %.339.us.i.i108.i.i.i = add nsw i64 %.337.us.i.i107.i.i.i, %.61.i.i.i
-  %.340.us.i.i109.i.i.i = inttoptr i64 %.339.us.i.i108.i.i.i to ptr
-  %.341.us.i.i110.i.i.i = load i64, ptr %.340.us.i.i109.i.i.i, align 8
-  %48 = add i64 %at.5.2122.us.i.i102.i.i.i, 8
-  %.344.us.i.i111.i.i.i = inttoptr i64 %48 to ptr
-  %.345.us.i.i112.i.i.i = load i64, ptr %.344.us.i.i111.i.i.i, align 8
-  %.346.us.i.i113.i.i.i = sub i64 %.341.us.i.i110.i.i.i, %47
-  %.347.us.i.i114.i.i.i = add i64 %.346.us.i.i113.i.i.i, %.345.us.i.i112.i.i.i
-  %.348.us.i.i115.i.i.i = inttoptr i64 %lsr.iv13.i.i101.i.i.i to ptr
-  store i64 %.347.us.i.i114.i.i.i, ptr %.348.us.i.i115.i.i.i, align 8
-  %.352.us.i.i116.i.i.i = add i64 %at.5.2122.us.i.i102.i.i.i, 32
-  %lsr.iv.next14.i.i117.i.i.i = add i64 %lsr.iv13.i.i101.i.i.i, 8
-  %lsr.iv.next16.i.i118.i.i.i = add i64 %lsr.iv15.i.i100.i.i.i, -1
-  %exitcond.not.i.i119.i.i.i = icmp eq i64 %lsr.iv.next16.i.i118.i.i.i, 0
-  br i1 %exitcond.not.i.i119.i.i.i, label %B518.us.i.i120.i.i.i, label %B250.us.i.i99.i.i.i
+B250.us.i.i98.i.i.i:                              ; preds = %B88.endif.us.i.i83.i.i.i, %B250.us.i.i98.i.i.i
+  %lsr.iv15.i.i99.i.i.i = phi i64 [ %lsr.iv.next16.i.i117.i.i.i, %B250.us.i.i98.i.i.i ], [ %.182.us.i.i91.i.i.i, %B88.endif.us.i.i83.i.i.i ]
+  %lsr.iv13.i.i100.i.i.i = phi i64 [ %lsr.iv.next14.i.i116.i.i.i, %B250.us.i.i98.i.i.i ], [ %.75.i.i.i, %B88.endif.us.i.i83.i.i.i ]
+  %at.5.2122.us.i.i101.i.i.i = phi i64 [ %.352.us.i.i115.i.i.i, %B250.us.i.i98.i.i.i ], [ %.195.us.i.i95.i.i.i, %B88.endif.us.i.i83.i.i.i ]
+  %47 = add i64 %at.5.2122.us.i.i101.i.i.i, 16
+  %.326.us.i.i102.i.i.i = inttoptr i64 %47 to ptr
+  %.327.us.i.i103.i.i.i = load i64, ptr %.326.us.i.i102.i.i.i, align 8
+  %48 = mul i64 %chunk.2.0.us.i.i81.i.i.i, %.327.us.i.i103.i.i.i
+  %.335.us.i.i104.i.i.i = inttoptr i64 %at.5.2122.us.i.i101.i.i.i to ptr
+  %.336.us.i.i105.i.i.i = load i64, ptr %.335.us.i.i104.i.i.i, align 8
+  %.337.us.i.i106.i.i.i = shl nsw i64 %.336.us.i.i105.i.i.i, 3
+  %.339.us.i.i107.i.i.i = add nsw i64 %.337.us.i.i106.i.i.i, %.61.i.i.i
+  %.340.us.i.i108.i.i.i = inttoptr i64 %.339.us.i.i107.i.i.i to ptr
+  %.341.us.i.i109.i.i.i = load i64, ptr %.340.us.i.i108.i.i.i, align 8
+  %49 = add i64 %at.5.2122.us.i.i101.i.i.i, 8
+  %.344.us.i.i110.i.i.i = inttoptr i64 %49 to ptr
+  %.345.us.i.i111.i.i.i = load i64, ptr %.344.us.i.i110.i.i.i, align 8
+  %.346.us.i.i112.i.i.i = sub i64 %.341.us.i.i109.i.i.i, %48
+  %.347.us.i.i113.i.i.i = add i64 %.346.us.i.i112.i.i.i, %.345.us.i.i111.i.i.i
+  %.348.us.i.i114.i.i.i = inttoptr i64 %lsr.iv13.i.i100.i.i.i to ptr
+  store i64 %.347.us.i.i113.i.i.i, ptr %.348.us.i.i114.i.i.i, align 8
+  %.352.us.i.i115.i.i.i = add i64 %at.5.2122.us.i.i101.i.i.i, 32
+  %lsr.iv.next14.i.i116.i.i.i = add i64 %lsr.iv13.i.i100.i.i.i, 8
+  %lsr.iv.next16.i.i117.i.i.i = add i64 %lsr.iv15.i.i99.i.i.i, -1
+  %exitcond.not.i.i118.i.i.i = icmp eq i64 %lsr.iv.next16.i.i117.i.i.i, 0
+  br i1 %exitcond.not.i.i118.i.i.i, label %B518.us.i.i119.i.i.i, label %B250.us.i.i98.i.i.i
 
-B86.B566_crit_edge.us.i.i125.i.i.i:               ; preds = %B518.us.i.i120.i.i.i
-  %exitcond.not3.i.i126.i.i.i = icmp eq i64 %.42.us.i.i83.i.i.i, %.158.i40.i.i.i
-  br i1 %exitcond.not3.i.i126.i.i.i, label %B1022.i56.i.i.i, label %B26.us.i.i81.i.i.i
+B86.B566_crit_edge.us.i.i124.i.i.i:               ; preds = %B518.us.i.i119.i.i.i
+  %exitcond.not3.i.i125.i.i.i = icmp eq i64 %.42.us.i.i82.i.i.i, %.158.i39.i.i.i
+  br i1 %exitcond.not3.i.i125.i.i.i, label %B1022.i55.i.i.i, label %B26.us.i.i80.i.i.i
 
-B1022.i56.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i125.i.i.i, %B518.us.us.i.i190.i.i.i, %B398.endif.i195.i.i.i, %B26.preheader.i.i75.i.i.i, %B980.i54.i.i.i
-  %.11.i.i59.i.i.i = load i64, ptr %sunkaddr245.i, align 8
-  %.12.i.i60.i.i.i = icmp eq i64 %.11.i.i59.i.i.i, 0
-  br i1 %.12.i.i60.i.i.i, label %B1066.i71.i.i.i, label %B1022.endif.i61.i.i.i
+B1022.i55.i.i.i:                                  ; preds = %B86.B566_crit_edge.us.i.i124.i.i.i, %B518.us.us.i.i189.i.i.i, %B398.endif.i194.i.i.i, %B26.preheader.i.i74.i.i.i, %B980.i53.i.i.i
+  %.11.i.i58.i.i.i = load i64, ptr %sunkaddr261.i, align 8
+  %.12.i.i59.i.i.i = icmp eq i64 %.11.i.i58.i.i.i, 0
+  br i1 %.12.i.i59.i.i.i, label %B1066.i70.i.i.i, label %B1022.endif.i60.i.i.i
 
-B1066.i71.i.i.i:                                  ; preds = %B1022.endif.i61.i.i.i, %B1022.i56.i.i.i
-  %.396.i72.i.i.i = shl nsw i64 %.166.i46.i.i.i, 3
-  %.400.i73.i.i.i = add nsw i64 %.396.i72.i.i.i, %.202.i47.i.i.i
-  %.114.i74.i.i.i = icmp samesign ugt i64 %.11399109.i33.i.i.i, 1
-  br i1 %.114.i74.i.i.i, label %B150.i31.i.i.i, label %B2138.i.i.i
+B1066.i70.i.i.i:                                  ; preds = %B1022.endif.i60.i.i.i, %B1022.i55.i.i.i
+  %.396.i71.i.i.i = shl nsw i64 %.166.i45.i.i.i, 3
+  %.400.i72.i.i.i = add nsw i64 %.396.i71.i.i.i, %.202.i46.i.i.i
+  %.114.i73.i.i.i = icmp samesign ugt i64 %.11399109.i32.i.i.i, 1
+  br i1 %.114.i73.i.i.i, label %B150.i30.i.i.i, label %B2138.i.i.i
 
-B398.endif.i195.i.i.i:                            ; preds = %B336.i49.i.i.i
-  store i64 %.202.i47.i.i.i, ptr %34, align 8
-  store i64 %arg.steps.fr.i.i37.i.i.i, ptr %sunkaddr247.i, align 8
-  store i64 %.158.i40.i.i.i, ptr %sunkaddr249.i, align 8
-  store i64 %.61.i.i.i, ptr %sunkaddr251.i, align 8
-  store i64 %.21.i27.i.i.i, ptr %sunkaddr253.i, align 8
-  %.249.i206.i.i.i = load i64, ptr %sunkaddr255.i, align 8
-  store i64 %.249.i206.i.i.i, ptr %sunkaddr257.i, align 8
-  %.258.i211.i.i.i = load i64, ptr %sunkaddr259.i, align 8
-  store i64 %.258.i211.i.i.i, ptr %sunkaddr261.i, align 8
-  %.265.i216.i.i.i = load i64, ptr %sunkaddr243.i, align 8
-  %.17.i.i217.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i216.i.i.i, i64 %.158.i40.i.i.i)
-  %.19.i.i218.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i.i, i64 %.17.i.i217.i.i.i)
-  %.304.i221.i.i.i = load i64, ptr %sunkaddr265.i, align 8
-  %.309.i224.i.i.i = load i64, ptr %sunkaddr267.i, align 8
-  %.311.i225.i.i.i = inttoptr i64 %.304.i221.i.i.i to ptr
-  %.312.i226.i.i.i = tail call i64 %.311.i225.i.i.i(i64 %.309.i224.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i218.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i56.i.i.i
+B398.endif.i194.i.i.i:                            ; preds = %B336.i48.i.i.i
+  store i64 %.202.i46.i.i.i, ptr %35, align 8
+  store i64 %arg.steps.fr.i.i36.i.i.i, ptr %sunkaddr263.i, align 8
+  store i64 %.158.i39.i.i.i, ptr %sunkaddr265.i, align 8
+  store i64 %.61.i.i.i, ptr %sunkaddr267.i, align 8
+  store i64 %.21.i26.i.i.i, ptr %sunkaddr269.i, align 8
+  %.249.i205.i.i.i = load i64, ptr %sunkaddr271.i, align 8
+  store i64 %.249.i205.i.i.i, ptr %sunkaddr273.i, align 8
+  %.258.i210.i.i.i = load i64, ptr %sunkaddr275.i, align 8
+  store i64 %.258.i210.i.i.i, ptr %sunkaddr277.i, align 8
+  %.265.i215.i.i.i = load i64, ptr %sunkaddr259.i, align 8
+  %.17.i.i216.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i215.i.i.i, i64 %.158.i39.i.i.i)
+  %.19.i.i217.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i23.i.i.i, i64 %.17.i.i216.i.i.i)
+  %.304.i220.i.i.i = load i64, ptr %sunkaddr281.i, align 8
+  %.309.i223.i.i.i = load i64, ptr %sunkaddr283.i, align 8
+  %.311.i224.i.i.i = inttoptr i64 %.304.i220.i.i.i to ptr
+  %.312.i225.i.i.i = tail call i64 %.311.i224.i.i.i(i64 %.309.i223.i.i.i, i64 %.75.i.i.i, i64 %.19.i.i217.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i55.i.i.i
 
-B1022.endif.i61.i.i.i:                            ; preds = %B1022.i56.i.i.i
-  %.22.i.i64.i.i.i = load i64, ptr %sunkaddr269.i, align 8
-  %.29.i.i67.i.i.i = load i64, ptr %sunkaddr271.i, align 8
-  %.30.i.i68.i.i.i = inttoptr i64 %.29.i.i67.i.i.i to ptr
-  %.31.i.i69.i.i.i = tail call i64 %.30.i.i68.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.32.i.not.i70.i.i.i = icmp eq i64 %.31.i.i69.i.i.i, %.22.i.i64.i.i.i
-  br i1 %.32.i.not.i70.i.i.i, label %B2138.i.i.i, label %B1066.i71.i.i.i
+B1022.endif.i60.i.i.i:                            ; preds = %B1022.i55.i.i.i
+  %.22.i.i63.i.i.i = load i64, ptr %sunkaddr285.i, align 8
+  %.29.i.i66.i.i.i = load i64, ptr %sunkaddr287.i, align 8
+  %.30.i.i67.i.i.i = inttoptr i64 %.29.i.i66.i.i.i to ptr
+  %.31.i.i68.i.i.i = tail call i64 %.30.i.i67.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.not.i69.i.i.i = icmp eq i64 %.31.i.i68.i.i.i, %.22.i.i63.i.i.i
+  br i1 %.32.i.not.i69.i.i.i, label %B2138.i.i.i, label %B1066.i70.i.i.i
 
-B2138.i.i.i:                                      ; preds = %B1022.endif.i61.i.i.i, %B1066.i71.i.i.i, %B1780.endif.i.i.i, %B2054.i.i.i
+B2138.i.i.i:                                      ; preds = %B1022.endif.i60.i.i.i, %B1066.i70.i.i.i, %B1780.endif.i.i.i, %B2054.i.i.i
   %.9.i.i.i.i = add nsw i64 %.20.i, 248
-  %.10.i228.i.i.i = inttoptr i64 %.9.i.i.i.i to ptr
-  %.11.i229.i.i.i = load i64, ptr %.10.i228.i.i.i, align 8
-  %.12.i.i.i.i = icmp eq i64 %.11.i229.i.i.i, 0
+  %.10.i.i.i.i = inttoptr i64 %.9.i.i.i.i to ptr
+  %.11.i.i.i.i = load i64, ptr %.10.i.i.i.i, align 8
+  %.12.i.i.i.i = icmp eq i64 %.11.i.i.i.i, 0
   br i1 %.12.i.i.i.i, label %B2236.i.i.i, label %B2138.endif.i.i.i
 
 B2176.i.i.i:                                      ; preds = %B2138.endif.i.i.i
-  %sunkaddr455.i.i.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr456.i.i.i = getelementptr i8, ptr %sunkaddr455.i.i.i, i64 248
-  store i64 0, ptr %sunkaddr456.i.i.i, align 8
+  %sunkaddr453.i.i.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr454.i.i.i = getelementptr i8, ptr %sunkaddr453.i.i.i, i64 248
+  store i64 0, ptr %sunkaddr454.i.i.i, align 8
   br label %B2588.i.i.i
 
 B2236.i.i.i:                                      ; preds = %B2138.endif.i.i.i, %B2138.i.i.i
@@ -29738,34 +29934,34 @@ B2482.i.i.i:                                      ; preds = %B2322.i.i.i
   br label %B194.else.if.i.i
 
 B2588.i.i.i:                                      ; preds = %B1622.thread.i.i.i, %B2322.i.i.i, %B2176.i.i.i, %B1706.i.i.i
-  %.14.i241.i.i.i = load i64, ptr %sunkaddr275.i, align 8
-  %.9646.not.i.i.i.i = icmp slt i64 %.14.i241.i.i.i, 1
+  %.14.i239.i.i.i = load i64, ptr %sunkaddr291.i, align 8
+  %.9646.not.i.i.i.i = icmp slt i64 %.14.i239.i.i.i, 1
   br i1 %.9646.not.i.i.i.i, label %B548.i.i, label %B84.i.i.i.preheader.i
 
 B84.i.i.i.preheader.i:                            ; preds = %B2588.i.i.i
-  %sunkaddr272.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr273.i = getelementptr i8, ptr %sunkaddr272.i, i64 40
+  %sunkaddr288.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr289.i = getelementptr i8, ptr %sunkaddr288.i, i64 40
   br label %B84.i.i.i.i
 
 B84.i.i.i.i:                                      ; preds = %B234.i.i.i.i, %B84.i.i.i.preheader.i
-  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i241.i.i.i, %B84.i.i.i.preheader.i ]
-  %lsr.iv.i242.i.i.i = phi i64 [ %lsr.iv.next.i246.i.i.i, %B234.i.i.i.i ], [ %.85.i.i.i, %B84.i.i.i.preheader.i ]
-  %.137.i243.i.i.i = inttoptr i64 %lsr.iv.i242.i.i.i to ptr
-  %.138.i244.i.i.i = load i64, ptr %.137.i243.i.i.i, align 8
-  %.143.not.i.i.i.i = icmp eq i64 %.138.i244.i.i.i, 0
+  %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B234.i.i.i.i ], [ %.14.i239.i.i.i, %B84.i.i.i.preheader.i ]
+  %lsr.iv.i240.i.i.i = phi i64 [ %lsr.iv.next.i244.i.i.i, %B234.i.i.i.i ], [ %.85.i.i.i, %B84.i.i.i.preheader.i ]
+  %.137.i241.i.i.i = inttoptr i64 %lsr.iv.i240.i.i.i to ptr
+  %.138.i.i.i.i = load i64, ptr %.137.i241.i.i.i, align 8
+  %.143.not.i.i.i.i = icmp eq i64 %.138.i.i.i.i, 0
   br i1 %.143.not.i.i.i.i, label %B234.i.i.i.i, label %B140.i.i.i.i
 
 B140.i.i.i.i:                                     ; preds = %B84.i.i.i.i
-  %.149.i.i.i.i = load i64, ptr %sunkaddr273.i, align 8
+  %.149.i.i.i.i = load i64, ptr %sunkaddr289.i, align 8
   %.151.i.i.i.i = inttoptr i64 %.149.i.i.i.i to ptr
-  %.152.i.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i244.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i243.i.i.i = tail call i64 %.151.i.i.i.i(i64 %.138.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i.i
 
 B234.i.i.i.i:                                     ; preds = %B140.i.i.i.i, %B84.i.i.i.i
-  %lsr.iv.next.i246.i.i.i = add i64 %lsr.iv.i242.i.i.i, 8
+  %lsr.iv.next.i244.i.i.i = add i64 %lsr.iv.i240.i.i.i, 8
   %lsr.iv.next2.i.i.i.i = add nsw i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i247.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i247.i.i.i, label %B548.i.i, label %B84.i.i.i.i
+  %exitcond.not.i245.i.i.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i245.i.i.i, label %B548.i.i, label %B84.i.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
   %unroll_iter.i.i.i = and i64 %.101.i.i.i, 9223372036854775804
@@ -29774,30 +29970,30 @@ B364.endif.loopexit.unr-lcssa.i.i.i:              ; preds = %B278.i.i.i
 
 B278.epil.preheader.i.i.i:                        ; preds = %B364.endif.loopexit.unr-lcssa.i.i.i, %B278.preheader.i.i.i
   %.189291293.epil.init.i.i.i = phi i64 [ 0, %B278.preheader.i.i.i ], [ %unroll_iter.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i ]
-  %49 = shl i64 %.189291293.epil.init.i.i.i, 3
-  %50 = add nsw i64 %49, %.93.i.i.i
-  %51 = add nsw i64 %49, %.61.i.i.i
+  %50 = shl i64 %.189291293.epil.init.i.i.i, 3
+  %51 = add nsw i64 %50, %.93.i.i.i
+  %52 = add nsw i64 %50, %.61.i.i.i
   br label %B278.epil.i.i.i
 
 B278.epil.i.i.i:                                  ; preds = %B278.epil.i.i.i, %B278.epil.preheader.i.i.i
-  %lsr.iv365.i.i.i = phi i64 [ %lsr.iv.next366.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
-  %lsr.iv363.i.i.i = phi i64 [ %lsr.iv.next364.i.i.i, %B278.epil.i.i.i ], [ %51, %B278.epil.preheader.i.i.i ]
-  %lsr.iv361.i.i.i = phi i64 [ %lsr.iv.next362.i.i.i, %B278.epil.i.i.i ], [ %50, %B278.epil.preheader.i.i.i ]
-  %.227.epil.i.i.i = inttoptr i64 %lsr.iv361.i.i.i to ptr
+  %lsr.iv363.i.i.i = phi i64 [ %lsr.iv.next364.i.i.i, %B278.epil.i.i.i ], [ %xtraiter.i.i.i, %B278.epil.preheader.i.i.i ]
+  %lsr.iv361.i.i.i = phi i64 [ %lsr.iv.next362.i.i.i, %B278.epil.i.i.i ], [ %52, %B278.epil.preheader.i.i.i ]
+  %lsr.iv359.i.i.i = phi i64 [ %lsr.iv.next360.i.i.i, %B278.epil.i.i.i ], [ %51, %B278.epil.preheader.i.i.i ]
+  %.227.epil.i.i.i = inttoptr i64 %lsr.iv359.i.i.i to ptr
   %.228.epil.i.i.i = load i64, ptr %.227.epil.i.i.i, align 8
-  %.229.epil.i.i.i = inttoptr i64 %lsr.iv363.i.i.i to ptr
+  %.229.epil.i.i.i = inttoptr i64 %lsr.iv361.i.i.i to ptr
   store i64 %.228.epil.i.i.i, ptr %.229.epil.i.i.i, align 8
+  %lsr.iv.next360.i.i.i = add i64 %lsr.iv359.i.i.i, 8
   %lsr.iv.next362.i.i.i = add i64 %lsr.iv361.i.i.i, 8
-  %lsr.iv.next364.i.i.i = add i64 %lsr.iv363.i.i.i, 8
-  %lsr.iv.next366.i.i.i = add nsw i64 %lsr.iv365.i.i.i, -1
-  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next366.i.i.i, 0
+  %lsr.iv.next364.i.i.i = add nsw i64 %lsr.iv363.i.i.i, -1
+  %epil.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next364.i.i.i, 0
   br i1 %epil.iter.cmp.not.i.i.i, label %B364.endif.i.i.i, label %B278.epil.i.i.i
 
 B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B364.endif.loopexit.unr-lcssa.i.i.i, %B142.i.i
   %.240.i.i.i = add nsw i64 %.12.i, 120
-  %.241.i.i.i = inttoptr i64 %.240.i.i.i to ptr
-  %.242.i.i.i = load i64, ptr %.241.i.i.i, align 8
-  %.244.i.i.i = add nsw i64 %.242.i.i.i, %.61.i.i.i
+  %.241.i.i7.i = inttoptr i64 %.240.i.i.i to ptr
+  %.242.i.i8.i = load i64, ptr %.241.i.i7.i, align 8
+  %.244.i.i.i = add nsw i64 %.242.i.i8.i, %.61.i.i.i
   %.248.i.i.i = inttoptr i64 %.61.i.i.i to ptr
   store i64 %.244.i.i.i, ptr %.248.i.i.i, align 64
   br i1 %.12382.not.i.i, label %B892.endif.i.i.i, label %B534.lr.ph.i.i.i
@@ -29805,16 +30001,16 @@ B364.endif.i.i.i:                                 ; preds = %B278.epil.i.i.i, %B
 B534.lr.ph.i.i.i:                                 ; preds = %B364.endif.i.i.i
   %.252.i.i.i = add nsw i64 %.12.i, 24
   %.253.i.i.i = inttoptr i64 %.252.i.i.i to ptr
-  %.254.i.i.i = load i64, ptr %.253.i.i.i, align 8
-  %52 = or disjoint i64 %.61.i.i.i, 8
-  %53 = sub i64 %.28.i, %a2
+  %.254.i.i9.i = load i64, ptr %.253.i.i.i, align 8
+  %53 = or disjoint i64 %.61.i.i.i, 8
+  %54 = sub i64 %.28.i, %a2
   br label %B534.i.i.i
 
 B892.endif.i.i.i:                                 ; preds = %B758.i.i.i, %B364.endif.i.i.i
-  %sunkaddr275.i = getelementptr i8, ptr %.19.i, i64 32
-  %.452.i.i.i = load i64, ptr %sunkaddr275.i, align 8
-  %sunkaddr462.i.i.i = getelementptr i8, ptr %.19.i, i64 72
-  %.465.i.i.i = load i64, ptr %sunkaddr462.i.i.i, align 8
+  %sunkaddr291.i = getelementptr i8, ptr %.19.i, i64 32
+  %.452.i.i.i = load i64, ptr %sunkaddr291.i, align 8
+  %sunkaddr460.i.i.i = getelementptr i8, ptr %.19.i, i64 72
+  %.465.i.i.i = load i64, ptr %sunkaddr460.i.i.i, align 8
   %.466.i.i.i = sub i64 %.465.i.i.i, %.452.i.i.i
   %.553308.not.i.i.i = icmp slt i64 %.452.i.i.i, 1
   br i1 %.553308.not.i.i.i, label %B1720.i.i.i, label %B1092.lr.ph.i.i.i
@@ -29824,27 +30020,27 @@ B1092.lr.ph.i.i.i:                                ; preds = %B892.endif.i.i.i
   %.456.i.i.i = inttoptr i64 %.455.i.i.i to ptr
   %.457.i.i.i = load i64, ptr %.456.i.i.i, align 8
   %.91.i = sub i64 0, %a1
-  %54 = icmp eq i64 %.89.i, %.91.i
-  %sunkaddr188.i = getelementptr i8, ptr %.19.i, i64 24
-  %sunkaddr189.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr190.i = getelementptr i8, ptr %sunkaddr189.i, i64 32
-  %sunkaddr192.i = getelementptr i8, ptr %sunkaddr189.i, i64 184
-  %sunkaddr194.i = getelementptr i8, ptr %sunkaddr189.i, i64 168
-  %sunkaddr196.i = getelementptr i8, ptr %sunkaddr189.i, i64 160
-  %sunkaddr198.i = getelementptr i8, ptr %sunkaddr189.i, i64 128
-  %sunkaddr203.i = getelementptr i8, ptr %sunkaddr189.i, i64 8
-  %sunkaddr205.i = getelementptr i8, ptr %sunkaddr189.i, i64 176
+  %55 = icmp eq i64 %.89.i, %.91.i
+  %sunkaddr204.i = getelementptr i8, ptr %.19.i, i64 24
+  %sunkaddr205.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr206.i = getelementptr i8, ptr %sunkaddr205.i, i64 32
+  %sunkaddr208.i = getelementptr i8, ptr %sunkaddr205.i, i64 184
+  %sunkaddr210.i = getelementptr i8, ptr %sunkaddr205.i, i64 168
+  %sunkaddr212.i = getelementptr i8, ptr %sunkaddr205.i, i64 160
+  %sunkaddr214.i = getelementptr i8, ptr %sunkaddr205.i, i64 128
+  %sunkaddr219.i = getelementptr i8, ptr %sunkaddr205.i, i64 8
+  %sunkaddr221.i = getelementptr i8, ptr %sunkaddr205.i, i64 176
   br label %B1092.outer.i.i.i
 
 B1092.outer.i.i.i:                                ; preds = %B1092.lr.ph.i.i.i, %B1622.thread.i.i.i
-  %55 = phi i1 [ true, %B1622.thread.i.i.i ], [ false, %B1092.lr.ph.i.i.i ]
-  %spec.1.2.0311.ph.i.i.i = phi i64 [ %.801282.i.i.i, %B1622.thread.i.i.i ], [ %.457.i.i.i, %B1092.lr.ph.i.i.i ]
+  %56 = phi i1 [ true, %B1622.thread.i.i.i ], [ false, %B1092.lr.ph.i.i.i ]
+  %spec.1.2.0311.ph.i.i.i = phi i64 [ %.801280.i.i.i, %B1622.thread.i.i.i ], [ %.457.i.i.i, %B1092.lr.ph.i.i.i ]
   %.559306309.ph.i.i.i = phi i64 [ %.566.i.i.i, %B1622.thread.i.i.i ], [ 0, %B1092.lr.ph.i.i.i ]
   br label %B1092.i.i.i
 
 B1412.endif.i.i.i:                                ; preds = %B528.i.i.i.i, %B434.i.i.i.i
-  %storemerge.i4.i.i.i = phi i64 [ %.107.i.i.i.i, %B434.i.i.i.i ], [ %.138.i.i.i.i, %B528.i.i.i.i ]
-  %.744.i.i.i = icmp eq i64 %storemerge.i4.i.i.i, 0
+  %storemerge.i3.i.i.i = phi i64 [ %.115.i.i.i.i, %B434.i.i.i.i ], [ %.153.i.i.i.i, %B528.i.i.i.i ]
+  %.744.i.i.i = icmp eq i64 %storemerge.i3.i.i.i, 0
   br i1 %.744.i.i.i, label %B1622.thread.i.i.i, label %B1622.i.i.i
 
 B1780.endif.i.i.i:                                ; preds = %B1022.endif.i.i.i.i, %B1066.i.i.i.i, %B1780.i.i.i
@@ -29856,23 +30052,23 @@ B1780.endif.i.i.i:                                ; preds = %B1022.endif.i.i.i.i
   br label %B2138.i.i.i
 
 B2138.endif.i.i.i:                                ; preds = %B2138.i.i.i
-  %.20.i230.i.i.i = add nsw i64 %.20.i, 240
-  %.21.i231.i.i.i = inttoptr i64 %.20.i230.i.i.i to ptr
-  %.22.i.i.i.i = load i64, ptr %.21.i231.i.i.i, align 8
-  %.25.i232.i.i.i = add nsw i64 %.20.i, 232
-  %.28.i233.i.i.i = inttoptr i64 %.25.i232.i.i.i to ptr
-  %.29.i234.i.i.i = load i64, ptr %.28.i233.i.i.i, align 8
-  %.30.i235.i.i.i = inttoptr i64 %.29.i234.i.i.i to ptr
-  %.31.i236.i.i.i = tail call i64 %.30.i235.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.32.i237.not.i.i.i = icmp eq i64 %.31.i236.i.i.i, %.22.i.i.i.i
-  br i1 %.32.i237.not.i.i.i, label %B2176.i.i.i, label %B2236.i.i.i
+  %.20.i227.i.i.i = add nsw i64 %.20.i, 240
+  %.21.i228.i.i.i = inttoptr i64 %.20.i227.i.i.i to ptr
+  %.22.i229.i.i.i = load i64, ptr %.21.i228.i.i.i, align 8
+  %.25.i230.i.i.i = add nsw i64 %.20.i, 232
+  %.28.i231.i.i.i = inttoptr i64 %.25.i230.i.i.i to ptr
+  %.29.i232.i.i.i = load i64, ptr %.28.i231.i.i.i, align 8
+  %.30.i233.i.i.i = inttoptr i64 %.29.i232.i.i.i to ptr
+  %.31.i234.i.i.i = tail call i64 %.30.i233.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i235.not.i.i.i = icmp eq i64 %.31.i234.i.i.i, %.22.i229.i.i.i
+  br i1 %.32.i235.not.i.i.i, label %B2176.i.i.i, label %B2236.i.i.i
 
 B312.loopexit.i.i:                                ; preds = %B392.i.i.i
-  %.226.pre.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.226.pre.i.i = load i64, ptr %sunkaddr291.i, align 8
   br label %B312.i.i
 
 B312.i.i:                                         ; preds = %B194.else.if.i.i, %B312.loopexit.i.i
-  %.226.i.i = phi i64 [ %.226.pre.i.i, %B312.loopexit.i.i ], [ %.21.i.i9.i, %B194.else.if.i.i ]
+  %.226.i.i = phi i64 [ %.226.pre.i.i, %B312.loopexit.i.i ], [ %.21.i.i15.i, %B194.else.if.i.i ]
   %.213.i.i = add nsw i64 %.12.i, 96
   %.214.i.i = inttoptr i64 %.213.i.i to ptr
   %.215.i.i = load i64, ptr %.214.i.i, align 8
@@ -29880,13 +30076,13 @@ B312.i.i:                                         ; preds = %B194.else.if.i.i, %
   %.219.i.i = inttoptr i64 %.218.i.i to ptr
   %.220.i.i = load i64, ptr %.219.i.i, align 8
   %.15.i.i.i = shl nsw i64 %.226.i.i, 3
-  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.177.i8.i
+  %.17.i10.i.i = add nsw i64 %.15.i.i.i, %.177.i14.i
   %.106151.not.i.i.i = icmp slt i64 %.220.i.i, 1
   br i1 %.106151.not.i.i.i, label %B502.i.i, label %B58.i.i.preheader.i
 
 B58.i.i.preheader.i:                              ; preds = %B312.i.i
-  %sunkaddr278.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr279.i = getelementptr i8, ptr %sunkaddr278.i, i64 24
+  %sunkaddr294.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr295.i = getelementptr i8, ptr %sunkaddr294.i, i64 24
   br label %B58.i.i.i
 
 B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.i.preheader.i
@@ -29902,7 +30098,7 @@ B58.i.i.i:                                        ; preds = %B727.i.i.i, %B58.i.
 
 B114.i.i.i:                                       ; preds = %B58.i.i.i
   %.156.i.i.i = shl nsw i64 %.148.i13.i.i, 3
-  %.158.i.i.i = add nsw i64 %.156.i.i.i, %.177.i8.i
+  %.158.i.i.i = add nsw i64 %.156.i.i.i, %.177.i14.i
   %.159.i.i.i = inttoptr i64 %.158.i.i.i to ptr
   %.160.i30.i.i = load i64, ptr %.159.i.i.i, align 8
   %.162.i31.i.i = inttoptr i64 %top.5.0156.i.i.i to ptr
@@ -29912,7 +30108,7 @@ B114.i.i.i:                                       ; preds = %B58.i.i.i
 
 B240.i.i.i:                                       ; preds = %B58.i.i.i
   %.181.i.i.i = xor i64 %.148.i13.i.i, -1
-  %.191.i15.i.i = load i64, ptr %sunkaddr279.i, align 8
+  %.191.i15.i.i = load i64, ptr %sunkaddr295.i, align 8
   %.193.i.i.i = inttoptr i64 %.191.i15.i.i to ptr
   %.194.i16.i.i = tail call i64 %.193.i.i.i(i64 %.181.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.199.i.i.i = icmp eq i64 %.194.i16.i.i, 0
@@ -29923,13 +30119,13 @@ B356.i.i.i:                                       ; preds = %B240.i.i.i
   br i1 %.217.i.i.i, label %B368.i.i.preheader.i, label %B514.i.i
 
 B368.i.i.preheader.i:                             ; preds = %B356.i.i.i
-  %sunkaddr281.i = getelementptr i8, ptr %sunkaddr278.i, i64 40
+  %sunkaddr297.i = getelementptr i8, ptr %sunkaddr294.i, i64 40
   br label %B368.i.i.i
 
 B368.i.i.i:                                       ; preds = %B368.i.i.i, %B368.i.i.preheader.i
   %top.7.0.i.i.i = phi i64 [ %.222.i.i.i, %B368.i.i.i ], [ %top.5.0156.i.i.i, %B368.i.i.preheader.i ]
   %.222.i.i.i = add i64 %top.7.0.i.i.i, -8
-  %.229.i29.i.i = load i64, ptr %sunkaddr281.i, align 8
+  %.229.i29.i.i = load i64, ptr %sunkaddr297.i, align 8
   %.230.i.i.i = inttoptr i64 %.222.i.i.i to ptr
   %.231.i.i.i = load i64, ptr %.230.i.i.i, align 8
   %.232.i.i.i = inttoptr i64 %.229.i29.i.i to ptr
@@ -29938,32 +30134,32 @@ B368.i.i.i:                                       ; preds = %B368.i.i.i, %B368.i
   br i1 %.235.i.i.i, label %B368.i.i.i, label %B514.i.i
 
 B564.i.i.i:                                       ; preds = %B564.lr.ph.new.i.i.i, %B564.i.i.i
-  %lsr.iv.i = phi i64 [ %72, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B564.i.i.i ]
+  %lsr.iv.i = phi i64 [ %73, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i, %B564.i.i.i ]
   %lsr.iv.i20.i.i = phi i64 [ 0, %B564.lr.ph.new.i.i.i ], [ %lsr.iv.next.i23.i.i, %B564.i.i.i ]
-  %56 = add i64 %lsr.iv.i20.i.i, %.pre116.i.i
-  %57 = add i64 %73, %lsr.iv.i20.i.i
-  %58 = add i64 %57, 8
-  %.382.i.i.i = inttoptr i64 %58 to ptr
+  %57 = add i64 %lsr.iv.i20.i.i, %.pre116.i.i
+  %58 = add i64 %74, %lsr.iv.i20.i.i
+  %59 = add i64 %58, 8
+  %.382.i.i.i = inttoptr i64 %59 to ptr
   %.383.i21.i.i = load i64, ptr %.382.i.i.i, align 8
-  %.384.i22.i.i = inttoptr i64 %56 to ptr
+  %.384.i22.i.i = inttoptr i64 %57 to ptr
   store i64 %.383.i21.i.i, ptr %.384.i22.i.i, align 8
-  %59 = add i64 %56, 8
-  %60 = add i64 %57, 16
-  %.382.1.i.i.i = inttoptr i64 %60 to ptr
+  %60 = add i64 %57, 8
+  %61 = add i64 %58, 16
+  %.382.1.i.i.i = inttoptr i64 %61 to ptr
   %.383.1.i.i.i = load i64, ptr %.382.1.i.i.i, align 8
-  %.384.1.i.i.i = inttoptr i64 %59 to ptr
+  %.384.1.i.i.i = inttoptr i64 %60 to ptr
   store i64 %.383.1.i.i.i, ptr %.384.1.i.i.i, align 8
-  %61 = add i64 %56, 16
-  %62 = add i64 %57, 24
-  %.382.2.i.i.i = inttoptr i64 %62 to ptr
+  %62 = add i64 %57, 16
+  %63 = add i64 %58, 24
+  %.382.2.i.i.i = inttoptr i64 %63 to ptr
   %.383.2.i.i.i = load i64, ptr %.382.2.i.i.i, align 8
-  %.384.2.i.i.i = inttoptr i64 %61 to ptr
+  %.384.2.i.i.i = inttoptr i64 %62 to ptr
   store i64 %.383.2.i.i.i, ptr %.384.2.i.i.i, align 8
-  %63 = add i64 %56, 24
-  %64 = add i64 %57, 32
-  %.382.3.i.i.i = inttoptr i64 %64 to ptr
+  %64 = add i64 %57, 24
+  %65 = add i64 %58, 32
+  %.382.3.i.i.i = inttoptr i64 %65 to ptr
   %.383.3.i.i.i = load i64, ptr %.382.3.i.i.i, align 8
-  %.384.3.i.i.i = inttoptr i64 %63 to ptr
+  %.384.3.i.i.i = inttoptr i64 %64 to ptr
   store i64 %.383.3.i.i.i, ptr %.384.3.i.i.i, align 8
   %lsr.iv.next.i23.i.i = add i64 %lsr.iv.i20.i.i, 32
   %lsr.iv.next.i = add i64 %lsr.iv.i, 4
@@ -29977,25 +30173,25 @@ B680.loopexit.unr-lcssa.i.i.i:                    ; preds = %B564.i.i.i
 
 B564.epil.preheader.i.i.i:                        ; preds = %B564.lr.ph.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
   %.342136138.epil.init.i.i.i = phi i64 [ %unroll_iter.i19.i.i, %B680.loopexit.unr-lcssa.i.i.i ], [ 0, %B564.lr.ph.i.i.i ]
-  %65 = add i64 %top.5.0156.i.i.i, 8
-  %66 = shl i64 %.342136138.epil.init.i.i.i, 3
-  %67 = add i64 %65, %.pre115.i.i
-  %68 = add i64 %67, %66
-  %69 = add i64 %66, %.pre116.i.i
+  %66 = add i64 %top.5.0156.i.i.i, 8
+  %67 = shl i64 %.342136138.epil.init.i.i.i, 3
+  %68 = add i64 %66, %.pre115.i.i
+  %69 = add i64 %68, %67
+  %70 = add i64 %67, %.pre116.i.i
   br label %B564.epil.i.i.i
 
 B564.epil.i.i.i:                                  ; preds = %B564.epil.i.i.i, %B564.epil.preheader.i.i.i
-  %lsr.iv14.i.i.i = phi i64 [ %lsr.iv.next15.i.i.i, %B564.epil.i.i.i ], [ %xtraiter.i18.i.i, %B564.epil.preheader.i.i.i ]
-  %lsr.iv12.i.i.i = phi i64 [ %lsr.iv.next13.i.i.i, %B564.epil.i.i.i ], [ %69, %B564.epil.preheader.i.i.i ]
-  %lsr.iv10.i.i.i = phi i64 [ %lsr.iv.next11.i.i.i, %B564.epil.i.i.i ], [ %68, %B564.epil.preheader.i.i.i ]
-  %.382.epil.i.i.i = inttoptr i64 %lsr.iv10.i.i.i to ptr
+  %lsr.iv14.i.i20.i = phi i64 [ %lsr.iv.next15.i.i25.i, %B564.epil.i.i.i ], [ %xtraiter.i18.i.i, %B564.epil.preheader.i.i.i ]
+  %lsr.iv12.i.i21.i = phi i64 [ %lsr.iv.next13.i.i24.i, %B564.epil.i.i.i ], [ %70, %B564.epil.preheader.i.i.i ]
+  %lsr.iv10.i.i22.i = phi i64 [ %lsr.iv.next11.i.i23.i, %B564.epil.i.i.i ], [ %69, %B564.epil.preheader.i.i.i ]
+  %.382.epil.i.i.i = inttoptr i64 %lsr.iv10.i.i22.i to ptr
   %.383.epil.i.i.i = load i64, ptr %.382.epil.i.i.i, align 8
-  %.384.epil.i.i.i = inttoptr i64 %lsr.iv12.i.i.i to ptr
+  %.384.epil.i.i.i = inttoptr i64 %lsr.iv12.i.i21.i to ptr
   store i64 %.383.epil.i.i.i, ptr %.384.epil.i.i.i, align 8
-  %lsr.iv.next11.i.i.i = add i64 %lsr.iv10.i.i.i, 8
-  %lsr.iv.next13.i.i.i = add i64 %lsr.iv12.i.i.i, 8
-  %lsr.iv.next15.i.i.i = add nsw i64 %lsr.iv14.i.i.i, -1
-  %epil.iter.cmp.not.i26.i.i = icmp eq i64 %lsr.iv.next15.i.i.i, 0
+  %lsr.iv.next11.i.i23.i = add i64 %lsr.iv10.i.i22.i, 8
+  %lsr.iv.next13.i.i24.i = add i64 %lsr.iv12.i.i21.i, 8
+  %lsr.iv.next15.i.i25.i = add nsw i64 %lsr.iv14.i.i20.i, -1
+  %epil.iter.cmp.not.i26.i.i = icmp eq i64 %lsr.iv.next15.i.i25.i, 0
   br i1 %epil.iter.cmp.not.i26.i.i, label %B680.i.i.i, label %B564.epil.i.i.i
 
 B680.i.i.i:                                       ; preds = %B564.epil.i.i.i, %B516.endif.i.i.i, %B680.loopexit.unr-lcssa.i.i.i
@@ -30018,15 +30214,15 @@ B516.endif.i.i.i:                                 ; preds = %B240.i.i.i
 B564.lr.ph.i.i.i:                                 ; preds = %B516.endif.i.i.i
   %.374.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
   %xtraiter.i18.i.i = and i64 %.181.i.i.i, 3
-  %70 = icmp samesign ugt i64 %.148.i13.i.i, -5
+  %71 = icmp samesign ugt i64 %.148.i13.i.i, -5
   %.pre116.i.i = add i64 %.374.i.i.i, %.194.i16.i.i
   %.pre115.i.i = shl i64 %.148.i13.i.i, 3
-  br i1 %70, label %B564.epil.preheader.i.i.i, label %B564.lr.ph.new.i.i.i
+  br i1 %71, label %B564.epil.preheader.i.i.i, label %B564.lr.ph.new.i.i.i
 
 B564.lr.ph.new.i.i.i:                             ; preds = %B564.lr.ph.i.i.i
-  %71 = lshr i64 %.181.i.i.i, 2
-  %72 = mul nsw i64 %71, -4
-  %73 = add i64 %.pre115.i.i, %top.5.0156.i.i.i
+  %72 = lshr i64 %.181.i.i.i, 2
+  %73 = mul nsw i64 %72, -4
+  %74 = add i64 %.pre115.i.i, %top.5.0156.i.i.i
   br label %B564.i.i.i
 
 B502.i.i:                                         ; preds = %B727.i.i.i, %B312.i.i
@@ -30036,25 +30232,25 @@ B502.i.i:                                         ; preds = %B727.i.i.i, %B312.i
   br i1 %.260.i.i, label %B514.i.i, label %B548.i.i
 
 B514.i.i:                                         ; preds = %B198.i.i.i, %B368.i.i.i, %B502.i.i, %B356.i.i.i
-  %.14.i34.i.i = load i64, ptr %sunkaddr275.i, align 8
+  %.14.i34.i.i = load i64, ptr %sunkaddr291.i, align 8
   %.9646.not.i.i.i = icmp slt i64 %.14.i34.i.i, 1
   br i1 %.9646.not.i.i.i, label %B548.i.i, label %B84.i.i.preheader.i
 
 B84.i.i.preheader.i:                              ; preds = %B514.i.i
-  %sunkaddr284.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr285.i = getelementptr i8, ptr %sunkaddr284.i, i64 40
+  %sunkaddr300.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr301.i = getelementptr i8, ptr %sunkaddr300.i, i64 40
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
   %lsr.iv1.i35.i.i = phi i64 [ %lsr.iv.next2.i40.i.i, %B234.i.i.i ], [ %.14.i34.i.i, %B84.i.i.preheader.i ]
-  %lsr.iv.i36.i.i = phi i64 [ %lsr.iv.next.i39.i.i, %B234.i.i.i ], [ %.177.i8.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i36.i.i = phi i64 [ %lsr.iv.next.i39.i.i, %B234.i.i.i ], [ %.177.i14.i, %B84.i.i.preheader.i ]
   %.137.i.i.i = inttoptr i64 %lsr.iv.i36.i.i to ptr
   %.138.i.i.i = load i64, ptr %.137.i.i.i, align 8
   %.143.not.i.i.i = icmp eq i64 %.138.i.i.i, 0
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr285.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr301.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
   %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
@@ -30077,7 +30273,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -30085,7 +30281,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -30094,24 +30290,24 @@ B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i
 
 B194.else.if.i.i:                                 ; preds = %B2482.i.i.i, %B2236.i.i.i
   %sunkaddr309.i.i = getelementptr i8, ptr %.19.i, i64 112
-  %.176.i7.i = load i64, ptr %sunkaddr309.i.i, align 8
-  %.177.i8.i = add nsw i64 %.176.i7.i, %.61.i.i.i
-  %.21.i.i9.i = load i64, ptr %sunkaddr275.i, align 8
-  %.10364.not.i.i.i = icmp slt i64 %.21.i.i9.i, 1
+  %.176.i13.i = load i64, ptr %sunkaddr309.i.i, align 8
+  %.177.i14.i = add nsw i64 %.176.i13.i, %.61.i.i.i
+  %.21.i.i15.i = load i64, ptr %sunkaddr291.i, align 8
+  %.10364.not.i.i.i = icmp slt i64 %.21.i.i15.i, 1
   br i1 %.10364.not.i.i.i, label %B312.i.i, label %B136.preheader.i.i.i
 
 B136.preheader.i.i.i:                             ; preds = %B194.else.if.i.i
-  %.12.i.i10.i = add nsw i64 %.12.i, 40
-  %.13.i.i11.i = inttoptr i64 %.12.i.i10.i to ptr
-  %.14.i.i12.i = load i64, ptr %.13.i.i11.i, align 8
-  %sunkaddr286.i = inttoptr i64 %.20.i to ptr
-  %sunkaddr287.i = getelementptr i8, ptr %sunkaddr286.i, i64 16
+  %.12.i.i16.i = add nsw i64 %.12.i, 40
+  %.13.i.i17.i = inttoptr i64 %.12.i.i16.i to ptr
+  %.14.i.i18.i = load i64, ptr %.13.i.i17.i, align 8
+  %sunkaddr302.i = inttoptr i64 %.20.i to ptr
+  %sunkaddr303.i = getelementptr i8, ptr %sunkaddr302.i, i64 16
   br label %B136.i.i.i
 
 B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.preheader.i.i.i
-  %lsr.iv1.i.i13.i = phi i64 [ %.21.i.i9.i, %B136.preheader.i.i.i ], [ %lsr.iv.next2.i.i14.i, %B392.i.i.i ]
-  %lsr.iv.i6.i.i = phi i64 [ %.177.i8.i, %B136.preheader.i.i.i ], [ %lsr.iv.next.i9.i.i, %B392.i.i.i ]
-  %spec.2.067.i.i.i = phi i64 [ %.14.i.i12.i, %B136.preheader.i.i.i ], [ %.194.i.i.i, %B392.i.i.i ]
+  %lsr.iv1.i.i.i = phi i64 [ %.21.i.i15.i, %B136.preheader.i.i.i ], [ %lsr.iv.next2.i.i.i, %B392.i.i.i ]
+  %lsr.iv.i6.i.i = phi i64 [ %.177.i14.i, %B136.preheader.i.i.i ], [ %lsr.iv.next.i9.i.i, %B392.i.i.i ]
+  %spec.2.067.i.i.i = phi i64 [ %.14.i.i18.i, %B136.preheader.i.i.i ], [ %.194.i.i.i, %B392.i.i.i ]
   %.146.i.i.i = add nsw i64 %spec.2.067.i.i.i, 16
   %.147.i.i.i = inttoptr i64 %.146.i.i.i to ptr
   %.148.i.i.i = load i64, ptr %.147.i.i.i, align 8
@@ -30119,7 +30315,7 @@ B136.i.i.i:                                       ; preds = %B392.i.i.i, %B136.p
   br i1 %.149.not.i.i.i, label %B392.i.i.i, label %B198.i.i.i
 
 B198.i.i.i:                                       ; preds = %B136.i.i.i
-  %.155.i.i.i = load i64, ptr %sunkaddr287.i, align 8
+  %.155.i.i.i = load i64, ptr %sunkaddr303.i, align 8
   %.160.i.i.i = inttoptr i64 %lsr.iv.i6.i.i to ptr
   %.161.i.i.i = load i64, ptr %.160.i.i.i, align 8
   %.162.i.i.i = inttoptr i64 %.155.i.i.i to ptr
@@ -30133,14 +30329,14 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %.189.i.i.i = inttoptr i64 %.188.i.i.i to ptr
   %.190.i.i.i = load i64, ptr %.189.i.i.i, align 8
   %.191.i.i.i = shl i64 %.190.i.i.i, 3
-  %.192.i.i.i = add i64 %spec.2.067.i.i.i, 40
+  %.192.i.i.i = add i64 %spec.2.067.i.i.i, 48
   %.194.i.i.i = add i64 %.192.i.i.i, %.191.i.i.i
   %lsr.iv.next.i9.i.i = add i64 %lsr.iv.i6.i.i, 8
-  %lsr.iv.next2.i.i14.i = add nsw i64 %lsr.iv1.i.i13.i, -1
-  %exitcond.not.i.i15.i = icmp eq i64 %lsr.iv.next2.i.i14.i, 0
-  br i1 %exitcond.not.i.i15.i, label %B312.loopexit.i.i, label %B136.i.i.i
+  %lsr.iv.next2.i.i.i = add nsw i64 %lsr.iv1.i.i.i, -1
+  %exitcond.not.i.i19.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
+  br i1 %exitcond.not.i.i19.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v886B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -30161,7 +30357,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -30182,7 +30378,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -30251,7 +30447,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -30301,9 +30497,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v889B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -30321,7 +30517,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114107.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v123B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -30541,7 +30737,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.396.i = shl nsw i64 %.166.i, 3
   %.400.i = add nsw i64 %.396.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11399109.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v123B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B398.endif.i:                                     ; preds = %B336.i
   store i64 %.202.i, ptr %1, align 8
@@ -30568,9 +30764,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v123B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB4v891B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v123B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -30584,13 +30780,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -30660,7 +30856,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -30856,7 +31052,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -31028,10 +31224,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr48.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -31058,7 +31254,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -31155,14 +31351,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr50.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB4v894B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -31229,7 +31425,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -31239,14 +31435,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -31291,9 +31487,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -31311,7 +31507,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v897B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -31394,7 +31590,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v897B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -31433,7 +31629,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v897B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -31467,6 +31663,8 @@ declare i64 @nbgrad.offset.array_flags() local_unnamed_addr nofree nosync nounwi
 declare i64 @nbgrad.offset.array_extents() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @nbgrad.offset.array_strides() local_unnamed_addr nofree nosync nounwind memory(none)
 
 declare i64 @nbgrad.offset.array_handler() local_unnamed_addr nofree nosync nounwind memory(none)
 
@@ -31511,7 +31709,7 @@ B232.i.i:                                         ; preds = %0
   br i1 %.45.i.i, label %B292.i.i, label %B232.i.B706.i_crit_edge.i
 
 B232.i.B706.i_crit_edge.i:                        ; preds = %B232.i.i
-  %.pre295.i = inttoptr i64 %.22.i to ptr
+  %.pre302.i = inttoptr i64 %.22.i to ptr
   br label %B706.i.i
 
 B292.i.i:                                         ; preds = %B232.i.i
@@ -31540,7 +31738,7 @@ B652.i.i:                                         ; preds = %B292.i.i
   br label %B706.i.i
 
 B706.i.i:                                         ; preds = %B652.i.i, %B232.i.B706.i_crit_edge.i
-  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre295.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
+  %sunkaddr4.i.pre-phi.i = phi ptr [ %.pre302.i, %B232.i.B706.i_crit_edge.i ], [ %sunkaddr.i.i, %B652.i.i ]
   %sunkaddr5.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 152
   store i64 1, ptr %sunkaddr5.i.i, align 8
   %sunkaddr7.i.i = getelementptr i8, ptr %sunkaddr4.i.pre-phi.i, i64 136
@@ -31553,11 +31751,11 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
-  %sunkaddr420.i = getelementptr i8, ptr %.21.i, i64 16
-  %.17.i6.i = load i64, ptr %sunkaddr420.i, align 8
+  %sunkaddr431.i = getelementptr i8, ptr %.21.i, i64 16
+  %.17.i6.i = load i64, ptr %sunkaddr431.i, align 8
   %.19.not.i.i = icmp eq i64 %.165.i, %.17.i6.i
   br i1 %.19.not.i.i, label %B68.endif.i.i, label %B1452.i
 
@@ -31586,7 +31784,7 @@ B318.i.i:                                         ; preds = %B152.i.i
 
 B318.B424_crit_edge.i.i:                          ; preds = %B318.i.i
   %.pre.i.i = add nsw i64 %spec.2.085.i.i, 24
-  %.pre6.i.i = add i64 %spec.2.085.i.i, 48
+  %.pre9.i.i = add i64 %spec.2.085.i.i, 56
   %.242.pre-phi.i.phi.trans.insert.i = inttoptr i64 %.pre.i.i to ptr
   %.243.i.pre.i = load i64, ptr %.242.pre-phi.i.phi.trans.insert.i, align 8
   br label %B424.i.i
@@ -31625,44 +31823,88 @@ B296.i.i.i:                                       ; preds = %B176.i.i.i
   br i1 %.64.not.i.i.i, label %B374.endif.i.i.i, label %B1452.i
 
 B464.i.i.i:                                       ; preds = %B374.endif.i.i.i, %B466.i.i.i
-  %lsr.iv3.i.i.i = phi i64 [ %lsr.iv.next4.i.i.i, %B466.i.i.i ], [ %1, %B374.endif.i.i.i ]
-  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B466.i.i.i ], [ %.84.i.i.i, %B374.endif.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %lsr.iv.next.i.i.i, %B466.i.i.i ], [ %.216.i.i.i, %B374.endif.i.i.i ]
-  %lsr.iv.next4.i.i.i = add nsw i64 %lsr.iv3.i.i.i, -1
-  %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next4.i.i.i, 0
-  br i1 %exitcond.not.i.i.i, label %B424.i.i, label %B466.i.i.i
+  %lsr.iv18.i.i.i = phi i64 [ %lsr.iv.next19.i.i.i, %B466.i.i.i ], [ %1, %B374.endif.i.i.i ]
+  %lsr.iv16.i.i.i = phi i64 [ %lsr.iv.next17.i.i.i, %B466.i.i.i ], [ %.82.i.i.i, %B374.endif.i.i.i ]
+  %lsr.iv14.i.i.i = phi i64 [ %lsr.iv.next15.i.i.i, %B466.i.i.i ], [ %.212.i.i.i, %B374.endif.i.i.i ]
+  %lsr.iv.next19.i.i.i = add nsw i64 %lsr.iv18.i.i.i, -1
+  %exitcond.not.i.i.i = icmp eq i64 %lsr.iv.next19.i.i.i, 0
+  br i1 %exitcond.not.i.i.i, label %B580.i.i.i, label %B466.i.i.i
 
 B466.i.i.i:                                       ; preds = %B464.i.i.i
+  %lsr.iv.next15.i.i.i = add i64 %lsr.iv14.i.i.i, 8
+  %lsr.iv.next17.i.i.i = add i64 %lsr.iv16.i.i.i, 8
+  %.209.i.i.i = inttoptr i64 %lsr.iv16.i.i.i to ptr
+  %.210.i.i.i = load i64, ptr %.209.i.i.i, align 8
+  %.215.i.i.i = inttoptr i64 %lsr.iv14.i.i.i to ptr
+  %.216.i.i.i = load i64, ptr %.215.i.i.i, align 8
+  %.217.not.i.i.i = icmp eq i64 %.210.i.i.i, %.216.i.i.i
+  br i1 %.217.not.i.i.i, label %B464.i.i.i, label %B1452.i
+
+B580.i.i.i:                                       ; preds = %B464.i.i.i
+  %.238.i.i.i = add nsw i64 %spec.2.085.i.i, 48
+  %.241.i.i.i = inttoptr i64 %.238.i.i.i to ptr
+  %.242.i.i.i = load i64, ptr %.241.i.i.i, align 8
+  %.247.not.i.i.i = icmp eq i64 %.242.i.i.i, 0
+  br i1 %.247.not.i.i.i, label %B424.i.i, label %B644.endif.i.i.i
+
+B736.i.i.i:                                       ; preds = %B736.preheader.i.i.i, %B882.i.i.i
+  %lsr.iv12.i.i.i = phi i64 [ %.42.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next13.i.i.i, %B882.i.i.i ]
+  %lsr.iv10.i.i.i = phi i64 [ %.82.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next11.i.i.i, %B882.i.i.i ]
+  %lsr.iv8.i.i.i = phi i64 [ %.242.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next9.i.i.i, %B882.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %.255.i.i.i, %B736.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B882.i.i.i ]
+  %.386.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
+  %.387.i.i.i = load i64, ptr %.386.i.i.i, align 8
+  %.392.i.i.i = inttoptr i64 %lsr.iv8.i.i.i to ptr
+  %.393.i.i.i = load i64, ptr %.392.i.i.i, align 8
+  %.394.not.i.i.i = icmp eq i64 %.387.i.i.i, %.393.i.i.i
+  br i1 %.394.not.i.i.i, label %B882.i.i.i, label %B826.i.i.i
+
+B826.i.i.i:                                       ; preds = %B736.i.i.i
+  %.402.i.i.i = inttoptr i64 %lsr.iv10.i.i.i to ptr
+  %.403.i.i.i = load i64, ptr %.402.i.i.i, align 8
+  %.404.not.i.i.i = icmp eq i64 %.403.i.i.i, 1
+  br i1 %.404.not.i.i.i, label %B882.i.i.i, label %B1452.i
+
+B882.i.i.i:                                       ; preds = %B826.i.i.i, %B736.i.i.i
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, 8
-  %lsr.iv.next2.i.i.i = add i64 %lsr.iv1.i.i.i, 8
-  %.213.i.i.i = inttoptr i64 %lsr.iv1.i.i.i to ptr
-  %.214.i.i.i = load i64, ptr %.213.i.i.i, align 8
-  %.219.i.i.i = inttoptr i64 %lsr.iv.i.i.i to ptr
-  %.220.i.i.i = load i64, ptr %.219.i.i.i, align 8
-  %.221.not.i.i.i = icmp eq i64 %.214.i.i.i, %.220.i.i.i
-  br i1 %.221.not.i.i.i, label %B464.i.i.i, label %B1452.i
+  %lsr.iv.next9.i.i.i = add i64 %lsr.iv8.i.i.i, 8
+  %lsr.iv.next11.i.i.i = add i64 %lsr.iv10.i.i.i, 8
+  %lsr.iv.next13.i.i.i = add nsw i64 %lsr.iv12.i.i.i, -1
+  %exitcond144.not.i.i.i = icmp eq i64 %lsr.iv.next13.i.i.i, 0
+  br i1 %exitcond144.not.i.i.i, label %B424.i.i, label %B736.i.i.i
 
 B374.endif.i.i.i:                                 ; preds = %B296.i.i.i
   %.78.i.i.i = tail call i64 @nbgrad.offset.array_extents()
   %.80.i.i.i = add nsw i64 %.78.i.i.i, %.165.i.i
-  %.83.i.i.i = inttoptr i64 %.80.i.i.i to ptr
-  %.84.i.i.i = load i64, ptr %.83.i.i.i, align 8
+  %.81.i.i.i = inttoptr i64 %.80.i.i.i to ptr
+  %.82.i.i.i = load i64, ptr %.81.i.i.i, align 8
   %..42.i.i.i = tail call i64 @llvm.smax.i64(i64 %.42.i.i.i, i64 0)
-  %.216.i.i.i = add i64 %spec.2.085.i.i, 48
+  %.212.i.i.i = add i64 %spec.2.085.i.i, 56
   %1 = add nuw nsw i64 %..42.i.i.i, 1
   br label %B464.i.i.i
 
-B424.i.i:                                         ; preds = %B464.i.i.i, %B318.B424_crit_edge.i.i
-  %.243.i.i = phi i64 [ %.243.i.pre.i, %B318.B424_crit_edge.i.i ], [ %.42.i.i.i, %B464.i.i.i ]
-  %.245.pre-phi.i.i = phi i64 [ %.pre6.i.i, %B318.B424_crit_edge.i.i ], [ %.216.i.i.i, %B464.i.i.i ]
+B644.endif.i.i.i:                                 ; preds = %B580.i.i.i
+  %2 = icmp sgt i64 %.42.i.i.i, 0
+  %.249.i.i.i = tail call i64 @nbgrad.offset.array_strides()
+  br i1 %2, label %B736.preheader.i.i.i, label %B424.i.i
+
+B736.preheader.i.i.i:                             ; preds = %B644.endif.i.i.i
+  %.251.i.i.i = add nsw i64 %.249.i.i.i, %.165.i.i
+  %.254.i.i.i = inttoptr i64 %.251.i.i.i to ptr
+  %.255.i.i.i = load i64, ptr %.254.i.i.i, align 8
+  br label %B736.i.i.i
+
+B424.i.i:                                         ; preds = %B882.i.i.i, %B644.endif.i.i.i, %B580.i.i.i, %B318.B424_crit_edge.i.i
+  %.243.i.i = phi i64 [ %.243.i.pre.i, %B318.B424_crit_edge.i.i ], [ %.42.i.i.i, %B580.i.i.i ], [ %.42.i.i.i, %B644.endif.i.i.i ], [ %.42.i.i.i, %B882.i.i.i ]
+  %.245.pre-phi.i.i = phi i64 [ %.pre9.i.i, %B318.B424_crit_edge.i.i ], [ %.212.i.i.i, %B580.i.i.i ], [ %.212.i.i.i, %B644.endif.i.i.i ], [ %.212.i.i.i, %B882.i.i.i ]
   %.244.i.i = shl i64 %.243.i.i, 3
   %.247.i.i = add i64 %.244.i.i, %.245.pre-phi.i.i
   %exitcond.not.i12.i = icmp eq i64 %.136.i11.i, %.165.i
   br i1 %exitcond.not.i12.i, label %B684.preheader.i, label %B152.i.i
 
 B684.preheader.i:                                 ; preds = %B424.i.i
-  %sunkaddr421.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr422.i = getelementptr i8, ptr %sunkaddr421.i, i64 32
+  %sunkaddr432.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr433.i = getelementptr i8, ptr %sunkaddr432.i, i64 32
   br label %B684.i
 
 B68.endif.i.i:                                    ; preds = %B600.i
@@ -31677,16 +31919,16 @@ B152.lr.ph.i.i:                                   ; preds = %B68.endif.i.i
   br label %B152.i.i
 
 B684.i:                                           ; preds = %B684.i, %B684.preheader.i
-  %lsr.iv411.i = phi i64 [ %lsr.iv.next412.i, %B684.i ], [ %.165.i, %B684.preheader.i ]
-  %lsr.iv409.i = phi i64 [ %lsr.iv.next410.i, %B684.i ], [ %.148.i, %B684.preheader.i ]
-  %.376.i = load i64, ptr %sunkaddr422.i, align 8
-  %.380.i = inttoptr i64 %lsr.iv409.i to ptr
+  %lsr.iv422.i = phi i64 [ %lsr.iv.next423.i, %B684.i ], [ %.165.i, %B684.preheader.i ]
+  %lsr.iv420.i = phi i64 [ %lsr.iv.next421.i, %B684.i ], [ %.148.i, %B684.preheader.i ]
+  %.376.i = load i64, ptr %sunkaddr433.i, align 8
+  %.380.i = inttoptr i64 %lsr.iv420.i to ptr
   %.381.i = load i64, ptr %.380.i, align 8
   %.382.i = inttoptr i64 %.376.i to ptr
   %.383.i = tail call i64 %.382.i(i64 %.381.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next410.i = add i64 %lsr.iv409.i, 8
-  %lsr.iv.next412.i = add i64 %lsr.iv411.i, -1
-  %exitcond.not.i = icmp eq i64 %lsr.iv.next412.i, 0
+  %lsr.iv.next421.i = add i64 %lsr.iv420.i, 8
+  %lsr.iv.next423.i = add i64 %lsr.iv422.i, -1
+  %exitcond.not.i = icmp eq i64 %lsr.iv.next423.i, 0
   br i1 %exitcond.not.i, label %B820.i, label %B684.i
 
 B820.i:                                           ; preds = %B684.i, %B68.endif.i.i
@@ -31694,8 +31936,8 @@ B820.i:                                           ; preds = %B684.i, %B68.endif.
   %.72.i.i = inttoptr i64 %.71.i14.i to ptr
   %.73.i.i = load i64, ptr %.72.i.i, align 8
   %.75.i15.i = add nsw i64 %.73.i.i, %.142.i
-  %sunkaddr424.i = getelementptr i8, ptr %.21.i, i64 112
-  %.83.i.i = load i64, ptr %sunkaddr424.i, align 8
+  %sunkaddr435.i = getelementptr i8, ptr %.21.i, i64 112
+  %.83.i.i = load i64, ptr %sunkaddr435.i, align 8
   %.85.i17.i = add nsw i64 %.83.i.i, %.142.i
   %.91.i.i = add nsw i64 %.14.i, 64
   %.92.i.i = inttoptr i64 %.91.i.i to ptr
@@ -31708,51 +31950,51 @@ B820.i:                                           ; preds = %B684.i, %B68.endif.
 
 B278.preheader.i.i:                               ; preds = %B820.i
   %xtraiter.i.i = and i64 %.101.i.i, 3
-  %2 = icmp samesign ult i64 %.101.i.i, 4
-  br i1 %2, label %B278.epil.preheader.i.i, label %B278.preheader.new.i.i
+  %3 = icmp samesign ult i64 %.101.i.i, 4
+  br i1 %3, label %B278.epil.preheader.i.i, label %B278.preheader.new.i.i
 
 B278.preheader.new.i.i:                           ; preds = %B278.preheader.i.i
   %unroll_iter.i.i = and i64 %.101.i.i, 9223372036854775804
   br label %B278.i.i
 
 B278.i.i:                                         ; preds = %B278.i.i, %B278.preheader.new.i.i
-  %lsr.iv407.i = phi i64 [ %lsr.iv.next408.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
-  %lsr.iv366.i.i = phi i64 [ %lsr.iv.next367.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
-  %3 = add i64 %lsr.iv366.i.i, %.142.i
-  %4 = add i64 %lsr.iv366.i.i, %.93.i.i
-  %.227.i.i = inttoptr i64 %4 to ptr
+  %lsr.iv418.i = phi i64 [ %lsr.iv.next419.i, %B278.i.i ], [ %unroll_iter.i.i, %B278.preheader.new.i.i ]
+  %lsr.iv364.i.i = phi i64 [ %lsr.iv.next365.i.i, %B278.i.i ], [ 0, %B278.preheader.new.i.i ]
+  %4 = add i64 %lsr.iv364.i.i, %.142.i
+  %5 = add i64 %lsr.iv364.i.i, %.93.i.i
+  %.227.i.i = inttoptr i64 %5 to ptr
   %.228.i.i = load i64, ptr %.227.i.i, align 8
-  %.229.i.i = inttoptr i64 %3 to ptr
+  %.229.i.i = inttoptr i64 %4 to ptr
   store i64 %.228.i.i, ptr %.229.i.i, align 32
-  %5 = or disjoint i64 %3, 8
-  %6 = add i64 %4, 8
-  %.227.1.i.i = inttoptr i64 %6 to ptr
+  %6 = or disjoint i64 %4, 8
+  %7 = add i64 %5, 8
+  %.227.1.i.i = inttoptr i64 %7 to ptr
   %.228.1.i.i = load i64, ptr %.227.1.i.i, align 8
-  %.229.1.i.i = inttoptr i64 %5 to ptr
+  %.229.1.i.i = inttoptr i64 %6 to ptr
   store i64 %.228.1.i.i, ptr %.229.1.i.i, align 8
-  %7 = or disjoint i64 %3, 16
-  %8 = add i64 %4, 16
-  %.227.2.i.i = inttoptr i64 %8 to ptr
+  %8 = or disjoint i64 %4, 16
+  %9 = add i64 %5, 16
+  %.227.2.i.i = inttoptr i64 %9 to ptr
   %.228.2.i.i = load i64, ptr %.227.2.i.i, align 8
-  %.229.2.i.i = inttoptr i64 %7 to ptr
+  %.229.2.i.i = inttoptr i64 %8 to ptr
   store i64 %.228.2.i.i, ptr %.229.2.i.i, align 16
-  %9 = or disjoint i64 %3, 24
-  %10 = add i64 %4, 24
-  %.227.3.i.i = inttoptr i64 %10 to ptr
+  %10 = or disjoint i64 %4, 24
+  %11 = add i64 %5, 24
+  %.227.3.i.i = inttoptr i64 %11 to ptr
   %.228.3.i.i = load i64, ptr %.227.3.i.i, align 8
-  %.229.3.i.i = inttoptr i64 %9 to ptr
+  %.229.3.i.i = inttoptr i64 %10 to ptr
   store i64 %.228.3.i.i, ptr %.229.3.i.i, align 8
-  %lsr.iv.next367.i.i = add nuw i64 %lsr.iv366.i.i, 32
-  %lsr.iv.next408.i = add nsw i64 %lsr.iv407.i, -4
-  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next408.i, 0
+  %lsr.iv.next365.i.i = add nuw i64 %lsr.iv364.i.i, 32
+  %lsr.iv.next419.i = add nsw i64 %lsr.iv418.i, -4
+  %niter.ncmp.3.i.i = icmp eq i64 %lsr.iv.next419.i, 0
   br i1 %niter.ncmp.3.i.i, label %B364.endif.loopexit.unr-lcssa.i.i, label %B278.i.i
 
 B534.i.i:                                         ; preds = %B534.lr.ph.i.i, %B758.i.i
-  %lsr.iv358.i.i = phi i64 [ %.165.i, %B534.lr.ph.i.i ], [ %lsr.iv.next359.i.i, %B758.i.i ]
-  %lsr.iv356.i.i = phi i64 [ %.148.i, %B534.lr.ph.i.i ], [ %lsr.iv.next357.i.i, %B758.i.i ]
-  %lsr.iv354.i.i = phi i64 [ %43, %B534.lr.ph.i.i ], [ %lsr.iv.next355.i.i, %B758.i.i ]
+  %lsr.iv356.i.i = phi i64 [ %.165.i, %B534.lr.ph.i.i ], [ %lsr.iv.next357.i.i, %B758.i.i ]
+  %lsr.iv354.i.i = phi i64 [ %.148.i, %B534.lr.ph.i.i ], [ %lsr.iv.next355.i.i, %B758.i.i ]
+  %lsr.iv352.i.i = phi i64 [ %44, %B534.lr.ph.i.i ], [ %lsr.iv.next353.i.i, %B758.i.i ]
   %spec.3.0301.i.i = phi i64 [ %.254.i.i, %B534.lr.ph.i.i ], [ %.438.i.i, %B758.i.i ]
-  %.383.i.i = inttoptr i64 %lsr.iv356.i.i to ptr
+  %.383.i.i = inttoptr i64 %lsr.iv354.i.i to ptr
   %.384.i.i = load i64, ptr %.383.i.i, align 8
   %.391.i.i = inttoptr i64 %spec.3.0301.i.i to ptr
   %.392.i.i = load i64, ptr %.391.i.i, align 8
@@ -31762,8 +32004,8 @@ B534.i.i:                                         ; preds = %B534.lr.ph.i.i, %B7
 B642.i.i:                                         ; preds = %B534.i.i
   %.397.i.i = add nsw i64 %spec.3.0301.i.i, 40
   %.398.i.i = inttoptr i64 %.397.i.i to ptr
-  %.399.i47.i = load i64, ptr %.398.i.i, align 8
-  %.401.i.i = add nsw i64 %.399.i47.i, %.384.i.i
+  %.399.i51.i = load i64, ptr %.398.i.i, align 8
+  %.401.i.i = add nsw i64 %.399.i51.i, %.384.i.i
   br label %B758.i.i
 
 B700.i.i:                                         ; preds = %B534.i.i
@@ -31774,18 +32016,18 @@ B700.i.i:                                         ; preds = %B534.i.i
 
 B758.i.i:                                         ; preds = %B700.i.i, %B642.i.i
   %"$phi758.1.2.1.i.i" = phi i64 [ %.401.i.i, %B642.i.i ], [ %.414.i.i, %B700.i.i ]
-  %.428.i.i = inttoptr i64 %lsr.iv354.i.i to ptr
+  %.428.i.i = inttoptr i64 %lsr.iv352.i.i to ptr
   store i64 %"$phi758.1.2.1.i.i", ptr %.428.i.i, align 8
   %.432.i.i = add nsw i64 %spec.3.0301.i.i, 24
   %.433.i.i = inttoptr i64 %.432.i.i to ptr
   %.434.i.i = load i64, ptr %.433.i.i, align 8
   %.435.i.i = shl i64 %.434.i.i, 3
-  %.436.i.i = add i64 %spec.3.0301.i.i, 48
+  %.436.i.i = add i64 %spec.3.0301.i.i, 56
   %.438.i.i = add i64 %.436.i.i, %.435.i.i
+  %lsr.iv.next353.i.i = add i64 %lsr.iv352.i.i, 8
   %lsr.iv.next355.i.i = add i64 %lsr.iv354.i.i, 8
-  %lsr.iv.next357.i.i = add i64 %lsr.iv356.i.i, 8
-  %lsr.iv.next359.i.i = add nsw i64 %lsr.iv358.i.i, -1
-  %exitcond316.not.i.i = icmp eq i64 %lsr.iv.next359.i.i, 0
+  %lsr.iv.next357.i.i = add nsw i64 %lsr.iv356.i.i, -1
+  %exitcond316.not.i.i = icmp eq i64 %lsr.iv.next357.i.i, 0
   br i1 %exitcond316.not.i.i, label %B892.endif.i.i, label %B534.i.i
 
 B1206.i.i:                                        ; preds = %B1206.outer.i.i, %B1622.i.i
@@ -31799,7 +32041,7 @@ B1206.i.i:                                        ; preds = %B1206.outer.i.i, %B
   br i1 %.625.i.i, label %B196.preheader.i.i.i, label %B1412.i.i
 
 B196.preheader.i.i.i:                             ; preds = %B1206.i.i
-  %.20.i.i41.i = load i64, ptr %sunkaddr426.i, align 8
+  %.20.i.i43.i = load i64, ptr %sunkaddr437.i, align 8
   %.25.i.i.i = shl nsw i64 %.598.i.i, 3
   %.27.i.i.i = add nsw i64 %.25.i.i.i, %.148.i
   %.28.i.i.i = inttoptr i64 %.27.i.i.i to ptr
@@ -31813,67 +32055,67 @@ B196.preheader.i.i.i:                             ; preds = %B1206.i.i
   br i1 %lcmp.mod.not.i.i.i, label %B196.prol.loopexit.i.i.i, label %B196.prol.i.i.i
 
 B196.prol.i.i.i:                                  ; preds = %B196.preheader.i.i.i, %B196.prol.i.i.i
-  %lsr.iv352.i.i = phi i64 [ %lsr.iv.next353.i.i, %B196.prol.i.i.i ], [ %xtraiter.i.i.i, %B196.preheader.i.i.i ]
-  %spec.3.0127.prol.i.i.i = phi i64 [ %.179.prol.i.i.i, %B196.prol.i.i.i ], [ %.20.i.i41.i, %B196.preheader.i.i.i ]
+  %lsr.iv350.i.i = phi i64 [ %lsr.iv.next351.i.i, %B196.prol.i.i.i ], [ %xtraiter.i.i.i, %B196.preheader.i.i.i ]
+  %spec.3.0127.prol.i.i.i = phi i64 [ %.179.prol.i.i.i, %B196.prol.i.i.i ], [ %.20.i.i43.i, %B196.preheader.i.i.i ]
   %.173.prol.i.i.i = add nsw i64 %spec.3.0127.prol.i.i.i, 24
   %.174.prol.i.i.i = inttoptr i64 %.173.prol.i.i.i to ptr
   %.175.prol.i.i.i = load i64, ptr %.174.prol.i.i.i, align 8
   %.176.prol.i.i.i = shl i64 %.175.prol.i.i.i, 3
-  %.177.prol.i.i.i = add i64 %spec.3.0127.prol.i.i.i, 48
+  %.177.prol.i.i.i = add i64 %spec.3.0127.prol.i.i.i, 56
   %.179.prol.i.i.i = add i64 %.177.prol.i.i.i, %.176.prol.i.i.i
-  %lsr.iv.next353.i.i = add nsw i64 %lsr.iv352.i.i, -1
-  %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next353.i.i, 0
+  %lsr.iv.next351.i.i = add nsw i64 %lsr.iv350.i.i, -1
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %lsr.iv.next351.i.i, 0
   br i1 %prol.iter.cmp.not.i.i.i, label %B196.prol.loopexit.loopexit.i.i.i, label %B196.prol.i.i.i
 
 B196.prol.loopexit.loopexit.i.i.i:                ; preds = %B196.prol.i.i.i
-  %11 = and i64 %storemerge.i.i.i, -4
+  %12 = and i64 %storemerge.i.i.i, -4
   br label %B196.prol.loopexit.i.i.i
 
 B196.prol.loopexit.i.i.i:                         ; preds = %B196.prol.loopexit.loopexit.i.i.i, %B196.preheader.i.i.i
-  %spec.3.0127.unr.i.i.i = phi i64 [ %.20.i.i41.i, %B196.preheader.i.i.i ], [ %.179.prol.i.i.i, %B196.prol.loopexit.loopexit.i.i.i ]
-  %.123122126.unr.i.i.i = phi i64 [ %storemerge.i.i.i, %B196.preheader.i.i.i ], [ %11, %B196.prol.loopexit.loopexit.i.i.i ]
+  %spec.3.0127.unr.i.i.i = phi i64 [ %.20.i.i43.i, %B196.preheader.i.i.i ], [ %.179.prol.i.i.i, %B196.prol.loopexit.loopexit.i.i.i ]
+  %.123122126.unr.i.i.i = phi i64 [ %storemerge.i.i.i, %B196.preheader.i.i.i ], [ %12, %B196.prol.loopexit.loopexit.i.i.i ]
   %spec.3.0127.lcssa.unr.i.i.i = phi i64 [ poison, %B196.preheader.i.i.i ], [ %spec.3.0127.prol.i.i.i, %B196.prol.loopexit.loopexit.i.i.i ]
-  %12 = icmp samesign ult i64 %.598.i.i, 3
-  br i1 %12, label %B338.endif.i.i.i, label %B196.preheader1.i.i.i
+  %13 = icmp samesign ult i64 %.598.i.i, 3
+  br i1 %13, label %B338.endif.i.i.i, label %B196.preheader1.i.i.i
 
 B196.preheader1.i.i.i:                            ; preds = %B196.prol.loopexit.i.i.i
-  %13 = add nuw i64 %.123122126.unr.i.i.i, 4
+  %14 = add nuw i64 %.123122126.unr.i.i.i, 4
   br label %B196.i.i.i
 
 B196.i.i.i:                                       ; preds = %B196.i.i.i, %B196.preheader1.i.i.i
-  %lsr.iv2.i.i.i = phi i64 [ %13, %B196.preheader1.i.i.i ], [ %lsr.iv.next3.i.i.i, %B196.i.i.i ]
+  %lsr.iv2.i.i.i = phi i64 [ %14, %B196.preheader1.i.i.i ], [ %lsr.iv.next3.i.i.i, %B196.i.i.i ]
   %spec.3.0127.i.i.i = phi i64 [ %spec.3.0127.unr.i.i.i, %B196.preheader1.i.i.i ], [ %.179.3.i.i.i, %B196.i.i.i ]
   %.173.i.i.i = add nsw i64 %spec.3.0127.i.i.i, 24
   %.174.i.i.i = inttoptr i64 %.173.i.i.i to ptr
   %.175.i.i.i = load i64, ptr %.174.i.i.i, align 8
   %.176.i.i.i = shl i64 %.175.i.i.i, 3
-  %.177.i.i.i = add i64 %spec.3.0127.i.i.i, 48
+  %.177.i.i.i = add i64 %spec.3.0127.i.i.i, 56
   %.179.i.i.i = add i64 %.177.i.i.i, %.176.i.i.i
   %.173.1.i.i.i = add nsw i64 %.179.i.i.i, 24
   %.174.1.i.i.i = inttoptr i64 %.173.1.i.i.i to ptr
   %.175.1.i.i.i = load i64, ptr %.174.1.i.i.i, align 8
   %.176.1.i.i.i = shl i64 %.175.1.i.i.i, 3
-  %.177.1.i.i.i = add i64 %.179.i.i.i, 48
+  %.177.1.i.i.i = add i64 %.179.i.i.i, 56
   %.179.1.i.i.i = add i64 %.177.1.i.i.i, %.176.1.i.i.i
   %.173.2.i.i.i = add nsw i64 %.179.1.i.i.i, 24
   %.174.2.i.i.i = inttoptr i64 %.173.2.i.i.i to ptr
   %.175.2.i.i.i = load i64, ptr %.174.2.i.i.i, align 8
   %.176.2.i.i.i = shl i64 %.175.2.i.i.i, 3
-  %.177.2.i.i.i = add i64 %.176.2.i.i.i, 48
+  %.177.2.i.i.i = add i64 %.176.2.i.i.i, 56
   %.179.2.i.i.i = add i64 %.177.2.i.i.i, %.179.1.i.i.i
   %.173.3.i.i.i = add nsw i64 %.179.2.i.i.i, 24
   %.174.3.i.i.i = inttoptr i64 %.173.3.i.i.i to ptr
   %.175.3.i.i.i = load i64, ptr %.174.3.i.i.i, align 8
   %.176.3.i.i.i = shl i64 %.175.3.i.i.i, 3
-  %.177.3.i.i.i = add i64 %.176.3.i.i.i, 48
+  %.177.3.i.i.i = add i64 %.176.3.i.i.i, 56
   %.179.3.i.i.i = add i64 %.177.3.i.i.i, %.179.2.i.i.i
   %lsr.iv.next3.i.i.i = add i64 %lsr.iv2.i.i.i, -4
   %.124.3.i.i.i = icmp sgt i64 %lsr.iv.next3.i.i.i, 4
   br i1 %.124.3.i.i.i, label %B196.i.i.i, label %B338.endif.i.i.i
 
 B422.i.i.i:                                       ; preds = %B338.endif.i.i.i, %B678.i.i.i
-  %lsr.iv.i.i42.i = phi i64 [ %lsr.iv.next.i.i43.i, %B678.i.i.i ], [ %.148.i, %B338.endif.i.i.i ]
-  %spec.1.2.0137.i.i.i = phi i64 [ %.390.i.i.i, %B678.i.i.i ], [ %.20.i.i41.i, %B338.endif.i.i.i ]
+  %lsr.iv.i.i44.i = phi i64 [ %lsr.iv.next.i.i47.i, %B678.i.i.i ], [ %.148.i, %B338.endif.i.i.i ]
+  %spec.1.2.0137.i.i.i = phi i64 [ %.390.i.i.i, %B678.i.i.i ], [ %.20.i.i43.i, %B338.endif.i.i.i ]
   %.287132135.i.i.i = phi i64 [ %.294.i.i.i, %B678.i.i.i ], [ 0, %B338.endif.i.i.i ]
   %.294.i.i.i = add nuw nsw i64 %.287132135.i.i.i, 1
   %.324.not.i.i.i = icmp eq i64 %.598.i.i, %.287132135.i.i.i
@@ -31886,7 +32128,7 @@ B436.i.i.i:                                       ; preds = %B422.i.i.i
   br i1 %.331.not.i.i.i, label %B678.i.i.i, label %B496.i.i.i
 
 B496.i.i.i:                                       ; preds = %B436.i.i.i
-  %.339.i.i.i = inttoptr i64 %lsr.iv.i.i42.i to ptr
+  %.339.i.i.i = inttoptr i64 %lsr.iv.i.i44.i to ptr
   %.340.i.i.i = load i64, ptr %.339.i.i.i, align 8
   %.342.i.i.i = add nsw i64 %.340.i.i.i, %.11.i
   %.343.i.i.i = inttoptr i64 %.342.i.i.i to ptr
@@ -31905,13 +32147,13 @@ B606.i.i.i:                                       ; preds = %B496.i.i.i
 B678.i.i.i:                                       ; preds = %B606.i.i.i, %B496.i.i.i, %B436.i.i.i, %B422.i.i.i
   %.384.i.i.i = add nsw i64 %spec.1.2.0137.i.i.i, 24
   %.385.i.i.i = inttoptr i64 %.384.i.i.i to ptr
-  %.386.i.i.i = load i64, ptr %.385.i.i.i, align 8
-  %.387.i.i.i = shl i64 %.386.i.i.i, 3
-  %.388.i.i.i = add i64 %spec.1.2.0137.i.i.i, 48
-  %.390.i.i.i = add i64 %.388.i.i.i, %.387.i.i.i
-  %lsr.iv.next.i.i43.i = add i64 %lsr.iv.i.i42.i, 8
-  %exitcond.not.i.i44.i = icmp eq i64 %.165.i, %.294.i.i.i
-  br i1 %exitcond.not.i.i44.i, label %B1304.i.i, label %B422.i.i.i
+  %.386.i.i45.i = load i64, ptr %.385.i.i.i, align 8
+  %.387.i.i46.i = shl i64 %.386.i.i45.i, 3
+  %.388.i.i.i = add i64 %spec.1.2.0137.i.i.i, 56
+  %.390.i.i.i = add i64 %.388.i.i.i, %.387.i.i46.i
+  %lsr.iv.next.i.i47.i = add i64 %lsr.iv.i.i44.i, 8
+  %exitcond.not.i.i48.i = icmp eq i64 %.165.i, %.294.i.i.i
+  br i1 %exitcond.not.i.i48.i, label %B1304.i.i, label %B422.i.i.i
 
 B338.endif.i.i.i:                                 ; preds = %B196.i.i.i, %B196.prol.loopexit.i.i.i
   %spec.3.0127.lcssa.i.i.i = phi i64 [ %spec.3.0127.lcssa.unr.i.i.i, %B196.prol.loopexit.i.i.i ], [ %.179.2.i.i.i, %B196.i.i.i ]
@@ -31926,91 +32168,94 @@ B1304.i.i:                                        ; preds = %B678.i.i.i, %B338.e
   br i1 %.679.not.i.i, label %B1412.i.i, label %B1316.i.i
 
 B1316.i.i:                                        ; preds = %B1304.i.i
-  %.695.i45.i = load i64, ptr %sunkaddr428.i, align 8
-  %.697.i.i = inttoptr i64 %.695.i45.i to ptr
+  %.695.i49.i = load i64, ptr %sunkaddr439.i, align 8
+  %.697.i.i = inttoptr i64 %.695.i49.i to ptr
   %.698.i.i = tail call i64 %.697.i.i(i64 %.29.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.pre271.i.i = add nsw i64 %spec.1.2.0311.i.i, 32
-  %.pre272.i.i = add i64 %spec.1.2.0311.i.i, 40
-  %.pre.i = inttoptr i64 %.pre271.i.i to ptr
+  %.pre269.i.i = add nsw i64 %spec.1.2.0311.i.i, 32
+  %.pre270.i.i = add i64 %spec.1.2.0311.i.i, 48
+  %.pre.i = inttoptr i64 %.pre269.i.i to ptr
   br label %B1622.i.i
 
 B1412.i.i:                                        ; preds = %B606.i.i.i, %B1304.i.i, %B1206.i.i
-  %.10.i.i.i = inttoptr i64 %spec.1.2.0311.i.i to ptr
-  %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
-  %.13.i.i21.i = add nsw i64 %spec.1.2.0311.i.i, 8
-  %.14.i.i22.i = inttoptr i64 %.13.i.i21.i to ptr
-  %.15.i.i.i = load i64, ptr %.14.i.i22.i, align 8
-  %.17.i.i.i = add nsw i64 %spec.1.2.0311.i.i, 32
+  %.13.i.i21.i = inttoptr i64 %spec.1.2.0311.i.i to ptr
+  %.14.i.i22.i = load i64, ptr %.13.i.i21.i, align 8
+  %.17.i.i.i = add nsw i64 %spec.1.2.0311.i.i, 8
   %.18.i1.i.i = inttoptr i64 %.17.i.i.i to ptr
   %.19.i2.i.i = load i64, ptr %.18.i1.i.i, align 8
-  %.30.i3.i.i = add i64 %spec.1.2.0311.i.i, 40
-  %.49.i.i23.i = icmp sgt i64 %.15.i.i.i, 131071
-  br i1 %.49.i.i23.i, label %B216.i.i.i, label %B528.i.i.i
+  %.22.i.i23.i = add nsw i64 %spec.1.2.0311.i.i, 32
+  %.23.i.i.i = inttoptr i64 %.22.i.i23.i to ptr
+  %.24.i.i.i = load i64, ptr %.23.i.i.i, align 8
+  %.36.i.i.i = add i64 %spec.1.2.0311.i.i, 48
+  %.55.i.i24.i = icmp sgt i64 %.19.i2.i.i, 131071
+  br i1 %.55.i.i24.i, label %B216.i.i.i, label %B528.i.i.i
 
 B216.i.i.i:                                       ; preds = %B1412.i.i
-  %.65.i.i.i = load i64, ptr %sunkaddr430.i, align 8
-  %.66.not.i.i.i = icmp eq i64 %.65.i.i.i, 0
-  br i1 %.66.not.i.i.i, label %B528.i.i.i, label %B276.i.i.i
+  %.71.i.i.i = load i64, ptr %sunkaddr441.i, align 8
+  %.72.not.i.i.i = icmp eq i64 %.71.i.i.i, 0
+  br i1 %.72.not.i.i.i, label %B528.i.i.i, label %B276.i.i.i
 
 B276.i.i.i:                                       ; preds = %B216.i.i.i
-  %.72.i.i.i = load i64, ptr %sunkaddr432.i, align 8
-  %.77.i.i.i = load i64, ptr %sunkaddr434.i, align 8
-  %.79.i.i.i = inttoptr i64 %.72.i.i.i to ptr
-  %.80.i.i39.i = tail call i64 %.79.i.i.i(i64 %.77.i.i.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.85.i.i.i = icmp eq i64 %.80.i.i39.i, 0
-  br i1 %.85.i.i.i, label %B434.i.i.i, label %B528.i.i.i
+  %.78.i.i41.i = load i64, ptr %sunkaddr443.i, align 8
+  %.83.i.i.i = load i64, ptr %sunkaddr445.i, align 8
+  %.85.i.i.i = inttoptr i64 %.78.i.i41.i to ptr
+  %.86.i.i.i = tail call i64 %.85.i.i.i(i64 %.83.i.i.i, i64 %.19.i2.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.91.i.i.i = icmp eq i64 %.86.i.i.i, 0
+  br i1 %.91.i.i.i, label %B434.i.i.i, label %B528.i.i.i
 
 B434.i.i.i:                                       ; preds = %B276.i.i.i
-  %.105.i.i.i = load i64, ptr %sunkaddr436.i, align 8
-  %.106.i.i.i = inttoptr i64 %.105.i.i.i to ptr
-  %.107.i.i.i = tail call i64 %.106.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.113.i.i.i = load i64, ptr %sunkaddr447.i, align 8
+  %.114.i.i.i = inttoptr i64 %.113.i.i.i to ptr
+  %.115.i.i.i = tail call i64 %.114.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1412.endif.i.i
 
 B528.i.i.i:                                       ; preds = %B276.i.i.i, %B216.i.i.i, %B1412.i.i
-  %data.2.0.i.i.i = phi i64 [ %.80.i.i39.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1412.i.i ]
+  %data.2.0.i.i.i = phi i64 [ %.86.i.i.i, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1412.i.i ]
   %flags.2.0.i.i.i = phi i64 [ 1281, %B276.i.i.i ], [ 0, %B216.i.i.i ], [ 0, %B1412.i.i ]
-  %.118.i.i.i = load i64, ptr %sunkaddr428.i, align 8
-  %.120.i.i.i = inttoptr i64 %.118.i.i.i to ptr
-  %.121.i.i.i = tail call i64 %.120.i.i.i(i64 %.11.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.126.i.i.i = load i64, ptr %sunkaddr427.i, align 8
-  %.131.i.i.i = load i64, ptr %sunkaddr441.i, align 8
-  %.137.i.i.i = inttoptr i64 %.131.i.i.i to ptr
-  %.138.i.i.i = tail call i64 %.137.i.i.i(i64 %.126.i.i.i, i64 %.11.i.i.i, i64 %.19.i2.i.i, i64 %.30.i3.i.i, i64 0, i64 %data.2.0.i.i.i, i64 %flags.2.0.i.i.i, i64 0)
-  %.151.not.i.i.i = icmp eq i64 %data.2.0.i.i.i, 0
-  br i1 %.151.not.i.i.i, label %B1412.endif.i.i, label %B780.i.i.i
+  %.126.i.i.i = load i64, ptr %sunkaddr439.i, align 8
+  %.128.i.i.i = inttoptr i64 %.126.i.i.i to ptr
+  %.129.i.i.i = tail call i64 %.128.i.i.i(i64 %.14.i.i22.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.134.i.i.i = load i64, ptr %sunkaddr438.i, align 8
+  %.137.i.i.i = add nsw i64 %spec.1.2.0311.i.i, 40
+  %.140.i.i.i = inttoptr i64 %.137.i.i.i to ptr
+  %.141.i.i.i = load i64, ptr %.140.i.i.i, align 8
+  %.146.i.i.i = load i64, ptr %sunkaddr452.i, align 8
+  %.152.i.i.i = inttoptr i64 %.146.i.i.i to ptr
+  %.153.i.i.i = tail call i64 %.152.i.i.i(i64 %.134.i.i.i, i64 %.14.i.i22.i, i64 %.24.i.i.i, i64 %.36.i.i.i, i64 %.141.i.i.i, i64 %data.2.0.i.i.i, i64 %flags.2.0.i.i.i, i64 0)
+  %.166.not.i.i.i = icmp eq i64 %data.2.0.i.i.i, 0
+  br i1 %.166.not.i.i.i, label %B1412.endif.i.i, label %B832.i.i.i
 
-B780.i.i.i:                                       ; preds = %B528.i.i.i
-  %.154.i.i.i = icmp eq i64 %.138.i.i.i, 0
-  br i1 %.154.i.i.i, label %B1412.endif.thread.i.i, label %B1412.endif.thread255.i.i
+B832.i.i.i:                                       ; preds = %B528.i.i.i
+  %.169.i.i.i = icmp eq i64 %.153.i.i.i, 0
+  br i1 %.169.i.i.i, label %B1412.endif.thread.i.i, label %B1412.endif.thread253.i.i
 
-B1412.endif.thread.i.i:                           ; preds = %B780.i.i.i
-  %.160.i.i.i = load i64, ptr %sunkaddr443.i, align 8
-  %.167.i.i.i = load i64, ptr %sunkaddr434.i, align 8
-  %.170.i.i.i = inttoptr i64 %.160.i.i.i to ptr
-  %.171.i.i.i = tail call i64 %.170.i.i.i(i64 %.167.i.i.i, i64 %data.2.0.i.i.i, i64 %.15.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+B1412.endif.thread.i.i:                           ; preds = %B832.i.i.i
+  %.175.i6.i.i = load i64, ptr %sunkaddr454.i, align 8
+  %.182.i.i.i = load i64, ptr %sunkaddr445.i, align 8
+  %.185.i.i.i = inttoptr i64 %.175.i6.i.i to ptr
+  %.186.i.i.i = tail call i64 %.185.i.i.i(i64 %.182.i.i.i, i64 %data.2.0.i.i.i, i64 %.19.i2.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1622.thread.i.i
 
-B1412.endif.thread255.i.i:                        ; preds = %B780.i.i.i
-  %.185.i.i.i = load i64, ptr %sunkaddr430.i, align 8
-  %.192.i.i.i = load i64, ptr %sunkaddr428.i, align 8
-  %.193.i.i.i = inttoptr i64 %.192.i.i.i to ptr
-  %.194.i.i.i = tail call i64 %.193.i.i.i(i64 %.185.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.195.i.i.i = tail call i64 @nbgrad.offset.array_handler()
-  %.197.i.i.i = add nsw i64 %.195.i.i.i, %.138.i.i.i
-  %.198.i.i.i = inttoptr i64 %.197.i.i.i to ptr
-  store i64 %.185.i.i.i, ptr %.198.i.i.i, align 8
-  %.200.i.i.i = tail call i64 @nbgrad.offset.array_flags()
-  %.202.i.i.i = add nsw i64 %.200.i.i.i, %.138.i.i.i
-  %.206.i.i.i = inttoptr i64 %.202.i.i.i to ptr
-  %.207.i.i.i = load i64, ptr %.206.i.i.i, align 8
-  %.208.i.i.i = or i64 %.207.i.i.i, 4
-  store i64 %.208.i.i.i, ptr %.206.i.i.i, align 8
+B1412.endif.thread253.i.i:                        ; preds = %B832.i.i.i
+  %.200.i.i.i = load i64, ptr %sunkaddr441.i, align 8
+  %.207.i.i.i = load i64, ptr %sunkaddr439.i, align 8
+  %.208.i.i.i = inttoptr i64 %.207.i.i.i to ptr
+  %.209.i.i25.i = tail call i64 %.208.i.i.i(i64 %.200.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.210.i.i26.i = tail call i64 @nbgrad.offset.array_handler()
+  %.212.i.i27.i = add nsw i64 %.210.i.i26.i, %.153.i.i.i
+  %.213.i.i.i = inttoptr i64 %.212.i.i27.i to ptr
+  store i64 %.200.i.i.i, ptr %.213.i.i.i, align 8
+  %.215.i.i28.i = tail call i64 @nbgrad.offset.array_flags()
+  %.217.i.i.i = add nsw i64 %.215.i.i28.i, %.153.i.i.i
+  %.221.i.i.i = inttoptr i64 %.217.i.i.i to ptr
+  %.222.i.i.i = load i64, ptr %.221.i.i.i, align 8
+  %.223.i.i.i = or i64 %.222.i.i.i, 4
+  store i64 %.223.i.i.i, ptr %.221.i.i.i, align 8
   br label %B1622.i.i
 
-B1622.i.i:                                        ; preds = %B1412.endif.i.i, %B1412.endif.thread255.i.i, %B1316.i.i
-  %.pre269.pre-phi.i.pre-phi.i = phi ptr [ %.18.i1.i.i, %B1412.endif.i.i ], [ %.18.i1.i.i, %B1412.endif.thread255.i.i ], [ %.pre.i, %B1316.i.i ]
-  %.pre270.pre-phi.i.i = phi i64 [ %.30.i3.i.i, %B1412.endif.i.i ], [ %.30.i3.i.i, %B1412.endif.thread255.i.i ], [ %.pre272.i.i, %B1316.i.i ]
-  %made.5.1.ph.i.i = phi i64 [ %storemerge.i4.i.i, %B1412.endif.i.i ], [ %.138.i.i.i, %B1412.endif.thread255.i.i ], [ %.29.i.i.i, %B1316.i.i ]
+B1622.i.i:                                        ; preds = %B1412.endif.i.i, %B1412.endif.thread253.i.i, %B1316.i.i
+  %.pre267.pre-phi.i.pre-phi.i = phi ptr [ %.23.i.i.i, %B1412.endif.i.i ], [ %.23.i.i.i, %B1412.endif.thread253.i.i ], [ %.pre.i, %B1316.i.i ]
+  %.pre268.pre-phi.i.i = phi i64 [ %.36.i.i.i, %B1412.endif.i.i ], [ %.36.i.i.i, %B1412.endif.thread253.i.i ], [ %.pre270.i.i, %B1316.i.i ]
+  %made.5.1.ph.i.i = phi i64 [ %storemerge.i3.i.i, %B1412.endif.i.i ], [ %.153.i.i.i, %B1412.endif.thread253.i.i ], [ %.29.i.i.i, %B1316.i.i ]
   %.756263.i.i = shl nsw i64 %.559306309.i.i, 3
   %.758264.i.i = add nsw i64 %.756263.i.i, %.85.i17.i
   %.760265.i.i = inttoptr i64 %.758264.i.i to ptr
@@ -32023,25 +32268,25 @@ B1622.i.i:                                        ; preds = %B1412.endif.i.i, %B
   %.779.i.i = load i64, ptr %.778.i.i, align 8
   %.760.i.i = inttoptr i64 %.772.i.i to ptr
   store i64 %.779.i.i, ptr %.760.i.i, align 8
-  %.796.i.i = load i64, ptr %.pre269.pre-phi.i.pre-phi.i, align 8
+  %.796.i.i = load i64, ptr %.pre267.pre-phi.i.pre-phi.i, align 8
   %.797.i.i = shl i64 %.796.i.i, 3
-  %.800.i.i = add i64 %.797.i.i, %.pre270.pre-phi.i.i
+  %.800.i.i = add i64 %.797.i.i, %.pre268.pre-phi.i.i
   %exitcond317.not.i.i = icmp eq i64 %.566.i20.i, %.452.i.i
   br i1 %exitcond317.not.i.i, label %B1706.i.i, label %B1206.i.i
 
 B1622.thread.i.i:                                 ; preds = %B1412.endif.i.i, %B1412.endif.thread.i.i
   %.756.i.i = shl nsw i64 %.559306309.i.i, 3
   %.758.i.i = add nsw i64 %.756.i.i, %.85.i17.i
-  %.760278.i.i = inttoptr i64 %.758.i.i to ptr
-  store i64 0, ptr %.760278.i.i, align 8
-  %.796279.i.i = load i64, ptr %.18.i1.i.i, align 8
-  %.797280.i.i = shl i64 %.796279.i.i, 3
-  %.800281.i.i = add i64 %.797280.i.i, %.30.i3.i.i
-  %exitcond317.not282.i.i = icmp eq i64 %.566.i20.i, %.452.i.i
-  br i1 %exitcond317.not282.i.i, label %B2588.i.i, label %B1206.outer.i.i
+  %.760276.i.i = inttoptr i64 %.758.i.i to ptr
+  store i64 0, ptr %.760276.i.i, align 8
+  %.796277.i.i = load i64, ptr %.23.i.i.i, align 8
+  %.797278.i.i = shl i64 %.796277.i.i, 3
+  %.800279.i.i = add i64 %.797278.i.i, %.36.i.i.i
+  %exitcond317.not280.i.i = icmp eq i64 %.566.i20.i, %.452.i.i
+  br i1 %exitcond317.not280.i.i, label %B2588.i.i, label %B1206.outer.i.i
 
 B1706.i.i:                                        ; preds = %B1622.i.i
-  br i1 %44, label %B2588.i.i, label %B1720.i.i
+  br i1 %45, label %B2588.i.i, label %B1720.i.i
 
 B1720.i.i:                                        ; preds = %B892.endif.i.i, %B1706.i.i
   %.829.i.i = add nsw i64 %.14.i, 88
@@ -32051,72 +32296,72 @@ B1720.i.i:                                        ; preds = %B892.endif.i.i, %B1
   br i1 %.832.not.i.i, label %B2054.i.i, label %B1780.i.i
 
 B1780.i.i:                                        ; preds = %B1720.i.i
-  %.836.i24.i = add nsw i64 %.22.i, 56
-  %.837.i25.i = inttoptr i64 %.836.i24.i to ptr
-  %.838.i26.i = load i64, ptr %.837.i25.i, align 8
-  %.839.i27.i = inttoptr i64 %.838.i26.i to ptr
-  %.840.i.i = tail call i64 %.839.i27.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.844.i28.i = add nsw i64 %.14.i, 48
-  %.845.i29.i = inttoptr i64 %.844.i28.i to ptr
-  %.846.i30.i = load i64, ptr %.845.i29.i, align 8
-  %.14.i5.i.i = inttoptr i64 %.846.i30.i to ptr
-  %.15.i6.i.i = load i64, ptr %.14.i5.i.i, align 8
-  %.16.i.i.i = add nsw i64 %.846.i30.i, 8
-  %.17.i7.i.i = inttoptr i64 %.16.i.i.i to ptr
-  %.18.i8.i.i = load i64, ptr %.17.i7.i.i, align 8
-  %.19.i9.i.i = add nsw i64 %.846.i30.i, 16
-  %.20.i10.i.i = inttoptr i64 %.19.i9.i.i to ptr
-  %.21.i.i31.i = load i64, ptr %.20.i10.i.i, align 8
-  %.114107.not.i.i.i = icmp slt i64 %.15.i6.i.i, 1
+  %.836.i29.i = add nsw i64 %.22.i, 56
+  %.837.i30.i = inttoptr i64 %.836.i29.i to ptr
+  %.838.i31.i = load i64, ptr %.837.i30.i, align 8
+  %.839.i32.i = inttoptr i64 %.838.i31.i to ptr
+  %.840.i.i = tail call i64 %.839.i32.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.844.i33.i = add nsw i64 %.14.i, 48
+  %.845.i34.i = inttoptr i64 %.844.i33.i to ptr
+  %.846.i35.i = load i64, ptr %.845.i34.i, align 8
+  %.14.i7.i.i = inttoptr i64 %.846.i35.i to ptr
+  %.15.i.i.i = load i64, ptr %.14.i7.i.i, align 8
+  %.16.i.i.i = add nsw i64 %.846.i35.i, 8
+  %.17.i8.i.i = inttoptr i64 %.16.i.i.i to ptr
+  %.18.i9.i.i = load i64, ptr %.17.i8.i.i, align 8
+  %.19.i10.i.i = add nsw i64 %.846.i35.i, 16
+  %.20.i11.i.i = inttoptr i64 %.19.i10.i.i to ptr
+  %.21.i.i36.i = load i64, ptr %.20.i11.i.i, align 8
+  %.114107.not.i.i.i = icmp slt i64 %.15.i.i.i, 1
   br i1 %.114107.not.i.i.i, label %B1780.endif.i.i, label %B150.lr.ph.i.i.i
 
 B150.lr.ph.i.i.i:                                 ; preds = %B1780.i.i
-  %.28.i11.i.i = add nsw i64 %.846.i30.i, 24
-  %sunkaddr452.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr477.i = getelementptr i8, ptr %sunkaddr452.i, i64 240
-  %sunkaddr451.i = getelementptr i8, ptr %sunkaddr452.i, i64 112
-  %14 = inttoptr i64 %.75.i15.i to ptr
-  %sunkaddr455.i = getelementptr i8, ptr %14, i64 8
-  %sunkaddr457.i = getelementptr i8, ptr %14, i64 16
-  %sunkaddr459.i = getelementptr i8, ptr %14, i64 24
-  %sunkaddr461.i = getelementptr i8, ptr %14, i64 32
-  %sunkaddr463.i = getelementptr i8, ptr %sunkaddr452.i, i64 96
-  %sunkaddr465.i = getelementptr i8, ptr %14, i64 40
-  %sunkaddr467.i = getelementptr i8, ptr %sunkaddr452.i, i64 104
-  %sunkaddr469.i = getelementptr i8, ptr %14, i64 48
-  %sunkaddr473.i = getelementptr i8, ptr %sunkaddr452.i, i64 88
-  %sunkaddr475.i = getelementptr i8, ptr %sunkaddr452.i, i64 120
-  %sunkaddr453.i = getelementptr i8, ptr %sunkaddr452.i, i64 248
-  %sunkaddr479.i = getelementptr i8, ptr %sunkaddr452.i, i64 232
+  %.28.i12.i.i = add nsw i64 %.846.i35.i, 24
+  %sunkaddr463.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr488.i = getelementptr i8, ptr %sunkaddr463.i, i64 240
+  %sunkaddr462.i = getelementptr i8, ptr %sunkaddr463.i, i64 112
+  %15 = inttoptr i64 %.75.i15.i to ptr
+  %sunkaddr466.i = getelementptr i8, ptr %15, i64 8
+  %sunkaddr468.i = getelementptr i8, ptr %15, i64 16
+  %sunkaddr470.i = getelementptr i8, ptr %15, i64 24
+  %sunkaddr472.i = getelementptr i8, ptr %15, i64 32
+  %sunkaddr474.i = getelementptr i8, ptr %sunkaddr463.i, i64 96
+  %sunkaddr476.i = getelementptr i8, ptr %15, i64 40
+  %sunkaddr478.i = getelementptr i8, ptr %sunkaddr463.i, i64 104
+  %sunkaddr480.i = getelementptr i8, ptr %15, i64 48
+  %sunkaddr484.i = getelementptr i8, ptr %sunkaddr463.i, i64 88
+  %sunkaddr486.i = getelementptr i8, ptr %sunkaddr463.i, i64 120
+  %sunkaddr464.i = getelementptr i8, ptr %sunkaddr463.i, i64 248
+  %sunkaddr490.i = getelementptr i8, ptr %sunkaddr463.i, i64 232
   br label %B150.i.i.i
 
 B150.i.i.i:                                       ; preds = %B1066.i.i.i, %B150.lr.ph.i.i.i
-  %at.3.0110.i.i.i = phi i64 [ %.28.i11.i.i, %B150.lr.ph.i.i.i ], [ %.400.i.i.i, %B1066.i.i.i ]
-  %.11399109.i.i.i = phi i64 [ %.15.i6.i.i, %B150.lr.ph.i.i.i ], [ %.123.i.i.i, %B1066.i.i.i ]
+  %at.3.0110.i.i.i = phi i64 [ %.28.i12.i.i, %B150.lr.ph.i.i.i ], [ %.400.i.i.i, %B1066.i.i.i ]
+  %.11399109.i.i.i = phi i64 [ %.15.i.i.i, %B150.lr.ph.i.i.i ], [ %.123.i.i.i, %B1066.i.i.i ]
   %.123.i.i.i = add nsw i64 %.11399109.i.i.i, -1
-  %.153.i.i.i = inttoptr i64 %at.3.0110.i.i.i to ptr
-  %.154.i12.i.i = load i64, ptr %.153.i.i.i, align 8
-  %arg.steps.fr.i.i.i.i = freeze i64 %.154.i12.i.i
+  %.153.i13.i.i = inttoptr i64 %at.3.0110.i.i.i to ptr
+  %.154.i.i.i = load i64, ptr %.153.i13.i.i, align 8
+  %arg.steps.fr.i.i.i.i = freeze i64 %.154.i.i.i
   %.156.i.i.i = add nsw i64 %at.3.0110.i.i.i, 8
   %.157.i.i.i = inttoptr i64 %.156.i.i.i to ptr
-  %.158.i13.i.i = load i64, ptr %.157.i.i.i, align 8
-  %.160.i14.i.i = add nsw i64 %at.3.0110.i.i.i, 16
-  %.161.i.i.i = inttoptr i64 %.160.i14.i.i to ptr
+  %.158.i.i.i = load i64, ptr %.157.i.i.i, align 8
+  %.160.i.i.i = add nsw i64 %at.3.0110.i.i.i, 16
+  %.161.i.i.i = inttoptr i64 %.160.i.i.i to ptr
   %.162.i.i.i = load i64, ptr %.161.i.i.i, align 8
   %.164.i.i.i = add nsw i64 %at.3.0110.i.i.i, 24
   %.165.i.i.i = inttoptr i64 %.164.i.i.i to ptr
-  %.166.i15.i.i = load i64, ptr %.165.i.i.i, align 8
-  %.202.i16.i.i = add nsw i64 %at.3.0110.i.i.i, 32
+  %.166.i.i.i = load i64, ptr %.165.i.i.i, align 8
+  %.202.i.i.i = add nsw i64 %at.3.0110.i.i.i, 32
   %.208.not.i.i.i = icmp eq i64 %.162.i.i.i, 0
   br i1 %.208.not.i.i.i, label %B980.i.i.i, label %B336.i.i.i
 
 B336.i.i.i:                                       ; preds = %B150.i.i.i
-  %.214.i.i32.i = load i64, ptr %sunkaddr451.i, align 8
-  %.215.i.i.i = icmp sgt i64 %.214.i.i32.i, 1
-  br i1 %.215.i.i.i, label %B398.endif.i.i.i, label %B980.i.i.i
+  %.214.i.i.i = load i64, ptr %sunkaddr462.i, align 8
+  %.215.i15.i.i = icmp sgt i64 %.214.i.i.i, 1
+  br i1 %.215.i15.i.i, label %B398.endif.i.i.i, label %B980.i.i.i
 
 B980.i.i.i:                                       ; preds = %B336.i.i.i, %B150.i.i.i
-  %.28.i.i.i.i = icmp sgt i64 %.158.i13.i.i, 0
+  %.28.i.i.i.i = icmp sgt i64 %.158.i.i.i, 0
   br i1 %.28.i.i.i.i, label %B26.preheader.i.i.i.i, label %B1022.i.i.i
 
 B26.preheader.i.i.i.i:                            ; preds = %B980.i.i.i
@@ -32129,7 +32374,7 @@ B26.us.preheader.i.i.i.i:                         ; preds = %B26.preheader.i.i.i
   br i1 %.34.i.i.i.i, label %B88.endif.us.us.i.i.i.i, label %B26.us.i.i.i.i
 
 B88.endif.us.us.i.i.i.i:                          ; preds = %B26.us.preheader.i.i.i.i, %B518.us.us.i.i.i.i
-  %at.4.1134.us.us.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.202.i16.i.i, %B26.us.preheader.i.i.i.i ]
+  %at.4.1134.us.us.i.i.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.202.i.i.i, %B26.us.preheader.i.i.i.i ]
   %.137125133.us.us.i.i.i.i = phi i64 [ %.147.us.us.i.i.i.i, %B518.us.us.i.i.i.i ], [ %.arg.steps.i.i.i.i, %B26.us.preheader.i.i.i.i ]
   %.147.us.us.i.i.i.i = add nsw i64 %.137125133.us.us.i.i.i.i, -1
   %.177.us.us.i.i.i.i = inttoptr i64 %at.4.1134.us.us.i.i.i.i to ptr
@@ -32145,57 +32390,57 @@ B88.endif.us.us.i.i.i.i:                          ; preds = %B26.us.preheader.i.
   br i1 %.280119.us.not.us.i.i.i.i, label %B518.us.us.i.i.i.i, label %B250.us.us.preheader.i.i.i.i
 
 B250.us.us.preheader.i.i.i.i:                     ; preds = %B88.endif.us.us.i.i.i.i
-  %15 = icmp eq i64 %.182.us.us.i.i.i.i, 1
-  br i1 %15, label %B250.us.us.epil.preheader.i.i.i.i, label %B250.us.us.preheader.new.i.i.i.i
+  %16 = icmp eq i64 %.182.us.us.i.i.i.i, 1
+  br i1 %16, label %B250.us.us.epil.preheader.i.i.i.i, label %B250.us.us.preheader.new.i.i.i.i
 
 B250.us.us.preheader.new.i.i.i.i:                 ; preds = %B250.us.us.preheader.i.i.i.i
-  %16 = and i64 %.182.us.us.i.i.i.i, 9223372036854775806
+  %17 = and i64 %.182.us.us.i.i.i.i, 9223372036854775806
   br label %B250.us.us.i.i.i.i
 
 B250.us.us.i.i.i.i:                               ; preds = %B250.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i
-  %lsr.iv404.i = phi i64 [ %lsr.iv.next405.i, %B250.us.us.i.i.i.i ], [ %16, %B250.us.us.preheader.new.i.i.i.i ]
-  %lsr.iv.i.i.i.i = phi i64 [ %22, %B250.us.us.i.i.i.i ], [ %.75.i15.i, %B250.us.us.preheader.new.i.i.i.i ]
-  %at.5.2122.us.us.i.i.i.i = phi i64 [ %21, %B250.us.us.i.i.i.i ], [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i ]
+  %lsr.iv415.i = phi i64 [ %lsr.iv.next416.i, %B250.us.us.i.i.i.i ], [ %17, %B250.us.us.preheader.new.i.i.i.i ]
+  %lsr.iv.i.i.i.i = phi i64 [ %23, %B250.us.us.i.i.i.i ], [ %.75.i15.i, %B250.us.us.preheader.new.i.i.i.i ]
+  %at.5.2122.us.us.i.i.i.i = phi i64 [ %22, %B250.us.us.i.i.i.i ], [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.new.i.i.i.i ]
   %.335.us.us.i.i.i.i = inttoptr i64 %at.5.2122.us.us.i.i.i.i to ptr
   %.336.us.us.i.i.i.i = load i64, ptr %.335.us.us.i.i.i.i, align 8
   %.337.us.us.i.i.i.i = shl nsw i64 %.336.us.us.i.i.i.i, 3
   %.339.us.us.i.i.i.i = add nsw i64 %.337.us.us.i.i.i.i, %.142.i
   %.340.us.us.i.i.i.i = inttoptr i64 %.339.us.us.i.i.i.i to ptr
   %.341.us.us.i.i.i.i = load i64, ptr %.340.us.us.i.i.i.i, align 8
-  %17 = add i64 %at.5.2122.us.us.i.i.i.i, 8
-  %.344.us.us.i.i.i.i = inttoptr i64 %17 to ptr
+  %18 = add i64 %at.5.2122.us.us.i.i.i.i, 8
+  %.344.us.us.i.i.i.i = inttoptr i64 %18 to ptr
   %.345.us.us.i.i.i.i = load i64, ptr %.344.us.us.i.i.i.i, align 8
   %.347.us.us.i.i.i.i = add i64 %.345.us.us.i.i.i.i, %.341.us.us.i.i.i.i
   %.348.us.us.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i.i to ptr
   store i64 %.347.us.us.i.i.i.i, ptr %.348.us.us.i.i.i.i, align 8
-  %18 = add i64 %at.5.2122.us.us.i.i.i.i, 32
-  %.335.us.us.1.i.i.i.i = inttoptr i64 %18 to ptr
+  %19 = add i64 %at.5.2122.us.us.i.i.i.i, 32
+  %.335.us.us.1.i.i.i.i = inttoptr i64 %19 to ptr
   %.336.us.us.1.i.i.i.i = load i64, ptr %.335.us.us.1.i.i.i.i, align 8
   %.337.us.us.1.i.i.i.i = shl nsw i64 %.336.us.us.1.i.i.i.i, 3
   %.339.us.us.1.i.i.i.i = add nsw i64 %.337.us.us.1.i.i.i.i, %.142.i
   %.340.us.us.1.i.i.i.i = inttoptr i64 %.339.us.us.1.i.i.i.i to ptr
   %.341.us.us.1.i.i.i.i = load i64, ptr %.340.us.us.1.i.i.i.i, align 8
-  %19 = add i64 %at.5.2122.us.us.i.i.i.i, 40
-  %.344.us.us.1.i.i.i.i = inttoptr i64 %19 to ptr
+  %20 = add i64 %at.5.2122.us.us.i.i.i.i, 40
+  %.344.us.us.1.i.i.i.i = inttoptr i64 %20 to ptr
   %.345.us.us.1.i.i.i.i = load i64, ptr %.344.us.us.1.i.i.i.i, align 8
   %.347.us.us.1.i.i.i.i = add i64 %.345.us.us.1.i.i.i.i, %.341.us.us.1.i.i.i.i
-  %20 = add i64 %lsr.iv.i.i.i.i, 8
-  %.348.us.us.1.i.i.i.i = inttoptr i64 %20 to ptr
+  %21 = add i64 %lsr.iv.i.i.i.i, 8
+  %.348.us.us.1.i.i.i.i = inttoptr i64 %21 to ptr
   store i64 %.347.us.us.1.i.i.i.i, ptr %.348.us.us.1.i.i.i.i, align 8
-  %lsr.iv.next405.i = add i64 %lsr.iv404.i, -2
-  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next405.i, 0
-  %21 = add i64 %at.5.2122.us.us.i.i.i.i, 64
-  %22 = add i64 %lsr.iv.i.i.i.i, 16
+  %lsr.iv.next416.i = add i64 %lsr.iv415.i, -2
+  %niter.ncmp.1.i.i.i.i = icmp eq i64 %lsr.iv.next416.i, 0
+  %22 = add i64 %at.5.2122.us.us.i.i.i.i, 64
+  %23 = add i64 %lsr.iv.i.i.i.i, 16
   br i1 %niter.ncmp.1.i.i.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i.i.i, label %B250.us.us.i.i.i.i
 
 B518.us.us.loopexit.unr-lcssa.i.i.i.i:            ; preds = %B250.us.us.i.i.i.i
-  %23 = and i64 %.182.us.us.i.i.i.i, 1
-  %lcmp.mod.not.i.i.i.i = icmp eq i64 %23, 0
+  %24 = and i64 %.182.us.us.i.i.i.i, 1
+  %lcmp.mod.not.i.i.i.i = icmp eq i64 %24, 0
   br i1 %lcmp.mod.not.i.i.i.i, label %B518.us.us.i.i.i.i, label %B250.us.us.epil.preheader.i.i.i.i
 
 B250.us.us.epil.preheader.i.i.i.i:                ; preds = %B518.us.us.loopexit.unr-lcssa.i.i.i.i, %B250.us.us.preheader.i.i.i.i
-  %at.5.2122.us.us.epil.init.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.i.i.i.i ], [ %21, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
-  %.286118120.us.us.epil.init.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i ], [ %16, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
+  %at.5.2122.us.us.epil.init.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B250.us.us.preheader.i.i.i.i ], [ %22, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
+  %.286118120.us.us.epil.init.i.i.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i.i.i ], [ %17, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
   %.331.us.us.epil.i.i.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i.i.i, 3
   %.333.us.us.epil.i.i.i.i = add nsw i64 %.331.us.us.epil.i.i.i.i, %.75.i15.i
   %.335.us.us.epil.i.i.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i.i.i to ptr
@@ -32214,9 +32459,9 @@ B250.us.us.epil.preheader.i.i.i.i:                ; preds = %B518.us.us.loopexit
   br label %B518.us.us.i.i.i.i
 
 B518.us.us.i.i.i.i:                               ; preds = %B250.us.us.epil.preheader.i.i.i.i, %B518.us.us.loopexit.unr-lcssa.i.i.i.i, %B88.endif.us.us.i.i.i.i
-  %at.5.2.lcssa.us.us.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B88.endif.us.us.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i ], [ %21, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
+  %at.5.2.lcssa.us.us.i.i.i.i = phi i64 [ %.195.us.us.i.i.i.i, %B88.endif.us.us.i.i.i.i ], [ %.352.us.us.epil.i.i.i.i, %B250.us.us.epil.preheader.i.i.i.i ], [ %22, %B518.us.us.loopexit.unr-lcssa.i.i.i.i ]
   %.370.us.us.i.i.i.i = inttoptr i64 %.178.us.us.i.i.i.i to ptr
-  %.371.us.us.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i(i64 %.75.i15.i, i64 %.186.us.us.i.i.i.i, i64 0, i64 %.158.i13.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.371.us.us.i.i.i.i = tail call i64 %.370.us.us.i.i.i.i(i64 %.75.i15.i, i64 %.186.us.us.i.i.i.i, i64 0, i64 %.158.i.i.i, i64 0, i64 0, i64 0, i64 0)
   %.138.us.us.i.i.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i.i.i, 1
   br i1 %.138.us.us.i.i.i.i, label %B88.endif.us.us.i.i.i.i, label %B1022.i.i.i
 
@@ -32226,7 +32471,7 @@ B26.us.i.i.i.i:                                   ; preds = %B26.us.preheader.i.
   br label %B88.endif.us.i.i.i.i
 
 B88.endif.us.i.i.i.i:                             ; preds = %B518.us.i.i.i.i, %B26.us.i.i.i.i
-  %at.4.1134.us.i.i.i.i = phi i64 [ %.202.i16.i.i, %B26.us.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i, %B518.us.i.i.i.i ]
+  %at.4.1134.us.i.i.i.i = phi i64 [ %.202.i.i.i, %B26.us.i.i.i.i ], [ %at.5.2.lcssa.us.i.i.i.i, %B518.us.i.i.i.i ]
   %.137125133.us.i.i.i.i = phi i64 [ %.arg.steps.i.i.i.i, %B26.us.i.i.i.i ], [ %.147.us.i.i.i.i, %B518.us.i.i.i.i ]
   %.147.us.i.i.i.i = add nsw i64 %.137125133.us.i.i.i.i, -1
   %.177.us.i.i.i.i = inttoptr i64 %at.4.1134.us.i.i.i.i to ptr
@@ -32252,20 +32497,20 @@ B250.us.i.i.i.i:                                  ; preds = %B88.endif.us.i.i.i.
   %lsr.iv15.i.i.i.i = phi i64 [ %lsr.iv.next16.i.i.i.i, %B250.us.i.i.i.i ], [ %.182.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
   %lsr.iv13.i.i.i.i = phi i64 [ %lsr.iv.next14.i.i.i.i, %B250.us.i.i.i.i ], [ %.75.i15.i, %B88.endif.us.i.i.i.i ]
   %at.5.2122.us.i.i.i.i = phi i64 [ %.352.us.i.i.i.i, %B250.us.i.i.i.i ], [ %.195.us.i.i.i.i, %B88.endif.us.i.i.i.i ]
-  %24 = add i64 %at.5.2122.us.i.i.i.i, 16
-  %.326.us.i.i.i.i = inttoptr i64 %24 to ptr
+  %25 = add i64 %at.5.2122.us.i.i.i.i, 16
+  %.326.us.i.i.i.i = inttoptr i64 %25 to ptr
   %.327.us.i.i.i.i = load i64, ptr %.326.us.i.i.i.i, align 8
-  %25 = mul i64 %chunk.2.0.us.i.i.i.i, %.327.us.i.i.i.i
+  %26 = mul i64 %chunk.2.0.us.i.i.i.i, %.327.us.i.i.i.i
   %.335.us.i.i.i.i = inttoptr i64 %at.5.2122.us.i.i.i.i to ptr
   %.336.us.i.i.i.i = load i64, ptr %.335.us.i.i.i.i, align 8
   %.337.us.i.i.i.i = shl nsw i64 %.336.us.i.i.i.i, 3
   %.339.us.i.i.i.i = add nsw i64 %.337.us.i.i.i.i, %.142.i
   %.340.us.i.i.i.i = inttoptr i64 %.339.us.i.i.i.i to ptr
   %.341.us.i.i.i.i = load i64, ptr %.340.us.i.i.i.i, align 8
-  %26 = add i64 %at.5.2122.us.i.i.i.i, 8
-  %.344.us.i.i.i.i = inttoptr i64 %26 to ptr
+  %27 = add i64 %at.5.2122.us.i.i.i.i, 8
+  %.344.us.i.i.i.i = inttoptr i64 %27 to ptr
   %.345.us.i.i.i.i = load i64, ptr %.344.us.i.i.i.i, align 8
-  %.346.us.i.i.i.i = sub i64 %.341.us.i.i.i.i, %25
+  %.346.us.i.i.i.i = sub i64 %.341.us.i.i.i.i, %26
   %.347.us.i.i.i.i = add i64 %.346.us.i.i.i.i, %.345.us.i.i.i.i
   %.348.us.i.i.i.i = inttoptr i64 %lsr.iv13.i.i.i.i to ptr
   store i64 %.347.us.i.i.i.i, ptr %.348.us.i.i.i.i, align 8
@@ -32276,42 +32521,42 @@ B250.us.i.i.i.i:                                  ; preds = %B88.endif.us.i.i.i.
   br i1 %exitcond.not.i.i.i.i, label %B518.us.i.i.i.i, label %B250.us.i.i.i.i
 
 B86.B566_crit_edge.us.i.i.i.i:                    ; preds = %B518.us.i.i.i.i
-  %exitcond.not3.i.i.i.i = icmp eq i64 %.42.us.i.i.i.i, %.158.i13.i.i
+  %exitcond.not3.i.i.i.i = icmp eq i64 %.42.us.i.i.i.i, %.158.i.i.i
   br i1 %exitcond.not3.i.i.i.i, label %B1022.i.i.i, label %B26.us.i.i.i.i
 
 B1022.i.i.i:                                      ; preds = %B86.B566_crit_edge.us.i.i.i.i, %B518.us.us.i.i.i.i, %B398.endif.i.i.i, %B26.preheader.i.i.i.i, %B980.i.i.i
-  %.11.i.i.i.i = load i64, ptr %sunkaddr453.i, align 8
+  %.11.i.i.i.i = load i64, ptr %sunkaddr464.i, align 8
   %.12.i.i.i.i = icmp eq i64 %.11.i.i.i.i, 0
   br i1 %.12.i.i.i.i, label %B1066.i.i.i, label %B1022.endif.i.i.i
 
 B1066.i.i.i:                                      ; preds = %B1022.endif.i.i.i, %B1022.i.i.i
-  %.396.i.i.i = shl nsw i64 %.166.i15.i.i, 3
-  %.400.i.i.i = add nsw i64 %.396.i.i.i, %.202.i16.i.i
-  %.114.i.i.i = icmp samesign ugt i64 %.11399109.i.i.i, 1
-  br i1 %.114.i.i.i, label %B150.i.i.i, label %B1780.endif.i.i
+  %.396.i.i.i = shl nsw i64 %.166.i.i.i, 3
+  %.400.i.i.i = add nsw i64 %.396.i.i.i, %.202.i.i.i
+  %.114.i16.i.i = icmp samesign ugt i64 %.11399109.i.i.i, 1
+  br i1 %.114.i16.i.i, label %B150.i.i.i, label %B1780.endif.i.i
 
 B398.endif.i.i.i:                                 ; preds = %B336.i.i.i
-  store i64 %.202.i16.i.i, ptr %14, align 8
-  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr455.i, align 8
-  store i64 %.158.i13.i.i, ptr %sunkaddr457.i, align 8
-  store i64 %.142.i, ptr %sunkaddr459.i, align 8
-  store i64 %.21.i.i31.i, ptr %sunkaddr461.i, align 8
-  %.249.i.i.i = load i64, ptr %sunkaddr463.i, align 8
-  store i64 %.249.i.i.i, ptr %sunkaddr465.i, align 8
-  %.258.i.i.i = load i64, ptr %sunkaddr467.i, align 8
-  store i64 %.258.i.i.i, ptr %sunkaddr469.i, align 8
-  %.265.i.i.i = load i64, ptr %sunkaddr451.i, align 8
-  %.17.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i, i64 %.158.i13.i.i)
-  %.19.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i8.i.i, i64 %.17.i.i.i.i)
-  %.304.i.i.i = load i64, ptr %sunkaddr473.i, align 8
-  %.309.i.i.i = load i64, ptr %sunkaddr475.i, align 8
+  store i64 %.202.i.i.i, ptr %15, align 8
+  store i64 %arg.steps.fr.i.i.i.i, ptr %sunkaddr466.i, align 8
+  store i64 %.158.i.i.i, ptr %sunkaddr468.i, align 8
+  store i64 %.142.i, ptr %sunkaddr470.i, align 8
+  store i64 %.21.i.i36.i, ptr %sunkaddr472.i, align 8
+  %.249.i.i38.i = load i64, ptr %sunkaddr474.i, align 8
+  store i64 %.249.i.i38.i, ptr %sunkaddr476.i, align 8
+  %.258.i.i.i = load i64, ptr %sunkaddr478.i, align 8
+  store i64 %.258.i.i.i, ptr %sunkaddr480.i, align 8
+  %.265.i.i.i = load i64, ptr %sunkaddr462.i, align 8
+  %.17.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i.i.i, i64 %.158.i.i.i)
+  %.19.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i9.i.i, i64 %.17.i.i.i.i)
+  %.304.i.i.i = load i64, ptr %sunkaddr484.i, align 8
+  %.309.i.i.i = load i64, ptr %sunkaddr486.i, align 8
   %.311.i.i.i = inttoptr i64 %.304.i.i.i to ptr
   %.312.i.i.i = tail call i64 %.311.i.i.i(i64 %.309.i.i.i, i64 %.75.i15.i, i64 %.19.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1022.i.i.i
 
 B1022.endif.i.i.i:                                ; preds = %B1022.i.i.i
-  %.22.i.i.i.i = load i64, ptr %sunkaddr477.i, align 8
-  %.29.i.i.i.i = load i64, ptr %sunkaddr479.i, align 8
+  %.22.i.i.i.i = load i64, ptr %sunkaddr488.i, align 8
+  %.29.i.i.i.i = load i64, ptr %sunkaddr490.i, align 8
   %.30.i.i.i.i = inttoptr i64 %.29.i.i.i.i to ptr
   %.31.i.i.i.i = tail call i64 %.30.i.i.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i.i.i = icmp eq i64 %.31.i.i.i.i, %.22.i.i.i.i
@@ -32321,275 +32566,275 @@ B2054.i.i:                                        ; preds = %B1720.i.i
   %.889.i.i = add nsw i64 %.14.i, 48
   %.890.i.i = inttoptr i64 %.889.i.i to ptr
   %.891.i.i = load i64, ptr %.890.i.i, align 8
-  %.14.i20.i.i = inttoptr i64 %.891.i.i to ptr
-  %.15.i21.i.i = load i64, ptr %.14.i20.i.i, align 8
-  %.16.i22.i.i = add nsw i64 %.891.i.i, 8
-  %.17.i23.i.i = inttoptr i64 %.16.i22.i.i to ptr
-  %.18.i24.i.i = load i64, ptr %.17.i23.i.i, align 8
-  %.19.i25.i.i = add nsw i64 %.891.i.i, 16
-  %.20.i26.i.i = inttoptr i64 %.19.i25.i.i to ptr
-  %.21.i27.i.i = load i64, ptr %.20.i26.i.i, align 8
-  %.114107.not.i28.i.i = icmp slt i64 %.15.i21.i.i, 1
-  br i1 %.114107.not.i28.i.i, label %B2138.i.i, label %B150.lr.ph.i29.i.i
+  %.14.i19.i.i = inttoptr i64 %.891.i.i to ptr
+  %.15.i20.i.i = load i64, ptr %.14.i19.i.i, align 8
+  %.16.i21.i.i = add nsw i64 %.891.i.i, 8
+  %.17.i22.i.i = inttoptr i64 %.16.i21.i.i to ptr
+  %.18.i23.i.i = load i64, ptr %.17.i22.i.i, align 8
+  %.19.i24.i.i = add nsw i64 %.891.i.i, 16
+  %.20.i25.i.i = inttoptr i64 %.19.i24.i.i to ptr
+  %.21.i26.i.i = load i64, ptr %.20.i25.i.i, align 8
+  %.114107.not.i27.i.i = icmp slt i64 %.15.i20.i.i, 1
+  br i1 %.114107.not.i27.i.i, label %B2138.i.i, label %B150.lr.ph.i28.i.i
 
-B150.lr.ph.i29.i.i:                               ; preds = %B2054.i.i
-  %.28.i30.i.i = add nsw i64 %.891.i.i, 24
-  %sunkaddr482.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr507.i = getelementptr i8, ptr %sunkaddr482.i, i64 240
-  %sunkaddr481.i = getelementptr i8, ptr %sunkaddr482.i, i64 112
-  %27 = inttoptr i64 %.75.i15.i to ptr
-  %sunkaddr485.i = getelementptr i8, ptr %27, i64 8
-  %sunkaddr487.i = getelementptr i8, ptr %27, i64 16
-  %sunkaddr489.i = getelementptr i8, ptr %27, i64 24
-  %sunkaddr491.i = getelementptr i8, ptr %27, i64 32
-  %sunkaddr493.i = getelementptr i8, ptr %sunkaddr482.i, i64 96
-  %sunkaddr495.i = getelementptr i8, ptr %27, i64 40
-  %sunkaddr497.i = getelementptr i8, ptr %sunkaddr482.i, i64 104
-  %sunkaddr499.i = getelementptr i8, ptr %27, i64 48
-  %sunkaddr503.i = getelementptr i8, ptr %sunkaddr482.i, i64 88
-  %sunkaddr505.i = getelementptr i8, ptr %sunkaddr482.i, i64 120
-  %sunkaddr483.i = getelementptr i8, ptr %sunkaddr482.i, i64 248
-  %sunkaddr509.i = getelementptr i8, ptr %sunkaddr482.i, i64 232
-  br label %B150.i31.i.i
+B150.lr.ph.i28.i.i:                               ; preds = %B2054.i.i
+  %.28.i29.i.i = add nsw i64 %.891.i.i, 24
+  %sunkaddr493.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr518.i = getelementptr i8, ptr %sunkaddr493.i, i64 240
+  %sunkaddr492.i = getelementptr i8, ptr %sunkaddr493.i, i64 112
+  %28 = inttoptr i64 %.75.i15.i to ptr
+  %sunkaddr496.i = getelementptr i8, ptr %28, i64 8
+  %sunkaddr498.i = getelementptr i8, ptr %28, i64 16
+  %sunkaddr500.i = getelementptr i8, ptr %28, i64 24
+  %sunkaddr502.i = getelementptr i8, ptr %28, i64 32
+  %sunkaddr504.i = getelementptr i8, ptr %sunkaddr493.i, i64 96
+  %sunkaddr506.i = getelementptr i8, ptr %28, i64 40
+  %sunkaddr508.i = getelementptr i8, ptr %sunkaddr493.i, i64 104
+  %sunkaddr510.i = getelementptr i8, ptr %28, i64 48
+  %sunkaddr514.i = getelementptr i8, ptr %sunkaddr493.i, i64 88
+  %sunkaddr516.i = getelementptr i8, ptr %sunkaddr493.i, i64 120
+  %sunkaddr494.i = getelementptr i8, ptr %sunkaddr493.i, i64 248
+  %sunkaddr520.i = getelementptr i8, ptr %sunkaddr493.i, i64 232
+  br label %B150.i30.i.i
 
-B150.i31.i.i:                                     ; preds = %B1066.i71.i.i, %B150.lr.ph.i29.i.i
-  %at.3.0110.i32.i.i = phi i64 [ %.28.i30.i.i, %B150.lr.ph.i29.i.i ], [ %.400.i73.i.i, %B1066.i71.i.i ]
-  %.11399109.i33.i.i = phi i64 [ %.15.i21.i.i, %B150.lr.ph.i29.i.i ], [ %.123.i34.i.i, %B1066.i71.i.i ]
-  %.123.i34.i.i = add nsw i64 %.11399109.i33.i.i, -1
-  %.153.i35.i.i = inttoptr i64 %at.3.0110.i32.i.i to ptr
-  %.154.i36.i.i = load i64, ptr %.153.i35.i.i, align 8
-  %arg.steps.fr.i.i37.i.i = freeze i64 %.154.i36.i.i
-  %.156.i38.i.i = add nsw i64 %at.3.0110.i32.i.i, 8
-  %.157.i39.i.i = inttoptr i64 %.156.i38.i.i to ptr
-  %.158.i40.i.i = load i64, ptr %.157.i39.i.i, align 8
-  %.160.i41.i.i = add nsw i64 %at.3.0110.i32.i.i, 16
-  %.161.i42.i.i = inttoptr i64 %.160.i41.i.i to ptr
-  %.162.i43.i.i = load i64, ptr %.161.i42.i.i, align 8
-  %.164.i44.i.i = add nsw i64 %at.3.0110.i32.i.i, 24
-  %.165.i45.i.i = inttoptr i64 %.164.i44.i.i to ptr
-  %.166.i46.i.i = load i64, ptr %.165.i45.i.i, align 8
-  %.202.i47.i.i = add nsw i64 %at.3.0110.i32.i.i, 32
-  %.208.not.i48.i.i = icmp eq i64 %.162.i43.i.i, 0
-  br i1 %.208.not.i48.i.i, label %B980.i54.i.i, label %B336.i49.i.i
+B150.i30.i.i:                                     ; preds = %B1066.i70.i.i, %B150.lr.ph.i28.i.i
+  %at.3.0110.i31.i.i = phi i64 [ %.28.i29.i.i, %B150.lr.ph.i28.i.i ], [ %.400.i72.i.i, %B1066.i70.i.i ]
+  %.11399109.i32.i.i = phi i64 [ %.15.i20.i.i, %B150.lr.ph.i28.i.i ], [ %.123.i33.i.i, %B1066.i70.i.i ]
+  %.123.i33.i.i = add nsw i64 %.11399109.i32.i.i, -1
+  %.153.i34.i.i = inttoptr i64 %at.3.0110.i31.i.i to ptr
+  %.154.i35.i.i = load i64, ptr %.153.i34.i.i, align 8
+  %arg.steps.fr.i.i36.i.i = freeze i64 %.154.i35.i.i
+  %.156.i37.i.i = add nsw i64 %at.3.0110.i31.i.i, 8
+  %.157.i38.i.i = inttoptr i64 %.156.i37.i.i to ptr
+  %.158.i39.i.i = load i64, ptr %.157.i38.i.i, align 8
+  %.160.i40.i.i = add nsw i64 %at.3.0110.i31.i.i, 16
+  %.161.i41.i.i = inttoptr i64 %.160.i40.i.i to ptr
+  %.162.i42.i.i = load i64, ptr %.161.i41.i.i, align 8
+  %.164.i43.i.i = add nsw i64 %at.3.0110.i31.i.i, 24
+  %.165.i44.i.i = inttoptr i64 %.164.i43.i.i to ptr
+  %.166.i45.i.i = load i64, ptr %.165.i44.i.i, align 8
+  %.202.i46.i.i = add nsw i64 %at.3.0110.i31.i.i, 32
+  %.208.not.i47.i.i = icmp eq i64 %.162.i42.i.i, 0
+  br i1 %.208.not.i47.i.i, label %B980.i53.i.i, label %B336.i48.i.i
 
-B336.i49.i.i:                                     ; preds = %B150.i31.i.i
-  %.214.i52.i.i = load i64, ptr %sunkaddr481.i, align 8
-  %.215.i53.i.i = icmp sgt i64 %.214.i52.i.i, 1
-  br i1 %.215.i53.i.i, label %B398.endif.i195.i.i, label %B980.i54.i.i
+B336.i48.i.i:                                     ; preds = %B150.i30.i.i
+  %.214.i51.i.i = load i64, ptr %sunkaddr492.i, align 8
+  %.215.i52.i.i = icmp sgt i64 %.214.i51.i.i, 1
+  br i1 %.215.i52.i.i, label %B398.endif.i194.i.i, label %B980.i53.i.i
 
-B980.i54.i.i:                                     ; preds = %B336.i49.i.i, %B150.i31.i.i
-  %.28.i.i55.i.i = icmp sgt i64 %.158.i40.i.i, 0
-  br i1 %.28.i.i55.i.i, label %B26.preheader.i.i75.i.i, label %B1022.i56.i.i
+B980.i53.i.i:                                     ; preds = %B336.i48.i.i, %B150.i30.i.i
+  %.28.i.i54.i.i = icmp sgt i64 %.158.i39.i.i, 0
+  br i1 %.28.i.i54.i.i, label %B26.preheader.i.i74.i.i, label %B1022.i55.i.i
 
-B26.preheader.i.i75.i.i:                          ; preds = %B980.i54.i.i
-  %.arg.steps.i.i76.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i37.i.i, i64 0)
-  %.138131.not.i.i77.i.i = icmp slt i64 %arg.steps.fr.i.i37.i.i, 1
-  br i1 %.138131.not.i.i77.i.i, label %B1022.i56.i.i, label %B26.us.preheader.i.i78.i.i
+B26.preheader.i.i74.i.i:                          ; preds = %B980.i53.i.i
+  %.arg.steps.i.i75.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i36.i.i, i64 0)
+  %.138131.not.i.i76.i.i = icmp slt i64 %arg.steps.fr.i.i36.i.i, 1
+  br i1 %.138131.not.i.i76.i.i, label %B1022.i55.i.i, label %B26.us.preheader.i.i77.i.i
 
-B26.us.preheader.i.i78.i.i:                       ; preds = %B26.preheader.i.i75.i.i
-  %.34.i.i79.i.i = icmp eq i64 %arg.steps.fr.i.i37.i.i, 1
-  br i1 %.34.i.i79.i.i, label %B88.endif.us.us.i.i128.i.i, label %B26.us.i.i81.i.i
+B26.us.preheader.i.i77.i.i:                       ; preds = %B26.preheader.i.i74.i.i
+  %.34.i.i78.i.i = icmp eq i64 %arg.steps.fr.i.i36.i.i, 1
+  br i1 %.34.i.i78.i.i, label %B88.endif.us.us.i.i127.i.i, label %B26.us.i.i80.i.i
 
-B88.endif.us.us.i.i128.i.i:                       ; preds = %B26.us.preheader.i.i78.i.i, %B518.us.us.i.i190.i.i
-  %at.4.1134.us.us.i.i129.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i191.i.i, %B518.us.us.i.i190.i.i ], [ %.202.i47.i.i, %B26.us.preheader.i.i78.i.i ]
-  %.137125133.us.us.i.i130.i.i = phi i64 [ %.147.us.us.i.i131.i.i, %B518.us.us.i.i190.i.i ], [ %.arg.steps.i.i76.i.i, %B26.us.preheader.i.i78.i.i ]
-  %.147.us.us.i.i131.i.i = add nsw i64 %.137125133.us.us.i.i130.i.i, -1
-  %.177.us.us.i.i132.i.i = inttoptr i64 %at.4.1134.us.us.i.i129.i.i to ptr
-  %.178.us.us.i.i133.i.i = load i64, ptr %.177.us.us.i.i132.i.i, align 8
-  %.180.us.us.i.i134.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i, 8
-  %.181.us.us.i.i135.i.i = inttoptr i64 %.180.us.us.i.i134.i.i to ptr
-  %.182.us.us.i.i136.i.i = load i64, ptr %.181.us.us.i.i135.i.i, align 8
-  %.184.us.us.i.i137.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i, 16
-  %.185.us.us.i.i138.i.i = inttoptr i64 %.184.us.us.i.i137.i.i to ptr
-  %.186.us.us.i.i139.i.i = load i64, ptr %.185.us.us.i.i138.i.i, align 8
-  %.195.us.us.i.i140.i.i = add nsw i64 %at.4.1134.us.us.i.i129.i.i, 24
-  %.280119.us.not.us.i.i141.i.i = icmp slt i64 %.182.us.us.i.i136.i.i, 1
-  br i1 %.280119.us.not.us.i.i141.i.i, label %B518.us.us.i.i190.i.i, label %B250.us.us.preheader.i.i142.i.i
+B88.endif.us.us.i.i127.i.i:                       ; preds = %B26.us.preheader.i.i77.i.i, %B518.us.us.i.i189.i.i
+  %at.4.1134.us.us.i.i128.i.i = phi i64 [ %at.5.2.lcssa.us.us.i.i190.i.i, %B518.us.us.i.i189.i.i ], [ %.202.i46.i.i, %B26.us.preheader.i.i77.i.i ]
+  %.137125133.us.us.i.i129.i.i = phi i64 [ %.147.us.us.i.i130.i.i, %B518.us.us.i.i189.i.i ], [ %.arg.steps.i.i75.i.i, %B26.us.preheader.i.i77.i.i ]
+  %.147.us.us.i.i130.i.i = add nsw i64 %.137125133.us.us.i.i129.i.i, -1
+  %.177.us.us.i.i131.i.i = inttoptr i64 %at.4.1134.us.us.i.i128.i.i to ptr
+  %.178.us.us.i.i132.i.i = load i64, ptr %.177.us.us.i.i131.i.i, align 8
+  %.180.us.us.i.i133.i.i = add nsw i64 %at.4.1134.us.us.i.i128.i.i, 8
+  %.181.us.us.i.i134.i.i = inttoptr i64 %.180.us.us.i.i133.i.i to ptr
+  %.182.us.us.i.i135.i.i = load i64, ptr %.181.us.us.i.i134.i.i, align 8
+  %.184.us.us.i.i136.i.i = add nsw i64 %at.4.1134.us.us.i.i128.i.i, 16
+  %.185.us.us.i.i137.i.i = inttoptr i64 %.184.us.us.i.i136.i.i to ptr
+  %.186.us.us.i.i138.i.i = load i64, ptr %.185.us.us.i.i137.i.i, align 8
+  %.195.us.us.i.i139.i.i = add nsw i64 %at.4.1134.us.us.i.i128.i.i, 24
+  %.280119.us.not.us.i.i140.i.i = icmp slt i64 %.182.us.us.i.i135.i.i, 1
+  br i1 %.280119.us.not.us.i.i140.i.i, label %B518.us.us.i.i189.i.i, label %B250.us.us.preheader.i.i141.i.i
 
-B250.us.us.preheader.i.i142.i.i:                  ; preds = %B88.endif.us.us.i.i128.i.i
-  %28 = icmp eq i64 %.182.us.us.i.i136.i.i, 1
-  br i1 %28, label %B250.us.us.epil.preheader.i.i173.i.i, label %B250.us.us.preheader.new.i.i143.i.i
+B250.us.us.preheader.i.i141.i.i:                  ; preds = %B88.endif.us.us.i.i127.i.i
+  %29 = icmp eq i64 %.182.us.us.i.i135.i.i, 1
+  br i1 %29, label %B250.us.us.epil.preheader.i.i172.i.i, label %B250.us.us.preheader.new.i.i142.i.i
 
-B250.us.us.preheader.new.i.i143.i.i:              ; preds = %B250.us.us.preheader.i.i142.i.i
-  %29 = and i64 %.182.us.us.i.i136.i.i, 9223372036854775806
-  br label %B250.us.us.i.i145.i.i
+B250.us.us.preheader.new.i.i142.i.i:              ; preds = %B250.us.us.preheader.i.i141.i.i
+  %30 = and i64 %.182.us.us.i.i135.i.i, 9223372036854775806
+  br label %B250.us.us.i.i144.i.i
 
-B250.us.us.i.i145.i.i:                            ; preds = %B250.us.us.i.i145.i.i, %B250.us.us.preheader.new.i.i143.i.i
-  %lsr.iv402.i = phi i64 [ %lsr.iv.next403.i, %B250.us.us.i.i145.i.i ], [ %29, %B250.us.us.preheader.new.i.i143.i.i ]
-  %lsr.iv.i.i147.i.i = phi i64 [ %35, %B250.us.us.i.i145.i.i ], [ %.75.i15.i, %B250.us.us.preheader.new.i.i143.i.i ]
-  %at.5.2122.us.us.i.i148.i.i = phi i64 [ %34, %B250.us.us.i.i145.i.i ], [ %.195.us.us.i.i140.i.i, %B250.us.us.preheader.new.i.i143.i.i ]
-  %.335.us.us.i.i149.i.i = inttoptr i64 %at.5.2122.us.us.i.i148.i.i to ptr
-  %.336.us.us.i.i150.i.i = load i64, ptr %.335.us.us.i.i149.i.i, align 8
-  %.337.us.us.i.i151.i.i = shl nsw i64 %.336.us.us.i.i150.i.i, 3
-  %.339.us.us.i.i152.i.i = add nsw i64 %.337.us.us.i.i151.i.i, %.142.i
-  %.340.us.us.i.i153.i.i = inttoptr i64 %.339.us.us.i.i152.i.i to ptr
-  %.341.us.us.i.i154.i.i = load i64, ptr %.340.us.us.i.i153.i.i, align 8
-  %30 = add i64 %at.5.2122.us.us.i.i148.i.i, 8
-  %.344.us.us.i.i155.i.i = inttoptr i64 %30 to ptr
-  %.345.us.us.i.i156.i.i = load i64, ptr %.344.us.us.i.i155.i.i, align 8
-  %.347.us.us.i.i157.i.i = add i64 %.345.us.us.i.i156.i.i, %.341.us.us.i.i154.i.i
-  %.348.us.us.i.i158.i.i = inttoptr i64 %lsr.iv.i.i147.i.i to ptr
-  store i64 %.347.us.us.i.i157.i.i, ptr %.348.us.us.i.i158.i.i, align 8
-  %31 = add i64 %at.5.2122.us.us.i.i148.i.i, 32
-  %.335.us.us.1.i.i159.i.i = inttoptr i64 %31 to ptr
-  %.336.us.us.1.i.i160.i.i = load i64, ptr %.335.us.us.1.i.i159.i.i, align 8
-  %.337.us.us.1.i.i161.i.i = shl nsw i64 %.336.us.us.1.i.i160.i.i, 3
-  %.339.us.us.1.i.i162.i.i = add nsw i64 %.337.us.us.1.i.i161.i.i, %.142.i
-  %.340.us.us.1.i.i163.i.i = inttoptr i64 %.339.us.us.1.i.i162.i.i to ptr
-  %.341.us.us.1.i.i164.i.i = load i64, ptr %.340.us.us.1.i.i163.i.i, align 8
-  %32 = add i64 %at.5.2122.us.us.i.i148.i.i, 40
-  %.344.us.us.1.i.i165.i.i = inttoptr i64 %32 to ptr
-  %.345.us.us.1.i.i166.i.i = load i64, ptr %.344.us.us.1.i.i165.i.i, align 8
-  %.347.us.us.1.i.i167.i.i = add i64 %.345.us.us.1.i.i166.i.i, %.341.us.us.1.i.i164.i.i
-  %33 = add i64 %lsr.iv.i.i147.i.i, 8
-  %.348.us.us.1.i.i168.i.i = inttoptr i64 %33 to ptr
-  store i64 %.347.us.us.1.i.i167.i.i, ptr %.348.us.us.1.i.i168.i.i, align 8
-  %lsr.iv.next403.i = add i64 %lsr.iv402.i, -2
-  %niter.ncmp.1.i.i170.i.i = icmp eq i64 %lsr.iv.next403.i, 0
-  %34 = add i64 %at.5.2122.us.us.i.i148.i.i, 64
-  %35 = add i64 %lsr.iv.i.i147.i.i, 16
-  br i1 %niter.ncmp.1.i.i170.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i171.i.i, label %B250.us.us.i.i145.i.i
+B250.us.us.i.i144.i.i:                            ; preds = %B250.us.us.i.i144.i.i, %B250.us.us.preheader.new.i.i142.i.i
+  %lsr.iv413.i = phi i64 [ %lsr.iv.next414.i, %B250.us.us.i.i144.i.i ], [ %30, %B250.us.us.preheader.new.i.i142.i.i ]
+  %lsr.iv.i.i146.i.i = phi i64 [ %36, %B250.us.us.i.i144.i.i ], [ %.75.i15.i, %B250.us.us.preheader.new.i.i142.i.i ]
+  %at.5.2122.us.us.i.i147.i.i = phi i64 [ %35, %B250.us.us.i.i144.i.i ], [ %.195.us.us.i.i139.i.i, %B250.us.us.preheader.new.i.i142.i.i ]
+  %.335.us.us.i.i148.i.i = inttoptr i64 %at.5.2122.us.us.i.i147.i.i to ptr
+  %.336.us.us.i.i149.i.i = load i64, ptr %.335.us.us.i.i148.i.i, align 8
+  %.337.us.us.i.i150.i.i = shl nsw i64 %.336.us.us.i.i149.i.i, 3
+  %.339.us.us.i.i151.i.i = add nsw i64 %.337.us.us.i.i150.i.i, %.142.i
+  %.340.us.us.i.i152.i.i = inttoptr i64 %.339.us.us.i.i151.i.i to ptr
+  %.341.us.us.i.i153.i.i = load i64, ptr %.340.us.us.i.i152.i.i, align 8
+  %31 = add i64 %at.5.2122.us.us.i.i147.i.i, 8
+  %.344.us.us.i.i154.i.i = inttoptr i64 %31 to ptr
+  %.345.us.us.i.i155.i.i = load i64, ptr %.344.us.us.i.i154.i.i, align 8
+  %.347.us.us.i.i156.i.i = add i64 %.345.us.us.i.i155.i.i, %.341.us.us.i.i153.i.i
+  %.348.us.us.i.i157.i.i = inttoptr i64 %lsr.iv.i.i146.i.i to ptr
+  store i64 %.347.us.us.i.i156.i.i, ptr %.348.us.us.i.i157.i.i, align 8
+  %32 = add i64 %at.5.2122.us.us.i.i147.i.i, 32
+  %.335.us.us.1.i.i158.i.i = inttoptr i64 %32 to ptr
+  %.336.us.us.1.i.i159.i.i = load i64, ptr %.335.us.us.1.i.i158.i.i, align 8
+  %.337.us.us.1.i.i160.i.i = shl nsw i64 %.336.us.us.1.i.i159.i.i, 3
+  %.339.us.us.1.i.i161.i.i = add nsw i64 %.337.us.us.1.i.i160.i.i, %.142.i
+  %.340.us.us.1.i.i162.i.i = inttoptr i64 %.339.us.us.1.i.i161.i.i to ptr
+  %.341.us.us.1.i.i163.i.i = load i64, ptr %.340.us.us.1.i.i162.i.i, align 8
+  %33 = add i64 %at.5.2122.us.us.i.i147.i.i, 40
+  %.344.us.us.1.i.i164.i.i = inttoptr i64 %33 to ptr
+  %.345.us.us.1.i.i165.i.i = load i64, ptr %.344.us.us.1.i.i164.i.i, align 8
+  %.347.us.us.1.i.i166.i.i = add i64 %.345.us.us.1.i.i165.i.i, %.341.us.us.1.i.i163.i.i
+  %34 = add i64 %lsr.iv.i.i146.i.i, 8
+  %.348.us.us.1.i.i167.i.i = inttoptr i64 %34 to ptr
+  store i64 %.347.us.us.1.i.i166.i.i, ptr %.348.us.us.1.i.i167.i.i, align 8
+  %lsr.iv.next414.i = add i64 %lsr.iv413.i, -2
+  %niter.ncmp.1.i.i169.i.i = icmp eq i64 %lsr.iv.next414.i, 0
+  %35 = add i64 %at.5.2122.us.us.i.i147.i.i, 64
+  %36 = add i64 %lsr.iv.i.i146.i.i, 16
+  br i1 %niter.ncmp.1.i.i169.i.i, label %B518.us.us.loopexit.unr-lcssa.i.i170.i.i, label %B250.us.us.i.i144.i.i
 
-B518.us.us.loopexit.unr-lcssa.i.i171.i.i:         ; preds = %B250.us.us.i.i145.i.i
-  %36 = and i64 %.182.us.us.i.i136.i.i, 1
-  %lcmp.mod.not.i.i172.i.i = icmp eq i64 %36, 0
-  br i1 %lcmp.mod.not.i.i172.i.i, label %B518.us.us.i.i190.i.i, label %B250.us.us.epil.preheader.i.i173.i.i
+B518.us.us.loopexit.unr-lcssa.i.i170.i.i:         ; preds = %B250.us.us.i.i144.i.i
+  %37 = and i64 %.182.us.us.i.i135.i.i, 1
+  %lcmp.mod.not.i.i171.i.i = icmp eq i64 %37, 0
+  br i1 %lcmp.mod.not.i.i171.i.i, label %B518.us.us.i.i189.i.i, label %B250.us.us.epil.preheader.i.i172.i.i
 
-B250.us.us.epil.preheader.i.i173.i.i:             ; preds = %B518.us.us.loopexit.unr-lcssa.i.i171.i.i, %B250.us.us.preheader.i.i142.i.i
-  %at.5.2122.us.us.epil.init.i.i174.i.i = phi i64 [ %.195.us.us.i.i140.i.i, %B250.us.us.preheader.i.i142.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i ]
-  %.286118120.us.us.epil.init.i.i175.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i142.i.i ], [ %29, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i ]
-  %.331.us.us.epil.i.i176.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i175.i.i, 3
-  %.333.us.us.epil.i.i177.i.i = add nsw i64 %.331.us.us.epil.i.i176.i.i, %.75.i15.i
-  %.335.us.us.epil.i.i178.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i174.i.i to ptr
-  %.336.us.us.epil.i.i179.i.i = load i64, ptr %.335.us.us.epil.i.i178.i.i, align 8
-  %.337.us.us.epil.i.i180.i.i = shl nsw i64 %.336.us.us.epil.i.i179.i.i, 3
-  %.339.us.us.epil.i.i181.i.i = add nsw i64 %.337.us.us.epil.i.i180.i.i, %.142.i
-  %.340.us.us.epil.i.i182.i.i = inttoptr i64 %.339.us.us.epil.i.i181.i.i to ptr
-  %.341.us.us.epil.i.i183.i.i = load i64, ptr %.340.us.us.epil.i.i182.i.i, align 8
-  %.343.us.us.epil.i.i184.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i, 8
-  %.344.us.us.epil.i.i185.i.i = inttoptr i64 %.343.us.us.epil.i.i184.i.i to ptr
-  %.345.us.us.epil.i.i186.i.i = load i64, ptr %.344.us.us.epil.i.i185.i.i, align 8
-  %.347.us.us.epil.i.i187.i.i = add i64 %.345.us.us.epil.i.i186.i.i, %.341.us.us.epil.i.i183.i.i
-  %.348.us.us.epil.i.i188.i.i = inttoptr i64 %.333.us.us.epil.i.i177.i.i to ptr
-  store i64 %.347.us.us.epil.i.i187.i.i, ptr %.348.us.us.epil.i.i188.i.i, align 8
-  %.352.us.us.epil.i.i189.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i174.i.i, 32
-  br label %B518.us.us.i.i190.i.i
+B250.us.us.epil.preheader.i.i172.i.i:             ; preds = %B518.us.us.loopexit.unr-lcssa.i.i170.i.i, %B250.us.us.preheader.i.i141.i.i
+  %at.5.2122.us.us.epil.init.i.i173.i.i = phi i64 [ %.195.us.us.i.i139.i.i, %B250.us.us.preheader.i.i141.i.i ], [ %35, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i ]
+  %.286118120.us.us.epil.init.i.i174.i.i = phi i64 [ 0, %B250.us.us.preheader.i.i141.i.i ], [ %30, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i ]
+  %.331.us.us.epil.i.i175.i.i = shl nsw i64 %.286118120.us.us.epil.init.i.i174.i.i, 3
+  %.333.us.us.epil.i.i176.i.i = add nsw i64 %.331.us.us.epil.i.i175.i.i, %.75.i15.i
+  %.335.us.us.epil.i.i177.i.i = inttoptr i64 %at.5.2122.us.us.epil.init.i.i173.i.i to ptr
+  %.336.us.us.epil.i.i178.i.i = load i64, ptr %.335.us.us.epil.i.i177.i.i, align 8
+  %.337.us.us.epil.i.i179.i.i = shl nsw i64 %.336.us.us.epil.i.i178.i.i, 3
+  %.339.us.us.epil.i.i180.i.i = add nsw i64 %.337.us.us.epil.i.i179.i.i, %.142.i
+  %.340.us.us.epil.i.i181.i.i = inttoptr i64 %.339.us.us.epil.i.i180.i.i to ptr
+  %.341.us.us.epil.i.i182.i.i = load i64, ptr %.340.us.us.epil.i.i181.i.i, align 8
+  %.343.us.us.epil.i.i183.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i173.i.i, 8
+  %.344.us.us.epil.i.i184.i.i = inttoptr i64 %.343.us.us.epil.i.i183.i.i to ptr
+  %.345.us.us.epil.i.i185.i.i = load i64, ptr %.344.us.us.epil.i.i184.i.i, align 8
+  %.347.us.us.epil.i.i186.i.i = add i64 %.345.us.us.epil.i.i185.i.i, %.341.us.us.epil.i.i182.i.i
+  %.348.us.us.epil.i.i187.i.i = inttoptr i64 %.333.us.us.epil.i.i176.i.i to ptr
+  store i64 %.347.us.us.epil.i.i186.i.i, ptr %.348.us.us.epil.i.i187.i.i, align 8
+  %.352.us.us.epil.i.i188.i.i = add nsw i64 %at.5.2122.us.us.epil.init.i.i173.i.i, 32
+  br label %B518.us.us.i.i189.i.i
 
-B518.us.us.i.i190.i.i:                            ; preds = %B250.us.us.epil.preheader.i.i173.i.i, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i, %B88.endif.us.us.i.i128.i.i
-  %at.5.2.lcssa.us.us.i.i191.i.i = phi i64 [ %.195.us.us.i.i140.i.i, %B88.endif.us.us.i.i128.i.i ], [ %.352.us.us.epil.i.i189.i.i, %B250.us.us.epil.preheader.i.i173.i.i ], [ %34, %B518.us.us.loopexit.unr-lcssa.i.i171.i.i ]
-  %.370.us.us.i.i192.i.i = inttoptr i64 %.178.us.us.i.i133.i.i to ptr
-  %.371.us.us.i.i193.i.i = tail call i64 %.370.us.us.i.i192.i.i(i64 %.75.i15.i, i64 %.186.us.us.i.i139.i.i, i64 0, i64 %.158.i40.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.us.i.i194.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i130.i.i, 1
-  br i1 %.138.us.us.i.i194.i.i, label %B88.endif.us.us.i.i128.i.i, label %B1022.i56.i.i
+B518.us.us.i.i189.i.i:                            ; preds = %B250.us.us.epil.preheader.i.i172.i.i, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i, %B88.endif.us.us.i.i127.i.i
+  %at.5.2.lcssa.us.us.i.i190.i.i = phi i64 [ %.195.us.us.i.i139.i.i, %B88.endif.us.us.i.i127.i.i ], [ %.352.us.us.epil.i.i188.i.i, %B250.us.us.epil.preheader.i.i172.i.i ], [ %35, %B518.us.us.loopexit.unr-lcssa.i.i170.i.i ]
+  %.370.us.us.i.i191.i.i = inttoptr i64 %.178.us.us.i.i132.i.i to ptr
+  %.371.us.us.i.i192.i.i = tail call i64 %.370.us.us.i.i191.i.i(i64 %.75.i15.i, i64 %.186.us.us.i.i138.i.i, i64 0, i64 %.158.i39.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.us.i.i193.i.i = icmp samesign ugt i64 %.137125133.us.us.i.i129.i.i, 1
+  br i1 %.138.us.us.i.i193.i.i, label %B88.endif.us.us.i.i127.i.i, label %B1022.i55.i.i
 
-B26.us.i.i81.i.i:                                 ; preds = %B26.us.preheader.i.i78.i.i, %B86.B566_crit_edge.us.i.i125.i.i
-  %chunk.2.0.us.i.i82.i.i = phi i64 [ %.42.us.i.i83.i.i, %B86.B566_crit_edge.us.i.i125.i.i ], [ 0, %B26.us.preheader.i.i78.i.i ]
-  %.42.us.i.i83.i.i = add nuw nsw i64 %chunk.2.0.us.i.i82.i.i, 1
-  br label %B88.endif.us.i.i84.i.i
+B26.us.i.i80.i.i:                                 ; preds = %B26.us.preheader.i.i77.i.i, %B86.B566_crit_edge.us.i.i124.i.i
+  %chunk.2.0.us.i.i81.i.i = phi i64 [ %.42.us.i.i82.i.i, %B86.B566_crit_edge.us.i.i124.i.i ], [ 0, %B26.us.preheader.i.i77.i.i ]
+  %.42.us.i.i82.i.i = add nuw nsw i64 %chunk.2.0.us.i.i81.i.i, 1
+  br label %B88.endif.us.i.i83.i.i
 
-B88.endif.us.i.i84.i.i:                           ; preds = %B518.us.i.i120.i.i, %B26.us.i.i81.i.i
-  %at.4.1134.us.i.i85.i.i = phi i64 [ %.202.i47.i.i, %B26.us.i.i81.i.i ], [ %at.5.2.lcssa.us.i.i121.i.i, %B518.us.i.i120.i.i ]
-  %.137125133.us.i.i86.i.i = phi i64 [ %.arg.steps.i.i76.i.i, %B26.us.i.i81.i.i ], [ %.147.us.i.i87.i.i, %B518.us.i.i120.i.i ]
-  %.147.us.i.i87.i.i = add nsw i64 %.137125133.us.i.i86.i.i, -1
-  %.177.us.i.i88.i.i = inttoptr i64 %at.4.1134.us.i.i85.i.i to ptr
-  %.178.us.i.i89.i.i = load i64, ptr %.177.us.i.i88.i.i, align 8
-  %.180.us.i.i90.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i, 8
-  %.181.us.i.i91.i.i = inttoptr i64 %.180.us.i.i90.i.i to ptr
-  %.182.us.i.i92.i.i = load i64, ptr %.181.us.i.i91.i.i, align 8
-  %.184.us.i.i93.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i, 16
-  %.185.us.i.i94.i.i = inttoptr i64 %.184.us.i.i93.i.i to ptr
-  %.186.us.i.i95.i.i = load i64, ptr %.185.us.i.i94.i.i, align 8
-  %.195.us.i.i96.i.i = add nsw i64 %at.4.1134.us.i.i85.i.i, 24
-  %.280119.us.not.i.i97.i.i = icmp slt i64 %.182.us.i.i92.i.i, 1
-  br i1 %.280119.us.not.i.i97.i.i, label %B518.us.i.i120.i.i, label %B250.us.i.i99.i.i
+B88.endif.us.i.i83.i.i:                           ; preds = %B518.us.i.i119.i.i, %B26.us.i.i80.i.i
+  %at.4.1134.us.i.i84.i.i = phi i64 [ %.202.i46.i.i, %B26.us.i.i80.i.i ], [ %at.5.2.lcssa.us.i.i120.i.i, %B518.us.i.i119.i.i ]
+  %.137125133.us.i.i85.i.i = phi i64 [ %.arg.steps.i.i75.i.i, %B26.us.i.i80.i.i ], [ %.147.us.i.i86.i.i, %B518.us.i.i119.i.i ]
+  %.147.us.i.i86.i.i = add nsw i64 %.137125133.us.i.i85.i.i, -1
+  %.177.us.i.i87.i.i = inttoptr i64 %at.4.1134.us.i.i84.i.i to ptr
+  %.178.us.i.i88.i.i = load i64, ptr %.177.us.i.i87.i.i, align 8
+  %.180.us.i.i89.i.i = add nsw i64 %at.4.1134.us.i.i84.i.i, 8
+  %.181.us.i.i90.i.i = inttoptr i64 %.180.us.i.i89.i.i to ptr
+  %.182.us.i.i91.i.i = load i64, ptr %.181.us.i.i90.i.i, align 8
+  %.184.us.i.i92.i.i = add nsw i64 %at.4.1134.us.i.i84.i.i, 16
+  %.185.us.i.i93.i.i = inttoptr i64 %.184.us.i.i92.i.i to ptr
+  %.186.us.i.i94.i.i = load i64, ptr %.185.us.i.i93.i.i, align 8
+  %.195.us.i.i95.i.i = add nsw i64 %at.4.1134.us.i.i84.i.i, 24
+  %.280119.us.not.i.i96.i.i = icmp slt i64 %.182.us.i.i91.i.i, 1
+  br i1 %.280119.us.not.i.i96.i.i, label %B518.us.i.i119.i.i, label %B250.us.i.i98.i.i
 
-B518.us.i.i120.i.i:                               ; preds = %B250.us.i.i99.i.i, %B88.endif.us.i.i84.i.i
-  %at.5.2.lcssa.us.i.i121.i.i = phi i64 [ %.195.us.i.i96.i.i, %B88.endif.us.i.i84.i.i ], [ %.352.us.i.i116.i.i, %B250.us.i.i99.i.i ]
-  %.370.us.i.i122.i.i = inttoptr i64 %.178.us.i.i89.i.i to ptr
-  %.371.us.i.i123.i.i = tail call i64 %.370.us.i.i122.i.i(i64 %.75.i15.i, i64 %.186.us.i.i95.i.i, i64 %chunk.2.0.us.i.i82.i.i, i64 %.42.us.i.i83.i.i, i64 0, i64 0, i64 0, i64 0)
-  %.138.us.i.i124.i.i = icmp sgt i64 %.137125133.us.i.i86.i.i, 1
-  br i1 %.138.us.i.i124.i.i, label %B88.endif.us.i.i84.i.i, label %B86.B566_crit_edge.us.i.i125.i.i
+B518.us.i.i119.i.i:                               ; preds = %B250.us.i.i98.i.i, %B88.endif.us.i.i83.i.i
+  %at.5.2.lcssa.us.i.i120.i.i = phi i64 [ %.195.us.i.i95.i.i, %B88.endif.us.i.i83.i.i ], [ %.352.us.i.i115.i.i, %B250.us.i.i98.i.i ]
+  %.370.us.i.i121.i.i = inttoptr i64 %.178.us.i.i88.i.i to ptr
+  %.371.us.i.i122.i.i = tail call i64 %.370.us.i.i121.i.i(i64 %.75.i15.i, i64 %.186.us.i.i94.i.i, i64 %chunk.2.0.us.i.i81.i.i, i64 %.42.us.i.i82.i.i, i64 0, i64 0, i64 0, i64 0)
+  %.138.us.i.i123.i.i = icmp sgt i64 %.137125133.us.i.i85.i.i, 1
+  br i1 %.138.us.i.i123.i.i, label %B88.endif.us.i.i83.i.i, label %B86.B566_crit_edge.us.i.i124.i.i
 
-B250.us.i.i99.i.i:                                ; preds = %B88.endif.us.i.i84.i.i, %B250.us.i.i99.i.i
-  %lsr.iv15.i.i100.i.i = phi i64 [ %lsr.iv.next16.i.i118.i.i, %B250.us.i.i99.i.i ], [ %.182.us.i.i92.i.i, %B88.endif.us.i.i84.i.i ]
-  %lsr.iv13.i.i101.i.i = phi i64 [ %lsr.iv.next14.i.i117.i.i, %B250.us.i.i99.i.i ], [ %.75.i15.i, %B88.endif.us.i.i84.i.i ]
-  %at.5.2122.us.i.i102.i.i = phi i64 [ %.352.us.i.i116.i.i, %B250.us.i.i99.i.i ], [ %.195.us.i.i96.i.i, %B88.endif.us.i.i84.i.i ]
-  %37 = add i64 %at.5.2122.us.i.i102.i.i, 16
-  %.326.us.i.i103.i.i = inttoptr i64 %37 to ptr
-  %.327.us.i.i104.i.i = load i64, ptr %.326.us.i.i103.i.i, align 8
-  %38 = mul i64 %chunk.2.0.us.i.i82.i.i, %.327.us.i.i104.i.i
-  %.335.us.i.i105.i.i = inttoptr i64 %at.5.2122.us.i.i102.i.i to ptr
-  %.336.us.i.i106.i.i = load i64, ptr %.335.us.i.i105.i.i, align 8
-  %.337.us.i.i107.i.i = shl nsw i64 %.336.us.i.i106.i.i, 3
-  %.339.us.i.i108.i.i = add nsw i64 %.337.us.i.i107.i.i, %.142.i
-  %.340.us.i.i109.i.i = inttoptr i64 %.339.us.i.i108.i.i to ptr
-  %.341.us.i.i110.i.i = load i64, ptr %.340.us.i.i109.i.i, align 8
-  %39 = add i64 %at.5.2122.us.i.i102.i.i, 8
-  %.344.us.i.i111.i.i = inttoptr i64 %39 to ptr
-  %.345.us.i.i112.i.i = load i64, ptr %.344.us.i.i111.i.i, align 8
-  %.346.us.i.i113.i.i = sub i64 %.341.us.i.i110.i.i, %38
-  %.347.us.i.i114.i.i = add i64 %.346.us.i.i113.i.i, %.345.us.i.i112.i.i
-  %.348.us.i.i115.i.i = inttoptr i64 %lsr.iv13.i.i101.i.i to ptr
-  store i64 %.347.us.i.i114.i.i, ptr %.348.us.i.i115.i.i, align 8
-  %.352.us.i.i116.i.i = add i64 %at.5.2122.us.i.i102.i.i, 32
-  %lsr.iv.next14.i.i117.i.i = add i64 %lsr.iv13.i.i101.i.i, 8
-  %lsr.iv.next16.i.i118.i.i = add i64 %lsr.iv15.i.i100.i.i, -1
-  %exitcond.not.i.i119.i.i = icmp eq i64 %lsr.iv.next16.i.i118.i.i, 0
-  br i1 %exitcond.not.i.i119.i.i, label %B518.us.i.i120.i.i, label %B250.us.i.i99.i.i
+B250.us.i.i98.i.i:                                ; preds = %B88.endif.us.i.i83.i.i, %B250.us.i.i98.i.i
+  %lsr.iv15.i.i99.i.i = phi i64 [ %lsr.iv.next16.i.i117.i.i, %B250.us.i.i98.i.i ], [ %.182.us.i.i91.i.i, %B88.endif.us.i.i83.i.i ]
+  %lsr.iv13.i.i100.i.i = phi i64 [ %lsr.iv.next14.i.i116.i.i, %B250.us.i.i98.i.i ], [ %.75.i15.i, %B88.endif.us.i.i83.i.i ]
+  %at.5.2122.us.i.i101.i.i = phi i64 [ %.352.us.i.i115.i.i, %B250.us.i.i98.i.i ], [ %.195.us.i.i95.i.i, %B88.endif.us.i.i83.i.i ]
+  %38 = add i64 %at.5.2122.us.i.i101.i.i, 16
+  %.326.us.i.i102.i.i = inttoptr i64 %38 to ptr
+  %.327.us.i.i103.i.i = load i64, ptr %.326.us.i.i102.i.i, align 8
+  %39 = mul i64 %chunk.2.0.us.i.i81.i.i, %.327.us.i.i103.i.i
+  %.335.us.i.i104.i.i = inttoptr i64 %at.5.2122.us.i.i101.i.i to ptr
+  %.336.us.i.i105.i.i = load i64, ptr %.335.us.i.i104.i.i, align 8
+  %.337.us.i.i106.i.i = shl nsw i64 %.336.us.i.i105.i.i, 3
+  %.339.us.i.i107.i.i = add nsw i64 %.337.us.i.i106.i.i, %.142.i
+  %.340.us.i.i108.i.i = inttoptr i64 %.339.us.i.i107.i.i to ptr
+  %.341.us.i.i109.i.i = load i64, ptr %.340.us.i.i108.i.i, align 8
+  %40 = add i64 %at.5.2122.us.i.i101.i.i, 8
+  %.344.us.i.i110.i.i = inttoptr i64 %40 to ptr
+  %.345.us.i.i111.i.i = load i64, ptr %.344.us.i.i110.i.i, align 8
+  %.346.us.i.i112.i.i = sub i64 %.341.us.i.i109.i.i, %39
+  %.347.us.i.i113.i.i = add i64 %.346.us.i.i112.i.i, %.345.us.i.i111.i.i
+  %.348.us.i.i114.i.i = inttoptr i64 %lsr.iv13.i.i100.i.i to ptr
+  store i64 %.347.us.i.i113.i.i, ptr %.348.us.i.i114.i.i, align 8
+  %.352.us.i.i115.i.i = add i64 %at.5.2122.us.i.i101.i.i, 32
+  %lsr.iv.next14.i.i116.i.i = add i64 %lsr.iv13.i.i100.i.i, 8
+  %lsr.iv.next16.i.i117.i.i = add i64 %lsr.iv15.i.i99.i.i, -1
+  %exitcond.not.i.i118.i.i = icmp eq i64 %lsr.iv.next16.i.i117.i.i, 0
+  br i1 %exitcond.not.i.i118.i.i, label %B518.us.i.i119.i.i, label %B250.us.i.i98.i.i
 
-B86.B566_crit_edge.us.i.i125.i.i:                 ; preds = %B518.us.i.i120.i.i
-  %exitcond.not3.i.i126.i.i = icmp eq i64 %.42.us.i.i83.i.i, %.158.i40.i.i
-  br i1 %exitcond.not3.i.i126.i.i, label %B1022.i56.i.i, label %B26.us.i.i81.i.i
+B86.B566_crit_edge.us.i.i124.i.i:                 ; preds = %B518.us.i.i119.i.i
+  %exitcond.not3.i.i125.i.i = icmp eq i64 %.42.us.i.i82.i.i, %.158.i39.i.i
+  br i1 %exitcond.not3.i.i125.i.i, label %B1022.i55.i.i, label %B26.us.i.i80.i.i
 
-B1022.i56.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i125.i.i, %B518.us.us.i.i190.i.i, %B398.endif.i195.i.i, %B26.preheader.i.i75.i.i, %B980.i54.i.i
-  %.11.i.i59.i.i = load i64, ptr %sunkaddr483.i, align 8
-  %.12.i.i60.i.i = icmp eq i64 %.11.i.i59.i.i, 0
-  br i1 %.12.i.i60.i.i, label %B1066.i71.i.i, label %B1022.endif.i61.i.i
+B1022.i55.i.i:                                    ; preds = %B86.B566_crit_edge.us.i.i124.i.i, %B518.us.us.i.i189.i.i, %B398.endif.i194.i.i, %B26.preheader.i.i74.i.i, %B980.i53.i.i
+  %.11.i.i58.i.i = load i64, ptr %sunkaddr494.i, align 8
+  %.12.i.i59.i.i = icmp eq i64 %.11.i.i58.i.i, 0
+  br i1 %.12.i.i59.i.i, label %B1066.i70.i.i, label %B1022.endif.i60.i.i
 
-B1066.i71.i.i:                                    ; preds = %B1022.endif.i61.i.i, %B1022.i56.i.i
-  %.396.i72.i.i = shl nsw i64 %.166.i46.i.i, 3
-  %.400.i73.i.i = add nsw i64 %.396.i72.i.i, %.202.i47.i.i
-  %.114.i74.i.i = icmp samesign ugt i64 %.11399109.i33.i.i, 1
-  br i1 %.114.i74.i.i, label %B150.i31.i.i, label %B2138.i.i
+B1066.i70.i.i:                                    ; preds = %B1022.endif.i60.i.i, %B1022.i55.i.i
+  %.396.i71.i.i = shl nsw i64 %.166.i45.i.i, 3
+  %.400.i72.i.i = add nsw i64 %.396.i71.i.i, %.202.i46.i.i
+  %.114.i73.i.i = icmp samesign ugt i64 %.11399109.i32.i.i, 1
+  br i1 %.114.i73.i.i, label %B150.i30.i.i, label %B2138.i.i
 
-B398.endif.i195.i.i:                              ; preds = %B336.i49.i.i
-  store i64 %.202.i47.i.i, ptr %27, align 8
-  store i64 %arg.steps.fr.i.i37.i.i, ptr %sunkaddr485.i, align 8
-  store i64 %.158.i40.i.i, ptr %sunkaddr487.i, align 8
-  store i64 %.142.i, ptr %sunkaddr489.i, align 8
-  store i64 %.21.i27.i.i, ptr %sunkaddr491.i, align 8
-  %.249.i206.i.i = load i64, ptr %sunkaddr493.i, align 8
-  store i64 %.249.i206.i.i, ptr %sunkaddr495.i, align 8
-  %.258.i211.i.i = load i64, ptr %sunkaddr497.i, align 8
-  store i64 %.258.i211.i.i, ptr %sunkaddr499.i, align 8
-  %.265.i216.i.i = load i64, ptr %sunkaddr481.i, align 8
-  %.17.i.i217.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i216.i.i, i64 %.158.i40.i.i)
-  %.19.i.i218.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i24.i.i, i64 %.17.i.i217.i.i)
-  %.304.i221.i.i = load i64, ptr %sunkaddr503.i, align 8
-  %.309.i224.i.i = load i64, ptr %sunkaddr505.i, align 8
-  %.311.i225.i.i = inttoptr i64 %.304.i221.i.i to ptr
-  %.312.i226.i.i = tail call i64 %.311.i225.i.i(i64 %.309.i224.i.i, i64 %.75.i15.i, i64 %.19.i.i218.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %B1022.i56.i.i
+B398.endif.i194.i.i:                              ; preds = %B336.i48.i.i
+  store i64 %.202.i46.i.i, ptr %28, align 8
+  store i64 %arg.steps.fr.i.i36.i.i, ptr %sunkaddr496.i, align 8
+  store i64 %.158.i39.i.i, ptr %sunkaddr498.i, align 8
+  store i64 %.142.i, ptr %sunkaddr500.i, align 8
+  store i64 %.21.i26.i.i, ptr %sunkaddr502.i, align 8
+  %.249.i205.i.i = load i64, ptr %sunkaddr504.i, align 8
+  store i64 %.249.i205.i.i, ptr %sunkaddr506.i, align 8
+  %.258.i210.i.i = load i64, ptr %sunkaddr508.i, align 8
+  store i64 %.258.i210.i.i, ptr %sunkaddr510.i, align 8
+  %.265.i215.i.i = load i64, ptr %sunkaddr492.i, align 8
+  %.17.i.i216.i.i = tail call i64 @llvm.smin.i64(i64 %.265.i215.i.i, i64 %.158.i39.i.i)
+  %.19.i.i217.i.i = tail call i64 @llvm.smin.i64(i64 %.18.i23.i.i, i64 %.17.i.i216.i.i)
+  %.304.i220.i.i = load i64, ptr %sunkaddr514.i, align 8
+  %.309.i223.i.i = load i64, ptr %sunkaddr516.i, align 8
+  %.311.i224.i.i = inttoptr i64 %.304.i220.i.i to ptr
+  %.312.i225.i.i = tail call i64 %.311.i224.i.i(i64 %.309.i223.i.i, i64 %.75.i15.i, i64 %.19.i.i217.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  br label %B1022.i55.i.i
 
-B1022.endif.i61.i.i:                              ; preds = %B1022.i56.i.i
-  %.22.i.i64.i.i = load i64, ptr %sunkaddr507.i, align 8
-  %.29.i.i67.i.i = load i64, ptr %sunkaddr509.i, align 8
-  %.30.i.i68.i.i = inttoptr i64 %.29.i.i67.i.i to ptr
-  %.31.i.i69.i.i = tail call i64 %.30.i.i68.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.32.i.not.i70.i.i = icmp eq i64 %.31.i.i69.i.i, %.22.i.i64.i.i
-  br i1 %.32.i.not.i70.i.i, label %B2138.i.i, label %B1066.i71.i.i
+B1022.endif.i60.i.i:                              ; preds = %B1022.i55.i.i
+  %.22.i.i63.i.i = load i64, ptr %sunkaddr518.i, align 8
+  %.29.i.i66.i.i = load i64, ptr %sunkaddr520.i, align 8
+  %.30.i.i67.i.i = inttoptr i64 %.29.i.i66.i.i to ptr
+  %.31.i.i68.i.i = tail call i64 %.30.i.i67.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i.not.i69.i.i = icmp eq i64 %.31.i.i68.i.i, %.22.i.i63.i.i
+  br i1 %.32.i.not.i69.i.i, label %B2138.i.i, label %B1066.i70.i.i
 
-B2138.i.i:                                        ; preds = %B1022.endif.i61.i.i, %B1066.i71.i.i, %B1780.endif.i.i, %B2054.i.i
+B2138.i.i:                                        ; preds = %B1022.endif.i60.i.i, %B1066.i70.i.i, %B1780.endif.i.i, %B2054.i.i
   %.9.i.i.i = add nsw i64 %.22.i, 248
-  %.10.i228.i.i = inttoptr i64 %.9.i.i.i to ptr
-  %.11.i229.i.i = load i64, ptr %.10.i228.i.i, align 8
-  %.12.i.i33.i = icmp eq i64 %.11.i229.i.i, 0
-  br i1 %.12.i.i33.i, label %B2236.i.i, label %B2138.endif.i.i
+  %.10.i.i.i = inttoptr i64 %.9.i.i.i to ptr
+  %.11.i.i.i = load i64, ptr %.10.i.i.i, align 8
+  %.12.i.i37.i = icmp eq i64 %.11.i.i.i, 0
+  br i1 %.12.i.i37.i, label %B2236.i.i, label %B2138.endif.i.i
 
 B2176.i.i:                                        ; preds = %B2138.endif.i.i
-  %sunkaddr454.i.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr455.i.i = getelementptr i8, ptr %sunkaddr454.i.i, i64 248
-  store i64 0, ptr %sunkaddr455.i.i, align 8
+  %sunkaddr452.i.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr453.i.i = getelementptr i8, ptr %sunkaddr452.i.i, i64 248
+  store i64 0, ptr %sunkaddr453.i.i, align 8
   br label %B2588.i.i
 
 B2236.i.i:                                        ; preds = %B2138.endif.i.i, %B2138.i.i
@@ -32622,35 +32867,35 @@ B2482.i.i:                                        ; preds = %B2322.i.i
   br label %B868.i
 
 B2588.i.i:                                        ; preds = %B1622.thread.i.i, %B2322.i.i, %B2176.i.i, %B1706.i.i
-  %sunkaddr457.i.i = getelementptr i8, ptr %.21.i, i64 32
-  %.14.i241.i.i = load i64, ptr %sunkaddr457.i.i, align 8
-  %.9646.not.i.i.i = icmp slt i64 %.14.i241.i.i, 1
+  %sunkaddr455.i.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i239.i.i = load i64, ptr %sunkaddr455.i.i, align 8
+  %.9646.not.i.i.i = icmp slt i64 %.14.i239.i.i, 1
   br i1 %.9646.not.i.i.i, label %B1284.endif.i, label %B84.i.i.preheader.i
 
 B84.i.i.preheader.i:                              ; preds = %B2588.i.i
-  %sunkaddr510.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr511.i = getelementptr i8, ptr %sunkaddr510.i, i64 40
+  %sunkaddr521.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr522.i = getelementptr i8, ptr %sunkaddr521.i, i64 40
   br label %B84.i.i.i
 
 B84.i.i.i:                                        ; preds = %B234.i.i.i, %B84.i.i.preheader.i
-  %lsr.iv1.i.i35.i = phi i64 [ %lsr.iv.next2.i.i36.i, %B234.i.i.i ], [ %.14.i241.i.i, %B84.i.i.preheader.i ]
-  %lsr.iv.i242.i.i = phi i64 [ %lsr.iv.next.i246.i.i, %B234.i.i.i ], [ %.85.i17.i, %B84.i.i.preheader.i ]
-  %.137.i243.i.i = inttoptr i64 %lsr.iv.i242.i.i to ptr
-  %.138.i244.i.i = load i64, ptr %.137.i243.i.i, align 8
-  %.143.not.i.i.i = icmp eq i64 %.138.i244.i.i, 0
+  %lsr.iv1.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i, %B234.i.i.i ], [ %.14.i239.i.i, %B84.i.i.preheader.i ]
+  %lsr.iv.i240.i.i = phi i64 [ %lsr.iv.next.i244.i.i, %B234.i.i.i ], [ %.85.i17.i, %B84.i.i.preheader.i ]
+  %.137.i241.i.i = inttoptr i64 %lsr.iv.i240.i.i to ptr
+  %.138.i.i.i = load i64, ptr %.137.i241.i.i, align 8
+  %.143.not.i.i.i = icmp eq i64 %.138.i.i.i, 0
   br i1 %.143.not.i.i.i, label %B234.i.i.i, label %B140.i.i.i
 
 B140.i.i.i:                                       ; preds = %B84.i.i.i
-  %.149.i.i.i = load i64, ptr %sunkaddr511.i, align 8
+  %.149.i.i.i = load i64, ptr %sunkaddr522.i, align 8
   %.151.i.i.i = inttoptr i64 %.149.i.i.i to ptr
-  %.152.i.i.i = tail call i64 %.151.i.i.i(i64 %.138.i244.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i243.i.i = tail call i64 %.151.i.i.i(i64 %.138.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i.i
 
 B234.i.i.i:                                       ; preds = %B140.i.i.i, %B84.i.i.i
-  %lsr.iv.next.i246.i.i = add i64 %lsr.iv.i242.i.i, 8
-  %lsr.iv.next2.i.i36.i = add nsw i64 %lsr.iv1.i.i35.i, -1
-  %exitcond.not.i247.i.i = icmp eq i64 %lsr.iv.next2.i.i36.i, 0
-  br i1 %exitcond.not.i247.i.i, label %B1284.endif.i, label %B84.i.i.i
+  %lsr.iv.next.i244.i.i = add i64 %lsr.iv.i240.i.i, 8
+  %lsr.iv.next2.i.i.i = add nsw i64 %lsr.iv1.i.i.i, -1
+  %exitcond.not.i245.i.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
+  br i1 %exitcond.not.i245.i.i, label %B1284.endif.i, label %B84.i.i.i
 
 B364.endif.loopexit.unr-lcssa.i.i:                ; preds = %B278.i.i
   %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
@@ -32658,23 +32903,23 @@ B364.endif.loopexit.unr-lcssa.i.i:                ; preds = %B278.i.i
 
 B278.epil.preheader.i.i:                          ; preds = %B364.endif.loopexit.unr-lcssa.i.i, %B278.preheader.i.i
   %.189291293.epil.init.i.i = phi i64 [ 0, %B278.preheader.i.i ], [ %unroll_iter.i.i, %B364.endif.loopexit.unr-lcssa.i.i ]
-  %40 = shl i64 %.189291293.epil.init.i.i, 3
-  %41 = add nsw i64 %40, %.93.i.i
-  %42 = add nsw i64 %40, %.142.i
+  %41 = shl i64 %.189291293.epil.init.i.i, 3
+  %42 = add nsw i64 %41, %.93.i.i
+  %43 = add nsw i64 %41, %.142.i
   br label %B278.epil.i.i
 
 B278.epil.i.i:                                    ; preds = %B278.epil.i.i, %B278.epil.preheader.i.i
-  %lsr.iv364.i.i = phi i64 [ %lsr.iv.next365.i.i, %B278.epil.i.i ], [ %xtraiter.i.i, %B278.epil.preheader.i.i ]
-  %lsr.iv362.i.i = phi i64 [ %lsr.iv.next363.i.i, %B278.epil.i.i ], [ %42, %B278.epil.preheader.i.i ]
-  %lsr.iv360.i.i = phi i64 [ %lsr.iv.next361.i.i, %B278.epil.i.i ], [ %41, %B278.epil.preheader.i.i ]
-  %.227.epil.i.i = inttoptr i64 %lsr.iv360.i.i to ptr
+  %lsr.iv362.i.i = phi i64 [ %lsr.iv.next363.i.i, %B278.epil.i.i ], [ %xtraiter.i.i, %B278.epil.preheader.i.i ]
+  %lsr.iv360.i.i = phi i64 [ %lsr.iv.next361.i.i, %B278.epil.i.i ], [ %43, %B278.epil.preheader.i.i ]
+  %lsr.iv358.i.i = phi i64 [ %lsr.iv.next359.i.i, %B278.epil.i.i ], [ %42, %B278.epil.preheader.i.i ]
+  %.227.epil.i.i = inttoptr i64 %lsr.iv358.i.i to ptr
   %.228.epil.i.i = load i64, ptr %.227.epil.i.i, align 8
-  %.229.epil.i.i = inttoptr i64 %lsr.iv362.i.i to ptr
+  %.229.epil.i.i = inttoptr i64 %lsr.iv360.i.i to ptr
   store i64 %.228.epil.i.i, ptr %.229.epil.i.i, align 8
+  %lsr.iv.next359.i.i = add i64 %lsr.iv358.i.i, 8
   %lsr.iv.next361.i.i = add i64 %lsr.iv360.i.i, 8
-  %lsr.iv.next363.i.i = add i64 %lsr.iv362.i.i, 8
-  %lsr.iv.next365.i.i = add nsw i64 %lsr.iv364.i.i, -1
-  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next365.i.i, 0
+  %lsr.iv.next363.i.i = add nsw i64 %lsr.iv362.i.i, -1
+  %epil.iter.cmp.not.i.i = icmp eq i64 %lsr.iv.next363.i.i, 0
   br i1 %epil.iter.cmp.not.i.i, label %B364.endif.i.i, label %B278.epil.i.i
 
 B364.endif.i.i:                                   ; preds = %B278.epil.i.i, %B364.endif.loopexit.unr-lcssa.i.i, %B820.i
@@ -32690,15 +32935,15 @@ B534.lr.ph.i.i:                                   ; preds = %B364.endif.i.i
   %.252.i.i = add nsw i64 %.14.i, 24
   %.253.i.i = inttoptr i64 %.252.i.i to ptr
   %.254.i.i = load i64, ptr %.253.i.i, align 8
-  %43 = or disjoint i64 %.142.i, 8
+  %44 = or disjoint i64 %.142.i, 8
   br label %B534.i.i
 
 B892.endif.i.i:                                   ; preds = %B758.i.i, %B364.endif.i.i
   %.450.i.i = add nsw i64 %.14.i, 32
   %.451.i.i = inttoptr i64 %.450.i.i to ptr
   %.452.i.i = load i64, ptr %.451.i.i, align 8
-  %sunkaddr461.i.i = getelementptr i8, ptr %.21.i, i64 72
-  %.465.i.i = load i64, ptr %sunkaddr461.i.i, align 8
+  %sunkaddr459.i.i = getelementptr i8, ptr %.21.i, i64 72
+  %.465.i.i = load i64, ptr %sunkaddr459.i.i, align 8
   %.466.i.i = sub i64 %.465.i.i, %.452.i.i
   %.553308.not.i.i = icmp slt i64 %.452.i.i, 1
   br i1 %.553308.not.i.i, label %B1720.i.i, label %B1206.lr.ph.i.i
@@ -32707,26 +32952,26 @@ B1206.lr.ph.i.i:                                  ; preds = %B892.endif.i.i
   %.455.i.i = add nsw i64 %.14.i, 40
   %.456.i.i = inttoptr i64 %.455.i.i to ptr
   %.457.i.i = load i64, ptr %.456.i.i, align 8
-  %sunkaddr426.i = getelementptr i8, ptr %.21.i, i64 24
-  %sunkaddr427.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr428.i = getelementptr i8, ptr %sunkaddr427.i, i64 32
-  %sunkaddr430.i = getelementptr i8, ptr %sunkaddr427.i, i64 184
-  %sunkaddr432.i = getelementptr i8, ptr %sunkaddr427.i, i64 168
-  %sunkaddr434.i = getelementptr i8, ptr %sunkaddr427.i, i64 160
-  %sunkaddr436.i = getelementptr i8, ptr %sunkaddr427.i, i64 128
-  %sunkaddr441.i = getelementptr i8, ptr %sunkaddr427.i, i64 8
-  %sunkaddr443.i = getelementptr i8, ptr %sunkaddr427.i, i64 176
+  %sunkaddr437.i = getelementptr i8, ptr %.21.i, i64 24
+  %sunkaddr438.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr439.i = getelementptr i8, ptr %sunkaddr438.i, i64 32
+  %sunkaddr441.i = getelementptr i8, ptr %sunkaddr438.i, i64 184
+  %sunkaddr443.i = getelementptr i8, ptr %sunkaddr438.i, i64 168
+  %sunkaddr445.i = getelementptr i8, ptr %sunkaddr438.i, i64 160
+  %sunkaddr447.i = getelementptr i8, ptr %sunkaddr438.i, i64 128
+  %sunkaddr452.i = getelementptr i8, ptr %sunkaddr438.i, i64 8
+  %sunkaddr454.i = getelementptr i8, ptr %sunkaddr438.i, i64 176
   br label %B1206.outer.i.i
 
 B1206.outer.i.i:                                  ; preds = %B1206.lr.ph.i.i, %B1622.thread.i.i
-  %44 = phi i1 [ true, %B1622.thread.i.i ], [ false, %B1206.lr.ph.i.i ]
-  %spec.1.2.0311.ph.i.i = phi i64 [ %.800281.i.i, %B1622.thread.i.i ], [ %.457.i.i, %B1206.lr.ph.i.i ]
+  %45 = phi i1 [ true, %B1622.thread.i.i ], [ false, %B1206.lr.ph.i.i ]
+  %spec.1.2.0311.ph.i.i = phi i64 [ %.800279.i.i, %B1622.thread.i.i ], [ %.457.i.i, %B1206.lr.ph.i.i ]
   %.559306309.ph.i.i = phi i64 [ %.566.i20.i, %B1622.thread.i.i ], [ 0, %B1206.lr.ph.i.i ]
   br label %B1206.i.i
 
 B1412.endif.i.i:                                  ; preds = %B528.i.i.i, %B434.i.i.i
-  %storemerge.i4.i.i = phi i64 [ %.107.i.i.i, %B434.i.i.i ], [ %.138.i.i.i, %B528.i.i.i ]
-  %.743.i.i = icmp eq i64 %storemerge.i4.i.i, 0
+  %storemerge.i3.i.i = phi i64 [ %.115.i.i.i, %B434.i.i.i ], [ %.153.i.i.i, %B528.i.i.i ]
+  %.743.i.i = icmp eq i64 %storemerge.i3.i.i, 0
   br i1 %.743.i.i, label %B1622.thread.i.i, label %B1622.i.i
 
 B1780.endif.i.i:                                  ; preds = %B1022.endif.i.i.i, %B1066.i.i.i, %B1780.i.i
@@ -32738,169 +32983,169 @@ B1780.endif.i.i:                                  ; preds = %B1022.endif.i.i.i, 
   br label %B2138.i.i
 
 B2138.endif.i.i:                                  ; preds = %B2138.i.i
-  %.20.i230.i.i = add nsw i64 %.22.i, 240
-  %.21.i231.i.i = inttoptr i64 %.20.i230.i.i to ptr
-  %.22.i.i34.i = load i64, ptr %.21.i231.i.i, align 8
-  %.25.i232.i.i = add nsw i64 %.22.i, 232
-  %.28.i233.i.i = inttoptr i64 %.25.i232.i.i to ptr
-  %.29.i234.i.i = load i64, ptr %.28.i233.i.i, align 8
-  %.30.i235.i.i = inttoptr i64 %.29.i234.i.i to ptr
-  %.31.i236.i.i = tail call i64 %.30.i235.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.32.i237.not.i.i = icmp eq i64 %.31.i236.i.i, %.22.i.i34.i
-  br i1 %.32.i237.not.i.i, label %B2176.i.i, label %B2236.i.i
+  %.20.i227.i.i = add nsw i64 %.22.i, 240
+  %.21.i228.i.i = inttoptr i64 %.20.i227.i.i to ptr
+  %.22.i229.i.i = load i64, ptr %.21.i228.i.i, align 8
+  %.25.i230.i.i = add nsw i64 %.22.i, 232
+  %.28.i231.i.i = inttoptr i64 %.25.i230.i.i to ptr
+  %.29.i232.i.i = load i64, ptr %.28.i231.i.i, align 8
+  %.30.i233.i.i = inttoptr i64 %.29.i232.i.i to ptr
+  %.31.i234.i.i = tail call i64 %.30.i233.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.32.i235.not.i.i = icmp eq i64 %.31.i234.i.i, %.22.i229.i.i
+  br i1 %.32.i235.not.i.i, label %B2176.i.i, label %B2236.i.i
 
 B868.i:                                           ; preds = %B2482.i.i, %B2236.i.i
-  %.26.i50.i = add nsw i64 %.30.i, 112
-  %.27.i51.i = inttoptr i64 %.26.i50.i to ptr
-  %.28.i.i = load i64, ptr %.27.i51.i, align 8
+  %.26.i54.i = add nsw i64 %.30.i, 112
+  %.27.i55.i = inttoptr i64 %.26.i54.i to ptr
+  %.28.i.i = load i64, ptr %.27.i55.i, align 8
   %.11062.not.i.i = icmp slt i64 %.28.i.i, 1
   br i1 %.11062.not.i.i, label %B914.i, label %B188.lr.ph.i.i
 
 B188.lr.ph.i.i:                                   ; preds = %B868.i
-  %.19.i48.i = add nsw i64 %.30.i, 64
-  %.20.i49.i = inttoptr i64 %.19.i48.i to ptr
-  %.21.i.i = load i64, ptr %.20.i49.i, align 8
+  %.19.i52.i = add nsw i64 %.30.i, 64
+  %.20.i53.i = inttoptr i64 %.19.i52.i to ptr
+  %.21.i.i = load i64, ptr %.20.i53.i, align 8
   %.12.i.i = add nsw i64 %.30.i, 120
   %.13.i.i = inttoptr i64 %.12.i.i to ptr
   %.14.i.i = load i64, ptr %.13.i.i, align 8
-  %45 = shl i64 %.21.i.i, 3
-  %46 = add i64 %45, %.154.i
-  %sunkaddr512.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr513.i = getelementptr i8, ptr %sunkaddr512.i, i64 168
+  %46 = shl i64 %.21.i.i, 3
+  %47 = add i64 %46, %.154.i
+  %sunkaddr523.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr524.i = getelementptr i8, ptr %sunkaddr523.i, i64 168
   br label %B188.i.i
 
 B186.i.i:                                         ; preds = %B188.i.i
-  %lsr.iv.next.i61.i = add i64 %lsr.iv.i52.i, 8
+  %lsr.iv.next.i65.i = add i64 %lsr.iv.i56.i, 8
   %lsr.iv.next2.i.i = add nsw i64 %lsr.iv1.i.i, -1
-  %exitcond.not.i62.i = icmp eq i64 %lsr.iv.next2.i.i, 0
-  %47 = add i64 %spec.2.065.i.i, 16
-  br i1 %exitcond.not.i62.i, label %B914.i, label %B188.i.i
+  %exitcond.not.i66.i = icmp eq i64 %lsr.iv.next2.i.i, 0
+  %48 = add i64 %spec.2.065.i.i, 16
+  br i1 %exitcond.not.i66.i, label %B914.i, label %B188.i.i
 
 B188.i.i:                                         ; preds = %B186.i.i, %B188.lr.ph.i.i
   %lsr.iv1.i.i = phi i64 [ %.28.i.i, %B188.lr.ph.i.i ], [ %lsr.iv.next2.i.i, %B186.i.i ]
-  %lsr.iv.i52.i = phi i64 [ %46, %B188.lr.ph.i.i ], [ %lsr.iv.next.i61.i, %B186.i.i ]
-  %spec.2.065.i.i = phi i64 [ %.14.i.i, %B188.lr.ph.i.i ], [ %47, %B186.i.i ]
-  %.153.i.i = inttoptr i64 %lsr.iv.i52.i to ptr
+  %lsr.iv.i56.i = phi i64 [ %47, %B188.lr.ph.i.i ], [ %lsr.iv.next.i65.i, %B186.i.i ]
+  %spec.2.065.i.i = phi i64 [ %.14.i.i, %B188.lr.ph.i.i ], [ %48, %B186.i.i ]
+  %.153.i.i = inttoptr i64 %lsr.iv.i56.i to ptr
   %.154.i.i = load i64, ptr %.153.i.i, align 8
   %.156.i.i = add nsw i64 %.154.i.i, %.11.i
   %.157.i.i = inttoptr i64 %.156.i.i to ptr
   %.158.i.i = load i64, ptr %.157.i.i, align 8
-  %.163.i55.i = load i64, ptr %sunkaddr513.i, align 8
-  %.165.i56.i = inttoptr i64 %spec.2.065.i.i to ptr
-  %.166.i.i = load i64, ptr %.165.i56.i, align 8
-  %48 = add i64 %spec.2.065.i.i, 8
-  %.169.i57.i = inttoptr i64 %48 to ptr
-  %.170.i.i = load i64, ptr %.169.i57.i, align 8
-  %.171.i58.i = inttoptr i64 %.163.i55.i to ptr
-  %.172.i59.i = tail call i64 %.171.i58.i(i64 %.158.i.i, i64 %.166.i.i, i64 %.170.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.173.i60.i = and i64 %.172.i59.i, 4294967295
-  %.174.not.i.i = icmp eq i64 %.173.i60.i, 0
+  %.163.i59.i = load i64, ptr %sunkaddr524.i, align 8
+  %.165.i60.i = inttoptr i64 %spec.2.065.i.i to ptr
+  %.166.i.i = load i64, ptr %.165.i60.i, align 8
+  %49 = add i64 %spec.2.065.i.i, 8
+  %.169.i61.i = inttoptr i64 %49 to ptr
+  %.170.i.i = load i64, ptr %.169.i61.i, align 8
+  %.171.i62.i = inttoptr i64 %.163.i59.i to ptr
+  %.172.i63.i = tail call i64 %.171.i62.i(i64 %.158.i.i, i64 %.166.i.i, i64 %.170.i.i, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.173.i64.i = and i64 %.172.i63.i, 4294967295
+  %.174.not.i.i = icmp eq i64 %.173.i64.i, 0
   br i1 %.174.not.i.i, label %B186.i.i, label %B1250.i
 
 B914.i:                                           ; preds = %B186.i.i, %B868.i
-  %sunkaddr515.i = getelementptr i8, ptr %.21.i, i64 32
-  %.21.i65.i = load i64, ptr %sunkaddr515.i, align 8
-  %.10364.not.i.i = icmp slt i64 %.21.i65.i, 1
+  %sunkaddr526.i = getelementptr i8, ptr %.21.i, i64 32
+  %.21.i69.i = load i64, ptr %sunkaddr526.i, align 8
+  %.10364.not.i.i = icmp slt i64 %.21.i69.i, 1
   br i1 %.10364.not.i.i, label %B956.i, label %B136.preheader.i.i
 
 B136.preheader.i.i:                               ; preds = %B914.i
-  %.12.i66.i = add nsw i64 %.14.i, 40
-  %.13.i67.i = inttoptr i64 %.12.i66.i to ptr
-  %.14.i68.i = load i64, ptr %.13.i67.i, align 8
-  %sunkaddr516.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr517.i = getelementptr i8, ptr %sunkaddr516.i, i64 16
+  %.12.i70.i = add nsw i64 %.14.i, 40
+  %.13.i71.i = inttoptr i64 %.12.i70.i to ptr
+  %.14.i72.i = load i64, ptr %.13.i71.i, align 8
+  %sunkaddr527.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr528.i = getelementptr i8, ptr %sunkaddr527.i, i64 16
   br label %B136.i.i
 
 B136.i.i:                                         ; preds = %B392.i.i, %B136.preheader.i.i
-  %lsr.iv1.i69.i = phi i64 [ %.21.i65.i, %B136.preheader.i.i ], [ %lsr.iv.next2.i82.i, %B392.i.i ]
-  %lsr.iv.i70.i = phi i64 [ %.154.i, %B136.preheader.i.i ], [ %lsr.iv.next.i81.i, %B392.i.i ]
-  %spec.2.067.i.i = phi i64 [ %.14.i68.i, %B136.preheader.i.i ], [ %.194.i80.i, %B392.i.i ]
-  %.146.i71.i = add nsw i64 %spec.2.067.i.i, 16
-  %.147.i72.i = inttoptr i64 %.146.i71.i to ptr
-  %.148.i.i = load i64, ptr %.147.i72.i, align 8
-  %.149.not.i73.i = icmp eq i64 %.148.i.i, 0
-  br i1 %.149.not.i73.i, label %B392.i.i, label %B198.i.i
+  %lsr.iv1.i73.i = phi i64 [ %.21.i69.i, %B136.preheader.i.i ], [ %lsr.iv.next2.i86.i, %B392.i.i ]
+  %lsr.iv.i74.i = phi i64 [ %.154.i, %B136.preheader.i.i ], [ %lsr.iv.next.i85.i, %B392.i.i ]
+  %spec.2.067.i.i = phi i64 [ %.14.i72.i, %B136.preheader.i.i ], [ %.194.i84.i, %B392.i.i ]
+  %.146.i75.i = add nsw i64 %spec.2.067.i.i, 16
+  %.147.i76.i = inttoptr i64 %.146.i75.i to ptr
+  %.148.i.i = load i64, ptr %.147.i76.i, align 8
+  %.149.not.i77.i = icmp eq i64 %.148.i.i, 0
+  br i1 %.149.not.i77.i, label %B392.i.i, label %B198.i.i
 
 B198.i.i:                                         ; preds = %B136.i.i
-  %.155.i76.i = load i64, ptr %sunkaddr517.i, align 8
-  %.160.i.i = inttoptr i64 %lsr.iv.i70.i to ptr
-  %.161.i77.i = load i64, ptr %.160.i.i, align 8
-  %.162.i.i = inttoptr i64 %.155.i76.i to ptr
-  %.163.i78.i = tail call i64 %.162.i.i(i64 %.161.i77.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  store i64 %.163.i78.i, ptr %.160.i.i, align 8
-  %.172.i79.i = icmp eq i64 %.163.i78.i, 0
-  br i1 %.172.i79.i, label %B1250.i, label %B392.i.i
+  %.155.i80.i = load i64, ptr %sunkaddr528.i, align 8
+  %.160.i.i = inttoptr i64 %lsr.iv.i74.i to ptr
+  %.161.i81.i = load i64, ptr %.160.i.i, align 8
+  %.162.i.i = inttoptr i64 %.155.i80.i to ptr
+  %.163.i82.i = tail call i64 %.162.i.i(i64 %.161.i81.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  store i64 %.163.i82.i, ptr %.160.i.i, align 8
+  %.172.i83.i = icmp eq i64 %.163.i82.i, 0
+  br i1 %.172.i83.i, label %B1250.i, label %B392.i.i
 
 B392.i.i:                                         ; preds = %B198.i.i, %B136.i.i
   %.188.i.i = add nsw i64 %spec.2.067.i.i, 32
   %.189.i.i = inttoptr i64 %.188.i.i to ptr
   %.190.i.i = load i64, ptr %.189.i.i, align 8
   %.191.i.i = shl i64 %.190.i.i, 3
-  %.192.i.i = add i64 %spec.2.067.i.i, 40
-  %.194.i80.i = add i64 %.192.i.i, %.191.i.i
-  %lsr.iv.next.i81.i = add i64 %lsr.iv.i70.i, 8
-  %lsr.iv.next2.i82.i = add nsw i64 %lsr.iv1.i69.i, -1
-  %exitcond.not.i83.i = icmp eq i64 %lsr.iv.next2.i82.i, 0
-  br i1 %exitcond.not.i83.i, label %B956.i, label %B136.i.i
+  %.192.i.i = add i64 %spec.2.067.i.i, 48
+  %.194.i84.i = add i64 %.192.i.i, %.191.i.i
+  %lsr.iv.next.i85.i = add i64 %lsr.iv.i74.i, 8
+  %lsr.iv.next2.i86.i = add nsw i64 %lsr.iv1.i73.i, -1
+  %exitcond.not.i87.i = icmp eq i64 %lsr.iv.next2.i86.i, 0
+  br i1 %exitcond.not.i87.i, label %B956.i, label %B136.i.i
 
 B956.i:                                           ; preds = %B392.i.i, %B914.i
-  %.15.i84.i = add nsw i64 %.30.i, 64
-  %.16.i85.i = inttoptr i64 %.15.i84.i to ptr
-  %.17.i86.i = load i64, ptr %.16.i85.i, align 8
+  %.15.i88.i = add nsw i64 %.30.i, 64
+  %.16.i89.i = inttoptr i64 %.15.i88.i to ptr
+  %.17.i90.i = load i64, ptr %.16.i89.i, align 8
   %.29.i.i = add nsw i64 %.30.i, 88
-  %.30.i89.i = inttoptr i64 %.29.i.i to ptr
-  %.31.i90.i = load i64, ptr %.30.i89.i, align 8
-  %sunkaddr519.i = getelementptr i8, ptr %.37.i, i64 112
-  %.38.i.i = load i64, ptr %sunkaddr519.i, align 8
-  %.40.i.i = add nsw i64 %.38.i.i, %.17.i86.i
-  %.45.i91.i = add nsw i64 %.30.i, 80
-  %.46.i92.i = inttoptr i64 %.45.i91.i to ptr
-  %.47.i93.i = load i64, ptr %.46.i92.i, align 8
-  %.49.i94.i = add nsw i64 %.40.i.i, %.47.i93.i
-  %.131101.not.i.i = icmp slt i64 %.49.i94.i, 1
+  %.30.i93.i = inttoptr i64 %.29.i.i to ptr
+  %.31.i94.i = load i64, ptr %.30.i93.i, align 8
+  %sunkaddr530.i = getelementptr i8, ptr %.37.i, i64 112
+  %.38.i.i = load i64, ptr %sunkaddr530.i, align 8
+  %.40.i.i = add nsw i64 %.38.i.i, %.17.i90.i
+  %.45.i95.i = add nsw i64 %.30.i, 80
+  %.46.i96.i = inttoptr i64 %.45.i95.i to ptr
+  %.47.i97.i = load i64, ptr %.46.i96.i, align 8
+  %.49.i98.i = add nsw i64 %.40.i.i, %.47.i97.i
+  %.131101.not.i.i = icmp slt i64 %.49.i98.i, 1
   br i1 %.131101.not.i.i, label %B1000.i, label %B304.lr.ph.i.i
 
 B304.lr.ph.i.i:                                   ; preds = %B956.i
   %.22.i.i = add nsw i64 %.30.i, 72
-  %.23.i87.i = inttoptr i64 %.22.i.i to ptr
-  %.24.i88.i = load i64, ptr %.23.i87.i, align 8
+  %.23.i91.i = inttoptr i64 %.22.i.i to ptr
+  %.24.i92.i = load i64, ptr %.23.i91.i, align 8
   %.179.i.i.i.i = add i64 %.38.i, 184
-  %sunkaddr520.i = inttoptr i64 %.31.i90.i to ptr
-  %sunkaddr523.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr524.i = getelementptr i8, ptr %sunkaddr523.i, i64 152
-  %sunkaddr526.i = getelementptr i8, ptr %sunkaddr523.i, i64 16
-  %sunkaddr535.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr536.i = getelementptr i8, ptr %sunkaddr535.i, i64 32
-  %sunkaddr538.i = getelementptr i8, ptr %sunkaddr523.i, i64 176
-  %sunkaddr528.i = getelementptr i8, ptr %sunkaddr523.i, i64 24
-  %sunkaddr530.i = getelementptr i8, ptr %sunkaddr523.i, i64 144
-  %sunkaddr532.i = getelementptr i8, ptr %sunkaddr523.i, i64 104
-  %sunkaddr534.i = getelementptr i8, ptr %sunkaddr523.i, i64 48
-  %sunkaddr556.i = getelementptr i8, ptr %sunkaddr535.i, i64 24
-  %sunkaddr559.i = inttoptr i64 %.24.i88.i to ptr
-  %sunkaddr581.i = getelementptr i8, ptr %sunkaddr523.i, i64 8
-  %sunkaddr585.i = getelementptr i8, ptr %sunkaddr535.i, i64 40
-  %sunkaddr586.i = inttoptr i64 %.154.i to ptr
+  %sunkaddr531.i = inttoptr i64 %.31.i94.i to ptr
+  %sunkaddr534.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr535.i = getelementptr i8, ptr %sunkaddr534.i, i64 152
+  %sunkaddr537.i = getelementptr i8, ptr %sunkaddr534.i, i64 16
+  %sunkaddr546.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr547.i = getelementptr i8, ptr %sunkaddr546.i, i64 32
+  %sunkaddr549.i = getelementptr i8, ptr %sunkaddr534.i, i64 176
+  %sunkaddr539.i = getelementptr i8, ptr %sunkaddr534.i, i64 24
+  %sunkaddr541.i = getelementptr i8, ptr %sunkaddr534.i, i64 144
+  %sunkaddr543.i = getelementptr i8, ptr %sunkaddr534.i, i64 104
+  %sunkaddr545.i = getelementptr i8, ptr %sunkaddr534.i, i64 48
+  %sunkaddr567.i = getelementptr i8, ptr %sunkaddr546.i, i64 24
+  %sunkaddr570.i = inttoptr i64 %.24.i92.i to ptr
+  %sunkaddr592.i = getelementptr i8, ptr %sunkaddr534.i, i64 8
+  %sunkaddr596.i = getelementptr i8, ptr %sunkaddr546.i, i64 40
+  %sunkaddr597.i = inttoptr i64 %.154.i to ptr
   br label %B304.i.i
 
 B304.i.i:                                         ; preds = %B733.i.i, %B304.lr.ph.i.i
   %.13798102.i.i = phi i64 [ 0, %B304.lr.ph.i.i ], [ %.144.i.i, %B733.i.i ]
   %.144.i.i = add nuw nsw i64 %.13798102.i.i, 1
-  %.173.i95.i = shl nsw i64 %.13798102.i.i, 3
-  %.175.i.i = add nsw i64 %.173.i95.i, %.154.i
-  %.176.i96.i = inttoptr i64 %.175.i.i to ptr
-  %.177.i97.i = load i64, ptr %.176.i96.i, align 8
+  %.173.i99.i = shl nsw i64 %.13798102.i.i, 3
+  %.175.i.i = add nsw i64 %.173.i99.i, %.154.i
+  %.176.i100.i = inttoptr i64 %.175.i.i to ptr
+  %.177.i101.i = load i64, ptr %.176.i100.i, align 8
   %.183.not.i.i = icmp slt i64 %.13798102.i.i, %.40.i.i
   br i1 %.183.not.i.i, label %B432.i.i, label %B360.i.i
 
 B360.i.i:                                         ; preds = %B304.i.i
-  %.189.i98.i = sub nsw i64 %.13798102.i.i, %.40.i.i
-  %.190.i99.i = mul nuw nsw i64 %.189.i98.i, 24
-  %sunkaddr521.i = getelementptr i8, ptr %sunkaddr520.i, i64 %.190.i99.i
-  %sunkaddr522.i = getelementptr i8, ptr %sunkaddr521.i, i64 8
-  %.20.i.i102.i = load i64, ptr %sunkaddr522.i, align 8
-  %.20.i.i.i.i = load i64, ptr %sunkaddr524.i, align 8
-  %.25.i.i.i.i = load i64, ptr %sunkaddr526.i, align 8
+  %.189.i102.i = sub nsw i64 %.13798102.i.i, %.40.i.i
+  %.190.i103.i = mul nuw nsw i64 %.189.i102.i, 24
+  %sunkaddr532.i = getelementptr i8, ptr %sunkaddr531.i, i64 %.190.i103.i
+  %sunkaddr533.i = getelementptr i8, ptr %sunkaddr532.i, i64 8
+  %.20.i.i106.i = load i64, ptr %sunkaddr533.i, align 8
+  %.20.i.i.i.i = load i64, ptr %sunkaddr535.i, align 8
+  %.25.i.i.i.i = load i64, ptr %sunkaddr537.i, align 8
   %.26.i.i.i.i = inttoptr i64 %.20.i.i.i.i to ptr
   %.27.i.i.i.i = tail call i64 %.26.i.i.i.i(i64 %.25.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i.i.i = icmp eq i64 %.27.i.i.i.i, 0
@@ -32908,32 +33153,32 @@ B360.i.i:                                         ; preds = %B304.i.i
 
 B294.i.i.i.i:                                     ; preds = %B162.endif.i.i.i.i, %B294.i.i.i.i
   %lsr.iv1.i.i.i.i = phi i64 [ %lsr.iv.next2.i.i.i.i, %B294.i.i.i.i ], [ %.58.i.i.i.i, %B162.endif.i.i.i.i ]
-  %lsr.iv.i.i.i104.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
-  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i104.i to ptr
+  %lsr.iv.i.i.i108.i = phi i64 [ %lsr.iv.next.i.i.i.i, %B294.i.i.i.i ], [ %.179.i.i.i.i, %B162.endif.i.i.i.i ]
+  %.182.i.i.i.i = inttoptr i64 %lsr.iv.i.i.i108.i to ptr
   %.183.i.i.i.i = load i64, ptr %.182.i.i.i.i, align 8
-  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i102.i
+  %.185.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.20.i.i106.i
   %.186.i.i.i.i = inttoptr i64 %.185.i.i.i.i to ptr
   %.187.i.i.i.i = load i64, ptr %.186.i.i.i.i, align 8
-  %.190.i.i.i.i = tail call i64 %.pre56.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.190.i.i.i.i = tail call i64 %.pre58.i(i64 %.187.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.192.i.i.i.i = add nsw i64 %.183.i.i.i.i, %.27.i.i.i.i
   %.193.i.i.i.i = inttoptr i64 %.192.i.i.i.i to ptr
   store i64 %.187.i.i.i.i, ptr %.193.i.i.i.i, align 8
-  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i104.i, 8
+  %lsr.iv.next.i.i.i.i = add i64 %lsr.iv.i.i.i108.i, 8
   %lsr.iv.next2.i.i.i.i = add i64 %lsr.iv1.i.i.i.i, -1
-  %exitcond.not.i.i.i105.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
-  br i1 %exitcond.not.i.i.i105.i, label %B476.i.i.i.i, label %B294.i.i.i.i
+  %exitcond.not.i.i.i109.i = icmp eq i64 %lsr.iv.next2.i.i.i.i, 0
+  br i1 %exitcond.not.i.i.i109.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162.endif.i.i.i.i
-  %.205.i.i.i.i = tail call i64 %.pre56.i(i64 %.177.i97.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i.i.i = load i64, ptr %sunkaddr528.i, align 8
+  %.205.i.i.i.i = tail call i64 %.pre58.i(i64 %.177.i101.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i.i.i = load i64, ptr %sunkaddr539.i, align 8
   %.214.i.i.i.i = add nsw i64 %.212.i.i.i.i, %.27.i.i.i.i
   %.216.i.i.i.i = inttoptr i64 %.214.i.i.i.i to ptr
-  store i64 %.177.i97.i, ptr %.216.i.i.i.i, align 8
-  %.224.i.i.i.i = load i64, ptr %sunkaddr530.i, align 8
-  %.229.i.i.i.i = load i64, ptr %sunkaddr532.i, align 8
+  store i64 %.177.i101.i, ptr %.216.i.i.i.i, align 8
+  %.224.i.i.i.i = load i64, ptr %sunkaddr541.i, align 8
+  %.229.i.i.i.i = load i64, ptr %sunkaddr543.i, align 8
   %.230.i.i.i.i = inttoptr i64 %.224.i.i.i.i to ptr
   %.231.i.i.i.i = tail call i64 %.230.i.i.i.i(i64 %.229.i.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i.i.i = load i64, ptr %sunkaddr534.i, align 8
+  %.238.i.i.i.i = load i64, ptr %sunkaddr545.i, align 8
   %.240.i.i.i.i = add nsw i64 %.238.i.i.i.i, %.27.i.i.i.i
   %.241.i.i.i.i = inttoptr i64 %.240.i.i.i.i to ptr
   store i64 %.231.i.i.i.i, ptr %.241.i.i.i.i, align 8
@@ -32941,19 +33186,19 @@ B476.i.i.i.i:                                     ; preds = %B294.i.i.i.i, %B162
   br i1 %.243.i.i.i.i, label %common.ret.sink.split.i.i, label %B92.i.i.i
 
 B162.endif.i.i.i.i:                               ; preds = %B360.i.i
-  %.50.i.i.i.i = load i64, ptr %sunkaddr536.i, align 8
-  %.58.i.i.i.i = load i64, ptr %sunkaddr538.i, align 8
+  %.50.i.i.i.i = load i64, ptr %sunkaddr547.i, align 8
+  %.58.i.i.i.i = load i64, ptr %sunkaddr549.i, align 8
   %.14070.not.i.i.i.i = icmp slt i64 %.58.i.i.i.i, 1
-  %.pre56.i = inttoptr i64 %.50.i.i.i.i to ptr
+  %.pre58.i = inttoptr i64 %.50.i.i.i.i to ptr
   br i1 %.14070.not.i.i.i.i, label %B476.i.i.i.i, label %B294.i.i.i.i
 
 B92.i.i.i:                                        ; preds = %B476.i.i.i.i
-  %sunkaddr105.i.i = inttoptr i64 %.190.i99.i to ptr
-  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i90.i
+  %sunkaddr105.i.i = inttoptr i64 %.190.i103.i to ptr
+  %sunkaddr106.i.i = getelementptr i8, ptr %sunkaddr105.i.i, i64 %.31.i94.i
   %sunkaddr107.i.i = getelementptr i8, ptr %sunkaddr106.i.i, i64 16
   %.68.i.i.i = load i64, ptr %sunkaddr107.i.i, align 8
-  %.20.i3.i.i.i = load i64, ptr %sunkaddr524.i, align 8
-  %.25.i6.i.i.i = load i64, ptr %sunkaddr526.i, align 8
+  %.20.i3.i.i.i = load i64, ptr %sunkaddr535.i, align 8
+  %.25.i6.i.i.i = load i64, ptr %sunkaddr537.i, align 8
   %.26.i7.i.i.i = inttoptr i64 %.20.i3.i.i.i to ptr
   %.27.i8.i.i.i = tail call i64 %.26.i7.i.i.i(i64 %.25.i6.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i9.i.i.i = icmp eq i64 %.27.i8.i.i.i, 0
@@ -32967,7 +33212,7 @@ B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.
   %.185.i25.i.i.i = add nsw i64 %.183.i24.i.i.i, %.68.i.i.i
   %.186.i26.i.i.i = inttoptr i64 %.185.i25.i.i.i to ptr
   %.187.i27.i.i.i = load i64, ptr %.186.i26.i.i.i, align 8
-  %.190.i28.i.i.i = tail call i64 %.pre58.i(i64 %.187.i27.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.190.i28.i.i.i = tail call i64 %.pre60.i(i64 %.187.i27.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.192.i29.i.i.i = add nsw i64 %.183.i24.i.i.i, %.27.i8.i.i.i
   %.193.i30.i.i.i = inttoptr i64 %.192.i29.i.i.i to ptr
   store i64 %.187.i27.i.i.i, ptr %.193.i30.i.i.i, align 8
@@ -32977,16 +33222,16 @@ B294.i20.i.i.i:                                   ; preds = %B162.endif.i10.i.i.
   br i1 %exitcond.not.i33.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B162.endif.i10.i.i.i
-  %.205.i36.i.i.i = tail call i64 %.pre58.i(i64 %.177.i97.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i39.i.i.i = load i64, ptr %sunkaddr528.i, align 8
+  %.205.i36.i.i.i = tail call i64 %.pre60.i(i64 %.177.i101.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i39.i.i.i = load i64, ptr %sunkaddr539.i, align 8
   %.214.i40.i.i.i = add nsw i64 %.212.i39.i.i.i, %.27.i8.i.i.i
   %.216.i41.i.i.i = inttoptr i64 %.214.i40.i.i.i to ptr
-  store i64 %.177.i97.i, ptr %.216.i41.i.i.i, align 8
-  %.224.i44.i.i.i = load i64, ptr %sunkaddr530.i, align 8
-  %.229.i47.i.i.i = load i64, ptr %sunkaddr532.i, align 8
+  store i64 %.177.i101.i, ptr %.216.i41.i.i.i, align 8
+  %.224.i44.i.i.i = load i64, ptr %sunkaddr541.i, align 8
+  %.229.i47.i.i.i = load i64, ptr %sunkaddr543.i, align 8
   %.230.i48.i.i.i = inttoptr i64 %.224.i44.i.i.i to ptr
   %.231.i49.i.i.i = tail call i64 %.230.i48.i.i.i(i64 %.229.i47.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i52.i.i.i = load i64, ptr %sunkaddr534.i, align 8
+  %.238.i52.i.i.i = load i64, ptr %sunkaddr545.i, align 8
   %.240.i53.i.i.i = add nsw i64 %.238.i52.i.i.i, %.27.i8.i.i.i
   %.241.i54.i.i.i = inttoptr i64 %.240.i53.i.i.i to ptr
   store i64 %.231.i49.i.i.i, ptr %.241.i54.i.i.i, align 8
@@ -32994,48 +33239,48 @@ B476.i34.i.i.i:                                   ; preds = %B294.i20.i.i.i, %B1
   br i1 %.243.i55.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B266.i.i.i
 
 B162.endif.i10.i.i.i:                             ; preds = %B92.i.i.i
-  %.50.i13.i.i.i = load i64, ptr %sunkaddr536.i, align 8
-  %.58.i16.i.i.i = load i64, ptr %sunkaddr538.i, align 8
+  %.50.i13.i.i.i = load i64, ptr %sunkaddr547.i, align 8
+  %.58.i16.i.i.i = load i64, ptr %sunkaddr549.i, align 8
   %.14070.not.i17.i.i.i = icmp slt i64 %.58.i16.i.i.i, 1
-  %.pre58.i = inttoptr i64 %.50.i13.i.i.i to ptr
+  %.pre60.i = inttoptr i64 %.50.i13.i.i.i to ptr
   br i1 %.14070.not.i17.i.i.i, label %B476.i34.i.i.i, label %B294.i20.i.i.i
 
 B266.i.i.i:                                       ; preds = %B476.i34.i.i.i
-  %.122.i.i.i = load i64, ptr %sunkaddr556.i, align 8
-  %.123.i.i106.i = inttoptr i64 %.122.i.i.i to ptr
-  %.124.i.i.i = tail call i64 %.123.i.i106.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.122.i.i.i = load i64, ptr %sunkaddr567.i, align 8
+  %.123.i.i110.i = inttoptr i64 %.122.i.i.i to ptr
+  %.124.i.i.i = tail call i64 %.123.i.i110.i(i64 2, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.129.not.i.i.i = icmp eq i64 %.124.i.i.i, 0
   br i1 %.129.not.i.i.i, label %B624.sink.split.i.sink.split.i.i, label %B278.i.i.i
 
 B278.i.i.i:                                       ; preds = %B266.i.i.i
   %.133.i.i.i = tail call i64 @nbgrad.offset.tuple_items()
   %.135.i.i.i = add nsw i64 %.133.i.i.i, %.124.i.i.i
-  %.137.i.i107.i = inttoptr i64 %.135.i.i.i to ptr
-  store i64 %.27.i.i.i.i, ptr %.137.i.i107.i, align 8
+  %.137.i.i111.i = inttoptr i64 %.135.i.i.i to ptr
+  store i64 %.27.i.i.i.i, ptr %.137.i.i111.i, align 8
   %.144.i.i.i = add nsw i64 %.135.i.i.i, 8
   br label %B592.i.i
 
 B624.sink.split.i.sink.split.i.i:                 ; preds = %B266.i.i.i, %B476.i34.i.i.i
   %.27.i.i.lcssa86.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B476.i34.i.i.i ], [ %.27.i.i.i.i, %B266.i.i.i ]
   %.38.sink.i.ph.i.i = phi i64 [ %.27.i.i.i.i, %B476.i34.i.i.i ], [ %.27.i8.i.i.i, %B266.i.i.i ]
-  %.16466.i.i.i = load i64, ptr %sunkaddr585.i, align 8
+  %.16466.i.i.i = load i64, ptr %sunkaddr596.i, align 8
   %.16667.i.i.i = inttoptr i64 %.16466.i.i.i to ptr
   %.16768.i.i.i = tail call i64 %.16667.i.i.i(i64 %.27.i.i.lcssa86.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i.i
 
 B432.i.i:                                         ; preds = %B304.i.i
-  %.226.not.i.i = icmp slt i64 %.13798102.i.i, %.17.i86.i
+  %.226.not.i.i = icmp slt i64 %.13798102.i.i, %.17.i90.i
   br i1 %.226.not.i.i, label %B446.i.i, label %B733.i.i
 
 B446.i.i:                                         ; preds = %B432.i.i
-  %sunkaddr561.i = getelementptr i8, ptr %sunkaddr559.i, i64 %.173.i95.i
-  %.238.i.i = load i64, ptr %sunkaddr561.i, align 8
+  %sunkaddr572.i = getelementptr i8, ptr %sunkaddr570.i, i64 %.173.i99.i
+  %.238.i.i = load i64, ptr %sunkaddr572.i, align 8
   %.239.not.i.i = icmp eq i64 %.238.i.i, 0
   br i1 %.239.not.i.i, label %B733.i.i, label %B496.i.i
 
 B496.i.i:                                         ; preds = %B446.i.i
-  %.20.i.i3.i.i = load i64, ptr %sunkaddr524.i, align 8
-  %.25.i.i6.i.i = load i64, ptr %sunkaddr526.i, align 8
+  %.20.i.i3.i.i = load i64, ptr %sunkaddr535.i, align 8
+  %.25.i.i6.i.i = load i64, ptr %sunkaddr537.i, align 8
   %.26.i.i7.i.i = inttoptr i64 %.20.i.i3.i.i to ptr
   %.27.i.i8.i.i = tail call i64 %.26.i.i7.i.i(i64 %.25.i.i6.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.i9.i.i = icmp eq i64 %.27.i.i8.i.i, 0
@@ -33049,7 +33294,7 @@ B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.
   %.185.i.i25.i.i = add nsw i64 %.183.i.i24.i.i, %.238.i.i
   %.186.i.i26.i.i = inttoptr i64 %.185.i.i25.i.i to ptr
   %.187.i.i27.i.i = load i64, ptr %.186.i.i26.i.i, align 8
-  %.190.i.i28.i.i = tail call i64 %.pre54.i(i64 %.187.i.i27.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.190.i.i28.i.i = tail call i64 %.pre56.i(i64 %.187.i.i27.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.192.i.i29.i.i = add nsw i64 %.183.i.i24.i.i, %.27.i.i8.i.i
   %.193.i.i30.i.i = inttoptr i64 %.192.i.i29.i.i to ptr
   store i64 %.187.i.i27.i.i, ptr %.193.i.i30.i.i, align 8
@@ -33059,16 +33304,16 @@ B294.i.i20.i.i:                                   ; preds = %B162.endif.i.i10.i.
   br i1 %exitcond.not.i.i33.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B162.endif.i.i10.i.i
-  %.205.i.i36.i.i = tail call i64 %.pre54.i(i64 %.177.i97.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.212.i.i39.i.i = load i64, ptr %sunkaddr528.i, align 8
+  %.205.i.i36.i.i = tail call i64 %.pre56.i(i64 %.177.i101.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.212.i.i39.i.i = load i64, ptr %sunkaddr539.i, align 8
   %.214.i.i40.i.i = add nsw i64 %.212.i.i39.i.i, %.27.i.i8.i.i
   %.216.i.i41.i.i = inttoptr i64 %.214.i.i40.i.i to ptr
-  store i64 %.177.i97.i, ptr %.216.i.i41.i.i, align 8
-  %.224.i.i44.i.i = load i64, ptr %sunkaddr530.i, align 8
-  %.229.i.i47.i.i = load i64, ptr %sunkaddr532.i, align 8
+  store i64 %.177.i101.i, ptr %.216.i.i41.i.i, align 8
+  %.224.i.i44.i.i = load i64, ptr %sunkaddr541.i, align 8
+  %.229.i.i47.i.i = load i64, ptr %sunkaddr543.i, align 8
   %.230.i.i48.i.i = inttoptr i64 %.224.i.i44.i.i to ptr
   %.231.i.i49.i.i = tail call i64 %.230.i.i48.i.i(i64 %.229.i.i47.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.238.i.i52.i.i = load i64, ptr %sunkaddr534.i, align 8
+  %.238.i.i52.i.i = load i64, ptr %sunkaddr545.i, align 8
   %.240.i.i53.i.i = add nsw i64 %.238.i.i52.i.i, %.27.i.i8.i.i
   %.241.i.i54.i.i = inttoptr i64 %.240.i.i53.i.i to ptr
   store i64 %.231.i.i49.i.i, ptr %.241.i.i54.i.i, align 8
@@ -33076,28 +33321,28 @@ B476.i.i34.i.i:                                   ; preds = %B294.i.i20.i.i, %B1
   br i1 %.243.i.i55.i.i, label %common.ret.sink.split.i.i, label %B56.i.i.i
 
 B162.endif.i.i10.i.i:                             ; preds = %B496.i.i
-  %.50.i.i13.i.i = load i64, ptr %sunkaddr536.i, align 8
-  %.58.i.i16.i.i = load i64, ptr %sunkaddr538.i, align 8
+  %.50.i.i13.i.i = load i64, ptr %sunkaddr547.i, align 8
+  %.58.i.i16.i.i = load i64, ptr %sunkaddr549.i, align 8
   %.14070.not.i.i17.i.i = icmp slt i64 %.58.i.i16.i.i, 1
-  %.pre54.i = inttoptr i64 %.50.i.i13.i.i to ptr
+  %.pre56.i = inttoptr i64 %.50.i.i13.i.i to ptr
   br i1 %.14070.not.i.i17.i.i, label %B476.i.i34.i.i, label %B294.i.i20.i.i
 
 B56.i.i.i:                                        ; preds = %B476.i.i34.i.i
-  %.59.i.i109.i = load i64, ptr %sunkaddr524.i, align 8
-  %.64.i57.i.i = load i64, ptr %sunkaddr523.i, align 8
-  %.65.i.i110.i = inttoptr i64 %.59.i.i109.i to ptr
-  %.66.i.i.i = tail call i64 %.65.i.i110.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.71.i.i.i = icmp eq i64 %.66.i.i.i, 0
-  br i1 %.71.i.i.i, label %common.ret.sink.split.i.i, label %B308.i.i.i
+  %.59.i.i114.i = load i64, ptr %sunkaddr535.i, align 8
+  %.64.i57.i.i = load i64, ptr %sunkaddr534.i, align 8
+  %.65.i.i.i = inttoptr i64 %.59.i.i114.i to ptr
+  %.66.i.i.i = tail call i64 %.65.i.i.i(i64 %.64.i57.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.71.i.i115.i = icmp eq i64 %.66.i.i.i, 0
+  br i1 %.71.i.i115.i, label %common.ret.sink.split.i.i, label %B308.i.i.i
 
 B308.i.i.i:                                       ; preds = %B56.i.i.i
-  %.99.i.i.i = load i64, ptr %sunkaddr581.i, align 8
+  %.99.i.i.i = load i64, ptr %sunkaddr592.i, align 8
   %.101.i.i.i = add nsw i64 %.99.i.i.i, %.66.i.i.i
   br label %B592.i.i
 
 common.ret.sink.split.i.i:                        ; preds = %B56.i.i.i, %B476.i.i34.i.i, %B92.i.i.i, %B476.i.i.i.i, %B624.sink.split.i.sink.split.i.i
   %.27.i.i8.lcssa.sink.i.i = phi i64 [ %.38.sink.i.ph.i.i, %B624.sink.split.i.sink.split.i.i ], [ %.27.i.i8.i.i, %B476.i.i34.i.i ], [ %.27.i.i.i.i, %B476.i.i.i.i ], [ %.27.i.i.i.i, %B92.i.i.i ], [ %.27.i.i8.i.i, %B56.i.i.i ]
-  %.251.i.i61.i.i = load i64, ptr %sunkaddr585.i, align 8
+  %.251.i.i61.i.i = load i64, ptr %sunkaddr596.i, align 8
   %.253.i.i62.i.i = inttoptr i64 %.251.i.i61.i.i to ptr
   %.254.i.i63.i.i = tail call i64 %.253.i.i62.i.i(i64 %.27.i.i8.lcssa.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1250.i
@@ -33106,18 +33351,18 @@ B592.i.i:                                         ; preds = %B308.i.i.i, %B278.i
   %.144.i.sink.i.i = phi i64 [ %.144.i.i.i, %B278.i.i.i ], [ %.101.i.i.i, %B308.i.i.i ]
   %.27.i8.i.sink.i.i = phi i64 [ %.27.i8.i.i.i, %B278.i.i.i ], [ %.27.i.i8.i.i, %B308.i.i.i ]
   %made.2.2.i.i = phi i64 [ %.124.i.i.i, %B278.i.i.i ], [ %.66.i.i.i, %B308.i.i.i ]
-  %.146.i.i.i = inttoptr i64 %.144.i.sink.i.i to ptr
-  store i64 %.27.i8.i.sink.i.i, ptr %.146.i.i.i, align 8
-  %.314.i.i = load i64, ptr %sunkaddr585.i, align 8
+  %.146.i.i112.i = inttoptr i64 %.144.i.sink.i.i to ptr
+  store i64 %.27.i8.i.sink.i.i, ptr %.146.i.i112.i, align 8
+  %.314.i.i = load i64, ptr %sunkaddr596.i, align 8
   %.316.i.i = inttoptr i64 %.314.i.i to ptr
-  %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i97.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %sunkaddr588.i = getelementptr i8, ptr %sunkaddr586.i, i64 %.173.i95.i
-  store i64 %made.2.2.i.i, ptr %sunkaddr588.i, align 8
+  %.317.i.i = tail call i64 %.316.i.i(i64 %.177.i101.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %sunkaddr599.i = getelementptr i8, ptr %sunkaddr597.i, i64 %.173.i99.i
+  store i64 %made.2.2.i.i, ptr %sunkaddr599.i, align 8
   br label %B733.i.i
 
 B733.i.i:                                         ; preds = %B592.i.i, %B446.i.i, %B432.i.i
-  %exitcond.not.i108.i = icmp eq i64 %.144.i.i, %.49.i94.i
-  br i1 %exitcond.not.i108.i, label %B1000.i, label %B304.i.i
+  %exitcond.not.i113.i = icmp eq i64 %.144.i.i, %.49.i98.i
+  br i1 %exitcond.not.i113.i, label %B1000.i, label %B304.i.i
 
 B1000.i:                                          ; preds = %B733.i.i, %B956.i
   %.544.i = add nsw i64 %.30.i, 96
@@ -33126,243 +33371,243 @@ B1000.i:                                          ; preds = %B733.i.i, %B956.i
   %.549.i = add nsw i64 %.30.i, 104
   %.550.i = inttoptr i64 %.549.i to ptr
   %.551.i = load i64, ptr %.550.i, align 8
-  %.557.i = load i64, ptr %sunkaddr515.i, align 8
-  %.15.i111.i = shl nsw i64 %.557.i, 3
-  %.17.i112.i = add nsw i64 %.15.i111.i, %.154.i
+  %.557.i = load i64, ptr %sunkaddr526.i, align 8
+  %.15.i116.i = shl nsw i64 %.557.i, 3
+  %.17.i117.i = add nsw i64 %.15.i116.i, %.154.i
   %.106151.not.i.i = icmp slt i64 %.551.i, 1
   br i1 %.106151.not.i.i, label %B1000.endif.i, label %B58.i.preheader.i
 
 B58.i.preheader.i:                                ; preds = %B1000.i
-  %sunkaddr591.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr592.i = getelementptr i8, ptr %sunkaddr591.i, i64 24
+  %sunkaddr602.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr603.i = getelementptr i8, ptr %sunkaddr602.i, i64 24
   br label %B58.i.i
 
 B58.i.i:                                          ; preds = %B727.i.i, %B58.i.preheader.i
-  %top.5.0156.i.i = phi i64 [ %top.6.1.i.i, %B727.i.i ], [ %.17.i112.i, %B58.i.preheader.i ]
-  %.112142154.i.i = phi i64 [ %.119.i113.i, %B727.i.i ], [ 0, %B58.i.preheader.i ]
-  %.119.i113.i = add nuw nsw i64 %.112142154.i.i, 1
-  %.144.i114.i = shl nsw i64 %.112142154.i.i, 3
-  %.146.i115.i = add nsw i64 %.144.i114.i, %.546.i
-  %.147.i116.i = inttoptr i64 %.146.i115.i to ptr
-  %.148.i117.i = load i64, ptr %.147.i116.i, align 8
-  %.153.i118.i = icmp sgt i64 %.148.i117.i, -1
-  br i1 %.153.i118.i, label %B114.i.i, label %B240.i.i
+  %top.5.0156.i.i = phi i64 [ %top.6.1.i.i, %B727.i.i ], [ %.17.i117.i, %B58.i.preheader.i ]
+  %.112142154.i.i = phi i64 [ %.119.i118.i, %B727.i.i ], [ 0, %B58.i.preheader.i ]
+  %.119.i118.i = add nuw nsw i64 %.112142154.i.i, 1
+  %.144.i119.i = shl nsw i64 %.112142154.i.i, 3
+  %.146.i120.i = add nsw i64 %.144.i119.i, %.546.i
+  %.147.i121.i = inttoptr i64 %.146.i120.i to ptr
+  %.148.i122.i = load i64, ptr %.147.i121.i, align 8
+  %.153.i123.i = icmp sgt i64 %.148.i122.i, -1
+  br i1 %.153.i123.i, label %B114.i.i, label %B240.i.i
 
 B114.i.i:                                         ; preds = %B58.i.i
-  %.156.i143.i = shl nsw i64 %.148.i117.i, 3
-  %.158.i144.i = add nsw i64 %.156.i143.i, %.154.i
-  %.159.i.i = inttoptr i64 %.158.i144.i to ptr
-  %.160.i145.i = load i64, ptr %.159.i.i, align 8
-  %.162.i146.i = inttoptr i64 %top.5.0156.i.i to ptr
-  store i64 %.160.i145.i, ptr %.162.i146.i, align 8
+  %.156.i148.i = shl nsw i64 %.148.i122.i, 3
+  %.158.i149.i = add nsw i64 %.156.i148.i, %.154.i
+  %.159.i.i = inttoptr i64 %.158.i149.i to ptr
+  %.160.i150.i = load i64, ptr %.159.i.i, align 8
+  %.162.i151.i = inttoptr i64 %top.5.0156.i.i to ptr
+  store i64 %.160.i150.i, ptr %.162.i151.i, align 8
   store i64 0, ptr %.159.i.i, align 8
   br label %B727.i.i
 
 B240.i.i:                                         ; preds = %B58.i.i
-  %.181.i.i = xor i64 %.148.i117.i, -1
-  %.191.i121.i = load i64, ptr %sunkaddr592.i, align 8
-  %.193.i.i = inttoptr i64 %.191.i121.i to ptr
-  %.194.i122.i = tail call i64 %.193.i.i(i64 %.181.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.199.i.i = icmp eq i64 %.194.i122.i, 0
+  %.181.i.i = xor i64 %.148.i122.i, -1
+  %.191.i126.i = load i64, ptr %sunkaddr603.i, align 8
+  %.193.i.i = inttoptr i64 %.191.i126.i to ptr
+  %.194.i127.i = tail call i64 %.193.i.i(i64 %.181.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.199.i.i = icmp eq i64 %.194.i127.i, 0
   br i1 %.199.i.i, label %B356.i.i, label %B516.endif.i.i
 
 B356.i.i:                                         ; preds = %B240.i.i
-  %.217.i.i = icmp sgt i64 %top.5.0156.i.i, %.17.i112.i
+  %.217.i.i = icmp sgt i64 %top.5.0156.i.i, %.17.i117.i
   br i1 %.217.i.i, label %B368.i.preheader.i, label %B1250.i
 
 B368.i.preheader.i:                               ; preds = %B356.i.i
-  %sunkaddr594.i = getelementptr i8, ptr %sunkaddr591.i, i64 40
+  %sunkaddr605.i = getelementptr i8, ptr %sunkaddr602.i, i64 40
   br label %B368.i.i
 
 B368.i.i:                                         ; preds = %B368.i.i, %B368.i.preheader.i
   %top.7.0.i.i = phi i64 [ %.222.i.i, %B368.i.i ], [ %top.5.0156.i.i, %B368.i.preheader.i ]
   %.222.i.i = add i64 %top.7.0.i.i, -8
-  %.229.i142.i = load i64, ptr %sunkaddr594.i, align 8
+  %.229.i147.i = load i64, ptr %sunkaddr605.i, align 8
   %.230.i.i = inttoptr i64 %.222.i.i to ptr
   %.231.i.i = load i64, ptr %.230.i.i, align 8
-  %.232.i.i = inttoptr i64 %.229.i142.i to ptr
+  %.232.i.i = inttoptr i64 %.229.i147.i to ptr
   %.233.i.i = tail call i64 %.232.i.i(i64 %.231.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %.235.i.i = icmp sgt i64 %.222.i.i, %.17.i112.i
+  %.235.i.i = icmp sgt i64 %.222.i.i, %.17.i117.i
   br i1 %.235.i.i, label %B368.i.i, label %B1250.i
 
 B564.i.i:                                         ; preds = %B564.lr.ph.new.i.i, %B564.i.i
-  %lsr.iv400.i = phi i64 [ %unroll_iter.i125.i, %B564.lr.ph.new.i.i ], [ %lsr.iv.next401.i, %B564.i.i ]
-  %lsr.iv.i126.i = phi i64 [ 0, %B564.lr.ph.new.i.i ], [ %lsr.iv.next.i129.i, %B564.i.i ]
-  %49 = add i64 %lsr.iv.i126.i, %.pre287.i
-  %50 = add i64 %65, %lsr.iv.i126.i
-  %51 = add i64 %50, 8
-  %.382.i.i = inttoptr i64 %51 to ptr
-  %.383.i127.i = load i64, ptr %.382.i.i, align 8
-  %.384.i128.i = inttoptr i64 %49 to ptr
-  store i64 %.383.i127.i, ptr %.384.i128.i, align 8
-  %52 = add i64 %49, 8
-  %53 = add i64 %50, 16
-  %.382.1.i.i = inttoptr i64 %53 to ptr
+  %lsr.iv411.i = phi i64 [ %unroll_iter.i130.i, %B564.lr.ph.new.i.i ], [ %lsr.iv.next412.i, %B564.i.i ]
+  %lsr.iv.i131.i = phi i64 [ 0, %B564.lr.ph.new.i.i ], [ %lsr.iv.next.i134.i, %B564.i.i ]
+  %50 = add i64 %lsr.iv.i131.i, %.pre294.i
+  %51 = add i64 %66, %lsr.iv.i131.i
+  %52 = add i64 %51, 8
+  %.382.i.i = inttoptr i64 %52 to ptr
+  %.383.i132.i = load i64, ptr %.382.i.i, align 8
+  %.384.i133.i = inttoptr i64 %50 to ptr
+  store i64 %.383.i132.i, ptr %.384.i133.i, align 8
+  %53 = add i64 %50, 8
+  %54 = add i64 %51, 16
+  %.382.1.i.i = inttoptr i64 %54 to ptr
   %.383.1.i.i = load i64, ptr %.382.1.i.i, align 8
-  %.384.1.i.i = inttoptr i64 %52 to ptr
+  %.384.1.i.i = inttoptr i64 %53 to ptr
   store i64 %.383.1.i.i, ptr %.384.1.i.i, align 8
-  %54 = add i64 %49, 16
-  %55 = add i64 %50, 24
-  %.382.2.i.i = inttoptr i64 %55 to ptr
+  %55 = add i64 %50, 16
+  %56 = add i64 %51, 24
+  %.382.2.i.i = inttoptr i64 %56 to ptr
   %.383.2.i.i = load i64, ptr %.382.2.i.i, align 8
-  %.384.2.i.i = inttoptr i64 %54 to ptr
+  %.384.2.i.i = inttoptr i64 %55 to ptr
   store i64 %.383.2.i.i, ptr %.384.2.i.i, align 8
-  %56 = add i64 %49, 24
-  %57 = add i64 %50, 32
-  %.382.3.i.i = inttoptr i64 %57 to ptr
+  %57 = add i64 %50, 24
+  %58 = add i64 %51, 32
+  %.382.3.i.i = inttoptr i64 %58 to ptr
   %.383.3.i.i = load i64, ptr %.382.3.i.i, align 8
-  %.384.3.i.i = inttoptr i64 %56 to ptr
+  %.384.3.i.i = inttoptr i64 %57 to ptr
   store i64 %.383.3.i.i, ptr %.384.3.i.i, align 8
-  %lsr.iv.next.i129.i = add i64 %lsr.iv.i126.i, 32
-  %lsr.iv.next401.i = add i64 %lsr.iv400.i, -4
-  %niter.ncmp.3.i130.i = icmp eq i64 %lsr.iv.next401.i, 0
-  br i1 %niter.ncmp.3.i130.i, label %B680.loopexit.unr-lcssa.i.i, label %B564.i.i
+  %lsr.iv.next.i134.i = add i64 %lsr.iv.i131.i, 32
+  %lsr.iv.next412.i = add i64 %lsr.iv411.i, -4
+  %niter.ncmp.3.i135.i = icmp eq i64 %lsr.iv.next412.i, 0
+  br i1 %niter.ncmp.3.i135.i, label %B680.loopexit.unr-lcssa.i.i, label %B564.i.i
 
 B680.loopexit.unr-lcssa.i.i:                      ; preds = %B564.i.i
-  %lcmp.mod.not.i131.i = icmp eq i64 %xtraiter.i124.i, 0
-  br i1 %lcmp.mod.not.i131.i, label %B680.i.i, label %B564.epil.preheader.i.i
+  %lcmp.mod.not.i136.i = icmp eq i64 %xtraiter.i129.i, 0
+  br i1 %lcmp.mod.not.i136.i, label %B680.i.i, label %B564.epil.preheader.i.i
 
 B564.epil.preheader.i.i:                          ; preds = %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i, %B680.loopexit.unr-lcssa.i.i
-  %.pre-phi.i = phi i64 [ %.pre286.i, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %64, %B680.loopexit.unr-lcssa.i.i ]
-  %.342136138.epil.init.i.i = phi i64 [ 0, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i125.i, %B680.loopexit.unr-lcssa.i.i ]
-  %58 = add i64 %top.5.0156.i.i, 8
-  %59 = shl i64 %.342136138.epil.init.i.i, 3
-  %60 = add i64 %58, %.pre-phi.i
-  %61 = add i64 %60, %59
-  %62 = add i64 %59, %.pre287.i
+  %.pre-phi.i = phi i64 [ %.pre293.i, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %65, %B680.loopexit.unr-lcssa.i.i ]
+  %.342136138.epil.init.i.i = phi i64 [ 0, %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i130.i, %B680.loopexit.unr-lcssa.i.i ]
+  %59 = add i64 %top.5.0156.i.i, 8
+  %60 = shl i64 %.342136138.epil.init.i.i, 3
+  %61 = add i64 %59, %.pre-phi.i
+  %62 = add i64 %61, %60
+  %63 = add i64 %60, %.pre294.i
   br label %B564.epil.i.i
 
 B564.epil.i.i:                                    ; preds = %B564.epil.i.i, %B564.epil.preheader.i.i
-  %lsr.iv14.i.i = phi i64 [ %lsr.iv.next15.i.i, %B564.epil.i.i ], [ %xtraiter.i124.i, %B564.epil.preheader.i.i ]
-  %lsr.iv12.i132.i = phi i64 [ %lsr.iv.next13.i135.i, %B564.epil.i.i ], [ %62, %B564.epil.preheader.i.i ]
-  %lsr.iv10.i133.i = phi i64 [ %lsr.iv.next11.i134.i, %B564.epil.i.i ], [ %61, %B564.epil.preheader.i.i ]
-  %.382.epil.i.i = inttoptr i64 %lsr.iv10.i133.i to ptr
+  %lsr.iv14.i.i = phi i64 [ %lsr.iv.next15.i.i, %B564.epil.i.i ], [ %xtraiter.i129.i, %B564.epil.preheader.i.i ]
+  %lsr.iv12.i137.i = phi i64 [ %lsr.iv.next13.i140.i, %B564.epil.i.i ], [ %63, %B564.epil.preheader.i.i ]
+  %lsr.iv10.i138.i = phi i64 [ %lsr.iv.next11.i139.i, %B564.epil.i.i ], [ %62, %B564.epil.preheader.i.i ]
+  %.382.epil.i.i = inttoptr i64 %lsr.iv10.i138.i to ptr
   %.383.epil.i.i = load i64, ptr %.382.epil.i.i, align 8
-  %.384.epil.i.i = inttoptr i64 %lsr.iv12.i132.i to ptr
+  %.384.epil.i.i = inttoptr i64 %lsr.iv12.i137.i to ptr
   store i64 %.383.epil.i.i, ptr %.384.epil.i.i, align 8
-  %lsr.iv.next11.i134.i = add i64 %lsr.iv10.i133.i, 8
-  %lsr.iv.next13.i135.i = add i64 %lsr.iv12.i132.i, 8
+  %lsr.iv.next11.i139.i = add i64 %lsr.iv10.i138.i, 8
+  %lsr.iv.next13.i140.i = add i64 %lsr.iv12.i137.i, 8
   %lsr.iv.next15.i.i = add nsw i64 %lsr.iv14.i.i, -1
-  %epil.iter.cmp.not.i136.i = icmp eq i64 %lsr.iv.next15.i.i, 0
-  br i1 %epil.iter.cmp.not.i136.i, label %B680.i.i, label %B564.epil.i.i
+  %epil.iter.cmp.not.i141.i = icmp eq i64 %lsr.iv.next15.i.i, 0
+  br i1 %epil.iter.cmp.not.i141.i, label %B680.i.i, label %B564.epil.i.i
 
 B680.i.i:                                         ; preds = %B564.epil.i.i, %B516.endif.i.i, %B680.loopexit.unr-lcssa.i.i
-  %.393.i137.i = inttoptr i64 %.248.i123.i to ptr
-  store i64 %.194.i122.i, ptr %.393.i137.i, align 8
+  %.393.i142.i = inttoptr i64 %.248.i128.i to ptr
+  store i64 %.194.i127.i, ptr %.393.i142.i, align 8
   br label %B727.i.i
 
 B727.i.i:                                         ; preds = %B680.i.i, %B114.i.i
-  %top.6.1.in.i.i = phi i64 [ %top.5.0156.i.i, %B114.i.i ], [ %.248.i123.i, %B680.i.i ]
+  %top.6.1.in.i.i = phi i64 [ %top.5.0156.i.i, %B114.i.i ], [ %.248.i128.i, %B680.i.i ]
   %top.6.1.i.i = add nsw i64 %top.6.1.in.i.i, 8
-  %exitcond.not.i138.i = icmp eq i64 %.119.i113.i, %.551.i
-  br i1 %exitcond.not.i138.i, label %B1000.endif.i, label %B58.i.i
+  %exitcond.not.i143.i = icmp eq i64 %.119.i118.i, %.551.i
+  br i1 %exitcond.not.i143.i, label %B1000.endif.i, label %B58.i.i
 
 B516.endif.i.i:                                   ; preds = %B240.i.i
   %.246.i.i = shl nsw i64 %.181.i.i, 3
-  %.248.i123.i = sub nsw i64 %top.5.0156.i.i, %.246.i.i
-  %.336137.not.i.i = icmp eq i64 %.148.i117.i, -1
+  %.248.i128.i = sub nsw i64 %top.5.0156.i.i, %.246.i.i
+  %.336137.not.i.i = icmp eq i64 %.148.i122.i, -1
   br i1 %.336137.not.i.i, label %B680.i.i, label %B564.lr.ph.i.i
 
 B564.lr.ph.i.i:                                   ; preds = %B516.endif.i.i
   %.374.i.i = tail call i64 @nbgrad.offset.tuple_items()
-  %xtraiter.i124.i = and i64 %.181.i.i, 3
-  %63 = icmp samesign ugt i64 %.148.i117.i, -5
-  %.pre287.i = add i64 %.374.i.i, %.194.i122.i
-  br i1 %63, label %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i, label %B564.lr.ph.new.i.i
+  %xtraiter.i129.i = and i64 %.181.i.i, 3
+  %64 = icmp samesign ugt i64 %.148.i122.i, -5
+  %.pre294.i = add i64 %.374.i.i, %.194.i127.i
+  br i1 %64, label %B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i, label %B564.lr.ph.new.i.i
 
 B564.lr.ph.i.B564.epil.preheader.i_crit_edge.i:   ; preds = %B564.lr.ph.i.i
-  %.pre286.i = shl nsw i64 %.148.i117.i, 3
+  %.pre293.i = shl nsw i64 %.148.i122.i, 3
   br label %B564.epil.preheader.i.i
 
 B564.lr.ph.new.i.i:                               ; preds = %B564.lr.ph.i.i
-  %unroll_iter.i125.i = and i64 %.181.i.i, 9223372036854775804
-  %64 = shl i64 %.148.i117.i, 3
-  %65 = add i64 %64, %top.5.0156.i.i
+  %unroll_iter.i130.i = and i64 %.181.i.i, 9223372036854775804
+  %65 = shl i64 %.148.i122.i, 3
+  %66 = add i64 %65, %top.5.0156.i.i
   br label %B564.i.i
 
 B1202.i:                                          ; preds = %B1000.endif.i
-  %sunkaddr596.i = getelementptr i8, ptr %.37.i, i64 80
-  %.15.i149.i = load i64, ptr %sunkaddr596.i, align 8
-  %sunkaddr598.i = getelementptr i8, ptr %.37.i, i64 88
-  %.22.i152.i = load i64, ptr %sunkaddr598.i, align 8
-  %.29.i155.i = load i64, ptr %sunkaddr519.i, align 8
-  %sunkaddr602.i = getelementptr i8, ptr %.37.i, i64 64
-  %.36.i158.i = load i64, ptr %sunkaddr602.i, align 8
-  %66 = add i64 %.36.i158.i, %.29.i155.i
-  %.13195.not.i.i = icmp slt i64 %.15.i149.i, 1
+  %sunkaddr607.i = getelementptr i8, ptr %.37.i, i64 80
+  %.15.i154.i = load i64, ptr %sunkaddr607.i, align 8
+  %sunkaddr609.i = getelementptr i8, ptr %.37.i, i64 88
+  %.22.i157.i = load i64, ptr %sunkaddr609.i, align 8
+  %.29.i160.i = load i64, ptr %sunkaddr530.i, align 8
+  %sunkaddr613.i = getelementptr i8, ptr %.37.i, i64 64
+  %.36.i163.i = load i64, ptr %sunkaddr613.i, align 8
+  %67 = add i64 %.36.i163.i, %.29.i160.i
+  %.13195.not.i.i = icmp slt i64 %.15.i154.i, 1
   br i1 %.13195.not.i.i, label %B532.endif.i.i, label %B272.lr.ph.i.i
 
 B272.lr.ph.i.i:                                   ; preds = %B1202.i
-  %67 = icmp eq i64 %.15.i149.i, 1
-  br i1 %67, label %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i, label %B272.lr.ph.new.i.i
+  %68 = icmp eq i64 %.15.i154.i, 1
+  br i1 %68, label %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i, label %B272.lr.ph.new.i.i
 
 B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i:   ; preds = %B272.lr.ph.i.i
-  %.pre285.i = inttoptr i64 %.38.i to ptr
+  %.pre292.i = inttoptr i64 %.38.i to ptr
   br label %B272.epil.preheader.i.i
 
 B272.lr.ph.new.i.i:                               ; preds = %B272.lr.ph.i.i
-  %unroll_iter.i159.i = and i64 %.15.i149.i, 9223372036854775806
-  %68 = shl i64 %66, 3
-  %69 = add i64 %68, %.154.i
-  %sunkaddr603.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr604.i = getelementptr i8, ptr %sunkaddr603.i, i64 56
+  %unroll_iter.i164.i = and i64 %.15.i154.i, 9223372036854775806
+  %69 = shl i64 %67, 3
+  %70 = add i64 %69, %.154.i
+  %sunkaddr614.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr615.i = getelementptr i8, ptr %sunkaddr614.i, i64 56
   br label %B272.i.i
 
 B272.i.i:                                         ; preds = %B272.i.i, %B272.lr.ph.new.i.i
-  %lsr.iv398.i = phi i64 [ %lsr.iv.next399.i, %B272.i.i ], [ %unroll_iter.i159.i, %B272.lr.ph.new.i.i ]
-  %lsr.iv6.i.i = phi i64 [ %73, %B272.i.i ], [ %69, %B272.lr.ph.new.i.i ]
-  %lsr.iv4.i.i = phi i64 [ %72, %B272.i.i ], [ %.22.i152.i, %B272.lr.ph.new.i.i ]
-  %.173.i160.i = inttoptr i64 %lsr.iv4.i.i to ptr
-  %.174.i.i = load i64, ptr %.173.i160.i, align 8
-  %.179.i.i = load i64, ptr %sunkaddr604.i, align 8
+  %lsr.iv409.i = phi i64 [ %lsr.iv.next410.i, %B272.i.i ], [ %unroll_iter.i164.i, %B272.lr.ph.new.i.i ]
+  %lsr.iv6.i.i = phi i64 [ %74, %B272.i.i ], [ %70, %B272.lr.ph.new.i.i ]
+  %lsr.iv4.i.i = phi i64 [ %73, %B272.i.i ], [ %.22.i157.i, %B272.lr.ph.new.i.i ]
+  %.173.i165.i = inttoptr i64 %lsr.iv4.i.i to ptr
+  %.174.i.i = load i64, ptr %.173.i165.i, align 8
+  %.179.i.i = load i64, ptr %sunkaddr615.i, align 8
   %.180.i.i = add nsw i64 %.179.i.i, %.174.i.i
-  %.181.i162.i = inttoptr i64 %.180.i.i to ptr
-  %.182.i.i = load i64, ptr %.181.i162.i, align 8
+  %.181.i167.i = inttoptr i64 %.180.i.i to ptr
+  %.182.i.i = load i64, ptr %.181.i167.i, align 8
   %.186.i.i = inttoptr i64 %lsr.iv6.i.i to ptr
   %.187.i.i = load i64, ptr %.186.i.i, align 8
-  store i64 %.187.i.i, ptr %.181.i162.i, align 8
+  store i64 %.187.i.i, ptr %.181.i167.i, align 8
   store i64 %.182.i.i, ptr %.186.i.i, align 8
-  %70 = add i64 %lsr.iv4.i.i, 24
-  %.173.1.i.i = inttoptr i64 %70 to ptr
+  %71 = add i64 %lsr.iv4.i.i, 24
+  %.173.1.i.i = inttoptr i64 %71 to ptr
   %.174.1.i.i = load i64, ptr %.173.1.i.i, align 8
-  %.179.1.i.i = load i64, ptr %sunkaddr604.i, align 8
+  %.179.1.i.i = load i64, ptr %sunkaddr615.i, align 8
   %.180.1.i.i = add nsw i64 %.179.1.i.i, %.174.1.i.i
   %.181.1.i.i = inttoptr i64 %.180.1.i.i to ptr
   %.182.1.i.i = load i64, ptr %.181.1.i.i, align 8
-  %71 = add i64 %lsr.iv6.i.i, 8
-  %.186.1.i.i = inttoptr i64 %71 to ptr
+  %72 = add i64 %lsr.iv6.i.i, 8
+  %.186.1.i.i = inttoptr i64 %72 to ptr
   %.187.1.i.i = load i64, ptr %.186.1.i.i, align 8
   store i64 %.187.1.i.i, ptr %.181.1.i.i, align 8
   store i64 %.182.1.i.i, ptr %.186.1.i.i, align 8
-  %lsr.iv.next399.i = add i64 %lsr.iv398.i, -2
-  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next399.i, 0
-  %72 = add i64 %lsr.iv4.i.i, 48
-  %73 = add i64 %lsr.iv6.i.i, 16
+  %lsr.iv.next410.i = add i64 %lsr.iv409.i, -2
+  %niter.ncmp.1.i.i = icmp eq i64 %lsr.iv.next410.i, 0
+  %73 = add i64 %lsr.iv4.i.i, 48
+  %74 = add i64 %lsr.iv6.i.i, 16
   br i1 %niter.ncmp.1.i.i, label %B532.endif.loopexit.unr-lcssa.i.i, label %B272.i.i
 
 B570.i.i:                                         ; preds = %B570.lr.ph.i.i, %B570.i.i
   %lsr.iv2.i.i = phi i64 [ %.208.i.i, %B570.lr.ph.i.i ], [ %lsr.iv.next3.i.i, %B570.i.i ]
-  %lsr.iv.i164.i = phi i64 [ %78, %B570.lr.ph.i.i ], [ %lsr.iv.next.i165.i, %B570.i.i ]
-  %.334.i.i = load i64, ptr %sunkaddr606.i, align 8
-  %.338.i.i = inttoptr i64 %lsr.iv.i164.i to ptr
+  %lsr.iv.i169.i = phi i64 [ %79, %B570.lr.ph.i.i ], [ %lsr.iv.next.i170.i, %B570.i.i ]
+  %.334.i.i = load i64, ptr %sunkaddr617.i, align 8
+  %.338.i.i = inttoptr i64 %lsr.iv.i169.i to ptr
   %.339.i.i = load i64, ptr %.338.i.i, align 8
   %.340.i.i = inttoptr i64 %.334.i.i to ptr
   %.341.i.i = tail call i64 %.340.i.i(i64 %.339.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  %lsr.iv.next.i165.i = add i64 %lsr.iv.i164.i, 8
+  %lsr.iv.next.i170.i = add i64 %lsr.iv.i169.i, 8
   %lsr.iv.next3.i.i = add i64 %lsr.iv2.i.i, -1
   %exitcond106.not.i.i = icmp eq i64 %lsr.iv.next3.i.i, 0
   br i1 %exitcond106.not.i.i, label %B1284.endif.i, label %B570.i.i
 
 B532.endif.loopexit.unr-lcssa.i.i:                ; preds = %B272.i.i
-  %74 = and i64 %.15.i149.i, 1
-  %lcmp.mod.not.i163.i = icmp eq i64 %74, 0
-  br i1 %lcmp.mod.not.i163.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
+  %75 = and i64 %.15.i154.i, 1
+  %lcmp.mod.not.i168.i = icmp eq i64 %75, 0
+  br i1 %lcmp.mod.not.i168.i, label %B532.endif.i.i, label %B272.epil.preheader.i.i
 
 B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit.unr-lcssa.i.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i
-  %sunkaddr11.i.pre-phi.i = phi ptr [ %.pre285.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr603.i, %B532.endif.loopexit.unr-lcssa.i.i ]
-  %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i159.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %sunkaddr11.i.pre-phi.i = phi ptr [ %.pre292.i, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %sunkaddr614.i, %B532.endif.loopexit.unr-lcssa.i.i ]
+  %.1379496.epil.init.i.i = phi i64 [ 0, %B272.lr.ph.i.B272.epil.preheader.i_crit_edge.i ], [ %unroll_iter.i164.i, %B532.endif.loopexit.unr-lcssa.i.i ]
   %.170.epil.i.i = mul nuw nsw i64 %.1379496.epil.init.i.i, 24
-  %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i152.i
+  %.172.epil.i.i = add nsw i64 %.170.epil.i.i, %.22.i157.i
   %.173.epil.i.i = inttoptr i64 %.172.epil.i.i to ptr
   %.174.epil.i.i = load i64, ptr %.173.epil.i.i, align 8
   %sunkaddr12.i.i = getelementptr i8, ptr %sunkaddr11.i.pre-phi.i, i64 56
@@ -33370,9 +33615,9 @@ B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit
   %.180.epil.i.i = add nsw i64 %.179.epil.i.i, %.174.epil.i.i
   %.181.epil.i.i = inttoptr i64 %.180.epil.i.i to ptr
   %.182.epil.i.i = load i64, ptr %.181.epil.i.i, align 8
-  %75 = add i64 %.1379496.epil.init.i.i, %66
-  %76 = shl i64 %75, 3
-  %.185.epil.i.i = add i64 %76, %.154.i
+  %76 = add i64 %.1379496.epil.init.i.i, %67
+  %77 = shl i64 %76, 3
+  %.185.epil.i.i = add i64 %77, %.154.i
   %.186.epil.i.i = inttoptr i64 %.185.epil.i.i to ptr
   %.187.epil.i.i = load i64, ptr %.186.epil.i.i, align 8
   store i64 %.187.epil.i.i, ptr %.181.epil.i.i, align 8
@@ -33380,83 +33625,83 @@ B272.epil.preheader.i.i:                          ; preds = %B532.endif.loopexit
   br label %B532.endif.i.i
 
 B532.endif.i.i:                                   ; preds = %B272.epil.preheader.i.i, %B532.endif.loopexit.unr-lcssa.i.i, %B1202.i
-  %.208.i.i = add nsw i64 %.29.i155.i, %.15.i149.i
+  %.208.i.i = add nsw i64 %.29.i160.i, %.15.i154.i
   %.292101.not.i.i = icmp slt i64 %.208.i.i, 1
   br i1 %.292101.not.i.i, label %B1284.endif.i, label %B570.lr.ph.i.i
 
 B570.lr.ph.i.i:                                   ; preds = %B532.endif.i.i
-  %77 = shl i64 %.36.i158.i, 3
-  %78 = add i64 %77, %.154.i
-  %sunkaddr605.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr606.i = getelementptr i8, ptr %sunkaddr605.i, i64 40
+  %78 = shl i64 %.36.i163.i, 3
+  %79 = add i64 %78, %.154.i
+  %sunkaddr616.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr617.i = getelementptr i8, ptr %sunkaddr616.i, i64 40
   br label %B570.i.i
 
 B1250.i:                                          ; preds = %B188.i.i, %B198.i.i, %B496.i.i, %B360.i.i, %B368.i.i, %B1000.endif.i, %B356.i.i, %common.ret.sink.split.i.i
-  %storemerge57.i223.i = phi i64 [ 1, %B1000.endif.i ], [ 1, %B496.i.i ], [ 1, %B368.i.i ], [ 1, %B198.i.i ], [ 1, %B356.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
-  %sunkaddr608.i = getelementptr i8, ptr %.21.i, i64 32
-  %.14.i169.i = load i64, ptr %sunkaddr608.i, align 8
-  %.9646.not.i.i = icmp slt i64 %.14.i169.i, 1
+  %storemerge57.i228.i = phi i64 [ 1, %B1000.endif.i ], [ 1, %B496.i.i ], [ 1, %B368.i.i ], [ 1, %B198.i.i ], [ 1, %B356.i.i ], [ 1, %common.ret.sink.split.i.i ], [ 1, %B360.i.i ], [ 0, %B188.i.i ]
+  %sunkaddr619.i = getelementptr i8, ptr %.21.i, i64 32
+  %.14.i174.i = load i64, ptr %sunkaddr619.i, align 8
+  %.9646.not.i.i = icmp slt i64 %.14.i174.i, 1
   br i1 %.9646.not.i.i, label %B1284.endif.i, label %B84.i.preheader.i
 
 B84.i.preheader.i:                                ; preds = %B1250.i
-  %sunkaddr609.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr610.i = getelementptr i8, ptr %sunkaddr609.i, i64 40
+  %sunkaddr620.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr621.i = getelementptr i8, ptr %sunkaddr620.i, i64 40
   br label %B84.i.i
 
 B84.i.i:                                          ; preds = %B234.i.i, %B84.i.preheader.i
-  %lsr.iv1.i170.i = phi i64 [ %lsr.iv.next2.i176.i, %B234.i.i ], [ %.14.i169.i, %B84.i.preheader.i ]
-  %lsr.iv.i171.i = phi i64 [ %lsr.iv.next.i175.i, %B234.i.i ], [ %.154.i, %B84.i.preheader.i ]
-  %.137.i.i = inttoptr i64 %lsr.iv.i171.i to ptr
-  %.138.i172.i = load i64, ptr %.137.i.i, align 8
-  %.143.not.i.i = icmp eq i64 %.138.i172.i, 0
+  %lsr.iv1.i175.i = phi i64 [ %lsr.iv.next2.i181.i, %B234.i.i ], [ %.14.i174.i, %B84.i.preheader.i ]
+  %lsr.iv.i176.i = phi i64 [ %lsr.iv.next.i180.i, %B234.i.i ], [ %.154.i, %B84.i.preheader.i ]
+  %.137.i.i = inttoptr i64 %lsr.iv.i176.i to ptr
+  %.138.i177.i = load i64, ptr %.137.i.i, align 8
+  %.143.not.i.i = icmp eq i64 %.138.i177.i, 0
   br i1 %.143.not.i.i, label %B234.i.i, label %B140.i.i
 
 B140.i.i:                                         ; preds = %B84.i.i
-  %.149.i.i = load i64, ptr %sunkaddr610.i, align 8
+  %.149.i.i = load i64, ptr %sunkaddr621.i, align 8
   %.151.i.i = inttoptr i64 %.149.i.i to ptr
-  %.152.i.i = tail call i64 %.151.i.i(i64 %.138.i172.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.152.i.i = tail call i64 %.151.i.i(i64 %.138.i177.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B234.i.i
 
 B234.i.i:                                         ; preds = %B140.i.i, %B84.i.i
-  %lsr.iv.next.i175.i = add i64 %lsr.iv.i171.i, 8
-  %lsr.iv.next2.i176.i = add nsw i64 %lsr.iv1.i170.i, -1
-  %exitcond.not.i177.i = icmp eq i64 %lsr.iv.next2.i176.i, 0
-  br i1 %exitcond.not.i177.i, label %B1284.endif.i, label %B84.i.i
+  %lsr.iv.next.i180.i = add i64 %lsr.iv.i176.i, 8
+  %lsr.iv.next2.i181.i = add nsw i64 %lsr.iv1.i175.i, -1
+  %exitcond.not.i182.i = icmp eq i64 %lsr.iv.next2.i181.i, 0
+  br i1 %exitcond.not.i182.i, label %B1284.endif.i, label %B84.i.i
 
 B1316.i:                                          ; preds = %B1316.preheader.i, %B1316.i
-  %lsr.iv396.i = phi i64 [ %lsr.iv.next397.i, %B1316.i ], [ %.165.i, %B1316.preheader.i ]
+  %lsr.iv407.i = phi i64 [ %lsr.iv.next408.i, %B1316.i ], [ %.165.i, %B1316.preheader.i ]
   %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1316.i ], [ %.148.i, %B1316.preheader.i ]
-  %.834.i = load i64, ptr %sunkaddr612.i, align 8
+  %.834.i = load i64, ptr %sunkaddr623.i, align 8
   %.838.i = inttoptr i64 %lsr.iv.i to ptr
   %.839.i = load i64, ptr %.838.i, align 8
   %.840.i = inttoptr i64 %.834.i to ptr
   %.841.i = tail call i64 %.840.i(i64 %.839.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %lsr.iv.next.i = add i64 %lsr.iv.i, 8
-  %lsr.iv.next397.i = add i64 %lsr.iv396.i, -1
-  %exitcond250.not.i = icmp eq i64 %lsr.iv.next397.i, 0
+  %lsr.iv.next408.i = add i64 %lsr.iv407.i, -1
+  %exitcond250.not.i = icmp eq i64 %lsr.iv.next408.i, 0
   br i1 %exitcond250.not.i, label %B1314.endif.i, label %B1316.i
 
-B1452.i:                                          ; preds = %B2114.i.i, %B1840.i.i, %B1710.i.i, %B1588.i.i, %B1492.i.i, %B1370.i.i, %B1218.i.i, %B1052.i.i, %B976.i.i, %B2784.i.i, %B296.i.i.i, %B176.i.i.i, %B378.i.i, %B152.i.i, %B466.i.i.i, %B1314.endif.i, %B726.i.i, %B206.i.i, %B68.i.i, %B358.else.if.i, %B600.i
-  %fits.4.0.i = phi i1 [ %87, %B1314.endif.i ], [ true, %B2784.i.i ], [ true, %B726.i.i ], [ true, %B600.i ], [ true, %B206.i.i ], [ true, %B466.i.i.i ], [ true, %B296.i.i.i ], [ true, %B68.i.i ], [ true, %B358.else.if.i ], [ true, %B152.i.i ], [ true, %B378.i.i ], [ true, %B176.i.i.i ], [ true, %B976.i.i ], [ true, %B1052.i.i ], [ true, %B1218.i.i ], [ true, %B1370.i.i ], [ true, %B1492.i.i ], [ true, %B1588.i.i ], [ true, %B1710.i.i ], [ true, %B1840.i.i ], [ true, %B2114.i.i ]
-  %result.3.0.i = phi i64 [ %result.4.1.i, %B1314.endif.i ], [ 0, %B2784.i.i ], [ 0, %B726.i.i ], [ 0, %B600.i ], [ 0, %B206.i.i ], [ 0, %B466.i.i.i ], [ 0, %B296.i.i.i ], [ 0, %B68.i.i ], [ 0, %B358.else.if.i ], [ 0, %B152.i.i ], [ 0, %B378.i.i ], [ 0, %B176.i.i.i ], [ 0, %B976.i.i ], [ 0, %B1052.i.i ], [ 0, %B1218.i.i ], [ 0, %B1370.i.i ], [ 0, %B1492.i.i ], [ 0, %B1588.i.i ], [ 0, %B1710.i.i ], [ 0, %B1840.i.i ], [ 0, %B2114.i.i ]
-  %.12.i178.i = add nsw i64 %.22.i, 136
-  %.13.i179.i = inttoptr i64 %.12.i178.i to ptr
-  %.14.i180.i = load i64, ptr %.13.i179.i, align 8
-  %.16.i181.i = icmp eq i64 %.107.sink.i.i, %.14.i180.i
-  br i1 %.16.i181.i, label %B64.i.i, label %B122.i.i
+B1452.i:                                          ; preds = %B2114.i.i, %B1840.i.i, %B1710.i.i, %B1588.i.i, %B1492.i.i, %B1370.i.i, %B1218.i.i, %B1052.i.i, %B976.i.i, %B2784.i.i, %B296.i.i.i, %B176.i.i.i, %B378.i.i, %B152.i.i, %B466.i.i.i, %B826.i.i.i, %B1314.endif.i, %B726.i.i, %B206.i.i, %B68.i.i, %B358.else.if.i, %B600.i
+  %fits.4.0.i = phi i1 [ %88, %B1314.endif.i ], [ true, %B2784.i.i ], [ true, %B466.i.i.i ], [ true, %B600.i ], [ true, %B726.i.i ], [ true, %B206.i.i ], [ true, %B826.i.i.i ], [ true, %B296.i.i.i ], [ true, %B68.i.i ], [ true, %B358.else.if.i ], [ true, %B152.i.i ], [ true, %B378.i.i ], [ true, %B176.i.i.i ], [ true, %B976.i.i ], [ true, %B1052.i.i ], [ true, %B1218.i.i ], [ true, %B1370.i.i ], [ true, %B1492.i.i ], [ true, %B1588.i.i ], [ true, %B1710.i.i ], [ true, %B1840.i.i ], [ true, %B2114.i.i ]
+  %result.3.0.i = phi i64 [ %result.4.1.i, %B1314.endif.i ], [ 0, %B2784.i.i ], [ 0, %B466.i.i.i ], [ 0, %B600.i ], [ 0, %B726.i.i ], [ 0, %B206.i.i ], [ 0, %B826.i.i.i ], [ 0, %B296.i.i.i ], [ 0, %B68.i.i ], [ 0, %B358.else.if.i ], [ 0, %B152.i.i ], [ 0, %B378.i.i ], [ 0, %B176.i.i.i ], [ 0, %B976.i.i ], [ 0, %B1052.i.i ], [ 0, %B1218.i.i ], [ 0, %B1370.i.i ], [ 0, %B1492.i.i ], [ 0, %B1588.i.i ], [ 0, %B1710.i.i ], [ 0, %B1840.i.i ], [ 0, %B2114.i.i ]
+  %.12.i183.i = add nsw i64 %.22.i, 136
+  %.13.i184.i = inttoptr i64 %.12.i183.i to ptr
+  %.14.i185.i = load i64, ptr %.13.i184.i, align 8
+  %.16.i186.i = icmp eq i64 %.107.sink.i.i, %.14.i185.i
+  br i1 %.16.i186.i, label %B64.i.i, label %B122.i.i
 
 B64.i.i:                                          ; preds = %B1452.i
-  %sunkaddr613.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr614.i = getelementptr i8, ptr %sunkaddr613.i, i64 152
-  store i64 0, ptr %sunkaddr614.i, align 8
+  %sunkaddr624.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr625.i = getelementptr i8, ptr %sunkaddr624.i, i64 152
+  store i64 0, ptr %sunkaddr625.i, align 8
   br label %B1452.endif.i
 
 B122.i.i:                                         ; preds = %B1452.i
-  %.31.i182.i = add nsw i64 %.22.i, 80
-  %.34.i183.i = inttoptr i64 %.31.i182.i to ptr
-  %.35.i184.i = load i64, ptr %.34.i183.i, align 8
-  %.37.i185.i = inttoptr i64 %.35.i184.i to ptr
-  %.38.i186.i = tail call i64 %.37.i185.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
+  %.31.i187.i = add nsw i64 %.22.i, 80
+  %.34.i188.i = inttoptr i64 %.31.i187.i to ptr
+  %.35.i189.i = load i64, ptr %.34.i188.i, align 8
+  %.37.i190.i = inttoptr i64 %.35.i189.i to ptr
+  %.38.i191.i = tail call i64 %.37.i190.i(i64 %.107.sink.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %B1452.endif.i
 
 B1496.i:                                          ; preds = %B1452.endif.i
@@ -33468,7 +33713,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -33568,15 +33813,15 @@ B880.i.i:                                         ; preds = %B880.lr.ph.i.i, %B2
   ]
 
 B976.i.i:                                         ; preds = %B880.i.i
-  %79 = add i64 %spec.2.0344.i.i, 8
-  %.321.i.i = inttoptr i64 %79 to ptr
+  %80 = add i64 %spec.2.0344.i.i, 8
+  %.321.i.i = inttoptr i64 %80 to ptr
   %.322.i.i = load i64, ptr %.321.i.i, align 8
   %.324.not.i.i = icmp eq i64 %.304.i.i, %.322.i.i
   br i1 %.324.not.i.i, label %B2306.i.i, label %B1452.i
 
 B1052.i.i:                                        ; preds = %B880.i.i
-  %80 = add i64 %spec.2.0344.i.i, 8
-  %.358.i.i = inttoptr i64 %80 to ptr
+  %81 = add i64 %spec.2.0344.i.i, 8
+  %.358.i.i = inttoptr i64 %81 to ptr
   %.359.i.i = load i64, ptr %.358.i.i, align 8
   %.363.i.i = tail call i64 @nbgrad.offset.object_type()
   %.365.i.i = add nsw i64 %.363.i.i, %.304.i.i
@@ -33589,7 +33834,7 @@ B1052.i.i:                                        ; preds = %B880.i.i
   br i1 %.373.not.i.i, label %B1218.i.i, label %B1452.i
 
 B1218.i.i:                                        ; preds = %B1052.i.i
-  %.399.i.i = load i64, ptr %sunkaddr616.i, align 8
+  %.399.i.i = load i64, ptr %sunkaddr627.i, align 8
   %.402.i.i = inttoptr i64 %.399.i.i to ptr
   %.403.i.i = tail call i64 %.402.i.i(i64 %.304.i.i, i64 %.359.i.i, i64 2, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.408.i.i = and i64 %.403.i.i, 4294967295
@@ -33601,12 +33846,12 @@ B1370.i.i:                                        ; preds = %B880.i.i
   %.446.i.i = add nsw i64 %.444.i.i, %.304.i.i
   %.447.i.i = inttoptr i64 %.446.i.i to ptr
   %.448.i.i = load i64, ptr %.447.i.i, align 8
-  %.453.i.i = load i64, ptr %sunkaddr617.i, align 8
+  %.453.i.i = load i64, ptr %sunkaddr628.i, align 8
   %.454.not.i.i = icmp eq i64 %.448.i.i, %.453.i.i
   br i1 %.454.not.i.i, label %B1492.i.i, label %B1452.i
 
 B1492.i.i:                                        ; preds = %B1370.i.i
-  %.478.i.i = load i64, ptr %sunkaddr619.i, align 8
+  %.478.i.i = load i64, ptr %sunkaddr630.i, align 8
   %.480.i.i = add nsw i64 %.478.i.i, %.304.i.i
   %.483.i.i = inttoptr i64 %.480.i.i to ptr
   %.484.i.i = load i64, ptr %.483.i.i, align 8
@@ -33617,48 +33862,48 @@ B1588.i.i:                                        ; preds = %B1492.i.i
   %.493.i.i = add nsw i64 %.484.i.i, %.444.i.i
   %.494.i.i = inttoptr i64 %.493.i.i to ptr
   %.495.i.i = load i64, ptr %.494.i.i, align 8
-  %.500.i.i = load i64, ptr %sunkaddr621.i, align 8
+  %.500.i.i = load i64, ptr %sunkaddr632.i, align 8
   %.501.not.i.i = icmp eq i64 %.495.i.i, %.500.i.i
   br i1 %.501.not.i.i, label %B1710.i.i, label %B1452.i
 
 B1710.i.i:                                        ; preds = %B1588.i.i
-  %.525.i.i = load i64, ptr %sunkaddr623.i, align 8
+  %.525.i.i = load i64, ptr %sunkaddr634.i, align 8
   %.527.i.i = add nsw i64 %.525.i.i, %.484.i.i
   %.528.i.i = inttoptr i64 %.527.i.i to ptr
   %.529.i.i = load i64, ptr %.528.i.i, align 8
-  %81 = add i64 %spec.2.0344.i.i, 8
-  %.532.i.i = inttoptr i64 %81 to ptr
+  %82 = add i64 %spec.2.0344.i.i, 8
+  %.532.i.i = inttoptr i64 %82 to ptr
   %.533.i.i = load i64, ptr %.532.i.i, align 8
   %.534.not.i.i = icmp eq i64 %.529.i.i, %.533.i.i
   br i1 %.534.not.i.i, label %B1840.i.i, label %B1452.i
 
 B1840.i.i:                                        ; preds = %B1710.i.i
-  %.558.i.i = load i64, ptr %sunkaddr625.i, align 8
+  %.558.i.i = load i64, ptr %sunkaddr636.i, align 8
   %.560.i.i = add nsw i64 %.558.i.i, %.484.i.i
   %.561.i.i = inttoptr i64 %.560.i.i to ptr
   %.562.i.i = load i64, ptr %.561.i.i, align 8
-  %82 = add i64 %spec.2.0344.i.i, 16
-  %.565.i.i = inttoptr i64 %82 to ptr
+  %83 = add i64 %spec.2.0344.i.i, 16
+  %.565.i.i = inttoptr i64 %83 to ptr
   %.566.i.i = load i64, ptr %.565.i.i, align 8
   %.567.not.i.i = icmp eq i64 %.562.i.i, %.566.i.i
   br i1 %.567.not.i.i, label %B1970.i.i, label %B1452.i
 
 B1970.i.i:                                        ; preds = %B1840.i.i
-  %.591.i.i = load i64, ptr %sunkaddr627.i, align 8
+  %.591.i.i = load i64, ptr %sunkaddr638.i, align 8
   %.593.i.i = add nsw i64 %.591.i.i, %.484.i.i
   %.594.i.i = inttoptr i64 %.593.i.i to ptr
   %.595.i.i = load i64, ptr %.594.i.i, align 8
-  %.603.i.i = load i64, ptr %sunkaddr629.i, align 8
+  %.603.i.i = load i64, ptr %sunkaddr640.i, align 8
   %.605.not.i.i = icmp eq i64 %.595.i.i, %.603.i.i
   br i1 %.605.not.i.i, label %B2180.i.i, label %B2114.i.i
 
 B2114.i.i:                                        ; preds = %B1970.i.i
-  %.611.i.i = load i64, ptr %sunkaddr631.i, align 8
+  %.611.i.i = load i64, ptr %sunkaddr642.i, align 8
   %.613.not.i.i = icmp eq i64 %.595.i.i, %.611.i.i
   br i1 %.613.not.i.i, label %B2180.i.i, label %B1452.i
 
 B2180.i.i:                                        ; preds = %B2114.i.i, %B1970.i.i
-  %.641.i.i = load i64, ptr %sunkaddr633.i, align 8
+  %.641.i.i = load i64, ptr %sunkaddr644.i, align 8
   %.643.i.i = add nsw i64 %.641.i.i, %.484.i.i
   %.646.i.i = inttoptr i64 %.643.i.i to ptr
   %.647.i.i = load i64, ptr %.646.i.i, align 8
@@ -33681,18 +33926,18 @@ B2306.i.i:                                        ; preds = %B2264.i.i, %B1218.i
 
 B2468.i.i:                                        ; preds = %B2468.i.preheader.i, %B2468.i.i
   %lsr.iv8.i.i = phi i64 [ %lsr.iv.next9.i.1.i, %B2468.i.i ], [ %lsr.iv8.i.unr.i, %B2468.i.preheader.i ]
-  %lsr.iv.i.i = phi i64 [ %84, %B2468.i.i ], [ %lsr.iv.i.unr.i, %B2468.i.preheader.i ]
+  %lsr.iv.i.i = phi i64 [ %85, %B2468.i.i ], [ %lsr.iv.i.unr.i, %B2468.i.preheader.i ]
   %to.6.0354.i.i = phi i64 [ %.852.i.1.i, %B2468.i.i ], [ %to.6.0354.i.unr.i, %B2468.i.preheader.i ]
   %.826.i.i = inttoptr i64 %lsr.iv.i.i to ptr
   %.827.i.i = load i64, ptr %.826.i.i, align 8
-  %.832.i.i = load i64, ptr %sunkaddr635.i, align 8
+  %.832.i.i = load i64, ptr %sunkaddr646.i, align 8
   %.833.i.i = add nsw i64 %.832.i.i, %.827.i.i
   %.834.i.i = inttoptr i64 %.833.i.i to ptr
   %.835.i.i = load i64, ptr %.834.i.i, align 8
   %.837.i.i = add nsw i64 %.835.i.i, %.836.i.i
   %.838.i.i = inttoptr i64 %.837.i.i to ptr
   %.839.i.i = load i64, ptr %.838.i.i, align 8
-  %.844.i.i = load i64, ptr %sunkaddr637.i, align 8
+  %.844.i.i = load i64, ptr %sunkaddr648.i, align 8
   %.845.i.i = add nsw i64 %.844.i.i, %.839.i.i
   %.846.i.i = inttoptr i64 %.845.i.i to ptr
   %.847.i.i = load i64, ptr %.846.i.i, align 8
@@ -33701,24 +33946,24 @@ B2468.i.i:                                        ; preds = %B2468.i.preheader.i
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 8
   %.826.i.1.i = inttoptr i64 %lsr.iv.next.i.i to ptr
   %.827.i.1.i = load i64, ptr %.826.i.1.i, align 8
-  %.832.i.1.i = load i64, ptr %sunkaddr635.i, align 8
+  %.832.i.1.i = load i64, ptr %sunkaddr646.i, align 8
   %.833.i.1.i = add nsw i64 %.832.i.1.i, %.827.i.1.i
   %.834.i.1.i = inttoptr i64 %.833.i.1.i to ptr
   %.835.i.1.i = load i64, ptr %.834.i.1.i, align 8
   %.837.i.1.i = add nsw i64 %.835.i.1.i, %.836.i.i
   %.838.i.1.i = inttoptr i64 %.837.i.1.i to ptr
   %.839.i.1.i = load i64, ptr %.838.i.1.i, align 8
-  %.844.i.1.i = load i64, ptr %sunkaddr637.i, align 8
+  %.844.i.1.i = load i64, ptr %sunkaddr648.i, align 8
   %.845.i.1.i = add nsw i64 %.844.i.1.i, %.839.i.1.i
   %.846.i.1.i = inttoptr i64 %.845.i.1.i to ptr
   %.847.i.1.i = load i64, ptr %.846.i.1.i, align 8
-  %83 = add i64 %to.6.0354.i.i, 8
-  %.849.i.1.i = inttoptr i64 %83 to ptr
+  %84 = add i64 %to.6.0354.i.i, 8
+  %.849.i.1.i = inttoptr i64 %84 to ptr
   store i64 %.847.i.1.i, ptr %.849.i.1.i, align 8
   %.852.i.1.i = add i64 %to.6.0354.i.i, 16
   %lsr.iv.next9.i.1.i = add i64 %lsr.iv8.i.i, -2
   %exitcond358.not.i.1.i = icmp eq i64 %lsr.iv.next9.i.1.i, 0
-  %84 = add i64 %lsr.iv.i.i, 16
+  %85 = add i64 %lsr.iv.i.i, 16
   br i1 %exitcond358.not.i.1.i, label %B2772.i.i, label %B2468.i.i
 
 B2772.i.i:                                        ; preds = %B2468.i.i, %B2468.i.prol.loopexit.i, %B2336.endif.i.i
@@ -33727,15 +33972,15 @@ B2772.i.i:                                        ; preds = %B2468.i.i, %B2468.i
   br i1 %.870.i.i, label %B2784.i.i, label %B600.i
 
 B2784.i.i:                                        ; preds = %B2772.i.i, %B2836.i.i
-  %to.7.0.i.i = phi i64 [ %85, %B2836.i.i ], [ %to.6.0.lcssa.i.i, %B2772.i.i ]
-  %85 = add i64 %to.7.0.i.i, -8
-  %.885.i.i = inttoptr i64 %85 to ptr
+  %to.7.0.i.i = phi i64 [ %86, %B2836.i.i ], [ %to.6.0.lcssa.i.i, %B2772.i.i ]
+  %86 = add i64 %to.7.0.i.i, -8
+  %.885.i.i = inttoptr i64 %86 to ptr
   %.886.i.i = load i64, ptr %.885.i.i, align 8
   %.887.i.i = icmp eq i64 %.886.i.i, 0
   br i1 %.887.i.i, label %B1452.i, label %B2836.i.i
 
 B2836.i.i:                                        ; preds = %B2784.i.i
-  %.900.i.i = icmp sgt i64 %85, %.148.i
+  %.900.i.i = icmp sgt i64 %86, %.148.i
   br i1 %.900.i.i, label %B2784.i.i, label %B600.i
 
 B790.endif.i.i:                                   ; preds = %B726.i.i
@@ -33746,16 +33991,16 @@ B880.lr.ph.i.i:                                   ; preds = %B790.endif.i.i
   %.167.i.i = add nsw i64 %.30.i, 40
   %.168.i.i = inttoptr i64 %.167.i.i to ptr
   %.169.i.i = load i64, ptr %.168.i.i, align 8
-  %sunkaddr617.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr619.i = getelementptr i8, ptr %sunkaddr617.i, i64 8
-  %sunkaddr621.i = getelementptr i8, ptr %sunkaddr617.i, i64 16
-  %sunkaddr623.i = getelementptr i8, ptr %sunkaddr617.i, i64 32
-  %sunkaddr625.i = getelementptr i8, ptr %sunkaddr617.i, i64 40
-  %sunkaddr627.i = getelementptr i8, ptr %sunkaddr617.i, i64 72
-  %sunkaddr629.i = getelementptr i8, ptr %sunkaddr617.i, i64 80
-  %sunkaddr631.i = getelementptr i8, ptr %sunkaddr617.i, i64 88
-  %sunkaddr633.i = getelementptr i8, ptr %sunkaddr617.i, i64 24
-  %sunkaddr616.i = getelementptr i8, ptr %sunkaddr617.i, i64 160
+  %sunkaddr628.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr630.i = getelementptr i8, ptr %sunkaddr628.i, i64 8
+  %sunkaddr632.i = getelementptr i8, ptr %sunkaddr628.i, i64 16
+  %sunkaddr634.i = getelementptr i8, ptr %sunkaddr628.i, i64 32
+  %sunkaddr636.i = getelementptr i8, ptr %sunkaddr628.i, i64 40
+  %sunkaddr638.i = getelementptr i8, ptr %sunkaddr628.i, i64 72
+  %sunkaddr640.i = getelementptr i8, ptr %sunkaddr628.i, i64 80
+  %sunkaddr642.i = getelementptr i8, ptr %sunkaddr628.i, i64 88
+  %sunkaddr644.i = getelementptr i8, ptr %sunkaddr628.i, i64 24
+  %sunkaddr627.i = getelementptr i8, ptr %sunkaddr628.i, i64 160
   br label %B880.i.i
 
 B2336.endif.i.i:                                  ; preds = %B2306.i.i, %B790.endif.i.i
@@ -33778,17 +34023,17 @@ B2468.lr.ph.i.i:                                  ; preds = %B2336.endif.i.i
 B2468.i.prol.i:                                   ; preds = %B2468.lr.ph.i.i
   %.826.i.prol.i = inttoptr i64 %.695.i.i to ptr
   %.827.i.prol.i = load i64, ptr %.826.i.prol.i, align 8
-  %sunkaddr638.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr639.i = getelementptr i8, ptr %sunkaddr638.i, i64 56
-  %.832.i.prol.i = load i64, ptr %sunkaddr639.i, align 8
+  %sunkaddr649.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr650.i = getelementptr i8, ptr %sunkaddr649.i, i64 56
+  %.832.i.prol.i = load i64, ptr %sunkaddr650.i, align 8
   %.833.i.prol.i = add nsw i64 %.832.i.prol.i, %.827.i.prol.i
   %.834.i.prol.i = inttoptr i64 %.833.i.prol.i to ptr
   %.835.i.prol.i = load i64, ptr %.834.i.prol.i, align 8
   %.837.i.prol.i = add nsw i64 %.835.i.prol.i, %.836.i.i
   %.838.i.prol.i = inttoptr i64 %.837.i.prol.i to ptr
   %.839.i.prol.i = load i64, ptr %.838.i.prol.i, align 8
-  %sunkaddr641.i = getelementptr i8, ptr %sunkaddr638.i, i64 24
-  %.844.i.prol.i = load i64, ptr %sunkaddr641.i, align 8
+  %sunkaddr652.i = getelementptr i8, ptr %sunkaddr649.i, i64 24
+  %.844.i.prol.i = load i64, ptr %sunkaddr652.i, align 8
   %.845.i.prol.i = add nsw i64 %.844.i.prol.i, %.839.i.prol.i
   %.846.i.prol.i = inttoptr i64 %.845.i.prol.i to ptr
   %.847.i.prol.i = load i64, ptr %.846.i.prol.i, align 8
@@ -33804,39 +34049,39 @@ B2468.i.prol.loopexit.i:                          ; preds = %B2468.i.prol.i, %B2
   %lsr.iv8.i.unr.i = phi i64 [ %.705.i.i, %B2468.lr.ph.i.i ], [ %lsr.iv.next9.i.prol.i, %B2468.i.prol.i ]
   %lsr.iv.i.unr.i = phi i64 [ %.695.i.i, %B2468.lr.ph.i.i ], [ %lsr.iv.next.i.prol.i, %B2468.i.prol.i ]
   %to.6.0354.i.unr.i = phi i64 [ %to.4.0.lcssa.i.i, %B2468.lr.ph.i.i ], [ %.852.i.prol.i, %B2468.i.prol.i ]
-  %86 = icmp eq i64 %.705.i.i, 1
-  br i1 %86, label %B2772.i.i, label %B2468.i.preheader.i
+  %87 = icmp eq i64 %.705.i.i, 1
+  br i1 %87, label %B2772.i.i, label %B2468.i.preheader.i
 
 B2468.i.preheader.i:                              ; preds = %B2468.i.prol.loopexit.i
-  %sunkaddr634.i = inttoptr i64 %.38.i to ptr
-  %sunkaddr635.i = getelementptr i8, ptr %sunkaddr634.i, i64 56
-  %sunkaddr637.i = getelementptr i8, ptr %sunkaddr634.i, i64 24
+  %sunkaddr645.i = inttoptr i64 %.38.i to ptr
+  %sunkaddr646.i = getelementptr i8, ptr %sunkaddr645.i, i64 56
+  %sunkaddr648.i = getelementptr i8, ptr %sunkaddr645.i, i64 24
   br label %B2468.i.i
 
 B1000.endif.i:                                    ; preds = %B727.i.i, %B1000.i
-  %.417.i.i = inttoptr i64 %.17.i112.i to ptr
+  %.417.i.i = inttoptr i64 %.17.i117.i to ptr
   %.418.i.i = load i64, ptr %.417.i.i, align 8
   %.591.not.i = icmp eq i64 %.418.i.i, 0
   br i1 %.591.not.i, label %B1250.i, label %B1202.i
 
 B1284.endif.i:                                    ; preds = %B234.i.i.i, %B570.i.i, %B234.i.i, %B1250.i, %B532.endif.i.i, %B2588.i.i
-  %fits.5.1.i = phi i64 [ 1, %B532.endif.i.i ], [ %storemerge57.i223.i, %B1250.i ], [ 1, %B570.i.i ], [ %storemerge57.i223.i, %B234.i.i ], [ 1, %B2588.i.i ], [ 1, %B234.i.i.i ]
+  %fits.5.1.i = phi i64 [ 1, %B532.endif.i.i ], [ %storemerge57.i228.i, %B1250.i ], [ 1, %B570.i.i ], [ %storemerge57.i228.i, %B234.i.i ], [ 1, %B2588.i.i ], [ 1, %B234.i.i.i ]
   %result.4.1.i = phi i64 [ %.418.i.i, %B532.endif.i.i ], [ 0, %B1250.i ], [ %.418.i.i, %B570.i.i ], [ 0, %B234.i.i ], [ 0, %B2588.i.i ], [ 0, %B234.i.i.i ]
   br i1 %.12382.not.i.i, label %B1314.endif.i, label %B1316.preheader.i
 
 B1316.preheader.i:                                ; preds = %B1284.endif.i
-  %sunkaddr611.i = inttoptr i64 %.22.i to ptr
-  %sunkaddr612.i = getelementptr i8, ptr %sunkaddr611.i, i64 40
+  %sunkaddr622.i = inttoptr i64 %.22.i to ptr
+  %sunkaddr623.i = getelementptr i8, ptr %sunkaddr622.i, i64 40
   br label %B1316.i
 
 B1314.endif.i:                                    ; preds = %B1316.i, %B1284.endif.i
-  %87 = icmp eq i64 %fits.5.1.i, 0
+  %88 = icmp eq i64 %fits.5.1.i, 0
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v900B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.918.i, %B1496.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -34021,14 +34266,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr520.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
   %.19.i.i.i.i = load i64, ptr %sunkaddr520.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
@@ -34075,7 +34320,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -35008,19 +35253,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i, %B900.i.i.i
   %result.6.0336412420424.sink.i.i = phi i64 [ %result.6.0336412420424.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %.250.i.i.i, %B900.i.i.i ]
   switch i64 %result.6.0336412420424.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336412420424.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
@@ -35160,7 +35405,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -35905,19 +36150,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i
   %result.6.0336287295299.sink.i.i = phi i64 [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336287295299.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336287295299.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB3v19B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336287295299.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }

@@ -30,14 +30,16 @@ COMMUTATIVE = frozenset(
     PRIMITIVES[name] for name in "add multiply logical_and logical_or equal not_equal bitwise_and".split()
 )
 """Of a positive and a negative zero, the second is the maximum and the minimum."""
-INPUT, CONSTANT, LITERAL, IOTA, ALIAS, CUSTOM, GATHER, NEGATIVE, SQRT, SELECT, LOGICAL_NOT = (
+INPUT, CONSTANT, LITERAL, IOTA, ALIAS, CUSTOM, GATHER, NEGATIVE, SQRT, SELECT, LOGICAL_NOT, FMOD = (
     PRIMITIVES[name]
-    for name in "input constant literal iota alias custom gather negative sqrt select logical_not".split()
+    for name in "input constant literal iota alias custom gather negative sqrt select logical_not fmod".split()
 )
 RESHAPE, TRANSPOSE, BROADCAST, SLICE, PAD, JOIN, SUM, MATMUL = (
     PRIMITIVES[name] for name in "reshape transpose broadcast slice pad concatenate sum matmul".split()
 )
 FLOAT16 = np.dtype(np.float16)
+SMALL_PRODUCT, MANY_PRODUCTS = 3, 32
+"""So many products of matrices of so many rows and columns are loops of their own: BLAS takes 30 ns for each."""
 _ANY_DTYPE = frozenset(PRIMITIVES[name] for name in "scatter_last host loop item write".split())
 """Special primitives that work on float16 as it is."""
 
@@ -328,6 +330,16 @@ def _divide(node: Node) -> Node | None:
     return x * inverse if exact else None
 
 
+def _remainder(node: Node) -> Node | None:
+    """The rest of a division by 1: the part behind the point, which is exact."""
+    x, y = node.inputs
+    if node.dtype.kind != "f" or literal_of(y) != 1:
+        return None
+    if node.primitive is FMOD:
+        return elementwise("copysign", x - elementwise("trunc", x), x)
+    return x - elementwise("floor", x)
+
+
 def _power(node: Node) -> Node | None:
     x, y = node.inputs
     value = literal_of(y)
@@ -514,6 +526,10 @@ def _matmul(node: Node) -> Node | None:
         return zeros(node.shape, node.dtype)
     if k == 1:
         return broadcast(a, (batch, m, n)) * broadcast(b, (batch, m, n))
+    if max(m, k, n) <= SMALL_PRODUCT and batch >= MANY_PRODUCTS:
+        full = (batch, m, k, n)
+        product = broadcast(reshape(a, (batch, m, k, 1)), full) * broadcast(reshape(b, (batch, 1, k, n)), full)
+        return reduce("sum", product, (2,))
     if m == 1 and n == 1:
         product = reshape(a, (batch, k)) * reshape(b, (batch, k))
         return reshape(reduce("sum", product, (1,)), (batch, 1, 1))
@@ -531,6 +547,8 @@ RULES: dict[str, Rule] = {
     "multiply": _multiply,
     "divide": _divide,
     "power": _power,
+    "fmod": _remainder,
+    "remainder": _remainder,
     "select": _select,
     "logical_not": _logical_not,
     "reshape": _reshape,

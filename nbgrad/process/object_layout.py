@@ -55,6 +55,11 @@ def array_extents() -> int:
     return measured()["array_extents"]
 
 
+def array_strides() -> int:
+    """In an ndarray: the address of its strides."""
+    return measured()["array_strides"]
+
+
 def array_dtype() -> int:
     """In an ndarray: its dtype."""
     return measured()["array_dtype"]
@@ -76,6 +81,7 @@ OFFSETS: tuple[Callable[[], int], ...] = (
     array_data,
     array_rank,
     array_extents,
+    array_strides,
     array_dtype,
     array_flags,
     array_handler,
@@ -220,6 +226,7 @@ def _of_arrays() -> dict[str, int]:
         "array_data": place([array.__array_interface__["data"][0] for array in arrays], "data"),
         "array_rank": place([array.ndim for array in arrays], "ranks", halves),
         "array_extents": extents,
+        "array_strides": extents + 8,
         "array_dtype": place([id(array.dtype) for array in arrays], "dtypes"),
         "array_flags": place([array.flags.num for array in arrays], "flags", halves),
         "array_handler": handler,

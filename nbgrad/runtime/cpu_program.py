@@ -24,11 +24,13 @@ from ..process.gc_pause import RareCollection
 from ..process.object_layout import scalar_values
 from ..process.progress import Work
 from . import native, threads
+from .axis_orders import Order
 from .budget import NO_ROOM, Budget, Scheduled, fitted
 from .cpu_plan import Plan, plan
 from .donation import donors
-from .front import Front, base_words, front
+from .front import Front, Orders, base_words, front
 from .lifetimes import Place, nbytes
+from .memory_order import contiguous
 from .step_tables import kept_array, plan_table
 from .tape_files import TapeFile
 
@@ -46,8 +48,8 @@ class _MethodDef(ctypes.Structure):
 
 
 METH_FASTCALL = 0x80
-C_ALIGNED, WRITEABLE = 0x101, 0x400
-"""NumPy's flags: in C order and aligned; writeable."""
+IN_C, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+"""NumPy's flags."""
 
 
 @dataclass
@@ -65,7 +67,8 @@ class Program:
     ----------
     outputs : sequence of Output
     arguments : sequence of nodes
-        Leaves in the order of the call's positional arguments; every one C-contiguous and aligned when called.
+        Leaves in the order of the call's positional arguments; every one aligned, and C-contiguous or in its order,
+        when called.
     scalars : dict of int to type
         Positions of arguments that are scalars, of Python or NumPy, each with its type (object_layout.SCALARS).
     structure : sequence of int or None
@@ -82,6 +85,8 @@ class Program:
         The memory that a call may take.
     name : str, optional
         The name of the function that is compiled.
+    orders : Orders, optional
+        The orders of axes in which arguments and outputs lie in memory; C order by default.
 
     Raises
     ------
@@ -100,21 +105,33 @@ class Program:
         packed: int = 0,
         budget: Budget | None = None,
         name: str = "",
+        orders: Orders | None = None,
     ) -> None:
         start = time.perf_counter()
         head = f"compiling {name}:" if name else "compiling"
         with RareCollection(), Work() as work:
             self.outputs = outputs
-            made = front([output.node for output in outputs], arguments, without_positions)
+            nodes = [output.node for output in outputs]
+            self.argument_strides = _strides(arguments, None if orders is None else orders.arguments)
+            """Of each argument, its strides in bytes; None for C order."""
+            self.output_strides = _strides(nodes, None if orders is None else orders.outputs)
+            fused = functools.partial(front, nodes, arguments, without_positions, orders=orders)
+            made = fused()
             self.plan: Plan = plan(made.fused, made.arguments, made.constants, threads.available())
             self.schedules: list[Scheduled] = []
             """The tapes of loops that are stored, if there is a budget."""
             self.file: TapeFile | None = None
             """The file that some of it goes into."""
             if budget is not None:
-                made = self._within(budget, made, arguments)
+                made = self._within(budget, made, fused)
             self.graph = made.graph
-            self.donors = donors(self.plan, made.fused.outputs, made.results, made.arguments, donated)
+            found = donors(self.plan, made.fused.outputs, made.results, made.arguments, donated)
+            mine, theirs = self.output_strides, self.argument_strides
+            self.donors = {
+                output: donor
+                for output, donor in found.items()
+                if (nodes[output].shape, mine[output]) == (arguments[donor].shape, theirs[donor])
+            }
             self._keep: list[Any] = []
             self._into: Callable[..., Any] | None = None
             if self.file is not None:
@@ -127,14 +144,14 @@ class Program:
             self._build(arguments, made.constants, scalars or {}, structure, fallback or _refuse, packed, tell)
         self.seconds = time.perf_counter() - start
 
-    def _within(self, budget: Budget, made: Front, arguments: Sequence[Node]) -> Front:
+    def _within(self, budget: Budget, made: Front, fused: Callable[..., Front]) -> Front:
         """Plan again until the budget is met."""
         results = sum(nbytes(output.node) for output in self.outputs)
-        nodes, best = [output.node for output in self.outputs], made
+        best = made
 
         def needs(schedules: Mapping[Key, Schedule]) -> int:
             nonlocal best
-            best = front(nodes, arguments, without_positions, lambda graph, leaves: scheduled(graph, schedules))
+            best = fused(lambda graph, leaves: scheduled(graph, schedules))
             leaves, apart = best.constants, None
             if budget.offload is not None:
                 self.file = TapeFile(budget.offload, best.fused)
@@ -157,6 +174,9 @@ class Program:
         """An int64 array that lives as long as the program."""
         return kept_array(words, self._keep)
 
+    def _address(self, strides: Sequence[int] | None) -> int:
+        return 0 if strides is None else self._array(strides).ctypes.data
+
     def _build(
         self,
         arguments: Sequence[Node],
@@ -174,9 +194,11 @@ class Program:
         for position, node in enumerate(arguments):
             scalar = scalars.get(position)
             if scalar is not None:
-                argument_specs += [0, 0, 0, 0, id(scalar), scalar_values()[scalar]]
+                argument_specs += [0, 0, 0, 0, id(scalar), scalar_values()[scalar], 0]
                 continue
-            flags = C_ALIGNED | (WRITEABLE if position in self.donors.values() else 0)
+            strides = self.argument_strides[position]
+            flags = ALIGNED | (IN_C if strides is None else 0)
+            flags |= WRITEABLE if position in self.donors.values() else 0
             argument_specs += [
                 id(plain_dtype(node.dtype)),
                 nbytes(node),
@@ -184,6 +206,7 @@ class Program:
                 node.ndim,
                 id(np.ndarray),
                 0,
+                self._address(strides),
                 *node.shape,
             ]
         output_specs: list[int] = []
@@ -191,7 +214,9 @@ class Program:
             node = output.node
             scalar = output.scalar and node.ndim == 0
             donor = self.donors.get(position, -1)
-            output_specs += [id(plain_dtype(node.dtype)), nbytes(node), int(scalar), donor, node.ndim, *node.shape]
+            strides = self._address(self.output_strides[position])
+            dtype = plain_dtype(node.dtype)
+            output_specs += [id(dtype), nbytes(node), int(scalar), donor, node.ndim, strides, *node.shape]
         if structure is None:
             structure = [*range(len(self.outputs)), -1 - len(self.outputs)]
         table = plan_table(self.plan, self._keep, threads.get_num_threads(), tell)
@@ -264,6 +289,14 @@ class Program:
 
     def _callable(self, state: np.ndarray, into: bool) -> Callable[..., Any]:
         return native_callable(native.entry_address(into), state, self._keep)
+
+
+def _strides(nodes: Sequence[Node], orders: Sequence[Order | None] | None) -> list[tuple[int, ...] | None]:
+    """The strides in bytes of arrays whose axes lie in some orders; None for C order."""
+    if orders is None:
+        return [None] * len(nodes)
+    pairs = zip(nodes, orders, strict=True)
+    return [None if order is None else contiguous(node.shape, node.dtype.itemsize, order) for node, order in pairs]
 
 
 def native_callable(address: int, state: np.ndarray, kept: Any) -> Callable[..., Any]:

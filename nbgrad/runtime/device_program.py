@@ -71,7 +71,7 @@ class DeviceProgram:
         self.device = device
         device.driver.use(device.index)
         with RareCollection():
-            self._front = front(written_out([output.node for output in outputs]), arguments)
+            self._front = front(written_out([output.node for output in outputs]), arguments, copies=False)
         self.graph = self._front.graph
         self._inputs = arguments
         self.outputs = outputs

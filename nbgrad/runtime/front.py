@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..compiler.fuse import Fused, Special, fuse
 from ..compiler.loops import Loop
+from ..compiler.operands_across import turned_first
 from ..graph.complex_storage import interleaved
 from ..graph.ir import PRIMITIVES, Node, literal_value, on_host
 from ..graph.loops.loop_rewrites import pruned
 from ..graph.simplify import simplify
+from .axis_orders import Order, in_memory_order
 
 LITERAL = PRIMITIVES["literal"]
 
@@ -31,19 +33,33 @@ class Front:
     """The simplified graph."""
     fused: Fused
     results: list[Node]
-    """The outputs before simplification, as arrays of real numbers."""
+    """The outputs before simplification, as arrays of real numbers; `graph`, where axes are put in other orders."""
     arguments: list[Node]
-    """The leaves that vary from call to call, as arrays of real numbers."""
+    """The leaves that vary from call to call, as arrays of real numbers, with their axes in the order of memory."""
     constants: list[Node]
     """Further leaves that kernels read."""
+
+
+class Orders(NamedTuple):
+    """Of each argument and each output, its axes in the order of memory, the slowest first; None for C order."""
+
+    arguments: Sequence[Order | None]
+    outputs: Sequence[Order | None]
+
+
+def _of_pairs(order: Order | None, node: Node) -> Order | None:
+    """An order for a node that may have got an axis of pairs, which stays the last one."""
+    return order if order is None or len(order) == node.ndim else (*order, node.ndim - 1)
 
 
 def front(
     outputs: Sequence[Node],
     arguments: Sequence[Node],
     *rewrites: Callable[[list[Node], Sequence[Node]], list[Node]],
+    orders: Orders | None = None,
+    copies: bool = True,
 ) -> Front:
-    """Store complex numbers as pairs, simplify and fuse.
+    """Store complex numbers as pairs, simplify, follow the order of memory, and fuse.
 
     Parameters
     ----------
@@ -51,14 +67,25 @@ def front(
         The results of the program, and the leaves that its calls give.
     *rewrites : callables
         Each makes of the simplified graph and the leaves another graph for the same values, or gives back the graph.
+    orders : Orders, optional
+        The orders of axes in memory; all arrays are in C order by default.
+    copies : bool, optional
+        Whether arrays that a loop would read across are turned first.
     """
     results, leaves = interleaved(outputs, arguments)
     graph = pruned(simplify(results))
+    if orders is not None:
+        wanted, known = (
+            [_of_pairs(order, node) for order, node in zip(both, nodes, strict=True)]
+            for both, nodes in ((orders.outputs, results), (orders.arguments, leaves))
+        )
+        turned, leaves = in_memory_order(graph, wanted, leaves, known)
+        results = graph = pruned(simplify(turned))
     for rewrite in rewrites:
         better = rewrite(graph, leaves)
         if better is not graph:
             graph = pruned(simplify(better))
-    fused = fuse(graph)
+    fused = turned_first(fuse(graph)) if copies else fuse(graph)
     known = set(leaves)
     read = [n for step in fused.steps for n in step.reads]
     constants = [n for n in dict.fromkeys(read) if n.name in ("constant", "input") and n not in known]

@@ -83,6 +83,12 @@ def order_of_loop(shape: Shape, operands: Sequence[Strides]) -> list[int]:
     return order[::-1]
 
 
+def order_in_memory(shape: Shape, strides: Strides) -> tuple[int, ...] | None:
+    """The order of axes, the slowest first, of an array's result by NumPy's iterator; None for C order."""
+    order = order_of_loop(shape, [strides])
+    return None if order == sorted(order) else tuple(order)
+
+
 def order_of_pieces(pieces: Sequence[tuple[Shape, Strides]]) -> list[int]:
     """The order of axes, the slowest first, in which a concatenation of pieces lies.
 

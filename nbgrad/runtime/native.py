@@ -29,6 +29,7 @@ from ..process.object_layout import (
     array_flags,
     array_handler,
     array_rank,
+    array_strides,
     object_type,
     tuple_items,
 )
@@ -43,10 +44,11 @@ BASES, BASE_COUNT, SCRATCH, RELEASE, STRUCTURE, STRUCTURE_LENGTH, RESULTS, HEADE
 OBJECTS, WRAPPING = range(17, 19)
 STATE_LENGTH = 19
 # For each argument: its dtype (0: it is a scalar), bytes, NumPy's flags that it needs, rank, its type, of a scalar the
-# offset of its value, and extents.
-DTYPE, BYTES, FLAGS, ARGUMENT_RANK, TYPE, VALUE, ARGUMENT_HEAD = range(7)
-# For each output: its dtype, bytes, whether it is a scalar, the argument whose memory it takes (or -1), rank, extents.
-SCALAR, DONOR, RANK, OUTPUT_HEAD = range(2, 6)
+# offset of its value, the address of the strides that it needs (0: the flags say enough), and extents.
+DTYPE, BYTES, FLAGS, ARGUMENT_RANK, TYPE, VALUE, ARGUMENT_STRIDES, ARGUMENT_HEAD = range(8)
+# For each output: its dtype, bytes, whether it is a scalar, the argument whose memory it takes (or -1), rank, the
+# address of its strides (0: C order), extents.
+SCALAR, DONOR, RANK, STRIDES, OUTPUT_HEAD = range(2, 7)
 # Context: addresses of the process, the number of threads, and the arena that programs share.
 (
     ARRAY_TYPE,
@@ -217,6 +219,12 @@ def fits(array: int, spec: int) -> int:
     for axis in range(rank):
         if load(extents + 8 * axis) != load(spec + 8 * (ARGUMENT_HEAD + axis)):
             return 0
+    wanted = load(spec + 8 * ARGUMENT_STRIDES)
+    if wanted != 0:
+        strides = load(array + array_strides())
+        for axis in range(rank):
+            if load(strides + 8 * axis) != load(wanted + 8 * axis) and load(extents + 8 * axis) != 1:
+                return 0
     return 1
 
 
@@ -355,7 +363,8 @@ def new_array(spec: int, context: int) -> int:
             return invoke(load(context + 8 * NO_MEMORY), 0, 0, 0, 0, 0, 0, 0, 0)
     invoke(load(context + 8 * INCREF), descriptor, 0, 0, 0, 0, 0, 0, 0)
     kind = load(context + 8 * ARRAY_TYPE)
-    made = invoke(load(context + 8 * NEW_ARRAY), kind, descriptor, rank, extents, 0, data, flags, 0)
+    strides = load(spec + 8 * STRIDES)
+    made = invoke(load(context + 8 * NEW_ARRAY), kind, descriptor, rank, extents, strides, data, flags, 0)
     if data != 0:
         if made == 0:
             invoke(load(context + 8 * GIVE_BLOCK), load(context + 8 * BLOCKS), data, size, 0, 0, 0, 0, 0)

@@ -26,7 +26,7 @@ from ..process.once import computed_once
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
 from ..runtime.evaluate import finish_pending
-from ..runtime.memory_order import strides_of
+from ..runtime.memory_order import like_copy, strides_of
 from ..tensors.parameter import Parameter
 from .argument_positions import Positions, check_flag, check_function, check_positions, with_positions
 from .arguments import (
@@ -406,7 +406,8 @@ def _run(
 
     def derive() -> list[Node]:
         with recording(wrt):
-            return with_zeros(node_vjp(outputs, _ones(outputs) if seeds is None else seeds, wrt), wrt)
+            found = with_zeros(node_vjp(outputs, _ones(outputs) if seeds is None else seeds, wrt), wrt)
+            return [like_copy(gradient, node) for gradient, node in zip(found, wrt, strict=True)]
 
     results.budgets = trace.budgets
     results.sources, results.derive = [*outputs, *(seeds or ()), *wrt], derive

@@ -7,6 +7,7 @@ solution is found by LAPACK; its derivative is that of the pseudo-inverse times 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ import numpy as np
 from ...errors import ArgumentError, ShapeError, TracedValueError
 from ...graph.builders import cast, reduce, reshape
 from ...graph.complex_numbers import is_complex, parts
-from ...graph.differentiate import pullback
 from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, elementwise, zeros
+from ...graph.shapes import Shape
 from ...record.as_node import wrap
 from ...record.axes_and_dtypes import array_node, inexact, integer, integers
 from ...record.promotion import promote
@@ -24,28 +25,43 @@ from ...record.tensor import Tensor
 from ...runtime.evaluate import concrete
 from ..arrays.shaping import transpose_node
 from .factorisations import inv, solve
-from .matrix_batches import batched, matrices, product, required, unbatched, with_rule
-from .singular_values import pinv_node, relative_cutoff, svdvals_node
+from .matrix_batches import adjoint, batched, joint_results, matrices, packed, product, required, summed, unbatched
+from .singular_values import relative_cutoff, shared_pinv_node, values_formula
 
 # ----- Least squares -----
 
 
 def _lstsq(a: np.ndarray, b: np.ndarray, cutoff: np.ndarray) -> np.ndarray:
-    x = np.empty((*a.shape[:-2], a.shape[-1], b.shape[-1]), a.dtype)
-    for position in np.ndindex(a.shape[:-2]):
-        x[position] = np.linalg.lstsq(a[position], b[position], rcond=float(cutoff[position]))[0]
-    return x
+    (*lead, m, n), k = a.shape, b.shape[-1]
+    x, values = np.empty((*lead, n, k), a.dtype), np.empty((*lead, min(m, n)), a.dtype)
+    for position in np.ndindex(*lead):
+        x[position], _, _, values[position] = np.linalg.lstsq(a[position], b[position], rcond=float(cutoff[position]))
+    return packed(x, values, axes=(2, 1))
 
 
-LSTSQ = HostFunction(
-    "lstsq",
-    lambda inputs, params: ((*inputs[0].shape[:-2], inputs[0].shape[-1], inputs[1].shape[-1]), inputs[0].dtype),
-    _lstsq,
-)
+def _packed_shape(inputs: Sequence[Node], params: tuple[Any, ...]) -> tuple[Shape, np.dtype[Any]]:
+    (*lead, m, n), k = inputs[0].shape, inputs[1].shape[-1]
+    return (*lead, n * k + min(m, n)), inputs[0].dtype
 
 
-def _formula(g: Node, x: Node, a: Node, b: Node, cutoff: Node) -> list[Node | None]:
-    return [*pullback(lambda a, b: product(pinv_node(a, cutoff), b), [a, b], g), None]
+LSTSQ = HostFunction("lstsq", _packed_shape, _lstsq)
+
+
+def _formula(given: Sequence[Node | None], results: Sequence[Node], operands: Sequence[Node]) -> list[Node | None]:
+    """The derivative at constant rank, of the pseudo-inverse times the right-hand side, by products with columns only.
+
+    Source: Golub and Pereyra, as for `pinv`, with the cotangent g b^H.
+    """
+    (g, g_values), (x, _), (a, b, cutoff) = given, results, operands
+    total = right = None
+    if g is not None:
+        inverse = shared_pinv_node(a, cutoff)
+        turned = adjoint(inverse)
+        right = product(turned, g)
+        total = product(b - product(a, x), adjoint(product(inverse, right))) - product(right, adjoint(x))
+        # Zero up to rounding if the rank is that of the columns, which is known only when the program runs.
+        total = total + product(product(turned, x), adjoint(g - product(adjoint(a), right)))
+    return [total if g_values is None else summed(total, *values_formula(g_values, a)), right, None]
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -99,8 +115,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Te
     if rcond is not None and not isinstance(rcond, Tensor) and float(rcond) < 0:
         rcond = float(np.finfo(np.float64).eps) / 2
     cutoff = relative_cutoff(left, rcond, standard)
-    x = with_rule(host(LSTSQ, (matrix, sides, cutoff)), _formula, matrix, sides, cutoff)
-    values = svdvals_node(matrix)
+    shapes = [(n, columns), (min(m, n),)]
+    operands = (matrix, sides, cutoff)
+    x, values = joint_results(host(LSTSQ, operands), shapes, _formula, *operands, real=(1,))
     if min(m, n):
         bound = reshape(reduce("max", values, (1,)) * cutoff, (1, 1))
         above = cast(elementwise("greater", values, bound), np.dtype(np.int32))

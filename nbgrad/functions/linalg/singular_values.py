@@ -188,16 +188,21 @@ def svd_nodes(a: Node, full: bool = False) -> tuple[Node, Node, Node]:
     return u, s, vh
 
 
-def _values_formula(g: Node, node: Node, a: Node) -> list[Node | None]:
+def values_formula(g: Node, a: Node) -> list[Node]:
+    """The cotangent of matrices with the cotangents of their singular values."""
     u, _, vh = svd_nodes(a)
     return [product(scaled_columns(u, g), vh)]
+
+
+def _values_rule(g: Node, node: Node, a: Node) -> list[Node | None]:
+    return [*values_formula(g, a)]
 
 
 def svdvals_node(a: Node) -> Node:
     """Singular values (B, k) in descending order; vectors are only found for the derivative."""
     if differentiated(a):
         return svd_nodes(a)[1]
-    return with_rule(host(SVDVALS, (a,)), _values_formula, a)
+    return with_rule(host(SVDVALS, (a,)), _values_rule, a)
 
 
 def _descending(values: Node) -> Node:
@@ -300,6 +305,16 @@ def _pinv_formula(g: Node, p: Node, a: Node, cutoff: Node) -> list[Node | None]:
 def pinv_node(a: Node, cutoff: Node) -> Node:
     """Pseudo-inverses (B, n, m); singular values up to `cutoff` (B,) times the largest count as zero."""
     return with_rule(host(PINV, (a, cutoff)), _pinv_formula, a, cutoff)
+
+
+def shared_pinv_node(a: Node, cutoff: Node) -> Node:
+    """Pseudo-inverses as of `pinv_node`, made of a decomposition that other results may read, too."""
+    u, s, vh = svd_nodes(a)
+    if not s.size:
+        return pinv_node(a, cutoff)
+    bound = reshape(reduce("max", s, (1,)) * cutoff, (s.shape[0], 1))
+    inverse = reciprocal_or_zero(s, elementwise("greater", s, broadcast(bound, s.shape)))
+    return with_rule(product(scaled_columns(adjoint(vh), inverse), adjoint(u)), _pinv_formula, a, cutoff)
 
 
 def relative_cutoff(node: Node, given: Any, standard: float) -> Node:
