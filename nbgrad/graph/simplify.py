@@ -38,8 +38,6 @@ RESHAPE, TRANSPOSE, BROADCAST, SLICE, PAD, JOIN, SUM, MATMUL = (
     PRIMITIVES[name] for name in "reshape transpose broadcast slice pad concatenate sum matmul".split()
 )
 FLOAT16 = np.dtype(np.float16)
-SMALL_PRODUCT, MANY_PRODUCTS = 3, 32
-"""So many products of matrices of so many rows and columns are loops of their own: BLAS takes 30 ns for each."""
 _ANY_DTYPE = frozenset(PRIMITIVES[name] for name in "scatter_last host loop item write".split())
 """Special primitives that work on float16 as it is."""
 
@@ -526,10 +524,6 @@ def _matmul(node: Node) -> Node | None:
         return zeros(node.shape, node.dtype)
     if k == 1:
         return broadcast(a, (batch, m, n)) * broadcast(b, (batch, m, n))
-    if max(m, k, n) <= SMALL_PRODUCT and batch >= MANY_PRODUCTS:
-        full = (batch, m, k, n)
-        product = broadcast(reshape(a, (batch, m, k, 1)), full) * broadcast(reshape(b, (batch, 1, k, n)), full)
-        return reduce("sum", product, (2,))
     if m == 1 and n == 1:
         product = reshape(a, (batch, k)) * reshape(b, (batch, k))
         return reshape(reduce("sum", product, (1,)), (batch, 1, 1))
