@@ -18,6 +18,8 @@ LARGEST = 16
 """The most rows and columns of the right operand."""
 FEWEST_ROWS = 128
 """Rows of a result from which on code of its own pays; fewer cost BLAS less than a compilation."""
+FEWEST_MATRICES = 8
+"""So many products pay with fewer rows too: each is a call of BLAS."""
 ROWS = 256
 """Rows of a piece where there is only one matrix."""
 SIZES = "m total da sa ka db lb dc ldc".split()
@@ -29,7 +31,8 @@ def is_small(node: Node) -> bool:
     """Whether a product gets code of its own."""
     batch, m, n = node.shape
     k = node.inputs[0].shape[2]
-    return n <= LARGEST and 0 < k <= LARGEST and batch * m >= FEWEST_ROWS and (batch == 1 or m <= 4 * LARGEST)
+    pays = batch >= FEWEST_MATRICES or batch * m >= FEWEST_ROWS
+    return n <= LARGEST and 0 < k <= LARGEST and pays and (batch == 1 or m <= 4 * LARGEST)
 
 
 def small_pieces(node: Node) -> int:
