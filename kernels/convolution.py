@@ -1,0 +1,216 @@
+"""Special kernels that convolve images without copies of their windows: sums over taps, in tiles of registers.
+
+In:  pointers to images and filters, some scratch memory, and `sizes`, which compiler/convolution_plan.py lays out.
+Out: images, or cotangents of filters.  The pieces from `begin` to `end` are done.  Called by the compiler (special.py).
+
+A few images, or a band of rows of one, are copied into planes with zeros around: one plane for each channel, and for
+each remainder of positions by the stride.  Rows follow each other, so that a tap is one distance in memory for all
+pixels of the piece, and a tile of pixels may begin in one row and end in the next.  The pixels computed between the
+rows are left out at the end.  `tile` and `dots` are written in vector instructions (compiler/register_tiles.py).
+"""
+
+from .linalg import at
+
+HEAD = 32
+"""Where the tables of `sizes` begin."""
+
+
+def tile(filters, taps, count, channels, plane, pixels, out, width, fresh):
+    """Sums over channels and taps for a tile of outputs and pixels; compiled code only (intrinsics.py)."""
+    raise NotImplementedError
+
+
+def dots(cotangents, width, pixels, taps, count, out):
+    """Sums over pixels for a tile of outputs and taps; compiled code only (intrinsics.py)."""
+    raise NotImplementedError
+
+
+def below(limit, remainder, step):
+    """How many k >= 0 have k * step + remainder < limit."""
+    return max(0, (limit - remainder + step - 1) // step)
+
+
+def fill(images, source, work, target, height, width, down, right, top, left, rows, pitch):
+    """One plane: work[target + a * pitch + b] = the pixel at row a * down + top and column b * right + left, or 0."""
+    low = min(below(0, left, right), pitch)
+    high = max(low, min(below(width, left, right), pitch))
+    for a in range(rows):
+        row = a * down + top
+        to = target + a * pitch
+        if row < 0 or row >= height:
+            for b in range(pitch):
+                work[to + b] = 0
+            continue
+        start = source + row * width + left
+        for b in range(low):
+            work[to + b] = 0
+        if right == 1:
+            for b in range(low, high):
+                work[to + b] = images[start + b]
+        else:
+            for b in range(low, high):
+                work[to + b] = images[start + b * right]
+        for b in range(high, pitch):
+            work[to + b] = 0
+
+
+def planes(images, work, sizes, group, first, many, channel, channels, row, rows):
+    """The planes of some channels of one group: of all rows of `many` images from `first` on, or of a band of one."""
+    height, width, down, right = sizes[4], sizes[5], sizes[8], sizes[9]
+    pitch, spacing, plane = sizes[18], sizes[19], sizes[24]
+    target = 0
+    for c in range(channel, channel + channels):
+        for i in range(sizes[14]):
+            for j in range(sizes[15]):
+                for n in range(many):
+                    source = (((first + n) * sizes[1] + group) * sizes[2] + c) * height * width
+                    top = row * down + i - sizes[10]
+                    to = target + n * spacing * pitch
+                    fill(images, source, work, to, height, width, down, right, top, j - sizes[11], rows, pitch)
+                for k in range(((many - 1) * spacing + rows) * pitch, plane):
+                    work[target + k] = 0
+                target += plane
+
+
+def convolve(images, filters, work, out, sizes, begin, end):
+    """out[n, m, y * so, x * so] = the sum over c and taps of filters[m, c, tap] * planes[n, c, y + tap, x + tap].
+
+    The outputs have phases: those positions that are equal modulo `so`, the stride of a transposed convolution, have
+    the same taps.
+    """
+    count, groups, depth, outputs = sizes[0], sizes[1], sizes[2], sizes[3]
+    all_rows, columns, pitch, spacing = sizes[16], sizes[17], sizes[18], sizes[19]
+    most, band, pieces, block, plane = sizes[20], sizes[21], sizes[22], sizes[23], sizes[24]
+    tall, wide, phases, length = sizes[28], sizes[29], sizes[30], sizes[31]
+    bands = (all_rows + band - 1) // band
+    padded = (outputs + tall - 1) // tall * tall
+    sums = block * sizes[14] * sizes[15] * plane
+    packed = sums + phases * padded * length
+    for piece in range(begin, end):
+        group = piece // pieces
+        part = piece - group * pieces
+        first = part // bands * most
+        many = min(most, count - first)
+        row = part % bands * band
+        rows = min(band, all_rows - row)
+        halo = spacing if bands == 1 else rows + sizes[19] - band
+        used = ((many - 1) * spacing + rows - 1) * pitch + columns
+        for channel in range(0, depth, block):
+            channels = min(block, depth - channel)
+            planes(images, work, sizes, group, first, many, channel, channels, row, halo)
+            table = HEAD
+            for phase in range(phases):
+                taps = sizes[table + 6]
+                offsets = table + 7
+                start = sums + phase * padded * length
+                if taps == 0:
+                    for k in range(padded * length):
+                        work[start + k] = 0
+                    table = offsets
+                    continue
+                for m in range(0, outputs, tall):
+                    place = packed
+                    for c in range(channel, channel + channels):
+                        for t in range(taps):
+                            source = group * sizes[27] + m * sizes[25] + c * sizes[26] + sizes[offsets + taps + t]
+                            for k in range(tall):
+                                work[place + k] = filters[source + k * sizes[25]] if m + k < outputs else 0
+                            place += tall
+                    for q in range(0, used, wide):
+                        tile(
+                            at(work, packed),
+                            at(sizes, offsets),
+                            taps,
+                            channels,
+                            plane * sizes[14] * sizes[15],
+                            at(work, q),
+                            at(work, start + m * length + q),
+                            length,
+                            channel,
+                        )
+                table = offsets + 2 * taps
+        table = HEAD
+        for phase in range(phases):
+            down, right = sizes[table], sizes[table + 1]
+            top, bottom, low, high = sizes[table + 2], sizes[table + 3], sizes[table + 4], sizes[table + 5]
+            table += 7 + 2 * sizes[table + 6]
+            for m in range(outputs):
+                for n in range(many):
+                    source = sums + (phase * padded + m) * length + n * spacing * pitch
+                    target = (((first + n) * groups + group) * outputs + m) * sizes[6]
+                    for y in range(max(top, row), min(bottom, row + rows)):
+                        to = (target + y * sizes[12] + down) * sizes[7] + right
+                        start = source + (y - row) * pitch
+                        if sizes[13] == 1:
+                            for x in range(low, high):
+                                out[to + x] = work[start + x]
+                        else:
+                            for x in range(low, high):
+                                out[to + x * sizes[13]] = work[start + x]
+    return 0
+
+
+def correlate(images, cotangents, work, out, sizes, begin, end):
+    """out[m, c, tap] = the sum over n, y and x of cotangents[n, m, y, x] * planes[n, c, y + tap, x + tap]."""
+    count, groups, depth, outputs = sizes[0], sizes[1], sizes[2], sizes[3]
+    all_rows, columns, pitch, spacing = sizes[16], sizes[17], sizes[18], sizes[19]
+    most, band, block, plane, taps = sizes[20], sizes[21], sizes[23], sizes[24], sizes[25]
+    lanes, tall, few, length, share = sizes[27], sizes[28], sizes[29], sizes[31], sizes[26]
+    bands = (all_rows + band - 1) // band
+    across = (depth + block - 1) // block
+    down = (outputs + share - 1) // share
+    padded = (share + tall - 1) // tall * tall
+    others = block * sizes[14] * sizes[15] * plane
+    sums = others + padded * length
+    area = sizes[6] * sizes[7]
+    for piece in range(begin, end):
+        group = piece // (across * down)
+        output = piece // across % down * share
+        heights = min(share, outputs - output)
+        channel = piece % across * block
+        channels = min(block, depth - channel)
+        total = channels * taps
+        tiles = (total + few - 1) // few
+        for k in range(tiles * few * padded * lanes):
+            work[sums + k] = 0
+        for k in range(others, sums):
+            work[k] = 0
+        parts = (count + most - 1) // most * bands
+        for part in range(parts):
+            first = part // bands * most
+            many = min(most, count - first)
+            row = part % bands * band
+            rows = min(band, all_rows - row)
+            halo = spacing if bands == 1 else rows + spacing - band
+            planes(images, work, sizes, group, first, many, channel, channels, row, halo)
+            used = ((many - 1) * spacing + rows) * pitch
+            steps = (used + lanes - 1) // lanes
+            for m in range(heights):
+                for n in range(many):
+                    source = (((first + n) * groups + group) * outputs + output + m) * area
+                    to = others + m * length + n * spacing * pitch
+                    fill(cotangents, source, work, to, sizes[6], sizes[7], 1, 1, row, 0, rows, pitch)
+                    if n + 1 < many:
+                        for k in range(rows * pitch, spacing * pitch):
+                            work[to + k] = 0
+                for k in range(used, steps * lanes):
+                    work[others + m * length + k] = 0
+            for t in range(tiles):
+                for m in range(0, padded, tall):
+                    dots(
+                        at(work, others + m * length),
+                        length,
+                        at(work, 0),
+                        at(sizes, HEAD + t * few),
+                        steps,
+                        at(work, sums + (t * padded + m) * few * lanes),
+                    )
+        for m in range(heights):
+            for k in range(total):
+                tile_at = sums + (k // few * padded + m // tall * tall) * few * lanes
+                place = tile_at + (m % tall * few + k % few) * lanes
+                value = work[place]
+                for lane in range(1, lanes):
+                    value += work[place + lane]
+                out[((group * outputs + output + m) * depth + channel) * taps + k] = value
+    return 0

@@ -1,0 +1,158 @@
+"""Sums of products in tiles of vector registers: the innermost loops of kernels/convolution.py as LLVM IR.
+
+In: a dtype, and the features of the CPU. Out: IR of the functions that the kernels call `tile` and `dots`, and how many
+numbers they work on. Called by special.py and convolution_plan.py. A tile of sums stays in registers while its terms go
+by: for each channel and tap one vector load for each column of the tile, one number for each row, and a multiply-add
+for each pair. LLVM does not make such loops of scalar ones. The sums begin at zero and are added to what was there at
+the end, so that long sums are made of short ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+KINDS = {"float32": ("float", 4), "float64": ("double", 8)}
+"""LLVM's type, and bytes."""
+
+
+class Registers(NamedTuple):
+    """A tile: rows, vectors in a row, and numbers in a vector."""
+
+    rows: int
+    vectors: int
+    lanes: int
+
+
+def registers(dtype: str, features: str) -> Registers:
+    """The tile of a CPU: as many sums as leave registers for a row of vectors and one number."""
+    bits = 512 if "+avx512f" in features else 256 if "+avx," in f"{features}," else 128
+    many = "+avx512f" in features or "+neon" in features
+    return Registers(8 if many else 4, 3, bits // 8 // KINDS[dtype][1])
+
+
+def tiles_ir(dtype: str, tile: Registers) -> str:
+    """The IR of both functions."""
+    return _tile(dtype, tile) + _dots(dtype, tile)
+
+
+def _pairs(tile: Registers) -> list[tuple[int, int]]:
+    return [(row, vector) for row in range(tile.rows) for vector in range(tile.vectors)]
+
+
+def _multiply_add(vector: str, name: str, one: str, other: str, total: str) -> list[str]:
+    return [
+        f"  {name}.product = fmul contract {vector} {one}, {other}",
+        f"  {name} = fadd contract {vector} {total}, {name}.product",
+    ]
+
+
+def _tile(dtype: str, tile: Registers) -> str:
+    """out[row, :] += the sum over channels c and taps t of filters[c, t, row] * pixels[c * plane + taps[t] + :]."""
+    kind, size = KINDS[dtype]
+    vector = f"<{tile.lanes} x {kind}>"
+    pairs = _pairs(tile)
+    lines = [
+        f"define internal void @nbgrad.tile.{dtype}(ptr noalias %filters, ptr noalias %taps, i64 %count, i64 %channels, "
+        "i64 %plane, ptr noalias %pixels, ptr noalias %out, i64 %width, i64 %add) noinline {",
+        "entry:",
+        "  br label %channel",
+        "channel:",
+        "  %c = phi i64 [ 0, %entry ], [ %c.next, %channel.end ]",
+        "  %weights = phi ptr [ %filters, %entry ], [ %weights.next, %channel.end ]",
+        "  %from = phi ptr [ %pixels, %entry ], [ %from.next, %channel.end ]",
+        *[f"  %s{r}.{v} = phi {vector} [ zeroinitializer, %entry ], [ %n{r}.{v}, %channel.end ]" for r, v in pairs],
+        "  br label %tap",
+        "tap:",
+        "  %t = phi i64 [ 0, %channel ], [ %t.next, %tap ]",
+        "  %w = phi ptr [ %weights, %channel ], [ %weights.next, %tap ]",
+        *[f"  %a{r}.{v} = phi {vector} [ %s{r}.{v}, %channel ], [ %n{r}.{v}, %tap ]" for r, v in pairs],
+        "  %tap.at = getelementptr i64, ptr %taps, i64 %t",
+        "  %tap.offset = load i64, ptr %tap.at",
+        f"  %source = getelementptr {kind}, ptr %from, i64 %tap.offset",
+    ]
+    for v in range(tile.vectors):
+        lines.append(f"  %x{v}.at = getelementptr {kind}, ptr %source, i64 {v * tile.lanes}")
+        lines.append(f"  %x{v} = load {vector}, ptr %x{v}.at, align {size}")
+    for r in range(tile.rows):
+        lines.append(f"  %w{r}.at = getelementptr {kind}, ptr %w, i64 {r}")
+        lines.append(f"  %w{r} = load {kind}, ptr %w{r}.at")
+        lines.append(f"  %w{r}.one = insertelement {vector} poison, {kind} %w{r}, i64 0")
+        lines.append(
+            f"  %w{r}.all = shufflevector {vector} %w{r}.one, {vector} poison, <{tile.lanes} x i32> zeroinitializer"
+        )
+        for v in range(tile.vectors):
+            lines += _multiply_add(vector, f"%n{r}.{v}", f"%w{r}.all", f"%x{v}", f"%a{r}.{v}")
+    lines += [
+        f"  %weights.next = getelementptr {kind}, ptr %w, i64 {tile.rows}",
+        "  %t.next = add i64 %t, 1",
+        "  %t.more = icmp slt i64 %t.next, %count",
+        "  br i1 %t.more, label %tap, label %channel.end",
+        "channel.end:",
+        f"  %from.next = getelementptr {kind}, ptr %from, i64 %plane",
+        "  %c.next = add i64 %c, 1",
+        "  %c.more = icmp slt i64 %c.next, %channels",
+        "  br i1 %c.more, label %channel, label %last",
+        "last:",
+        "  %again = icmp ne i64 %add, 0",
+        "  br i1 %again, label %more, label %store",
+        "more:",
+    ]
+    places = []
+    for r, v in pairs:
+        places.append(f"  %o{r}.{v}.row = mul i64 %width, {r}")
+        places.append(f"  %o{r}.{v}.in = add i64 %o{r}.{v}.row, {v * tile.lanes}")
+        places.append(f"  %o{r}.{v} = getelementptr {kind}, ptr %out, i64 %o{r}.{v}.in")
+    lines[-3:-3] = places
+    for r, v in pairs:
+        lines.append(f"  %h{r}.{v} = load {vector}, ptr %o{r}.{v}, align {size}")
+        lines.append(f"  %m{r}.{v} = fadd {vector} %n{r}.{v}, %h{r}.{v}")
+    lines += ["  br label %store", "store:"]
+    lines += [f"  %f{r}.{v} = phi {vector} [ %n{r}.{v}, %last ], [ %m{r}.{v}, %more ]" for r, v in pairs]
+    lines += [f"  store {vector} %f{r}.{v}, ptr %o{r}.{v}, align {size}" for r, v in pairs]
+    return "\n".join([*lines, "  ret void", "}", ""])
+
+
+def _dots(dtype: str, tile: Registers) -> str:
+    """out[row, t, :] += the sum over steps s of cotangents[row, s, :] * pixels[taps[t] + s, :], for each lane."""
+    kind, size = KINDS[dtype]
+    vector = f"<{tile.lanes} x {kind}>"
+    pairs = _pairs(tile)
+    lines = [
+        f"define internal void @nbgrad.dots.{dtype}(ptr noalias %cotangents, i64 %width, ptr noalias %pixels, "
+        "ptr noalias %taps, i64 %count, ptr noalias %out) noinline {",
+        "entry:",
+    ]
+    for t in range(tile.vectors):
+        lines.append(f"  %tap{t}.at = getelementptr i64, ptr %taps, i64 {t}")
+        lines.append(f"  %tap{t} = load i64, ptr %tap{t}.at")
+        lines.append(f"  %from{t} = getelementptr {kind}, ptr %pixels, i64 %tap{t}")
+    for r in range(tile.rows):
+        lines.append(f"  %row{r}.in = mul i64 %width, {r}")
+        lines.append(f"  %row{r} = getelementptr {kind}, ptr %cotangents, i64 %row{r}.in")
+    lines += [
+        "  br label %step",
+        "step:",
+        "  %s = phi i64 [ 0, %entry ], [ %s.next, %step ]",
+        *[f"  %a{r}.{t} = phi {vector} [ zeroinitializer, %entry ], [ %n{r}.{t}, %step ]" for r, t in pairs],
+        f"  %k = mul i64 %s, {tile.lanes}",
+    ]
+    for t in range(tile.vectors):
+        lines.append(f"  %x{t}.at = getelementptr {kind}, ptr %from{t}, i64 %k")
+        lines.append(f"  %x{t} = load {vector}, ptr %x{t}.at, align {size}")
+    for r in range(tile.rows):
+        lines.append(f"  %g{r}.at = getelementptr {kind}, ptr %row{r}, i64 %k")
+        lines.append(f"  %g{r} = load {vector}, ptr %g{r}.at, align {size}")
+        for t in range(tile.vectors):
+            lines += _multiply_add(vector, f"%n{r}.{t}", f"%g{r}", f"%x{t}", f"%a{r}.{t}")
+    lines += [
+        "  %s.next = add i64 %s, 1",
+        "  %more = icmp slt i64 %s.next, %count",
+        "  br i1 %more, label %step, label %last",
+        "last:",
+    ]
+    for k, (r, t) in enumerate(pairs):
+        lines.append(f"  %o{r}.{t} = getelementptr {kind}, ptr %out, i64 {k * tile.lanes}")
+        lines.append(f"  %h{r}.{t} = load {vector}, ptr %o{r}.{t}, align {size}")
+        lines.append(f"  %m{r}.{t} = fadd {vector} %n{r}.{t}, %h{r}.{t}")
+        lines.append(f"  store {vector} %m{r}.{t}, ptr %o{r}.{t}, align {size}")
+    return "\n".join([*lines, "  ret void", "}", ""])
