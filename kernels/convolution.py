@@ -11,11 +11,11 @@ rows are left out at the end.  `tile` and `dots` are written in vector instructi
 
 from .linalg import at
 
-HEAD = 32
+TABLES = 33
 """Where the tables of `sizes` begin."""
 
 
-def tile(filters, taps, count, channels, plane, pixels, out, width, fresh):
+def tile(filters, taps, count, channels, plane, pixels, out, width, add, vectors):
     """Sums over channels and taps for a tile of outputs and pixels; compiled code only (intrinsics.py)."""
     raise NotImplementedError
 
@@ -57,7 +57,7 @@ def fill(images, source, work, target, height, width, down, right, top, left, ro
 def planes(images, work, sizes, group, first, many, channel, channels, row, rows):
     """The planes of some channels of one group: of all rows of `many` images from `first` on, or of a band of one."""
     height, width, down, right = sizes[4], sizes[5], sizes[8], sizes[9]
-    pitch, spacing, plane = sizes[18], sizes[19], sizes[24]
+    pitch, spacing, plane = sizes[18], sizes[19], sizes[23]
     target = 0
     for c in range(channel, channel + channels):
         for i in range(sizes[14]):
@@ -80,64 +80,71 @@ def convolve(images, filters, work, out, sizes, begin, end):
     """
     count, groups, depth, outputs = sizes[0], sizes[1], sizes[2], sizes[3]
     all_rows, columns, pitch, spacing = sizes[16], sizes[17], sizes[18], sizes[19]
-    most, band, pieces, block, plane = sizes[20], sizes[21], sizes[22], sizes[23], sizes[24]
-    tall, wide, phases, length = sizes[28], sizes[29], sizes[30], sizes[31]
+    most, band, block, plane, share = sizes[20], sizes[21], sizes[22], sizes[23], sizes[24]
+    tall, lanes, vectors, length, phases = sizes[25], sizes[26], sizes[27], sizes[28], sizes[32]
     bands = (all_rows + band - 1) // band
-    padded = (outputs + tall - 1) // tall * tall
-    sums = block * sizes[14] * sizes[15] * plane
+    parts = (count + most - 1) // most * bands
+    shares = (outputs + share - 1) // share
+    padded = (share + tall - 1) // tall * tall
+    deep = sizes[14] * sizes[15] * plane
+    sums = block * deep
     packed = sums + phases * padded * length
     for piece in range(begin, end):
-        group = piece // pieces
-        part = piece - group * pieces
+        group = piece // (parts * shares)
+        part = piece // shares % parts
+        output = piece % shares * share
+        produced = min(share, outputs - output)
         first = part // bands * most
         many = min(most, count - first)
         row = part % bands * band
         rows = min(band, all_rows - row)
-        halo = spacing if bands == 1 else rows + sizes[19] - band
+        halo = spacing if bands == 1 else rows + spacing - band
         used = ((many - 1) * spacing + rows - 1) * pitch + columns
         for channel in range(0, depth, block):
             channels = min(block, depth - channel)
             planes(images, work, sizes, group, first, many, channel, channels, row, halo)
-            table = HEAD
+            table = TABLES
             for phase in range(phases):
                 taps = sizes[table + 6]
                 offsets = table + 7
                 start = sums + phase * padded * length
+                table = offsets + 2 * taps
                 if taps == 0:
                     for k in range(padded * length):
                         work[start + k] = 0
-                    table = offsets
                     continue
-                for m in range(0, outputs, tall):
-                    place = packed
-                    for c in range(channel, channel + channels):
-                        for t in range(taps):
-                            source = group * sizes[27] + m * sizes[25] + c * sizes[26] + sizes[offsets + taps + t]
-                            for k in range(tall):
-                                work[place + k] = filters[source + k * sizes[25]] if m + k < outputs else 0
-                            place += tall
-                    for q in range(0, used, wide):
+                for m in range(0, produced, tall):
+                    for k in range(tall):
+                        source = group * sizes[31] + (output + m + k) * sizes[29] + channel * sizes[30]
+                        place = packed + k
+                        for _c in range(channels):
+                            for t in range(taps):
+                                value = filters[source + sizes[offsets + taps + t]] if m + k < produced else 0
+                                work[place] = value
+                                place += tall
+                            source += sizes[30]
+                    for q in range(0, used, vectors * lanes):
                         tile(
                             at(work, packed),
                             at(sizes, offsets),
                             taps,
                             channels,
-                            plane * sizes[14] * sizes[15],
+                            deep,
                             at(work, q),
                             at(work, start + m * length + q),
                             length,
                             channel,
+                            min(vectors, (used - q + lanes - 1) // lanes),
                         )
-                table = offsets + 2 * taps
-        table = HEAD
+        table = TABLES
         for phase in range(phases):
             down, right = sizes[table], sizes[table + 1]
             top, bottom, low, high = sizes[table + 2], sizes[table + 3], sizes[table + 4], sizes[table + 5]
             table += 7 + 2 * sizes[table + 6]
-            for m in range(outputs):
+            for m in range(produced):
                 for n in range(many):
                     source = sums + (phase * padded + m) * length + n * spacing * pitch
-                    target = (((first + n) * groups + group) * outputs + m) * sizes[6]
+                    target = (((first + n) * groups + group) * outputs + output + m) * sizes[6]
                     for y in range(max(top, row), min(bottom, row + rows)):
                         to = (target + y * sizes[12] + down) * sizes[7] + right
                         start = source + (y - row) * pitch
@@ -153,29 +160,30 @@ def convolve(images, filters, work, out, sizes, begin, end):
 def correlate(images, cotangents, work, out, sizes, begin, end):
     """out[m, c, tap] = the sum over n, y and x of cotangents[n, m, y, x] * planes[n, c, y + tap, x + tap]."""
     count, groups, depth, outputs = sizes[0], sizes[1], sizes[2], sizes[3]
-    all_rows, columns, pitch, spacing = sizes[16], sizes[17], sizes[18], sizes[19]
-    most, band, block, plane, taps = sizes[20], sizes[21], sizes[23], sizes[24], sizes[25]
-    lanes, tall, few, length, share = sizes[27], sizes[28], sizes[29], sizes[31], sizes[26]
+    all_rows, pitch, spacing, most, band = sizes[16], sizes[18], sizes[19], sizes[20], sizes[21]
+    block, plane, share = sizes[22], sizes[23], sizes[24]
+    tall, lanes, few, length, taps = sizes[25], sizes[26], sizes[27], sizes[28], sizes[29]
     bands = (all_rows + band - 1) // band
-    across = (depth + block - 1) // block
-    down = (outputs + share - 1) // share
+    parts = (count + most - 1) // most * bands
+    shares = (outputs + share - 1) // share
+    blocks = (depth + block - 1) // block
     padded = (share + tall - 1) // tall * tall
     others = block * sizes[14] * sizes[15] * plane
     sums = others + padded * length
+    one = (tall * few + lanes - 1) // lanes * lanes
     area = sizes[6] * sizes[7]
     for piece in range(begin, end):
-        group = piece // (across * down)
-        output = piece // across % down * share
-        heights = min(share, outputs - output)
-        channel = piece % across * block
+        group = piece // (blocks * shares)
+        output = piece // blocks % shares * share
+        produced = min(share, outputs - output)
+        channel = piece % blocks * block
         channels = min(block, depth - channel)
         total = channels * taps
         tiles = (total + few - 1) // few
-        for k in range(tiles * few * padded * lanes):
+        for k in range(padded // tall * tiles * one):
             work[sums + k] = 0
         for k in range(others, sums):
             work[k] = 0
-        parts = (count + most - 1) // most * bands
         for part in range(parts):
             first = part // bands * most
             many = min(most, count - first)
@@ -185,7 +193,7 @@ def correlate(images, cotangents, work, out, sizes, begin, end):
             planes(images, work, sizes, group, first, many, channel, channels, row, halo)
             used = ((many - 1) * spacing + rows) * pitch
             steps = (used + lanes - 1) // lanes
-            for m in range(heights):
+            for m in range(produced):
                 for n in range(many):
                     source = (((first + n) * groups + group) * outputs + output + m) * area
                     to = others + m * length + n * spacing * pitch
@@ -195,22 +203,18 @@ def correlate(images, cotangents, work, out, sizes, begin, end):
                             work[to + k] = 0
                 for k in range(used, steps * lanes):
                     work[others + m * length + k] = 0
-            for t in range(tiles):
-                for m in range(0, padded, tall):
+            for m in range(0, produced, tall):
+                for t in range(tiles):
                     dots(
                         at(work, others + m * length),
                         length,
                         at(work, 0),
-                        at(sizes, HEAD + t * few),
+                        at(sizes, TABLES + t * few),
                         steps,
-                        at(work, sums + (t * padded + m) * few * lanes),
+                        at(work, sums + (m // tall * tiles + t) * one),
                     )
-        for m in range(heights):
+        for m in range(produced):
             for k in range(total):
-                tile_at = sums + (k // few * padded + m // tall * tall) * few * lanes
-                place = tile_at + (m % tall * few + k % few) * lanes
-                value = work[place]
-                for lane in range(1, lanes):
-                    value += work[place + lane]
-                out[((group * outputs + output + m) * depth + channel) * taps + k] = value
+                place = sums + (m // tall * tiles + k // few) * one + m % tall * few + k % few
+                out[((group * outputs + output + m) * depth + channel) * taps + k] = work[place]
     return 0

@@ -181,7 +181,7 @@ def _register_tile(name):
         return types.void(*wanted), generate
 
     if name == "tile":
-        return intrinsic(lambda typing_context, a, b, c, d, e, f, g, h, i: typed(a, b, c, d, e, f, g, h, i))
+        return intrinsic(lambda typing_context, a, b, c, d, e, f, g, h, i, j: typed(a, b, c, d, e, f, g, h, i, j))
     return intrinsic(lambda typing_context, a, b, c, d, e, f: typed(a, b, c, d, e, f))
 
 

@@ -15,13 +15,15 @@ from ..graph.ir import Node
 from . import cache
 from .register_tiles import KINDS, Registers, registers
 
-HEAD = 32
-"""Where the tables of `sizes` begin."""
 PIECE_BYTES = 256 * 1024
 """Memory of a piece: half of it is left in the second cache for what else goes through."""
 LONGEST_SUM = 576
 """Products in one sum; the terms of longer ones are summed by blocks of channels."""
 FEWEST_PIECES = 4
+MOST_OUTPUTS = 64
+"""Outputs of a piece; more of them are another piece, with planes of its own."""
+LENGTH_BYTES = 16 * 1024
+"""Cotangents in a tile of a filter's cotangent, which stay in the first cache while pixels go by."""
 
 
 class Axis(NamedTuple):
@@ -117,39 +119,36 @@ def _cut(name: str, params: tuple, images: tuple, outputs: tuple, dtype: str, ti
     budget = PIECE_BYTES // size
     pitch = horizontal.extent + horizontal.reach - horizontal.shared
     filters = name == "convolve_filters"
-    if filters:
-        share = min(produced, 64)
-        parts = groups * -(-produced // share)
-        block = max(1, min(depth, 4096 // (taps * share), -(-depth * parts // FEWEST_PIECES)))
-    else:
-        share = produced
-        block = min(depth, max(1, LONGEST_SUM // taps))
-        block = -(-depth // -(-depth // block))
+    share = _even(produced, MOST_OUTPUTS, tile.rows)
+    shares = -(-produced // share)
     padded = -(-share // tile.rows) * tile.rows
-    # Elements of planes and sums for one pixel.
-    each = block * remainders + padded * (1 if filters else len(phases))
-    lines = max(1, budget // (each * pitch))
+    block = _even(depth, max(1, LONGEST_SUM // taps))
+    if filters:
+        block = _even(depth, min(block, max(1, depth * shares * groups // FEWEST_PIECES)))
+        lines = max(1, LENGTH_BYTES // (size * tile.rows * pitch))
+    else:
+        # Elements of planes and sums for one pixel.
+        lines = max(1, budget // ((block * remainders + padded * len(phases)) * pitch))
     spacing = vertical.extent + vertical.reach - vertical.shared
     most, band = 1, vertical.extent
     if lines >= spacing:
         most = min(count, lines // spacing)
         if not filters:
-            most = min(most, max(1, -(-count * groups // FEWEST_PIECES)))
-        most = -(-count // -(-count // most))
+            most = min(most, max(1, -(-count * groups * shares // FEWEST_PIECES)))
+        most = _even(count, most)
     elif lines < vertical.extent:
-        band = max(1, lines - vertical.reach, min(4, lines))
-        band = -(-vertical.extent // -(-vertical.extent // band))
+        band = _even(vertical.extent, max(lines - vertical.reach, min(4, lines)))
     if band < vertical.extent:
         spacing = band + vertical.reach
     used = ((most - 1) * spacing + band) * pitch
     length = _apart(-(-used // wide) * wide, size)
     farthest = vertical.reach * pitch + horizontal.reach
     plane = _apart(max(length + farthest, ((most - 1) * spacing + band + vertical.reach) * pitch), size)
-    pieces = -(-count // most) * -(-vertical.extent // band)
+    parts = -(-count // most) * -(-vertical.extent // band)
     head = [count, groups, depth, produced, *images[2:], *outputs[2:]]
     head += [vertical.step, horizontal.step, vertical.shift, horizontal.shift, vertical.out_step, horizontal.out_step]
     head += [vertical.remainders, horizontal.remainders, vertical.extent, horizontal.extent, pitch, spacing]
-    head += [most, band, pieces, block, plane]
+    head += [most, band, block, plane, share, tile.rows, tile.lanes, tile.vectors, length]
 
     def offset(one: tuple[int, int, int], other: tuple[int, int, int]) -> int:
         return (one[1] * horizontal.remainders + other[1]) * plane + one[2] * pitch + other[2]
@@ -158,9 +157,10 @@ def _cut(name: str, params: tuple, images: tuple, outputs: tuple, dtype: str, ti
         ((_, _, _, down), (_, _, _, right)) = phases[0]
         offsets = [c * remainders * plane + offset(one, other) for c in range(block) for one in down for other in right]
         offsets += offsets[-1:] * (-len(offsets) % tile.vectors)
-        sizes = [*head, taps, share, tile.lanes, tile.rows, tile.vectors, 1, length, *offsets]
-        workspace = block * remainders * plane + padded * length + len(offsets) * padded * tile.lanes
-        return Cut(sizes, groups * -(-depth // block) * -(-produced // share), workspace)
+        one = -(-tile.rows * tile.vectors // tile.lanes) * tile.lanes
+        sums = padded // tile.rows * len(offsets) // tile.vectors * one
+        workspace = block * remainders * plane + padded * length + sums
+        return Cut([*head, taps, 0, 0, 1, *offsets], groups * -(-depth // block) * shares, workspace)
     strides = [taps, produced * taps, depth * produced * taps]
     if name == "convolve":
         strides = [depth * taps, taps, produced * depth * taps]
@@ -169,9 +169,14 @@ def _cut(name: str, params: tuple, images: tuple, outputs: tuple, dtype: str, ti
         table += [first, left, top, bottom, low, high, len(down) * len(right)]
         table += [offset(one, other) for one in down for other in right]
         table += [one[0] * kw + other[0] for one in down for other in right]
-    sizes = [*head, *strides, tile.rows, wide, len(phases), length, *table]
     workspace = block * remainders * plane + len(phases) * padded * length + block * taps * tile.rows
-    return Cut(sizes, groups * pieces, workspace)
+    return Cut([*head, *strides, len(phases), *table], groups * parts * shares, workspace)
+
+
+def _even(whole: int, most: int, unit: int = 1) -> int:
+    """The length of equal parts of at most a length, the last of which may be smaller."""
+    part = -(-whole // -(-whole // max(1, most)))
+    return min(whole, -(-part // unit) * unit)
 
 
 def _apart(length: int, size: int) -> int:

@@ -22,6 +22,10 @@ class Registers(NamedTuple):
     vectors: int
     lanes: int
 
+    def pairs(self) -> list[tuple[int, int]]:
+        """The vectors of a tile."""
+        return [(row, vector) for row in range(self.rows) for vector in range(self.vectors)]
+
 
 def registers(dtype: str, features: str) -> Registers:
     """The tile of a CPU: as many sums as leave registers for a row of vectors and one number."""
@@ -32,11 +36,8 @@ def registers(dtype: str, features: str) -> Registers:
 
 def tiles_ir(dtype: str, tile: Registers) -> str:
     """The IR of both functions."""
-    return _tile(dtype, tile) + _dots(dtype, tile)
-
-
-def _pairs(tile: Registers) -> list[tuple[int, int]]:
-    return [(row, vector) for row in range(tile.rows) for vector in range(tile.vectors)]
+    narrower = [_tile(dtype, tile._replace(vectors=many), f"nbgrad.tile.{many}") for many in range(1, tile.vectors + 1)]
+    return "".join([*narrower, _tile_of_width(dtype, tile), _dots(dtype, tile)])
 
 
 def _multiply_add(vector: str, name: str, one: str, other: str, total: str) -> list[str]:
@@ -46,14 +47,27 @@ def _multiply_add(vector: str, name: str, one: str, other: str, total: str) -> l
     ]
 
 
-def _tile(dtype: str, tile: Registers) -> str:
+_TILE = "ptr %filters, ptr %taps, i64 %count, i64 %channels, i64 %plane, ptr %pixels, ptr %out, i64 %width, i64 %add"
+
+
+def _tile_of_width(dtype: str, tile: Registers) -> str:
+    """A call of the function for so many vectors."""
+    widths = range(1, tile.vectors + 1)
+    lines = [f"define internal void @nbgrad.tile.{dtype}({_TILE}, i64 %vectors) {{", "entry:"]
+    cases = " ".join(f"i64 {many}, label %width{many}" for many in widths[:-1])
+    lines.append(f"  switch i64 %vectors, label %width{tile.vectors} [ {cases} ]")
+    for many in widths:
+        lines += [f"width{many}:", f"  call void @nbgrad.tile.{many}({_TILE})", "  ret void"]
+    return "\n".join([*lines, "}", ""])
+
+
+def _tile(dtype: str, tile: Registers, name: str) -> str:
     """out[row, :] += the sum over channels c and taps t of filters[c, t, row] * pixels[c * plane + taps[t] + :]."""
     kind, size = KINDS[dtype]
     vector = f"<{tile.lanes} x {kind}>"
-    pairs = _pairs(tile)
+    pairs = tile.pairs()
     lines = [
-        f"define internal void @nbgrad.tile.{dtype}(ptr noalias %filters, ptr noalias %taps, i64 %count, i64 %channels, "
-        "i64 %plane, ptr noalias %pixels, ptr noalias %out, i64 %width, i64 %add) noinline {",
+        f"define internal void @{name}({_TILE}) noinline {{",
         "entry:",
         "  br label %channel",
         "channel:",
@@ -93,16 +107,12 @@ def _tile(dtype: str, tile: Registers) -> str:
         "  %c.more = icmp slt i64 %c.next, %channels",
         "  br i1 %c.more, label %channel, label %last",
         "last:",
-        "  %again = icmp ne i64 %add, 0",
-        "  br i1 %again, label %more, label %store",
-        "more:",
     ]
-    places = []
     for r, v in pairs:
-        places.append(f"  %o{r}.{v}.row = mul i64 %width, {r}")
-        places.append(f"  %o{r}.{v}.in = add i64 %o{r}.{v}.row, {v * tile.lanes}")
-        places.append(f"  %o{r}.{v} = getelementptr {kind}, ptr %out, i64 %o{r}.{v}.in")
-    lines[-3:-3] = places
+        lines.append(f"  %o{r}.{v}.row = mul i64 %width, {r}")
+        lines.append(f"  %o{r}.{v}.in = add i64 %o{r}.{v}.row, {v * tile.lanes}")
+        lines.append(f"  %o{r}.{v} = getelementptr {kind}, ptr %out, i64 %o{r}.{v}.in")
+    lines += ["  %again = icmp ne i64 %add, 0", "  br i1 %again, label %more, label %store", "more:"]
     for r, v in pairs:
         lines.append(f"  %h{r}.{v} = load {vector}, ptr %o{r}.{v}, align {size}")
         lines.append(f"  %m{r}.{v} = fadd {vector} %n{r}.{v}, %h{r}.{v}")
@@ -113,13 +123,13 @@ def _tile(dtype: str, tile: Registers) -> str:
 
 
 def _dots(dtype: str, tile: Registers) -> str:
-    """out[row, t, :] += the sum over steps s of cotangents[row, s, :] * pixels[taps[t] + s, :], for each lane."""
+    """out[row, t] += the sum over steps s and lanes of cotangents[row, s, lane] * pixels[taps[t] + s, lane]."""
     kind, size = KINDS[dtype]
     vector = f"<{tile.lanes} x {kind}>"
-    pairs = _pairs(tile)
+    pairs = tile.pairs()
     lines = [
-        f"define internal void @nbgrad.dots.{dtype}(ptr noalias %cotangents, i64 %width, ptr noalias %pixels, "
-        "ptr noalias %taps, i64 %count, ptr noalias %out) noinline {",
+        f"define internal void @nbgrad.dots.{dtype}(ptr %cotangents, i64 %width, ptr %pixels, ptr %taps, i64 %count, "
+        "ptr %out) noinline {",
         "entry:",
     ]
     for t in range(tile.vectors):
@@ -150,9 +160,34 @@ def _dots(dtype: str, tile: Registers) -> str:
         "  br i1 %more, label %step, label %last",
         "last:",
     ]
-    for k, (r, t) in enumerate(pairs):
-        lines.append(f"  %o{r}.{t} = getelementptr {kind}, ptr %out, i64 {k * tile.lanes}")
-        lines.append(f"  %h{r}.{t} = load {vector}, ptr %o{r}.{t}, align {size}")
-        lines.append(f"  %m{r}.{t} = fadd {vector} %n{r}.{t}, %h{r}.{t}")
-        lines.append(f"  store {vector} %m{r}.{t}, ptr %o{r}.{t}, align {size}")
+    names = [f"%n{r}.{t}" for r, t in pairs]
+    for k, start in enumerate(range(0, len(names), tile.lanes)):
+        total = _lane_sums(lines, names[start : start + tile.lanes], tile.lanes, vector, f"%sum{k}")
+        lines.append(f"  %o{k} = getelementptr {kind}, ptr %out, i64 {start}")
+        lines.append(f"  %h{k} = load {vector}, ptr %o{k}, align {size}")
+        lines.append(f"  %m{k} = fadd {vector} {total}, %h{k}")
+        lines.append(f"  store {vector} %m{k}, ptr %o{k}, align {size}")
     return "\n".join([*lines, "  ret void", "}", ""])
+
+
+def _lane_sums(lines: list[str], names: list[str], lanes: int, vector: str, stem: str) -> str:
+    """The sums over the lanes of so many vectors, as the lanes of one: halves of pairs are added, then quarters."""
+    names = names + ["zeroinitializer"] * (lanes - len(names))
+    half = lanes // 2
+    while half:
+        found = []
+        for k in range(half):
+            # Each result has parts of both: where bit `half` of a lane's number is set, those of the second.
+            one, other = names[k], names[k + half]
+            first = [lane if not lane & half else lane - half + lanes for lane in range(lanes)]
+            second = [lane + half if not lane & half else lane + lanes for lane in range(lanes)]
+            name = f"{stem}.{half}.{k}"
+            for part, mask in (("low", first), ("high", second)):
+                picked = ", ".join(f"i32 {place}" for place in mask)
+                lines.append(
+                    f"  {name}.{part} = shufflevector {vector} {one}, {vector} {other}, <{lanes} x i32> <{picked}>"
+                )
+            lines.append(f"  {name} = fadd {vector} {name}.low, {name}.high")
+            found.append(name)
+        names, half = found, half // 2
+    return names[0]
