@@ -20,6 +20,11 @@ def tile(filters, taps, count, channels, plane, pixels, out, width, add, vectors
     raise NotImplementedError
 
 
+def copy(source, target, count):
+    """Copy some numbers; compiled code only (intrinsics.py)."""
+    raise NotImplementedError
+
+
 def dots(cotangents, width, pixels, taps, count, out):
     """Sums over pixels for a tile of outputs and taps; compiled code only (intrinsics.py)."""
     raise NotImplementedError
@@ -31,27 +36,18 @@ def below(limit, remainder, step):
 
 
 def fill(images, source, work, target, height, width, down, right, top, left, rows, pitch):
-    """One plane: work[target + a * pitch + b] = the pixel at row a * down + top and column b * right + left, or 0."""
+    """One plane, of zeros before: work[target + a * pitch + b] = the pixel at row a * down + top and column b * right +
+    left, where there is one."""
     low = min(below(0, left, right), pitch)
     high = max(low, min(below(width, left, right), pitch))
-    for a in range(rows):
-        row = a * down + top
+    for a in range(below(0, top, down), min(rows, below(height, top, down))):
+        start = source + (a * down + top) * width + left
         to = target + a * pitch
-        if row < 0 or row >= height:
-            for b in range(pitch):
-                work[to + b] = 0
-            continue
-        start = source + row * width + left
-        for b in range(low):
-            work[to + b] = 0
         if right == 1:
-            for b in range(low, high):
-                work[to + b] = images[start + b]
+            copy(at(images, start + low), at(work, to + low), high - low)
         else:
             for b in range(low, high):
                 work[to + b] = images[start + b * right]
-        for b in range(high, pitch):
-            work[to + b] = 0
 
 
 def planes(images, work, sizes, group, first, many, channel, channels, row, rows):
@@ -59,6 +55,8 @@ def planes(images, work, sizes, group, first, many, channel, channels, row, rows
     height, width, down, right = sizes[4], sizes[5], sizes[8], sizes[9]
     pitch, spacing, plane = sizes[18], sizes[19], sizes[23]
     target = 0
+    for k in range(channels * sizes[14] * sizes[15] * plane):
+        work[k] = 0
     for c in range(channel, channel + channels):
         for i in range(sizes[14]):
             for j in range(sizes[15]):
@@ -67,8 +65,6 @@ def planes(images, work, sizes, group, first, many, channel, channels, row, rows
                     top = row * down + i - sizes[10]
                     to = target + n * spacing * pitch
                     fill(images, source, work, to, height, width, down, right, top, j - sizes[11], rows, pitch)
-                for k in range(((many - 1) * spacing + rows) * pitch, plane):
-                    work[target + k] = 0
                 target += plane
 
 
@@ -149,8 +145,7 @@ def convolve(images, filters, work, out, sizes, begin, end):
                         to = (target + y * sizes[12] + down) * sizes[7] + right
                         start = source + (y - row) * pitch
                         if sizes[13] == 1:
-                            for x in range(low, high):
-                                out[to + x] = work[start + x]
+                            copy(at(work, start + low), at(out, to + low), high - low)
                         else:
                             for x in range(low, high):
                                 out[to + x * sizes[13]] = work[start + x]
@@ -182,8 +177,6 @@ def correlate(images, cotangents, work, out, sizes, begin, end):
         tiles = (total + few - 1) // few
         for k in range(padded // tall * tiles * one):
             work[sums + k] = 0
-        for k in range(others, sums):
-            work[k] = 0
         for part in range(parts):
             first = part // bands * most
             many = min(most, count - first)
@@ -193,16 +186,13 @@ def correlate(images, cotangents, work, out, sizes, begin, end):
             planes(images, work, sizes, group, first, many, channel, channels, row, halo)
             used = ((many - 1) * spacing + rows) * pitch
             steps = (used + lanes - 1) // lanes
+            for k in range(others, sums):
+                work[k] = 0
             for m in range(produced):
                 for n in range(many):
                     source = (((first + n) * groups + group) * outputs + output + m) * area
                     to = others + m * length + n * spacing * pitch
                     fill(cotangents, source, work, to, sizes[6], sizes[7], 1, 1, row, 0, rows, pitch)
-                    if n + 1 < many:
-                        for k in range(rows * pitch, spacing * pitch):
-                            work[to + k] = 0
-                for k in range(used, steps * lanes):
-                    work[others + m * length + k] = 0
             for m in range(0, produced, tall):
                 for t in range(tiles):
                     dots(

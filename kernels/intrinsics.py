@@ -182,7 +182,9 @@ def _register_tile(name):
 
     if name == "tile":
         return intrinsic(lambda typing_context, a, b, c, d, e, f, g, h, i, j: typed(a, b, c, d, e, f, g, h, i, j))
-    return intrinsic(lambda typing_context, a, b, c, d, e, f: typed(a, b, c, d, e, f))
+    if name == "dots":
+        return intrinsic(lambda typing_context, a, b, c, d, e, f: typed(a, b, c, d, e, f))
+    return intrinsic(lambda typing_context, a, b, c: typed(a, b, c))
 
 
 # ----- What GPUs do (device.py) -----
@@ -326,6 +328,7 @@ INTRINSICS = {
     linalg.call: _call_address,
     convolution.tile: _register_tile("tile"),
     convolution.dots: _register_tile("dots"),
+    convolution.copy: _register_tile("copy"),
     device.thread: _position("thread"),
     device.block: _position("block"),
     device.threads: _position("threads"),

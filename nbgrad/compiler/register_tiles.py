@@ -37,7 +37,7 @@ def registers(dtype: str, features: str) -> Registers:
 def tiles_ir(dtype: str, tile: Registers) -> str:
     """The IR of both functions."""
     narrower = [_tile(dtype, tile._replace(vectors=many), f"nbgrad.tile.{many}") for many in range(1, tile.vectors + 1)]
-    return "".join([*narrower, _tile_of_width(dtype, tile), _dots(dtype, tile)])
+    return "".join([*narrower, _tile_of_width(dtype, tile), _dots(dtype, tile), _copy(dtype, tile)])
 
 
 def _multiply_add(vector: str, name: str, one: str, other: str, total: str) -> list[str]:
@@ -191,3 +191,35 @@ def _lane_sums(lines: list[str], names: list[str], lanes: int, vector: str, stem
             found.append(name)
         names, half = found, half // 2
     return names[0]
+
+
+def _copy(dtype: str, tile: Registers) -> str:
+    """target[:count] = source[:count], by vectors of which the last is cut with a mask: most rows are short."""
+    kind, size = KINDS[dtype]
+    vector, mask = f"<{tile.lanes} x {kind}>", f"<{tile.lanes} x i1>"
+    numbers = ", ".join(f"i64 {lane}" for lane in range(tile.lanes))
+    name = f"v{tile.lanes}f{8 * size}"
+    return f"""declare {vector} @llvm.masked.load.{name}.p0(ptr, i32, {mask}, {vector})
+declare void @llvm.masked.store.{name}.p0({vector}, ptr, i32, {mask})
+define internal void @nbgrad.copy.{dtype}(ptr %source, ptr %target, i64 %count) {{
+entry:
+  br label %test
+test:
+  %k = phi i64 [ 0, %entry ], [ %next, %body ]
+  %left = sub i64 %count, %k
+  %more = icmp sgt i64 %left, 0
+  br i1 %more, label %body, label %done
+body:
+  %one = insertelement <{tile.lanes} x i64> poison, i64 %left, i64 0
+  %all = shufflevector <{tile.lanes} x i64> %one, <{tile.lanes} x i64> poison, <{tile.lanes} x i32> zeroinitializer
+  %mask = icmp slt <{tile.lanes} x i64> <{numbers}>, %all
+  %from = getelementptr {kind}, ptr %source, i64 %k
+  %to = getelementptr {kind}, ptr %target, i64 %k
+  %read = call {vector} @llvm.masked.load.{name}.p0(ptr %from, i32 {size}, {mask} %mask, {vector} zeroinitializer)
+  call void @llvm.masked.store.{name}.p0({vector} %read, ptr %to, i32 {size}, {mask} %mask)
+  %next = add i64 %k, {tile.lanes}
+  br label %test
+done:
+  ret void
+}}
+"""
