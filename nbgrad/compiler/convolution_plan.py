@@ -7,11 +7,11 @@ the CPU alone, so that sums are the same for any number of threads.
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..graph.ir import Node
+from ..graph.shapes import Shape
 from . import cache
 from .register_tiles import KINDS, Registers, registers
 
@@ -55,8 +55,9 @@ class Axis(NamedTuple):
     shared: int
 
 
-def axis_of(kernel: int, stride: int, dilation: int, before: int, count: int, size: int, transposed: bool) -> Axis:
+def axis_of(windows: tuple[int, int, int, int, int, int], transposed: bool) -> Axis:
     """One axis of a convolution from `size` pixels to `count` windows, or of its transpose."""
+    kernel, stride, dilation, before, count, size = windows
     places = [(k, *divmod(k * dilation, stride)) for k in range(kernel)]
     reach = max(distance for _, distance, _ in places)
     if not transposed:
@@ -95,21 +96,28 @@ class Cut(NamedTuple):
     workspace: int
 
 
+def tile_of(node: Node) -> Registers:
+    """The tile of registers for a node, with no more rows than its outputs fill."""
+    found = registers(node.dtype.name, cache.cpu_features())
+    return found._replace(rows=1) if _shapes(node)[1][1] <= node.params[6] else found
+
+
 def cut(node: Node) -> Cut:
     """How a node's work is cut."""
-    name, params = node.name, node.params
-    dtype = node.dtype.name
-    if name == "convolve_filters":
-        images, outputs = node.inputs[0].shape, node.inputs[1].shape
-    else:
-        images, outputs = node.inputs[0].shape, node.shape
-    return _cut(name, params, images, outputs, dtype, registers(dtype, cache.cpu_features()))
+    return _cut(node.name, node.params, *_shapes(node), node.dtype.name, tile_of(node))
+
+
+def _shapes(node: Node) -> tuple[Shape, Shape]:
+    """The shapes of the images that are read, and of those that are computed or stand for the outputs."""
+    outputs = node.inputs[1] if node.name == "convolve_filters" else node
+    return node.inputs[0].shape, outputs.shape
 
 
 @lru_cache(1024)
-def _cut(name: str, params: tuple, images: tuple, outputs: tuple, dtype: str, tile: Registers) -> Cut:
+def _cut(name: str, params: tuple[Any, ...], images: Shape, outputs: Shape, dtype: str, tile: Registers) -> Cut:
     *windows, groups = params
-    vertical, horizontal = [axis_of(*numbers, name == "convolve_transposed") for numbers in zip(*windows, strict=True)]
+    transposed = name == "convolve_transposed"
+    vertical, horizontal = [axis_of(tuple([pair[k] for pair in windows]), transposed) for k in range(2)]
     count, depth, produced = images[0], images[1] // groups, outputs[1] // groups
     kh, kw = params[0]
     taps = kh * kw

@@ -127,9 +127,9 @@ def _dots(dtype: str, tile: Registers) -> str:
     kind, size = KINDS[dtype]
     vector = f"<{tile.lanes} x {kind}>"
     pairs = tile.pairs()
+    arguments = "ptr %cotangents, i64 %width, ptr %pixels, ptr %taps, i64 %count, ptr %out"
     lines = [
-        f"define internal void @nbgrad.dots.{dtype}(ptr %cotangents, i64 %width, ptr %pixels, ptr %taps, i64 %count, "
-        "ptr %out) noinline {",
+        f"define internal void @nbgrad.dots.{dtype}({arguments}) noinline {{",
         "entry:",
     ]
     for t in range(tile.vectors):
