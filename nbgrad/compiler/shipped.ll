@@ -1,32 +1,33 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 3e582de2dbbd39b9651a4ffae49d1560
-; digest nbgrad.kernels.comparison 7bd5f9dc2c83274ae2a4755589ee1cec
-; digest nbgrad.kernels.error_function bfb3e0b5f6cbcde9329fae92ccd22aab
-; digest nbgrad.kernels.exponential 988f5f8d41996db8962fc91f56f5cc23
-; digest nbgrad.kernels.gamma fd4a988126b8506bcac80f6c373e2d79
-; digest nbgrad.kernels.hyperbolic 3205c0e8e359c58e8990d24712cdf665
-; digest nbgrad.kernels.inverse_trigonometric cc604f1c2053af9b5f5318d7f2b795c1
-; digest nbgrad.kernels.linalg 04b3f65ac0462c65884773bba70a1fd6
-; digest nbgrad.kernels.logarithm 93213dd0d0140e8d3613550e78c536e3
-; digest nbgrad.kernels.polygamma b37e17d1d85a888707a75179c5ffc7b6
-; digest nbgrad.kernels.power 53a3d99fbd6f70ddd26a10a0ebef1fa6
-; digest nbgrad.kernels.random a0fe7459474d5c96625f7512d0c47b4e
-; digest nbgrad.kernels.reciprocal_root 6cacf874882b1d27a502b05deab9c92e
-; digest nbgrad.kernels.rounding 2cea0ac230e68422cd49d63522788d69
-; digest nbgrad.kernels.scan 99f33c9b074b27a629dbc8202d124d4f
-; digest nbgrad.kernels.scatter 54956b9e50c6e829b99f3582f20ecd1d
-; digest nbgrad.kernels.sinc f418ed24cf9aca1448e70d9e494714e7
-; digest nbgrad.kernels.single 86cd8fe08ea5c816f8a13318fa64ee30
-; digest nbgrad.kernels.sort 04b3f65ac0462c65884773bba70a1fd6
-; digest nbgrad.kernels.trigonometric c3247763711ce7fa4a6bbfcaa01ce843
-; digest nbgrad.kernels.widened bd560af061399b272b43f26072c90470
-; digest nbgrad.kernels.windows f67abac9b2710849270ba943a0d4396f
-; digest nbgrad.runtime.blocks c99020117ac55e41f4f4286bdb352d32
-; digest nbgrad.runtime.native 0e5bf2f7424ba72b1b35883c6d5ade6f
-; digest nbgrad.runtime.native_steps 643122e95a3f9426c0fe6f421bb665d7
-; digest nbgrad.runtime.native_tensors 6e63b4889227632df857ec0af18fd422
-; digest nbgrad.runtime.turns 86d361c2d0114eec81d025bda7cbbc79
+; digest nbgrad.kernels.arithmetic 26bed89e851683e7b49fd308645e6dbb
+; digest nbgrad.kernels.comparison dccce10fe1e9065eea2b546c631e2c83
+; digest nbgrad.kernels.convolution ff11f0e7245904be1627e6855c08fab4
+; digest nbgrad.kernels.error_function 7aecd431f3a75dfe7f778972cff0ecac
+; digest nbgrad.kernels.exponential 4b29cc6a0402fb42a3d5944ba48be2e6
+; digest nbgrad.kernels.gamma 133be284b36ee12f4cd1329227371649
+; digest nbgrad.kernels.hyperbolic 47ae75b8f797404e65db4339b5828750
+; digest nbgrad.kernels.inverse_trigonometric 217e2e31c8cd5d6d9b9ae857fd21f5c5
+; digest nbgrad.kernels.linalg ff11f0e7245904be1627e6855c08fab4
+; digest nbgrad.kernels.logarithm 573e42cb640d631875652368d4b98408
+; digest nbgrad.kernels.polygamma 27e4a759fac43dea128c1e98cfd40950
+; digest nbgrad.kernels.power 3274d3d1d0268329ab5176524921b3ea
+; digest nbgrad.kernels.random d30dbaac9326407e5010cbfb035dcbe7
+; digest nbgrad.kernels.reciprocal_root 35d212da47e655b01943817c8a53b43b
+; digest nbgrad.kernels.rounding 0b7301b8d6a046fa78c9f5d957ecd9c6
+; digest nbgrad.kernels.scan f5feb1ad798128de40b7ba475f85e1c2
+; digest nbgrad.kernels.scatter 809b04e40a2f6d48f06a28dbc3a02f98
+; digest nbgrad.kernels.sinc 6ad7112bc75c593e8a16e179191a2556
+; digest nbgrad.kernels.single bf5699ab0a6da3a50a81ea85bfd029f6
+; digest nbgrad.kernels.sort ff11f0e7245904be1627e6855c08fab4
+; digest nbgrad.kernels.trigonometric 3339715c2f92bd64fb6465d4a0bc1932
+; digest nbgrad.kernels.widened 6719d9f54e5e3bb31e5679f38b86a1dd
+; digest nbgrad.kernels.windows 87785d91cb8bd858a70e9848b010557f
+; digest nbgrad.runtime.blocks 2d5dc37800035af3d4e6366f88bba5f2
+; digest nbgrad.runtime.native 61a26731d45829ff7477cbc47419dda3
+; digest nbgrad.runtime.native_steps 7f9f79880b26d54aaf04e782cfa8bd50
+; digest nbgrad.runtime.native_tensors af9168b1a0534c287b7de048e905cf4b
+; digest nbgrad.runtime.turns 8bb58533136a1fd9e224e874faddc9b3
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -15084,6 +15085,7005 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
 _ZN6nbgrad7kernels7scatter12scatter_lastB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
   ret i64 0
 }
+;; nbgrad.kernels.convolution.convolve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+declare void @nbgrad.tile.float32(ptr, ptr, i64, i64, i64, ptr, ptr, i64, i64, i64) local_unnamed_addr
+
+declare void @nbgrad.copy.float32(ptr, ptr, i64) local_unnamed_addr
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
+
+define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, ptr %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.23.i = load i64, ptr %a4, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 8
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.28.i = getelementptr i8, ptr %a4, i64 16
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.31.i = getelementptr i8, ptr %a4, i64 24
+  %.32.i = load i64, ptr %.31.i, align 8
+  %.70.i = getelementptr i8, ptr %a4, i64 128
+  %.71.i = load i64, ptr %.70.i, align 8
+  %.73.i = getelementptr i8, ptr %a4, i64 136
+  %.74.i = load i64, ptr %.73.i, align 8
+  %.76.i = getelementptr i8, ptr %a4, i64 144
+  %.77.i = load i64, ptr %.76.i, align 8
+  %.79.i = getelementptr i8, ptr %a4, i64 152
+  %.80.i = load i64, ptr %.79.i, align 8
+  %.118.i = getelementptr i8, ptr %a4, i64 160
+  %.119.i = load i64, ptr %.118.i, align 8
+  %.121.i = getelementptr i8, ptr %a4, i64 168
+  %.122.i = load i64, ptr %.121.i, align 8
+  %.124.i = getelementptr i8, ptr %a4, i64 176
+  %.125.i = load i64, ptr %.124.i, align 8
+  %.127.i = getelementptr i8, ptr %a4, i64 184
+  %.128.i = load i64, ptr %.127.i, align 8
+  %.130.i = getelementptr i8, ptr %a4, i64 192
+  %.131.i = load i64, ptr %.130.i, align 8
+  %.175.i = getelementptr i8, ptr %a4, i64 200
+  %.176.i = load i64, ptr %.175.i, align 8
+  %.178.i = getelementptr i8, ptr %a4, i64 208
+  %.179.i = load i64, ptr %.178.i, align 8
+  %.181.i = getelementptr i8, ptr %a4, i64 216
+  %.182.i = load i64, ptr %.181.i, align 8
+  %.184.i = getelementptr i8, ptr %a4, i64 224
+  %.185.i = load i64, ptr %.184.i, align 8
+  %.187.i = getelementptr i8, ptr %a4, i64 256
+  %.188.i = load i64, ptr %.187.i, align 8
+  %.236.i = add i64 %.71.i, -1
+  %.237.i = add i64 %.236.i, %.122.i
+  %.241.i = icmp eq i64 %.122.i, 0
+  br i1 %.241.i, label %B0.endif.i, label %B0.else.i
+
+B522.loopexit.i:                                  ; preds = %B2002.B1794.loopexit_crit_edge.us.i, %B1796.endif.lr.ph.i, %B1748.endif.i
+  %.539.i = icmp sgt i64 %.53818852343.i, 1
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
+  %.53818852343.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
+  %.54519002342.i = phi i64 [ %a5, %B524.lr.ph.i ], [ %.552.i, %B522.loopexit.i ]
+  %.548.i = add nsw i64 %.53818852343.i, -1
+  %.552.i = add i64 %.54519002342.i, 1
+  %.593.i = icmp ne i64 %.54519002342.i, -9223372036854775808
+  %.595.not.i = or i1 %80, %.593.i
+  %or.cond.i = select i1 %81, i1 %.595.not.i, i1 false
+  br i1 %or.cond.i, label %B524.else.if.i, label %B524.endif.i
+
+B828.loopexit.i:                                  ; preds = %B2568.i, %B1050.endif.us.us.i, %B1050.endif.us.i, %B830.endif.endif.endif.i
+  %.1066.i = icmp sgt i64 %.106511971341.i, 1
+  br i1 %.1066.i, label %B830.endif.i, label %B1748.endif.i
+
+B966.i:                                           ; preds = %B966.lr.ph.i, %B2568.i
+  %lsr.iv214.i = phi i64 [ %lsr.iv.next215.i, %B2568.i ], [ %67, %B966.lr.ph.i ]
+  %table.4.21078.i = phi i64 [ %.1326.i, %B2568.i ], [ 33, %B966.lr.ph.i ]
+  %.12679981076.i = phi i64 [ %.1274.i, %B2568.i ], [ 0, %B966.lr.ph.i ]
+  %1 = mul i64 %.12679981076.i, %68
+  %scevgep.i = getelementptr i8, ptr %70, i64 %1
+  %.1274.i = add nuw nsw i64 %.12679981076.i, 1
+  %2 = getelementptr i64, ptr %a4, i64 %table.4.21078.i
+  %.1302.i = getelementptr i8, ptr %2, i64 48
+  %.1303.i = load i64, ptr %.1302.i, align 8
+  %.1308.i = add nsw i64 %table.4.21078.i, 7
+  %.1324.i = shl nsw i64 %.1303.i, 1
+  %.1326.i = add nsw i64 %.1324.i, %.1308.i
+  %.1331.i = icmp eq i64 %.1303.i, 0
+  br i1 %.1331.i, label %B1050.endif.i, label %B1110.i
+
+B1110.i:                                          ; preds = %B966.i
+  br i1 %.1512.i, label %B2568.i, label %B1110.endif.endif.i
+
+B1146.loopexit.i:                                 ; preds = %B1502.endif.endif.i, %365, %B1460.endif.i
+  %lsr.iv.next217.i = add i64 %lsr.iv216.i, %75
+  %.1553.i = icmp sgt i64 %.1552946978.i, 1
+  br i1 %.1553.i, label %B1148.endif.i, label %B2568.i
+
+B1460.i:                                          ; preds = %B1306.B1180.loopexit_crit_edge.us.i, %B1182.endif.lr.ph.i, %B1148.endif.i
+  br i1 %103, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1460.endif.i
+
+B1502.i:                                          ; preds = %B1502.endif.endif.i, %B1502.lr.ph.i
+  %lsr.iv218.i = phi ptr [ %a2, %B1502.lr.ph.i ], [ %scevgep219.i, %B1502.endif.endif.i ]
+  %lsr.iv212.i = phi i64 [ %185, %B1502.lr.ph.i ], [ %lsr.iv.next213.i, %B1502.endif.endif.i ]
+  %lsr.iv210.i = phi i64 [ %368, %B1502.lr.ph.i ], [ %lsr.iv.next211.i, %B1502.endif.endif.i ]
+  %scevgep220.i = getelementptr i8, ptr %lsr.iv218.i, i64 %lsr.iv216.i
+  %3 = add i64 %lsr.iv212.i, -1
+  %.2224.i = icmp ne i64 %lsr.iv212.i, -9223372036854775807
+  %.2226.not.i = or i1 %105, %.2224.i
+  %or.cond2379.i = select i1 %106, i1 %.2226.not.i, i1 false
+  br i1 %or.cond2379.i, label %B1502.else.if.i, label %B1502.endif.endif.i
+
+B2568.i:                                          ; preds = %B1146.loopexit.i, %341, %B1088.lr.ph.i, %B1050.endif.i, %B1110.i
+  %lsr.iv.next215.i = add i64 %lsr.iv214.i, %68
+  %exitcond3328.not.i = icmp eq i64 %.188.i, %.1274.i
+  br i1 %exitcond3328.not.i, label %B828.loopexit.i, label %B966.i
+
+B0.else.i:                                        ; preds = %0
+  %.252.i = icmp ne i64 %.237.i, -9223372036854775808
+  %.253.i = icmp ne i64 %.122.i, -1
+  %.254.not.i = or i1 %.253.i, %.252.i
+  br i1 %.254.not.i, label %B0.else.if.i, label %B0.endif.i
+
+B0.endif.i:                                       ; preds = %16, %B0.else.i, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %16 ]
+  %.284.i = add i64 %.23.i, -1
+  %.285.i = add i64 %.284.i, %.119.i
+  %.289.i = icmp eq i64 %.119.i, 0
+  br i1 %.289.i, label %B0.endif.endif.i, label %B0.endif.else.i
+
+B0.else.if.i:                                     ; preds = %B0.else.i
+  %4 = or i64 %.237.i, %.122.i
+  %5 = icmp ult i64 %4, 4294967296
+  br i1 %5, label %6, label %13
+
+6:                                                ; preds = %B0.else.if.i
+  %7 = trunc nuw i64 %.122.i to i32
+  %8 = trunc nuw i64 %.237.i to i32
+  %9 = udiv i32 %8, %7
+  %10 = urem i32 %8, %7
+  %11 = zext i32 %9 to i64
+  %12 = zext i32 %10 to i64
+  br label %16
+
+13:                                               ; preds = %B0.else.if.i
+  %14 = sdiv i64 %.237.i, %.122.i
+  %15 = srem i64 %.237.i, %.122.i
+  br label %16
+
+16:                                               ; preds = %13, %6
+  %17 = phi i64 [ %11, %6 ], [ %14, %13 ]
+  %18 = phi i64 [ %12, %6 ], [ %15, %13 ]
+  %.259.i = xor i64 %18, %.122.i
+  %.260.i = icmp slt i64 %.259.i, 0
+  %.261.i = icmp ne i64 %18, 0
+  %.262.i = and i1 %.261.i, %.260.i
+  %.267.i = sext i1 %.262.i to i64
+  %spec.select.i = add i64 %17, %.267.i
+  br label %B0.endif.i
+
+B0.endif.else.i:                                  ; preds = %B0.endif.i
+  %.300.i = icmp ne i64 %.285.i, -9223372036854775808
+  %.301.i = icmp ne i64 %.119.i, -1
+  %.302.not.i = or i1 %.301.i, %.300.i
+  br i1 %.302.not.i, label %B0.endif.else.if.i, label %B0.endif.endif.i
+
+B0.endif.endif.i:                                 ; preds = %32, %B0.endif.else.i, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %35, %32 ]
+  %19 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.131.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %19, 0
+  %ov.i = extractvalue { i64, i1 } %19, 1
+  %.335.i = add i64 %math.i, %.32.i
+  br i1 %ov.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
+  %20 = or i64 %.285.i, %.119.i
+  %21 = icmp ult i64 %20, 4294967296
+  br i1 %21, label %22, label %29
+
+22:                                               ; preds = %B0.endif.else.if.i
+  %23 = trunc nuw i64 %.119.i to i32
+  %24 = trunc nuw i64 %.285.i to i32
+  %25 = udiv i32 %24, %23
+  %26 = urem i32 %24, %23
+  %27 = zext i32 %25 to i64
+  %28 = zext i32 %26 to i64
+  br label %32
+
+29:                                               ; preds = %B0.endif.else.if.i
+  %30 = sdiv i64 %.285.i, %.119.i
+  %31 = srem i64 %.285.i, %.119.i
+  br label %32
+
+32:                                               ; preds = %29, %22
+  %33 = phi i64 [ %27, %22 ], [ %30, %29 ]
+  %34 = phi i64 [ %28, %22 ], [ %31, %29 ]
+  %.307.i = xor i64 %34, %.119.i
+  %.308.i = icmp slt i64 %.307.i, 0
+  %.309.i = icmp ne i64 %34, 0
+  %.310.i = and i1 %.309.i, %.308.i
+  %.315.i = sext i1 %.310.i to i64
+  %spec.select780.i = add i64 %33, %.315.i
+  %35 = mul nsw i64 %spec.select780.i, %quot.0.i
+  br label %B0.endif.endif.i
+
+B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
+  %.350.i = icmp ne i64 %.335.i, -9223372036854775808
+  %.351.i = icmp ne i64 %.131.i, -1
+  %.352.not.i = or i1 %.351.i, %.350.i
+  br i1 %.352.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %48, %B0.endif.endif.else.i, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select781.i, %48 ]
+  %.383.i = add i64 %math.i, %.176.i
+  %.387.i = icmp eq i64 %.176.i, 0
+  br i1 %.387.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.else.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else.i
+  %36 = or i64 %.335.i, %.131.i
+  %37 = icmp ult i64 %36, 4294967296
+  br i1 %37, label %38, label %45
+
+38:                                               ; preds = %B0.endif.endif.else.if.i
+  %39 = trunc nuw i64 %.131.i to i32
+  %40 = trunc nuw i64 %.335.i to i32
+  %41 = udiv i32 %40, %39
+  %42 = urem i32 %40, %39
+  %43 = zext i32 %41 to i64
+  %44 = zext i32 %42 to i64
+  br label %48
+
+45:                                               ; preds = %B0.endif.endif.else.if.i
+  %46 = sdiv i64 %.335.i, %.131.i
+  %47 = srem i64 %.335.i, %.131.i
+  br label %48
+
+48:                                               ; preds = %45, %38
+  %49 = phi i64 [ %43, %38 ], [ %46, %45 ]
+  %50 = phi i64 [ %44, %38 ], [ %47, %45 ]
+  %.357.i = xor i64 %50, %.131.i
+  %.358.i = icmp slt i64 %.357.i, 0
+  %.359.i = icmp ne i64 %50, 0
+  %.360.i = and i1 %.359.i, %.358.i
+  %.365.i = sext i1 %.360.i to i64
+  %spec.select781.i = add i64 %49, %.365.i
+  br label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
+  %.398.i = icmp ne i64 %.383.i, -9223372036854775808
+  %.399.i = icmp ne i64 %.176.i, -1
+  %.400.not.i = or i1 %.399.i, %.398.i
+  br i1 %.400.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endif.else.i
+  %51 = or i64 %.383.i, %.176.i
+  %52 = icmp ult i64 %51, 4294967296
+  br i1 %52, label %53, label %60
+
+53:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %54 = trunc nuw i64 %.176.i to i32
+  %55 = trunc nuw i64 %.383.i to i32
+  %56 = udiv i32 %55, %54
+  %57 = urem i32 %55, %54
+  %58 = zext i32 %56 to i64
+  %59 = zext i32 %57 to i64
+  br label %63
+
+60:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %61 = sdiv i64 %.383.i, %.176.i
+  %62 = srem i64 %.383.i, %.176.i
+  br label %63
+
+63:                                               ; preds = %60, %53
+  %64 = phi i64 [ %58, %53 ], [ %61, %60 ]
+  %65 = phi i64 [ %59, %53 ], [ %62, %60 ]
+  %.405.i = xor i64 %65, %.176.i
+  %.406.i = icmp slt i64 %.405.i, 0
+  %.407.i = icmp ne i64 %65, 0
+  %.408.i = and i1 %.407.i, %.406.i
+  %.413.i = sext i1 %.408.i to i64
+  %spec.select782.i = add i64 %64, %.413.i
+  %66 = mul nsw i64 %spec.select782.i, %.176.i
+  br label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.i:               ; preds = %63, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %66, %63 ]
+  %.431.i = getelementptr i8, ptr %a4, i64 112
+  %.432.i = load i64, ptr %.431.i, align 8
+  %.434.i = getelementptr i8, ptr %a4, i64 120
+  %.435.i = load i64, ptr %.434.i, align 8
+  %.436.i = mul i64 %.432.i, %.128.i
+  %.437.i = mul i64 %.436.i, %.435.i
+  %.443.i = mul i64 %.437.i, %.125.i
+  %.449.i = mul i64 %.188.i, %.185.i
+  %.451.i = mul i64 %.449.i, %quot.3.0.i
+  %.453.i = add nsw i64 %.443.i, %.451.i
+  %.493.i = sub i64 %a6, %a5
+  %.5392315.not.i = icmp slt i64 %.493.i, 1
+  br i1 %.5392315.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
+
+B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
+  %.579.i = mul nsw i64 %quot.2.0.i, %quot.1.0.i
+  %.958.i = sub i64 %.80.i, %.122.i
+  %.1023.i = icmp sgt i64 %.29.i, 0
+  %.1024.i = icmp sgt i64 %.125.i, 0
+  %.1025.i = xor i1 %.1023.i, %.1024.i
+  %..188.i = tail call i64 @llvm.smax.i64(i64 %.188.i, i64 0)
+  %.1315.i = mul i64 %quot.3.0.i, %.185.i
+  %.2070.i = mul i64 %.182.i, %.179.i
+  %.2191.i = getelementptr float, ptr %a2, i64 %.453.i
+  %..1339.i = tail call i64 @llvm.smax.i64(i64 %.1315.i, i64 0)
+  %67 = shl i64 %.443.i, 2
+  %68 = shl i64 %.1315.i, 2
+  %69 = shl nuw i64 %..1339.i, 2
+  %70 = getelementptr i8, ptr %a2, i64 %67
+  %.13.i69.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.119.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i69.i
+  %71 = mul i64 %.176.i, 12
+  %scevgep182.i = getelementptr i8, ptr %a2, i64 %71
+  %72 = shl i64 %.176.i, 3
+  %scevgep184.i = getelementptr i8, ptr %a2, i64 %72
+  %73 = shl i64 %.176.i, 2
+  %scevgep186.i = getelementptr i8, ptr %a2, i64 %73
+  %scevgep196.i = getelementptr i8, ptr %a4, i64 80
+  %scevgep206.i = getelementptr i8, ptr %a4, i64 56
+  %74 = add i64 %.179.i, %.74.i
+  %75 = mul i64 %.185.i, %73
+  %76 = shl i64 %.2070.i, 2
+  %77 = shl i64 %.77.i, 2
+  %78 = shl i64 %.185.i, 2
+  %79 = mul i64 %77, %.80.i
+  %scevgep244.i = getelementptr i8, ptr %70, i64 4
+  %80 = icmp ne i64 %.579.i, -1
+  %81 = icmp ne i64 %.579.i, 0
+  %82 = icmp ne i64 %quot.2.0.i, -1
+  %83 = icmp ne i64 %quot.2.0.i, 0
+  %84 = icmp ne i64 %quot.1.0.i, -1
+  %85 = icmp ne i64 %quot.1.0.i, 0
+  %86 = icmp ne i64 %quot.0.i, -1
+  %87 = icmp ne i64 %quot.0.i, 0
+  %88 = icmp eq i64 %.125.i, 0
+  %89 = icmp eq i64 %quot.0.i, 1
+  %90 = trunc nuw i64 %.579.i to i32
+  %91 = trunc nuw i64 %quot.2.0.i to i32
+  %92 = trunc nuw i64 %quot.1.0.i to i32
+  %93 = trunc nuw i64 %quot.0.i to i32
+  %94 = or i64 %.125.i, %.29.i
+  %95 = icmp ult i64 %94, 4294967296
+  %96 = trunc nuw i64 %.125.i to i32
+  %97 = trunc nuw i64 %.29.i to i32
+  %98 = icmp sgt i64 %.2070.i, 0
+  %99 = icmp sgt i64 %.176.i, 0
+  %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
+  %sunkaddr265.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr266.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr267.i = getelementptr i8, ptr %a4, i64 72
+  %sunkaddr280.i = getelementptr i8, ptr %a4, i64 88
+  %100 = icmp slt i64 %.188.i, 1
+  %101 = trunc nuw i64 %.176.i to i32
+  %102 = icmp slt i64 %.176.i, 1
+  %103 = icmp eq i64 %.2070.i, 0
+  %sunkaddr294.i = getelementptr i8, ptr %a4, i64 232
+  %sunkaddr295.i = getelementptr i8, ptr %a4, i64 248
+  %sunkaddr296.i = getelementptr i8, ptr %a4, i64 240
+  %104 = trunc nuw i64 %.2070.i to i32
+  %105 = icmp ne i64 %.179.i, -1
+  %106 = icmp ne i64 %.179.i, 0
+  %107 = trunc nuw i64 %.179.i to i32
+  %108 = icmp slt i64 %.1315.i, 1
+  %sunkaddr293.i = getelementptr i8, ptr %a4, i64 312
+  %sunkaddr299.i = getelementptr i8, ptr %a4, i64 104
+  %sunkaddr301.i = getelementptr i8, ptr %a4, i64 48
+  %sunkaddr304.i = getelementptr i8, ptr %a4, i64 96
+  br label %B524.i
+
+B524.endif.i:                                     ; preds = %120, %B524.i
+  %quot.4.0.i = phi i64 [ 0, %B524.i ], [ %spec.select783.i, %120 ]
+  %.639.not.i = or i1 %82, %.593.i
+  %or.cond2372.i = select i1 %83, i1 %.639.not.i, i1 false
+  br i1 %or.cond2372.i, label %B524.endif.else.if.i, label %B524.endif.endif.i
+
+B524.else.if.i:                                   ; preds = %B524.i
+  %109 = or i64 %.54519002342.i, %.579.i
+  %110 = icmp ult i64 %109, 4294967296
+  br i1 %110, label %111, label %117
+
+111:                                              ; preds = %B524.else.if.i
+  %112 = trunc nuw i64 %.54519002342.i to i32
+  %113 = udiv i32 %112, %90
+  %114 = urem i32 %112, %90
+  %115 = zext i32 %113 to i64
+  %116 = zext i32 %114 to i64
+  br label %120
+
+117:                                              ; preds = %B524.else.if.i
+  %118 = sdiv i64 %.54519002342.i, %.579.i
+  %119 = srem i64 %.54519002342.i, %.579.i
+  br label %120
+
+120:                                              ; preds = %117, %111
+  %121 = phi i64 [ %115, %111 ], [ %118, %117 ]
+  %122 = phi i64 [ %116, %111 ], [ %119, %117 ]
+  %.600.i = xor i64 %122, %.579.i
+  %.601.i = icmp slt i64 %.600.i, 0
+  %.602.i = icmp ne i64 %122, 0
+  %.603.i = and i1 %.602.i, %.601.i
+  %.608.i = sext i1 %.603.i to i64
+  %spec.select783.i = add i64 %121, %.608.i
+  br label %B524.endif.i
+
+B524.endif.endif.i:                               ; preds = %134, %B524.endif.i
+  %quot.5.0.i = phi i64 [ 0, %B524.endif.i ], [ %spec.select784.i, %134 ]
+  %.678.i = icmp ne i64 %quot.5.0.i, -9223372036854775808
+  %.680.not.i = or i1 %84, %.678.i
+  %or.cond2373.i = select i1 %85, i1 %.680.not.i, i1 false
+  br i1 %or.cond2373.i, label %B524.endif.endif.else.if.i, label %B524.endif.endif.endif.i
+
+B524.endif.else.if.i:                             ; preds = %B524.endif.i
+  %123 = or i64 %.54519002342.i, %quot.2.0.i
+  %124 = icmp ult i64 %123, 4294967296
+  br i1 %124, label %125, label %131
+
+125:                                              ; preds = %B524.endif.else.if.i
+  %126 = trunc nuw i64 %.54519002342.i to i32
+  %127 = udiv i32 %126, %91
+  %128 = urem i32 %126, %91
+  %129 = zext i32 %127 to i64
+  %130 = zext i32 %128 to i64
+  br label %134
+
+131:                                              ; preds = %B524.endif.else.if.i
+  %132 = sdiv i64 %.54519002342.i, %quot.2.0.i
+  %133 = srem i64 %.54519002342.i, %quot.2.0.i
+  br label %134
+
+134:                                              ; preds = %131, %125
+  %135 = phi i64 [ %129, %125 ], [ %132, %131 ]
+  %136 = phi i64 [ %130, %125 ], [ %133, %131 ]
+  %.644.i = xor i64 %136, %quot.2.0.i
+  %.645.i = icmp slt i64 %.644.i, 0
+  %.646.i = icmp ne i64 %136, 0
+  %.647.i = and i1 %.646.i, %.645.i
+  %.652.i = sext i1 %.647.i to i64
+  %spec.select784.i = add i64 %135, %.652.i
+  br label %B524.endif.endif.i
+
+B524.endif.endif.endif.i:                         ; preds = %145, %B524.endif.endif.i
+  %rem.6.0.i = phi i64 [ 0, %B524.endif.endif.i ], [ %spec.select785.i, %145 ]
+  br i1 %or.cond2372.i, label %B524.endif.endif.endif.else.if.i, label %B524.endif.endif.endif.endif.endif.i
+
+B524.endif.endif.else.if.i:                       ; preds = %B524.endif.endif.i
+  %137 = or i64 %quot.5.0.i, %quot.1.0.i
+  %138 = icmp ult i64 %137, 4294967296
+  br i1 %138, label %139, label %143
+
+139:                                              ; preds = %B524.endif.endif.else.if.i
+  %140 = trunc nuw i64 %quot.5.0.i to i32
+  %141 = urem i32 %140, %92
+  %142 = zext i32 %141 to i64
+  br label %145
+
+143:                                              ; preds = %B524.endif.endif.else.if.i
+  %144 = srem i64 %quot.5.0.i, %quot.1.0.i
+  br label %145
+
+145:                                              ; preds = %143, %139
+  %146 = phi i64 [ %142, %139 ], [ %144, %143 ]
+  %.685.i = xor i64 %146, %quot.1.0.i
+  %.686.i = icmp slt i64 %.685.i, 0
+  %.687.i = icmp ne i64 %146, 0
+  %.688.i = and i1 %.687.i, %.686.i
+  %.695.i = select i1 %.688.i, i64 %quot.1.0.i, i64 0
+  %spec.select785.i = add i64 %.695.i, %146
+  br label %B524.endif.endif.endif.i
+
+B524.endif.endif.endif.else.if.i:                 ; preds = %B524.endif.endif.endif.i
+  %147 = or i64 %.54519002342.i, %quot.2.0.i
+  %148 = icmp ult i64 %147, 4294967296
+  br i1 %148, label %149, label %153
+
+149:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %150 = trunc nuw i64 %.54519002342.i to i32
+  %151 = urem i32 %150, %91
+  %152 = zext i32 %151 to i64
+  br label %155
+
+153:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %154 = srem i64 %.54519002342.i, %quot.2.0.i
+  br label %155
+
+155:                                              ; preds = %153, %149
+  %156 = phi i64 [ %152, %149 ], [ %154, %153 ]
+  %.726.i = xor i64 %156, %quot.2.0.i
+  %.727.i = icmp slt i64 %.726.i, 0
+  %.728.i = icmp ne i64 %156, 0
+  %.729.i = and i1 %.728.i, %.727.i
+  %.736.i = select i1 %.729.i, i64 %quot.2.0.i, i64 0
+  %spec.select786.i = add i64 %.736.i, %156
+  %157 = mul nsw i64 %spec.select786.i, %.131.i
+  br label %B524.endif.endif.endif.endif.endif.i
+
+B524.endif.endif.endif.endif.endif.i:             ; preds = %155, %B524.endif.endif.endif.i
+  %rem.7.0.i = phi i64 [ 0, %B524.endif.endif.endif.i ], [ %157, %155 ]
+  %.753.i = sub nsw i64 %.32.i, %rem.7.0.i
+  %.13.i68.i = tail call i64 @llvm.smin.i64(i64 %.753.i, i64 %.131.i)
+  %.800.i = icmp ne i64 %rem.6.0.i, -9223372036854775808
+  %.802.not.i = or i1 %86, %.800.i
+  %or.cond2376.i = select i1 %87, i1 %.802.not.i, i1 false
+  br i1 %or.cond2376.i, label %B524.endif.endif.endif.en...if.i, label %B524.endif.endif.endif.en...endif.1.i
+
+B524.endif.endif.endif.en...if.i:                 ; preds = %B524.endif.endif.endif.endif.endif.i
+  %158 = or i64 %rem.6.0.i, %quot.0.i
+  %159 = icmp ult i64 %158, 4294967296
+  br i1 %159, label %160, label %166
+
+160:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %161 = trunc nuw i64 %rem.6.0.i to i32
+  %162 = udiv i32 %161, %93
+  %163 = urem i32 %161, %93
+  %164 = zext i32 %162 to i64
+  %165 = zext i32 %163 to i64
+  br label %169
+
+166:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %167 = sdiv i64 %rem.6.0.i, %quot.0.i
+  %168 = srem i64 %rem.6.0.i, %quot.0.i
+  br label %169
+
+169:                                              ; preds = %166, %160
+  %170 = phi i64 [ %164, %160 ], [ %167, %166 ]
+  %171 = phi i64 [ %165, %160 ], [ %168, %166 ]
+  %.807.i = xor i64 %171, %quot.0.i
+  %.808.i = icmp slt i64 %.807.i, 0
+  %.809.i = icmp ne i64 %171, 0
+  %.810.i = and i1 %.809.i, %.808.i
+  %.815.i = sext i1 %.810.i to i64
+  %spec.select787.i = add i64 %170, %.815.i
+  %172 = mul nsw i64 %spec.select787.i, %.119.i
+  %.83479.i = sub nsw i64 %.23.i, %172
+  %.13.i6980.i = tail call i64 @llvm.smin.i64(i64 %.83479.i, i64 %.119.i)
+  %arg.many.fr.i81.i = freeze i64 %.13.i6980.i
+  %.898.i = select i1 %.810.i, i64 %quot.0.i, i64 0
+  %spec.select788.i = add i64 %.898.i, %171
+  %173 = mul nsw i64 %spec.select788.i, %.122.i
+  br label %B524.endif.endif.endif.en...endif.1.i
+
+B524.endif.endif.endif.en...endif.1.i:            ; preds = %169, %B524.endif.endif.endif.endif.endif.i
+  %arg.many.fr.i84.i = phi i64 [ %arg.many.fr.i81.i, %169 ], [ %arg.many.fr.i.i, %B524.endif.endif.endif.endif.endif.i ]
+  %quot.8.082.i = phi i64 [ %172, %169 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+  %rem.9.0.i = phi i64 [ %173, %169 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+  %.915.i = sub i64 %.71.i, %rem.9.0.i
+  %.13.i70.i = tail call i64 @llvm.smin.i64(i64 %.915.i, i64 %.122.i)
+  %.960.i = add i64 %.958.i, %.13.i70.i
+  %"$phi750.1.2.1.i" = select i1 %89, i64 %.80.i, i64 %.960.i
+  %.971.i = add i64 %arg.many.fr.i84.i, -1
+  %.973.i = mul i64 %.971.i, %.80.i
+  %.975.i = add i64 %.973.i, -1
+  %.976.i = add i64 %.975.i, %.13.i70.i
+  %.978.i = mul i64 %.976.i, %.77.i
+  %.980.i = add nsw i64 %.978.i, %.74.i
+  br i1 %88, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
+
+B750.endif.i:                                     ; preds = %B524.endif.endif.endif.en...endif.1.i
+  br i1 %.1025.i, label %B1748.endif.i, label %B750.endif.endif.i
+
+B750.endif.endif.i:                               ; preds = %B750.endif.i
+  br i1 %95, label %174, label %179
+
+174:                                              ; preds = %B750.endif.endif.i
+  %175 = udiv i32 %97, %96
+  %176 = urem i32 %97, %96
+  %177 = zext i32 %175 to i64
+  %178 = zext i32 %176 to i64
+  br label %182
+
+179:                                              ; preds = %B750.endif.endif.i
+  %180 = sdiv i64 %.29.i, %.125.i
+  %181 = srem i64 %.29.i, %.125.i
+  br label %182
+
+182:                                              ; preds = %179, %174
+  %183 = phi i64 [ %177, %174 ], [ %180, %179 ]
+  %184 = phi i64 [ %178, %174 ], [ %181, %179 ]
+  %.1039.i = sub nsw i64 0, %184
+  %.1040.i = select i1 %.1023.i, i64 %184, i64 %.1039.i
+  %.1041.i = icmp sgt i64 %.1040.i, 0
+  %.1043.i = zext i1 %.1041.i to i64
+  %.1044.i = add i64 %183, %.1043.i
+  %.10661325.i = icmp sgt i64 %.1044.i, 0
+  br i1 %.10661325.i, label %B830.lr.ph.i, label %B1748.endif.i
+
+B830.lr.ph.i:                                     ; preds = %182
+  %.1510.i = icmp sgt i64 %.13.i68.i, 0
+  %.1512.i = xor i1 %99, %.1510.i
+  %.2109.i = icmp sgt i64 %.980.i, 0
+  %.2111.i = xor i1 %98, %.2109.i
+  %185 = add i64 %74, %.978.i
+  %186 = icmp sgt i64 %arg.many.fr.i84.i, 0
+  %187 = or i64 %.13.i68.i, %.176.i
+  %188 = icmp ult i64 %187, 4294967296
+  %189 = trunc nuw i64 %.13.i68.i to i32
+  %190 = or i64 %.980.i, %.2070.i
+  %191 = icmp ult i64 %190, 4294967296
+  %192 = trunc nuw i64 %.980.i to i32
+  br label %B830.endif.i
+
+B830.endif.i:                                     ; preds = %B830.lr.ph.i, %B828.loopexit.i
+  %.106511971341.i = phi i64 [ %.1044.i, %B830.lr.ph.i ], [ %.1075.i, %B828.loopexit.i ]
+  %.107212041340.i = phi i64 [ 0, %B830.lr.ph.i ], [ %.1079.i, %B828.loopexit.i ]
+  %.1075.i = add nsw i64 %.106511971341.i, -1
+  %.1079.i = add i64 %.107212041340.i, %.125.i
+  %.1109.i = sub nsw i64 %.29.i, %.107212041340.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.1109.i, i64 %.125.i)
+  %.36.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.39.i.i = load i64, ptr %sunkaddr265.i, align 8
+  %.42.i.i = load i64, ptr %sunkaddr266.i, align 8
+  %.45.i.i = load i64, ptr %sunkaddr267.i, align 8
+  %.84.i.i = load i64, ptr %.76.i, align 8
+  %.87.i.i = load i64, ptr %.79.i, align 8
+  %.90.i.i = load i64, ptr %.127.i, align 8
+  %.105.i.i = load i64, ptr %.431.i, align 8
+  %.110.i.i = load i64, ptr %.434.i, align 8
+  %.107.i.i = mul i64 %.90.i.i, %.13.i.i
+  %.111.i.i = mul i64 %.107.i.i, %.105.i.i
+  %.113.i.i = mul i64 %.111.i.i, %.110.i.i
+  %.195248.not.i.i = icmp slt i64 %.113.i.i, 1
+  br i1 %.195248.not.i.i, label %B214.endif.i.i, label %B200.preheader.i.i
+
+B200.preheader.i.i:                               ; preds = %B830.endif.i
+  %193 = shl nuw i64 %.113.i.i, 2
+  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %193, i1 false)
+  br label %B214.endif.i.i
+
+B214.endif.i.i:                                   ; preds = %B200.preheader.i.i, %B830.endif.i
+  %.335369.not.i.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.335369.not.i.i, label %B830.endif.endif.endif.i, label %B254.endif.lr.ph.i.i
+
+B254.endif.lr.ph.i.i:                             ; preds = %B214.endif.i.i
+  %.767.i.i = mul i64 %.39.i.i, %.36.i.i
+  %.772.i.i = mul i64 %.42.i.i, %rem.9.0.i
+  %.780.i.i = mul i64 %.87.i.i, %.84.i.i
+  br i1 %186, label %B254.endif.us.preheader.i.i, label %B830.endif.endif.endif.i
+
+B254.endif.us.preheader.i.i:                      ; preds = %B254.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.42.i.i, 2
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.39.i.i
+  %194 = trunc i64 %.45.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 0)
+  %195 = trunc i64 %.42.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.42.i.i, %.36.i.i
+  %196 = shl i64 %.84.i.i, 2
+  %197 = shl i64 %.45.i.i, 2
+  %198 = shl i64 %.45.i.i, 4
+  %199 = load i64, ptr %.431.i, align 8
+  %200 = icmp slt i64 %199, 1
+  br i1 %200, label %B830.endif.endif.endif.i, label %B254.endif.us.preheader30.i.i
+
+B254.endif.us.preheader30.i.i:                    ; preds = %B254.endif.us.preheader.i.i
+  %201 = shl i64 %.84.i.i, 3
+  %202 = icmp eq i64 %.45.i.i, 0
+  %203 = icmp eq i64 %.42.i.i, 0
+  %204 = icmp ne i64 %.45.i.i, -1
+  %205 = icmp ne i64 %.42.i.i, -1
+  %206 = icmp eq i64 %.45.i.i, 1
+  br label %B254.endif.us.i.i
+
+B254.endif.usthread-pre-split.i.i:                ; preds = %B252.loopexit.us.i.i
+  %.384.us.pr.i.i = load i64, ptr %.431.i, align 8
+  br label %B254.endif.us.i.i
+
+B254.endif.us.i.i:                                ; preds = %B254.endif.usthread-pre-split.i.i, %B254.endif.us.preheader30.i.i
+  %.384.us.i.i = phi i64 [ %.384.us.pr.i.i, %B254.endif.usthread-pre-split.i.i ], [ %199, %B254.endif.us.preheader30.i.i ]
+  %target.4.0376.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ 0, %B254.endif.us.preheader30.i.i ]
+  %.334353375.us.i.i = phi i64 [ %.344.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.13.i.i, %B254.endif.us.preheader30.i.i ]
+  %.341354374.us.i.i = phi i64 [ %.348.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.107212041340.i, %B254.endif.us.preheader30.i.i ]
+  %.344.us.i.i = add nsw i64 %.334353375.us.i.i, -1
+  %.348.us.i.i = add i64 %.341354374.us.i.i, 1
+  %.464293.us.not.i.i = icmp slt i64 %.384.us.i.i, 1
+  br i1 %.464293.us.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.us.preheader.i.i
+
+B300.endif.us.us.preheader.i.i:                   ; preds = %B254.endif.us.i.i
+  %207 = load i64, ptr %.434.i, align 8
+  %208 = icmp slt i64 %207, 1
+  br i1 %208, label %B252.loopexit.us.i.i, label %B300.endif.us.us.i.i
+
+B252.loopexit.us.i.i:                             ; preds = %B298.loopexit.us.us.i.i, %B300.endif.us.us.preheader.i.i, %B254.endif.us.i.i
+  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0376.us.i.i, %B254.endif.us.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B298.loopexit.us.us.i.i ]
+  %.335.us.i.i = icmp sgt i64 %.334353375.us.i.i, 1
+  br i1 %.335.us.i.i, label %B254.endif.usthread-pre-split.i.i, label %B830.endif.endif.endif.i
+
+B300.endif.us.usthread-pre-split.i.i:             ; preds = %B298.loopexit.us.us.i.i
+  %.513.us.us.pr.i.i = load i64, ptr %.434.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
+  br label %B300.endif.us.us.i.i
+
+B300.endif.us.us.i.i:                             ; preds = %B300.endif.us.us.preheader.i.i, %B300.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %.772.i.i, %B300.endif.us.us.preheader.i.i ]
+  %.513.us.us.i.i = phi i64 [ %.513.us.us.pr.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %207, %B300.endif.us.us.preheader.i.i ]
+  %target.3.1298.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ]
+  %.470284296.us.us.i.i = phi i64 [ %.477.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ 0, %B300.endif.us.us.preheader.i.i ]
+  %.477.us.us.i.i = add nuw nsw i64 %.470284296.us.us.i.i, 1
+  %.593264.us.us.not.i.i = icmp slt i64 %.513.us.us.i.i, 1
+  br i1 %.593264.us.us.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.lr.ph.us.us.i.i
+
+B298.loopexit.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B300.endif.us.us.i.i
+  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B300.endif.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  %exitcond488.not.i.i = icmp eq i64 %.384.us.i.i, %.477.us.us.i.i
+  br i1 %exitcond488.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.usthread-pre-split.i.i
+
+B346.endif.lr.ph.us.us.i.i:                       ; preds = %B300.endif.us.us.i.i
+  %.774.us.us.i.i = add nsw i64 %.470284296.us.us.i.i, %.772.i.i
+  br label %B346.endif.us.us.us.i.i
+
+B346.endif.us.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B346.endif.lr.ph.us.us.i.i
+  %target.2.2267.us.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B346.endif.lr.ph.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  %.599259265.us.us.us.i.i = phi i64 [ 0, %B346.endif.lr.ph.us.us.i.i ], [ %.606.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  br label %B380.us.us.us.i.i
+
+B380.us.us.us.i.i:                                ; preds = %B378.backedge.us.us.us.i.i, %B346.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B378.backedge.us.us.us.i.i ], [ %target.2.2267.us.us.us.i.i, %B346.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B378.backedge.us.us.us.i.i ], [ %quot.8.082.i, %B346.endif.us.us.us.i.i ]
+  %.720252254.us.us.us.i.i = phi i64 [ %.727.us.us.us.i.i, %B378.backedge.us.us.us.i.i ], [ 0, %B346.endif.us.us.us.i.i ]
+  %.753.us.us.us.i.i = add nsw i64 %.720252254.us.us.us.i.i, %quot.8.082.i
+  %.756.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.757.us.us.us.i.i = mul nsw i64 %.756.us.us.us.i.i, %.753.us.us.us.i.i
+  %.759.us.us.us.i.i = add nsw i64 %.757.us.us.us.i.i, %quot.4.0.i
+  %.762.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.763.us.us.us.i.i = mul nsw i64 %.759.us.us.us.i.i, %.762.us.us.us.i.i
+  %.765.us.us.us.i.i = add nsw i64 %.763.us.us.us.i.i, %.341354374.us.i.i
+  %.769.us.us.us.i.i = mul i64 %.767.i.i, %.765.us.us.us.i.i
+  %.777.us.us.us.i.i = load i64, ptr %scevgep196.i, align 8
+  %.778.us.us.us.i.i = sub i64 %.774.us.us.i.i, %.777.us.us.us.i.i
+  %.782.us.us.us.i.i = mul i64 %.720252254.us.us.us.i.i, %.780.i.i
+  %.784.us.us.us.i.i = add nsw i64 %.782.us.us.us.i.i, %target.2.2267.us.us.us.i.i
+  %.788.us.us.us.i.i = load i64, ptr %sunkaddr280.i, align 8
+  %.790.us.us.us.i.i = sub i64 %.599259265.us.us.us.i.i, %.788.us.us.us.i.i
+  %209 = xor i64 %.790.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.45.i.i, %209
+  br i1 %202, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+
+B0.else.i.i.i.i:                                  ; preds = %B380.us.us.us.i.i
+  %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
+  %.25.not.i.i.i.i = or i1 %204, %.23.i.i.i.i
+  br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
+
+B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
+  %210 = or i64 %.9.i.i.i.i, %.45.i.i
+  %211 = icmp ult i64 %210, 4294967296
+  br i1 %211, label %212, label %218
+
+212:                                              ; preds = %B0.else.if.i.i.i.i
+  %213 = trunc nuw i64 %.9.i.i.i.i to i32
+  %214 = udiv i32 %213, %194
+  %215 = urem i32 %213, %194
+  %216 = zext i32 %214 to i64
+  %217 = zext i32 %215 to i64
+  br label %221
+
+218:                                              ; preds = %B0.else.if.i.i.i.i
+  %219 = sdiv i64 %.9.i.i.i.i, %.45.i.i
+  %220 = srem i64 %.9.i.i.i.i, %.45.i.i
+  br label %221
+
+221:                                              ; preds = %218, %212
+  %222 = phi i64 [ %216, %212 ], [ %219, %218 ]
+  %223 = phi i64 [ %217, %212 ], [ %220, %218 ]
+  %.30.i.i.i.i = xor i64 %223, %.45.i.i
+  %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
+  %.32.i.i.i.i = icmp ne i64 %223, 0
+  %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
+  %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
+  %spec.select.i.i.i.i = add i64 %222, %.38.i.i.i.i
+  %224 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %224)
+  br label %B0.else.i20.i.i.i
+
+B0.else.i20.i.i.i:                                ; preds = %221, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %221 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.39.i.i
+  %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
+  %.25.not.i23.i.i.i = or i1 %204, %.23.i21.i.i.i
+  br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
+  %225 = or i64 %.9.i1860.i.i.i, %.45.i.i
+  %226 = icmp ult i64 %225, 4294967296
+  br i1 %226, label %227, label %233
+
+227:                                              ; preds = %B0.else.if.i25.i.i.i
+  %228 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %229 = udiv i32 %228, %194
+  %230 = urem i32 %228, %194
+  %231 = zext i32 %229 to i64
+  %232 = zext i32 %230 to i64
+  br label %236
+
+233:                                              ; preds = %B0.else.if.i25.i.i.i
+  %234 = sdiv i64 %.9.i1860.i.i.i, %.45.i.i
+  %235 = srem i64 %.9.i1860.i.i.i, %.45.i.i
+  br label %236
+
+236:                                              ; preds = %233, %227
+  %237 = phi i64 [ %231, %227 ], [ %234, %233 ]
+  %238 = phi i64 [ %232, %227 ], [ %235, %233 ]
+  %.30.i26.i.i.i = xor i64 %238, %.45.i.i
+  %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
+  %.32.i28.i.i.i = icmp ne i64 %238, 0
+  %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
+  %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
+  %spec.select.i31.i.i.i = add i64 %237, %.38.i30.i.i.i
+  %239 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %239)
+  br label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %236, %B0.else.i20.i.i.i, %B380.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.pre.i.i, %236 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %236 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+  %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
+  %240 = xor i64 %.778.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.42.i.i, %240
+  br i1 %203, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+
+B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
+  %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
+  %.25.not.i6.i.i.i = or i1 %205, %.23.i4.i.i.i
+  br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
+
+B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
+  %241 = or i64 %.9.i1.i.i.i, %.42.i.i
+  %242 = icmp ult i64 %241, 4294967296
+  br i1 %242, label %243, label %249
+
+243:                                              ; preds = %B0.else.if.i8.i.i.i
+  %244 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %245 = udiv i32 %244, %195
+  %246 = urem i32 %244, %195
+  %247 = zext i32 %245 to i64
+  %248 = zext i32 %246 to i64
+  br label %252
+
+249:                                              ; preds = %B0.else.if.i8.i.i.i
+  %250 = sdiv i64 %.9.i1.i.i.i, %.42.i.i
+  %251 = srem i64 %.9.i1.i.i.i, %.42.i.i
+  br label %252
+
+252:                                              ; preds = %249, %243
+  %253 = phi i64 [ %247, %243 ], [ %250, %249 ]
+  %254 = phi i64 [ %248, %243 ], [ %251, %249 ]
+  %.30.i9.i.i.i = xor i64 %254, %.42.i.i
+  %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
+  %.32.i11.i.i.i = icmp ne i64 %254, 0
+  %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
+  %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
+  %spec.select.i14.i.i.i = add i64 %253, %.38.i13.i.i.i
+  %255 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  br label %B0.else.i35.i.i.i
+
+B0.else.i35.i.i.i:                                ; preds = %252, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %255, %252 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %240
+  %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
+  %.25.not.i38.i.i.i = or i1 %205, %.23.i36.i.i.i
+  br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
+  %256 = or i64 %.9.i3352.i.i.i, %.42.i.i
+  %257 = icmp ult i64 %256, 4294967296
+  br i1 %257, label %258, label %264
+
+258:                                              ; preds = %B0.else.if.i40.i.i.i
+  %259 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %260 = udiv i32 %259, %195
+  %261 = urem i32 %259, %195
+  %262 = zext i32 %260 to i64
+  %263 = zext i32 %261 to i64
+  br label %267
+
+264:                                              ; preds = %B0.else.if.i40.i.i.i
+  %265 = sdiv i64 %.9.i3352.i.i.i, %.42.i.i
+  %266 = srem i64 %.9.i3352.i.i.i, %.42.i.i
+  br label %267
+
+267:                                              ; preds = %264, %258
+  %268 = phi i64 [ %262, %258 ], [ %265, %264 ]
+  %269 = phi i64 [ %263, %258 ], [ %266, %264 ]
+  %.30.i41.i.i.i = xor i64 %269, %.42.i.i
+  %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
+  %.32.i43.i.i.i = icmp ne i64 %269, 0
+  %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
+  %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
+  %spec.select.i46.i.i.i = add i64 %268, %.38.i45.i.i.i
+  %270 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %267, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %267 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %270, %267 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi750.1.2.1.i")
+  %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
+  %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
+  %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
+  br i1 %.347138.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+
+B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.392.i.i.i = add i64 %.769.us.us.us.i.i, %.790.us.us.us.i.i
+  %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
+  %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
+  br i1 %206, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+
+B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
+  %271 = add nuw i64 %..304.i.i.i, 1
+  %272 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
+  %273 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
+  %274 = add i64 %273, %272
+  %275 = shl i64 %274, 2
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %275
+  %276 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
+  %277 = add i64 %276, %.778.us.us.us.i.i
+  %278 = mul i64 %277, %.39.i.i
+  %279 = add i64 %.13.i62.i.i.i, %.392.i.i.i
+  %280 = add i64 %279, %278
+  %281 = shl i64 %280, 2
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %281
+  br label %B278.us.i.i.i
+
+B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
+  %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %271, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  tail call void @nbgrad.copy.float32(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %196
+  %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B378.backedge.us.us.us.i.i
+
+B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
+  %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
+  br i1 %.508124.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+
+B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
+  %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
+  %282 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
+  %283 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
+  %284 = add i64 %283, %282
+  %285 = shl i64 %284, 2
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %285
+  %286 = mul i64 %.13.i62.i.i.i, %.45.i.i
+  %287 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
+  %288 = add i64 %287, %.778.us.us.us.i.i
+  %289 = mul i64 %288, %.39.i.i
+  %290 = add i64 %286, %.392.i.i.i
+  %291 = add i64 %290, %289
+  %292 = shl i64 %291, 2
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %292
+  %293 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %293, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+
+B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
+  %294 = add i64 %282, %.784.us.us.us.i.i
+  %295 = shl i64 %294, 2
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %295
+  %296 = and i64 %..465.i.i.i, 9223372036854775804
+  %297 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %298 = add i64 %.13.i62.i.i.i, 3
+  %299 = add i64 %298, %xtraiter.i.i.i
+  %300 = mul i64 %299, %197
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %300
+  %301 = add i64 %.13.i62.i.i.i, 2
+  %302 = add i64 %301, %xtraiter.i.i.i
+  %303 = mul i64 %302, %197
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %303
+  %304 = add i64 %.13.i62.i.i.i, 1
+  %305 = add i64 %304, %xtraiter.i.i.i
+  %306 = mul i64 %305, %197
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %306
+  %307 = mul i64 %297, %197
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %307
+  %308 = mul i64 %.756.us.us.us.i.i, %lsr.iv31.i.i
+  %309 = add i64 %308, %quot.4.0.i
+  %310 = mul i64 %309, %.762.us.us.us.i.i
+  %311 = add i64 %310, %.341354374.us.i.i
+  %312 = mul i64 %311, %.36.i.i
+  %313 = sub i64 %lsr.iv.i.i, %.777.us.us.us.i.i
+  %314 = add i64 %313, %312
+  %315 = add i64 %314, %287
+  %316 = mul i64 %315, %.39.i.i
+  %317 = add i64 %316, %.790.us.us.us.i.i
+  %318 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr285.i = shl i64 %317, 2
+  br label %B278.us150.i.i.i
+
+B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
+  %319 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %319, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+
+B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
+  %xtraiter.i.i = and i64 %..304.i.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
+
+B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
+  %320 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %321 = add i64 %320, %282
+  %322 = shl i64 %321, 2
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %322
+  br label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
+  %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %.552.us.prol.i.us.prol.i.i = load float, ptr %lsr.iv82.i.us.prol.i.i, align 4
+  %323 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 2
+  %scevgep181.i = getelementptr i8, ptr %scevgep59.i.i, i64 %323
+  store float %.552.us.prol.i.us.prol.i.i, ptr %scevgep181.i, align 4
+  %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %197
+  %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
+  br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
+  %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %196
+  %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B278.us150.i.us.prol.loopexit.i.i
+
+B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, %B278.us150.i.us.preheader.i.i
+  %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %324 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %324, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+
+B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %196
+  br label %B278.us150.i.us.i.i
+
+B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
+  %lsr.iv63.i.i = phi ptr [ %scevgep62.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep64.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv80.i.us.i.i = phi ptr [ %lsr.iv80.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep81.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv76.i.us.i.i = phi ptr [ %lsr.iv76.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep77.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %.346130142.us151.i.us.i.i = phi i64 [ %.346130142.us151.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %.356.us153.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  br label %B486.us.prol.i.us.i.i
+
+B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i.i, %B278.us150.i.us.i.i
+  %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
+  %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
+  %.552.us.prol.i.us.i.i = load float, ptr %lsr.iv82.i.us.i.i, align 4
+  %325 = shl i64 %prol.iter.i.us.i.i, 2
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %325
+  store float %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 4
+  %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %197
+  %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
+  br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.i.i:          ; preds = %B486.us.prol.i.us.i.i
+  %scevgep81.i.us.i.i = getelementptr i8, ptr %lsr.iv80.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i
+  %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %.552.us.prol.i.us.1.i.i = load float, ptr %lsr.iv82.i.us.1.i.i, align 4
+  %326 = shl i64 %prol.iter.i.us.1.i.i, 2
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %326
+  store float %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 4
+  %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %197
+  %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
+  br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %196
+  %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %196
+  %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %201
+  %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B378.backedge.us.us.us.i.i
+
+B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
+  %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %scevgep45.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep47.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv40.i.i = phi ptr [ %scevgep39.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep41.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv34.i.i = phi ptr [ %scevgep33.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep35.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv96.i.i.i = phi ptr [ %scevgep95.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep97.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  br i1 %318, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
+  %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
+  %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
+  %.552.us.prol.i.i.i = load float, ptr %lsr.iv82.i.i.i, align 4
+  %327 = shl nuw nsw i64 %prol.iter.i.i.i, 2
+  %scevgep176.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %327
+  store float %.552.us.prol.i.i.i, ptr %scevgep176.i, align 4
+  %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %197
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
+  br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %296, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %297, %B486.us.prol.i.i.i ]
+  %328 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %329 = shl i64 %.514123125.us.unr.i.i.i, 2
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %329
+  br label %B486.us.i.i.i
+
+B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
+  %lsr.iv54.i.i = phi ptr [ %scevgep55.i.i, %B486.us.i.i.i ], [ %lsr.iv52.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv48.i.i = phi ptr [ %scevgep49.i.i, %B486.us.i.i.i ], [ %lsr.iv46.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %328, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr286.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr285.i
+  %.552.us.i.i.i = load float, ptr %sunkaddr286.i, align 4
+  store float %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 4
+  %sunkaddr288.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr285.i
+  %.552.us.1.i.i.i = load float, ptr %sunkaddr288.i, align 4
+  %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 4
+  store float %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 4
+  %sunkaddr290.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr285.i
+  %.552.us.2.i.i.i = load float, ptr %sunkaddr290.i, align 4
+  %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
+  store float %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 4
+  %sunkaddr292.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr285.i
+  %.552.us.3.i.i.i = load float, ptr %sunkaddr292.i, align 4
+  %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 12
+  store float %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 4
+  %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
+  %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %198
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %198
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %198
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %198
+  %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
+  br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
+
+B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
+  %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %196
+  %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %196
+  %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B378.backedge.us.us.us.i.i
+
+B378.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.727.us.us.us.i.i = add nuw nsw i64 %.720252254.us.us.us.i.i, 1
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.780.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i84.i, %.727.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B378.B580_crit_edge.us.us.us.i.i, label %B380.us.us.us.i.i
+
+B378.B580_crit_edge.us.us.us.i.i:                 ; preds = %B378.backedge.us.us.us.i.i
+  %.606.us.us.us.i.i = add nuw nsw i64 %.599259265.us.us.us.i.i, 1
+  %.832.us.us.us.i.i = add nsw i64 %target.2.2267.us.us.us.i.i, %.90.i.i
+  %exitcond487.not.i.i = icmp eq i64 %.513.us.us.i.i, %.606.us.us.us.i.i
+  br i1 %exitcond487.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.us.us.us.i.i
+
+B830.endif.endif.endif.i:                         ; preds = %B252.loopexit.us.i.i, %B254.endif.us.preheader.i.i, %B254.endif.lr.ph.i.i, %B214.endif.i.i
+  br i1 %100, label %B828.loopexit.i, label %B966.lr.ph.i
+
+B966.lr.ph.i:                                     ; preds = %B830.endif.endif.endif.i
+  br i1 %.387.i, label %B966.lr.ph.split.us.i, label %B966.i
+
+B966.lr.ph.split.us.i:                            ; preds = %B966.lr.ph.i
+  %.1303.us1135.i = load i64, ptr %sunkaddr293.i, align 8
+  %.1331.us1140.i = icmp eq i64 %.1303.us1135.i, 0
+  br i1 %.1331.us1140.i, label %B1050.endif.us.lr.ph.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B1050.endif.us.lr.ph.i:                           ; preds = %B966.lr.ph.split.us.i
+  br i1 %108, label %B1050.endif.us.i, label %B1050.endif.us.us.i
+
+B1050.endif.us.us.i:                              ; preds = %B1050.endif.us.lr.ph.i, %B966.us.us.i
+  %lsr.iv221.i = phi i64 [ %lsr.iv.next222.i, %B966.us.us.i ], [ %..188.i, %B1050.endif.us.lr.ph.i ]
+  %.1326.us1144.us.i = phi i64 [ %.1326.us.us.i, %B966.us.us.i ], [ 40, %B1050.endif.us.lr.ph.i ]
+  %.1319.us1143.us.i = phi i64 [ %.1319.us.us.i, %B966.us.us.i ], [ %.443.i, %B1050.endif.us.lr.ph.i ]
+  %.1274.us1142.us.i = phi i64 [ %.1274.us.us.i, %B966.us.us.i ], [ 1, %B1050.endif.us.lr.ph.i ]
+  %330 = getelementptr float, ptr %a2, i64 %.1319.us1143.us.i
+  tail call void @llvm.memset.p0.i64(ptr align 4 %330, i8 0, i64 %69, i1 false)
+  %lsr.iv.next222.i = add nsw i64 %lsr.iv221.i, -1
+  %exitcond3329.not.i = icmp eq i64 %lsr.iv.next222.i, 0
+  br i1 %exitcond3329.not.i, label %B828.loopexit.i, label %B966.us.us.i
+
+B966.us.us.i:                                     ; preds = %B1050.endif.us.us.i
+  %.1274.us.us.i = add nuw i64 %.1274.us1142.us.i, 1
+  %331 = getelementptr i64, ptr %a4, i64 %.1326.us1144.us.i
+  %.1302.us.us.i = getelementptr i8, ptr %331, i64 48
+  %.1303.us.us.i = load i64, ptr %.1302.us.us.i, align 8
+  %.1308.us.us.i = add nsw i64 %.1326.us1144.us.i, 7
+  %.1317.us.us.i = mul i64 %.1274.us1142.us.i, %.1315.i
+  %.1319.us.us.i = add nsw i64 %.1317.us.us.i, %.443.i
+  %.1324.us.us.i = shl nuw nsw i64 %.1303.us.us.i, 1
+  %.1326.us.us.i = add nuw nsw i64 %.1308.us.us.i, %.1324.us.us.i
+  %.1331.us.us.i = icmp eq i64 %.1303.us.us.i, 0
+  br i1 %.1331.us.us.i, label %B1050.endif.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B966.us.i:                                        ; preds = %B1050.endif.us.i
+  %332 = getelementptr i64, ptr %a4, i64 %.1326.us1144.i
+  %.1302.us.i = getelementptr i8, ptr %332, i64 48
+  %.1303.us.i = load i64, ptr %.1302.us.i, align 8
+  %.1308.us.i = add nsw i64 %.1326.us1144.i, 7
+  %.1324.us.i = shl nuw nsw i64 %.1303.us.i, 1
+  %.1326.us.i = add nuw nsw i64 %.1308.us.i, %.1324.us.i
+  %.1331.us.i = icmp eq i64 %.1303.us.i, 0
+  br i1 %.1331.us.i, label %B1050.endif.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B1050.endif.us.i:                                 ; preds = %B1050.endif.us.lr.ph.i, %B966.us.i
+  %lsr.iv223.i = phi i64 [ %lsr.iv.next224.i, %B966.us.i ], [ %..188.i, %B1050.endif.us.lr.ph.i ]
+  %.1326.us1144.i = phi i64 [ %.1326.us.i, %B966.us.i ], [ 40, %B1050.endif.us.lr.ph.i ]
+  %lsr.iv.next224.i = add nsw i64 %lsr.iv223.i, -1
+  %exitcond3330.not.i = icmp eq i64 %lsr.iv.next224.i, 0
+  br i1 %exitcond3330.not.i, label %B828.loopexit.i, label %B966.us.i
+
+B1050.endif.i:                                    ; preds = %B966.i
+  br i1 %108, label %B2568.i, label %B1088.lr.ph.i
+
+B1088.lr.ph.i:                                    ; preds = %B1050.endif.i
+  tail call void @llvm.memset.p0.i64(ptr align 4 %scevgep.i, i8 0, i64 %69, i1 false)
+  br label %B2568.i
+
+B1110.endif.endif.i:                              ; preds = %B1110.i
+  br i1 %188, label %333, label %338
+
+333:                                              ; preds = %B1110.endif.endif.i
+  %334 = udiv i32 %189, %101
+  %335 = urem i32 %189, %101
+  %336 = zext i32 %334 to i64
+  %337 = zext i32 %335 to i64
+  br label %341
+
+338:                                              ; preds = %B1110.endif.endif.i
+  %339 = sdiv i64 %.13.i68.i, %.176.i
+  %340 = srem i64 %.13.i68.i, %.176.i
+  br label %341
+
+341:                                              ; preds = %338, %333
+  %342 = phi i64 [ %336, %333 ], [ %339, %338 ]
+  %343 = phi i64 [ %337, %333 ], [ %340, %338 ]
+  %.1526.i = sub nsw i64 0, %343
+  %.1527.i = select i1 %.1510.i, i64 %343, i64 %.1526.i
+  %.1528.i = icmp sgt i64 %.1527.i, 0
+  %.1530.i = zext i1 %.1528.i to i64
+  %.1531.i = add i64 %342, %.1530.i
+  %.1553971.i = icmp sgt i64 %.1531.i, 0
+  br i1 %.1553971.i, label %B1148.endif.lr.ph.i, label %B2568.i
+
+B1148.endif.lr.ph.i:                              ; preds = %341
+  %..1303.i = tail call i64 @llvm.smax.i64(i64 %.1303.i, i64 0)
+  %.1949842.not.i = icmp eq i64 %..1303.i, 0
+  %344 = getelementptr i64, ptr %a4, i64 %.1308.i
+  %brmerge.i = or i1 %.335369.not.i.i, %.1949842.not.i
+  %xtraiter.i = and i64 %.1303.i, 3
+  %unroll_iter.i = and i64 %.1303.i, -4
+  %345 = add i64 %.1303.i, %table.4.21078.i
+  %346 = shl i64 %345, 3
+  %scevgep197.i = getelementptr i8, ptr %scevgep196.i, i64 %346
+  %scevgep207.i = getelementptr i8, ptr %scevgep206.i, i64 %346
+  %347 = icmp ult i64 %.1303.i, 4
+  %348 = icmp eq i64 %xtraiter.i, 0
+  br label %B1148.endif.i
+
+B1148.endif.i:                                    ; preds = %B1148.endif.lr.ph.i, %B1146.loopexit.i
+  %lsr.iv216.i = phi i64 [ %lsr.iv214.i, %B1148.endif.lr.ph.i ], [ %lsr.iv.next217.i, %B1146.loopexit.i ]
+  %.1552946978.i = phi i64 [ %.1531.i, %B1148.endif.lr.ph.i ], [ %.1562.i, %B1146.loopexit.i ]
+  %.1559948977.i = phi i64 [ 0, %B1148.endif.lr.ph.i ], [ %.1566.i, %B1146.loopexit.i ]
+  %.1562.i = add nsw i64 %.1552946978.i, -1
+  %.1566.i = add i64 %.1559948977.i, %.176.i
+  br i1 %102, label %B1460.i, label %B1182.endif.lr.ph.i
+
+B1182.endif.lr.ph.i:                              ; preds = %B1148.endif.i
+  %.1722.i = add nsw i64 %.1559948977.i, %rem.7.0.i
+  br i1 %brmerge.i, label %B1460.i, label %B1182.endif.us.i
+
+B1182.endif.us.i:                                 ; preds = %B1182.endif.lr.ph.i, %B1306.B1180.loopexit_crit_edge.us.i
+  %.1680887897.us.i = phi i64 [ %.1687.us.i, %B1306.B1180.loopexit_crit_edge.us.i ], [ 0, %B1182.endif.lr.ph.i ]
+  %.1687.us.i = add nuw nsw i64 %.1680887897.us.i, 1
+  %.1992.us.i = add nsw i64 %.1680887897.us.i, %.1559948977.i
+  %.1994.us.i = icmp slt i64 %.1992.us.i, %.13.i68.i
+  %.1741.us.i = add nsw i64 %.1680887897.us.i, %.453.i
+  br i1 %.1994.us.i, label %B1308.endif.us.us.us.preheader.i, label %B1308.endif.us.us917.i
+
+B1306.B1180.loopexit_crit_edge.us.i:              ; preds = %B1340.B1434_crit_edge.split.us874.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i
+  %exitcond3327.not.i = icmp eq i64 %.176.i, %.1687.us.i
+  br i1 %exitcond3327.not.i, label %B1460.i, label %B1182.endif.us.i
+
+B1308.endif.us.us.us.preheader.i:                 ; preds = %B1182.endif.us.i
+  %.1727.us.i = load i64, ptr %sunkaddr294.i, align 8
+  %.1724.us.i = add nsw i64 %.1722.i, %.1680887897.us.i
+  %.1728.us.i = mul nsw i64 %.1727.us.i, %.1724.us.i
+  %.1717.us.i = load i64, ptr %sunkaddr295.i, align 8
+  %.1719.us.i = mul nsw i64 %.1717.us.i, %quot.4.0.i
+  %.1729.us.i = add nsw i64 %.1719.us.i, %.1728.us.i
+  %.1732.us.i = load i64, ptr %sunkaddr296.i, align 8
+  %.1734.us.i = mul nsw i64 %.1732.us.i, %.107212041340.i
+  %.1735.us.i = add nsw i64 %.1729.us.i, %.1734.us.i
+  br label %B1308.endif.us.us.us.i
+
+B1308.endif.us.us917.i:                           ; preds = %B1182.endif.us.i, %B1340.B1434_crit_edge.split.us874.us.i
+  %place.3.6860.us.us918.i = phi i64 [ %.2032.us872.us.lcssa.i, %B1340.B1434_crit_edge.split.us874.us.i ], [ %.1741.us.i, %B1182.endif.us.i ]
+  %.1831851857.us.us921.i = phi i64 [ %.1838.us.us923.i, %B1340.B1434_crit_edge.split.us874.us.i ], [ 0, %B1182.endif.us.i ]
+  br i1 %347, label %B1342.us865.us.epil.i.preheader, label %B1342.us865.us.i
+
+B1342.us865.us.i:                                 ; preds = %B1308.endif.us.us917.i, %B1342.us865.us.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1342.us865.us.i ], [ %unroll_iter.i, %B1308.endif.us.us917.i ]
+  %place.2.7845.us866.us.i = phi i64 [ %.2032.us872.us.3.i, %B1342.us865.us.i ], [ %place.3.6860.us.us918.i, %B1308.endif.us.us917.i ]
+  %349 = shl i64 %place.2.7845.us866.us.i, 2
+  %scevgep188.i = getelementptr i8, ptr %a2, i64 %349
+  store float 0.000000e+00, ptr %scevgep188.i, align 4
+  %scevgep187.i = getelementptr i8, ptr %scevgep186.i, i64 %349
+  store float 0.000000e+00, ptr %scevgep187.i, align 4
+  %scevgep185.i = getelementptr i8, ptr %scevgep184.i, i64 %349
+  store float 0.000000e+00, ptr %scevgep185.i, align 4
+  %scevgep183.i = getelementptr i8, ptr %scevgep182.i, i64 %349
+  store float 0.000000e+00, ptr %scevgep183.i, align 4
+  %.2032.us872.us.3.i = add i64 %place.2.7845.us866.us.i, %73
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -4
+  %niter.ncmp.3.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %niter.ncmp.3.i, label %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i, label %B1342.us865.us.i
+
+B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i: ; preds = %B1342.us865.us.i
+  br i1 %348, label %B1340.B1434_crit_edge.split.us874.us.i, label %B1342.us865.us.epil.i.preheader
+
+B1342.us865.us.epil.i.preheader:                  ; preds = %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i, %B1308.endif.us.us917.i
+  %place.2.7845.us866.us.epil.i.ph = phi i64 [ %place.3.6860.us.us918.i, %B1308.endif.us.us917.i ], [ %.2032.us872.us.3.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i ]
+  br label %B1342.us865.us.epil.i
+
+B1342.us865.us.epil.i:                            ; preds = %B1342.us865.us.epil.i.preheader, %B1342.us865.us.epil.i
+  %lsr.iv190.i = phi i64 [ %lsr.iv.next191.i, %B1342.us865.us.epil.i ], [ %xtraiter.i, %B1342.us865.us.epil.i.preheader ]
+  %place.2.7845.us866.us.epil.i = phi i64 [ %.2032.us872.us.epil.i, %B1342.us865.us.epil.i ], [ %place.2.7845.us866.us.epil.i.ph, %B1342.us865.us.epil.i.preheader ]
+  %350 = shl i64 %place.2.7845.us866.us.epil.i, 2
+  %scevgep189.i = getelementptr i8, ptr %a2, i64 %350
+  store float 0.000000e+00, ptr %scevgep189.i, align 4
+  %.2032.us872.us.epil.i = add i64 %place.2.7845.us866.us.epil.i, %.176.i
+  %lsr.iv.next191.i = add nsw i64 %lsr.iv190.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next191.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B1340.B1434_crit_edge.split.us874.us.i, label %B1342.us865.us.epil.i
+
+B1340.B1434_crit_edge.split.us874.us.i:           ; preds = %B1342.us865.us.epil.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i
+  %.2032.us872.us.lcssa.i = phi i64 [ %.2032.us872.us.3.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i ], [ %.2032.us872.us.epil.i, %B1342.us865.us.epil.i ]
+  %.1838.us.us923.i = add nuw nsw i64 %.1831851857.us.us921.i, 1
+  %exitcond3324.not.i = icmp eq i64 %.13.i.i, %.1838.us.us923.i
+  br i1 %exitcond3324.not.i, label %B1306.B1180.loopexit_crit_edge.us.i, label %B1308.endif.us.us917.i
+
+B1308.endif.us.us.us.i:                           ; preds = %B1340.B1434_crit_edge.split.us.us.us.us.i, %B1308.endif.us.us.us.preheader.i
+  %place.3.6860.us.us.us.i = phi i64 [ %.2032.us.us.us.us.lcssa.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ %.1741.us.i, %B1308.endif.us.us.us.preheader.i ]
+  %source.3.6859.us.us.us.i = phi i64 [ %.2049.us.us.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ %.1735.us.i, %B1308.endif.us.us.us.preheader.i ]
+  %.1831851857.us.us.us.i = phi i64 [ %.1838.us.us.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ 0, %B1308.endif.us.us.us.preheader.i ]
+  %351 = getelementptr float, ptr %a1, i64 %source.3.6859.us.us.us.i
+  br i1 %347, label %B1342.us.us.us.us.epil.preheader.i, label %B1342.us.us.us.us.i
+
+B1342.us.us.us.us.i:                              ; preds = %B1308.endif.us.us.us.i, %B1342.us.us.us.us.i
+  %place.2.7845.us.us.us.us.i = phi i64 [ %.2032.us.us.us.us.3.i, %B1342.us.us.us.us.i ], [ %place.3.6860.us.us.us.i, %B1308.endif.us.us.us.i ]
+  %.1955841843.us.us.us.us.i = phi i64 [ %.1962.us.us.us.us.3.i, %B1342.us.us.us.us.i ], [ 0, %B1308.endif.us.us.us.i ]
+  %352 = shl i64 %.1955841843.us.us.us.us.i, 3
+  %scevgep203.i = getelementptr i8, ptr %scevgep197.i, i64 %352
+  %scevgep204.i = getelementptr i8, ptr %scevgep203.i, i64 -24
+  %.2005.us.us.us.us.i = load i64, ptr %scevgep204.i, align 8
+  %.2009.us.us.us.us.i = getelementptr float, ptr %351, i64 %.2005.us.us.us.us.i
+  %.2010.us.us.us.us.i = load float, ptr %.2009.us.us.us.us.i, align 4
+  %353 = shl i64 %place.2.7845.us.us.us.us.i, 2
+  %scevgep195.i = getelementptr i8, ptr %a2, i64 %353
+  store float %.2010.us.us.us.us.i, ptr %scevgep195.i, align 4
+  %scevgep202.i = getelementptr i8, ptr %scevgep203.i, i64 -16
+  %.2005.us.us.us.us.1.i = load i64, ptr %scevgep202.i, align 8
+  %.2009.us.us.us.us.1.i = getelementptr float, ptr %351, i64 %.2005.us.us.us.us.1.i
+  %.2010.us.us.us.us.1.i = load float, ptr %.2009.us.us.us.us.1.i, align 4
+  %scevgep194.i = getelementptr i8, ptr %scevgep186.i, i64 %353
+  store float %.2010.us.us.us.us.1.i, ptr %scevgep194.i, align 4
+  %scevgep200.i = getelementptr i8, ptr %scevgep203.i, i64 -8
+  %.2005.us.us.us.us.2.i = load i64, ptr %scevgep200.i, align 8
+  %.2009.us.us.us.us.2.i = getelementptr float, ptr %351, i64 %.2005.us.us.us.us.2.i
+  %.2010.us.us.us.us.2.i = load float, ptr %.2009.us.us.us.us.2.i, align 4
+  %scevgep193.i = getelementptr i8, ptr %scevgep184.i, i64 %353
+  store float %.2010.us.us.us.us.2.i, ptr %scevgep193.i, align 4
+  %.1962.us.us.us.us.3.i = add nuw i64 %.1955841843.us.us.us.us.i, 4
+  %.2005.us.us.us.us.3.i = load i64, ptr %scevgep203.i, align 8
+  %.2009.us.us.us.us.3.i = getelementptr float, ptr %351, i64 %.2005.us.us.us.us.3.i
+  %.2010.us.us.us.us.3.i = load float, ptr %.2009.us.us.us.us.3.i, align 4
+  %scevgep192.i = getelementptr i8, ptr %scevgep182.i, i64 %353
+  store float %.2010.us.us.us.us.3.i, ptr %scevgep192.i, align 4
+  %.2032.us.us.us.us.3.i = add i64 %place.2.7845.us.us.us.us.i, %73
+  %niter164.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1962.us.us.us.us.3.i
+  br i1 %niter164.ncmp.3.i, label %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i, label %B1342.us.us.us.us.i
+
+B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i: ; preds = %B1342.us.us.us.us.i
+  br i1 %348, label %B1340.B1434_crit_edge.split.us.us.us.us.i, label %B1342.us.us.us.us.epil.preheader.i
+
+B1342.us.us.us.us.epil.preheader.i:               ; preds = %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i, %B1308.endif.us.us.us.i
+  %place.2.7845.us.us.us.us.epil.init.i = phi i64 [ %place.3.6860.us.us.us.i, %B1308.endif.us.us.us.i ], [ %.2032.us.us.us.us.3.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %.1955841843.us.us.us.us.epil.init.i = phi i64 [ 0, %B1308.endif.us.us.us.i ], [ %unroll_iter.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %354 = shl i64 %.1955841843.us.us.us.us.epil.init.i, 3
+  %scevgep208.i = getelementptr i8, ptr %scevgep207.i, i64 %354
+  br label %B1342.us.us.us.us.epil.i
+
+B1342.us.us.us.us.epil.i:                         ; preds = %B1342.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.preheader.i
+  %place.2.7845.us.us.us.us.epil.i = phi i64 [ %place.2.7845.us.us.us.us.epil.init.i, %B1342.us.us.us.us.epil.preheader.i ], [ %.2032.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.i ]
+  %epil.iter159.i = phi i64 [ 0, %B1342.us.us.us.us.epil.preheader.i ], [ %epil.iter159.next.i, %B1342.us.us.us.us.epil.i ]
+  %355 = shl nuw nsw i64 %epil.iter159.i, 3
+  %scevgep209.i = getelementptr i8, ptr %scevgep208.i, i64 %355
+  %.2005.us.us.us.us.epil.i = load i64, ptr %scevgep209.i, align 8
+  %.2009.us.us.us.us.epil.i = getelementptr float, ptr %351, i64 %.2005.us.us.us.us.epil.i
+  %.2010.us.us.us.us.epil.i = load float, ptr %.2009.us.us.us.us.epil.i, align 4
+  %356 = shl i64 %place.2.7845.us.us.us.us.epil.i, 2
+  %scevgep205.i = getelementptr i8, ptr %a2, i64 %356
+  store float %.2010.us.us.us.us.epil.i, ptr %scevgep205.i, align 4
+  %.2032.us.us.us.us.epil.i = add i64 %place.2.7845.us.us.us.us.epil.i, %.176.i
+  %epil.iter159.next.i = add i64 %epil.iter159.i, 1
+  %epil.iter159.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter159.next.i
+  br i1 %epil.iter159.cmp.not.i, label %B1340.B1434_crit_edge.split.us.us.us.us.i, label %B1342.us.us.us.us.epil.i
+
+B1340.B1434_crit_edge.split.us.us.us.us.i:        ; preds = %B1342.us.us.us.us.epil.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i
+  %.2032.us.us.us.us.lcssa.i = phi i64 [ %.2032.us.us.us.us.3.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ], [ %.2032.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.i ]
+  %.1838.us.us.us.i = add nuw nsw i64 %.1831851857.us.us.us.i, 1
+  %.2047.us.us.us.i = load i64, ptr %sunkaddr296.i, align 8
+  %.2049.us.us.us.i = add nsw i64 %.2047.us.us.us.i, %source.3.6859.us.us.us.i
+  %exitcond3326.not.i = icmp eq i64 %.13.i.i, %.1838.us.us.us.i
+  br i1 %exitcond3326.not.i, label %B1306.B1180.loopexit_crit_edge.us.i, label %B1308.endif.us.us.us.i
+
+B1460.endif.i:                                    ; preds = %B1460.i
+  br i1 %.2111.i, label %B1146.loopexit.i, label %B1460.endif.endif.i
+
+B1460.endif.endif.i:                              ; preds = %B1460.endif.i
+  br i1 %191, label %357, label %362
+
+357:                                              ; preds = %B1460.endif.endif.i
+  %358 = udiv i32 %192, %104
+  %359 = urem i32 %192, %104
+  %360 = zext i32 %358 to i64
+  %361 = zext i32 %359 to i64
+  br label %365
+
+362:                                              ; preds = %B1460.endif.endif.i
+  %363 = sdiv i64 %.980.i, %.2070.i
+  %364 = srem i64 %.980.i, %.2070.i
+  br label %365
+
+365:                                              ; preds = %362, %357
+  %366 = phi i64 [ %360, %357 ], [ %363, %362 ]
+  %367 = phi i64 [ %361, %357 ], [ %364, %362 ]
+  %.2125.i = sub nsw i64 0, %367
+  %.2126.i = select i1 %.2109.i, i64 %367, i64 %.2125.i
+  %.2127.i = icmp sgt i64 %.2126.i, 0
+  %.2129.i = zext i1 %.2127.i to i64
+  %.2130.i = add i64 %366, %.2129.i
+  %.2151941.i = icmp sgt i64 %.2130.i, 0
+  br i1 %.2151941.i, label %B1502.lr.ph.i, label %B1146.loopexit.i
+
+B1502.lr.ph.i:                                    ; preds = %365
+  %368 = add nuw i64 %.2130.i, 1
+  br label %B1502.i
+
+B1502.else.if.i:                                  ; preds = %B1502.i
+  %369 = or i64 %3, %.179.i
+  %370 = icmp ult i64 %369, 4294967296
+  br i1 %370, label %371, label %377
+
+371:                                              ; preds = %B1502.else.if.i
+  %372 = trunc nuw i64 %3 to i32
+  %373 = udiv i32 %372, %107
+  %374 = urem i32 %372, %107
+  %375 = zext i32 %373 to i64
+  %376 = zext i32 %374 to i64
+  br label %380
+
+377:                                              ; preds = %B1502.else.if.i
+  %378 = sdiv i64 %3, %.179.i
+  %379 = srem i64 %3, %.179.i
+  br label %380
+
+380:                                              ; preds = %377, %371
+  %381 = phi i64 [ %375, %371 ], [ %378, %377 ]
+  %382 = phi i64 [ %376, %371 ], [ %379, %377 ]
+  %.2231.i = xor i64 %382, %.179.i
+  %.2232.i = icmp slt i64 %.2231.i, 0
+  %.2233.i = icmp ne i64 %382, 0
+  %.2234.i = and i1 %.2233.i, %.2232.i
+  %.2239.i = sext i1 %.2234.i to i64
+  %spec.select789.i = add i64 %381, %.2239.i
+  br label %B1502.endif.endif.i
+
+B1502.endif.endif.i:                              ; preds = %380, %B1502.i
+  %quot.10.0.i = phi i64 [ 0, %B1502.i ], [ %spec.select789.i, %380 ]
+  %.13.i71.i = tail call i64 @llvm.smin.i64(i64 %quot.10.0.i, i64 %.182.i)
+  tail call void @nbgrad.tile.float32(ptr %.2191.i, ptr %344, i64 %.1303.i, i64 %.13.i.i, i64 %.437.i, ptr %lsr.iv218.i, ptr %scevgep220.i, i64 %.185.i, i64 %.107212041340.i, i64 %.13.i71.i)
+  %lsr.iv.next211.i = add i64 %lsr.iv210.i, -1
+  %lsr.iv.next213.i = sub i64 %lsr.iv212.i, %.2070.i
+  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %76
+  %.2151.i = icmp samesign ugt i64 %lsr.iv.next211.i, 1
+  br i1 %.2151.i, label %B1502.i, label %B1146.loopexit.i
+
+B1748.endif.i:                                    ; preds = %B828.loopexit.i, %182, %B750.endif.i
+  br i1 %100, label %B522.loopexit.i, label %B1796.endif.lr.ph.i
+
+B1796.endif.lr.ph.i:                              ; preds = %B1748.endif.i
+  %.26151508.not.i = icmp slt i64 %.13.i68.i, 1
+  %.2843.i = add nsw i64 %.13.i70.i, %rem.9.0.i
+  %.27371438.not.i = icmp slt i64 %arg.many.fr.i84.i, 1
+  %or.cond135.i = or i1 %.26151508.not.i, %.27371438.not.i
+  br i1 %or.cond135.i, label %B522.loopexit.i, label %B1796.endif.us.i
+
+B1796.endif.us.i:                                 ; preds = %B1796.endif.lr.ph.i, %B2002.B1794.loopexit_crit_edge.us.i
+  %lsr.iv245.i = phi ptr [ %scevgep246.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ %scevgep244.i, %B1796.endif.lr.ph.i ]
+  %lsr.iv225.i = phi ptr [ %scevgep226.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ %70, %B1796.endif.lr.ph.i ]
+  %table.5.11738.us.i = phi i64 [ %.2528.us.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ 33, %B1796.endif.lr.ph.i ]
+  %.241416861736.us.i = phi i64 [ %.2421.us.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ 0, %B1796.endif.lr.ph.i ]
+  %.2421.us.i = add nuw nsw i64 %.241416861736.us.i, 1
+  %.2451.us.i = getelementptr i64, ptr %a4, i64 %table.5.11738.us.i
+  %.2452.us.i = load i64, ptr %.2451.us.i, align 8
+  %.2456.us.i = getelementptr i8, ptr %.2451.us.i, i64 8
+  %.2457.us.i = load i64, ptr %.2456.us.i, align 8
+  %.2467.us.i = getelementptr i8, ptr %.2451.us.i, i64 16
+  %.2468.us.i = load i64, ptr %.2467.us.i, align 8
+  %.2472.us.i = getelementptr i8, ptr %.2451.us.i, i64 24
+  %.2473.us.i = load i64, ptr %.2472.us.i, align 8
+  %.2477.us.i = getelementptr i8, ptr %.2451.us.i, i64 32
+  %.2478.us.i = load i64, ptr %.2477.us.i, align 8
+  %.2482.us.i = getelementptr i8, ptr %.2451.us.i, i64 40
+  %.2483.us.i = load i64, ptr %.2482.us.i, align 8
+  %.2523.us.i = getelementptr i8, ptr %.2451.us.i, i64 48
+  %.2524.us.i = load i64, ptr %.2523.us.i, align 8
+  %.2525.us.i = shl nsw i64 %.2524.us.i, 1
+  %.2526.us.i = add i64 %table.5.11738.us.i, 7
+  %.2528.us.i = add i64 %.2526.us.i, %.2525.us.i
+  %.2777.us.i = mul nsw i64 %.241416861736.us.i, %quot.3.0.i
+  %invariant.gep.us.i = getelementptr float, ptr %a2, i64 %.2478.us.i
+  %invariant.gep1365.us.i = getelementptr float, ptr %a3, i64 %.2478.us.i
+  %.3078.us.i = sub i64 %.2483.us.i, %.2478.us.i
+  %.3078.us.fr.i = freeze i64 %.3078.us.i
+  %..3078.us.i = tail call i64 @llvm.smax.i64(i64 %.3078.us.fr.i, i64 0)
+  %.31211360.us.i = icmp sgt i64 %.3078.us.fr.i, 0
+  br i1 %.31211360.us.i, label %B2004.endif.us.us.us.preheader.i, label %B2004.endif.us.us1759.preheader.i
+
+B2002.B1794.loopexit_crit_edge.us.i:              ; preds = %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, %B2004.endif.us.us1759.preheader.split.i, %B2004.endif.us.us1759.preheader.i, %B2004.endif.us.us.us.preheader.i
+  %scevgep226.i = getelementptr i8, ptr %lsr.iv225.i, i64 %68
+  %scevgep246.i = getelementptr i8, ptr %lsr.iv245.i, i64 %68
+  %exitcond3335.not.i = icmp eq i64 %.188.i, %.2421.us.i
+  br i1 %exitcond3335.not.i, label %B522.loopexit.i, label %B1796.endif.us.i
+
+B2004.endif.us.us.us.preheader.i:                 ; preds = %B1796.endif.us.i
+  %.13.i74.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2468.us.i)
+  %.13.i75.i = tail call i64 @llvm.smin.i64(i64 %.2843.i, i64 %.2473.us.i)
+  %.2909.us.us.us.us.i = sub i64 %.13.i75.i, %.13.i74.i
+  %.29521375.us.us.us.us.not.i = icmp slt i64 %.2909.us.us.us.us.i, 1
+  br i1 %.29521375.us.us.us.us.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us.us.preheader149.i
+
+B2004.endif.us.us.us.preheader149.i:              ; preds = %B2004.endif.us.us.us.preheader.i
+  %.3130.us.us.us.us.us.prol.i = add nsw i64 %..3078.us.i, -1
+  %.3134.us.us.us.us.us.prol.i = add i64 %.2478.us.i, 1
+  %383 = sub i64 %.13.i74.i, %rem.9.0.i
+  %384 = mul i64 %383, %77
+  %scevgep236.i = getelementptr i8, ptr %lsr.iv225.i, i64 %384
+  %scevgep247.i = getelementptr i8, ptr %lsr.iv245.i, i64 %384
+  %385 = and i64 %..3078.us.i, 1
+  %386 = icmp eq i64 %385, 0
+  %387 = icmp eq i64 %.3078.us.fr.i, 1
+  br label %B2004.endif.us.us.us.i
+
+B2004.endif.us.us1759.preheader.i:                ; preds = %B1796.endif.us.i
+  %invariant.gep3412.i = getelementptr float, ptr %invariant.gep1365.us.i, i64 %.2457.us.i
+  %.13.i72.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2468.us.i)
+  %.13.i73.i = tail call i64 @llvm.smin.i64(i64 %.2843.i, i64 %.2473.us.i)
+  %.2909.us1546.us.i = sub i64 %.13.i73.i, %.13.i72.i
+  %.29521375.us1549.us.not.i = icmp slt i64 %.2909.us1546.us.i, 1
+  br i1 %.29521375.us1549.us.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us1759.preheader.split.i
+
+B2004.endif.us.us1759.preheader.split.i:          ; preds = %B2004.endif.us.us1759.preheader.i
+  %388 = load i64, ptr %sunkaddr299.i, align 8
+  %389 = icmp eq i64 %388, 1
+  br i1 %389, label %B2004.endif.us.us1759.preheader170.i, label %B2002.B1794.loopexit_crit_edge.us.i
+
+B2004.endif.us.us1759.preheader170.i:             ; preds = %B2004.endif.us.us1759.preheader.split.i
+  %390 = sub i64 %.13.i72.i, %rem.9.0.i
+  %391 = mul i64 %390, %77
+  %392 = shl i64 %.2478.us.i, 2
+  %393 = getelementptr i8, ptr %lsr.iv225.i, i64 %391
+  %scevgep227.i = getelementptr i8, ptr %393, i64 %392
+  br label %B2004.endif.us.us1759.i
+
+B2004.endif.us.us1759thread-pre-split.i:          ; preds = %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i
+  %.pr.i = load i64, ptr %sunkaddr299.i, align 8
+  %scevgep229.i = getelementptr i8, ptr %lsr.iv228.i, i64 %78
+  br label %B2004.endif.us.us1759.i
+
+B2004.endif.us.us1759.i:                          ; preds = %B2004.endif.us.us1759thread-pre-split.i, %B2004.endif.us.us1759.preheader170.i
+  %lsr.iv228.i = phi ptr [ %scevgep227.i, %B2004.endif.us.us1759.preheader170.i ], [ %scevgep229.i, %B2004.endif.us.us1759thread-pre-split.i ]
+  %394 = phi i64 [ 1, %B2004.endif.us.us1759.preheader170.i ], [ %.pr.i, %B2004.endif.us.us1759thread-pre-split.i ]
+  %.262114751513.us.us1761.i = phi i64 [ 0, %B2004.endif.us.us1759.preheader170.i ], [ %.2628.us.us1767.i, %B2004.endif.us.us1759thread-pre-split.i ]
+  %.2628.us.us1767.i = add nuw nsw i64 %.262114751513.us.us1761.i, 1
+  %.2801.us.us1770.i = add i64 %.262114751513.us.us1761.i, %rem.7.0.i
+  %395 = icmp eq i64 %394, 1
+  br i1 %395, label %B2040.endif.endif.endif.us1544.us.i, label %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i
+
+B2040.endif.endif.endif.us1544.us.i:              ; preds = %B2004.endif.us.us1759.i, %B2038.loopexit.us1550.us.i
+  %lsr.iv230.i = phi ptr [ %scevgep231.i, %B2038.loopexit.us1550.us.i ], [ %lsr.iv228.i, %B2004.endif.us.us1759.i ]
+  %.274314221443.us1525.us.i = phi i64 [ %.2750.us1531.us.i, %B2038.loopexit.us1550.us.i ], [ 0, %B2004.endif.us.us1759.i ]
+  %.2750.us1531.us.i = add nuw nsw i64 %.274314221443.us1525.us.i, 1
+  %.2793.us1533.us.i = add nsw i64 %.274314221443.us1525.us.i, %quot.8.082.i
+  %.2795.us1534.us.i = mul nsw i64 %.2793.us1533.us.i, %.26.i
+  %.2797.us1535.us.i = add nsw i64 %.2795.us1534.us.i, %quot.4.0.i
+  %.2799.us1536.us.i = mul nsw i64 %.2797.us1535.us.i, %.32.i
+  %.2803.us1537.us.i = add i64 %.2801.us.us1770.i, %.2799.us1536.us.i
+  %.2806.us1538.us.i = load i64, ptr %sunkaddr301.i, align 8
+  %.2807.us1539.us.i = mul nsw i64 %.2803.us1537.us.i, %.2806.us1538.us.i
+  %.2995.us1557.us.i = add i64 %.2807.us1539.us.i, %.2452.us.i
+  %396 = load i64, ptr %sunkaddr299.i, align 8
+  %397 = icmp eq i64 %396, 1
+  br i1 %397, label %B2242.us.us.i, label %B2038.loopexit.us1550.us.i
+
+B2242.us.usthread-pre-split.i:                    ; preds = %B2567.us.us.i
+  %.3018.us.us.pr.i = load i64, ptr %sunkaddr299.i, align 8
+  %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %77
+  %.2961.us.us.i = add nsw i64 %.295113671379.us.us.i, -1
+  %.2965.us.us.i = add i64 %.295813681378.us.us.i, 1
+  br label %B2242.us.us.i
+
+B2242.us.us.i:                                    ; preds = %B2040.endif.endif.endif.us1544.us.i, %B2242.us.usthread-pre-split.i
+  %lsr.iv232.i = phi ptr [ %scevgep233.i, %B2242.us.usthread-pre-split.i ], [ %lsr.iv230.i, %B2040.endif.endif.endif.us1544.us.i ]
+  %.3018.us.us.i = phi i64 [ %.3018.us.us.pr.i, %B2242.us.usthread-pre-split.i ], [ 1, %B2040.endif.endif.endif.us1544.us.i ]
+  %.295113671379.us.us.i = phi i64 [ %.2961.us.us.i, %B2242.us.usthread-pre-split.i ], [ %.2909.us1546.us.i, %B2040.endif.endif.endif.us1544.us.i ]
+  %.295813681378.us.us.i = phi i64 [ %.2965.us.us.i, %B2242.us.usthread-pre-split.i ], [ %.13.i72.i, %B2040.endif.endif.endif.us1544.us.i ]
+  %.3019.us.us.i = icmp eq i64 %.3018.us.us.i, 1
+  br i1 %.3019.us.us.i, label %B2348.us.us.i, label %B2567.us.us.i
+
+B2348.us.us.i:                                    ; preds = %B2242.us.us.i
+  %.2992.us.us.i = load i64, ptr %sunkaddr304.i, align 8
+  %.2993.us.us.i = mul nsw i64 %.2992.us.us.i, %.295813681378.us.us.i
+  %.2997.us.us.i = add i64 %.2995.us1557.us.i, %.2993.us.us.i
+  %.3000.us.us.i = load i64, ptr %scevgep206.i, align 8
+  %.3001.us.us.i = mul nsw i64 %.2997.us.us.i, %.3000.us.us.i
+  %gep3413.i = getelementptr float, ptr %invariant.gep3412.i, i64 %.3001.us.us.i
+  tail call void @nbgrad.copy.float32(ptr %lsr.iv232.i, ptr %gep3413.i, i64 %.3078.us.fr.i)
+  br label %B2567.us.us.i
+
+B2567.us.us.i:                                    ; preds = %B2348.us.us.i, %B2242.us.us.i
+  %.2952.us.us.i = icmp samesign ugt i64 %.295113671379.us.us.i, 1
+  br i1 %.2952.us.us.i, label %B2242.us.usthread-pre-split.i, label %B2038.loopexit.us1550.us.i
+
+B2038.loopexit.us1550.us.i:                       ; preds = %B2567.us.us.i, %B2040.endif.endif.endif.us1544.us.i
+  %scevgep231.i = getelementptr i8, ptr %lsr.iv230.i, i64 %79
+  %exitcond3331.not.i = icmp eq i64 %arg.many.fr.i84.i, %.2750.us1531.us.i
+  br i1 %exitcond3331.not.i, label %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i, label %B2040.endif.endif.endif.us1544.us.i
+
+B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i: ; preds = %B2038.loopexit.us1550.us.i, %B2004.endif.us.us1759.i
+  %exitcond3332.not.i = icmp eq i64 %.13.i68.i, %.2628.us.us1767.i
+  br i1 %exitcond3332.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us1759thread-pre-split.i
+
+B2004.endif.us.us.us.i:                           ; preds = %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, %B2004.endif.us.us.us.preheader149.i
+  %lsr.iv248.i = phi ptr [ %scevgep247.i, %B2004.endif.us.us.us.preheader149.i ], [ %scevgep249.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %lsr.iv237.i = phi ptr [ %scevgep236.i, %B2004.endif.us.us.us.preheader149.i ], [ %scevgep238.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.262114751513.us.us.us.i = phi i64 [ 0, %B2004.endif.us.us.us.preheader149.i ], [ %.2628.us.us.us.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.2779.us.us.us.i = add nsw i64 %.262114751513.us.us.us.i, %.2777.us.i
+  %.2781.us.us.us.i = mul nsw i64 %.2779.us.us.us.i, %.185.i
+  %.2801.us.us.us.i = add i64 %.262114751513.us.us.us.i, %rem.7.0.i
+  %.2788.us.us.us.i = add i64 %.2781.us.us.us.i, %.443.i
+  br label %B2040.endif.endif.endif.us.us.us.us.i
+
+B2040.endif.endif.endif.us.us.us.us.i:            ; preds = %B2038.loopexit.us.us.us.us.loopexit.i, %B2004.endif.us.us.us.i
+  %lsr.iv250.i = phi ptr [ %scevgep251.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv248.i, %B2004.endif.us.us.us.i ]
+  %lsr.iv239.i = phi ptr [ %scevgep240.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv237.i, %B2004.endif.us.us.us.i ]
+  %.274314221443.us.us.us.us.i = phi i64 [ %.2750.us.us.us.us.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ 0, %B2004.endif.us.us.us.i ]
+  %.2787.us.us.us.us.i = mul i64 %.274314221443.us.us.us.us.i, %.80.i
+  %.2793.us.us.us.us.i = add nsw i64 %.274314221443.us.us.us.us.i, %quot.8.082.i
+  %.2795.us.us.us.us.i = mul nsw i64 %.2793.us.us.us.us.i, %.26.i
+  %.2797.us.us.us.us.i = add nsw i64 %.2795.us.us.us.us.i, %quot.4.0.i
+  %.2799.us.us.us.us.i = mul nsw i64 %.2797.us.us.us.us.i, %.32.i
+  %.2803.us.us.us.us.i = add i64 %.2801.us.us.us.i, %.2799.us.us.us.us.i
+  %.2806.us.us.us.us.i = load i64, ptr %sunkaddr301.i, align 8
+  %.2807.us.us.us.us.i = mul nsw i64 %.2803.us.us.us.us.i, %.2806.us.us.us.us.i
+  %.2995.us.us.us.us.i = add i64 %.2807.us.us.us.us.i, %.2452.us.i
+  %.3008.us.us.us.us.us.i = sub i64 %.2787.us.us.us.us.i, %rem.9.0.i
+  br label %B2242.us.us.us.us.us.i
+
+B2038.loopexit.us.us.us.us.loopexit.i:            ; preds = %B2567.us.us.us.us.us.i
+  %.2750.us.us.us.us.i = add nuw nsw i64 %.274314221443.us.us.us.us.i, 1
+  %scevgep240.i = getelementptr i8, ptr %lsr.iv239.i, i64 %79
+  %scevgep251.i = getelementptr i8, ptr %lsr.iv250.i, i64 %79
+  %exitcond3333.not.i = icmp eq i64 %arg.many.fr.i84.i, %.2750.us.us.us.us.i
+  br i1 %exitcond3333.not.i, label %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, label %B2040.endif.endif.endif.us.us.us.us.i
+
+B2242.us.us.us.us.us.i:                           ; preds = %B2567.us.us.us.us.us.i, %B2040.endif.endif.endif.us.us.us.us.i
+  %lsr.iv252.i = phi ptr [ %scevgep253.i, %B2567.us.us.us.us.us.i ], [ %lsr.iv250.i, %B2040.endif.endif.endif.us.us.us.us.i ]
+  %lsr.iv241.i = phi ptr [ %scevgep242.i, %B2567.us.us.us.us.us.i ], [ %lsr.iv239.i, %B2040.endif.endif.endif.us.us.us.us.i ]
+  %.295113671379.us.us.us.us.us.i = phi i64 [ %.2961.us.us.us.us.us.i, %B2567.us.us.us.us.us.i ], [ %.2909.us.us.us.us.i, %B2040.endif.endif.endif.us.us.us.us.i ]
+  %.295813681378.us.us.us.us.us.i = phi i64 [ %.2965.us.us.us.us.us.i, %B2567.us.us.us.us.us.i ], [ %.13.i74.i, %B2040.endif.endif.endif.us.us.us.us.i ]
+  %.2961.us.us.us.us.us.i = add nsw i64 %.295113671379.us.us.us.us.us.i, -1
+  %.2965.us.us.us.us.us.i = add i64 %.295813681378.us.us.us.us.us.i, 1
+  %.2992.us.us.us.us.us.i = load i64, ptr %sunkaddr304.i, align 8
+  %.2993.us.us.us.us.us.i = mul nsw i64 %.2992.us.us.us.us.us.i, %.295813681378.us.us.us.us.us.i
+  %.2997.us.us.us.us.us.i = add i64 %.2995.us.us.us.us.i, %.2993.us.us.us.us.us.i
+  %.3000.us.us.us.us.us.i = load i64, ptr %scevgep206.i, align 8
+  %.3001.us.us.us.us.us.i = mul nsw i64 %.2997.us.us.us.us.us.i, %.3000.us.us.us.us.us.i
+  %.3003.us.us.us.us.us.i = add nsw i64 %.3001.us.us.us.us.us.i, %.2457.us.i
+  %reass.add.us.us.us.us.us.i = add i64 %.3008.us.us.us.us.us.i, %.295813681378.us.us.us.us.us.i
+  %reass.mul.us.us.us.us.us.i = mul i64 %reass.add.us.us.us.us.us.i, %.77.i
+  %.3012.us.us.us.us.us.i = add i64 %.2788.us.us.us.i, %reass.mul.us.us.us.us.us.i
+  %.3018.us.us.us.us.us.i = load i64, ptr %sunkaddr299.i, align 8
+  %.3019.us.us.us.us.us.i = icmp eq i64 %.3018.us.us.us.us.us.i, 1
+  br i1 %.3019.us.us.us.us.us.i, label %B2348.us.us.us.us.us.i, label %B2458.endif.us.us.us.us.us.i
+
+B2458.endif.us.us.us.us.us.i:                     ; preds = %B2242.us.us.us.us.us.i
+  %398 = getelementptr float, ptr %a3, i64 %.3003.us.us.us.us.us.i
+  br i1 %386, label %B2492.us.us.us.us.us.prol.loopexit.i, label %B2492.us.us.us.us.us.prol.i
+
+B2492.us.us.us.us.us.prol.i:                      ; preds = %B2458.endif.us.us.us.us.us.i
+  %gep.i = getelementptr float, ptr %invariant.gep.us.i, i64 %.3012.us.us.us.us.us.i
+  %.3163.us.us.us.us.us.prol.i = load float, ptr %gep.i, align 4
+  %.3167.us.us.us.us.us.prol.i = mul nsw i64 %.3018.us.us.us.us.us.i, %.2478.us.i
+  %.3171.us.us.us.us.us.prol.i = getelementptr float, ptr %398, i64 %.3167.us.us.us.us.us.prol.i
+  store float %.3163.us.us.us.us.us.prol.i, ptr %.3171.us.us.us.us.us.prol.i, align 4
+  br label %B2492.us.us.us.us.us.prol.loopexit.i
+
+B2492.us.us.us.us.us.prol.loopexit.i:             ; preds = %B2492.us.us.us.us.us.prol.i, %B2458.endif.us.us.us.us.us.i
+  %.312013581362.us.us.us.us.us.unr.i = phi i64 [ %..3078.us.i, %B2458.endif.us.us.us.us.us.i ], [ %.3130.us.us.us.us.us.prol.i, %B2492.us.us.us.us.us.prol.i ]
+  %.312713591361.us.us.us.us.us.unr.i = phi i64 [ %.2478.us.i, %B2458.endif.us.us.us.us.us.i ], [ %.3134.us.us.us.us.us.prol.i, %B2492.us.us.us.us.us.prol.i ]
+  br i1 %387, label %B2567.us.us.us.us.us.i, label %B2492.us.us.us.us.us.preheader.i
+
+B2492.us.us.us.us.us.preheader.i:                 ; preds = %B2492.us.us.us.us.us.prol.loopexit.i
+  %399 = add i64 %.312013581362.us.us.us.us.us.unr.i, 2
+  br label %B2492.us.us.us.us.us.i
+
+B2492.us.us.us.us.us.i:                           ; preds = %B2492.us.us.us.us.us.i, %B2492.us.us.us.us.us.preheader.i
+  %lsr.iv234.i = phi i64 [ %399, %B2492.us.us.us.us.us.preheader.i ], [ %lsr.iv.next235.i, %B2492.us.us.us.us.us.i ]
+  %.312713591361.us.us.us.us.us.i = phi i64 [ %.312713591361.us.us.us.us.us.unr.i, %B2492.us.us.us.us.us.preheader.i ], [ %.3134.us.us.us.us.us.1.i, %B2492.us.us.us.us.us.i ]
+  %.3134.us.us.us.us.us.i = add i64 %.312713591361.us.us.us.us.us.i, 1
+  %400 = shl i64 %.312713591361.us.us.us.us.us.i, 2
+  %scevgep243.i = getelementptr i8, ptr %lsr.iv241.i, i64 %400
+  %.3163.us.us.us.us.us.i = load float, ptr %scevgep243.i, align 4
+  %.3166.us.us.us.us.us.i = load i64, ptr %sunkaddr299.i, align 8
+  %.3167.us.us.us.us.us.i = mul nsw i64 %.3166.us.us.us.us.us.i, %.312713591361.us.us.us.us.us.i
+  %.3171.us.us.us.us.us.i = getelementptr float, ptr %398, i64 %.3167.us.us.us.us.us.i
+  store float %.3163.us.us.us.us.us.i, ptr %.3171.us.us.us.us.us.i, align 4
+  %.3134.us.us.us.us.us.1.i = add i64 %.312713591361.us.us.us.us.us.i, 2
+  %scevgep254.i = getelementptr i8, ptr %lsr.iv252.i, i64 %400
+  %.3163.us.us.us.us.us.1.i = load float, ptr %scevgep254.i, align 4
+  %.3166.us.us.us.us.us.1.i = load i64, ptr %sunkaddr299.i, align 8
+  %.3167.us.us.us.us.us.1.i = mul nsw i64 %.3166.us.us.us.us.us.1.i, %.3134.us.us.us.us.us.i
+  %.3171.us.us.us.us.us.1.i = getelementptr float, ptr %398, i64 %.3167.us.us.us.us.us.1.i
+  store float %.3163.us.us.us.us.us.1.i, ptr %.3171.us.us.us.us.us.1.i, align 4
+  %lsr.iv.next235.i = add i64 %lsr.iv234.i, -2
+  %.3121.us.us.us.us.us.1.i = icmp sgt i64 %lsr.iv.next235.i, 2
+  br i1 %.3121.us.us.us.us.us.1.i, label %B2492.us.us.us.us.us.i, label %B2567.us.us.us.us.us.i
+
+B2348.us.us.us.us.us.i:                           ; preds = %B2242.us.us.us.us.us.i
+  %gep.us.us.us.us.us.i = getelementptr float, ptr %invariant.gep.us.i, i64 %.3012.us.us.us.us.us.i
+  %gep1366.us.us.us.us.us.i = getelementptr float, ptr %invariant.gep1365.us.i, i64 %.3003.us.us.us.us.us.i
+  tail call void @nbgrad.copy.float32(ptr %gep.us.us.us.us.us.i, ptr %gep1366.us.us.us.us.us.i, i64 %.3078.us.fr.i)
+  br label %B2567.us.us.us.us.us.i
+
+B2567.us.us.us.us.us.i:                           ; preds = %B2492.us.us.us.us.us.i, %B2348.us.us.us.us.us.i, %B2492.us.us.us.us.us.prol.loopexit.i
+  %scevgep242.i = getelementptr i8, ptr %lsr.iv241.i, i64 %77
+  %scevgep253.i = getelementptr i8, ptr %lsr.iv252.i, i64 %77
+  %.2952.us.us.us.us.us.i = icmp samesign ugt i64 %.295113671379.us.us.us.us.us.i, 1
+  br i1 %.2952.us.us.us.us.us.i, label %B2242.us.us.us.us.us.i, label %B2038.loopexit.us.us.us.us.loopexit.i
+
+B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i: ; preds = %B2038.loopexit.us.us.us.us.loopexit.i
+  %.2628.us.us.us.i = add nuw nsw i64 %.262114751513.us.us.us.i, 1
+  %scevgep238.i = getelementptr i8, ptr %lsr.iv237.i, i64 %78
+  %scevgep249.i = getelementptr i8, ptr %lsr.iv248.i, i64 %78
+  %exitcond3334.not.i = icmp eq i64 %.13.i68.i, %.2628.us.us.us.i
+  br i1 %exitcond3334.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us.us.i
+
+_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B524.endif.endif.endif.en...endif.1.i, %B522.loopexit.i, %B966.lr.ph.split.us.i, %B966.us.us.i, %B966.us.i, %B1460.i, %B0.endif.endif.endif.endif.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.convolution.convolve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+declare void @nbgrad.tile.float64(ptr, ptr, i64, i64, i64, ptr, ptr, i64, i64, i64) local_unnamed_addr
+
+declare void @nbgrad.copy.float64(ptr, ptr, i64) local_unnamed_addr
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
+
+define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, ptr %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.23.i = load i64, ptr %a4, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 8
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.28.i = getelementptr i8, ptr %a4, i64 16
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.31.i = getelementptr i8, ptr %a4, i64 24
+  %.32.i = load i64, ptr %.31.i, align 8
+  %.70.i = getelementptr i8, ptr %a4, i64 128
+  %.71.i = load i64, ptr %.70.i, align 8
+  %.73.i = getelementptr i8, ptr %a4, i64 136
+  %.74.i = load i64, ptr %.73.i, align 8
+  %.76.i = getelementptr i8, ptr %a4, i64 144
+  %.77.i = load i64, ptr %.76.i, align 8
+  %.79.i = getelementptr i8, ptr %a4, i64 152
+  %.80.i = load i64, ptr %.79.i, align 8
+  %.118.i = getelementptr i8, ptr %a4, i64 160
+  %.119.i = load i64, ptr %.118.i, align 8
+  %.121.i = getelementptr i8, ptr %a4, i64 168
+  %.122.i = load i64, ptr %.121.i, align 8
+  %.124.i = getelementptr i8, ptr %a4, i64 176
+  %.125.i = load i64, ptr %.124.i, align 8
+  %.127.i = getelementptr i8, ptr %a4, i64 184
+  %.128.i = load i64, ptr %.127.i, align 8
+  %.130.i = getelementptr i8, ptr %a4, i64 192
+  %.131.i = load i64, ptr %.130.i, align 8
+  %.175.i = getelementptr i8, ptr %a4, i64 200
+  %.176.i = load i64, ptr %.175.i, align 8
+  %.178.i = getelementptr i8, ptr %a4, i64 208
+  %.179.i = load i64, ptr %.178.i, align 8
+  %.181.i = getelementptr i8, ptr %a4, i64 216
+  %.182.i = load i64, ptr %.181.i, align 8
+  %.184.i = getelementptr i8, ptr %a4, i64 224
+  %.185.i = load i64, ptr %.184.i, align 8
+  %.187.i = getelementptr i8, ptr %a4, i64 256
+  %.188.i = load i64, ptr %.187.i, align 8
+  %.236.i = add i64 %.71.i, -1
+  %.237.i = add i64 %.236.i, %.122.i
+  %.241.i = icmp eq i64 %.122.i, 0
+  br i1 %.241.i, label %B0.endif.i, label %B0.else.i
+
+B522.loopexit.i:                                  ; preds = %B2002.B1794.loopexit_crit_edge.us.i, %B1796.endif.lr.ph.i, %B1748.endif.i
+  %.539.i = icmp sgt i64 %.53818852343.i, 1
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
+  %.53818852343.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
+  %.54519002342.i = phi i64 [ %a5, %B524.lr.ph.i ], [ %.552.i, %B522.loopexit.i ]
+  %.548.i = add nsw i64 %.53818852343.i, -1
+  %.552.i = add i64 %.54519002342.i, 1
+  %.593.i = icmp ne i64 %.54519002342.i, -9223372036854775808
+  %.595.not.i = or i1 %80, %.593.i
+  %or.cond.i = select i1 %81, i1 %.595.not.i, i1 false
+  br i1 %or.cond.i, label %B524.else.if.i, label %B524.endif.i
+
+B828.loopexit.i:                                  ; preds = %B2568.i, %B1050.endif.us.us.i, %B1050.endif.us.i, %B830.endif.endif.endif.i
+  %.1066.i = icmp sgt i64 %.106511971341.i, 1
+  br i1 %.1066.i, label %B830.endif.i, label %B1748.endif.i
+
+B966.i:                                           ; preds = %B966.lr.ph.i, %B2568.i
+  %lsr.iv214.i = phi i64 [ %lsr.iv.next215.i, %B2568.i ], [ %67, %B966.lr.ph.i ]
+  %table.4.21078.i = phi i64 [ %.1326.i, %B2568.i ], [ 33, %B966.lr.ph.i ]
+  %.12679981076.i = phi i64 [ %.1274.i, %B2568.i ], [ 0, %B966.lr.ph.i ]
+  %1 = mul i64 %.12679981076.i, %68
+  %scevgep.i = getelementptr i8, ptr %70, i64 %1
+  %.1274.i = add nuw nsw i64 %.12679981076.i, 1
+  %2 = getelementptr i64, ptr %a4, i64 %table.4.21078.i
+  %.1302.i = getelementptr i8, ptr %2, i64 48
+  %.1303.i = load i64, ptr %.1302.i, align 8
+  %.1308.i = add nsw i64 %table.4.21078.i, 7
+  %.1324.i = shl nsw i64 %.1303.i, 1
+  %.1326.i = add nsw i64 %.1324.i, %.1308.i
+  %.1331.i = icmp eq i64 %.1303.i, 0
+  br i1 %.1331.i, label %B1050.endif.i, label %B1110.i
+
+B1110.i:                                          ; preds = %B966.i
+  br i1 %.1512.i, label %B2568.i, label %B1110.endif.endif.i
+
+B1146.loopexit.i:                                 ; preds = %B1502.endif.endif.i, %366, %B1460.endif.i
+  %lsr.iv.next217.i = add i64 %lsr.iv216.i, %75
+  %.1553.i = icmp sgt i64 %.1552946978.i, 1
+  br i1 %.1553.i, label %B1148.endif.i, label %B2568.i
+
+B1460.i:                                          ; preds = %B1306.B1180.loopexit_crit_edge.us.i, %B1182.endif.lr.ph.i, %B1148.endif.i
+  br i1 %103, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1460.endif.i
+
+B1502.i:                                          ; preds = %B1502.endif.endif.i, %B1502.lr.ph.i
+  %lsr.iv218.i = phi ptr [ %a2, %B1502.lr.ph.i ], [ %scevgep219.i, %B1502.endif.endif.i ]
+  %lsr.iv212.i = phi i64 [ %186, %B1502.lr.ph.i ], [ %lsr.iv.next213.i, %B1502.endif.endif.i ]
+  %lsr.iv210.i = phi i64 [ %369, %B1502.lr.ph.i ], [ %lsr.iv.next211.i, %B1502.endif.endif.i ]
+  %scevgep220.i = getelementptr i8, ptr %lsr.iv218.i, i64 %lsr.iv216.i
+  %3 = add i64 %lsr.iv212.i, -1
+  %.2222.i = icmp ne i64 %lsr.iv212.i, -9223372036854775807
+  %.2224.not.i = or i1 %106, %.2222.i
+  %or.cond2379.i = select i1 %107, i1 %.2224.not.i, i1 false
+  br i1 %or.cond2379.i, label %B1502.else.if.i, label %B1502.endif.endif.i
+
+B2568.i:                                          ; preds = %B1146.loopexit.i, %342, %B1088.lr.ph.i, %B1050.endif.i, %B1110.i
+  %lsr.iv.next215.i = add i64 %lsr.iv214.i, %68
+  %exitcond3328.not.i = icmp eq i64 %.188.i, %.1274.i
+  br i1 %exitcond3328.not.i, label %B828.loopexit.i, label %B966.i
+
+B0.else.i:                                        ; preds = %0
+  %.252.i = icmp ne i64 %.237.i, -9223372036854775808
+  %.253.i = icmp ne i64 %.122.i, -1
+  %.254.not.i = or i1 %.253.i, %.252.i
+  br i1 %.254.not.i, label %B0.else.if.i, label %B0.endif.i
+
+B0.endif.i:                                       ; preds = %16, %B0.else.i, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %16 ]
+  %.284.i = add i64 %.23.i, -1
+  %.285.i = add i64 %.284.i, %.119.i
+  %.289.i = icmp eq i64 %.119.i, 0
+  br i1 %.289.i, label %B0.endif.endif.i, label %B0.endif.else.i
+
+B0.else.if.i:                                     ; preds = %B0.else.i
+  %4 = or i64 %.237.i, %.122.i
+  %5 = icmp ult i64 %4, 4294967296
+  br i1 %5, label %6, label %13
+
+6:                                                ; preds = %B0.else.if.i
+  %7 = trunc nuw i64 %.122.i to i32
+  %8 = trunc nuw i64 %.237.i to i32
+  %9 = udiv i32 %8, %7
+  %10 = urem i32 %8, %7
+  %11 = zext i32 %9 to i64
+  %12 = zext i32 %10 to i64
+  br label %16
+
+13:                                               ; preds = %B0.else.if.i
+  %14 = sdiv i64 %.237.i, %.122.i
+  %15 = srem i64 %.237.i, %.122.i
+  br label %16
+
+16:                                               ; preds = %13, %6
+  %17 = phi i64 [ %11, %6 ], [ %14, %13 ]
+  %18 = phi i64 [ %12, %6 ], [ %15, %13 ]
+  %.259.i = xor i64 %18, %.122.i
+  %.260.i = icmp slt i64 %.259.i, 0
+  %.261.i = icmp ne i64 %18, 0
+  %.262.i = and i1 %.261.i, %.260.i
+  %.267.i = sext i1 %.262.i to i64
+  %spec.select.i = add i64 %17, %.267.i
+  br label %B0.endif.i
+
+B0.endif.else.i:                                  ; preds = %B0.endif.i
+  %.300.i = icmp ne i64 %.285.i, -9223372036854775808
+  %.301.i = icmp ne i64 %.119.i, -1
+  %.302.not.i = or i1 %.301.i, %.300.i
+  br i1 %.302.not.i, label %B0.endif.else.if.i, label %B0.endif.endif.i
+
+B0.endif.endif.i:                                 ; preds = %32, %B0.endif.else.i, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %35, %32 ]
+  %19 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.131.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %19, 0
+  %ov.i = extractvalue { i64, i1 } %19, 1
+  %.335.i = add i64 %math.i, %.32.i
+  br i1 %ov.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
+  %20 = or i64 %.285.i, %.119.i
+  %21 = icmp ult i64 %20, 4294967296
+  br i1 %21, label %22, label %29
+
+22:                                               ; preds = %B0.endif.else.if.i
+  %23 = trunc nuw i64 %.119.i to i32
+  %24 = trunc nuw i64 %.285.i to i32
+  %25 = udiv i32 %24, %23
+  %26 = urem i32 %24, %23
+  %27 = zext i32 %25 to i64
+  %28 = zext i32 %26 to i64
+  br label %32
+
+29:                                               ; preds = %B0.endif.else.if.i
+  %30 = sdiv i64 %.285.i, %.119.i
+  %31 = srem i64 %.285.i, %.119.i
+  br label %32
+
+32:                                               ; preds = %29, %22
+  %33 = phi i64 [ %27, %22 ], [ %30, %29 ]
+  %34 = phi i64 [ %28, %22 ], [ %31, %29 ]
+  %.307.i = xor i64 %34, %.119.i
+  %.308.i = icmp slt i64 %.307.i, 0
+  %.309.i = icmp ne i64 %34, 0
+  %.310.i = and i1 %.309.i, %.308.i
+  %.315.i = sext i1 %.310.i to i64
+  %spec.select780.i = add i64 %33, %.315.i
+  %35 = mul nsw i64 %spec.select780.i, %quot.0.i
+  br label %B0.endif.endif.i
+
+B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
+  %.350.i = icmp ne i64 %.335.i, -9223372036854775808
+  %.351.i = icmp ne i64 %.131.i, -1
+  %.352.not.i = or i1 %.351.i, %.350.i
+  br i1 %.352.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %48, %B0.endif.endif.else.i, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select781.i, %48 ]
+  %.383.i = add i64 %math.i, %.176.i
+  %.387.i = icmp eq i64 %.176.i, 0
+  br i1 %.387.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.else.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else.i
+  %36 = or i64 %.335.i, %.131.i
+  %37 = icmp ult i64 %36, 4294967296
+  br i1 %37, label %38, label %45
+
+38:                                               ; preds = %B0.endif.endif.else.if.i
+  %39 = trunc nuw i64 %.131.i to i32
+  %40 = trunc nuw i64 %.335.i to i32
+  %41 = udiv i32 %40, %39
+  %42 = urem i32 %40, %39
+  %43 = zext i32 %41 to i64
+  %44 = zext i32 %42 to i64
+  br label %48
+
+45:                                               ; preds = %B0.endif.endif.else.if.i
+  %46 = sdiv i64 %.335.i, %.131.i
+  %47 = srem i64 %.335.i, %.131.i
+  br label %48
+
+48:                                               ; preds = %45, %38
+  %49 = phi i64 [ %43, %38 ], [ %46, %45 ]
+  %50 = phi i64 [ %44, %38 ], [ %47, %45 ]
+  %.357.i = xor i64 %50, %.131.i
+  %.358.i = icmp slt i64 %.357.i, 0
+  %.359.i = icmp ne i64 %50, 0
+  %.360.i = and i1 %.359.i, %.358.i
+  %.365.i = sext i1 %.360.i to i64
+  %spec.select781.i = add i64 %49, %.365.i
+  br label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
+  %.398.i = icmp ne i64 %.383.i, -9223372036854775808
+  %.399.i = icmp ne i64 %.176.i, -1
+  %.400.not.i = or i1 %.399.i, %.398.i
+  br i1 %.400.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endif.else.i
+  %51 = or i64 %.383.i, %.176.i
+  %52 = icmp ult i64 %51, 4294967296
+  br i1 %52, label %53, label %60
+
+53:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %54 = trunc nuw i64 %.176.i to i32
+  %55 = trunc nuw i64 %.383.i to i32
+  %56 = udiv i32 %55, %54
+  %57 = urem i32 %55, %54
+  %58 = zext i32 %56 to i64
+  %59 = zext i32 %57 to i64
+  br label %63
+
+60:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %61 = sdiv i64 %.383.i, %.176.i
+  %62 = srem i64 %.383.i, %.176.i
+  br label %63
+
+63:                                               ; preds = %60, %53
+  %64 = phi i64 [ %58, %53 ], [ %61, %60 ]
+  %65 = phi i64 [ %59, %53 ], [ %62, %60 ]
+  %.405.i = xor i64 %65, %.176.i
+  %.406.i = icmp slt i64 %.405.i, 0
+  %.407.i = icmp ne i64 %65, 0
+  %.408.i = and i1 %.407.i, %.406.i
+  %.413.i = sext i1 %.408.i to i64
+  %spec.select782.i = add i64 %64, %.413.i
+  %66 = mul nsw i64 %spec.select782.i, %.176.i
+  br label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.i:               ; preds = %63, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %66, %63 ]
+  %.431.i = getelementptr i8, ptr %a4, i64 112
+  %.432.i = load i64, ptr %.431.i, align 8
+  %.434.i = getelementptr i8, ptr %a4, i64 120
+  %.435.i = load i64, ptr %.434.i, align 8
+  %.436.i = mul i64 %.432.i, %.128.i
+  %.437.i = mul i64 %.436.i, %.435.i
+  %.443.i = mul i64 %.437.i, %.125.i
+  %.449.i = mul i64 %.188.i, %.185.i
+  %.451.i = mul i64 %.449.i, %quot.3.0.i
+  %.453.i = add nsw i64 %.443.i, %.451.i
+  %.493.i = sub i64 %a6, %a5
+  %.5392315.not.i = icmp slt i64 %.493.i, 1
+  br i1 %.5392315.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
+
+B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
+  %.579.i = mul nsw i64 %quot.2.0.i, %quot.1.0.i
+  %.958.i = sub i64 %.80.i, %.122.i
+  %.1023.i = icmp sgt i64 %.29.i, 0
+  %.1024.i = icmp sgt i64 %.125.i, 0
+  %.1025.i = xor i1 %.1023.i, %.1024.i
+  %..188.i = tail call i64 @llvm.smax.i64(i64 %.188.i, i64 0)
+  %.1315.i = mul i64 %quot.3.0.i, %.185.i
+  %.2068.i = mul i64 %.182.i, %.179.i
+  %.2189.i = getelementptr double, ptr %a2, i64 %.453.i
+  %..1339.i = tail call i64 @llvm.smax.i64(i64 %.1315.i, i64 0)
+  %67 = shl i64 %.443.i, 3
+  %68 = shl i64 %.1315.i, 3
+  %69 = shl nuw i64 %..1339.i, 3
+  %70 = getelementptr i8, ptr %a2, i64 %67
+  %.13.i69.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.119.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i69.i
+  %71 = mul i64 %.176.i, 24
+  %scevgep182.i = getelementptr i8, ptr %a2, i64 %71
+  %72 = shl i64 %.176.i, 4
+  %scevgep184.i = getelementptr i8, ptr %a2, i64 %72
+  %73 = shl i64 %.176.i, 3
+  %scevgep186.i = getelementptr i8, ptr %a2, i64 %73
+  %scevgep196.i = getelementptr i8, ptr %a4, i64 80
+  %scevgep206.i = getelementptr i8, ptr %a4, i64 56
+  %74 = add i64 %.179.i, %.74.i
+  %75 = mul i64 %.185.i, %73
+  %76 = shl i64 %.2068.i, 3
+  %77 = shl i64 %.77.i, 3
+  %78 = shl i64 %.185.i, 3
+  %79 = mul i64 %77, %.80.i
+  %scevgep244.i = getelementptr i8, ptr %70, i64 8
+  %80 = icmp ne i64 %.579.i, -1
+  %81 = icmp ne i64 %.579.i, 0
+  %82 = icmp ne i64 %quot.2.0.i, -1
+  %83 = icmp ne i64 %quot.2.0.i, 0
+  %84 = icmp ne i64 %quot.1.0.i, -1
+  %85 = icmp ne i64 %quot.1.0.i, 0
+  %86 = icmp ne i64 %quot.0.i, -1
+  %87 = icmp ne i64 %quot.0.i, 0
+  %88 = icmp eq i64 %.125.i, 0
+  %89 = icmp eq i64 %quot.0.i, 1
+  %90 = trunc nuw i64 %.579.i to i32
+  %91 = trunc nuw i64 %quot.2.0.i to i32
+  %92 = trunc nuw i64 %quot.1.0.i to i32
+  %93 = trunc nuw i64 %quot.0.i to i32
+  %94 = or i64 %.125.i, %.29.i
+  %95 = icmp ult i64 %94, 4294967296
+  %96 = trunc nuw i64 %.125.i to i32
+  %97 = trunc nuw i64 %.29.i to i32
+  %98 = icmp sgt i64 %.2068.i, 0
+  %99 = icmp sgt i64 %.176.i, 0
+  %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
+  %sunkaddr265.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr266.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr267.i = getelementptr i8, ptr %a4, i64 72
+  %sunkaddr280.i = getelementptr i8, ptr %a4, i64 88
+  %100 = icmp slt i64 %.188.i, 1
+  %101 = trunc nuw i64 %.176.i to i32
+  %102 = icmp slt i64 %.176.i, 1
+  %103 = icmp eq i64 %.2068.i, 0
+  %104 = shl i64 %.176.i, 2
+  %sunkaddr294.i = getelementptr i8, ptr %a4, i64 232
+  %sunkaddr295.i = getelementptr i8, ptr %a4, i64 248
+  %sunkaddr296.i = getelementptr i8, ptr %a4, i64 240
+  %105 = trunc nuw i64 %.2068.i to i32
+  %106 = icmp ne i64 %.179.i, -1
+  %107 = icmp ne i64 %.179.i, 0
+  %108 = trunc nuw i64 %.179.i to i32
+  %109 = icmp slt i64 %.1315.i, 1
+  %sunkaddr293.i = getelementptr i8, ptr %a4, i64 312
+  %sunkaddr299.i = getelementptr i8, ptr %a4, i64 104
+  %sunkaddr301.i = getelementptr i8, ptr %a4, i64 48
+  %sunkaddr304.i = getelementptr i8, ptr %a4, i64 96
+  br label %B524.i
+
+B524.endif.i:                                     ; preds = %121, %B524.i
+  %quot.4.0.i = phi i64 [ 0, %B524.i ], [ %spec.select783.i, %121 ]
+  %.639.not.i = or i1 %82, %.593.i
+  %or.cond2372.i = select i1 %83, i1 %.639.not.i, i1 false
+  br i1 %or.cond2372.i, label %B524.endif.else.if.i, label %B524.endif.endif.i
+
+B524.else.if.i:                                   ; preds = %B524.i
+  %110 = or i64 %.54519002342.i, %.579.i
+  %111 = icmp ult i64 %110, 4294967296
+  br i1 %111, label %112, label %118
+
+112:                                              ; preds = %B524.else.if.i
+  %113 = trunc nuw i64 %.54519002342.i to i32
+  %114 = udiv i32 %113, %90
+  %115 = urem i32 %113, %90
+  %116 = zext i32 %114 to i64
+  %117 = zext i32 %115 to i64
+  br label %121
+
+118:                                              ; preds = %B524.else.if.i
+  %119 = sdiv i64 %.54519002342.i, %.579.i
+  %120 = srem i64 %.54519002342.i, %.579.i
+  br label %121
+
+121:                                              ; preds = %118, %112
+  %122 = phi i64 [ %116, %112 ], [ %119, %118 ]
+  %123 = phi i64 [ %117, %112 ], [ %120, %118 ]
+  %.600.i = xor i64 %123, %.579.i
+  %.601.i = icmp slt i64 %.600.i, 0
+  %.602.i = icmp ne i64 %123, 0
+  %.603.i = and i1 %.602.i, %.601.i
+  %.608.i = sext i1 %.603.i to i64
+  %spec.select783.i = add i64 %122, %.608.i
+  br label %B524.endif.i
+
+B524.endif.endif.i:                               ; preds = %135, %B524.endif.i
+  %quot.5.0.i = phi i64 [ 0, %B524.endif.i ], [ %spec.select784.i, %135 ]
+  %.678.i = icmp ne i64 %quot.5.0.i, -9223372036854775808
+  %.680.not.i = or i1 %84, %.678.i
+  %or.cond2373.i = select i1 %85, i1 %.680.not.i, i1 false
+  br i1 %or.cond2373.i, label %B524.endif.endif.else.if.i, label %B524.endif.endif.endif.i
+
+B524.endif.else.if.i:                             ; preds = %B524.endif.i
+  %124 = or i64 %.54519002342.i, %quot.2.0.i
+  %125 = icmp ult i64 %124, 4294967296
+  br i1 %125, label %126, label %132
+
+126:                                              ; preds = %B524.endif.else.if.i
+  %127 = trunc nuw i64 %.54519002342.i to i32
+  %128 = udiv i32 %127, %91
+  %129 = urem i32 %127, %91
+  %130 = zext i32 %128 to i64
+  %131 = zext i32 %129 to i64
+  br label %135
+
+132:                                              ; preds = %B524.endif.else.if.i
+  %133 = sdiv i64 %.54519002342.i, %quot.2.0.i
+  %134 = srem i64 %.54519002342.i, %quot.2.0.i
+  br label %135
+
+135:                                              ; preds = %132, %126
+  %136 = phi i64 [ %130, %126 ], [ %133, %132 ]
+  %137 = phi i64 [ %131, %126 ], [ %134, %132 ]
+  %.644.i = xor i64 %137, %quot.2.0.i
+  %.645.i = icmp slt i64 %.644.i, 0
+  %.646.i = icmp ne i64 %137, 0
+  %.647.i = and i1 %.646.i, %.645.i
+  %.652.i = sext i1 %.647.i to i64
+  %spec.select784.i = add i64 %136, %.652.i
+  br label %B524.endif.endif.i
+
+B524.endif.endif.endif.i:                         ; preds = %146, %B524.endif.endif.i
+  %rem.6.0.i = phi i64 [ 0, %B524.endif.endif.i ], [ %spec.select785.i, %146 ]
+  br i1 %or.cond2372.i, label %B524.endif.endif.endif.else.if.i, label %B524.endif.endif.endif.endif.endif.i
+
+B524.endif.endif.else.if.i:                       ; preds = %B524.endif.endif.i
+  %138 = or i64 %quot.5.0.i, %quot.1.0.i
+  %139 = icmp ult i64 %138, 4294967296
+  br i1 %139, label %140, label %144
+
+140:                                              ; preds = %B524.endif.endif.else.if.i
+  %141 = trunc nuw i64 %quot.5.0.i to i32
+  %142 = urem i32 %141, %92
+  %143 = zext i32 %142 to i64
+  br label %146
+
+144:                                              ; preds = %B524.endif.endif.else.if.i
+  %145 = srem i64 %quot.5.0.i, %quot.1.0.i
+  br label %146
+
+146:                                              ; preds = %144, %140
+  %147 = phi i64 [ %143, %140 ], [ %145, %144 ]
+  %.685.i = xor i64 %147, %quot.1.0.i
+  %.686.i = icmp slt i64 %.685.i, 0
+  %.687.i = icmp ne i64 %147, 0
+  %.688.i = and i1 %.687.i, %.686.i
+  %.695.i = select i1 %.688.i, i64 %quot.1.0.i, i64 0
+  %spec.select785.i = add i64 %.695.i, %147
+  br label %B524.endif.endif.endif.i
+
+B524.endif.endif.endif.else.if.i:                 ; preds = %B524.endif.endif.endif.i
+  %148 = or i64 %.54519002342.i, %quot.2.0.i
+  %149 = icmp ult i64 %148, 4294967296
+  br i1 %149, label %150, label %154
+
+150:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %151 = trunc nuw i64 %.54519002342.i to i32
+  %152 = urem i32 %151, %91
+  %153 = zext i32 %152 to i64
+  br label %156
+
+154:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %155 = srem i64 %.54519002342.i, %quot.2.0.i
+  br label %156
+
+156:                                              ; preds = %154, %150
+  %157 = phi i64 [ %153, %150 ], [ %155, %154 ]
+  %.726.i = xor i64 %157, %quot.2.0.i
+  %.727.i = icmp slt i64 %.726.i, 0
+  %.728.i = icmp ne i64 %157, 0
+  %.729.i = and i1 %.728.i, %.727.i
+  %.736.i = select i1 %.729.i, i64 %quot.2.0.i, i64 0
+  %spec.select786.i = add i64 %.736.i, %157
+  %158 = mul nsw i64 %spec.select786.i, %.131.i
+  br label %B524.endif.endif.endif.endif.endif.i
+
+B524.endif.endif.endif.endif.endif.i:             ; preds = %156, %B524.endif.endif.endif.i
+  %rem.7.0.i = phi i64 [ 0, %B524.endif.endif.endif.i ], [ %158, %156 ]
+  %.753.i = sub nsw i64 %.32.i, %rem.7.0.i
+  %.13.i68.i = tail call i64 @llvm.smin.i64(i64 %.753.i, i64 %.131.i)
+  %.800.i = icmp ne i64 %rem.6.0.i, -9223372036854775808
+  %.802.not.i = or i1 %86, %.800.i
+  %or.cond2376.i = select i1 %87, i1 %.802.not.i, i1 false
+  br i1 %or.cond2376.i, label %B524.endif.endif.endif.en...if.i, label %B524.endif.endif.endif.en...endif.1.i
+
+B524.endif.endif.endif.en...if.i:                 ; preds = %B524.endif.endif.endif.endif.endif.i
+  %159 = or i64 %rem.6.0.i, %quot.0.i
+  %160 = icmp ult i64 %159, 4294967296
+  br i1 %160, label %161, label %167
+
+161:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %162 = trunc nuw i64 %rem.6.0.i to i32
+  %163 = udiv i32 %162, %93
+  %164 = urem i32 %162, %93
+  %165 = zext i32 %163 to i64
+  %166 = zext i32 %164 to i64
+  br label %170
+
+167:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %168 = sdiv i64 %rem.6.0.i, %quot.0.i
+  %169 = srem i64 %rem.6.0.i, %quot.0.i
+  br label %170
+
+170:                                              ; preds = %167, %161
+  %171 = phi i64 [ %165, %161 ], [ %168, %167 ]
+  %172 = phi i64 [ %166, %161 ], [ %169, %167 ]
+  %.807.i = xor i64 %172, %quot.0.i
+  %.808.i = icmp slt i64 %.807.i, 0
+  %.809.i = icmp ne i64 %172, 0
+  %.810.i = and i1 %.809.i, %.808.i
+  %.815.i = sext i1 %.810.i to i64
+  %spec.select787.i = add i64 %171, %.815.i
+  %173 = mul nsw i64 %spec.select787.i, %.119.i
+  %.83479.i = sub nsw i64 %.23.i, %173
+  %.13.i6980.i = tail call i64 @llvm.smin.i64(i64 %.83479.i, i64 %.119.i)
+  %arg.many.fr.i81.i = freeze i64 %.13.i6980.i
+  %.898.i = select i1 %.810.i, i64 %quot.0.i, i64 0
+  %spec.select788.i = add i64 %.898.i, %172
+  %174 = mul nsw i64 %spec.select788.i, %.122.i
+  br label %B524.endif.endif.endif.en...endif.1.i
+
+B524.endif.endif.endif.en...endif.1.i:            ; preds = %170, %B524.endif.endif.endif.endif.endif.i
+  %arg.many.fr.i84.i = phi i64 [ %arg.many.fr.i81.i, %170 ], [ %arg.many.fr.i.i, %B524.endif.endif.endif.endif.endif.i ]
+  %quot.8.082.i = phi i64 [ %173, %170 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+  %rem.9.0.i = phi i64 [ %174, %170 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+  %.915.i = sub i64 %.71.i, %rem.9.0.i
+  %.13.i70.i = tail call i64 @llvm.smin.i64(i64 %.915.i, i64 %.122.i)
+  %.960.i = add i64 %.958.i, %.13.i70.i
+  %"$phi750.1.2.1.i" = select i1 %89, i64 %.80.i, i64 %.960.i
+  %.971.i = add i64 %arg.many.fr.i84.i, -1
+  %.973.i = mul i64 %.971.i, %.80.i
+  %.975.i = add i64 %.973.i, -1
+  %.976.i = add i64 %.975.i, %.13.i70.i
+  %.978.i = mul i64 %.976.i, %.77.i
+  %.980.i = add nsw i64 %.978.i, %.74.i
+  br i1 %88, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
+
+B750.endif.i:                                     ; preds = %B524.endif.endif.endif.en...endif.1.i
+  br i1 %.1025.i, label %B1748.endif.i, label %B750.endif.endif.i
+
+B750.endif.endif.i:                               ; preds = %B750.endif.i
+  br i1 %95, label %175, label %180
+
+175:                                              ; preds = %B750.endif.endif.i
+  %176 = udiv i32 %97, %96
+  %177 = urem i32 %97, %96
+  %178 = zext i32 %176 to i64
+  %179 = zext i32 %177 to i64
+  br label %183
+
+180:                                              ; preds = %B750.endif.endif.i
+  %181 = sdiv i64 %.29.i, %.125.i
+  %182 = srem i64 %.29.i, %.125.i
+  br label %183
+
+183:                                              ; preds = %180, %175
+  %184 = phi i64 [ %178, %175 ], [ %181, %180 ]
+  %185 = phi i64 [ %179, %175 ], [ %182, %180 ]
+  %.1039.i = sub nsw i64 0, %185
+  %.1040.i = select i1 %.1023.i, i64 %185, i64 %.1039.i
+  %.1041.i = icmp sgt i64 %.1040.i, 0
+  %.1043.i = zext i1 %.1041.i to i64
+  %.1044.i = add i64 %184, %.1043.i
+  %.10661325.i = icmp sgt i64 %.1044.i, 0
+  br i1 %.10661325.i, label %B830.lr.ph.i, label %B1748.endif.i
+
+B830.lr.ph.i:                                     ; preds = %183
+  %.1510.i = icmp sgt i64 %.13.i68.i, 0
+  %.1512.i = xor i1 %99, %.1510.i
+  %.2107.i = icmp sgt i64 %.980.i, 0
+  %.2109.i = xor i1 %98, %.2107.i
+  %186 = add i64 %74, %.978.i
+  %187 = icmp sgt i64 %arg.many.fr.i84.i, 0
+  %188 = or i64 %.13.i68.i, %.176.i
+  %189 = icmp ult i64 %188, 4294967296
+  %190 = trunc nuw i64 %.13.i68.i to i32
+  %191 = or i64 %.980.i, %.2068.i
+  %192 = icmp ult i64 %191, 4294967296
+  %193 = trunc nuw i64 %.980.i to i32
+  br label %B830.endif.i
+
+B830.endif.i:                                     ; preds = %B830.lr.ph.i, %B828.loopexit.i
+  %.106511971341.i = phi i64 [ %.1044.i, %B830.lr.ph.i ], [ %.1075.i, %B828.loopexit.i ]
+  %.107212041340.i = phi i64 [ 0, %B830.lr.ph.i ], [ %.1079.i, %B828.loopexit.i ]
+  %.1075.i = add nsw i64 %.106511971341.i, -1
+  %.1079.i = add i64 %.107212041340.i, %.125.i
+  %.1109.i = sub nsw i64 %.29.i, %.107212041340.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.1109.i, i64 %.125.i)
+  %.36.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.39.i.i = load i64, ptr %sunkaddr265.i, align 8
+  %.42.i.i = load i64, ptr %sunkaddr266.i, align 8
+  %.45.i.i = load i64, ptr %sunkaddr267.i, align 8
+  %.84.i.i = load i64, ptr %.76.i, align 8
+  %.87.i.i = load i64, ptr %.79.i, align 8
+  %.90.i.i = load i64, ptr %.127.i, align 8
+  %.105.i.i = load i64, ptr %.431.i, align 8
+  %.110.i.i = load i64, ptr %.434.i, align 8
+  %.107.i.i = mul i64 %.90.i.i, %.13.i.i
+  %.111.i.i = mul i64 %.107.i.i, %.105.i.i
+  %.113.i.i = mul i64 %.111.i.i, %.110.i.i
+  %.195248.not.i.i = icmp slt i64 %.113.i.i, 1
+  br i1 %.195248.not.i.i, label %B214.endif.i.i, label %B200.preheader.i.i
+
+B200.preheader.i.i:                               ; preds = %B830.endif.i
+  %194 = shl nuw i64 %.113.i.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %194, i1 false)
+  br label %B214.endif.i.i
+
+B214.endif.i.i:                                   ; preds = %B200.preheader.i.i, %B830.endif.i
+  %.335369.not.i.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.335369.not.i.i, label %B830.endif.endif.endif.i, label %B254.endif.lr.ph.i.i
+
+B254.endif.lr.ph.i.i:                             ; preds = %B214.endif.i.i
+  %.767.i.i = mul i64 %.39.i.i, %.36.i.i
+  %.772.i.i = mul i64 %.42.i.i, %rem.9.0.i
+  %.780.i.i = mul i64 %.87.i.i, %.84.i.i
+  br i1 %187, label %B254.endif.us.preheader.i.i, label %B830.endif.endif.endif.i
+
+B254.endif.us.preheader.i.i:                      ; preds = %B254.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.42.i.i, 3
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.39.i.i
+  %195 = trunc i64 %.45.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 0)
+  %196 = trunc i64 %.42.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.42.i.i, %.36.i.i
+  %197 = shl i64 %.84.i.i, 3
+  %198 = shl i64 %.45.i.i, 3
+  %199 = shl i64 %.45.i.i, 5
+  %200 = load i64, ptr %.431.i, align 8
+  %201 = icmp slt i64 %200, 1
+  br i1 %201, label %B830.endif.endif.endif.i, label %B254.endif.us.preheader30.i.i
+
+B254.endif.us.preheader30.i.i:                    ; preds = %B254.endif.us.preheader.i.i
+  %202 = shl i64 %.84.i.i, 4
+  %203 = icmp eq i64 %.45.i.i, 0
+  %204 = icmp eq i64 %.42.i.i, 0
+  %205 = icmp ne i64 %.45.i.i, -1
+  %206 = icmp ne i64 %.42.i.i, -1
+  %207 = icmp eq i64 %.45.i.i, 1
+  br label %B254.endif.us.i.i
+
+B254.endif.usthread-pre-split.i.i:                ; preds = %B252.loopexit.us.i.i
+  %.384.us.pr.i.i = load i64, ptr %.431.i, align 8
+  br label %B254.endif.us.i.i
+
+B254.endif.us.i.i:                                ; preds = %B254.endif.usthread-pre-split.i.i, %B254.endif.us.preheader30.i.i
+  %.384.us.i.i = phi i64 [ %.384.us.pr.i.i, %B254.endif.usthread-pre-split.i.i ], [ %200, %B254.endif.us.preheader30.i.i ]
+  %target.4.0376.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ 0, %B254.endif.us.preheader30.i.i ]
+  %.334353375.us.i.i = phi i64 [ %.344.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.13.i.i, %B254.endif.us.preheader30.i.i ]
+  %.341354374.us.i.i = phi i64 [ %.348.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.107212041340.i, %B254.endif.us.preheader30.i.i ]
+  %.344.us.i.i = add nsw i64 %.334353375.us.i.i, -1
+  %.348.us.i.i = add i64 %.341354374.us.i.i, 1
+  %.464293.us.not.i.i = icmp slt i64 %.384.us.i.i, 1
+  br i1 %.464293.us.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.us.preheader.i.i
+
+B300.endif.us.us.preheader.i.i:                   ; preds = %B254.endif.us.i.i
+  %208 = load i64, ptr %.434.i, align 8
+  %209 = icmp slt i64 %208, 1
+  br i1 %209, label %B252.loopexit.us.i.i, label %B300.endif.us.us.i.i
+
+B252.loopexit.us.i.i:                             ; preds = %B298.loopexit.us.us.i.i, %B300.endif.us.us.preheader.i.i, %B254.endif.us.i.i
+  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0376.us.i.i, %B254.endif.us.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B298.loopexit.us.us.i.i ]
+  %.335.us.i.i = icmp sgt i64 %.334353375.us.i.i, 1
+  br i1 %.335.us.i.i, label %B254.endif.usthread-pre-split.i.i, label %B830.endif.endif.endif.i
+
+B300.endif.us.usthread-pre-split.i.i:             ; preds = %B298.loopexit.us.us.i.i
+  %.513.us.us.pr.i.i = load i64, ptr %.434.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
+  br label %B300.endif.us.us.i.i
+
+B300.endif.us.us.i.i:                             ; preds = %B300.endif.us.us.preheader.i.i, %B300.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %.772.i.i, %B300.endif.us.us.preheader.i.i ]
+  %.513.us.us.i.i = phi i64 [ %.513.us.us.pr.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %208, %B300.endif.us.us.preheader.i.i ]
+  %target.3.1298.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ]
+  %.470284296.us.us.i.i = phi i64 [ %.477.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ 0, %B300.endif.us.us.preheader.i.i ]
+  %.477.us.us.i.i = add nuw nsw i64 %.470284296.us.us.i.i, 1
+  %.593264.us.us.not.i.i = icmp slt i64 %.513.us.us.i.i, 1
+  br i1 %.593264.us.us.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.lr.ph.us.us.i.i
+
+B298.loopexit.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B300.endif.us.us.i.i
+  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B300.endif.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  %exitcond488.not.i.i = icmp eq i64 %.384.us.i.i, %.477.us.us.i.i
+  br i1 %exitcond488.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.usthread-pre-split.i.i
+
+B346.endif.lr.ph.us.us.i.i:                       ; preds = %B300.endif.us.us.i.i
+  %.774.us.us.i.i = add nsw i64 %.470284296.us.us.i.i, %.772.i.i
+  br label %B346.endif.us.us.us.i.i
+
+B346.endif.us.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B346.endif.lr.ph.us.us.i.i
+  %target.2.2267.us.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B346.endif.lr.ph.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  %.599259265.us.us.us.i.i = phi i64 [ 0, %B346.endif.lr.ph.us.us.i.i ], [ %.606.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  br label %B380.us.us.us.i.i
+
+B380.us.us.us.i.i:                                ; preds = %B378.backedge.us.us.us.i.i, %B346.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B378.backedge.us.us.us.i.i ], [ %target.2.2267.us.us.us.i.i, %B346.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B378.backedge.us.us.us.i.i ], [ %quot.8.082.i, %B346.endif.us.us.us.i.i ]
+  %.720252254.us.us.us.i.i = phi i64 [ %.727.us.us.us.i.i, %B378.backedge.us.us.us.i.i ], [ 0, %B346.endif.us.us.us.i.i ]
+  %.753.us.us.us.i.i = add nsw i64 %.720252254.us.us.us.i.i, %quot.8.082.i
+  %.756.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.757.us.us.us.i.i = mul nsw i64 %.756.us.us.us.i.i, %.753.us.us.us.i.i
+  %.759.us.us.us.i.i = add nsw i64 %.757.us.us.us.i.i, %quot.4.0.i
+  %.762.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.763.us.us.us.i.i = mul nsw i64 %.759.us.us.us.i.i, %.762.us.us.us.i.i
+  %.765.us.us.us.i.i = add nsw i64 %.763.us.us.us.i.i, %.341354374.us.i.i
+  %.769.us.us.us.i.i = mul i64 %.767.i.i, %.765.us.us.us.i.i
+  %.777.us.us.us.i.i = load i64, ptr %scevgep196.i, align 8
+  %.778.us.us.us.i.i = sub i64 %.774.us.us.i.i, %.777.us.us.us.i.i
+  %.782.us.us.us.i.i = mul i64 %.720252254.us.us.us.i.i, %.780.i.i
+  %.784.us.us.us.i.i = add nsw i64 %.782.us.us.us.i.i, %target.2.2267.us.us.us.i.i
+  %.788.us.us.us.i.i = load i64, ptr %sunkaddr280.i, align 8
+  %.790.us.us.us.i.i = sub i64 %.599259265.us.us.us.i.i, %.788.us.us.us.i.i
+  %210 = xor i64 %.790.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.45.i.i, %210
+  br i1 %203, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+
+B0.else.i.i.i.i:                                  ; preds = %B380.us.us.us.i.i
+  %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
+  %.25.not.i.i.i.i = or i1 %205, %.23.i.i.i.i
+  br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
+
+B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
+  %211 = or i64 %.9.i.i.i.i, %.45.i.i
+  %212 = icmp ult i64 %211, 4294967296
+  br i1 %212, label %213, label %219
+
+213:                                              ; preds = %B0.else.if.i.i.i.i
+  %214 = trunc nuw i64 %.9.i.i.i.i to i32
+  %215 = udiv i32 %214, %195
+  %216 = urem i32 %214, %195
+  %217 = zext i32 %215 to i64
+  %218 = zext i32 %216 to i64
+  br label %222
+
+219:                                              ; preds = %B0.else.if.i.i.i.i
+  %220 = sdiv i64 %.9.i.i.i.i, %.45.i.i
+  %221 = srem i64 %.9.i.i.i.i, %.45.i.i
+  br label %222
+
+222:                                              ; preds = %219, %213
+  %223 = phi i64 [ %217, %213 ], [ %220, %219 ]
+  %224 = phi i64 [ %218, %213 ], [ %221, %219 ]
+  %.30.i.i.i.i = xor i64 %224, %.45.i.i
+  %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
+  %.32.i.i.i.i = icmp ne i64 %224, 0
+  %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
+  %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
+  %spec.select.i.i.i.i = add i64 %223, %.38.i.i.i.i
+  %225 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %225)
+  br label %B0.else.i20.i.i.i
+
+B0.else.i20.i.i.i:                                ; preds = %222, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %222 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.39.i.i
+  %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
+  %.25.not.i23.i.i.i = or i1 %205, %.23.i21.i.i.i
+  br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
+  %226 = or i64 %.9.i1860.i.i.i, %.45.i.i
+  %227 = icmp ult i64 %226, 4294967296
+  br i1 %227, label %228, label %234
+
+228:                                              ; preds = %B0.else.if.i25.i.i.i
+  %229 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %230 = udiv i32 %229, %195
+  %231 = urem i32 %229, %195
+  %232 = zext i32 %230 to i64
+  %233 = zext i32 %231 to i64
+  br label %237
+
+234:                                              ; preds = %B0.else.if.i25.i.i.i
+  %235 = sdiv i64 %.9.i1860.i.i.i, %.45.i.i
+  %236 = srem i64 %.9.i1860.i.i.i, %.45.i.i
+  br label %237
+
+237:                                              ; preds = %234, %228
+  %238 = phi i64 [ %232, %228 ], [ %235, %234 ]
+  %239 = phi i64 [ %233, %228 ], [ %236, %234 ]
+  %.30.i26.i.i.i = xor i64 %239, %.45.i.i
+  %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
+  %.32.i28.i.i.i = icmp ne i64 %239, 0
+  %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
+  %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
+  %spec.select.i31.i.i.i = add i64 %238, %.38.i30.i.i.i
+  %240 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %240)
+  br label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %237, %B0.else.i20.i.i.i, %B380.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.pre.i.i, %237 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %237 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+  %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
+  %241 = xor i64 %.778.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.42.i.i, %241
+  br i1 %204, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+
+B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
+  %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
+  %.25.not.i6.i.i.i = or i1 %206, %.23.i4.i.i.i
+  br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
+
+B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
+  %242 = or i64 %.9.i1.i.i.i, %.42.i.i
+  %243 = icmp ult i64 %242, 4294967296
+  br i1 %243, label %244, label %250
+
+244:                                              ; preds = %B0.else.if.i8.i.i.i
+  %245 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %246 = udiv i32 %245, %196
+  %247 = urem i32 %245, %196
+  %248 = zext i32 %246 to i64
+  %249 = zext i32 %247 to i64
+  br label %253
+
+250:                                              ; preds = %B0.else.if.i8.i.i.i
+  %251 = sdiv i64 %.9.i1.i.i.i, %.42.i.i
+  %252 = srem i64 %.9.i1.i.i.i, %.42.i.i
+  br label %253
+
+253:                                              ; preds = %250, %244
+  %254 = phi i64 [ %248, %244 ], [ %251, %250 ]
+  %255 = phi i64 [ %249, %244 ], [ %252, %250 ]
+  %.30.i9.i.i.i = xor i64 %255, %.42.i.i
+  %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
+  %.32.i11.i.i.i = icmp ne i64 %255, 0
+  %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
+  %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
+  %spec.select.i14.i.i.i = add i64 %254, %.38.i13.i.i.i
+  %256 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  br label %B0.else.i35.i.i.i
+
+B0.else.i35.i.i.i:                                ; preds = %253, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %256, %253 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %241
+  %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
+  %.25.not.i38.i.i.i = or i1 %206, %.23.i36.i.i.i
+  br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
+  %257 = or i64 %.9.i3352.i.i.i, %.42.i.i
+  %258 = icmp ult i64 %257, 4294967296
+  br i1 %258, label %259, label %265
+
+259:                                              ; preds = %B0.else.if.i40.i.i.i
+  %260 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %261 = udiv i32 %260, %196
+  %262 = urem i32 %260, %196
+  %263 = zext i32 %261 to i64
+  %264 = zext i32 %262 to i64
+  br label %268
+
+265:                                              ; preds = %B0.else.if.i40.i.i.i
+  %266 = sdiv i64 %.9.i3352.i.i.i, %.42.i.i
+  %267 = srem i64 %.9.i3352.i.i.i, %.42.i.i
+  br label %268
+
+268:                                              ; preds = %265, %259
+  %269 = phi i64 [ %263, %259 ], [ %266, %265 ]
+  %270 = phi i64 [ %264, %259 ], [ %267, %265 ]
+  %.30.i41.i.i.i = xor i64 %270, %.42.i.i
+  %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
+  %.32.i43.i.i.i = icmp ne i64 %270, 0
+  %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
+  %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
+  %spec.select.i46.i.i.i = add i64 %269, %.38.i45.i.i.i
+  %271 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %268, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %268 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %271, %268 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi750.1.2.1.i")
+  %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
+  %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
+  %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
+  br i1 %.347138.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+
+B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.392.i.i.i = add i64 %.769.us.us.us.i.i, %.790.us.us.us.i.i
+  %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
+  %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
+  br i1 %207, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+
+B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
+  %272 = add nuw i64 %..304.i.i.i, 1
+  %273 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
+  %274 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
+  %275 = add i64 %274, %273
+  %276 = shl i64 %275, 3
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %276
+  %277 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
+  %278 = add i64 %277, %.778.us.us.us.i.i
+  %279 = mul i64 %278, %.39.i.i
+  %280 = add i64 %.13.i62.i.i.i, %.392.i.i.i
+  %281 = add i64 %280, %279
+  %282 = shl i64 %281, 3
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %282
+  br label %B278.us.i.i.i
+
+B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
+  %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %272, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  tail call void @nbgrad.copy.float64(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %197
+  %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B378.backedge.us.us.us.i.i
+
+B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
+  %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
+  br i1 %.508124.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+
+B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
+  %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
+  %283 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
+  %284 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
+  %285 = add i64 %284, %283
+  %286 = shl i64 %285, 3
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %286
+  %287 = mul i64 %.13.i62.i.i.i, %.45.i.i
+  %288 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
+  %289 = add i64 %288, %.778.us.us.us.i.i
+  %290 = mul i64 %289, %.39.i.i
+  %291 = add i64 %287, %.392.i.i.i
+  %292 = add i64 %291, %290
+  %293 = shl i64 %292, 3
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %293
+  %294 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %294, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+
+B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
+  %295 = add i64 %283, %.784.us.us.us.i.i
+  %296 = shl i64 %295, 3
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %296
+  %297 = and i64 %..465.i.i.i, 9223372036854775804
+  %298 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %299 = add i64 %.13.i62.i.i.i, 3
+  %300 = add i64 %299, %xtraiter.i.i.i
+  %301 = mul i64 %300, %198
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %301
+  %302 = add i64 %.13.i62.i.i.i, 2
+  %303 = add i64 %302, %xtraiter.i.i.i
+  %304 = mul i64 %303, %198
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %304
+  %305 = add i64 %.13.i62.i.i.i, 1
+  %306 = add i64 %305, %xtraiter.i.i.i
+  %307 = mul i64 %306, %198
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %307
+  %308 = mul i64 %298, %198
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %308
+  %309 = mul i64 %.756.us.us.us.i.i, %lsr.iv31.i.i
+  %310 = add i64 %309, %quot.4.0.i
+  %311 = mul i64 %310, %.762.us.us.us.i.i
+  %312 = add i64 %311, %.341354374.us.i.i
+  %313 = mul i64 %312, %.36.i.i
+  %314 = sub i64 %lsr.iv.i.i, %.777.us.us.us.i.i
+  %315 = add i64 %314, %313
+  %316 = add i64 %315, %288
+  %317 = mul i64 %316, %.39.i.i
+  %318 = add i64 %317, %.790.us.us.us.i.i
+  %319 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr285.i = shl i64 %318, 3
+  br label %B278.us150.i.i.i
+
+B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
+  %320 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %320, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+
+B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
+  %xtraiter.i.i = and i64 %..304.i.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
+
+B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
+  %321 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %322 = add i64 %321, %283
+  %323 = shl i64 %322, 3
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %323
+  br label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
+  %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %.552.us.prol.i.us.prol.i.i = load double, ptr %lsr.iv82.i.us.prol.i.i, align 8
+  %324 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 3
+  %scevgep181.i = getelementptr i8, ptr %scevgep59.i.i, i64 %324
+  store double %.552.us.prol.i.us.prol.i.i, ptr %scevgep181.i, align 8
+  %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %198
+  %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
+  br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
+  %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %197
+  %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B278.us150.i.us.prol.loopexit.i.i
+
+B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, %B278.us150.i.us.preheader.i.i
+  %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %325 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %325, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+
+B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %197
+  br label %B278.us150.i.us.i.i
+
+B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
+  %lsr.iv63.i.i = phi ptr [ %scevgep62.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep64.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv80.i.us.i.i = phi ptr [ %lsr.iv80.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep81.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv76.i.us.i.i = phi ptr [ %lsr.iv76.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep77.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %.346130142.us151.i.us.i.i = phi i64 [ %.346130142.us151.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %.356.us153.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  br label %B486.us.prol.i.us.i.i
+
+B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i.i, %B278.us150.i.us.i.i
+  %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
+  %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
+  %.552.us.prol.i.us.i.i = load double, ptr %lsr.iv82.i.us.i.i, align 8
+  %326 = shl i64 %prol.iter.i.us.i.i, 3
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %326
+  store double %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 8
+  %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %198
+  %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
+  br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.i.i:          ; preds = %B486.us.prol.i.us.i.i
+  %scevgep81.i.us.i.i = getelementptr i8, ptr %lsr.iv80.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i
+  %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %.552.us.prol.i.us.1.i.i = load double, ptr %lsr.iv82.i.us.1.i.i, align 8
+  %327 = shl i64 %prol.iter.i.us.1.i.i, 3
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %327
+  store double %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 8
+  %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %198
+  %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
+  br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %197
+  %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %197
+  %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %202
+  %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B378.backedge.us.us.us.i.i
+
+B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
+  %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %scevgep45.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep47.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv40.i.i = phi ptr [ %scevgep39.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep41.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv34.i.i = phi ptr [ %scevgep33.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep35.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv96.i.i.i = phi ptr [ %scevgep95.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep97.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  br i1 %319, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
+  %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
+  %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
+  %.552.us.prol.i.i.i = load double, ptr %lsr.iv82.i.i.i, align 8
+  %328 = shl nuw nsw i64 %prol.iter.i.i.i, 3
+  %scevgep176.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %328
+  store double %.552.us.prol.i.i.i, ptr %scevgep176.i, align 8
+  %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %198
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
+  br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %297, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %298, %B486.us.prol.i.i.i ]
+  %329 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %330 = shl i64 %.514123125.us.unr.i.i.i, 3
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %330
+  br label %B486.us.i.i.i
+
+B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
+  %lsr.iv54.i.i = phi ptr [ %scevgep55.i.i, %B486.us.i.i.i ], [ %lsr.iv52.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv48.i.i = phi ptr [ %scevgep49.i.i, %B486.us.i.i.i ], [ %lsr.iv46.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %329, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr286.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr285.i
+  %.552.us.i.i.i = load double, ptr %sunkaddr286.i, align 8
+  store double %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 8
+  %sunkaddr288.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr285.i
+  %.552.us.1.i.i.i = load double, ptr %sunkaddr288.i, align 8
+  %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
+  store double %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 8
+  %sunkaddr290.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr285.i
+  %.552.us.2.i.i.i = load double, ptr %sunkaddr290.i, align 8
+  %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
+  store double %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 8
+  %sunkaddr292.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr285.i
+  %.552.us.3.i.i.i = load double, ptr %sunkaddr292.i, align 8
+  %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 24
+  store double %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 8
+  %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
+  %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 32
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %199
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %199
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %199
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %199
+  %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
+  br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
+
+B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
+  %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %197
+  %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %197
+  %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B378.backedge.us.us.us.i.i
+
+B378.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.727.us.us.us.i.i = add nuw nsw i64 %.720252254.us.us.us.i.i, 1
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.780.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i84.i, %.727.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B378.B580_crit_edge.us.us.us.i.i, label %B380.us.us.us.i.i
+
+B378.B580_crit_edge.us.us.us.i.i:                 ; preds = %B378.backedge.us.us.us.i.i
+  %.606.us.us.us.i.i = add nuw nsw i64 %.599259265.us.us.us.i.i, 1
+  %.832.us.us.us.i.i = add nsw i64 %target.2.2267.us.us.us.i.i, %.90.i.i
+  %exitcond487.not.i.i = icmp eq i64 %.513.us.us.i.i, %.606.us.us.us.i.i
+  br i1 %exitcond487.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.us.us.us.i.i
+
+B830.endif.endif.endif.i:                         ; preds = %B252.loopexit.us.i.i, %B254.endif.us.preheader.i.i, %B254.endif.lr.ph.i.i, %B214.endif.i.i
+  br i1 %100, label %B828.loopexit.i, label %B966.lr.ph.i
+
+B966.lr.ph.i:                                     ; preds = %B830.endif.endif.endif.i
+  br i1 %.387.i, label %B966.lr.ph.split.us.i, label %B966.i
+
+B966.lr.ph.split.us.i:                            ; preds = %B966.lr.ph.i
+  %.1303.us1135.i = load i64, ptr %sunkaddr293.i, align 8
+  %.1331.us1140.i = icmp eq i64 %.1303.us1135.i, 0
+  br i1 %.1331.us1140.i, label %B1050.endif.us.lr.ph.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B1050.endif.us.lr.ph.i:                           ; preds = %B966.lr.ph.split.us.i
+  br i1 %109, label %B1050.endif.us.i, label %B1050.endif.us.us.i
+
+B1050.endif.us.us.i:                              ; preds = %B1050.endif.us.lr.ph.i, %B966.us.us.i
+  %lsr.iv221.i = phi i64 [ %lsr.iv.next222.i, %B966.us.us.i ], [ %..188.i, %B1050.endif.us.lr.ph.i ]
+  %.1326.us1144.us.i = phi i64 [ %.1326.us.us.i, %B966.us.us.i ], [ 40, %B1050.endif.us.lr.ph.i ]
+  %.1319.us1143.us.i = phi i64 [ %.1319.us.us.i, %B966.us.us.i ], [ %.443.i, %B1050.endif.us.lr.ph.i ]
+  %.1274.us1142.us.i = phi i64 [ %.1274.us.us.i, %B966.us.us.i ], [ 1, %B1050.endif.us.lr.ph.i ]
+  %331 = getelementptr double, ptr %a2, i64 %.1319.us1143.us.i
+  tail call void @llvm.memset.p0.i64(ptr align 8 %331, i8 0, i64 %69, i1 false)
+  %lsr.iv.next222.i = add nsw i64 %lsr.iv221.i, -1
+  %exitcond3329.not.i = icmp eq i64 %lsr.iv.next222.i, 0
+  br i1 %exitcond3329.not.i, label %B828.loopexit.i, label %B966.us.us.i
+
+B966.us.us.i:                                     ; preds = %B1050.endif.us.us.i
+  %.1274.us.us.i = add nuw i64 %.1274.us1142.us.i, 1
+  %332 = getelementptr i64, ptr %a4, i64 %.1326.us1144.us.i
+  %.1302.us.us.i = getelementptr i8, ptr %332, i64 48
+  %.1303.us.us.i = load i64, ptr %.1302.us.us.i, align 8
+  %.1308.us.us.i = add nsw i64 %.1326.us1144.us.i, 7
+  %.1317.us.us.i = mul i64 %.1274.us1142.us.i, %.1315.i
+  %.1319.us.us.i = add nsw i64 %.1317.us.us.i, %.443.i
+  %.1324.us.us.i = shl nuw nsw i64 %.1303.us.us.i, 1
+  %.1326.us.us.i = add nuw nsw i64 %.1308.us.us.i, %.1324.us.us.i
+  %.1331.us.us.i = icmp eq i64 %.1303.us.us.i, 0
+  br i1 %.1331.us.us.i, label %B1050.endif.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B966.us.i:                                        ; preds = %B1050.endif.us.i
+  %333 = getelementptr i64, ptr %a4, i64 %.1326.us1144.i
+  %.1302.us.i = getelementptr i8, ptr %333, i64 48
+  %.1303.us.i = load i64, ptr %.1302.us.i, align 8
+  %.1308.us.i = add nsw i64 %.1326.us1144.i, 7
+  %.1324.us.i = shl nuw nsw i64 %.1303.us.i, 1
+  %.1326.us.i = add nuw nsw i64 %.1308.us.i, %.1324.us.i
+  %.1331.us.i = icmp eq i64 %.1303.us.i, 0
+  br i1 %.1331.us.i, label %B1050.endif.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B1050.endif.us.i:                                 ; preds = %B1050.endif.us.lr.ph.i, %B966.us.i
+  %lsr.iv223.i = phi i64 [ %lsr.iv.next224.i, %B966.us.i ], [ %..188.i, %B1050.endif.us.lr.ph.i ]
+  %.1326.us1144.i = phi i64 [ %.1326.us.i, %B966.us.i ], [ 40, %B1050.endif.us.lr.ph.i ]
+  %lsr.iv.next224.i = add nsw i64 %lsr.iv223.i, -1
+  %exitcond3330.not.i = icmp eq i64 %lsr.iv.next224.i, 0
+  br i1 %exitcond3330.not.i, label %B828.loopexit.i, label %B966.us.i
+
+B1050.endif.i:                                    ; preds = %B966.i
+  br i1 %109, label %B2568.i, label %B1088.lr.ph.i
+
+B1088.lr.ph.i:                                    ; preds = %B1050.endif.i
+  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %69, i1 false)
+  br label %B2568.i
+
+B1110.endif.endif.i:                              ; preds = %B1110.i
+  br i1 %189, label %334, label %339
+
+334:                                              ; preds = %B1110.endif.endif.i
+  %335 = udiv i32 %190, %101
+  %336 = urem i32 %190, %101
+  %337 = zext i32 %335 to i64
+  %338 = zext i32 %336 to i64
+  br label %342
+
+339:                                              ; preds = %B1110.endif.endif.i
+  %340 = sdiv i64 %.13.i68.i, %.176.i
+  %341 = srem i64 %.13.i68.i, %.176.i
+  br label %342
+
+342:                                              ; preds = %339, %334
+  %343 = phi i64 [ %337, %334 ], [ %340, %339 ]
+  %344 = phi i64 [ %338, %334 ], [ %341, %339 ]
+  %.1526.i = sub nsw i64 0, %344
+  %.1527.i = select i1 %.1510.i, i64 %344, i64 %.1526.i
+  %.1528.i = icmp sgt i64 %.1527.i, 0
+  %.1530.i = zext i1 %.1528.i to i64
+  %.1531.i = add i64 %343, %.1530.i
+  %.1553971.i = icmp sgt i64 %.1531.i, 0
+  br i1 %.1553971.i, label %B1148.endif.lr.ph.i, label %B2568.i
+
+B1148.endif.lr.ph.i:                              ; preds = %342
+  %..1303.i = tail call i64 @llvm.smax.i64(i64 %.1303.i, i64 0)
+  %.1949842.not.i = icmp eq i64 %..1303.i, 0
+  %345 = getelementptr i64, ptr %a4, i64 %.1308.i
+  %brmerge.i = or i1 %.335369.not.i.i, %.1949842.not.i
+  %xtraiter.i = and i64 %.1303.i, 3
+  %unroll_iter.i = and i64 %.1303.i, -4
+  %346 = add i64 %.1303.i, %table.4.21078.i
+  %347 = shl i64 %346, 3
+  %scevgep197.i = getelementptr i8, ptr %scevgep196.i, i64 %347
+  %scevgep207.i = getelementptr i8, ptr %scevgep206.i, i64 %347
+  %348 = icmp ult i64 %.1303.i, 4
+  %349 = icmp eq i64 %xtraiter.i, 0
+  br label %B1148.endif.i
+
+B1148.endif.i:                                    ; preds = %B1148.endif.lr.ph.i, %B1146.loopexit.i
+  %lsr.iv216.i = phi i64 [ %lsr.iv214.i, %B1148.endif.lr.ph.i ], [ %lsr.iv.next217.i, %B1146.loopexit.i ]
+  %.1552946978.i = phi i64 [ %.1531.i, %B1148.endif.lr.ph.i ], [ %.1562.i, %B1146.loopexit.i ]
+  %.1559948977.i = phi i64 [ 0, %B1148.endif.lr.ph.i ], [ %.1566.i, %B1146.loopexit.i ]
+  %.1562.i = add nsw i64 %.1552946978.i, -1
+  %.1566.i = add i64 %.1559948977.i, %.176.i
+  br i1 %102, label %B1460.i, label %B1182.endif.lr.ph.i
+
+B1182.endif.lr.ph.i:                              ; preds = %B1148.endif.i
+  %.1722.i = add nsw i64 %.1559948977.i, %rem.7.0.i
+  br i1 %brmerge.i, label %B1460.i, label %B1182.endif.us.i
+
+B1182.endif.us.i:                                 ; preds = %B1182.endif.lr.ph.i, %B1306.B1180.loopexit_crit_edge.us.i
+  %.1680887897.us.i = phi i64 [ %.1687.us.i, %B1306.B1180.loopexit_crit_edge.us.i ], [ 0, %B1182.endif.lr.ph.i ]
+  %.1687.us.i = add nuw nsw i64 %.1680887897.us.i, 1
+  %.1992.us.i = add nsw i64 %.1680887897.us.i, %.1559948977.i
+  %.1994.us.i = icmp slt i64 %.1992.us.i, %.13.i68.i
+  %.1741.us.i = add nsw i64 %.1680887897.us.i, %.453.i
+  br i1 %.1994.us.i, label %B1308.endif.us.us.us.preheader.i, label %B1308.endif.us.us917.i
+
+B1306.B1180.loopexit_crit_edge.us.i:              ; preds = %B1340.B1434_crit_edge.split.us874.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i
+  %exitcond3327.not.i = icmp eq i64 %.176.i, %.1687.us.i
+  br i1 %exitcond3327.not.i, label %B1460.i, label %B1182.endif.us.i
+
+B1308.endif.us.us.us.preheader.i:                 ; preds = %B1182.endif.us.i
+  %.1727.us.i = load i64, ptr %sunkaddr294.i, align 8
+  %.1724.us.i = add nsw i64 %.1722.i, %.1680887897.us.i
+  %.1728.us.i = mul nsw i64 %.1727.us.i, %.1724.us.i
+  %.1717.us.i = load i64, ptr %sunkaddr295.i, align 8
+  %.1719.us.i = mul nsw i64 %.1717.us.i, %quot.4.0.i
+  %.1729.us.i = add nsw i64 %.1719.us.i, %.1728.us.i
+  %.1732.us.i = load i64, ptr %sunkaddr296.i, align 8
+  %.1734.us.i = mul nsw i64 %.1732.us.i, %.107212041340.i
+  %.1735.us.i = add nsw i64 %.1729.us.i, %.1734.us.i
+  br label %B1308.endif.us.us.us.i
+
+B1308.endif.us.us917.i:                           ; preds = %B1182.endif.us.i, %B1340.B1434_crit_edge.split.us874.us.i
+  %place.3.6860.us.us918.i = phi i64 [ %.2030.us872.us.lcssa.i, %B1340.B1434_crit_edge.split.us874.us.i ], [ %.1741.us.i, %B1182.endif.us.i ]
+  %.1831851857.us.us921.i = phi i64 [ %.1838.us.us923.i, %B1340.B1434_crit_edge.split.us874.us.i ], [ 0, %B1182.endif.us.i ]
+  br i1 %348, label %B1342.us865.us.epil.i.preheader, label %B1342.us865.us.i
+
+B1342.us865.us.i:                                 ; preds = %B1308.endif.us.us917.i, %B1342.us865.us.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1342.us865.us.i ], [ %unroll_iter.i, %B1308.endif.us.us917.i ]
+  %place.2.7845.us866.us.i = phi i64 [ %.2030.us872.us.3.i, %B1342.us865.us.i ], [ %place.3.6860.us.us918.i, %B1308.endif.us.us917.i ]
+  %350 = shl i64 %place.2.7845.us866.us.i, 3
+  %scevgep188.i = getelementptr i8, ptr %a2, i64 %350
+  store double 0.000000e+00, ptr %scevgep188.i, align 8
+  %scevgep187.i = getelementptr i8, ptr %scevgep186.i, i64 %350
+  store double 0.000000e+00, ptr %scevgep187.i, align 8
+  %scevgep185.i = getelementptr i8, ptr %scevgep184.i, i64 %350
+  store double 0.000000e+00, ptr %scevgep185.i, align 8
+  %scevgep183.i = getelementptr i8, ptr %scevgep182.i, i64 %350
+  store double 0.000000e+00, ptr %scevgep183.i, align 8
+  %.2030.us872.us.3.i = add i64 %place.2.7845.us866.us.i, %104
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -4
+  %niter.ncmp.3.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %niter.ncmp.3.i, label %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i, label %B1342.us865.us.i
+
+B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i: ; preds = %B1342.us865.us.i
+  br i1 %349, label %B1340.B1434_crit_edge.split.us874.us.i, label %B1342.us865.us.epil.i.preheader
+
+B1342.us865.us.epil.i.preheader:                  ; preds = %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i, %B1308.endif.us.us917.i
+  %place.2.7845.us866.us.epil.i.ph = phi i64 [ %place.3.6860.us.us918.i, %B1308.endif.us.us917.i ], [ %.2030.us872.us.3.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i ]
+  br label %B1342.us865.us.epil.i
+
+B1342.us865.us.epil.i:                            ; preds = %B1342.us865.us.epil.i.preheader, %B1342.us865.us.epil.i
+  %lsr.iv190.i = phi i64 [ %lsr.iv.next191.i, %B1342.us865.us.epil.i ], [ %xtraiter.i, %B1342.us865.us.epil.i.preheader ]
+  %place.2.7845.us866.us.epil.i = phi i64 [ %.2030.us872.us.epil.i, %B1342.us865.us.epil.i ], [ %place.2.7845.us866.us.epil.i.ph, %B1342.us865.us.epil.i.preheader ]
+  %351 = shl i64 %place.2.7845.us866.us.epil.i, 3
+  %scevgep189.i = getelementptr i8, ptr %a2, i64 %351
+  store double 0.000000e+00, ptr %scevgep189.i, align 8
+  %.2030.us872.us.epil.i = add i64 %place.2.7845.us866.us.epil.i, %.176.i
+  %lsr.iv.next191.i = add nsw i64 %lsr.iv190.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next191.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B1340.B1434_crit_edge.split.us874.us.i, label %B1342.us865.us.epil.i
+
+B1340.B1434_crit_edge.split.us874.us.i:           ; preds = %B1342.us865.us.epil.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i
+  %.2030.us872.us.lcssa.i = phi i64 [ %.2030.us872.us.3.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i ], [ %.2030.us872.us.epil.i, %B1342.us865.us.epil.i ]
+  %.1838.us.us923.i = add nuw nsw i64 %.1831851857.us.us921.i, 1
+  %exitcond3324.not.i = icmp eq i64 %.13.i.i, %.1838.us.us923.i
+  br i1 %exitcond3324.not.i, label %B1306.B1180.loopexit_crit_edge.us.i, label %B1308.endif.us.us917.i
+
+B1308.endif.us.us.us.i:                           ; preds = %B1340.B1434_crit_edge.split.us.us.us.us.i, %B1308.endif.us.us.us.preheader.i
+  %place.3.6860.us.us.us.i = phi i64 [ %.2030.us.us.us.us.lcssa.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ %.1741.us.i, %B1308.endif.us.us.us.preheader.i ]
+  %source.3.6859.us.us.us.i = phi i64 [ %.2047.us.us.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ %.1735.us.i, %B1308.endif.us.us.us.preheader.i ]
+  %.1831851857.us.us.us.i = phi i64 [ %.1838.us.us.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ 0, %B1308.endif.us.us.us.preheader.i ]
+  %352 = getelementptr double, ptr %a1, i64 %source.3.6859.us.us.us.i
+  br i1 %348, label %B1342.us.us.us.us.epil.preheader.i, label %B1342.us.us.us.us.i
+
+B1342.us.us.us.us.i:                              ; preds = %B1308.endif.us.us.us.i, %B1342.us.us.us.us.i
+  %place.2.7845.us.us.us.us.i = phi i64 [ %.2030.us.us.us.us.3.i, %B1342.us.us.us.us.i ], [ %place.3.6860.us.us.us.i, %B1308.endif.us.us.us.i ]
+  %.1955841843.us.us.us.us.i = phi i64 [ %.1962.us.us.us.us.3.i, %B1342.us.us.us.us.i ], [ 0, %B1308.endif.us.us.us.i ]
+  %353 = shl i64 %.1955841843.us.us.us.us.i, 3
+  %scevgep203.i = getelementptr i8, ptr %scevgep197.i, i64 %353
+  %scevgep204.i = getelementptr i8, ptr %scevgep203.i, i64 -24
+  %.2005.us.us.us.us.i = load i64, ptr %scevgep204.i, align 8
+  %.2009.us.us.us.us.i = getelementptr double, ptr %352, i64 %.2005.us.us.us.us.i
+  %.2010.us.us.us.us.i = load double, ptr %.2009.us.us.us.us.i, align 8
+  %354 = shl i64 %place.2.7845.us.us.us.us.i, 3
+  %scevgep195.i = getelementptr i8, ptr %a2, i64 %354
+  store double %.2010.us.us.us.us.i, ptr %scevgep195.i, align 8
+  %scevgep202.i = getelementptr i8, ptr %scevgep203.i, i64 -16
+  %.2005.us.us.us.us.1.i = load i64, ptr %scevgep202.i, align 8
+  %.2009.us.us.us.us.1.i = getelementptr double, ptr %352, i64 %.2005.us.us.us.us.1.i
+  %.2010.us.us.us.us.1.i = load double, ptr %.2009.us.us.us.us.1.i, align 8
+  %scevgep194.i = getelementptr i8, ptr %scevgep186.i, i64 %354
+  store double %.2010.us.us.us.us.1.i, ptr %scevgep194.i, align 8
+  %scevgep200.i = getelementptr i8, ptr %scevgep203.i, i64 -8
+  %.2005.us.us.us.us.2.i = load i64, ptr %scevgep200.i, align 8
+  %.2009.us.us.us.us.2.i = getelementptr double, ptr %352, i64 %.2005.us.us.us.us.2.i
+  %.2010.us.us.us.us.2.i = load double, ptr %.2009.us.us.us.us.2.i, align 8
+  %scevgep193.i = getelementptr i8, ptr %scevgep184.i, i64 %354
+  store double %.2010.us.us.us.us.2.i, ptr %scevgep193.i, align 8
+  %.1962.us.us.us.us.3.i = add nuw i64 %.1955841843.us.us.us.us.i, 4
+  %.2005.us.us.us.us.3.i = load i64, ptr %scevgep203.i, align 8
+  %.2009.us.us.us.us.3.i = getelementptr double, ptr %352, i64 %.2005.us.us.us.us.3.i
+  %.2010.us.us.us.us.3.i = load double, ptr %.2009.us.us.us.us.3.i, align 8
+  %scevgep192.i = getelementptr i8, ptr %scevgep182.i, i64 %354
+  store double %.2010.us.us.us.us.3.i, ptr %scevgep192.i, align 8
+  %.2030.us.us.us.us.3.i = add i64 %place.2.7845.us.us.us.us.i, %104
+  %niter164.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1962.us.us.us.us.3.i
+  br i1 %niter164.ncmp.3.i, label %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i, label %B1342.us.us.us.us.i
+
+B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i: ; preds = %B1342.us.us.us.us.i
+  br i1 %349, label %B1340.B1434_crit_edge.split.us.us.us.us.i, label %B1342.us.us.us.us.epil.preheader.i
+
+B1342.us.us.us.us.epil.preheader.i:               ; preds = %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i, %B1308.endif.us.us.us.i
+  %place.2.7845.us.us.us.us.epil.init.i = phi i64 [ %place.3.6860.us.us.us.i, %B1308.endif.us.us.us.i ], [ %.2030.us.us.us.us.3.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %.1955841843.us.us.us.us.epil.init.i = phi i64 [ 0, %B1308.endif.us.us.us.i ], [ %unroll_iter.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %355 = shl i64 %.1955841843.us.us.us.us.epil.init.i, 3
+  %scevgep208.i = getelementptr i8, ptr %scevgep207.i, i64 %355
+  br label %B1342.us.us.us.us.epil.i
+
+B1342.us.us.us.us.epil.i:                         ; preds = %B1342.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.preheader.i
+  %place.2.7845.us.us.us.us.epil.i = phi i64 [ %place.2.7845.us.us.us.us.epil.init.i, %B1342.us.us.us.us.epil.preheader.i ], [ %.2030.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.i ]
+  %epil.iter159.i = phi i64 [ 0, %B1342.us.us.us.us.epil.preheader.i ], [ %epil.iter159.next.i, %B1342.us.us.us.us.epil.i ]
+  %356 = shl nuw nsw i64 %epil.iter159.i, 3
+  %scevgep209.i = getelementptr i8, ptr %scevgep208.i, i64 %356
+  %.2005.us.us.us.us.epil.i = load i64, ptr %scevgep209.i, align 8
+  %.2009.us.us.us.us.epil.i = getelementptr double, ptr %352, i64 %.2005.us.us.us.us.epil.i
+  %.2010.us.us.us.us.epil.i = load double, ptr %.2009.us.us.us.us.epil.i, align 8
+  %357 = shl i64 %place.2.7845.us.us.us.us.epil.i, 3
+  %scevgep205.i = getelementptr i8, ptr %a2, i64 %357
+  store double %.2010.us.us.us.us.epil.i, ptr %scevgep205.i, align 8
+  %.2030.us.us.us.us.epil.i = add i64 %place.2.7845.us.us.us.us.epil.i, %.176.i
+  %epil.iter159.next.i = add i64 %epil.iter159.i, 1
+  %epil.iter159.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter159.next.i
+  br i1 %epil.iter159.cmp.not.i, label %B1340.B1434_crit_edge.split.us.us.us.us.i, label %B1342.us.us.us.us.epil.i
+
+B1340.B1434_crit_edge.split.us.us.us.us.i:        ; preds = %B1342.us.us.us.us.epil.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i
+  %.2030.us.us.us.us.lcssa.i = phi i64 [ %.2030.us.us.us.us.3.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ], [ %.2030.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.i ]
+  %.1838.us.us.us.i = add nuw nsw i64 %.1831851857.us.us.us.i, 1
+  %.2045.us.us.us.i = load i64, ptr %sunkaddr296.i, align 8
+  %.2047.us.us.us.i = add nsw i64 %.2045.us.us.us.i, %source.3.6859.us.us.us.i
+  %exitcond3326.not.i = icmp eq i64 %.13.i.i, %.1838.us.us.us.i
+  br i1 %exitcond3326.not.i, label %B1306.B1180.loopexit_crit_edge.us.i, label %B1308.endif.us.us.us.i
+
+B1460.endif.i:                                    ; preds = %B1460.i
+  br i1 %.2109.i, label %B1146.loopexit.i, label %B1460.endif.endif.i
+
+B1460.endif.endif.i:                              ; preds = %B1460.endif.i
+  br i1 %192, label %358, label %363
+
+358:                                              ; preds = %B1460.endif.endif.i
+  %359 = udiv i32 %193, %105
+  %360 = urem i32 %193, %105
+  %361 = zext i32 %359 to i64
+  %362 = zext i32 %360 to i64
+  br label %366
+
+363:                                              ; preds = %B1460.endif.endif.i
+  %364 = sdiv i64 %.980.i, %.2068.i
+  %365 = srem i64 %.980.i, %.2068.i
+  br label %366
+
+366:                                              ; preds = %363, %358
+  %367 = phi i64 [ %361, %358 ], [ %364, %363 ]
+  %368 = phi i64 [ %362, %358 ], [ %365, %363 ]
+  %.2123.i = sub nsw i64 0, %368
+  %.2124.i = select i1 %.2107.i, i64 %368, i64 %.2123.i
+  %.2125.i = icmp sgt i64 %.2124.i, 0
+  %.2127.i = zext i1 %.2125.i to i64
+  %.2128.i = add i64 %367, %.2127.i
+  %.2149941.i = icmp sgt i64 %.2128.i, 0
+  br i1 %.2149941.i, label %B1502.lr.ph.i, label %B1146.loopexit.i
+
+B1502.lr.ph.i:                                    ; preds = %366
+  %369 = add nuw i64 %.2128.i, 1
+  br label %B1502.i
+
+B1502.else.if.i:                                  ; preds = %B1502.i
+  %370 = or i64 %3, %.179.i
+  %371 = icmp ult i64 %370, 4294967296
+  br i1 %371, label %372, label %378
+
+372:                                              ; preds = %B1502.else.if.i
+  %373 = trunc nuw i64 %3 to i32
+  %374 = udiv i32 %373, %108
+  %375 = urem i32 %373, %108
+  %376 = zext i32 %374 to i64
+  %377 = zext i32 %375 to i64
+  br label %381
+
+378:                                              ; preds = %B1502.else.if.i
+  %379 = sdiv i64 %3, %.179.i
+  %380 = srem i64 %3, %.179.i
+  br label %381
+
+381:                                              ; preds = %378, %372
+  %382 = phi i64 [ %376, %372 ], [ %379, %378 ]
+  %383 = phi i64 [ %377, %372 ], [ %380, %378 ]
+  %.2229.i = xor i64 %383, %.179.i
+  %.2230.i = icmp slt i64 %.2229.i, 0
+  %.2231.i = icmp ne i64 %383, 0
+  %.2232.i = and i1 %.2231.i, %.2230.i
+  %.2237.i = sext i1 %.2232.i to i64
+  %spec.select789.i = add i64 %382, %.2237.i
+  br label %B1502.endif.endif.i
+
+B1502.endif.endif.i:                              ; preds = %381, %B1502.i
+  %quot.10.0.i = phi i64 [ 0, %B1502.i ], [ %spec.select789.i, %381 ]
+  %.13.i71.i = tail call i64 @llvm.smin.i64(i64 %quot.10.0.i, i64 %.182.i)
+  tail call void @nbgrad.tile.float64(ptr %.2189.i, ptr %345, i64 %.1303.i, i64 %.13.i.i, i64 %.437.i, ptr %lsr.iv218.i, ptr %scevgep220.i, i64 %.185.i, i64 %.107212041340.i, i64 %.13.i71.i)
+  %lsr.iv.next211.i = add i64 %lsr.iv210.i, -1
+  %lsr.iv.next213.i = sub i64 %lsr.iv212.i, %.2068.i
+  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %76
+  %.2149.i = icmp samesign ugt i64 %lsr.iv.next211.i, 1
+  br i1 %.2149.i, label %B1502.i, label %B1146.loopexit.i
+
+B1748.endif.i:                                    ; preds = %B828.loopexit.i, %183, %B750.endif.i
+  br i1 %100, label %B522.loopexit.i, label %B1796.endif.lr.ph.i
+
+B1796.endif.lr.ph.i:                              ; preds = %B1748.endif.i
+  %.26131508.not.i = icmp slt i64 %.13.i68.i, 1
+  %.2841.i = add nsw i64 %.13.i70.i, %rem.9.0.i
+  %.27351438.not.i = icmp slt i64 %arg.many.fr.i84.i, 1
+  %or.cond135.i = or i1 %.26131508.not.i, %.27351438.not.i
+  br i1 %or.cond135.i, label %B522.loopexit.i, label %B1796.endif.us.i
+
+B1796.endif.us.i:                                 ; preds = %B1796.endif.lr.ph.i, %B2002.B1794.loopexit_crit_edge.us.i
+  %lsr.iv245.i = phi ptr [ %scevgep246.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ %scevgep244.i, %B1796.endif.lr.ph.i ]
+  %lsr.iv225.i = phi ptr [ %scevgep226.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ %70, %B1796.endif.lr.ph.i ]
+  %table.5.11738.us.i = phi i64 [ %.2526.us.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ 33, %B1796.endif.lr.ph.i ]
+  %.241216861736.us.i = phi i64 [ %.2419.us.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ 0, %B1796.endif.lr.ph.i ]
+  %.2419.us.i = add nuw nsw i64 %.241216861736.us.i, 1
+  %.2449.us.i = getelementptr i64, ptr %a4, i64 %table.5.11738.us.i
+  %.2450.us.i = load i64, ptr %.2449.us.i, align 8
+  %.2454.us.i = getelementptr i8, ptr %.2449.us.i, i64 8
+  %.2455.us.i = load i64, ptr %.2454.us.i, align 8
+  %.2465.us.i = getelementptr i8, ptr %.2449.us.i, i64 16
+  %.2466.us.i = load i64, ptr %.2465.us.i, align 8
+  %.2470.us.i = getelementptr i8, ptr %.2449.us.i, i64 24
+  %.2471.us.i = load i64, ptr %.2470.us.i, align 8
+  %.2475.us.i = getelementptr i8, ptr %.2449.us.i, i64 32
+  %.2476.us.i = load i64, ptr %.2475.us.i, align 8
+  %.2480.us.i = getelementptr i8, ptr %.2449.us.i, i64 40
+  %.2481.us.i = load i64, ptr %.2480.us.i, align 8
+  %.2521.us.i = getelementptr i8, ptr %.2449.us.i, i64 48
+  %.2522.us.i = load i64, ptr %.2521.us.i, align 8
+  %.2523.us.i = shl nsw i64 %.2522.us.i, 1
+  %.2524.us.i = add i64 %table.5.11738.us.i, 7
+  %.2526.us.i = add i64 %.2524.us.i, %.2523.us.i
+  %.2775.us.i = mul nsw i64 %.241216861736.us.i, %quot.3.0.i
+  %invariant.gep.us.i = getelementptr double, ptr %a2, i64 %.2476.us.i
+  %invariant.gep1365.us.i = getelementptr double, ptr %a3, i64 %.2476.us.i
+  %.3076.us.i = sub i64 %.2481.us.i, %.2476.us.i
+  %.3076.us.fr.i = freeze i64 %.3076.us.i
+  %..3076.us.i = tail call i64 @llvm.smax.i64(i64 %.3076.us.fr.i, i64 0)
+  %.31191360.us.i = icmp sgt i64 %.3076.us.fr.i, 0
+  br i1 %.31191360.us.i, label %B2004.endif.us.us.us.preheader.i, label %B2004.endif.us.us1759.preheader.i
+
+B2002.B1794.loopexit_crit_edge.us.i:              ; preds = %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, %B2004.endif.us.us1759.preheader.split.i, %B2004.endif.us.us1759.preheader.i, %B2004.endif.us.us.us.preheader.i
+  %scevgep226.i = getelementptr i8, ptr %lsr.iv225.i, i64 %68
+  %scevgep246.i = getelementptr i8, ptr %lsr.iv245.i, i64 %68
+  %exitcond3335.not.i = icmp eq i64 %.188.i, %.2419.us.i
+  br i1 %exitcond3335.not.i, label %B522.loopexit.i, label %B1796.endif.us.i
+
+B2004.endif.us.us.us.preheader.i:                 ; preds = %B1796.endif.us.i
+  %.13.i74.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2466.us.i)
+  %.13.i75.i = tail call i64 @llvm.smin.i64(i64 %.2841.i, i64 %.2471.us.i)
+  %.2907.us.us.us.us.i = sub i64 %.13.i75.i, %.13.i74.i
+  %.29501375.us.us.us.us.not.i = icmp slt i64 %.2907.us.us.us.us.i, 1
+  br i1 %.29501375.us.us.us.us.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us.us.preheader149.i
+
+B2004.endif.us.us.us.preheader149.i:              ; preds = %B2004.endif.us.us.us.preheader.i
+  %.3128.us.us.us.us.us.prol.i = add nsw i64 %..3076.us.i, -1
+  %.3132.us.us.us.us.us.prol.i = add i64 %.2476.us.i, 1
+  %384 = sub i64 %.13.i74.i, %rem.9.0.i
+  %385 = mul i64 %384, %77
+  %scevgep236.i = getelementptr i8, ptr %lsr.iv225.i, i64 %385
+  %scevgep247.i = getelementptr i8, ptr %lsr.iv245.i, i64 %385
+  %386 = and i64 %..3076.us.i, 1
+  %387 = icmp eq i64 %386, 0
+  %388 = icmp eq i64 %.3076.us.fr.i, 1
+  br label %B2004.endif.us.us.us.i
+
+B2004.endif.us.us1759.preheader.i:                ; preds = %B1796.endif.us.i
+  %invariant.gep3412.i = getelementptr double, ptr %invariant.gep1365.us.i, i64 %.2455.us.i
+  %.13.i72.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2466.us.i)
+  %.13.i73.i = tail call i64 @llvm.smin.i64(i64 %.2841.i, i64 %.2471.us.i)
+  %.2907.us1546.us.i = sub i64 %.13.i73.i, %.13.i72.i
+  %.29501375.us1549.us.not.i = icmp slt i64 %.2907.us1546.us.i, 1
+  br i1 %.29501375.us1549.us.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us1759.preheader.split.i
+
+B2004.endif.us.us1759.preheader.split.i:          ; preds = %B2004.endif.us.us1759.preheader.i
+  %389 = load i64, ptr %sunkaddr299.i, align 8
+  %390 = icmp eq i64 %389, 1
+  br i1 %390, label %B2004.endif.us.us1759.preheader170.i, label %B2002.B1794.loopexit_crit_edge.us.i
+
+B2004.endif.us.us1759.preheader170.i:             ; preds = %B2004.endif.us.us1759.preheader.split.i
+  %391 = sub i64 %.13.i72.i, %rem.9.0.i
+  %392 = mul i64 %391, %77
+  %393 = shl i64 %.2476.us.i, 3
+  %394 = getelementptr i8, ptr %lsr.iv225.i, i64 %392
+  %scevgep227.i = getelementptr i8, ptr %394, i64 %393
+  br label %B2004.endif.us.us1759.i
+
+B2004.endif.us.us1759thread-pre-split.i:          ; preds = %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i
+  %.pr.i = load i64, ptr %sunkaddr299.i, align 8
+  %scevgep229.i = getelementptr i8, ptr %lsr.iv228.i, i64 %78
+  br label %B2004.endif.us.us1759.i
+
+B2004.endif.us.us1759.i:                          ; preds = %B2004.endif.us.us1759thread-pre-split.i, %B2004.endif.us.us1759.preheader170.i
+  %lsr.iv228.i = phi ptr [ %scevgep227.i, %B2004.endif.us.us1759.preheader170.i ], [ %scevgep229.i, %B2004.endif.us.us1759thread-pre-split.i ]
+  %395 = phi i64 [ 1, %B2004.endif.us.us1759.preheader170.i ], [ %.pr.i, %B2004.endif.us.us1759thread-pre-split.i ]
+  %.261914751513.us.us1761.i = phi i64 [ 0, %B2004.endif.us.us1759.preheader170.i ], [ %.2626.us.us1767.i, %B2004.endif.us.us1759thread-pre-split.i ]
+  %.2626.us.us1767.i = add nuw nsw i64 %.261914751513.us.us1761.i, 1
+  %.2799.us.us1770.i = add i64 %.261914751513.us.us1761.i, %rem.7.0.i
+  %396 = icmp eq i64 %395, 1
+  br i1 %396, label %B2040.endif.endif.endif.us1544.us.i, label %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i
+
+B2040.endif.endif.endif.us1544.us.i:              ; preds = %B2004.endif.us.us1759.i, %B2038.loopexit.us1550.us.i
+  %lsr.iv230.i = phi ptr [ %scevgep231.i, %B2038.loopexit.us1550.us.i ], [ %lsr.iv228.i, %B2004.endif.us.us1759.i ]
+  %.274114221443.us1525.us.i = phi i64 [ %.2748.us1531.us.i, %B2038.loopexit.us1550.us.i ], [ 0, %B2004.endif.us.us1759.i ]
+  %.2748.us1531.us.i = add nuw nsw i64 %.274114221443.us1525.us.i, 1
+  %.2791.us1533.us.i = add nsw i64 %.274114221443.us1525.us.i, %quot.8.082.i
+  %.2793.us1534.us.i = mul nsw i64 %.2791.us1533.us.i, %.26.i
+  %.2795.us1535.us.i = add nsw i64 %.2793.us1534.us.i, %quot.4.0.i
+  %.2797.us1536.us.i = mul nsw i64 %.2795.us1535.us.i, %.32.i
+  %.2801.us1537.us.i = add i64 %.2799.us.us1770.i, %.2797.us1536.us.i
+  %.2804.us1538.us.i = load i64, ptr %sunkaddr301.i, align 8
+  %.2805.us1539.us.i = mul nsw i64 %.2801.us1537.us.i, %.2804.us1538.us.i
+  %.2993.us1557.us.i = add i64 %.2805.us1539.us.i, %.2450.us.i
+  %397 = load i64, ptr %sunkaddr299.i, align 8
+  %398 = icmp eq i64 %397, 1
+  br i1 %398, label %B2242.us.us.i, label %B2038.loopexit.us1550.us.i
+
+B2242.us.usthread-pre-split.i:                    ; preds = %B2567.us.us.i
+  %.3016.us.us.pr.i = load i64, ptr %sunkaddr299.i, align 8
+  %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %77
+  %.2959.us.us.i = add nsw i64 %.294913671379.us.us.i, -1
+  %.2963.us.us.i = add i64 %.295613681378.us.us.i, 1
+  br label %B2242.us.us.i
+
+B2242.us.us.i:                                    ; preds = %B2040.endif.endif.endif.us1544.us.i, %B2242.us.usthread-pre-split.i
+  %lsr.iv232.i = phi ptr [ %scevgep233.i, %B2242.us.usthread-pre-split.i ], [ %lsr.iv230.i, %B2040.endif.endif.endif.us1544.us.i ]
+  %.3016.us.us.i = phi i64 [ %.3016.us.us.pr.i, %B2242.us.usthread-pre-split.i ], [ 1, %B2040.endif.endif.endif.us1544.us.i ]
+  %.294913671379.us.us.i = phi i64 [ %.2959.us.us.i, %B2242.us.usthread-pre-split.i ], [ %.2907.us1546.us.i, %B2040.endif.endif.endif.us1544.us.i ]
+  %.295613681378.us.us.i = phi i64 [ %.2963.us.us.i, %B2242.us.usthread-pre-split.i ], [ %.13.i72.i, %B2040.endif.endif.endif.us1544.us.i ]
+  %.3017.us.us.i = icmp eq i64 %.3016.us.us.i, 1
+  br i1 %.3017.us.us.i, label %B2348.us.us.i, label %B2567.us.us.i
+
+B2348.us.us.i:                                    ; preds = %B2242.us.us.i
+  %.2990.us.us.i = load i64, ptr %sunkaddr304.i, align 8
+  %.2991.us.us.i = mul nsw i64 %.2990.us.us.i, %.295613681378.us.us.i
+  %.2995.us.us.i = add i64 %.2993.us1557.us.i, %.2991.us.us.i
+  %.2998.us.us.i = load i64, ptr %scevgep206.i, align 8
+  %.2999.us.us.i = mul nsw i64 %.2995.us.us.i, %.2998.us.us.i
+  %gep3413.i = getelementptr double, ptr %invariant.gep3412.i, i64 %.2999.us.us.i
+  tail call void @nbgrad.copy.float64(ptr %lsr.iv232.i, ptr %gep3413.i, i64 %.3076.us.fr.i)
+  br label %B2567.us.us.i
+
+B2567.us.us.i:                                    ; preds = %B2348.us.us.i, %B2242.us.us.i
+  %.2950.us.us.i = icmp samesign ugt i64 %.294913671379.us.us.i, 1
+  br i1 %.2950.us.us.i, label %B2242.us.usthread-pre-split.i, label %B2038.loopexit.us1550.us.i
+
+B2038.loopexit.us1550.us.i:                       ; preds = %B2567.us.us.i, %B2040.endif.endif.endif.us1544.us.i
+  %scevgep231.i = getelementptr i8, ptr %lsr.iv230.i, i64 %79
+  %exitcond3331.not.i = icmp eq i64 %arg.many.fr.i84.i, %.2748.us1531.us.i
+  br i1 %exitcond3331.not.i, label %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i, label %B2040.endif.endif.endif.us1544.us.i
+
+B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i: ; preds = %B2038.loopexit.us1550.us.i, %B2004.endif.us.us1759.i
+  %exitcond3332.not.i = icmp eq i64 %.13.i68.i, %.2626.us.us1767.i
+  br i1 %exitcond3332.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us1759thread-pre-split.i
+
+B2004.endif.us.us.us.i:                           ; preds = %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, %B2004.endif.us.us.us.preheader149.i
+  %lsr.iv248.i = phi ptr [ %scevgep247.i, %B2004.endif.us.us.us.preheader149.i ], [ %scevgep249.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %lsr.iv237.i = phi ptr [ %scevgep236.i, %B2004.endif.us.us.us.preheader149.i ], [ %scevgep238.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.261914751513.us.us.us.i = phi i64 [ 0, %B2004.endif.us.us.us.preheader149.i ], [ %.2626.us.us.us.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.2777.us.us.us.i = add nsw i64 %.261914751513.us.us.us.i, %.2775.us.i
+  %.2779.us.us.us.i = mul nsw i64 %.2777.us.us.us.i, %.185.i
+  %.2799.us.us.us.i = add i64 %.261914751513.us.us.us.i, %rem.7.0.i
+  %.2786.us.us.us.i = add i64 %.2779.us.us.us.i, %.443.i
+  br label %B2040.endif.endif.endif.us.us.us.us.i
+
+B2040.endif.endif.endif.us.us.us.us.i:            ; preds = %B2038.loopexit.us.us.us.us.loopexit.i, %B2004.endif.us.us.us.i
+  %lsr.iv250.i = phi ptr [ %scevgep251.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv248.i, %B2004.endif.us.us.us.i ]
+  %lsr.iv239.i = phi ptr [ %scevgep240.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv237.i, %B2004.endif.us.us.us.i ]
+  %.274114221443.us.us.us.us.i = phi i64 [ %.2748.us.us.us.us.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ 0, %B2004.endif.us.us.us.i ]
+  %.2785.us.us.us.us.i = mul i64 %.274114221443.us.us.us.us.i, %.80.i
+  %.2791.us.us.us.us.i = add nsw i64 %.274114221443.us.us.us.us.i, %quot.8.082.i
+  %.2793.us.us.us.us.i = mul nsw i64 %.2791.us.us.us.us.i, %.26.i
+  %.2795.us.us.us.us.i = add nsw i64 %.2793.us.us.us.us.i, %quot.4.0.i
+  %.2797.us.us.us.us.i = mul nsw i64 %.2795.us.us.us.us.i, %.32.i
+  %.2801.us.us.us.us.i = add i64 %.2799.us.us.us.i, %.2797.us.us.us.us.i
+  %.2804.us.us.us.us.i = load i64, ptr %sunkaddr301.i, align 8
+  %.2805.us.us.us.us.i = mul nsw i64 %.2801.us.us.us.us.i, %.2804.us.us.us.us.i
+  %.2993.us.us.us.us.i = add i64 %.2805.us.us.us.us.i, %.2450.us.i
+  %.3006.us.us.us.us.us.i = sub i64 %.2785.us.us.us.us.i, %rem.9.0.i
+  br label %B2242.us.us.us.us.us.i
+
+B2038.loopexit.us.us.us.us.loopexit.i:            ; preds = %B2567.us.us.us.us.us.i
+  %.2748.us.us.us.us.i = add nuw nsw i64 %.274114221443.us.us.us.us.i, 1
+  %scevgep240.i = getelementptr i8, ptr %lsr.iv239.i, i64 %79
+  %scevgep251.i = getelementptr i8, ptr %lsr.iv250.i, i64 %79
+  %exitcond3333.not.i = icmp eq i64 %arg.many.fr.i84.i, %.2748.us.us.us.us.i
+  br i1 %exitcond3333.not.i, label %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, label %B2040.endif.endif.endif.us.us.us.us.i
+
+B2242.us.us.us.us.us.i:                           ; preds = %B2567.us.us.us.us.us.i, %B2040.endif.endif.endif.us.us.us.us.i
+  %lsr.iv252.i = phi ptr [ %scevgep253.i, %B2567.us.us.us.us.us.i ], [ %lsr.iv250.i, %B2040.endif.endif.endif.us.us.us.us.i ]
+  %lsr.iv241.i = phi ptr [ %scevgep242.i, %B2567.us.us.us.us.us.i ], [ %lsr.iv239.i, %B2040.endif.endif.endif.us.us.us.us.i ]
+  %.294913671379.us.us.us.us.us.i = phi i64 [ %.2959.us.us.us.us.us.i, %B2567.us.us.us.us.us.i ], [ %.2907.us.us.us.us.i, %B2040.endif.endif.endif.us.us.us.us.i ]
+  %.295613681378.us.us.us.us.us.i = phi i64 [ %.2963.us.us.us.us.us.i, %B2567.us.us.us.us.us.i ], [ %.13.i74.i, %B2040.endif.endif.endif.us.us.us.us.i ]
+  %.2959.us.us.us.us.us.i = add nsw i64 %.294913671379.us.us.us.us.us.i, -1
+  %.2963.us.us.us.us.us.i = add i64 %.295613681378.us.us.us.us.us.i, 1
+  %.2990.us.us.us.us.us.i = load i64, ptr %sunkaddr304.i, align 8
+  %.2991.us.us.us.us.us.i = mul nsw i64 %.2990.us.us.us.us.us.i, %.295613681378.us.us.us.us.us.i
+  %.2995.us.us.us.us.us.i = add i64 %.2993.us.us.us.us.i, %.2991.us.us.us.us.us.i
+  %.2998.us.us.us.us.us.i = load i64, ptr %scevgep206.i, align 8
+  %.2999.us.us.us.us.us.i = mul nsw i64 %.2995.us.us.us.us.us.i, %.2998.us.us.us.us.us.i
+  %.3001.us.us.us.us.us.i = add nsw i64 %.2999.us.us.us.us.us.i, %.2455.us.i
+  %reass.add.us.us.us.us.us.i = add i64 %.3006.us.us.us.us.us.i, %.295613681378.us.us.us.us.us.i
+  %reass.mul.us.us.us.us.us.i = mul i64 %reass.add.us.us.us.us.us.i, %.77.i
+  %.3010.us.us.us.us.us.i = add i64 %.2786.us.us.us.i, %reass.mul.us.us.us.us.us.i
+  %.3016.us.us.us.us.us.i = load i64, ptr %sunkaddr299.i, align 8
+  %.3017.us.us.us.us.us.i = icmp eq i64 %.3016.us.us.us.us.us.i, 1
+  br i1 %.3017.us.us.us.us.us.i, label %B2348.us.us.us.us.us.i, label %B2458.endif.us.us.us.us.us.i
+
+B2458.endif.us.us.us.us.us.i:                     ; preds = %B2242.us.us.us.us.us.i
+  %399 = getelementptr double, ptr %a3, i64 %.3001.us.us.us.us.us.i
+  br i1 %387, label %B2492.us.us.us.us.us.prol.loopexit.i, label %B2492.us.us.us.us.us.prol.i
+
+B2492.us.us.us.us.us.prol.i:                      ; preds = %B2458.endif.us.us.us.us.us.i
+  %gep.i = getelementptr double, ptr %invariant.gep.us.i, i64 %.3010.us.us.us.us.us.i
+  %.3161.us.us.us.us.us.prol.i = load double, ptr %gep.i, align 8
+  %.3165.us.us.us.us.us.prol.i = mul nsw i64 %.3016.us.us.us.us.us.i, %.2476.us.i
+  %.3169.us.us.us.us.us.prol.i = getelementptr double, ptr %399, i64 %.3165.us.us.us.us.us.prol.i
+  store double %.3161.us.us.us.us.us.prol.i, ptr %.3169.us.us.us.us.us.prol.i, align 8
+  br label %B2492.us.us.us.us.us.prol.loopexit.i
+
+B2492.us.us.us.us.us.prol.loopexit.i:             ; preds = %B2492.us.us.us.us.us.prol.i, %B2458.endif.us.us.us.us.us.i
+  %.311813581362.us.us.us.us.us.unr.i = phi i64 [ %..3076.us.i, %B2458.endif.us.us.us.us.us.i ], [ %.3128.us.us.us.us.us.prol.i, %B2492.us.us.us.us.us.prol.i ]
+  %.312513591361.us.us.us.us.us.unr.i = phi i64 [ %.2476.us.i, %B2458.endif.us.us.us.us.us.i ], [ %.3132.us.us.us.us.us.prol.i, %B2492.us.us.us.us.us.prol.i ]
+  br i1 %388, label %B2567.us.us.us.us.us.i, label %B2492.us.us.us.us.us.preheader.i
+
+B2492.us.us.us.us.us.preheader.i:                 ; preds = %B2492.us.us.us.us.us.prol.loopexit.i
+  %400 = add i64 %.311813581362.us.us.us.us.us.unr.i, 2
+  br label %B2492.us.us.us.us.us.i
+
+B2492.us.us.us.us.us.i:                           ; preds = %B2492.us.us.us.us.us.i, %B2492.us.us.us.us.us.preheader.i
+  %lsr.iv234.i = phi i64 [ %400, %B2492.us.us.us.us.us.preheader.i ], [ %lsr.iv.next235.i, %B2492.us.us.us.us.us.i ]
+  %.312513591361.us.us.us.us.us.i = phi i64 [ %.312513591361.us.us.us.us.us.unr.i, %B2492.us.us.us.us.us.preheader.i ], [ %.3132.us.us.us.us.us.1.i, %B2492.us.us.us.us.us.i ]
+  %.3132.us.us.us.us.us.i = add i64 %.312513591361.us.us.us.us.us.i, 1
+  %401 = shl i64 %.312513591361.us.us.us.us.us.i, 3
+  %scevgep243.i = getelementptr i8, ptr %lsr.iv241.i, i64 %401
+  %.3161.us.us.us.us.us.i = load double, ptr %scevgep243.i, align 8
+  %.3164.us.us.us.us.us.i = load i64, ptr %sunkaddr299.i, align 8
+  %.3165.us.us.us.us.us.i = mul nsw i64 %.3164.us.us.us.us.us.i, %.312513591361.us.us.us.us.us.i
+  %.3169.us.us.us.us.us.i = getelementptr double, ptr %399, i64 %.3165.us.us.us.us.us.i
+  store double %.3161.us.us.us.us.us.i, ptr %.3169.us.us.us.us.us.i, align 8
+  %.3132.us.us.us.us.us.1.i = add i64 %.312513591361.us.us.us.us.us.i, 2
+  %scevgep254.i = getelementptr i8, ptr %lsr.iv252.i, i64 %401
+  %.3161.us.us.us.us.us.1.i = load double, ptr %scevgep254.i, align 8
+  %.3164.us.us.us.us.us.1.i = load i64, ptr %sunkaddr299.i, align 8
+  %.3165.us.us.us.us.us.1.i = mul nsw i64 %.3164.us.us.us.us.us.1.i, %.3132.us.us.us.us.us.i
+  %.3169.us.us.us.us.us.1.i = getelementptr double, ptr %399, i64 %.3165.us.us.us.us.us.1.i
+  store double %.3161.us.us.us.us.us.1.i, ptr %.3169.us.us.us.us.us.1.i, align 8
+  %lsr.iv.next235.i = add i64 %lsr.iv234.i, -2
+  %.3119.us.us.us.us.us.1.i = icmp sgt i64 %lsr.iv.next235.i, 2
+  br i1 %.3119.us.us.us.us.us.1.i, label %B2492.us.us.us.us.us.i, label %B2567.us.us.us.us.us.i
+
+B2348.us.us.us.us.us.i:                           ; preds = %B2242.us.us.us.us.us.i
+  %gep.us.us.us.us.us.i = getelementptr double, ptr %invariant.gep.us.i, i64 %.3010.us.us.us.us.us.i
+  %gep1366.us.us.us.us.us.i = getelementptr double, ptr %invariant.gep1365.us.i, i64 %.3001.us.us.us.us.us.i
+  tail call void @nbgrad.copy.float64(ptr %gep.us.us.us.us.us.i, ptr %gep1366.us.us.us.us.us.i, i64 %.3076.us.fr.i)
+  br label %B2567.us.us.us.us.us.i
+
+B2567.us.us.us.us.us.i:                           ; preds = %B2492.us.us.us.us.us.i, %B2348.us.us.us.us.us.i, %B2492.us.us.us.us.us.prol.loopexit.i
+  %scevgep242.i = getelementptr i8, ptr %lsr.iv241.i, i64 %77
+  %scevgep253.i = getelementptr i8, ptr %lsr.iv252.i, i64 %77
+  %.2950.us.us.us.us.us.i = icmp samesign ugt i64 %.294913671379.us.us.us.us.us.i, 1
+  br i1 %.2950.us.us.us.us.us.i, label %B2242.us.us.us.us.us.i, label %B2038.loopexit.us.us.us.us.loopexit.i
+
+B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i: ; preds = %B2038.loopexit.us.us.us.us.loopexit.i
+  %.2626.us.us.us.i = add nuw nsw i64 %.261914751513.us.us.us.i, 1
+  %scevgep238.i = getelementptr i8, ptr %lsr.iv237.i, i64 %78
+  %scevgep249.i = getelementptr i8, ptr %lsr.iv248.i, i64 %78
+  %exitcond3334.not.i = icmp eq i64 %.13.i68.i, %.2626.us.us.us.i
+  br i1 %exitcond3334.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us.us.i
+
+_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B524.endif.endif.endif.en...endif.1.i, %B522.loopexit.i, %B966.lr.ph.split.us.i, %B966.us.us.i, %B966.us.i, %B1460.i, %B0.endif.endif.endif.endif.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.convolution.correlate(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+declare void @nbgrad.dots.float32(ptr, i64, ptr, ptr, i64, ptr) local_unnamed_addr
+
+declare void @nbgrad.copy.float32(ptr, ptr, i64) local_unnamed_addr
+
+declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
+
+declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
+
+define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr writeonly captures(none) %a3, ptr %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.23.i = load i64, ptr %a4, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 8
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.28.i = getelementptr i8, ptr %a4, i64 16
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.31.i = getelementptr i8, ptr %a4, i64 24
+  %.32.i = load i64, ptr %.31.i, align 8
+  %.70.i = getelementptr i8, ptr %a4, i64 128
+  %.71.i = load i64, ptr %.70.i, align 8
+  %.73.i = getelementptr i8, ptr %a4, i64 144
+  %.74.i = load i64, ptr %.73.i, align 8
+  %.76.i = getelementptr i8, ptr %a4, i64 152
+  %.77.i = load i64, ptr %.76.i, align 8
+  %.79.i = getelementptr i8, ptr %a4, i64 160
+  %.80.i = load i64, ptr %.79.i, align 8
+  %.82.i = getelementptr i8, ptr %a4, i64 168
+  %.83.i = load i64, ptr %.82.i, align 8
+  %.130.i = getelementptr i8, ptr %a4, i64 176
+  %.131.i = load i64, ptr %.130.i, align 8
+  %.133.i = getelementptr i8, ptr %a4, i64 184
+  %.134.i = load i64, ptr %.133.i, align 8
+  %.136.i = getelementptr i8, ptr %a4, i64 192
+  %.137.i = load i64, ptr %.136.i, align 8
+  %.145.i = getelementptr i8, ptr %a4, i64 200
+  %.146.i = load i64, ptr %.145.i, align 8
+  %.148.i = getelementptr i8, ptr %a4, i64 208
+  %.149.i = load i64, ptr %.148.i, align 8
+  %.151.i = getelementptr i8, ptr %a4, i64 216
+  %.152.i = load i64, ptr %.151.i, align 8
+  %.154.i = getelementptr i8, ptr %a4, i64 224
+  %.155.i = load i64, ptr %.154.i, align 8
+  %.157.i = getelementptr i8, ptr %a4, i64 232
+  %.158.i = load i64, ptr %.157.i, align 8
+  %.206.i = add i64 %.71.i, -1
+  %.207.i = add i64 %.206.i, %.83.i
+  %.211.i = icmp eq i64 %.83.i, 0
+  br i1 %.211.i, label %B0.endif.i, label %B0.else.i
+
+B580.loopexit.i:                                  ; preds = %B1726.B1692.loopexit_crit_edge.us.split.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1694.endif.lr.ph.i, %B1662.endif.i
+  %.613.i = icmp sgt i64 %.612803974.i, 1
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
+  %.612803974.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
+  %.619810973.i = phi i64 [ %a5, %B582.lr.ph.i ], [ %.626.i, %B580.loopexit.i ]
+  %.622.i = add nsw i64 %.612803974.i, -1
+  %.626.i = add i64 %.619810973.i, 1
+  %.667.i = icmp ne i64 %.619810973.i, -9223372036854775808
+  %.669.not.i = or i1 %112, %.667.i
+  %or.cond.i = select i1 %113, i1 %.669.not.i, i1 false
+  br i1 %or.cond.i, label %B582.else.if.i, label %B582.endif.i
+
+B848.loopexit.i:                                  ; preds = %B1434.B1400.loopexit_crit_edge.us.i, %394, %B1366.endif.i
+  %exitcond1240.not.i = icmp eq i64 %.1222.i, %quot.1.0.i
+  br i1 %exitcond1240.not.i, label %B1662.endif.i, label %B850.i
+
+B850.i:                                           ; preds = %B850.lr.ph.i, %B848.loopexit.i
+  %.1215697766.i = phi i64 [ 0, %B850.lr.ph.i ], [ %.1222.i, %B848.loopexit.i ]
+  %.1222.i = add nuw nsw i64 %.1215697766.i, 1
+  br i1 %126, label %B850.endif.endif.endif.endif.i, label %B850.endif.endif.else.if.i
+
+B1366.i:                                          ; preds = %B1202.B1168.loopexit_crit_edge.us.i, %B1138.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1366.endif.i
+
+B0.else.i:                                        ; preds = %0
+  %.222.i = icmp ne i64 %.207.i, -9223372036854775808
+  %.223.i = icmp ne i64 %.83.i, -1
+  %.224.not.i = or i1 %.223.i, %.222.i
+  br i1 %.224.not.i, label %B0.else.if.i, label %B0.endif.i
+
+B0.endif.i:                                       ; preds = %13, %B0.else.i, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %13 ]
+  %.254.i = add i64 %.23.i, -1
+  %.255.i = add i64 %.254.i, %.80.i
+  %.259.i = icmp eq i64 %.80.i, 0
+  br i1 %.259.i, label %B0.endif.endif.i, label %B0.endif.else.i
+
+B0.else.if.i:                                     ; preds = %B0.else.i
+  %1 = or i64 %.207.i, %.83.i
+  %2 = icmp ult i64 %1, 4294967296
+  br i1 %2, label %3, label %10
+
+3:                                                ; preds = %B0.else.if.i
+  %4 = trunc nuw i64 %.83.i to i32
+  %5 = trunc nuw i64 %.207.i to i32
+  %6 = udiv i32 %5, %4
+  %7 = urem i32 %5, %4
+  %8 = zext i32 %6 to i64
+  %9 = zext i32 %7 to i64
+  br label %13
+
+10:                                               ; preds = %B0.else.if.i
+  %11 = sdiv i64 %.207.i, %.83.i
+  %12 = srem i64 %.207.i, %.83.i
+  br label %13
+
+13:                                               ; preds = %10, %3
+  %14 = phi i64 [ %8, %3 ], [ %11, %10 ]
+  %15 = phi i64 [ %9, %3 ], [ %12, %10 ]
+  %.229.i = xor i64 %15, %.83.i
+  %.230.i = icmp slt i64 %.229.i, 0
+  %.231.i = icmp ne i64 %15, 0
+  %.232.i = and i1 %.231.i, %.230.i
+  %.237.i = sext i1 %.232.i to i64
+  %spec.select.i = add i64 %14, %.237.i
+  br label %B0.endif.i
+
+B0.endif.else.i:                                  ; preds = %B0.endif.i
+  %.270.i = icmp ne i64 %.255.i, -9223372036854775808
+  %.271.i = icmp ne i64 %.80.i, -1
+  %.272.not.i = or i1 %.271.i, %.270.i
+  br i1 %.272.not.i, label %B0.endif.else.if.i, label %B0.endif.endif.i
+
+B0.endif.endif.i:                                 ; preds = %29, %B0.endif.else.i, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %33, %29 ]
+  %16 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.137.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %16, 0
+  %ov.i = extractvalue { i64, i1 } %16, 1
+  %.305.i = add i64 %math.i, %.32.i
+  br i1 %ov.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
+  %17 = or i64 %.255.i, %.80.i
+  %18 = icmp ult i64 %17, 4294967296
+  br i1 %18, label %19, label %26
+
+19:                                               ; preds = %B0.endif.else.if.i
+  %20 = trunc nuw i64 %.80.i to i32
+  %21 = trunc nuw i64 %.255.i to i32
+  %22 = udiv i32 %21, %20
+  %23 = urem i32 %21, %20
+  %24 = zext i32 %22 to i64
+  %25 = zext i32 %23 to i64
+  br label %29
+
+26:                                               ; preds = %B0.endif.else.if.i
+  %27 = sdiv i64 %.255.i, %.80.i
+  %28 = srem i64 %.255.i, %.80.i
+  br label %29
+
+29:                                               ; preds = %26, %19
+  %30 = phi i64 [ %24, %19 ], [ %27, %26 ]
+  %31 = phi i64 [ %25, %19 ], [ %28, %26 ]
+  %.277.i = xor i64 %31, %.80.i
+  %.278.i = icmp slt i64 %.277.i, 0
+  %.279.i = icmp ne i64 %31, 0
+  %.280.i = and i1 %.279.i, %.278.i
+  %.285.i = sext i1 %.280.i to i64
+  %spec.select564.i = add i64 %30, %.285.i
+  %32 = mul nsw i64 %spec.select564.i, %quot.0.i
+  %33 = tail call i64 @llvm.smax.i64(i64 %32, i64 0)
+  br label %B0.endif.endif.i
+
+B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
+  %.320.i = icmp ne i64 %.305.i, -9223372036854775808
+  %.321.i = icmp ne i64 %.137.i, -1
+  %.322.not.i = or i1 %.321.i, %.320.i
+  br i1 %.322.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %46, %B0.endif.endif.else.i, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select565.i, %46 ]
+  %.352.i = add i64 %.29.i, -1
+  %.353.i = add i64 %.352.i, %.131.i
+  %.357.i = icmp eq i64 %.131.i, 0
+  br i1 %.357.i, label %B0.endif.endif.endif.endif.i, label %B0.endif.endif.endif.else.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else.i
+  %34 = or i64 %.305.i, %.137.i
+  %35 = icmp ult i64 %34, 4294967296
+  br i1 %35, label %36, label %43
+
+36:                                               ; preds = %B0.endif.endif.else.if.i
+  %37 = trunc nuw i64 %.137.i to i32
+  %38 = trunc nuw i64 %.305.i to i32
+  %39 = udiv i32 %38, %37
+  %40 = urem i32 %38, %37
+  %41 = zext i32 %39 to i64
+  %42 = zext i32 %40 to i64
+  br label %46
+
+43:                                               ; preds = %B0.endif.endif.else.if.i
+  %44 = sdiv i64 %.305.i, %.137.i
+  %45 = srem i64 %.305.i, %.137.i
+  br label %46
+
+46:                                               ; preds = %43, %36
+  %47 = phi i64 [ %41, %36 ], [ %44, %43 ]
+  %48 = phi i64 [ %42, %36 ], [ %45, %43 ]
+  %.327.i = xor i64 %48, %.137.i
+  %.328.i = icmp slt i64 %.327.i, 0
+  %.329.i = icmp ne i64 %48, 0
+  %.330.i = and i1 %.329.i, %.328.i
+  %.335.i = sext i1 %.330.i to i64
+  %spec.select565.i = add i64 %47, %.335.i
+  br label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
+  %.368.i = icmp ne i64 %.353.i, -9223372036854775808
+  %.369.i = icmp ne i64 %.131.i, -1
+  %.370.not.i = or i1 %.369.i, %.368.i
+  br i1 %.370.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.i:                     ; preds = %61, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %spec.select566.i, %61 ]
+  %.401.i = add i64 %math.i, %.146.i
+  %.405.i = icmp eq i64 %.146.i, 0
+  br i1 %.405.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.endif.else.i
+
+B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endif.else.i
+  %49 = or i64 %.353.i, %.131.i
+  %50 = icmp ult i64 %49, 4294967296
+  br i1 %50, label %51, label %58
+
+51:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %52 = trunc nuw i64 %.131.i to i32
+  %53 = trunc nuw i64 %.353.i to i32
+  %54 = udiv i32 %53, %52
+  %55 = urem i32 %53, %52
+  %56 = zext i32 %54 to i64
+  %57 = zext i32 %55 to i64
+  br label %61
+
+58:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %59 = sdiv i64 %.353.i, %.131.i
+  %60 = srem i64 %.353.i, %.131.i
+  br label %61
+
+61:                                               ; preds = %58, %51
+  %62 = phi i64 [ %56, %51 ], [ %59, %58 ]
+  %63 = phi i64 [ %57, %51 ], [ %60, %58 ]
+  %.375.i = xor i64 %63, %.131.i
+  %.376.i = icmp slt i64 %.375.i, 0
+  %.377.i = icmp ne i64 %63, 0
+  %.378.i = and i1 %.377.i, %.376.i
+  %.383.i = sext i1 %.378.i to i64
+  %spec.select566.i = add i64 %62, %.383.i
+  br label %B0.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.else.i:                ; preds = %B0.endif.endif.endif.endif.i
+  %.416.i = icmp ne i64 %.401.i, -9223372036854775808
+  %.417.i = icmp ne i64 %.146.i, -1
+  %.418.not.i = or i1 %.417.i, %.416.i
+  br i1 %.418.not.i, label %B0.endif.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.i:               ; preds = %77, %B0.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.i
+  %quot.4.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.else.i ], [ %spec.select567.i, %77 ]
+  %.444.i = mul i64 %quot.4.0.i, %.146.i
+  %.449.i = getelementptr i8, ptr %a4, i64 112
+  %.450.i = load i64, ptr %.449.i, align 8
+  %.454.i = getelementptr i8, ptr %a4, i64 120
+  %.455.i = load i64, ptr %.454.i, align 8
+  %.452.i = mul i64 %.134.i, %.131.i
+  %.456.i = mul i64 %.452.i, %.450.i
+  %.457.i = mul i64 %.456.i, %.455.i
+  %.463.i = mul i64 %.444.i, %.155.i
+  %.471.i = mul nsw i64 %.152.i, %.146.i
+  %64 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %.149.i, i64 -1)
+  %math236.i = extractvalue { i64, i1 } %64, 0
+  %ov237.i = extractvalue { i64, i1 } %64, 1
+  %.474.i = add i64 %.471.i, %math236.i
+  br i1 %ov237.i, label %B0.endif.endif.endif.endif.endif.else.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.else.if.i:             ; preds = %B0.endif.endif.endif.endif.else.i
+  %65 = or i64 %.401.i, %.146.i
+  %66 = icmp ult i64 %65, 4294967296
+  br i1 %66, label %67, label %74
+
+67:                                               ; preds = %B0.endif.endif.endif.endif.else.if.i
+  %68 = trunc nuw i64 %.146.i to i32
+  %69 = trunc nuw i64 %.401.i to i32
+  %70 = udiv i32 %69, %68
+  %71 = urem i32 %69, %68
+  %72 = zext i32 %70 to i64
+  %73 = zext i32 %71 to i64
+  br label %77
+
+74:                                               ; preds = %B0.endif.endif.endif.endif.else.if.i
+  %75 = sdiv i64 %.401.i, %.146.i
+  %76 = srem i64 %.401.i, %.146.i
+  br label %77
+
+77:                                               ; preds = %74, %67
+  %78 = phi i64 [ %72, %67 ], [ %75, %74 ]
+  %79 = phi i64 [ %73, %67 ], [ %76, %74 ]
+  %.423.i = xor i64 %79, %.146.i
+  %.424.i = icmp slt i64 %.423.i, 0
+  %.425.i = icmp ne i64 %79, 0
+  %.426.i = and i1 %.425.i, %.424.i
+  %.431.i = sext i1 %.426.i to i64
+  %spec.select567.i = add i64 %78, %.431.i
+  br label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.else.i:          ; preds = %B0.endif.endif.endif.endif.endif.i
+  %.489.i = icmp ne i64 %.474.i, -9223372036854775808
+  %.490.i = icmp ne i64 %.149.i, -1
+  %.491.not.i = or i1 %.490.i, %.489.i
+  br i1 %.491.not.i, label %B0.endif.endif.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.else.if.i:       ; preds = %B0.endif.endif.endif.endif.endif.else.i
+  %80 = or i64 %.474.i, %.149.i
+  %81 = icmp ult i64 %80, 4294967296
+  br i1 %81, label %82, label %89
+
+82:                                               ; preds = %B0.endif.endif.endif.endif.endif.else.if.i
+  %83 = trunc nuw i64 %.149.i to i32
+  %84 = trunc nuw i64 %.474.i to i32
+  %85 = udiv i32 %84, %83
+  %86 = urem i32 %84, %83
+  %87 = zext i32 %85 to i64
+  %88 = zext i32 %86 to i64
+  br label %92
+
+89:                                               ; preds = %B0.endif.endif.endif.endif.endif.else.if.i
+  %90 = sdiv i64 %.474.i, %.149.i
+  %91 = srem i64 %.474.i, %.149.i
+  br label %92
+
+92:                                               ; preds = %89, %82
+  %93 = phi i64 [ %87, %82 ], [ %90, %89 ]
+  %94 = phi i64 [ %88, %82 ], [ %91, %89 ]
+  %.496.i = xor i64 %94, %.149.i
+  %.497.i = icmp slt i64 %.496.i, 0
+  %.498.i = icmp ne i64 %94, 0
+  %.499.i = and i1 %.498.i, %.497.i
+  %.504.i = sext i1 %.499.i to i64
+  %spec.select568.i = add i64 %93, %.504.i
+  %95 = mul nsw i64 %spec.select568.i, %.149.i
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %92, %B0.endif.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.endif.i
+  %quot.5.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.endif.else.i ], [ %95, %92 ]
+  %.522.i = getelementptr i8, ptr %a4, i64 48
+  %.523.i = load i64, ptr %.522.i, align 8
+  %.525.i = getelementptr i8, ptr %a4, i64 56
+  %.526.i = load i64, ptr %.525.i, align 8
+  %.527.i = mul nsw i64 %.526.i, %.523.i
+  %.567.i = sub i64 %a6, %a5
+  %.613955.not.i = icmp slt i64 %.567.i, 1
+  br i1 %.613955.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
+
+B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
+  %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
+  %.908.i = add i64 %.152.i, -1
+  %.969.i = icmp ne i64 %.444.i, -9223372036854775808
+  %.970.i = icmp ne i64 %.146.i, -1
+  %.971.not.i = or i1 %.970.i, %.969.i
+  %spec.select574.i = select i1 %.971.not.i, i64 %quot.4.0.i, i64 0
+  %96 = mul i64 %quot.5.0.i, %spec.select574.i
+  %97 = getelementptr float, ptr %a2, i64 %.457.i
+  %98 = getelementptr float, ptr %97, i64 %.463.i
+  %.1419.i = sub i64 %.77.i, %.83.i
+  %..463.i = tail call i64 @llvm.smax.i64(i64 %.463.i, i64 0)
+  %99 = shl i64 %.457.i, 2
+  %scevgep.i = getelementptr i8, ptr %a2, i64 %99
+  %100 = shl nuw i64 %..463.i, 2
+  %101 = tail call i64 @llvm.smin.i64(i64 %quot.0.i, i64 0)
+  %102 = tail call i64 @llvm.smin.i64(i64 %.146.i, i64 0)
+  %103 = tail call i64 @llvm.smin.i64(i64 %.152.i, i64 0)
+  %.13.i3337.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.80.i)
+  %arg.many.fr.i38.i = freeze i64 %.13.i3337.i
+  %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 0)
+  %invariant.op44.i = add i64 %.457.i, %.13.i.i.i
+  %104 = shl i64 %.74.i, 2
+  %105 = shl i64 %quot.5.0.i, 2
+  %scevgep119.i = getelementptr i8, ptr %a4, i64 264
+  %106 = shl i64 %.152.i, 3
+  %107 = add i64 %.457.i, %.463.i
+  %108 = shl i64 %107, 2
+  %scevgep123.i = getelementptr i8, ptr %a2, i64 %108
+  %scevgep131.i = getelementptr i8, ptr %a3, i64 28
+  %109 = shl i64 %.158.i, 2
+  %110 = shl i64 %.29.i, 2
+  %111 = mul i64 %.158.i, %110
+  %112 = icmp ne i64 %.653.i, -1
+  %113 = icmp ne i64 %.653.i, 0
+  %114 = icmp ne i64 %quot.3.0.i, -1
+  %115 = icmp ne i64 %quot.3.0.i, 0
+  %116 = icmp ne i64 %quot.2.0.i, -1
+  %117 = icmp ne i64 %quot.2.0.i, 0
+  %118 = icmp ne i64 %.152.i, -1
+  %119 = icmp ne i64 %.152.i, 0
+  %120 = icmp eq i64 %quot.1.0.i, 0
+  %121 = trunc nuw i64 %.653.i to i32
+  %122 = trunc nuw i64 %quot.3.0.i to i32
+  %123 = trunc nuw i64 %quot.2.0.i to i32
+  %124 = trunc nuw i64 %.152.i to i32
+  %125 = icmp sgt i64 %.146.i, 0
+  %126 = icmp eq i64 %quot.0.i, 0
+  %127 = icmp eq i64 %quot.0.i, 1
+  %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
+  %sunkaddr197.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr198.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr199.i = getelementptr i8, ptr %a4, i64 72
+  %128 = trunc nuw i64 %quot.0.i to i32
+  %129 = icmp slt i64 %quot.0.i, 0
+  %sunkaddr211.i = getelementptr i8, ptr %a4, i64 80
+  %sunkaddr212.i = getelementptr i8, ptr %a4, i64 88
+  %130 = icmp ne i64 %.149.i, -1
+  %131 = icmp ne i64 %.149.i, 0
+  %132 = trunc nuw i64 %.149.i to i32
+  %133 = icmp slt i64 %.463.i, 1
+  %134 = trunc nuw i64 %.146.i to i32
+  %135 = icmp slt i64 %.146.i, 0
+  %136 = icmp slt i64 %.152.i, 0
+  br label %B582.i
+
+B582.endif.i:                                     ; preds = %148, %B582.i
+  %quot.6.0.i = phi i64 [ 0, %B582.i ], [ %spec.select569.i, %148 ]
+  %.713.not.i = or i1 %114, %.667.i
+  %or.cond994.i = select i1 %115, i1 %.713.not.i, i1 false
+  br i1 %or.cond994.i, label %B582.endif.else.if.i, label %B582.endif.endif.i
+
+B582.else.if.i:                                   ; preds = %B582.i
+  %137 = or i64 %.619810973.i, %.653.i
+  %138 = icmp ult i64 %137, 4294967296
+  br i1 %138, label %139, label %145
+
+139:                                              ; preds = %B582.else.if.i
+  %140 = trunc nuw i64 %.619810973.i to i32
+  %141 = udiv i32 %140, %121
+  %142 = urem i32 %140, %121
+  %143 = zext i32 %141 to i64
+  %144 = zext i32 %142 to i64
+  br label %148
+
+145:                                              ; preds = %B582.else.if.i
+  %146 = sdiv i64 %.619810973.i, %.653.i
+  %147 = srem i64 %.619810973.i, %.653.i
+  br label %148
+
+148:                                              ; preds = %145, %139
+  %149 = phi i64 [ %143, %139 ], [ %146, %145 ]
+  %150 = phi i64 [ %144, %139 ], [ %147, %145 ]
+  %.674.i = xor i64 %150, %.653.i
+  %.675.i = icmp slt i64 %.674.i, 0
+  %.676.i = icmp ne i64 %150, 0
+  %.677.i = and i1 %.676.i, %.675.i
+  %.682.i = sext i1 %.677.i to i64
+  %spec.select569.i = add i64 %149, %.682.i
+  br label %B582.endif.i
+
+B582.endif.endif.i:                               ; preds = %162, %B582.endif.i
+  %quot.7.0.i = phi i64 [ 0, %B582.endif.i ], [ %spec.select570.i, %162 ]
+  %.752.i = icmp ne i64 %quot.7.0.i, -9223372036854775808
+  %.754.not.i = or i1 %116, %.752.i
+  %or.cond995.i = select i1 %117, i1 %.754.not.i, i1 false
+  br i1 %or.cond995.i, label %B582.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.i
+
+B582.endif.else.if.i:                             ; preds = %B582.endif.i
+  %151 = or i64 %.619810973.i, %quot.3.0.i
+  %152 = icmp ult i64 %151, 4294967296
+  br i1 %152, label %153, label %159
+
+153:                                              ; preds = %B582.endif.else.if.i
+  %154 = trunc nuw i64 %.619810973.i to i32
+  %155 = udiv i32 %154, %122
+  %156 = urem i32 %154, %122
+  %157 = zext i32 %155 to i64
+  %158 = zext i32 %156 to i64
+  br label %162
+
+159:                                              ; preds = %B582.endif.else.if.i
+  %160 = sdiv i64 %.619810973.i, %quot.3.0.i
+  %161 = srem i64 %.619810973.i, %quot.3.0.i
+  br label %162
+
+162:                                              ; preds = %159, %153
+  %163 = phi i64 [ %157, %153 ], [ %160, %159 ]
+  %164 = phi i64 [ %158, %153 ], [ %161, %159 ]
+  %.718.i = xor i64 %164, %quot.3.0.i
+  %.719.i = icmp slt i64 %.718.i, 0
+  %.720.i = icmp ne i64 %164, 0
+  %.721.i = and i1 %.720.i, %.719.i
+  %.726.i = sext i1 %.721.i to i64
+  %spec.select570.i = add i64 %163, %.726.i
+  br label %B582.endif.endif.i
+
+B582.endif.endif.else.if.i:                       ; preds = %B582.endif.endif.i
+  %165 = or i64 %quot.7.0.i, %quot.2.0.i
+  %166 = icmp ult i64 %165, 4294967296
+  br i1 %166, label %167, label %171
+
+167:                                              ; preds = %B582.endif.endif.else.if.i
+  %168 = trunc nuw i64 %quot.7.0.i to i32
+  %169 = urem i32 %168, %123
+  %170 = zext i32 %169 to i64
+  br label %173
+
+171:                                              ; preds = %B582.endif.endif.else.if.i
+  %172 = srem i64 %quot.7.0.i, %quot.2.0.i
+  br label %173
+
+173:                                              ; preds = %171, %167
+  %174 = phi i64 [ %170, %167 ], [ %172, %171 ]
+  %.759.i = xor i64 %174, %quot.2.0.i
+  %.760.i = icmp slt i64 %.759.i, 0
+  %.761.i = icmp ne i64 %174, 0
+  %.762.i = and i1 %.761.i, %.760.i
+  %.769.i = select i1 %.762.i, i64 %quot.2.0.i, i64 0
+  %spec.select571.i = add i64 %.769.i, %174
+  %175 = mul nsw i64 %spec.select571.i, %.137.i
+  br label %B582.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.i:                   ; preds = %173, %B582.endif.endif.i
+  %rem.8.0.i = phi i64 [ 0, %B582.endif.endif.i ], [ %175, %173 ]
+  %.786.i = sub nsw i64 %.32.i, %rem.8.0.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.786.i, i64 %.137.i)
+  br i1 %or.cond994.i, label %B582.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.else.if.i:           ; preds = %B582.endif.endif.endif.endif.i
+  %176 = or i64 %.619810973.i, %quot.3.0.i
+  %177 = icmp ult i64 %176, 4294967296
+  br i1 %177, label %178, label %182
+
+178:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
+  %179 = trunc nuw i64 %.619810973.i to i32
+  %180 = urem i32 %179, %122
+  %181 = zext i32 %180 to i64
+  br label %184
+
+182:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
+  %183 = srem i64 %.619810973.i, %quot.3.0.i
+  br label %184
+
+184:                                              ; preds = %182, %178
+  %185 = phi i64 [ %181, %178 ], [ %183, %182 ]
+  %.840.i = xor i64 %185, %quot.3.0.i
+  %.841.i = icmp slt i64 %.840.i, 0
+  %.842.i = icmp ne i64 %185, 0
+  %.843.i = and i1 %.842.i, %.841.i
+  %.850.i = select i1 %.843.i, i64 %quot.3.0.i, i64 0
+  %spec.select572.i = add i64 %.850.i, %185
+  %186 = mul nsw i64 %spec.select572.i, %.131.i
+  br label %B582.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.endif.endif.i:       ; preds = %184, %B582.endif.endif.endif.endif.i
+  %rem.9.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.i ], [ %186, %184 ]
+  %.867.i = sub i64 %.29.i, %rem.9.0.i
+  %.13.i32.i = tail call i64 @llvm.smin.i64(i64 %.867.i, i64 %.131.i)
+  %.902.i = mul i64 %.13.i32.i, %.158.i
+  %.909.i = add i64 %.908.i, %.902.i
+  %.924.i = icmp ne i64 %.909.i, -9223372036854775808
+  %.926.not.i = or i1 %118, %.924.i
+  %or.cond998.i = select i1 %119, i1 %.926.not.i, i1 false
+  br i1 %or.cond998.i, label %B582.endif.endif.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.endif.endif.endif.i: ; preds = %200, %B582.endif.endif.endif.endif.endif.endif.i
+  %quot.10.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.endif.endif.i ], [ %spec.select573.i, %200 ]
+  %187 = mul i64 %96, %quot.10.0.i
+  %.1079615.not1243.i = icmp slt i64 %187, 1
+  %.1079615.not.i = select i1 %.405.i, i1 true, i1 %.1079615.not1243.i
+  br i1 %.1079615.not.i, label %B816.endif.i, label %B796.preheader.i
+
+B796.preheader.i:                                 ; preds = %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %188 = shl nuw i64 %187, 2
+  tail call void @llvm.memset.p0.i64(ptr align 4 %98, i8 0, i64 %188, i1 false)
+  br label %B816.endif.i
+
+B582.endif.endif.endif.endif.endif.endif.else.if.i: ; preds = %B582.endif.endif.endif.endif.endif.endif.i
+  %189 = or i64 %.909.i, %.152.i
+  %190 = icmp ult i64 %189, 4294967296
+  br i1 %190, label %191, label %197
+
+191:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %192 = trunc nuw i64 %.909.i to i32
+  %193 = udiv i32 %192, %124
+  %194 = urem i32 %192, %124
+  %195 = zext i32 %193 to i64
+  %196 = zext i32 %194 to i64
+  br label %200
+
+197:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %198 = sdiv i64 %.909.i, %.152.i
+  %199 = srem i64 %.909.i, %.152.i
+  br label %200
+
+200:                                              ; preds = %197, %191
+  %201 = phi i64 [ %195, %191 ], [ %198, %197 ]
+  %202 = phi i64 [ %196, %191 ], [ %199, %197 ]
+  %.931.i = xor i64 %202, %.152.i
+  %.932.i = icmp slt i64 %.931.i, 0
+  %.933.i = icmp ne i64 %202, 0
+  %.934.i = and i1 %.933.i, %.932.i
+  %.939.i = sext i1 %.934.i to i64
+  %spec.select573.i = add i64 %201, %.939.i
+  br label %B582.endif.endif.endif.endif.endif.endif.endif.i
+
+B816.endif.i:                                     ; preds = %B796.preheader.i, %B582.endif.endif.endif.endif.endif.endif.endif.i
+  br i1 %120, label %B1662.endif.i, label %B850.lr.ph.i
+
+B850.lr.ph.i:                                     ; preds = %B816.endif.i
+  %.2003.i = icmp sgt i64 %.13.i.i, 0
+  %.2005.i = xor i1 %125, %.2003.i
+  %203 = mul i64 %quot.10.0.i, %105
+  %204 = icmp slt i64 %.13.i32.i, 1
+  %205 = icmp slt i64 %.13.i.i, 1
+  %206 = or i64 %.13.i.i, %.146.i
+  %207 = icmp ult i64 %206, 4294967296
+  %208 = trunc nuw i64 %.13.i.i to i32
+  %209 = icmp slt i64 %quot.10.0.i, 1
+  br label %B850.i
+
+B850.endif.endif.else.if.i:                       ; preds = %B850.i
+  %210 = or i64 %.1215697766.i, %quot.0.i
+  %211 = icmp ult i64 %210, 4294967296
+  br i1 %211, label %212, label %218
+
+212:                                              ; preds = %B850.endif.endif.else.if.i
+  %213 = trunc nuw i64 %.1215697766.i to i32
+  %214 = udiv i32 %213, %128
+  %215 = urem i32 %213, %128
+  %216 = zext i32 %214 to i64
+  %217 = zext i32 %215 to i64
+  br label %221
+
+218:                                              ; preds = %B850.endif.endif.else.if.i
+  %219 = sdiv i64 %.1215697766.i, %quot.0.i
+  %220 = srem i64 %.1215697766.i, %quot.0.i
+  br label %221
+
+221:                                              ; preds = %218, %212
+  %222 = phi i64 [ %216, %212 ], [ %219, %218 ]
+  %223 = phi i64 [ %217, %212 ], [ %220, %218 ]
+  %.1270.i = icmp ne i64 %223, 0
+  %.1271.i = and i1 %129, %.1270.i
+  %.1276.i = sext i1 %.1271.i to i64
+  %spec.select575.i = add i64 %222, %.1276.i
+  %224 = mul nsw i64 %spec.select575.i, %.80.i
+  %.1295.i = sub nsw i64 %.23.i, %224
+  %.13.i33.i = tail call i64 @llvm.smin.i64(i64 %.1295.i, i64 %.80.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i33.i
+  %.1351.not.i = icmp eq i64 %223, 0
+  %.1359.i = select i1 %.1351.not.i, i64 0, i64 %101
+  %spec.select576.i = add nsw i64 %.1359.i, %223
+  %225 = mul nsw i64 %spec.select576.i, %.83.i
+  br label %B850.endif.endif.endif.endif.i
+
+B850.endif.endif.endif.endif.i:                   ; preds = %221, %B850.i
+  %arg.many.fr.i40.i = phi i64 [ %arg.many.fr.i.i, %221 ], [ %arg.many.fr.i38.i, %B850.i ]
+  %quot.12.039.i = phi i64 [ %224, %221 ], [ 0, %B850.i ]
+  %rem.13.0.i = phi i64 [ %225, %221 ], [ 0, %B850.i ]
+  %.1376.i = sub nsw i64 %.71.i, %rem.13.0.i
+  %.13.i34.i = tail call i64 @llvm.smin.i64(i64 %.1376.i, i64 %.83.i)
+  %.1421.i = add i64 %.1419.i, %.13.i34.i
+  %"$phi990.2.2.2.i" = select i1 %127, i64 %.77.i, i64 %.1421.i
+  %.36.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.39.i.i = load i64, ptr %sunkaddr197.i, align 8
+  %.42.i.i = load i64, ptr %sunkaddr198.i, align 8
+  %.45.i.i = load i64, ptr %sunkaddr199.i, align 8
+  %.84.i.i = load i64, ptr %.73.i, align 8
+  %.87.i.i = load i64, ptr %.76.i, align 8
+  %.90.i.i = load i64, ptr %.133.i, align 8
+  %.105.i.i = load i64, ptr %.449.i, align 8
+  %.110.i.i = load i64, ptr %.454.i, align 8
+  %.107.i.i = mul i64 %.90.i.i, %.13.i32.i
+  %.111.i.i = mul i64 %.107.i.i, %.105.i.i
+  %.113.i.i = mul i64 %.111.i.i, %.110.i.i
+  %.195248.not.i.i = icmp slt i64 %.113.i.i, 1
+  br i1 %.195248.not.i.i, label %B214.endif.i.i, label %B200.preheader.i.i
+
+B200.preheader.i.i:                               ; preds = %B850.endif.endif.endif.endif.i
+  %226 = shl nuw i64 %.113.i.i, 2
+  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %226, i1 false)
+  br label %B214.endif.i.i
+
+B214.endif.i.i:                                   ; preds = %B200.preheader.i.i, %B850.endif.endif.endif.endif.i
+  br i1 %204, label %B990.endif.i, label %B254.endif.lr.ph.i.i
+
+B254.endif.lr.ph.i.i:                             ; preds = %B214.endif.i.i
+  %.714253.i.i = icmp sgt i64 %arg.many.fr.i40.i, 0
+  %.767.i.i = mul i64 %.39.i.i, %.36.i.i
+  %.772.i.i = mul i64 %.42.i.i, %rem.13.0.i
+  %.780.i.i = mul i64 %.87.i.i, %.84.i.i
+  br i1 %.714253.i.i, label %B254.endif.us.preheader.i.i, label %B990.endif.i
+
+B254.endif.us.preheader.i.i:                      ; preds = %B254.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.42.i.i, 2
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.39.i.i
+  %227 = trunc i64 %.45.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 0)
+  %228 = trunc i64 %.42.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.42.i.i, %.36.i.i
+  %229 = shl i64 %.84.i.i, 2
+  %230 = shl i64 %.45.i.i, 2
+  %231 = shl i64 %.45.i.i, 4
+  %232 = load i64, ptr %.449.i, align 8
+  %233 = icmp slt i64 %232, 1
+  br i1 %233, label %B990.endif.i, label %B254.endif.us.preheader30.i.i
+
+B254.endif.us.preheader30.i.i:                    ; preds = %B254.endif.us.preheader.i.i
+  %234 = shl i64 %.84.i.i, 3
+  %235 = icmp eq i64 %.45.i.i, 0
+  %236 = icmp eq i64 %.42.i.i, 0
+  %237 = icmp ne i64 %.45.i.i, -1
+  %238 = icmp ne i64 %.42.i.i, -1
+  %239 = icmp eq i64 %.45.i.i, 1
+  br label %B254.endif.us.i.i
+
+B254.endif.usthread-pre-split.i.i:                ; preds = %B252.loopexit.us.i.i
+  %.384.us.pr.i.i = load i64, ptr %.449.i, align 8
+  br label %B254.endif.us.i.i
+
+B254.endif.us.i.i:                                ; preds = %B254.endif.usthread-pre-split.i.i, %B254.endif.us.preheader30.i.i
+  %.384.us.i.i = phi i64 [ %.384.us.pr.i.i, %B254.endif.usthread-pre-split.i.i ], [ %232, %B254.endif.us.preheader30.i.i ]
+  %target.4.0376.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ 0, %B254.endif.us.preheader30.i.i ]
+  %.334353375.us.i.i = phi i64 [ %.344.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.13.i32.i, %B254.endif.us.preheader30.i.i ]
+  %.341354374.us.i.i = phi i64 [ %.348.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %rem.9.0.i, %B254.endif.us.preheader30.i.i ]
+  %.344.us.i.i = add nsw i64 %.334353375.us.i.i, -1
+  %.348.us.i.i = add i64 %.341354374.us.i.i, 1
+  %.464293.us.not.i.i = icmp slt i64 %.384.us.i.i, 1
+  br i1 %.464293.us.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.us.preheader.i.i
+
+B300.endif.us.us.preheader.i.i:                   ; preds = %B254.endif.us.i.i
+  %240 = load i64, ptr %.454.i, align 8
+  %241 = icmp slt i64 %240, 1
+  br i1 %241, label %B252.loopexit.us.i.i, label %B300.endif.us.us.i.i
+
+B252.loopexit.us.i.i:                             ; preds = %B298.loopexit.us.us.i.i, %B300.endif.us.us.preheader.i.i, %B254.endif.us.i.i
+  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0376.us.i.i, %B254.endif.us.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B298.loopexit.us.us.i.i ]
+  %.335.us.i.i = icmp sgt i64 %.334353375.us.i.i, 1
+  br i1 %.335.us.i.i, label %B254.endif.usthread-pre-split.i.i, label %B990.endif.i
+
+B300.endif.us.usthread-pre-split.i.i:             ; preds = %B298.loopexit.us.us.i.i
+  %.513.us.us.pr.i.i = load i64, ptr %.454.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
+  br label %B300.endif.us.us.i.i
+
+B300.endif.us.us.i.i:                             ; preds = %B300.endif.us.us.preheader.i.i, %B300.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %.772.i.i, %B300.endif.us.us.preheader.i.i ]
+  %.513.us.us.i.i = phi i64 [ %.513.us.us.pr.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %240, %B300.endif.us.us.preheader.i.i ]
+  %target.3.1298.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ]
+  %.470284296.us.us.i.i = phi i64 [ %.477.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ 0, %B300.endif.us.us.preheader.i.i ]
+  %.477.us.us.i.i = add nuw nsw i64 %.470284296.us.us.i.i, 1
+  %.593264.us.us.not.i.i = icmp slt i64 %.513.us.us.i.i, 1
+  br i1 %.593264.us.us.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.lr.ph.us.us.i.i
+
+B298.loopexit.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B300.endif.us.us.i.i
+  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B300.endif.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  %exitcond488.not.i.i = icmp eq i64 %.384.us.i.i, %.477.us.us.i.i
+  br i1 %exitcond488.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.usthread-pre-split.i.i
+
+B346.endif.lr.ph.us.us.i.i:                       ; preds = %B300.endif.us.us.i.i
+  %.774.us.us.i.i = add nsw i64 %.470284296.us.us.i.i, %.772.i.i
+  br label %B346.endif.us.us.us.i.i
+
+B346.endif.us.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B346.endif.lr.ph.us.us.i.i
+  %target.2.2267.us.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B346.endif.lr.ph.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  %.599259265.us.us.us.i.i = phi i64 [ 0, %B346.endif.lr.ph.us.us.i.i ], [ %.606.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  br label %B380.us.us.us.i.i
+
+B380.us.us.us.i.i:                                ; preds = %B378.backedge.us.us.us.i.i, %B346.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B378.backedge.us.us.us.i.i ], [ %target.2.2267.us.us.us.i.i, %B346.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B378.backedge.us.us.us.i.i ], [ %quot.12.039.i, %B346.endif.us.us.us.i.i ]
+  %.720252254.us.us.us.i.i = phi i64 [ %.727.us.us.us.i.i, %B378.backedge.us.us.us.i.i ], [ 0, %B346.endif.us.us.us.i.i ]
+  %.753.us.us.us.i.i = add nsw i64 %.720252254.us.us.us.i.i, %quot.12.039.i
+  %.756.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.757.us.us.us.i.i = mul nsw i64 %.756.us.us.us.i.i, %.753.us.us.us.i.i
+  %.759.us.us.us.i.i = add nsw i64 %.757.us.us.us.i.i, %quot.6.0.i
+  %.762.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.763.us.us.us.i.i = mul nsw i64 %.759.us.us.us.i.i, %.762.us.us.us.i.i
+  %.765.us.us.us.i.i = add nsw i64 %.763.us.us.us.i.i, %.341354374.us.i.i
+  %.769.us.us.us.i.i = mul i64 %.767.i.i, %.765.us.us.us.i.i
+  %.777.us.us.us.i.i = load i64, ptr %sunkaddr211.i, align 8
+  %.778.us.us.us.i.i = sub i64 %.774.us.us.i.i, %.777.us.us.us.i.i
+  %.782.us.us.us.i.i = mul i64 %.720252254.us.us.us.i.i, %.780.i.i
+  %.784.us.us.us.i.i = add nsw i64 %.782.us.us.us.i.i, %target.2.2267.us.us.us.i.i
+  %.788.us.us.us.i.i = load i64, ptr %sunkaddr212.i, align 8
+  %.790.us.us.us.i.i = sub i64 %.599259265.us.us.us.i.i, %.788.us.us.us.i.i
+  %242 = xor i64 %.790.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.45.i.i, %242
+  br i1 %235, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+
+B0.else.i.i.i.i:                                  ; preds = %B380.us.us.us.i.i
+  %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
+  %.25.not.i.i.i.i = or i1 %237, %.23.i.i.i.i
+  br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
+
+B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
+  %243 = or i64 %.9.i.i.i.i, %.45.i.i
+  %244 = icmp ult i64 %243, 4294967296
+  br i1 %244, label %245, label %251
+
+245:                                              ; preds = %B0.else.if.i.i.i.i
+  %246 = trunc nuw i64 %.9.i.i.i.i to i32
+  %247 = udiv i32 %246, %227
+  %248 = urem i32 %246, %227
+  %249 = zext i32 %247 to i64
+  %250 = zext i32 %248 to i64
+  br label %254
+
+251:                                              ; preds = %B0.else.if.i.i.i.i
+  %252 = sdiv i64 %.9.i.i.i.i, %.45.i.i
+  %253 = srem i64 %.9.i.i.i.i, %.45.i.i
+  br label %254
+
+254:                                              ; preds = %251, %245
+  %255 = phi i64 [ %249, %245 ], [ %252, %251 ]
+  %256 = phi i64 [ %250, %245 ], [ %253, %251 ]
+  %.30.i.i.i.i = xor i64 %256, %.45.i.i
+  %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
+  %.32.i.i.i.i = icmp ne i64 %256, 0
+  %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
+  %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
+  %spec.select.i.i.i.i = add i64 %255, %.38.i.i.i.i
+  %257 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %257)
+  br label %B0.else.i20.i.i.i
+
+B0.else.i20.i.i.i:                                ; preds = %254, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %254 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.39.i.i
+  %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
+  %.25.not.i23.i.i.i = or i1 %237, %.23.i21.i.i.i
+  br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
+  %258 = or i64 %.9.i1860.i.i.i, %.45.i.i
+  %259 = icmp ult i64 %258, 4294967296
+  br i1 %259, label %260, label %266
+
+260:                                              ; preds = %B0.else.if.i25.i.i.i
+  %261 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %262 = udiv i32 %261, %227
+  %263 = urem i32 %261, %227
+  %264 = zext i32 %262 to i64
+  %265 = zext i32 %263 to i64
+  br label %269
+
+266:                                              ; preds = %B0.else.if.i25.i.i.i
+  %267 = sdiv i64 %.9.i1860.i.i.i, %.45.i.i
+  %268 = srem i64 %.9.i1860.i.i.i, %.45.i.i
+  br label %269
+
+269:                                              ; preds = %266, %260
+  %270 = phi i64 [ %264, %260 ], [ %267, %266 ]
+  %271 = phi i64 [ %265, %260 ], [ %268, %266 ]
+  %.30.i26.i.i.i = xor i64 %271, %.45.i.i
+  %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
+  %.32.i28.i.i.i = icmp ne i64 %271, 0
+  %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
+  %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
+  %spec.select.i31.i.i.i = add i64 %270, %.38.i30.i.i.i
+  %272 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %272)
+  br label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %269, %B0.else.i20.i.i.i, %B380.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.pre.i.i, %269 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %269 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+  %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
+  %273 = xor i64 %.778.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.42.i.i, %273
+  br i1 %236, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+
+B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
+  %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
+  %.25.not.i6.i.i.i = or i1 %238, %.23.i4.i.i.i
+  br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
+
+B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
+  %274 = or i64 %.9.i1.i.i.i, %.42.i.i
+  %275 = icmp ult i64 %274, 4294967296
+  br i1 %275, label %276, label %282
+
+276:                                              ; preds = %B0.else.if.i8.i.i.i
+  %277 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %278 = udiv i32 %277, %228
+  %279 = urem i32 %277, %228
+  %280 = zext i32 %278 to i64
+  %281 = zext i32 %279 to i64
+  br label %285
+
+282:                                              ; preds = %B0.else.if.i8.i.i.i
+  %283 = sdiv i64 %.9.i1.i.i.i, %.42.i.i
+  %284 = srem i64 %.9.i1.i.i.i, %.42.i.i
+  br label %285
+
+285:                                              ; preds = %282, %276
+  %286 = phi i64 [ %280, %276 ], [ %283, %282 ]
+  %287 = phi i64 [ %281, %276 ], [ %284, %282 ]
+  %.30.i9.i.i.i = xor i64 %287, %.42.i.i
+  %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
+  %.32.i11.i.i.i = icmp ne i64 %287, 0
+  %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
+  %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
+  %spec.select.i14.i.i.i = add i64 %286, %.38.i13.i.i.i
+  %288 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  br label %B0.else.i35.i.i.i
+
+B0.else.i35.i.i.i:                                ; preds = %285, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %288, %285 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %273
+  %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
+  %.25.not.i38.i.i.i = or i1 %238, %.23.i36.i.i.i
+  br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
+  %289 = or i64 %.9.i3352.i.i.i, %.42.i.i
+  %290 = icmp ult i64 %289, 4294967296
+  br i1 %290, label %291, label %297
+
+291:                                              ; preds = %B0.else.if.i40.i.i.i
+  %292 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %293 = udiv i32 %292, %228
+  %294 = urem i32 %292, %228
+  %295 = zext i32 %293 to i64
+  %296 = zext i32 %294 to i64
+  br label %300
+
+297:                                              ; preds = %B0.else.if.i40.i.i.i
+  %298 = sdiv i64 %.9.i3352.i.i.i, %.42.i.i
+  %299 = srem i64 %.9.i3352.i.i.i, %.42.i.i
+  br label %300
+
+300:                                              ; preds = %297, %291
+  %301 = phi i64 [ %295, %291 ], [ %298, %297 ]
+  %302 = phi i64 [ %296, %291 ], [ %299, %297 ]
+  %.30.i41.i.i.i = xor i64 %302, %.42.i.i
+  %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
+  %.32.i43.i.i.i = icmp ne i64 %302, 0
+  %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
+  %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
+  %spec.select.i46.i.i.i = add i64 %301, %.38.i45.i.i.i
+  %303 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %300, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %300 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %303, %300 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi990.2.2.2.i")
+  %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
+  %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
+  %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
+  br i1 %.347138.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+
+B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.392.i.i.i = add i64 %.769.us.us.us.i.i, %.790.us.us.us.i.i
+  %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
+  %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
+  br i1 %239, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+
+B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
+  %304 = add nuw i64 %..304.i.i.i, 1
+  %305 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
+  %306 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
+  %307 = add i64 %306, %305
+  %308 = shl i64 %307, 2
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %308
+  %309 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
+  %310 = add i64 %309, %.778.us.us.us.i.i
+  %311 = mul i64 %310, %.39.i.i
+  %312 = add i64 %.13.i62.i.i.i, %.392.i.i.i
+  %313 = add i64 %312, %311
+  %314 = shl i64 %313, 2
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %314
+  br label %B278.us.i.i.i
+
+B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
+  %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %304, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  tail call void @nbgrad.copy.float32(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %229
+  %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B378.backedge.us.us.us.i.i
+
+B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
+  %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
+  br i1 %.508124.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+
+B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
+  %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
+  %315 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
+  %316 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
+  %317 = add i64 %316, %315
+  %318 = shl i64 %317, 2
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %318
+  %319 = mul i64 %.13.i62.i.i.i, %.45.i.i
+  %320 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
+  %321 = add i64 %320, %.778.us.us.us.i.i
+  %322 = mul i64 %321, %.39.i.i
+  %323 = add i64 %319, %.392.i.i.i
+  %324 = add i64 %323, %322
+  %325 = shl i64 %324, 2
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %325
+  %326 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %326, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+
+B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
+  %327 = add i64 %315, %.784.us.us.us.i.i
+  %328 = shl i64 %327, 2
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %328
+  %329 = and i64 %..465.i.i.i, 9223372036854775804
+  %330 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %331 = add i64 %.13.i62.i.i.i, 3
+  %332 = add i64 %331, %xtraiter.i.i.i
+  %333 = mul i64 %332, %230
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %333
+  %334 = add i64 %.13.i62.i.i.i, 2
+  %335 = add i64 %334, %xtraiter.i.i.i
+  %336 = mul i64 %335, %230
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %336
+  %337 = add i64 %.13.i62.i.i.i, 1
+  %338 = add i64 %337, %xtraiter.i.i.i
+  %339 = mul i64 %338, %230
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %339
+  %340 = mul i64 %330, %230
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %340
+  %341 = mul i64 %.756.us.us.us.i.i, %lsr.iv31.i.i
+  %342 = add i64 %341, %quot.6.0.i
+  %343 = mul i64 %342, %.762.us.us.us.i.i
+  %344 = add i64 %343, %.341354374.us.i.i
+  %345 = mul i64 %344, %.36.i.i
+  %346 = sub i64 %lsr.iv.i.i, %.777.us.us.us.i.i
+  %347 = add i64 %346, %345
+  %348 = add i64 %347, %320
+  %349 = mul i64 %348, %.39.i.i
+  %350 = add i64 %349, %.790.us.us.us.i.i
+  %351 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr217.i = shl i64 %350, 2
+  br label %B278.us150.i.i.i
+
+B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
+  %352 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %352, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+
+B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
+  %xtraiter.i.i = and i64 %..304.i.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
+
+B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
+  %353 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %354 = add i64 %353, %315
+  %355 = shl i64 %354, 2
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %355
+  br label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
+  %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %.552.us.prol.i.us.prol.i.i = load float, ptr %lsr.iv82.i.us.prol.i.i, align 4
+  %356 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 2
+  %scevgep117.i = getelementptr i8, ptr %scevgep59.i.i, i64 %356
+  store float %.552.us.prol.i.us.prol.i.i, ptr %scevgep117.i, align 4
+  %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %230
+  %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
+  br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
+  %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %229
+  %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B278.us150.i.us.prol.loopexit.i.i
+
+B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, %B278.us150.i.us.preheader.i.i
+  %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %357 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %357, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+
+B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %229
+  br label %B278.us150.i.us.i.i
+
+B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
+  %lsr.iv63.i.i = phi ptr [ %scevgep62.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep64.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv80.i.us.i.i = phi ptr [ %lsr.iv80.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep81.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv76.i.us.i.i = phi ptr [ %lsr.iv76.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep77.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %.346130142.us151.i.us.i.i = phi i64 [ %.346130142.us151.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %.356.us153.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  br label %B486.us.prol.i.us.i.i
+
+B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i.i, %B278.us150.i.us.i.i
+  %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
+  %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
+  %.552.us.prol.i.us.i.i = load float, ptr %lsr.iv82.i.us.i.i, align 4
+  %358 = shl i64 %prol.iter.i.us.i.i, 2
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %358
+  store float %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 4
+  %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %230
+  %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
+  br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.i.i:          ; preds = %B486.us.prol.i.us.i.i
+  %scevgep81.i.us.i.i = getelementptr i8, ptr %lsr.iv80.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i
+  %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %.552.us.prol.i.us.1.i.i = load float, ptr %lsr.iv82.i.us.1.i.i, align 4
+  %359 = shl i64 %prol.iter.i.us.1.i.i, 2
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %359
+  store float %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 4
+  %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %230
+  %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
+  br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %229
+  %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %229
+  %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %234
+  %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B378.backedge.us.us.us.i.i
+
+B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
+  %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %scevgep45.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep47.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv40.i.i = phi ptr [ %scevgep39.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep41.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv34.i.i = phi ptr [ %scevgep33.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep35.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv96.i.i.i = phi ptr [ %scevgep95.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep97.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  br i1 %351, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
+  %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
+  %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
+  %.552.us.prol.i.i.i = load float, ptr %lsr.iv82.i.i.i, align 4
+  %360 = shl nuw nsw i64 %prol.iter.i.i.i, 2
+  %scevgep112.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %360
+  store float %.552.us.prol.i.i.i, ptr %scevgep112.i, align 4
+  %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %230
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
+  br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %329, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %330, %B486.us.prol.i.i.i ]
+  %361 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %362 = shl i64 %.514123125.us.unr.i.i.i, 2
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %362
+  br label %B486.us.i.i.i
+
+B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
+  %lsr.iv54.i.i = phi ptr [ %scevgep55.i.i, %B486.us.i.i.i ], [ %lsr.iv52.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv48.i.i = phi ptr [ %scevgep49.i.i, %B486.us.i.i.i ], [ %lsr.iv46.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %361, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr218.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr217.i
+  %.552.us.i.i.i = load float, ptr %sunkaddr218.i, align 4
+  store float %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 4
+  %sunkaddr220.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr217.i
+  %.552.us.1.i.i.i = load float, ptr %sunkaddr220.i, align 4
+  %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 4
+  store float %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 4
+  %sunkaddr222.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr217.i
+  %.552.us.2.i.i.i = load float, ptr %sunkaddr222.i, align 4
+  %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
+  store float %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 4
+  %sunkaddr224.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr217.i
+  %.552.us.3.i.i.i = load float, ptr %sunkaddr224.i, align 4
+  %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 12
+  store float %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 4
+  %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
+  %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %231
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %231
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %231
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %231
+  %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
+  br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
+
+B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
+  %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %229
+  %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %229
+  %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B378.backedge.us.us.us.i.i
+
+B378.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.727.us.us.us.i.i = add nuw nsw i64 %.720252254.us.us.us.i.i, 1
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.780.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i40.i, %.727.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B378.B580_crit_edge.us.us.us.i.i, label %B380.us.us.us.i.i
+
+B378.B580_crit_edge.us.us.us.i.i:                 ; preds = %B378.backedge.us.us.us.i.i
+  %.606.us.us.us.i.i = add nuw nsw i64 %.599259265.us.us.us.i.i, 1
+  %.832.us.us.us.i.i = add nsw i64 %target.2.2267.us.us.us.i.i, %.90.i.i
+  %exitcond487.not.i.i = icmp eq i64 %.513.us.us.i.i, %.606.us.us.us.i.i
+  br i1 %exitcond487.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.us.us.us.i.i
+
+B990.endif.i:                                     ; preds = %B252.loopexit.us.i.i, %B254.endif.us.preheader.i.i, %B254.endif.lr.ph.i.i, %B214.endif.i.i
+  %.1463.i = add nsw i64 %arg.many.fr.i40.i, -1
+  %.1465.i = mul nsw i64 %.1463.i, %.77.i
+  %.1467.i = add nsw i64 %.13.i34.i, %.1465.i
+  %.1469.i = mul nsw i64 %.1467.i, %.74.i
+  %.1472.i = add i64 %.1469.i, %math236.i
+  %.1487.i = icmp ne i64 %.1472.i, -9223372036854775808
+  %.1489.not.i = or i1 %130, %.1487.i
+  %or.cond1003.i = select i1 %131, i1 %.1489.not.i, i1 false
+  br i1 %or.cond1003.i, label %B990.endif.else.if.i, label %B990.endif.endif.endif.i
+
+B990.endif.else.if.i:                             ; preds = %B990.endif.i
+  %363 = or i64 %.1472.i, %.149.i
+  %364 = icmp ult i64 %363, 4294967296
+  br i1 %364, label %365, label %371
+
+365:                                              ; preds = %B990.endif.else.if.i
+  %366 = trunc nuw i64 %.1472.i to i32
+  %367 = udiv i32 %366, %132
+  %368 = urem i32 %366, %132
+  %369 = zext i32 %367 to i64
+  %370 = zext i32 %368 to i64
+  br label %374
+
+371:                                              ; preds = %B990.endif.else.if.i
+  %372 = sdiv i64 %.1472.i, %.149.i
+  %373 = srem i64 %.1472.i, %.149.i
+  br label %374
+
+374:                                              ; preds = %371, %365
+  %375 = phi i64 [ %369, %365 ], [ %372, %371 ]
+  %376 = phi i64 [ %370, %365 ], [ %373, %371 ]
+  %.1494.i = xor i64 %376, %.149.i
+  %.1495.i = icmp slt i64 %.1494.i, 0
+  %.1496.i = icmp ne i64 %376, 0
+  %.1497.i = and i1 %.1496.i, %.1495.i
+  %.1502.i = sext i1 %.1497.i to i64
+  %spec.select577.i = add i64 %375, %.1502.i
+  br label %B990.endif.endif.endif.i
+
+B990.endif.endif.endif.i:                         ; preds = %374, %B990.endif.i
+  %quot.14.0.i = phi i64 [ 0, %B990.endif.i ], [ %spec.select577.i, %374 ]
+  br i1 %133, label %B1138.endif.i, label %B1124.preheader.i
+
+B1124.preheader.i:                                ; preds = %B990.endif.endif.endif.i
+  tail call void @llvm.memset.p0.i64(ptr align 4 %scevgep.i, i8 0, i64 %100, i1 false)
+  br label %B1138.endif.i
+
+B1138.endif.i:                                    ; preds = %B1124.preheader.i, %B990.endif.endif.endif.i
+  %.1846626.not.i = icmp slt i64 %arg.many.fr.i40.i, 1
+  %or.cond1273.i = or i1 %205, %.1846626.not.i
+  br i1 %or.cond1273.i, label %B1366.i, label %B1170.endif.us.preheader.i
+
+B1170.endif.us.preheader.i:                       ; preds = %B1138.endif.i
+  %.7.i.i.i = sub nsw i64 0, %rem.13.0.i
+  %.13.i.i4.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i.i.i, i64 0)
+  %377 = add i64 %.13.i.i4.i.i, %rem.13.0.i
+  br label %B1170.endif.us.i
+
+B1170.endif.us.i:                                 ; preds = %B1202.B1168.loopexit_crit_edge.us.i, %B1170.endif.us.preheader.i
+  %.1731632638.us.i = phi i64 [ %.1738.us.i, %B1202.B1168.loopexit_crit_edge.us.i ], [ 0, %B1170.endif.us.preheader.i ]
+  %.1893.us.i = add i64 %.1731632638.us.i, %rem.8.0.i
+  %.1900.us.i = mul nsw i64 %.1731632638.us.i, %.155.i
+  %.reass.reass.i = add i64 %invariant.op44.i, %.1900.us.i
+  br label %B1204.us.i
+
+B1204.us.i:                                       ; preds = %B1202.backedge.us.i, %B1170.endif.us.i
+  %.1852625627.us.i = phi i64 [ 0, %B1170.endif.us.i ], [ %.1859.us.i, %B1202.backedge.us.i ]
+  %.1911.us.i = load i64, ptr %.522.i, align 8
+  %.7.i5.i.i = sub nsw i64 %.1911.us.i, %rem.13.0.i
+  %.13.i.i6.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i5.i.i, i64 0)
+  %.13.i2.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i.i6.i.i, i64 %.13.i34.i)
+  %.304.i.i = sub i64 %.13.i2.i.i, %.13.i.i4.i.i
+  %.347123.not.i.i = icmp slt i64 %.304.i.i, 1
+  br i1 %.347123.not.i.i, label %B1202.backedge.us.i, label %B533.lr.ph.i.i
+
+B533.i.i:                                         ; preds = %B533.lr.ph.i.i, %B533.i.i
+  %lsr.iv10.i.i = phi ptr [ %scevgep9.i.i, %B533.lr.ph.i.i ], [ %scevgep11.i.i, %B533.i.i ]
+  %lsr.iv7.i.i = phi ptr [ %scevgep.i2.i, %B533.lr.ph.i.i ], [ %scevgep8.i.i, %B533.i.i ]
+  %lsr.iv.i3.i = phi i64 [ %378, %B533.lr.ph.i.i ], [ %lsr.iv.next.i4.i, %B533.i.i ]
+  tail call void @nbgrad.copy.float32(ptr %lsr.iv10.i.i, ptr %lsr.iv7.i.i, i64 %.423.i.i)
+  %lsr.iv.next.i4.i = add i64 %lsr.iv.i3.i, -1
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv7.i.i, i64 %104
+  %scevgep11.i.i = getelementptr i8, ptr %lsr.iv10.i.i, i64 %385
+  %.347.i.i = icmp samesign ugt i64 %lsr.iv.next.i4.i, 1
+  br i1 %.347.i.i, label %B533.i.i, label %B1202.backedge.us.i
+
+B533.lr.ph.i.i:                                   ; preds = %B1204.us.i
+  %.1914.us.i = load i64, ptr %.525.i, align 8
+  %.1906.us.i = mul i64 %.1852625627.us.i, %.77.i
+  %.1885.us.i = add nsw i64 %.1852625627.us.i, %quot.12.039.i
+  %.1887.us.i = mul nsw i64 %.1885.us.i, %.26.i
+  %.1889.us.i = add nsw i64 %.1887.us.i, %quot.6.0.i
+  %.1891.us.i = mul nsw i64 %.1889.us.i, %.32.i
+  %.1895.us.i = add i64 %.1893.us.i, %.1891.us.i
+  %.1897.us.i = mul nsw i64 %.527.i, %.1895.us.i
+  %.13.i.i.i1.i = tail call i64 @llvm.smax.i64(i64 %.1914.us.i, i64 0)
+  %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 %.13.i.i.i1.i)
+  %.13.i3.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i1.i.i, i64 %.13.i.i.i)
+  %.423.i.i = sub nsw i64 %.13.i3.i.i, %.13.i.i.i
+  %378 = add nuw i64 %.304.i.i, 1
+  %reass.add.i = add i64 %.1906.us.i, %.13.i.i4.i.i
+  %reass.mul.i = mul i64 %reass.add.i, %.74.i
+  %379 = add i64 %.reass.reass.i, %reass.mul.i
+  %380 = shl i64 %379, 2
+  %scevgep.i2.i = getelementptr i8, ptr %a2, i64 %380
+  %381 = mul i64 %.1914.us.i, %377
+  %382 = add i64 %.1897.us.i, %.13.i.i.i
+  %383 = add i64 %382, %381
+  %384 = shl i64 %383, 2
+  %scevgep9.i.i = getelementptr i8, ptr %a1, i64 %384
+  %385 = shl i64 %.1914.us.i, 2
+  br label %B533.i.i
+
+B1202.backedge.us.i:                              ; preds = %B533.i.i, %B1204.us.i
+  %.1859.us.i = add nuw nsw i64 %.1852625627.us.i, 1
+  %exitcond.not.i = icmp eq i64 %arg.many.fr.i40.i, %.1859.us.i
+  br i1 %exitcond.not.i, label %B1202.B1168.loopexit_crit_edge.us.i, label %B1204.us.i
+
+B1202.B1168.loopexit_crit_edge.us.i:              ; preds = %B1202.backedge.us.i
+  %.1738.us.i = add nuw nsw i64 %.1731632638.us.i, 1
+  %exitcond1237.not.i = icmp eq i64 %.13.i.i, %.1738.us.i
+  br i1 %exitcond1237.not.i, label %B1366.i, label %B1170.endif.us.i
+
+B1366.endif.i:                                    ; preds = %B1366.i
+  br i1 %.2005.i, label %B848.loopexit.i, label %B1366.endif.endif.i
+
+B1366.endif.endif.i:                              ; preds = %B1366.endif.i
+  br i1 %207, label %386, label %391
+
+386:                                              ; preds = %B1366.endif.endif.i
+  %387 = udiv i32 %208, %134
+  %388 = urem i32 %208, %134
+  %389 = zext i32 %387 to i64
+  %390 = zext i32 %388 to i64
+  br label %394
+
+391:                                              ; preds = %B1366.endif.endif.i
+  %392 = sdiv i64 %.13.i.i, %.146.i
+  %393 = srem i64 %.13.i.i, %.146.i
+  br label %394
+
+394:                                              ; preds = %391, %386
+  %395 = phi i64 [ %389, %386 ], [ %392, %391 ]
+  %396 = phi i64 [ %390, %386 ], [ %393, %391 ]
+  %.2019.i = sub nsw i64 0, %396
+  %.2020.i = select i1 %.2003.i, i64 %396, i64 %.2019.i
+  %.2021.i = icmp sgt i64 %.2020.i, 0
+  %.2023.i = zext i1 %.2021.i to i64
+  %.2024.i = add i64 %395, %.2023.i
+  %.2045667.i = icmp slt i64 %.2024.i, 1
+  %brmerge.i = select i1 %.2045667.i, i1 true, i1 %209
+  br i1 %brmerge.i, label %B848.loopexit.i, label %B1402.endif.us.i
+
+B1402.endif.us.i:                                 ; preds = %394, %B1434.B1400.loopexit_crit_edge.us.i
+  %.2044661669.us.i = phi i64 [ %.2054.us.i, %B1434.B1400.loopexit_crit_edge.us.i ], [ %.2024.i, %394 ]
+  %.2051662668.us.i = phi i64 [ %.2058.us.i, %B1434.B1400.loopexit_crit_edge.us.i ], [ 0, %394 ]
+  %.2054.us.i = add nsw i64 %.2044661669.us.i, -1
+  %.2058.us.i = add i64 %.2051662668.us.i, %.146.i
+  %.2206.us.i = mul nsw i64 %.2051662668.us.i, %.155.i
+  %.2210.us.i = getelementptr float, ptr %97, i64 %.2206.us.i
+  %.2233.us.i = icmp ne i64 %.2051662668.us.i, -9223372036854775808
+  %.2235.not.us.i = or i1 %.970.i, %.2233.us.i
+  br i1 %.2235.not.us.i, label %B1436.else.lr.ph.split.us.us.i, label %B1436.else.us674.i
+
+B1436.else.us674.i:                               ; preds = %B1402.endif.us.i, %B1436.else.us674.i
+  %lsr.iv122.i = phi i64 [ %lsr.iv.next.i, %B1436.else.us674.i ], [ %quot.10.0.i, %B1402.endif.us.i ]
+  %lsr.iv120.i = phi ptr [ %scevgep121.i, %B1436.else.us674.i ], [ %scevgep119.i, %B1402.endif.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep118.i, %B1436.else.us674.i ], [ %98, %B1402.endif.us.i ]
+  tail call void @nbgrad.dots.float32(ptr %.2210.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv120.i, i64 %quot.14.0.i, ptr %lsr.iv.i)
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv.i, i64 %105
+  %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %106
+  %lsr.iv.next.i = add i64 %lsr.iv122.i, -1
+  %exitcond1238.not.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %exitcond1238.not.i, label %B1434.B1400.loopexit_crit_edge.us.i, label %B1436.else.us674.i
+
+B1434.B1400.loopexit_crit_edge.us.i:              ; preds = %B1436.else.us674.i, %B1436.else.us.us.i
+  %.2045.us.i = icmp samesign ugt i64 %.2044661669.us.i, 1
+  br i1 %.2045.us.i, label %B1402.endif.us.i, label %B848.loopexit.i
+
+B1436.else.lr.ph.split.us.us.i:                   ; preds = %B1402.endif.us.i
+  %397 = or i64 %.2051662668.us.i, %.146.i
+  %398 = icmp ult i64 %397, 4294967296
+  br i1 %398, label %399, label %405
+
+399:                                              ; preds = %B1436.else.lr.ph.split.us.us.i
+  %400 = trunc nuw i64 %.2051662668.us.i to i32
+  %401 = udiv i32 %400, %134
+  %402 = urem i32 %400, %134
+  %403 = zext i32 %401 to i64
+  %404 = zext i32 %402 to i64
+  br label %408
+
+405:                                              ; preds = %B1436.else.lr.ph.split.us.us.i
+  %406 = sdiv i64 %.2051662668.us.i, %.146.i
+  %407 = srem i64 %.2051662668.us.i, %.146.i
+  br label %408
+
+408:                                              ; preds = %405, %399
+  %409 = phi i64 [ %403, %399 ], [ %406, %405 ]
+  %410 = phi i64 [ %404, %399 ], [ %407, %405 ]
+  %.2240.us.us.i = xor i64 %410, %.146.i
+  %.2241.us.us.i = icmp slt i64 %.2240.us.us.i, 0
+  %.2242.us.us.i = icmp ne i64 %410, 0
+  %.2243.us.us.i = and i1 %.2242.us.us.i, %.2241.us.us.i
+  %.2248.us.us.i = sext i1 %.2243.us.us.i to i64
+  %spec.select578.us.us.i = add i64 %409, %.2248.us.us.i
+  %411 = mul i64 %203, %spec.select578.us.us.i
+  %scevgep124.i = getelementptr i8, ptr %scevgep123.i, i64 %411
+  br label %B1436.else.us.us.i
+
+B1436.else.us.us.i:                               ; preds = %B1436.else.us.us.i, %408
+  %lsr.iv129.i = phi i64 [ %lsr.iv.next130.i, %B1436.else.us.us.i ], [ %quot.10.0.i, %408 ]
+  %lsr.iv127.i = phi ptr [ %scevgep128.i, %B1436.else.us.us.i ], [ %scevgep119.i, %408 ]
+  %lsr.iv125.i = phi ptr [ %scevgep126.i, %B1436.else.us.us.i ], [ %scevgep124.i, %408 ]
+  tail call void @nbgrad.dots.float32(ptr %.2210.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv127.i, i64 %quot.14.0.i, ptr %lsr.iv125.i)
+  %scevgep126.i = getelementptr i8, ptr %lsr.iv125.i, i64 %105
+  %scevgep128.i = getelementptr i8, ptr %lsr.iv127.i, i64 %106
+  %lsr.iv.next130.i = add i64 %lsr.iv129.i, -1
+  %exitcond1239.not.i = icmp eq i64 %lsr.iv.next130.i, 0
+  br i1 %exitcond1239.not.i, label %B1434.B1400.loopexit_crit_edge.us.i, label %B1436.else.us.us.i
+
+B1662.endif.i:                                    ; preds = %B848.loopexit.i, %B816.endif.i
+  %.2375792.not.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.2375792.not.i, label %B580.loopexit.i, label %B1694.endif.lr.ph.i
+
+B1694.endif.lr.ph.i:                              ; preds = %B1662.endif.i
+  %.2496781.not.i = icmp slt i64 %.902.i, 1
+  %.2716.i = mul i64 %quot.6.0.i, %.32.i
+  br i1 %.2496781.not.i, label %B580.loopexit.i, label %B1694.endif.us.preheader.i
+
+B1694.endif.us.preheader.i:                       ; preds = %B1694.endif.lr.ph.i
+  br i1 %.405.i, label %B1694.endif.us.preheader.split.us.i, label %B1694.endif.us.preheader97.i
+
+B1694.endif.us.preheader97.i:                     ; preds = %B1694.endif.us.preheader.i
+  %xtraiter.i = and i64 %.902.i, 7
+  %unroll_iter.i = and i64 %.902.i, 9223372036854775800
+  %412 = add i64 %rem.8.0.i, %.2716.i
+  %413 = mul i64 %412, %.29.i
+  %414 = add i64 %rem.9.0.i, %413
+  %415 = mul i64 %414, %109
+  %scevgep132.i = getelementptr i8, ptr %scevgep131.i, i64 %415
+  %scevgep150.i = getelementptr i8, ptr %a3, i64 %415
+  %416 = icmp samesign ult i64 %.902.i, 8
+  %417 = icmp eq i64 %xtraiter.i, 0
+  br label %B1694.endif.us.i
+
+B1694.endif.us.preheader.split.us.i:              ; preds = %B1694.endif.us.preheader.i
+  br i1 %119, label %B1694.endif.us.us.us.preheader.i, label %B1694.endif.us.us.preheader.i
+
+B1694.endif.us.us.us.preheader.i:                 ; preds = %B1694.endif.us.preheader.split.us.i
+  %418 = add i64 %rem.8.0.i, %.2716.i
+  %419 = mul i64 %418, %.29.i
+  %420 = add i64 %rem.9.0.i, %419
+  %421 = mul i64 %420, %109
+  %scevgep180.i = getelementptr i8, ptr %a3, i64 %421
+  br label %B1694.endif.us.us.us.i
+
+B1694.endif.us.us.preheader.i:                    ; preds = %B1694.endif.us.preheader.split.us.i
+  %xtraiter100.i = and i64 %.902.i, 7
+  %unroll_iter104.i = and i64 %.902.i, 9223372036854775800
+  %422 = add i64 %rem.8.0.i, %.2716.i
+  %423 = mul i64 %422, %.29.i
+  %424 = add i64 %rem.9.0.i, %423
+  %425 = mul i64 %424, %109
+  %scevgep157.i = getelementptr i8, ptr %scevgep131.i, i64 %425
+  %scevgep175.i = getelementptr i8, ptr %a3, i64 %425
+  %426 = icmp samesign ult i64 %.902.i, 8
+  %427 = icmp eq i64 %xtraiter100.i, 0
+  br label %B1694.endif.us.us.i
+
+B1694.endif.us.us.us.i:                           ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1694.endif.us.us.us.preheader.i
+  %lsr.iv181.i = phi ptr [ %scevgep180.i, %B1694.endif.us.us.us.preheader.i ], [ %scevgep182.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  %.2381787793.us.us.us.i = phi i64 [ 0, %B1694.endif.us.us.us.preheader.i ], [ %.2388.us.us.us.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  br label %B1728.us.us.us.us.us.i
+
+B1728.us.us.us.us.us.i:                           ; preds = %439, %B1694.endif.us.us.us.i
+  %.2502780782.us.us.us.us.us.i = phi i64 [ 0, %B1694.endif.us.us.us.i ], [ %.2509.us.us.us.us.us.i, %439 ]
+  %.2509.us.us.us.us.us.i = add nuw nsw i64 %.2502780782.us.us.us.us.us.i, 1
+  %428 = or i64 %.2502780782.us.us.us.us.us.i, %.152.i
+  %429 = icmp ult i64 %428, 4294967296
+  br i1 %429, label %430, label %436
+
+430:                                              ; preds = %B1728.us.us.us.us.us.i
+  %431 = trunc nuw i64 %.2502780782.us.us.us.us.us.i to i32
+  %432 = udiv i32 %431, %124
+  %433 = urem i32 %431, %124
+  %434 = zext i32 %432 to i64
+  %435 = zext i32 %433 to i64
+  br label %439
+
+436:                                              ; preds = %B1728.us.us.us.us.us.i
+  %437 = sdiv i64 %.2502780782.us.us.us.us.us.i, %.152.i
+  %438 = srem i64 %.2502780782.us.us.us.us.us.i, %.152.i
+  br label %439
+
+439:                                              ; preds = %436, %430
+  %440 = phi i64 [ %434, %430 ], [ %437, %436 ]
+  %441 = phi i64 [ %435, %430 ], [ %438, %436 ]
+  %.2601.us.us.us.us.us.i = icmp ne i64 %441, 0
+  %.2602.us.us.us.us.us.i = and i1 %136, %.2601.us.us.us.us.us.i
+  %.2607.us.us.us.us.us.i = sext i1 %.2602.us.us.us.us.us.i to i64
+  %spec.select580.us.us.us.us.us.i = add i64 %440, %.2607.us.us.us.us.us.i
+  %.2621.us.us.us.us.us.i = mul nsw i64 %spec.select580.us.us.us.us.us.i, %quot.5.0.i
+  %.2692.us.not.us.us.us.us.i = icmp eq i64 %441, 0
+  %.2700.us.us.us.us.us.i = select i1 %.2692.us.not.us.us.us.us.i, i64 0, i64 %103
+  %442 = getelementptr float, ptr %98, i64 %.2621.us.us.us.us.us.i
+  %443 = getelementptr float, ptr %442, i64 %.2700.us.us.us.us.us.i
+  %.2712.us.us.us.us.us.i = getelementptr float, ptr %443, i64 %441
+  %.2713.us.us.us.us.us.i = load float, ptr %.2712.us.us.us.us.us.i, align 4
+  %444 = shl i64 %.2502780782.us.us.us.us.us.i, 2
+  %scevgep183.i = getelementptr i8, ptr %lsr.iv181.i, i64 %444
+  store float %.2713.us.us.us.us.us.i, ptr %scevgep183.i, align 4
+  %exitcond1241.not.us.us.us.us.i = icmp eq i64 %.902.i, %.2509.us.us.us.us.us.i
+  br i1 %exitcond1241.not.us.us.us.us.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, label %B1728.us.us.us.us.us.i
+
+B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i: ; preds = %439
+  %.2388.us.us.us.i = add nuw nsw i64 %.2381787793.us.us.us.i, 1
+  %scevgep182.i = getelementptr i8, ptr %lsr.iv181.i, i64 %111
+  %exitcond1242.not.us.us.i = icmp eq i64 %.13.i.i, %.2388.us.us.us.i
+  br i1 %exitcond1242.not.us.us.i, label %B580.loopexit.i, label %B1694.endif.us.us.us.i
+
+B1694.endif.us.us.i:                              ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, %B1694.endif.us.us.preheader.i
+  %lsr.iv176.i = phi ptr [ %scevgep175.i, %B1694.endif.us.us.preheader.i ], [ %scevgep177.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
+  %lsr.iv158.i = phi ptr [ %scevgep157.i, %B1694.endif.us.us.preheader.i ], [ %scevgep159.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2381787793.us.us.i = phi i64 [ 0, %B1694.endif.us.us.preheader.i ], [ %.2388.us.us.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2713.us.us.us.pre.i = load float, ptr %98, align 4
+  br i1 %426, label %B1728.us.us.us.epil.preheader.i, label %B1728.us.us.us.i
+
+B1728.us.us.us.i:                                 ; preds = %B1694.endif.us.us.i, %B1728.us.us.us.i
+  %.2502780782.us.us.us.i = phi i64 [ %.2509.us.us.us.7.i, %B1728.us.us.us.i ], [ 0, %B1694.endif.us.us.i ]
+  %445 = shl i64 %.2502780782.us.us.us.i, 2
+  %scevgep173.i = getelementptr i8, ptr %lsr.iv158.i, i64 %445
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -28
+  store float %.2713.us.us.us.pre.i, ptr %scevgep174.i, align 4
+  %scevgep172.i = getelementptr i8, ptr %scevgep173.i, i64 -24
+  store float %.2713.us.us.us.pre.i, ptr %scevgep172.i, align 4
+  %scevgep170.i = getelementptr i8, ptr %scevgep173.i, i64 -20
+  store float %.2713.us.us.us.pre.i, ptr %scevgep170.i, align 4
+  %scevgep168.i = getelementptr i8, ptr %scevgep173.i, i64 -16
+  store float %.2713.us.us.us.pre.i, ptr %scevgep168.i, align 4
+  %scevgep166.i = getelementptr i8, ptr %scevgep173.i, i64 -12
+  store float %.2713.us.us.us.pre.i, ptr %scevgep166.i, align 4
+  %scevgep164.i = getelementptr i8, ptr %scevgep173.i, i64 -8
+  store float %.2713.us.us.us.pre.i, ptr %scevgep164.i, align 4
+  %scevgep162.i = getelementptr i8, ptr %scevgep173.i, i64 -4
+  store float %.2713.us.us.us.pre.i, ptr %scevgep162.i, align 4
+  %.2509.us.us.us.7.i = add nuw i64 %.2502780782.us.us.us.i, 8
+  store float %.2713.us.us.us.pre.i, ptr %scevgep173.i, align 4
+  %niter105.ncmp.7.i = icmp eq i64 %unroll_iter104.i, %.2509.us.us.us.7.i
+  br i1 %niter105.ncmp.7.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, label %B1728.us.us.us.i
+
+B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i: ; preds = %B1728.us.us.us.i
+  br i1 %427, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, label %B1728.us.us.us.epil.preheader.i
+
+B1728.us.us.us.epil.preheader.i:                  ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, %B1694.endif.us.us.i
+  %.2502780782.us.us.us.epil.init.i = phi i64 [ 0, %B1694.endif.us.us.i ], [ %unroll_iter104.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i ]
+  %446 = shl i64 %.2502780782.us.us.us.epil.init.i, 2
+  %scevgep178.i = getelementptr i8, ptr %lsr.iv176.i, i64 %446
+  br label %B1728.us.us.us.epil.i
+
+B1728.us.us.us.epil.i:                            ; preds = %B1728.us.us.us.epil.i, %B1728.us.us.us.epil.preheader.i
+  %epil.iter101.i = phi i64 [ 0, %B1728.us.us.us.epil.preheader.i ], [ %epil.iter101.next.i, %B1728.us.us.us.epil.i ]
+  %447 = shl nuw nsw i64 %epil.iter101.i, 2
+  %scevgep179.i = getelementptr i8, ptr %scevgep178.i, i64 %447
+  store float %.2713.us.us.us.pre.i, ptr %scevgep179.i, align 4
+  %epil.iter101.next.i = add i64 %epil.iter101.i, 1
+  %epil.iter101.cmp.not.i = icmp eq i64 %xtraiter100.i, %epil.iter101.next.i
+  br i1 %epil.iter101.cmp.not.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, label %B1728.us.us.us.epil.i
+
+B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i: ; preds = %B1728.us.us.us.epil.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i
+  %.2388.us.us.i = add nuw nsw i64 %.2381787793.us.us.i, 1
+  %scevgep159.i = getelementptr i8, ptr %lsr.iv158.i, i64 %111
+  %scevgep177.i = getelementptr i8, ptr %lsr.iv176.i, i64 %111
+  %exitcond1242.not.us.i = icmp eq i64 %.13.i.i, %.2388.us.us.i
+  br i1 %exitcond1242.not.us.i, label %B580.loopexit.i, label %B1694.endif.us.us.i
+
+B1694.endif.us.i:                                 ; preds = %B1726.B1692.loopexit_crit_edge.us.split.i, %B1694.endif.us.preheader97.i
+  %lsr.iv151.i = phi ptr [ %scevgep150.i, %B1694.endif.us.preheader97.i ], [ %scevgep152.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
+  %lsr.iv133.i = phi ptr [ %scevgep132.i, %B1694.endif.us.preheader97.i ], [ %scevgep134.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
+  %.2381787793.us.i = phi i64 [ 0, %B1694.endif.us.preheader97.i ], [ %.2388.us.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
+  %448 = or i64 %.2381787793.us.i, %.146.i
+  %449 = icmp ult i64 %448, 4294967296
+  br i1 %449, label %450, label %456
+
+450:                                              ; preds = %B1694.endif.us.i
+  %451 = trunc nuw i64 %.2381787793.us.i to i32
+  %452 = udiv i32 %451, %134
+  %453 = urem i32 %451, %134
+  %454 = zext i32 %452 to i64
+  %455 = zext i32 %453 to i64
+  br label %459
+
+456:                                              ; preds = %B1694.endif.us.i
+  %457 = sdiv i64 %.2381787793.us.i, %.146.i
+  %458 = srem i64 %.2381787793.us.i, %.146.i
+  br label %459
+
+459:                                              ; preds = %456, %450
+  %460 = phi i64 [ %454, %450 ], [ %457, %456 ]
+  %461 = phi i64 [ %455, %450 ], [ %458, %456 ]
+  %.2558.us.i = icmp ne i64 %461, 0
+  %.2559.us.i = and i1 %135, %.2558.us.i
+  %.2564.us.i = sext i1 %.2559.us.i to i64
+  %spec.select579.us.i = add i64 %460, %.2564.us.i
+  %462 = mul nsw i64 %spec.select579.us.i, %quot.10.0.i
+  %.2648.us.not.i = icmp eq i64 %461, 0
+  %.2656.us.i = select i1 %.2648.us.not.i, i64 0, i64 %102
+  %spec.select581.us.i = add nsw i64 %.2656.us.i, %461
+  %463 = mul nsw i64 %spec.select581.us.i, %.152.i
+  %invariant.gep.i = getelementptr float, ptr %98, i64 %463
+  br i1 %119, label %B1728.us.us45.i, label %B1694.endif.us.split.split.i
+
+B1728.us.us45.i:                                  ; preds = %459, %475
+  %.2502780782.us.us46.i = phi i64 [ %.2509.us.us47.i, %475 ], [ 0, %459 ]
+  %.2509.us.us47.i = add nuw nsw i64 %.2502780782.us.us46.i, 1
+  %464 = or i64 %.2502780782.us.us46.i, %.152.i
+  %465 = icmp ult i64 %464, 4294967296
+  br i1 %465, label %466, label %472
+
+466:                                              ; preds = %B1728.us.us45.i
+  %467 = trunc nuw i64 %.2502780782.us.us46.i to i32
+  %468 = udiv i32 %467, %124
+  %469 = urem i32 %467, %124
+  %470 = zext i32 %468 to i64
+  %471 = zext i32 %469 to i64
+  br label %475
+
+472:                                              ; preds = %B1728.us.us45.i
+  %473 = sdiv i64 %.2502780782.us.us46.i, %.152.i
+  %474 = srem i64 %.2502780782.us.us46.i, %.152.i
+  br label %475
+
+475:                                              ; preds = %472, %466
+  %476 = phi i64 [ %470, %466 ], [ %473, %472 ]
+  %477 = phi i64 [ %471, %466 ], [ %474, %472 ]
+  %.2601.us.us51.i = icmp ne i64 %477, 0
+  %.2602.us.us52.i = and i1 %136, %.2601.us.us51.i
+  %.2607.us.us53.i = sext i1 %.2602.us.us52.i to i64
+  %spec.select580.us.us54.i = add i64 %476, %462
+  %.2619.us.us57.i = add i64 %spec.select580.us.us54.i, %.2607.us.us53.i
+  %.2621.us.us58.i = mul nsw i64 %.2619.us.us57.i, %quot.5.0.i
+  %.2692.us.not.us61.i = icmp eq i64 %477, 0
+  %.2700.us.us62.i = select i1 %.2692.us.not.us61.i, i64 0, i64 %103
+  %gep.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.2621.us.us58.i
+  %478 = getelementptr float, ptr %gep.us.i, i64 %.2700.us.us62.i
+  %.2712.us.us66.i = getelementptr float, ptr %478, i64 %477
+  %.2713.us.us67.i = load float, ptr %.2712.us.us66.i, align 4
+  %479 = shl i64 %.2502780782.us.us46.i, 2
+  %scevgep155.i = getelementptr i8, ptr %lsr.iv151.i, i64 %479
+  store float %.2713.us.us67.i, ptr %scevgep155.i, align 4
+  %exitcond1241.not.us69.i = icmp eq i64 %.902.i, %.2509.us.us47.i
+  br i1 %exitcond1241.not.us69.i, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.us45.i
+
+B1694.endif.us.split.split.i:                     ; preds = %459
+  %.2621.us.i = mul nsw i64 %462, %quot.5.0.i
+  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.2621.us.i
+  %.2713.us.pre.i = load float, ptr %gep.i, align 4
+  br i1 %416, label %B1728.us.epil.preheader.i, label %B1728.us.i
+
+B1728.us.i:                                       ; preds = %B1694.endif.us.split.split.i, %B1728.us.i
+  %.2502780782.us.i = phi i64 [ %.2509.us.7.i, %B1728.us.i ], [ 0, %B1694.endif.us.split.split.i ]
+  %480 = shl i64 %.2502780782.us.i, 2
+  %scevgep148.i = getelementptr i8, ptr %lsr.iv133.i, i64 %480
+  %scevgep149.i = getelementptr i8, ptr %scevgep148.i, i64 -28
+  store float %.2713.us.pre.i, ptr %scevgep149.i, align 4
+  %scevgep147.i = getelementptr i8, ptr %scevgep148.i, i64 -24
+  store float %.2713.us.pre.i, ptr %scevgep147.i, align 4
+  %scevgep145.i = getelementptr i8, ptr %scevgep148.i, i64 -20
+  store float %.2713.us.pre.i, ptr %scevgep145.i, align 4
+  %scevgep143.i = getelementptr i8, ptr %scevgep148.i, i64 -16
+  store float %.2713.us.pre.i, ptr %scevgep143.i, align 4
+  %scevgep141.i = getelementptr i8, ptr %scevgep148.i, i64 -12
+  store float %.2713.us.pre.i, ptr %scevgep141.i, align 4
+  %scevgep139.i = getelementptr i8, ptr %scevgep148.i, i64 -8
+  store float %.2713.us.pre.i, ptr %scevgep139.i, align 4
+  %scevgep137.i = getelementptr i8, ptr %scevgep148.i, i64 -4
+  store float %.2713.us.pre.i, ptr %scevgep137.i, align 4
+  %.2509.us.7.i = add nuw i64 %.2502780782.us.i, 8
+  store float %.2713.us.pre.i, ptr %scevgep148.i, align 4
+  %niter.ncmp.7.i = icmp eq i64 %unroll_iter.i, %.2509.us.7.i
+  br i1 %niter.ncmp.7.i, label %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i, label %B1728.us.i
+
+B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i: ; preds = %B1728.us.i
+  br i1 %417, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.epil.preheader.i
+
+B1728.us.epil.preheader.i:                        ; preds = %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i, %B1694.endif.us.split.split.i
+  %.2502780782.us.epil.init.i = phi i64 [ 0, %B1694.endif.us.split.split.i ], [ %unroll_iter.i, %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i ]
+  %481 = shl i64 %.2502780782.us.epil.init.i, 2
+  %scevgep153.i = getelementptr i8, ptr %lsr.iv151.i, i64 %481
+  br label %B1728.us.epil.i
+
+B1728.us.epil.i:                                  ; preds = %B1728.us.epil.i, %B1728.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B1728.us.epil.preheader.i ], [ %epil.iter.next.i, %B1728.us.epil.i ]
+  %482 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep154.i = getelementptr i8, ptr %scevgep153.i, i64 %482
+  store float %.2713.us.pre.i, ptr %scevgep154.i, align 4
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.epil.i
+
+B1726.B1692.loopexit_crit_edge.us.split.i:        ; preds = %B1728.us.epil.i, %475, %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i
+  %.2388.us.i = add nuw nsw i64 %.2381787793.us.i, 1
+  %scevgep134.i = getelementptr i8, ptr %lsr.iv133.i, i64 %111
+  %scevgep152.i = getelementptr i8, ptr %lsr.iv151.i, i64 %111
+  %exitcond1242.not.i = icmp eq i64 %.13.i.i, %.2388.us.i
+  br i1 %exitcond1242.not.i, label %B580.loopexit.i, label %B1694.endif.us.i
+
+_ZN6nbgrad7kernels11convolution9correlateB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1366.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.convolution.correlate(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+
+declare void @nbgrad.dots.float64(ptr, i64, ptr, ptr, i64, ptr) local_unnamed_addr
+
+declare void @nbgrad.copy.float64(ptr, ptr, i64) local_unnamed_addr
+
+declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
+
+declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
+
+define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr writeonly captures(none) %a3, ptr %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.23.i = load i64, ptr %a4, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 8
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.28.i = getelementptr i8, ptr %a4, i64 16
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.31.i = getelementptr i8, ptr %a4, i64 24
+  %.32.i = load i64, ptr %.31.i, align 8
+  %.70.i = getelementptr i8, ptr %a4, i64 128
+  %.71.i = load i64, ptr %.70.i, align 8
+  %.73.i = getelementptr i8, ptr %a4, i64 144
+  %.74.i = load i64, ptr %.73.i, align 8
+  %.76.i = getelementptr i8, ptr %a4, i64 152
+  %.77.i = load i64, ptr %.76.i, align 8
+  %.79.i = getelementptr i8, ptr %a4, i64 160
+  %.80.i = load i64, ptr %.79.i, align 8
+  %.82.i = getelementptr i8, ptr %a4, i64 168
+  %.83.i = load i64, ptr %.82.i, align 8
+  %.130.i = getelementptr i8, ptr %a4, i64 176
+  %.131.i = load i64, ptr %.130.i, align 8
+  %.133.i = getelementptr i8, ptr %a4, i64 184
+  %.134.i = load i64, ptr %.133.i, align 8
+  %.136.i = getelementptr i8, ptr %a4, i64 192
+  %.137.i = load i64, ptr %.136.i, align 8
+  %.145.i = getelementptr i8, ptr %a4, i64 200
+  %.146.i = load i64, ptr %.145.i, align 8
+  %.148.i = getelementptr i8, ptr %a4, i64 208
+  %.149.i = load i64, ptr %.148.i, align 8
+  %.151.i = getelementptr i8, ptr %a4, i64 216
+  %.152.i = load i64, ptr %.151.i, align 8
+  %.154.i = getelementptr i8, ptr %a4, i64 224
+  %.155.i = load i64, ptr %.154.i, align 8
+  %.157.i = getelementptr i8, ptr %a4, i64 232
+  %.158.i = load i64, ptr %.157.i, align 8
+  %.206.i = add i64 %.71.i, -1
+  %.207.i = add i64 %.206.i, %.83.i
+  %.211.i = icmp eq i64 %.83.i, 0
+  br i1 %.211.i, label %B0.endif.i, label %B0.else.i
+
+B580.loopexit.i:                                  ; preds = %B1726.B1692.loopexit_crit_edge.us.split.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1694.endif.lr.ph.i, %B1662.endif.i
+  %.613.i = icmp sgt i64 %.612803974.i, 1
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
+  %.612803974.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
+  %.619810973.i = phi i64 [ %a5, %B582.lr.ph.i ], [ %.626.i, %B580.loopexit.i ]
+  %.622.i = add nsw i64 %.612803974.i, -1
+  %.626.i = add i64 %.619810973.i, 1
+  %.667.i = icmp ne i64 %.619810973.i, -9223372036854775808
+  %.669.not.i = or i1 %112, %.667.i
+  %or.cond.i = select i1 %113, i1 %.669.not.i, i1 false
+  br i1 %or.cond.i, label %B582.else.if.i, label %B582.endif.i
+
+B848.loopexit.i:                                  ; preds = %B1434.B1400.loopexit_crit_edge.us.i, %394, %B1366.endif.i
+  %exitcond1240.not.i = icmp eq i64 %.1222.i, %quot.1.0.i
+  br i1 %exitcond1240.not.i, label %B1662.endif.i, label %B850.i
+
+B850.i:                                           ; preds = %B850.lr.ph.i, %B848.loopexit.i
+  %.1215697766.i = phi i64 [ 0, %B850.lr.ph.i ], [ %.1222.i, %B848.loopexit.i ]
+  %.1222.i = add nuw nsw i64 %.1215697766.i, 1
+  br i1 %126, label %B850.endif.endif.endif.endif.i, label %B850.endif.endif.else.if.i
+
+B1366.i:                                          ; preds = %B1202.B1168.loopexit_crit_edge.us.i, %B1138.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1366.endif.i
+
+B0.else.i:                                        ; preds = %0
+  %.222.i = icmp ne i64 %.207.i, -9223372036854775808
+  %.223.i = icmp ne i64 %.83.i, -1
+  %.224.not.i = or i1 %.223.i, %.222.i
+  br i1 %.224.not.i, label %B0.else.if.i, label %B0.endif.i
+
+B0.endif.i:                                       ; preds = %13, %B0.else.i, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %13 ]
+  %.254.i = add i64 %.23.i, -1
+  %.255.i = add i64 %.254.i, %.80.i
+  %.259.i = icmp eq i64 %.80.i, 0
+  br i1 %.259.i, label %B0.endif.endif.i, label %B0.endif.else.i
+
+B0.else.if.i:                                     ; preds = %B0.else.i
+  %1 = or i64 %.207.i, %.83.i
+  %2 = icmp ult i64 %1, 4294967296
+  br i1 %2, label %3, label %10
+
+3:                                                ; preds = %B0.else.if.i
+  %4 = trunc nuw i64 %.83.i to i32
+  %5 = trunc nuw i64 %.207.i to i32
+  %6 = udiv i32 %5, %4
+  %7 = urem i32 %5, %4
+  %8 = zext i32 %6 to i64
+  %9 = zext i32 %7 to i64
+  br label %13
+
+10:                                               ; preds = %B0.else.if.i
+  %11 = sdiv i64 %.207.i, %.83.i
+  %12 = srem i64 %.207.i, %.83.i
+  br label %13
+
+13:                                               ; preds = %10, %3
+  %14 = phi i64 [ %8, %3 ], [ %11, %10 ]
+  %15 = phi i64 [ %9, %3 ], [ %12, %10 ]
+  %.229.i = xor i64 %15, %.83.i
+  %.230.i = icmp slt i64 %.229.i, 0
+  %.231.i = icmp ne i64 %15, 0
+  %.232.i = and i1 %.231.i, %.230.i
+  %.237.i = sext i1 %.232.i to i64
+  %spec.select.i = add i64 %14, %.237.i
+  br label %B0.endif.i
+
+B0.endif.else.i:                                  ; preds = %B0.endif.i
+  %.270.i = icmp ne i64 %.255.i, -9223372036854775808
+  %.271.i = icmp ne i64 %.80.i, -1
+  %.272.not.i = or i1 %.271.i, %.270.i
+  br i1 %.272.not.i, label %B0.endif.else.if.i, label %B0.endif.endif.i
+
+B0.endif.endif.i:                                 ; preds = %29, %B0.endif.else.i, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %33, %29 ]
+  %16 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.137.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %16, 0
+  %ov.i = extractvalue { i64, i1 } %16, 1
+  %.305.i = add i64 %math.i, %.32.i
+  br i1 %ov.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
+  %17 = or i64 %.255.i, %.80.i
+  %18 = icmp ult i64 %17, 4294967296
+  br i1 %18, label %19, label %26
+
+19:                                               ; preds = %B0.endif.else.if.i
+  %20 = trunc nuw i64 %.80.i to i32
+  %21 = trunc nuw i64 %.255.i to i32
+  %22 = udiv i32 %21, %20
+  %23 = urem i32 %21, %20
+  %24 = zext i32 %22 to i64
+  %25 = zext i32 %23 to i64
+  br label %29
+
+26:                                               ; preds = %B0.endif.else.if.i
+  %27 = sdiv i64 %.255.i, %.80.i
+  %28 = srem i64 %.255.i, %.80.i
+  br label %29
+
+29:                                               ; preds = %26, %19
+  %30 = phi i64 [ %24, %19 ], [ %27, %26 ]
+  %31 = phi i64 [ %25, %19 ], [ %28, %26 ]
+  %.277.i = xor i64 %31, %.80.i
+  %.278.i = icmp slt i64 %.277.i, 0
+  %.279.i = icmp ne i64 %31, 0
+  %.280.i = and i1 %.279.i, %.278.i
+  %.285.i = sext i1 %.280.i to i64
+  %spec.select564.i = add i64 %30, %.285.i
+  %32 = mul nsw i64 %spec.select564.i, %quot.0.i
+  %33 = tail call i64 @llvm.smax.i64(i64 %32, i64 0)
+  br label %B0.endif.endif.i
+
+B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
+  %.320.i = icmp ne i64 %.305.i, -9223372036854775808
+  %.321.i = icmp ne i64 %.137.i, -1
+  %.322.not.i = or i1 %.321.i, %.320.i
+  br i1 %.322.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %46, %B0.endif.endif.else.i, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select565.i, %46 ]
+  %.352.i = add i64 %.29.i, -1
+  %.353.i = add i64 %.352.i, %.131.i
+  %.357.i = icmp eq i64 %.131.i, 0
+  br i1 %.357.i, label %B0.endif.endif.endif.endif.i, label %B0.endif.endif.endif.else.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else.i
+  %34 = or i64 %.305.i, %.137.i
+  %35 = icmp ult i64 %34, 4294967296
+  br i1 %35, label %36, label %43
+
+36:                                               ; preds = %B0.endif.endif.else.if.i
+  %37 = trunc nuw i64 %.137.i to i32
+  %38 = trunc nuw i64 %.305.i to i32
+  %39 = udiv i32 %38, %37
+  %40 = urem i32 %38, %37
+  %41 = zext i32 %39 to i64
+  %42 = zext i32 %40 to i64
+  br label %46
+
+43:                                               ; preds = %B0.endif.endif.else.if.i
+  %44 = sdiv i64 %.305.i, %.137.i
+  %45 = srem i64 %.305.i, %.137.i
+  br label %46
+
+46:                                               ; preds = %43, %36
+  %47 = phi i64 [ %41, %36 ], [ %44, %43 ]
+  %48 = phi i64 [ %42, %36 ], [ %45, %43 ]
+  %.327.i = xor i64 %48, %.137.i
+  %.328.i = icmp slt i64 %.327.i, 0
+  %.329.i = icmp ne i64 %48, 0
+  %.330.i = and i1 %.329.i, %.328.i
+  %.335.i = sext i1 %.330.i to i64
+  %spec.select565.i = add i64 %47, %.335.i
+  br label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
+  %.368.i = icmp ne i64 %.353.i, -9223372036854775808
+  %.369.i = icmp ne i64 %.131.i, -1
+  %.370.not.i = or i1 %.369.i, %.368.i
+  br i1 %.370.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.i:                     ; preds = %61, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %spec.select566.i, %61 ]
+  %.401.i = add i64 %math.i, %.146.i
+  %.405.i = icmp eq i64 %.146.i, 0
+  br i1 %.405.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.endif.else.i
+
+B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endif.else.i
+  %49 = or i64 %.353.i, %.131.i
+  %50 = icmp ult i64 %49, 4294967296
+  br i1 %50, label %51, label %58
+
+51:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %52 = trunc nuw i64 %.131.i to i32
+  %53 = trunc nuw i64 %.353.i to i32
+  %54 = udiv i32 %53, %52
+  %55 = urem i32 %53, %52
+  %56 = zext i32 %54 to i64
+  %57 = zext i32 %55 to i64
+  br label %61
+
+58:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %59 = sdiv i64 %.353.i, %.131.i
+  %60 = srem i64 %.353.i, %.131.i
+  br label %61
+
+61:                                               ; preds = %58, %51
+  %62 = phi i64 [ %56, %51 ], [ %59, %58 ]
+  %63 = phi i64 [ %57, %51 ], [ %60, %58 ]
+  %.375.i = xor i64 %63, %.131.i
+  %.376.i = icmp slt i64 %.375.i, 0
+  %.377.i = icmp ne i64 %63, 0
+  %.378.i = and i1 %.377.i, %.376.i
+  %.383.i = sext i1 %.378.i to i64
+  %spec.select566.i = add i64 %62, %.383.i
+  br label %B0.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.else.i:                ; preds = %B0.endif.endif.endif.endif.i
+  %.416.i = icmp ne i64 %.401.i, -9223372036854775808
+  %.417.i = icmp ne i64 %.146.i, -1
+  %.418.not.i = or i1 %.417.i, %.416.i
+  br i1 %.418.not.i, label %B0.endif.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.i:               ; preds = %77, %B0.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.i
+  %quot.4.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.else.i ], [ %spec.select567.i, %77 ]
+  %.444.i = mul i64 %quot.4.0.i, %.146.i
+  %.449.i = getelementptr i8, ptr %a4, i64 112
+  %.450.i = load i64, ptr %.449.i, align 8
+  %.454.i = getelementptr i8, ptr %a4, i64 120
+  %.455.i = load i64, ptr %.454.i, align 8
+  %.452.i = mul i64 %.134.i, %.131.i
+  %.456.i = mul i64 %.452.i, %.450.i
+  %.457.i = mul i64 %.456.i, %.455.i
+  %.463.i = mul i64 %.444.i, %.155.i
+  %.471.i = mul nsw i64 %.152.i, %.146.i
+  %64 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %.149.i, i64 -1)
+  %math236.i = extractvalue { i64, i1 } %64, 0
+  %ov237.i = extractvalue { i64, i1 } %64, 1
+  %.474.i = add i64 %.471.i, %math236.i
+  br i1 %ov237.i, label %B0.endif.endif.endif.endif.endif.else.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.else.if.i:             ; preds = %B0.endif.endif.endif.endif.else.i
+  %65 = or i64 %.401.i, %.146.i
+  %66 = icmp ult i64 %65, 4294967296
+  br i1 %66, label %67, label %74
+
+67:                                               ; preds = %B0.endif.endif.endif.endif.else.if.i
+  %68 = trunc nuw i64 %.146.i to i32
+  %69 = trunc nuw i64 %.401.i to i32
+  %70 = udiv i32 %69, %68
+  %71 = urem i32 %69, %68
+  %72 = zext i32 %70 to i64
+  %73 = zext i32 %71 to i64
+  br label %77
+
+74:                                               ; preds = %B0.endif.endif.endif.endif.else.if.i
+  %75 = sdiv i64 %.401.i, %.146.i
+  %76 = srem i64 %.401.i, %.146.i
+  br label %77
+
+77:                                               ; preds = %74, %67
+  %78 = phi i64 [ %72, %67 ], [ %75, %74 ]
+  %79 = phi i64 [ %73, %67 ], [ %76, %74 ]
+  %.423.i = xor i64 %79, %.146.i
+  %.424.i = icmp slt i64 %.423.i, 0
+  %.425.i = icmp ne i64 %79, 0
+  %.426.i = and i1 %.425.i, %.424.i
+  %.431.i = sext i1 %.426.i to i64
+  %spec.select567.i = add i64 %78, %.431.i
+  br label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.else.i:          ; preds = %B0.endif.endif.endif.endif.endif.i
+  %.489.i = icmp ne i64 %.474.i, -9223372036854775808
+  %.490.i = icmp ne i64 %.149.i, -1
+  %.491.not.i = or i1 %.490.i, %.489.i
+  br i1 %.491.not.i, label %B0.endif.endif.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.else.if.i:       ; preds = %B0.endif.endif.endif.endif.endif.else.i
+  %80 = or i64 %.474.i, %.149.i
+  %81 = icmp ult i64 %80, 4294967296
+  br i1 %81, label %82, label %89
+
+82:                                               ; preds = %B0.endif.endif.endif.endif.endif.else.if.i
+  %83 = trunc nuw i64 %.149.i to i32
+  %84 = trunc nuw i64 %.474.i to i32
+  %85 = udiv i32 %84, %83
+  %86 = urem i32 %84, %83
+  %87 = zext i32 %85 to i64
+  %88 = zext i32 %86 to i64
+  br label %92
+
+89:                                               ; preds = %B0.endif.endif.endif.endif.endif.else.if.i
+  %90 = sdiv i64 %.474.i, %.149.i
+  %91 = srem i64 %.474.i, %.149.i
+  br label %92
+
+92:                                               ; preds = %89, %82
+  %93 = phi i64 [ %87, %82 ], [ %90, %89 ]
+  %94 = phi i64 [ %88, %82 ], [ %91, %89 ]
+  %.496.i = xor i64 %94, %.149.i
+  %.497.i = icmp slt i64 %.496.i, 0
+  %.498.i = icmp ne i64 %94, 0
+  %.499.i = and i1 %.498.i, %.497.i
+  %.504.i = sext i1 %.499.i to i64
+  %spec.select568.i = add i64 %93, %.504.i
+  %95 = mul nsw i64 %spec.select568.i, %.149.i
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %92, %B0.endif.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.endif.i
+  %quot.5.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.endif.else.i ], [ %95, %92 ]
+  %.522.i = getelementptr i8, ptr %a4, i64 48
+  %.523.i = load i64, ptr %.522.i, align 8
+  %.525.i = getelementptr i8, ptr %a4, i64 56
+  %.526.i = load i64, ptr %.525.i, align 8
+  %.527.i = mul nsw i64 %.526.i, %.523.i
+  %.567.i = sub i64 %a6, %a5
+  %.613955.not.i = icmp slt i64 %.567.i, 1
+  br i1 %.613955.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
+
+B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
+  %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
+  %.908.i = add i64 %.152.i, -1
+  %.969.i = icmp ne i64 %.444.i, -9223372036854775808
+  %.970.i = icmp ne i64 %.146.i, -1
+  %.971.not.i = or i1 %.970.i, %.969.i
+  %spec.select574.i = select i1 %.971.not.i, i64 %quot.4.0.i, i64 0
+  %96 = mul i64 %quot.5.0.i, %spec.select574.i
+  %97 = getelementptr double, ptr %a2, i64 %.457.i
+  %98 = getelementptr double, ptr %97, i64 %.463.i
+  %.1419.i = sub i64 %.77.i, %.83.i
+  %..463.i = tail call i64 @llvm.smax.i64(i64 %.463.i, i64 0)
+  %99 = shl i64 %.457.i, 3
+  %scevgep.i = getelementptr i8, ptr %a2, i64 %99
+  %100 = shl nuw i64 %..463.i, 3
+  %101 = tail call i64 @llvm.smin.i64(i64 %quot.0.i, i64 0)
+  %102 = tail call i64 @llvm.smin.i64(i64 %.146.i, i64 0)
+  %103 = tail call i64 @llvm.smin.i64(i64 %.152.i, i64 0)
+  %.13.i3337.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.80.i)
+  %arg.many.fr.i38.i = freeze i64 %.13.i3337.i
+  %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 0)
+  %invariant.op44.i = add i64 %.457.i, %.13.i.i.i
+  %104 = shl i64 %.74.i, 3
+  %105 = shl i64 %quot.5.0.i, 3
+  %scevgep119.i = getelementptr i8, ptr %a4, i64 264
+  %106 = shl i64 %.152.i, 3
+  %107 = add i64 %.457.i, %.463.i
+  %108 = shl i64 %107, 3
+  %scevgep123.i = getelementptr i8, ptr %a2, i64 %108
+  %scevgep131.i = getelementptr i8, ptr %a3, i64 56
+  %109 = shl i64 %.158.i, 3
+  %110 = shl i64 %.29.i, 3
+  %111 = mul i64 %.158.i, %110
+  %112 = icmp ne i64 %.653.i, -1
+  %113 = icmp ne i64 %.653.i, 0
+  %114 = icmp ne i64 %quot.3.0.i, -1
+  %115 = icmp ne i64 %quot.3.0.i, 0
+  %116 = icmp ne i64 %quot.2.0.i, -1
+  %117 = icmp ne i64 %quot.2.0.i, 0
+  %118 = icmp ne i64 %.152.i, -1
+  %119 = icmp ne i64 %.152.i, 0
+  %120 = icmp eq i64 %quot.1.0.i, 0
+  %121 = trunc nuw i64 %.653.i to i32
+  %122 = trunc nuw i64 %quot.3.0.i to i32
+  %123 = trunc nuw i64 %quot.2.0.i to i32
+  %124 = trunc nuw i64 %.152.i to i32
+  %125 = icmp sgt i64 %.146.i, 0
+  %126 = icmp eq i64 %quot.0.i, 0
+  %127 = icmp eq i64 %quot.0.i, 1
+  %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
+  %sunkaddr197.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr198.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr199.i = getelementptr i8, ptr %a4, i64 72
+  %128 = trunc nuw i64 %quot.0.i to i32
+  %129 = icmp slt i64 %quot.0.i, 0
+  %sunkaddr211.i = getelementptr i8, ptr %a4, i64 80
+  %sunkaddr212.i = getelementptr i8, ptr %a4, i64 88
+  %130 = icmp ne i64 %.149.i, -1
+  %131 = icmp ne i64 %.149.i, 0
+  %132 = trunc nuw i64 %.149.i to i32
+  %133 = icmp slt i64 %.463.i, 1
+  %134 = trunc nuw i64 %.146.i to i32
+  %135 = icmp slt i64 %.146.i, 0
+  %136 = icmp slt i64 %.152.i, 0
+  br label %B582.i
+
+B582.endif.i:                                     ; preds = %148, %B582.i
+  %quot.6.0.i = phi i64 [ 0, %B582.i ], [ %spec.select569.i, %148 ]
+  %.713.not.i = or i1 %114, %.667.i
+  %or.cond994.i = select i1 %115, i1 %.713.not.i, i1 false
+  br i1 %or.cond994.i, label %B582.endif.else.if.i, label %B582.endif.endif.i
+
+B582.else.if.i:                                   ; preds = %B582.i
+  %137 = or i64 %.619810973.i, %.653.i
+  %138 = icmp ult i64 %137, 4294967296
+  br i1 %138, label %139, label %145
+
+139:                                              ; preds = %B582.else.if.i
+  %140 = trunc nuw i64 %.619810973.i to i32
+  %141 = udiv i32 %140, %121
+  %142 = urem i32 %140, %121
+  %143 = zext i32 %141 to i64
+  %144 = zext i32 %142 to i64
+  br label %148
+
+145:                                              ; preds = %B582.else.if.i
+  %146 = sdiv i64 %.619810973.i, %.653.i
+  %147 = srem i64 %.619810973.i, %.653.i
+  br label %148
+
+148:                                              ; preds = %145, %139
+  %149 = phi i64 [ %143, %139 ], [ %146, %145 ]
+  %150 = phi i64 [ %144, %139 ], [ %147, %145 ]
+  %.674.i = xor i64 %150, %.653.i
+  %.675.i = icmp slt i64 %.674.i, 0
+  %.676.i = icmp ne i64 %150, 0
+  %.677.i = and i1 %.676.i, %.675.i
+  %.682.i = sext i1 %.677.i to i64
+  %spec.select569.i = add i64 %149, %.682.i
+  br label %B582.endif.i
+
+B582.endif.endif.i:                               ; preds = %162, %B582.endif.i
+  %quot.7.0.i = phi i64 [ 0, %B582.endif.i ], [ %spec.select570.i, %162 ]
+  %.752.i = icmp ne i64 %quot.7.0.i, -9223372036854775808
+  %.754.not.i = or i1 %116, %.752.i
+  %or.cond995.i = select i1 %117, i1 %.754.not.i, i1 false
+  br i1 %or.cond995.i, label %B582.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.i
+
+B582.endif.else.if.i:                             ; preds = %B582.endif.i
+  %151 = or i64 %.619810973.i, %quot.3.0.i
+  %152 = icmp ult i64 %151, 4294967296
+  br i1 %152, label %153, label %159
+
+153:                                              ; preds = %B582.endif.else.if.i
+  %154 = trunc nuw i64 %.619810973.i to i32
+  %155 = udiv i32 %154, %122
+  %156 = urem i32 %154, %122
+  %157 = zext i32 %155 to i64
+  %158 = zext i32 %156 to i64
+  br label %162
+
+159:                                              ; preds = %B582.endif.else.if.i
+  %160 = sdiv i64 %.619810973.i, %quot.3.0.i
+  %161 = srem i64 %.619810973.i, %quot.3.0.i
+  br label %162
+
+162:                                              ; preds = %159, %153
+  %163 = phi i64 [ %157, %153 ], [ %160, %159 ]
+  %164 = phi i64 [ %158, %153 ], [ %161, %159 ]
+  %.718.i = xor i64 %164, %quot.3.0.i
+  %.719.i = icmp slt i64 %.718.i, 0
+  %.720.i = icmp ne i64 %164, 0
+  %.721.i = and i1 %.720.i, %.719.i
+  %.726.i = sext i1 %.721.i to i64
+  %spec.select570.i = add i64 %163, %.726.i
+  br label %B582.endif.endif.i
+
+B582.endif.endif.else.if.i:                       ; preds = %B582.endif.endif.i
+  %165 = or i64 %quot.7.0.i, %quot.2.0.i
+  %166 = icmp ult i64 %165, 4294967296
+  br i1 %166, label %167, label %171
+
+167:                                              ; preds = %B582.endif.endif.else.if.i
+  %168 = trunc nuw i64 %quot.7.0.i to i32
+  %169 = urem i32 %168, %123
+  %170 = zext i32 %169 to i64
+  br label %173
+
+171:                                              ; preds = %B582.endif.endif.else.if.i
+  %172 = srem i64 %quot.7.0.i, %quot.2.0.i
+  br label %173
+
+173:                                              ; preds = %171, %167
+  %174 = phi i64 [ %170, %167 ], [ %172, %171 ]
+  %.759.i = xor i64 %174, %quot.2.0.i
+  %.760.i = icmp slt i64 %.759.i, 0
+  %.761.i = icmp ne i64 %174, 0
+  %.762.i = and i1 %.761.i, %.760.i
+  %.769.i = select i1 %.762.i, i64 %quot.2.0.i, i64 0
+  %spec.select571.i = add i64 %.769.i, %174
+  %175 = mul nsw i64 %spec.select571.i, %.137.i
+  br label %B582.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.i:                   ; preds = %173, %B582.endif.endif.i
+  %rem.8.0.i = phi i64 [ 0, %B582.endif.endif.i ], [ %175, %173 ]
+  %.786.i = sub nsw i64 %.32.i, %rem.8.0.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.786.i, i64 %.137.i)
+  br i1 %or.cond994.i, label %B582.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.else.if.i:           ; preds = %B582.endif.endif.endif.endif.i
+  %176 = or i64 %.619810973.i, %quot.3.0.i
+  %177 = icmp ult i64 %176, 4294967296
+  br i1 %177, label %178, label %182
+
+178:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
+  %179 = trunc nuw i64 %.619810973.i to i32
+  %180 = urem i32 %179, %122
+  %181 = zext i32 %180 to i64
+  br label %184
+
+182:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
+  %183 = srem i64 %.619810973.i, %quot.3.0.i
+  br label %184
+
+184:                                              ; preds = %182, %178
+  %185 = phi i64 [ %181, %178 ], [ %183, %182 ]
+  %.840.i = xor i64 %185, %quot.3.0.i
+  %.841.i = icmp slt i64 %.840.i, 0
+  %.842.i = icmp ne i64 %185, 0
+  %.843.i = and i1 %.842.i, %.841.i
+  %.850.i = select i1 %.843.i, i64 %quot.3.0.i, i64 0
+  %spec.select572.i = add i64 %.850.i, %185
+  %186 = mul nsw i64 %spec.select572.i, %.131.i
+  br label %B582.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.endif.endif.i:       ; preds = %184, %B582.endif.endif.endif.endif.i
+  %rem.9.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.i ], [ %186, %184 ]
+  %.867.i = sub i64 %.29.i, %rem.9.0.i
+  %.13.i32.i = tail call i64 @llvm.smin.i64(i64 %.867.i, i64 %.131.i)
+  %.902.i = mul i64 %.13.i32.i, %.158.i
+  %.909.i = add i64 %.908.i, %.902.i
+  %.924.i = icmp ne i64 %.909.i, -9223372036854775808
+  %.926.not.i = or i1 %118, %.924.i
+  %or.cond998.i = select i1 %119, i1 %.926.not.i, i1 false
+  br i1 %or.cond998.i, label %B582.endif.endif.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.endif.endif.endif.i: ; preds = %200, %B582.endif.endif.endif.endif.endif.endif.i
+  %quot.10.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.endif.endif.i ], [ %spec.select573.i, %200 ]
+  %187 = mul i64 %96, %quot.10.0.i
+  %.1079615.not1243.i = icmp slt i64 %187, 1
+  %.1079615.not.i = select i1 %.405.i, i1 true, i1 %.1079615.not1243.i
+  br i1 %.1079615.not.i, label %B816.endif.i, label %B796.preheader.i
+
+B796.preheader.i:                                 ; preds = %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %188 = shl nuw i64 %187, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %98, i8 0, i64 %188, i1 false)
+  br label %B816.endif.i
+
+B582.endif.endif.endif.endif.endif.endif.else.if.i: ; preds = %B582.endif.endif.endif.endif.endif.endif.i
+  %189 = or i64 %.909.i, %.152.i
+  %190 = icmp ult i64 %189, 4294967296
+  br i1 %190, label %191, label %197
+
+191:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %192 = trunc nuw i64 %.909.i to i32
+  %193 = udiv i32 %192, %124
+  %194 = urem i32 %192, %124
+  %195 = zext i32 %193 to i64
+  %196 = zext i32 %194 to i64
+  br label %200
+
+197:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %198 = sdiv i64 %.909.i, %.152.i
+  %199 = srem i64 %.909.i, %.152.i
+  br label %200
+
+200:                                              ; preds = %197, %191
+  %201 = phi i64 [ %195, %191 ], [ %198, %197 ]
+  %202 = phi i64 [ %196, %191 ], [ %199, %197 ]
+  %.931.i = xor i64 %202, %.152.i
+  %.932.i = icmp slt i64 %.931.i, 0
+  %.933.i = icmp ne i64 %202, 0
+  %.934.i = and i1 %.933.i, %.932.i
+  %.939.i = sext i1 %.934.i to i64
+  %spec.select573.i = add i64 %201, %.939.i
+  br label %B582.endif.endif.endif.endif.endif.endif.endif.i
+
+B816.endif.i:                                     ; preds = %B796.preheader.i, %B582.endif.endif.endif.endif.endif.endif.endif.i
+  br i1 %120, label %B1662.endif.i, label %B850.lr.ph.i
+
+B850.lr.ph.i:                                     ; preds = %B816.endif.i
+  %.2003.i = icmp sgt i64 %.13.i.i, 0
+  %.2005.i = xor i1 %125, %.2003.i
+  %203 = mul i64 %quot.10.0.i, %105
+  %204 = icmp slt i64 %.13.i32.i, 1
+  %205 = icmp slt i64 %.13.i.i, 1
+  %206 = or i64 %.13.i.i, %.146.i
+  %207 = icmp ult i64 %206, 4294967296
+  %208 = trunc nuw i64 %.13.i.i to i32
+  %209 = icmp slt i64 %quot.10.0.i, 1
+  br label %B850.i
+
+B850.endif.endif.else.if.i:                       ; preds = %B850.i
+  %210 = or i64 %.1215697766.i, %quot.0.i
+  %211 = icmp ult i64 %210, 4294967296
+  br i1 %211, label %212, label %218
+
+212:                                              ; preds = %B850.endif.endif.else.if.i
+  %213 = trunc nuw i64 %.1215697766.i to i32
+  %214 = udiv i32 %213, %128
+  %215 = urem i32 %213, %128
+  %216 = zext i32 %214 to i64
+  %217 = zext i32 %215 to i64
+  br label %221
+
+218:                                              ; preds = %B850.endif.endif.else.if.i
+  %219 = sdiv i64 %.1215697766.i, %quot.0.i
+  %220 = srem i64 %.1215697766.i, %quot.0.i
+  br label %221
+
+221:                                              ; preds = %218, %212
+  %222 = phi i64 [ %216, %212 ], [ %219, %218 ]
+  %223 = phi i64 [ %217, %212 ], [ %220, %218 ]
+  %.1270.i = icmp ne i64 %223, 0
+  %.1271.i = and i1 %129, %.1270.i
+  %.1276.i = sext i1 %.1271.i to i64
+  %spec.select575.i = add i64 %222, %.1276.i
+  %224 = mul nsw i64 %spec.select575.i, %.80.i
+  %.1295.i = sub nsw i64 %.23.i, %224
+  %.13.i33.i = tail call i64 @llvm.smin.i64(i64 %.1295.i, i64 %.80.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i33.i
+  %.1351.not.i = icmp eq i64 %223, 0
+  %.1359.i = select i1 %.1351.not.i, i64 0, i64 %101
+  %spec.select576.i = add nsw i64 %.1359.i, %223
+  %225 = mul nsw i64 %spec.select576.i, %.83.i
+  br label %B850.endif.endif.endif.endif.i
+
+B850.endif.endif.endif.endif.i:                   ; preds = %221, %B850.i
+  %arg.many.fr.i40.i = phi i64 [ %arg.many.fr.i.i, %221 ], [ %arg.many.fr.i38.i, %B850.i ]
+  %quot.12.039.i = phi i64 [ %224, %221 ], [ 0, %B850.i ]
+  %rem.13.0.i = phi i64 [ %225, %221 ], [ 0, %B850.i ]
+  %.1376.i = sub nsw i64 %.71.i, %rem.13.0.i
+  %.13.i34.i = tail call i64 @llvm.smin.i64(i64 %.1376.i, i64 %.83.i)
+  %.1421.i = add i64 %.1419.i, %.13.i34.i
+  %"$phi990.2.2.2.i" = select i1 %127, i64 %.77.i, i64 %.1421.i
+  %.36.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.39.i.i = load i64, ptr %sunkaddr197.i, align 8
+  %.42.i.i = load i64, ptr %sunkaddr198.i, align 8
+  %.45.i.i = load i64, ptr %sunkaddr199.i, align 8
+  %.84.i.i = load i64, ptr %.73.i, align 8
+  %.87.i.i = load i64, ptr %.76.i, align 8
+  %.90.i.i = load i64, ptr %.133.i, align 8
+  %.105.i.i = load i64, ptr %.449.i, align 8
+  %.110.i.i = load i64, ptr %.454.i, align 8
+  %.107.i.i = mul i64 %.90.i.i, %.13.i32.i
+  %.111.i.i = mul i64 %.107.i.i, %.105.i.i
+  %.113.i.i = mul i64 %.111.i.i, %.110.i.i
+  %.195248.not.i.i = icmp slt i64 %.113.i.i, 1
+  br i1 %.195248.not.i.i, label %B214.endif.i.i, label %B200.preheader.i.i
+
+B200.preheader.i.i:                               ; preds = %B850.endif.endif.endif.endif.i
+  %226 = shl nuw i64 %.113.i.i, 3
+  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %226, i1 false)
+  br label %B214.endif.i.i
+
+B214.endif.i.i:                                   ; preds = %B200.preheader.i.i, %B850.endif.endif.endif.endif.i
+  br i1 %204, label %B990.endif.i, label %B254.endif.lr.ph.i.i
+
+B254.endif.lr.ph.i.i:                             ; preds = %B214.endif.i.i
+  %.714253.i.i = icmp sgt i64 %arg.many.fr.i40.i, 0
+  %.767.i.i = mul i64 %.39.i.i, %.36.i.i
+  %.772.i.i = mul i64 %.42.i.i, %rem.13.0.i
+  %.780.i.i = mul i64 %.87.i.i, %.84.i.i
+  br i1 %.714253.i.i, label %B254.endif.us.preheader.i.i, label %B990.endif.i
+
+B254.endif.us.preheader.i.i:                      ; preds = %B254.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.42.i.i, 3
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.39.i.i
+  %227 = trunc i64 %.45.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 0)
+  %228 = trunc i64 %.42.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.42.i.i, %.36.i.i
+  %229 = shl i64 %.84.i.i, 3
+  %230 = shl i64 %.45.i.i, 3
+  %231 = shl i64 %.45.i.i, 5
+  %232 = load i64, ptr %.449.i, align 8
+  %233 = icmp slt i64 %232, 1
+  br i1 %233, label %B990.endif.i, label %B254.endif.us.preheader30.i.i
+
+B254.endif.us.preheader30.i.i:                    ; preds = %B254.endif.us.preheader.i.i
+  %234 = shl i64 %.84.i.i, 4
+  %235 = icmp eq i64 %.45.i.i, 0
+  %236 = icmp eq i64 %.42.i.i, 0
+  %237 = icmp ne i64 %.45.i.i, -1
+  %238 = icmp ne i64 %.42.i.i, -1
+  %239 = icmp eq i64 %.45.i.i, 1
+  br label %B254.endif.us.i.i
+
+B254.endif.usthread-pre-split.i.i:                ; preds = %B252.loopexit.us.i.i
+  %.384.us.pr.i.i = load i64, ptr %.449.i, align 8
+  br label %B254.endif.us.i.i
+
+B254.endif.us.i.i:                                ; preds = %B254.endif.usthread-pre-split.i.i, %B254.endif.us.preheader30.i.i
+  %.384.us.i.i = phi i64 [ %.384.us.pr.i.i, %B254.endif.usthread-pre-split.i.i ], [ %232, %B254.endif.us.preheader30.i.i ]
+  %target.4.0376.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ 0, %B254.endif.us.preheader30.i.i ]
+  %.334353375.us.i.i = phi i64 [ %.344.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.13.i32.i, %B254.endif.us.preheader30.i.i ]
+  %.341354374.us.i.i = phi i64 [ %.348.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %rem.9.0.i, %B254.endif.us.preheader30.i.i ]
+  %.344.us.i.i = add nsw i64 %.334353375.us.i.i, -1
+  %.348.us.i.i = add i64 %.341354374.us.i.i, 1
+  %.464293.us.not.i.i = icmp slt i64 %.384.us.i.i, 1
+  br i1 %.464293.us.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.us.preheader.i.i
+
+B300.endif.us.us.preheader.i.i:                   ; preds = %B254.endif.us.i.i
+  %240 = load i64, ptr %.454.i, align 8
+  %241 = icmp slt i64 %240, 1
+  br i1 %241, label %B252.loopexit.us.i.i, label %B300.endif.us.us.i.i
+
+B252.loopexit.us.i.i:                             ; preds = %B298.loopexit.us.us.i.i, %B300.endif.us.us.preheader.i.i, %B254.endif.us.i.i
+  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0376.us.i.i, %B254.endif.us.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B298.loopexit.us.us.i.i ]
+  %.335.us.i.i = icmp sgt i64 %.334353375.us.i.i, 1
+  br i1 %.335.us.i.i, label %B254.endif.usthread-pre-split.i.i, label %B990.endif.i
+
+B300.endif.us.usthread-pre-split.i.i:             ; preds = %B298.loopexit.us.us.i.i
+  %.513.us.us.pr.i.i = load i64, ptr %.454.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
+  br label %B300.endif.us.us.i.i
+
+B300.endif.us.us.i.i:                             ; preds = %B300.endif.us.us.preheader.i.i, %B300.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %.772.i.i, %B300.endif.us.us.preheader.i.i ]
+  %.513.us.us.i.i = phi i64 [ %.513.us.us.pr.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %240, %B300.endif.us.us.preheader.i.i ]
+  %target.3.1298.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ]
+  %.470284296.us.us.i.i = phi i64 [ %.477.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ 0, %B300.endif.us.us.preheader.i.i ]
+  %.477.us.us.i.i = add nuw nsw i64 %.470284296.us.us.i.i, 1
+  %.593264.us.us.not.i.i = icmp slt i64 %.513.us.us.i.i, 1
+  br i1 %.593264.us.us.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.lr.ph.us.us.i.i
+
+B298.loopexit.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B300.endif.us.us.i.i
+  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B300.endif.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  %exitcond488.not.i.i = icmp eq i64 %.384.us.i.i, %.477.us.us.i.i
+  br i1 %exitcond488.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.usthread-pre-split.i.i
+
+B346.endif.lr.ph.us.us.i.i:                       ; preds = %B300.endif.us.us.i.i
+  %.774.us.us.i.i = add nsw i64 %.470284296.us.us.i.i, %.772.i.i
+  br label %B346.endif.us.us.us.i.i
+
+B346.endif.us.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B346.endif.lr.ph.us.us.i.i
+  %target.2.2267.us.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B346.endif.lr.ph.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  %.599259265.us.us.us.i.i = phi i64 [ 0, %B346.endif.lr.ph.us.us.i.i ], [ %.606.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
+  br label %B380.us.us.us.i.i
+
+B380.us.us.us.i.i:                                ; preds = %B378.backedge.us.us.us.i.i, %B346.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B378.backedge.us.us.us.i.i ], [ %target.2.2267.us.us.us.i.i, %B346.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B378.backedge.us.us.us.i.i ], [ %quot.12.039.i, %B346.endif.us.us.us.i.i ]
+  %.720252254.us.us.us.i.i = phi i64 [ %.727.us.us.us.i.i, %B378.backedge.us.us.us.i.i ], [ 0, %B346.endif.us.us.us.i.i ]
+  %.753.us.us.us.i.i = add nsw i64 %.720252254.us.us.us.i.i, %quot.12.039.i
+  %.756.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.757.us.us.us.i.i = mul nsw i64 %.756.us.us.us.i.i, %.753.us.us.us.i.i
+  %.759.us.us.us.i.i = add nsw i64 %.757.us.us.us.i.i, %quot.6.0.i
+  %.762.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.763.us.us.us.i.i = mul nsw i64 %.759.us.us.us.i.i, %.762.us.us.us.i.i
+  %.765.us.us.us.i.i = add nsw i64 %.763.us.us.us.i.i, %.341354374.us.i.i
+  %.769.us.us.us.i.i = mul i64 %.767.i.i, %.765.us.us.us.i.i
+  %.777.us.us.us.i.i = load i64, ptr %sunkaddr211.i, align 8
+  %.778.us.us.us.i.i = sub i64 %.774.us.us.i.i, %.777.us.us.us.i.i
+  %.782.us.us.us.i.i = mul i64 %.720252254.us.us.us.i.i, %.780.i.i
+  %.784.us.us.us.i.i = add nsw i64 %.782.us.us.us.i.i, %target.2.2267.us.us.us.i.i
+  %.788.us.us.us.i.i = load i64, ptr %sunkaddr212.i, align 8
+  %.790.us.us.us.i.i = sub i64 %.599259265.us.us.us.i.i, %.788.us.us.us.i.i
+  %242 = xor i64 %.790.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.45.i.i, %242
+  br i1 %235, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+
+B0.else.i.i.i.i:                                  ; preds = %B380.us.us.us.i.i
+  %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
+  %.25.not.i.i.i.i = or i1 %237, %.23.i.i.i.i
+  br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
+
+B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
+  %243 = or i64 %.9.i.i.i.i, %.45.i.i
+  %244 = icmp ult i64 %243, 4294967296
+  br i1 %244, label %245, label %251
+
+245:                                              ; preds = %B0.else.if.i.i.i.i
+  %246 = trunc nuw i64 %.9.i.i.i.i to i32
+  %247 = udiv i32 %246, %227
+  %248 = urem i32 %246, %227
+  %249 = zext i32 %247 to i64
+  %250 = zext i32 %248 to i64
+  br label %254
+
+251:                                              ; preds = %B0.else.if.i.i.i.i
+  %252 = sdiv i64 %.9.i.i.i.i, %.45.i.i
+  %253 = srem i64 %.9.i.i.i.i, %.45.i.i
+  br label %254
+
+254:                                              ; preds = %251, %245
+  %255 = phi i64 [ %249, %245 ], [ %252, %251 ]
+  %256 = phi i64 [ %250, %245 ], [ %253, %251 ]
+  %.30.i.i.i.i = xor i64 %256, %.45.i.i
+  %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
+  %.32.i.i.i.i = icmp ne i64 %256, 0
+  %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
+  %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
+  %spec.select.i.i.i.i = add i64 %255, %.38.i.i.i.i
+  %257 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %257)
+  br label %B0.else.i20.i.i.i
+
+B0.else.i20.i.i.i:                                ; preds = %254, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %254 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.39.i.i
+  %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
+  %.25.not.i23.i.i.i = or i1 %237, %.23.i21.i.i.i
+  br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
+  %258 = or i64 %.9.i1860.i.i.i, %.45.i.i
+  %259 = icmp ult i64 %258, 4294967296
+  br i1 %259, label %260, label %266
+
+260:                                              ; preds = %B0.else.if.i25.i.i.i
+  %261 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %262 = udiv i32 %261, %227
+  %263 = urem i32 %261, %227
+  %264 = zext i32 %262 to i64
+  %265 = zext i32 %263 to i64
+  br label %269
+
+266:                                              ; preds = %B0.else.if.i25.i.i.i
+  %267 = sdiv i64 %.9.i1860.i.i.i, %.45.i.i
+  %268 = srem i64 %.9.i1860.i.i.i, %.45.i.i
+  br label %269
+
+269:                                              ; preds = %266, %260
+  %270 = phi i64 [ %264, %260 ], [ %267, %266 ]
+  %271 = phi i64 [ %265, %260 ], [ %268, %266 ]
+  %.30.i26.i.i.i = xor i64 %271, %.45.i.i
+  %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
+  %.32.i28.i.i.i = icmp ne i64 %271, 0
+  %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
+  %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
+  %spec.select.i31.i.i.i = add i64 %270, %.38.i30.i.i.i
+  %272 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %272)
+  br label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %269, %B0.else.i20.i.i.i, %B380.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.pre.i.i, %269 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %269 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+  %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
+  %273 = xor i64 %.778.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.42.i.i, %273
+  br i1 %236, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+
+B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
+  %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
+  %.25.not.i6.i.i.i = or i1 %238, %.23.i4.i.i.i
+  br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
+
+B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
+  %274 = or i64 %.9.i1.i.i.i, %.42.i.i
+  %275 = icmp ult i64 %274, 4294967296
+  br i1 %275, label %276, label %282
+
+276:                                              ; preds = %B0.else.if.i8.i.i.i
+  %277 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %278 = udiv i32 %277, %228
+  %279 = urem i32 %277, %228
+  %280 = zext i32 %278 to i64
+  %281 = zext i32 %279 to i64
+  br label %285
+
+282:                                              ; preds = %B0.else.if.i8.i.i.i
+  %283 = sdiv i64 %.9.i1.i.i.i, %.42.i.i
+  %284 = srem i64 %.9.i1.i.i.i, %.42.i.i
+  br label %285
+
+285:                                              ; preds = %282, %276
+  %286 = phi i64 [ %280, %276 ], [ %283, %282 ]
+  %287 = phi i64 [ %281, %276 ], [ %284, %282 ]
+  %.30.i9.i.i.i = xor i64 %287, %.42.i.i
+  %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
+  %.32.i11.i.i.i = icmp ne i64 %287, 0
+  %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
+  %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
+  %spec.select.i14.i.i.i = add i64 %286, %.38.i13.i.i.i
+  %288 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  br label %B0.else.i35.i.i.i
+
+B0.else.i35.i.i.i:                                ; preds = %285, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %288, %285 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %273
+  %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
+  %.25.not.i38.i.i.i = or i1 %238, %.23.i36.i.i.i
+  br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
+  %289 = or i64 %.9.i3352.i.i.i, %.42.i.i
+  %290 = icmp ult i64 %289, 4294967296
+  br i1 %290, label %291, label %297
+
+291:                                              ; preds = %B0.else.if.i40.i.i.i
+  %292 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %293 = udiv i32 %292, %228
+  %294 = urem i32 %292, %228
+  %295 = zext i32 %293 to i64
+  %296 = zext i32 %294 to i64
+  br label %300
+
+297:                                              ; preds = %B0.else.if.i40.i.i.i
+  %298 = sdiv i64 %.9.i3352.i.i.i, %.42.i.i
+  %299 = srem i64 %.9.i3352.i.i.i, %.42.i.i
+  br label %300
+
+300:                                              ; preds = %297, %291
+  %301 = phi i64 [ %295, %291 ], [ %298, %297 ]
+  %302 = phi i64 [ %296, %291 ], [ %299, %297 ]
+  %.30.i41.i.i.i = xor i64 %302, %.42.i.i
+  %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
+  %.32.i43.i.i.i = icmp ne i64 %302, 0
+  %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
+  %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
+  %spec.select.i46.i.i.i = add i64 %301, %.38.i45.i.i.i
+  %303 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %300, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %300 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %303, %300 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi990.2.2.2.i")
+  %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
+  %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
+  %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
+  br i1 %.347138.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+
+B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.392.i.i.i = add i64 %.769.us.us.us.i.i, %.790.us.us.us.i.i
+  %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
+  %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
+  br i1 %239, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+
+B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
+  %304 = add nuw i64 %..304.i.i.i, 1
+  %305 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
+  %306 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
+  %307 = add i64 %306, %305
+  %308 = shl i64 %307, 3
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %308
+  %309 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
+  %310 = add i64 %309, %.778.us.us.us.i.i
+  %311 = mul i64 %310, %.39.i.i
+  %312 = add i64 %.13.i62.i.i.i, %.392.i.i.i
+  %313 = add i64 %312, %311
+  %314 = shl i64 %313, 3
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %314
+  br label %B278.us.i.i.i
+
+B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
+  %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %304, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  tail call void @nbgrad.copy.float64(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %229
+  %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B378.backedge.us.us.us.i.i
+
+B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
+  %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
+  br i1 %.508124.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+
+B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
+  %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
+  %315 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
+  %316 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
+  %317 = add i64 %316, %315
+  %318 = shl i64 %317, 3
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %318
+  %319 = mul i64 %.13.i62.i.i.i, %.45.i.i
+  %320 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
+  %321 = add i64 %320, %.778.us.us.us.i.i
+  %322 = mul i64 %321, %.39.i.i
+  %323 = add i64 %319, %.392.i.i.i
+  %324 = add i64 %323, %322
+  %325 = shl i64 %324, 3
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %325
+  %326 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %326, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+
+B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
+  %327 = add i64 %315, %.784.us.us.us.i.i
+  %328 = shl i64 %327, 3
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %328
+  %329 = and i64 %..465.i.i.i, 9223372036854775804
+  %330 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %331 = add i64 %.13.i62.i.i.i, 3
+  %332 = add i64 %331, %xtraiter.i.i.i
+  %333 = mul i64 %332, %230
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %333
+  %334 = add i64 %.13.i62.i.i.i, 2
+  %335 = add i64 %334, %xtraiter.i.i.i
+  %336 = mul i64 %335, %230
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %336
+  %337 = add i64 %.13.i62.i.i.i, 1
+  %338 = add i64 %337, %xtraiter.i.i.i
+  %339 = mul i64 %338, %230
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %339
+  %340 = mul i64 %330, %230
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %340
+  %341 = mul i64 %.756.us.us.us.i.i, %lsr.iv31.i.i
+  %342 = add i64 %341, %quot.6.0.i
+  %343 = mul i64 %342, %.762.us.us.us.i.i
+  %344 = add i64 %343, %.341354374.us.i.i
+  %345 = mul i64 %344, %.36.i.i
+  %346 = sub i64 %lsr.iv.i.i, %.777.us.us.us.i.i
+  %347 = add i64 %346, %345
+  %348 = add i64 %347, %320
+  %349 = mul i64 %348, %.39.i.i
+  %350 = add i64 %349, %.790.us.us.us.i.i
+  %351 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr217.i = shl i64 %350, 3
+  br label %B278.us150.i.i.i
+
+B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
+  %352 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %352, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+
+B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
+  %xtraiter.i.i = and i64 %..304.i.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
+
+B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
+  %353 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %354 = add i64 %353, %315
+  %355 = shl i64 %354, 3
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %355
+  br label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
+  %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %.552.us.prol.i.us.prol.i.i = load double, ptr %lsr.iv82.i.us.prol.i.i, align 8
+  %356 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 3
+  %scevgep117.i = getelementptr i8, ptr %scevgep59.i.i, i64 %356
+  store double %.552.us.prol.i.us.prol.i.i, ptr %scevgep117.i, align 8
+  %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %230
+  %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
+  br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
+  %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %229
+  %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B278.us150.i.us.prol.loopexit.i.i
+
+B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, %B278.us150.i.us.preheader.i.i
+  %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %357 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %357, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+
+B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %229
+  br label %B278.us150.i.us.i.i
+
+B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
+  %lsr.iv63.i.i = phi ptr [ %scevgep62.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep64.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv80.i.us.i.i = phi ptr [ %lsr.iv80.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep81.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv76.i.us.i.i = phi ptr [ %lsr.iv76.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep77.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %.346130142.us151.i.us.i.i = phi i64 [ %.346130142.us151.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %.356.us153.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  br label %B486.us.prol.i.us.i.i
+
+B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i.i, %B278.us150.i.us.i.i
+  %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
+  %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
+  %.552.us.prol.i.us.i.i = load double, ptr %lsr.iv82.i.us.i.i, align 8
+  %358 = shl i64 %prol.iter.i.us.i.i, 3
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %358
+  store double %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 8
+  %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %230
+  %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
+  br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.i.i:          ; preds = %B486.us.prol.i.us.i.i
+  %scevgep81.i.us.i.i = getelementptr i8, ptr %lsr.iv80.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i
+  %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %.552.us.prol.i.us.1.i.i = load double, ptr %lsr.iv82.i.us.1.i.i, align 8
+  %359 = shl i64 %prol.iter.i.us.1.i.i, 3
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %359
+  store double %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 8
+  %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %230
+  %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
+  br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %229
+  %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %229
+  %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %234
+  %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B378.backedge.us.us.us.i.i
+
+B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
+  %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %scevgep45.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep47.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv40.i.i = phi ptr [ %scevgep39.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep41.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv34.i.i = phi ptr [ %scevgep33.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep35.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv96.i.i.i = phi ptr [ %scevgep95.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep97.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  br i1 %351, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
+  %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
+  %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
+  %.552.us.prol.i.i.i = load double, ptr %lsr.iv82.i.i.i, align 8
+  %360 = shl nuw nsw i64 %prol.iter.i.i.i, 3
+  %scevgep112.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %360
+  store double %.552.us.prol.i.i.i, ptr %scevgep112.i, align 8
+  %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %230
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
+  br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %329, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %330, %B486.us.prol.i.i.i ]
+  %361 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %362 = shl i64 %.514123125.us.unr.i.i.i, 3
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %362
+  br label %B486.us.i.i.i
+
+B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
+  %lsr.iv54.i.i = phi ptr [ %scevgep55.i.i, %B486.us.i.i.i ], [ %lsr.iv52.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv48.i.i = phi ptr [ %scevgep49.i.i, %B486.us.i.i.i ], [ %lsr.iv46.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %361, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr218.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr217.i
+  %.552.us.i.i.i = load double, ptr %sunkaddr218.i, align 8
+  store double %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 8
+  %sunkaddr220.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr217.i
+  %.552.us.1.i.i.i = load double, ptr %sunkaddr220.i, align 8
+  %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
+  store double %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 8
+  %sunkaddr222.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr217.i
+  %.552.us.2.i.i.i = load double, ptr %sunkaddr222.i, align 8
+  %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
+  store double %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 8
+  %sunkaddr224.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr217.i
+  %.552.us.3.i.i.i = load double, ptr %sunkaddr224.i, align 8
+  %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 24
+  store double %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 8
+  %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
+  %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 32
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %231
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %231
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %231
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %231
+  %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
+  br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
+
+B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
+  %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %229
+  %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %229
+  %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B378.backedge.us.us.us.i.i
+
+B378.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.727.us.us.us.i.i = add nuw nsw i64 %.720252254.us.us.us.i.i, 1
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.780.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i40.i, %.727.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B378.B580_crit_edge.us.us.us.i.i, label %B380.us.us.us.i.i
+
+B378.B580_crit_edge.us.us.us.i.i:                 ; preds = %B378.backedge.us.us.us.i.i
+  %.606.us.us.us.i.i = add nuw nsw i64 %.599259265.us.us.us.i.i, 1
+  %.832.us.us.us.i.i = add nsw i64 %target.2.2267.us.us.us.i.i, %.90.i.i
+  %exitcond487.not.i.i = icmp eq i64 %.513.us.us.i.i, %.606.us.us.us.i.i
+  br i1 %exitcond487.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.us.us.us.i.i
+
+B990.endif.i:                                     ; preds = %B252.loopexit.us.i.i, %B254.endif.us.preheader.i.i, %B254.endif.lr.ph.i.i, %B214.endif.i.i
+  %.1463.i = add nsw i64 %arg.many.fr.i40.i, -1
+  %.1465.i = mul nsw i64 %.1463.i, %.77.i
+  %.1467.i = add nsw i64 %.13.i34.i, %.1465.i
+  %.1469.i = mul nsw i64 %.1467.i, %.74.i
+  %.1472.i = add i64 %.1469.i, %math236.i
+  %.1487.i = icmp ne i64 %.1472.i, -9223372036854775808
+  %.1489.not.i = or i1 %130, %.1487.i
+  %or.cond1003.i = select i1 %131, i1 %.1489.not.i, i1 false
+  br i1 %or.cond1003.i, label %B990.endif.else.if.i, label %B990.endif.endif.endif.i
+
+B990.endif.else.if.i:                             ; preds = %B990.endif.i
+  %363 = or i64 %.1472.i, %.149.i
+  %364 = icmp ult i64 %363, 4294967296
+  br i1 %364, label %365, label %371
+
+365:                                              ; preds = %B990.endif.else.if.i
+  %366 = trunc nuw i64 %.1472.i to i32
+  %367 = udiv i32 %366, %132
+  %368 = urem i32 %366, %132
+  %369 = zext i32 %367 to i64
+  %370 = zext i32 %368 to i64
+  br label %374
+
+371:                                              ; preds = %B990.endif.else.if.i
+  %372 = sdiv i64 %.1472.i, %.149.i
+  %373 = srem i64 %.1472.i, %.149.i
+  br label %374
+
+374:                                              ; preds = %371, %365
+  %375 = phi i64 [ %369, %365 ], [ %372, %371 ]
+  %376 = phi i64 [ %370, %365 ], [ %373, %371 ]
+  %.1494.i = xor i64 %376, %.149.i
+  %.1495.i = icmp slt i64 %.1494.i, 0
+  %.1496.i = icmp ne i64 %376, 0
+  %.1497.i = and i1 %.1496.i, %.1495.i
+  %.1502.i = sext i1 %.1497.i to i64
+  %spec.select577.i = add i64 %375, %.1502.i
+  br label %B990.endif.endif.endif.i
+
+B990.endif.endif.endif.i:                         ; preds = %374, %B990.endif.i
+  %quot.14.0.i = phi i64 [ 0, %B990.endif.i ], [ %spec.select577.i, %374 ]
+  br i1 %133, label %B1138.endif.i, label %B1124.preheader.i
+
+B1124.preheader.i:                                ; preds = %B990.endif.endif.endif.i
+  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %100, i1 false)
+  br label %B1138.endif.i
+
+B1138.endif.i:                                    ; preds = %B1124.preheader.i, %B990.endif.endif.endif.i
+  %.1846626.not.i = icmp slt i64 %arg.many.fr.i40.i, 1
+  %or.cond1273.i = or i1 %205, %.1846626.not.i
+  br i1 %or.cond1273.i, label %B1366.i, label %B1170.endif.us.preheader.i
+
+B1170.endif.us.preheader.i:                       ; preds = %B1138.endif.i
+  %.7.i.i.i = sub nsw i64 0, %rem.13.0.i
+  %.13.i.i4.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i.i.i, i64 0)
+  %377 = add i64 %.13.i.i4.i.i, %rem.13.0.i
+  br label %B1170.endif.us.i
+
+B1170.endif.us.i:                                 ; preds = %B1202.B1168.loopexit_crit_edge.us.i, %B1170.endif.us.preheader.i
+  %.1731632638.us.i = phi i64 [ %.1738.us.i, %B1202.B1168.loopexit_crit_edge.us.i ], [ 0, %B1170.endif.us.preheader.i ]
+  %.1893.us.i = add i64 %.1731632638.us.i, %rem.8.0.i
+  %.1900.us.i = mul nsw i64 %.1731632638.us.i, %.155.i
+  %.reass.reass.i = add i64 %invariant.op44.i, %.1900.us.i
+  br label %B1204.us.i
+
+B1204.us.i:                                       ; preds = %B1202.backedge.us.i, %B1170.endif.us.i
+  %.1852625627.us.i = phi i64 [ 0, %B1170.endif.us.i ], [ %.1859.us.i, %B1202.backedge.us.i ]
+  %.1911.us.i = load i64, ptr %.522.i, align 8
+  %.7.i5.i.i = sub nsw i64 %.1911.us.i, %rem.13.0.i
+  %.13.i.i6.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i5.i.i, i64 0)
+  %.13.i2.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i.i6.i.i, i64 %.13.i34.i)
+  %.304.i.i = sub i64 %.13.i2.i.i, %.13.i.i4.i.i
+  %.347123.not.i.i = icmp slt i64 %.304.i.i, 1
+  br i1 %.347123.not.i.i, label %B1202.backedge.us.i, label %B533.lr.ph.i.i
+
+B533.i.i:                                         ; preds = %B533.lr.ph.i.i, %B533.i.i
+  %lsr.iv10.i.i = phi ptr [ %scevgep9.i.i, %B533.lr.ph.i.i ], [ %scevgep11.i.i, %B533.i.i ]
+  %lsr.iv7.i.i = phi ptr [ %scevgep.i2.i, %B533.lr.ph.i.i ], [ %scevgep8.i.i, %B533.i.i ]
+  %lsr.iv.i3.i = phi i64 [ %378, %B533.lr.ph.i.i ], [ %lsr.iv.next.i4.i, %B533.i.i ]
+  tail call void @nbgrad.copy.float64(ptr %lsr.iv10.i.i, ptr %lsr.iv7.i.i, i64 %.423.i.i)
+  %lsr.iv.next.i4.i = add i64 %lsr.iv.i3.i, -1
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv7.i.i, i64 %104
+  %scevgep11.i.i = getelementptr i8, ptr %lsr.iv10.i.i, i64 %385
+  %.347.i.i = icmp samesign ugt i64 %lsr.iv.next.i4.i, 1
+  br i1 %.347.i.i, label %B533.i.i, label %B1202.backedge.us.i
+
+B533.lr.ph.i.i:                                   ; preds = %B1204.us.i
+  %.1914.us.i = load i64, ptr %.525.i, align 8
+  %.1906.us.i = mul i64 %.1852625627.us.i, %.77.i
+  %.1885.us.i = add nsw i64 %.1852625627.us.i, %quot.12.039.i
+  %.1887.us.i = mul nsw i64 %.1885.us.i, %.26.i
+  %.1889.us.i = add nsw i64 %.1887.us.i, %quot.6.0.i
+  %.1891.us.i = mul nsw i64 %.1889.us.i, %.32.i
+  %.1895.us.i = add i64 %.1893.us.i, %.1891.us.i
+  %.1897.us.i = mul nsw i64 %.527.i, %.1895.us.i
+  %.13.i.i.i1.i = tail call i64 @llvm.smax.i64(i64 %.1914.us.i, i64 0)
+  %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 %.13.i.i.i1.i)
+  %.13.i3.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i1.i.i, i64 %.13.i.i.i)
+  %.423.i.i = sub nsw i64 %.13.i3.i.i, %.13.i.i.i
+  %378 = add nuw i64 %.304.i.i, 1
+  %reass.add.i = add i64 %.1906.us.i, %.13.i.i4.i.i
+  %reass.mul.i = mul i64 %reass.add.i, %.74.i
+  %379 = add i64 %.reass.reass.i, %reass.mul.i
+  %380 = shl i64 %379, 3
+  %scevgep.i2.i = getelementptr i8, ptr %a2, i64 %380
+  %381 = mul i64 %.1914.us.i, %377
+  %382 = add i64 %.1897.us.i, %.13.i.i.i
+  %383 = add i64 %382, %381
+  %384 = shl i64 %383, 3
+  %scevgep9.i.i = getelementptr i8, ptr %a1, i64 %384
+  %385 = shl i64 %.1914.us.i, 3
+  br label %B533.i.i
+
+B1202.backedge.us.i:                              ; preds = %B533.i.i, %B1204.us.i
+  %.1859.us.i = add nuw nsw i64 %.1852625627.us.i, 1
+  %exitcond.not.i = icmp eq i64 %arg.many.fr.i40.i, %.1859.us.i
+  br i1 %exitcond.not.i, label %B1202.B1168.loopexit_crit_edge.us.i, label %B1204.us.i
+
+B1202.B1168.loopexit_crit_edge.us.i:              ; preds = %B1202.backedge.us.i
+  %.1738.us.i = add nuw nsw i64 %.1731632638.us.i, 1
+  %exitcond1237.not.i = icmp eq i64 %.13.i.i, %.1738.us.i
+  br i1 %exitcond1237.not.i, label %B1366.i, label %B1170.endif.us.i
+
+B1366.endif.i:                                    ; preds = %B1366.i
+  br i1 %.2005.i, label %B848.loopexit.i, label %B1366.endif.endif.i
+
+B1366.endif.endif.i:                              ; preds = %B1366.endif.i
+  br i1 %207, label %386, label %391
+
+386:                                              ; preds = %B1366.endif.endif.i
+  %387 = udiv i32 %208, %134
+  %388 = urem i32 %208, %134
+  %389 = zext i32 %387 to i64
+  %390 = zext i32 %388 to i64
+  br label %394
+
+391:                                              ; preds = %B1366.endif.endif.i
+  %392 = sdiv i64 %.13.i.i, %.146.i
+  %393 = srem i64 %.13.i.i, %.146.i
+  br label %394
+
+394:                                              ; preds = %391, %386
+  %395 = phi i64 [ %389, %386 ], [ %392, %391 ]
+  %396 = phi i64 [ %390, %386 ], [ %393, %391 ]
+  %.2019.i = sub nsw i64 0, %396
+  %.2020.i = select i1 %.2003.i, i64 %396, i64 %.2019.i
+  %.2021.i = icmp sgt i64 %.2020.i, 0
+  %.2023.i = zext i1 %.2021.i to i64
+  %.2024.i = add i64 %395, %.2023.i
+  %.2045667.i = icmp slt i64 %.2024.i, 1
+  %brmerge.i = select i1 %.2045667.i, i1 true, i1 %209
+  br i1 %brmerge.i, label %B848.loopexit.i, label %B1402.endif.us.i
+
+B1402.endif.us.i:                                 ; preds = %394, %B1434.B1400.loopexit_crit_edge.us.i
+  %.2044661669.us.i = phi i64 [ %.2054.us.i, %B1434.B1400.loopexit_crit_edge.us.i ], [ %.2024.i, %394 ]
+  %.2051662668.us.i = phi i64 [ %.2058.us.i, %B1434.B1400.loopexit_crit_edge.us.i ], [ 0, %394 ]
+  %.2054.us.i = add nsw i64 %.2044661669.us.i, -1
+  %.2058.us.i = add i64 %.2051662668.us.i, %.146.i
+  %.2206.us.i = mul nsw i64 %.2051662668.us.i, %.155.i
+  %.2210.us.i = getelementptr double, ptr %97, i64 %.2206.us.i
+  %.2233.us.i = icmp ne i64 %.2051662668.us.i, -9223372036854775808
+  %.2235.not.us.i = or i1 %.970.i, %.2233.us.i
+  br i1 %.2235.not.us.i, label %B1436.else.lr.ph.split.us.us.i, label %B1436.else.us674.i
+
+B1436.else.us674.i:                               ; preds = %B1402.endif.us.i, %B1436.else.us674.i
+  %lsr.iv122.i = phi i64 [ %lsr.iv.next.i, %B1436.else.us674.i ], [ %quot.10.0.i, %B1402.endif.us.i ]
+  %lsr.iv120.i = phi ptr [ %scevgep121.i, %B1436.else.us674.i ], [ %scevgep119.i, %B1402.endif.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep118.i, %B1436.else.us674.i ], [ %98, %B1402.endif.us.i ]
+  tail call void @nbgrad.dots.float64(ptr %.2210.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv120.i, i64 %quot.14.0.i, ptr %lsr.iv.i)
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv.i, i64 %105
+  %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %106
+  %lsr.iv.next.i = add i64 %lsr.iv122.i, -1
+  %exitcond1238.not.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %exitcond1238.not.i, label %B1434.B1400.loopexit_crit_edge.us.i, label %B1436.else.us674.i
+
+B1434.B1400.loopexit_crit_edge.us.i:              ; preds = %B1436.else.us674.i, %B1436.else.us.us.i
+  %.2045.us.i = icmp samesign ugt i64 %.2044661669.us.i, 1
+  br i1 %.2045.us.i, label %B1402.endif.us.i, label %B848.loopexit.i
+
+B1436.else.lr.ph.split.us.us.i:                   ; preds = %B1402.endif.us.i
+  %397 = or i64 %.2051662668.us.i, %.146.i
+  %398 = icmp ult i64 %397, 4294967296
+  br i1 %398, label %399, label %405
+
+399:                                              ; preds = %B1436.else.lr.ph.split.us.us.i
+  %400 = trunc nuw i64 %.2051662668.us.i to i32
+  %401 = udiv i32 %400, %134
+  %402 = urem i32 %400, %134
+  %403 = zext i32 %401 to i64
+  %404 = zext i32 %402 to i64
+  br label %408
+
+405:                                              ; preds = %B1436.else.lr.ph.split.us.us.i
+  %406 = sdiv i64 %.2051662668.us.i, %.146.i
+  %407 = srem i64 %.2051662668.us.i, %.146.i
+  br label %408
+
+408:                                              ; preds = %405, %399
+  %409 = phi i64 [ %403, %399 ], [ %406, %405 ]
+  %410 = phi i64 [ %404, %399 ], [ %407, %405 ]
+  %.2240.us.us.i = xor i64 %410, %.146.i
+  %.2241.us.us.i = icmp slt i64 %.2240.us.us.i, 0
+  %.2242.us.us.i = icmp ne i64 %410, 0
+  %.2243.us.us.i = and i1 %.2242.us.us.i, %.2241.us.us.i
+  %.2248.us.us.i = sext i1 %.2243.us.us.i to i64
+  %spec.select578.us.us.i = add i64 %409, %.2248.us.us.i
+  %411 = mul i64 %203, %spec.select578.us.us.i
+  %scevgep124.i = getelementptr i8, ptr %scevgep123.i, i64 %411
+  br label %B1436.else.us.us.i
+
+B1436.else.us.us.i:                               ; preds = %B1436.else.us.us.i, %408
+  %lsr.iv129.i = phi i64 [ %lsr.iv.next130.i, %B1436.else.us.us.i ], [ %quot.10.0.i, %408 ]
+  %lsr.iv127.i = phi ptr [ %scevgep128.i, %B1436.else.us.us.i ], [ %scevgep119.i, %408 ]
+  %lsr.iv125.i = phi ptr [ %scevgep126.i, %B1436.else.us.us.i ], [ %scevgep124.i, %408 ]
+  tail call void @nbgrad.dots.float64(ptr %.2210.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv127.i, i64 %quot.14.0.i, ptr %lsr.iv125.i)
+  %scevgep126.i = getelementptr i8, ptr %lsr.iv125.i, i64 %105
+  %scevgep128.i = getelementptr i8, ptr %lsr.iv127.i, i64 %106
+  %lsr.iv.next130.i = add i64 %lsr.iv129.i, -1
+  %exitcond1239.not.i = icmp eq i64 %lsr.iv.next130.i, 0
+  br i1 %exitcond1239.not.i, label %B1434.B1400.loopexit_crit_edge.us.i, label %B1436.else.us.us.i
+
+B1662.endif.i:                                    ; preds = %B848.loopexit.i, %B816.endif.i
+  %.2375792.not.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.2375792.not.i, label %B580.loopexit.i, label %B1694.endif.lr.ph.i
+
+B1694.endif.lr.ph.i:                              ; preds = %B1662.endif.i
+  %.2496781.not.i = icmp slt i64 %.902.i, 1
+  %.2716.i = mul i64 %quot.6.0.i, %.32.i
+  br i1 %.2496781.not.i, label %B580.loopexit.i, label %B1694.endif.us.preheader.i
+
+B1694.endif.us.preheader.i:                       ; preds = %B1694.endif.lr.ph.i
+  br i1 %.405.i, label %B1694.endif.us.preheader.split.us.i, label %B1694.endif.us.preheader97.i
+
+B1694.endif.us.preheader97.i:                     ; preds = %B1694.endif.us.preheader.i
+  %xtraiter.i = and i64 %.902.i, 7
+  %unroll_iter.i = and i64 %.902.i, 9223372036854775800
+  %412 = add i64 %rem.8.0.i, %.2716.i
+  %413 = mul i64 %412, %.29.i
+  %414 = add i64 %rem.9.0.i, %413
+  %415 = mul i64 %414, %109
+  %scevgep132.i = getelementptr i8, ptr %scevgep131.i, i64 %415
+  %scevgep150.i = getelementptr i8, ptr %a3, i64 %415
+  %416 = icmp samesign ult i64 %.902.i, 8
+  %417 = icmp eq i64 %xtraiter.i, 0
+  br label %B1694.endif.us.i
+
+B1694.endif.us.preheader.split.us.i:              ; preds = %B1694.endif.us.preheader.i
+  br i1 %119, label %B1694.endif.us.us.us.preheader.i, label %B1694.endif.us.us.preheader.i
+
+B1694.endif.us.us.us.preheader.i:                 ; preds = %B1694.endif.us.preheader.split.us.i
+  %418 = add i64 %rem.8.0.i, %.2716.i
+  %419 = mul i64 %418, %.29.i
+  %420 = add i64 %rem.9.0.i, %419
+  %421 = mul i64 %420, %109
+  %scevgep180.i = getelementptr i8, ptr %a3, i64 %421
+  br label %B1694.endif.us.us.us.i
+
+B1694.endif.us.us.preheader.i:                    ; preds = %B1694.endif.us.preheader.split.us.i
+  %xtraiter100.i = and i64 %.902.i, 7
+  %unroll_iter104.i = and i64 %.902.i, 9223372036854775800
+  %422 = add i64 %rem.8.0.i, %.2716.i
+  %423 = mul i64 %422, %.29.i
+  %424 = add i64 %rem.9.0.i, %423
+  %425 = mul i64 %424, %109
+  %scevgep157.i = getelementptr i8, ptr %scevgep131.i, i64 %425
+  %scevgep175.i = getelementptr i8, ptr %a3, i64 %425
+  %426 = icmp samesign ult i64 %.902.i, 8
+  %427 = icmp eq i64 %xtraiter100.i, 0
+  br label %B1694.endif.us.us.i
+
+B1694.endif.us.us.us.i:                           ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1694.endif.us.us.us.preheader.i
+  %lsr.iv181.i = phi ptr [ %scevgep180.i, %B1694.endif.us.us.us.preheader.i ], [ %scevgep182.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  %.2381787793.us.us.us.i = phi i64 [ 0, %B1694.endif.us.us.us.preheader.i ], [ %.2388.us.us.us.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  br label %B1728.us.us.us.us.us.i
+
+B1728.us.us.us.us.us.i:                           ; preds = %439, %B1694.endif.us.us.us.i
+  %.2502780782.us.us.us.us.us.i = phi i64 [ 0, %B1694.endif.us.us.us.i ], [ %.2509.us.us.us.us.us.i, %439 ]
+  %.2509.us.us.us.us.us.i = add nuw nsw i64 %.2502780782.us.us.us.us.us.i, 1
+  %428 = or i64 %.2502780782.us.us.us.us.us.i, %.152.i
+  %429 = icmp ult i64 %428, 4294967296
+  br i1 %429, label %430, label %436
+
+430:                                              ; preds = %B1728.us.us.us.us.us.i
+  %431 = trunc nuw i64 %.2502780782.us.us.us.us.us.i to i32
+  %432 = udiv i32 %431, %124
+  %433 = urem i32 %431, %124
+  %434 = zext i32 %432 to i64
+  %435 = zext i32 %433 to i64
+  br label %439
+
+436:                                              ; preds = %B1728.us.us.us.us.us.i
+  %437 = sdiv i64 %.2502780782.us.us.us.us.us.i, %.152.i
+  %438 = srem i64 %.2502780782.us.us.us.us.us.i, %.152.i
+  br label %439
+
+439:                                              ; preds = %436, %430
+  %440 = phi i64 [ %434, %430 ], [ %437, %436 ]
+  %441 = phi i64 [ %435, %430 ], [ %438, %436 ]
+  %.2601.us.us.us.us.us.i = icmp ne i64 %441, 0
+  %.2602.us.us.us.us.us.i = and i1 %136, %.2601.us.us.us.us.us.i
+  %.2607.us.us.us.us.us.i = sext i1 %.2602.us.us.us.us.us.i to i64
+  %spec.select580.us.us.us.us.us.i = add i64 %440, %.2607.us.us.us.us.us.i
+  %.2621.us.us.us.us.us.i = mul nsw i64 %spec.select580.us.us.us.us.us.i, %quot.5.0.i
+  %.2692.us.not.us.us.us.us.i = icmp eq i64 %441, 0
+  %.2700.us.us.us.us.us.i = select i1 %.2692.us.not.us.us.us.us.i, i64 0, i64 %103
+  %442 = getelementptr double, ptr %98, i64 %.2621.us.us.us.us.us.i
+  %443 = getelementptr double, ptr %442, i64 %.2700.us.us.us.us.us.i
+  %.2712.us.us.us.us.us.i = getelementptr double, ptr %443, i64 %441
+  %.2713.us.us.us.us.us.i = load double, ptr %.2712.us.us.us.us.us.i, align 8
+  %444 = shl i64 %.2502780782.us.us.us.us.us.i, 3
+  %scevgep183.i = getelementptr i8, ptr %lsr.iv181.i, i64 %444
+  store double %.2713.us.us.us.us.us.i, ptr %scevgep183.i, align 8
+  %exitcond1241.not.us.us.us.us.i = icmp eq i64 %.902.i, %.2509.us.us.us.us.us.i
+  br i1 %exitcond1241.not.us.us.us.us.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, label %B1728.us.us.us.us.us.i
+
+B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i: ; preds = %439
+  %.2388.us.us.us.i = add nuw nsw i64 %.2381787793.us.us.us.i, 1
+  %scevgep182.i = getelementptr i8, ptr %lsr.iv181.i, i64 %111
+  %exitcond1242.not.us.us.i = icmp eq i64 %.13.i.i, %.2388.us.us.us.i
+  br i1 %exitcond1242.not.us.us.i, label %B580.loopexit.i, label %B1694.endif.us.us.us.i
+
+B1694.endif.us.us.i:                              ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, %B1694.endif.us.us.preheader.i
+  %lsr.iv176.i = phi ptr [ %scevgep175.i, %B1694.endif.us.us.preheader.i ], [ %scevgep177.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
+  %lsr.iv158.i = phi ptr [ %scevgep157.i, %B1694.endif.us.us.preheader.i ], [ %scevgep159.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2381787793.us.us.i = phi i64 [ 0, %B1694.endif.us.us.preheader.i ], [ %.2388.us.us.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2713.us.us.us.pre.i = load double, ptr %98, align 8
+  br i1 %426, label %B1728.us.us.us.epil.preheader.i, label %B1728.us.us.us.i
+
+B1728.us.us.us.i:                                 ; preds = %B1694.endif.us.us.i, %B1728.us.us.us.i
+  %.2502780782.us.us.us.i = phi i64 [ %.2509.us.us.us.7.i, %B1728.us.us.us.i ], [ 0, %B1694.endif.us.us.i ]
+  %445 = shl i64 %.2502780782.us.us.us.i, 3
+  %scevgep173.i = getelementptr i8, ptr %lsr.iv158.i, i64 %445
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -56
+  store double %.2713.us.us.us.pre.i, ptr %scevgep174.i, align 8
+  %scevgep172.i = getelementptr i8, ptr %scevgep173.i, i64 -48
+  store double %.2713.us.us.us.pre.i, ptr %scevgep172.i, align 8
+  %scevgep170.i = getelementptr i8, ptr %scevgep173.i, i64 -40
+  store double %.2713.us.us.us.pre.i, ptr %scevgep170.i, align 8
+  %scevgep168.i = getelementptr i8, ptr %scevgep173.i, i64 -32
+  store double %.2713.us.us.us.pre.i, ptr %scevgep168.i, align 8
+  %scevgep166.i = getelementptr i8, ptr %scevgep173.i, i64 -24
+  store double %.2713.us.us.us.pre.i, ptr %scevgep166.i, align 8
+  %scevgep164.i = getelementptr i8, ptr %scevgep173.i, i64 -16
+  store double %.2713.us.us.us.pre.i, ptr %scevgep164.i, align 8
+  %scevgep162.i = getelementptr i8, ptr %scevgep173.i, i64 -8
+  store double %.2713.us.us.us.pre.i, ptr %scevgep162.i, align 8
+  %.2509.us.us.us.7.i = add nuw i64 %.2502780782.us.us.us.i, 8
+  store double %.2713.us.us.us.pre.i, ptr %scevgep173.i, align 8
+  %niter105.ncmp.7.i = icmp eq i64 %unroll_iter104.i, %.2509.us.us.us.7.i
+  br i1 %niter105.ncmp.7.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, label %B1728.us.us.us.i
+
+B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i: ; preds = %B1728.us.us.us.i
+  br i1 %427, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, label %B1728.us.us.us.epil.preheader.i
+
+B1728.us.us.us.epil.preheader.i:                  ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, %B1694.endif.us.us.i
+  %.2502780782.us.us.us.epil.init.i = phi i64 [ 0, %B1694.endif.us.us.i ], [ %unroll_iter104.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i ]
+  %446 = shl i64 %.2502780782.us.us.us.epil.init.i, 3
+  %scevgep178.i = getelementptr i8, ptr %lsr.iv176.i, i64 %446
+  br label %B1728.us.us.us.epil.i
+
+B1728.us.us.us.epil.i:                            ; preds = %B1728.us.us.us.epil.i, %B1728.us.us.us.epil.preheader.i
+  %epil.iter101.i = phi i64 [ 0, %B1728.us.us.us.epil.preheader.i ], [ %epil.iter101.next.i, %B1728.us.us.us.epil.i ]
+  %447 = shl nuw nsw i64 %epil.iter101.i, 3
+  %scevgep179.i = getelementptr i8, ptr %scevgep178.i, i64 %447
+  store double %.2713.us.us.us.pre.i, ptr %scevgep179.i, align 8
+  %epil.iter101.next.i = add i64 %epil.iter101.i, 1
+  %epil.iter101.cmp.not.i = icmp eq i64 %xtraiter100.i, %epil.iter101.next.i
+  br i1 %epil.iter101.cmp.not.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, label %B1728.us.us.us.epil.i
+
+B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i: ; preds = %B1728.us.us.us.epil.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i
+  %.2388.us.us.i = add nuw nsw i64 %.2381787793.us.us.i, 1
+  %scevgep159.i = getelementptr i8, ptr %lsr.iv158.i, i64 %111
+  %scevgep177.i = getelementptr i8, ptr %lsr.iv176.i, i64 %111
+  %exitcond1242.not.us.i = icmp eq i64 %.13.i.i, %.2388.us.us.i
+  br i1 %exitcond1242.not.us.i, label %B580.loopexit.i, label %B1694.endif.us.us.i
+
+B1694.endif.us.i:                                 ; preds = %B1726.B1692.loopexit_crit_edge.us.split.i, %B1694.endif.us.preheader97.i
+  %lsr.iv151.i = phi ptr [ %scevgep150.i, %B1694.endif.us.preheader97.i ], [ %scevgep152.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
+  %lsr.iv133.i = phi ptr [ %scevgep132.i, %B1694.endif.us.preheader97.i ], [ %scevgep134.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
+  %.2381787793.us.i = phi i64 [ 0, %B1694.endif.us.preheader97.i ], [ %.2388.us.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
+  %448 = or i64 %.2381787793.us.i, %.146.i
+  %449 = icmp ult i64 %448, 4294967296
+  br i1 %449, label %450, label %456
+
+450:                                              ; preds = %B1694.endif.us.i
+  %451 = trunc nuw i64 %.2381787793.us.i to i32
+  %452 = udiv i32 %451, %134
+  %453 = urem i32 %451, %134
+  %454 = zext i32 %452 to i64
+  %455 = zext i32 %453 to i64
+  br label %459
+
+456:                                              ; preds = %B1694.endif.us.i
+  %457 = sdiv i64 %.2381787793.us.i, %.146.i
+  %458 = srem i64 %.2381787793.us.i, %.146.i
+  br label %459
+
+459:                                              ; preds = %456, %450
+  %460 = phi i64 [ %454, %450 ], [ %457, %456 ]
+  %461 = phi i64 [ %455, %450 ], [ %458, %456 ]
+  %.2558.us.i = icmp ne i64 %461, 0
+  %.2559.us.i = and i1 %135, %.2558.us.i
+  %.2564.us.i = sext i1 %.2559.us.i to i64
+  %spec.select579.us.i = add i64 %460, %.2564.us.i
+  %462 = mul nsw i64 %spec.select579.us.i, %quot.10.0.i
+  %.2648.us.not.i = icmp eq i64 %461, 0
+  %.2656.us.i = select i1 %.2648.us.not.i, i64 0, i64 %102
+  %spec.select581.us.i = add nsw i64 %.2656.us.i, %461
+  %463 = mul nsw i64 %spec.select581.us.i, %.152.i
+  %invariant.gep.i = getelementptr double, ptr %98, i64 %463
+  br i1 %119, label %B1728.us.us45.i, label %B1694.endif.us.split.split.i
+
+B1728.us.us45.i:                                  ; preds = %459, %475
+  %.2502780782.us.us46.i = phi i64 [ %.2509.us.us47.i, %475 ], [ 0, %459 ]
+  %.2509.us.us47.i = add nuw nsw i64 %.2502780782.us.us46.i, 1
+  %464 = or i64 %.2502780782.us.us46.i, %.152.i
+  %465 = icmp ult i64 %464, 4294967296
+  br i1 %465, label %466, label %472
+
+466:                                              ; preds = %B1728.us.us45.i
+  %467 = trunc nuw i64 %.2502780782.us.us46.i to i32
+  %468 = udiv i32 %467, %124
+  %469 = urem i32 %467, %124
+  %470 = zext i32 %468 to i64
+  %471 = zext i32 %469 to i64
+  br label %475
+
+472:                                              ; preds = %B1728.us.us45.i
+  %473 = sdiv i64 %.2502780782.us.us46.i, %.152.i
+  %474 = srem i64 %.2502780782.us.us46.i, %.152.i
+  br label %475
+
+475:                                              ; preds = %472, %466
+  %476 = phi i64 [ %470, %466 ], [ %473, %472 ]
+  %477 = phi i64 [ %471, %466 ], [ %474, %472 ]
+  %.2601.us.us51.i = icmp ne i64 %477, 0
+  %.2602.us.us52.i = and i1 %136, %.2601.us.us51.i
+  %.2607.us.us53.i = sext i1 %.2602.us.us52.i to i64
+  %spec.select580.us.us54.i = add i64 %476, %462
+  %.2619.us.us57.i = add i64 %spec.select580.us.us54.i, %.2607.us.us53.i
+  %.2621.us.us58.i = mul nsw i64 %.2619.us.us57.i, %quot.5.0.i
+  %.2692.us.not.us61.i = icmp eq i64 %477, 0
+  %.2700.us.us62.i = select i1 %.2692.us.not.us61.i, i64 0, i64 %103
+  %gep.us.i = getelementptr double, ptr %invariant.gep.i, i64 %.2621.us.us58.i
+  %478 = getelementptr double, ptr %gep.us.i, i64 %.2700.us.us62.i
+  %.2712.us.us66.i = getelementptr double, ptr %478, i64 %477
+  %.2713.us.us67.i = load double, ptr %.2712.us.us66.i, align 8
+  %479 = shl i64 %.2502780782.us.us46.i, 3
+  %scevgep155.i = getelementptr i8, ptr %lsr.iv151.i, i64 %479
+  store double %.2713.us.us67.i, ptr %scevgep155.i, align 8
+  %exitcond1241.not.us69.i = icmp eq i64 %.902.i, %.2509.us.us47.i
+  br i1 %exitcond1241.not.us69.i, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.us45.i
+
+B1694.endif.us.split.split.i:                     ; preds = %459
+  %.2621.us.i = mul nsw i64 %462, %quot.5.0.i
+  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.2621.us.i
+  %.2713.us.pre.i = load double, ptr %gep.i, align 8
+  br i1 %416, label %B1728.us.epil.preheader.i, label %B1728.us.i
+
+B1728.us.i:                                       ; preds = %B1694.endif.us.split.split.i, %B1728.us.i
+  %.2502780782.us.i = phi i64 [ %.2509.us.7.i, %B1728.us.i ], [ 0, %B1694.endif.us.split.split.i ]
+  %480 = shl i64 %.2502780782.us.i, 3
+  %scevgep148.i = getelementptr i8, ptr %lsr.iv133.i, i64 %480
+  %scevgep149.i = getelementptr i8, ptr %scevgep148.i, i64 -56
+  store double %.2713.us.pre.i, ptr %scevgep149.i, align 8
+  %scevgep147.i = getelementptr i8, ptr %scevgep148.i, i64 -48
+  store double %.2713.us.pre.i, ptr %scevgep147.i, align 8
+  %scevgep145.i = getelementptr i8, ptr %scevgep148.i, i64 -40
+  store double %.2713.us.pre.i, ptr %scevgep145.i, align 8
+  %scevgep143.i = getelementptr i8, ptr %scevgep148.i, i64 -32
+  store double %.2713.us.pre.i, ptr %scevgep143.i, align 8
+  %scevgep141.i = getelementptr i8, ptr %scevgep148.i, i64 -24
+  store double %.2713.us.pre.i, ptr %scevgep141.i, align 8
+  %scevgep139.i = getelementptr i8, ptr %scevgep148.i, i64 -16
+  store double %.2713.us.pre.i, ptr %scevgep139.i, align 8
+  %scevgep137.i = getelementptr i8, ptr %scevgep148.i, i64 -8
+  store double %.2713.us.pre.i, ptr %scevgep137.i, align 8
+  %.2509.us.7.i = add nuw i64 %.2502780782.us.i, 8
+  store double %.2713.us.pre.i, ptr %scevgep148.i, align 8
+  %niter.ncmp.7.i = icmp eq i64 %unroll_iter.i, %.2509.us.7.i
+  br i1 %niter.ncmp.7.i, label %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i, label %B1728.us.i
+
+B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i: ; preds = %B1728.us.i
+  br i1 %417, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.epil.preheader.i
+
+B1728.us.epil.preheader.i:                        ; preds = %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i, %B1694.endif.us.split.split.i
+  %.2502780782.us.epil.init.i = phi i64 [ 0, %B1694.endif.us.split.split.i ], [ %unroll_iter.i, %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i ]
+  %481 = shl i64 %.2502780782.us.epil.init.i, 3
+  %scevgep153.i = getelementptr i8, ptr %lsr.iv151.i, i64 %481
+  br label %B1728.us.epil.i
+
+B1728.us.epil.i:                                  ; preds = %B1728.us.epil.i, %B1728.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B1728.us.epil.preheader.i ], [ %epil.iter.next.i, %B1728.us.epil.i ]
+  %482 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep154.i = getelementptr i8, ptr %scevgep153.i, i64 %482
+  store double %.2713.us.pre.i, ptr %scevgep154.i, align 8
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.epil.i
+
+B1726.B1692.loopexit_crit_edge.us.split.i:        ; preds = %B1728.us.epil.i, %475, %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i
+  %.2388.us.i = add nuw nsw i64 %.2381787793.us.i, 1
+  %scevgep134.i = getelementptr i8, ptr %lsr.iv133.i, i64 %111
+  %scevgep152.i = getelementptr i8, ptr %lsr.iv151.i, i64 %111
+  %exitcond1242.not.i = icmp eq i64 %.13.i.i, %.2388.us.i
+  br i1 %exitcond1242.not.i, label %B580.loopexit.i, label %B1694.endif.us.i
+
+_ZN6nbgrad7kernels11convolution9correlateB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1366.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+  ret i64 0
+}
 ;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
 declare i64 @llvm.smax.i64(i64, i64)
 
@@ -15125,7 +22125,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -15134,7 +22134,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -15148,7 +22148,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 2
   %factor.op.mul61.i = shl i64 %4, 2
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -15238,7 +22238,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -15907,7 +22907,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -15951,7 +22951,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -15960,7 +22960,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -15974,7 +22974,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 3
   %factor.op.mul61.i = shl i64 %4, 3
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -16064,7 +23064,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -16733,7 +23733,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -16776,7 +23776,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -16831,7 +23831,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -16864,7 +23864,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -16896,7 +23896,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -16952,7 +23952,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -17025,7 +24025,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -17320,7 +24320,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -17377,7 +24377,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 2
@@ -17434,11 +24434,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -17454,9 +24454,9 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -17499,7 +24499,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -17554,7 +24554,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -17587,7 +24587,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -17619,7 +24619,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -17675,7 +24675,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -17748,7 +24748,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -18043,7 +25043,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -18100,7 +25100,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 3
@@ -18157,11 +25157,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -18177,9 +25177,9 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -18212,13 +25212,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -18530,9 +25530,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -18565,13 +25565,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -18883,9 +25883,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -18904,7 +25904,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep269.i = getelementptr float, ptr %a2, i64 %.20.fr.i
   %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -19131,7 +26131,7 @@ B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.
   %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
   %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
   %37 = icmp sgt i64 %.211.i, 0
@@ -19216,7 +26216,7 @@ B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %
   %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
   %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
   %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
   %53 = add nuw i64 %.113.i, 1
@@ -19244,9 +26244,9 @@ B138.endif.i:                                     ; preds = %B138.endif.i, %B138
   %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
   %scevgep148.i = getelementptr i8, ptr %61, i64 16
   %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+_ZN6nbgrad7kernels6linalg2luB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19265,7 +26265,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep269.i = getelementptr double, ptr %a2, i64 %.20.fr.i
   %.159289.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159289.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.72.i = mul i64 %.71.i, %a4
@@ -19492,7 +26492,7 @@ B136.loopexit.loopexit.us.i:                      ; preds = %B744.endif.us.epil.
   %scevgep89.i = getelementptr i8, ptr %lsr.iv88.i, i64 %9
   %scevgep99.i = getelementptr i8, ptr %lsr.iv98.i, i64 %9
   %.159.us.i = icmp samesign ugt i64 %.158271291.us.i, 1
-  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.i, label %B138.endif.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.i:                         ; preds = %B138.endif.lr.ph.i
   %37 = icmp sgt i64 %.211.i, 0
@@ -19577,7 +26577,7 @@ B276.endif.loopexit.us27.i:                       ; preds = %B226.us12.epil.i, %
   %scevgep133.i = getelementptr i8, ptr %lsr.iv132.i, i64 %46
   %scevgep138.i = getelementptr i8, ptr %lsr.iv137.i, i64 %41
   %.159.us26.i = icmp sgt i64 %.158271291.us3.i, 1
-  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us26.i, label %B138.endif.us2.i, label %_ZN6nbgrad7kernels6linalg2luB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.split.i:                   ; preds = %B138.endif.lr.ph.split.i
   %53 = add nuw i64 %.113.i, 1
@@ -19604,9 +26604,9 @@ B138.endif.i:                                     ; preds = %B138.endif.i, %B138
   %scevgep145.i = getelementptr i8, ptr %lsr.iv144.i, i64 %57
   %scevgep148.i = getelementptr i8, ptr %60, i64 16
   %.159.i = icmp samesign ugt i64 %lsr.iv.next142.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg2luB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
+_ZN6nbgrad7kernels6linalg2luB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B138.endif.i, %B276.endif.loopexit.us27.i, %B136.loopexit.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19623,7 +26623,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.68.i = mul i64 %.26.i, %.31221.i
   %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
   %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.201.i = icmp sgt i64 %.20.fr.i, 0
@@ -19688,7 +26688,7 @@ B632.us.us.i:                                     ; preds = %B530.loopexit.us.us
   %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
   %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
   %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
   %lcmp.mod9.not.i = icmp eq i64 %14, 0
@@ -19828,9 +26828,9 @@ B122.endif.i:                                     ; preds = %B122.endif.i, %B122
   %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
   %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
   %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v603B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+_ZN6nbgrad7kernels6linalg8choleskyB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19847,7 +26847,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.68.i = mul i64 %.26.i, %.31221.i
   %..68.i = tail call i64 @llvm.smax.i64(i64 %.68.i, i64 0)
   %.114290.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114290.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.201.i = icmp sgt i64 %.20.fr.i, 0
@@ -19912,7 +26912,7 @@ B632.us.us.i:                                     ; preds = %B530.loopexit.us.us
   %scevgep30.i = getelementptr i8, ptr %lsr.iv29.i, i64 %5
   %scevgep50.i = getelementptr i8, ptr %lsr.iv49.i, i64 %5
   %.114.us.us.i = icmp sgt i64 %.113272298.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B530.loopexit.us.us.unr-lcssa.i:                  ; preds = %B572.us.us.i
   %lcmp.mod9.not.i = icmp eq i64 %14, 0
@@ -20051,9 +27051,9 @@ B122.endif.i:                                     ; preds = %B122.endif.i, %B122
   %scevgep60.i = getelementptr i8, ptr %lsr.iv59.i, i64 %19
   %scevgep63.i = getelementptr i8, ptr %lsr.iv62.i, i64 8
   %.114.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.i, label %B122.endif.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
+_ZN6nbgrad7kernels6linalg8choleskyB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B122.endif.i, %B632.us.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20075,7 +27075,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -20102,7 +27102,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -20167,7 +27167,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -20248,7 +27248,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -20353,7 +27353,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -20366,7 +27366,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -20476,7 +27476,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -20519,7 +27519,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v622B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20541,7 +27541,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -20568,7 +27568,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -20633,7 +27633,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -20714,7 +27714,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -20819,7 +27819,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -20832,7 +27832,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -20942,7 +27942,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -20985,7 +27985,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v606B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v623B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -21003,7 +28003,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -21470,7 +28470,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -21500,7 +28500,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %56 = icmp eq i64 %.63.i, 1
-  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %57 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -21538,11 +28538,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 8
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %62 = icmp sgt i64 %.168.i, 0
-  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -21615,9 +28615,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %66
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -21635,7 +28635,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -22101,7 +29101,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -22131,7 +29131,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %55 = icmp eq i64 %.63.i, 1
-  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %56 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -22169,11 +29169,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 16
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %61 = icmp sgt i64 %.168.i, 0
-  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -22246,9 +29246,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %65
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v625B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -22404,7 +29404,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -22476,7 +29476,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -23757,7 +30757,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -23765,7 +30765,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -23821,7 +30821,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i14.i = icmp eq i64 %lsr.iv.next2.i.i13.i, 0
   br i1 %exitcond.not.i.i14.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -23984,7 +30984,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v885B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -24057,7 +31057,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v885B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -25352,7 +32352,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v885B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -25360,7 +32360,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v885B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -25415,7 +32415,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i15.i = icmp eq i64 %lsr.iv.next2.i.i14.i, 0
   br i1 %exitcond.not.i.i15.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v885B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -25436,7 +32436,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v888B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -25457,7 +32457,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v888B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -25526,7 +32526,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v888B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -25576,9 +32576,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v888B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB3v20B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v888B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -25596,7 +32596,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114107.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v890B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -25816,7 +32816,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.396.i = shl nsw i64 %.166.i, 3
   %.400.i = add nsw i64 %.396.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11399109.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v890B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B398.endif.i:                                     ; preds = %B336.i
   store i64 %.202.i, ptr %1, align 8
@@ -25843,9 +32843,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v890B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB3v22B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v890B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -25859,13 +32859,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v892B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v892B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -25935,7 +32935,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB3v24B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v892B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -26131,7 +33131,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -26303,10 +33303,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr48.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -26333,7 +33333,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -26430,14 +33430,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr50.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB3v25B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v893B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -26504,7 +33504,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -26514,14 +33514,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -26566,9 +33566,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB3v27B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v895B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -26586,7 +33586,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -26669,7 +33669,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -26708,7 +33708,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB3v28B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v896B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -26828,7 +33828,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v899B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr420.i = getelementptr i8, ptr %.21.i, i64 16
@@ -28743,7 +35743,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v899B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -29109,9 +36109,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v899B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB3v31B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v899B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.918.i, %B1496.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -29296,14 +36296,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr354.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 192
   %.19.i.i.i.i = load i64, ptr %sunkaddr354.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 56
@@ -29350,7 +36350,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 168
@@ -29701,7 +36701,7 @@ B16.i.i216.i.i:                                   ; preds = %B1180.i.i.i
   %.19.i.i219.i.i = load i64, ptr %sunkaddr376.i.i, align 8
   %.21.i.i220.i.i = inttoptr i64 %.19.i.i219.i.i to ptr
   %.22.i.i221.i.i = tail call i64 %.21.i.i220.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
   %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
@@ -29889,19 +36889,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i, %B900.i.i.i
   %result.2.0269284292296.sink.i.i = phi i64 [ %result.2.0268305.i.i, %B1584.endif.endif.endif.i.i ], [ %result.2.0269284292296.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %.250.i.i.i, %B900.i.i.i ]
   switch i64 %result.2.0269284292296.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB2v1B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B16.i.i216.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B16.i.i216.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0269284292296.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i216.i.i ], [ 0, %B662.i.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -30041,7 +37041,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v920B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 168
@@ -30457,7 +37457,7 @@ B16.i.i.i.i:                                      ; preds = %B1180.i.i.i
   %.19.i.i.i.i = load i64, ptr %sunkaddr255.i.i, align 8
   %.21.i.i122.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i122.i.i(i64 %.283.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v920B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B1296.i.i.i:                                      ; preds = %B1180.i.i.i
   %.522.i.i.i = load i64, ptr %.176.i.i.i, align 8
@@ -30550,19 +37550,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v920B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v920B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B1584.endif.endif.endif.endif.sink.split.i.i, %B1584.endif.endif.endif.i.i, %B1296.i.i.i
   %result.2.0164181189193.sink.i.i = phi i64 [ %result.2.0163202.i.i, %B1584.endif.endif.endif.i.i ], [ %.283.i.i, %B1296.i.i.i ], [ %result.2.0164181189193.ph.i.i, %B1584.endif.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.2.0164181189193.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v920B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB3v14B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB4v920B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B16.i.i.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.2.0164181189193.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B16.i.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
