@@ -25,6 +25,11 @@ def copy(source, target, count):
     raise NotImplementedError
 
 
+def clear(target, count):
+    """Make some numbers zero; compiled code only (intrinsics.py)."""
+    raise NotImplementedError
+
+
 def dots(cotangents, width, pixels, taps, count, out):
     """Sums over pixels for a tile of outputs and taps; compiled code only (intrinsics.py)."""
     raise NotImplementedError
@@ -55,8 +60,7 @@ def planes(images, work, sizes, group, first, many, channel, channels, row, rows
     height, width, down, right = sizes[4], sizes[5], sizes[8], sizes[9]
     pitch, spacing, plane = sizes[18], sizes[19], sizes[23]
     target = 0
-    for k in range(channels * sizes[14] * sizes[15] * plane):
-        work[k] = 0
+    clear(work, channels * sizes[14] * sizes[15] * plane)
     for c in range(channel, channel + channels):
         for i in range(sizes[14]):
             for j in range(sizes[15]):
@@ -106,8 +110,7 @@ def convolve(images, filters, work, out, sizes, begin, end):
                 start = sums + phase * padded * length
                 table = offsets + 2 * taps
                 if taps == 0:
-                    for k in range(padded * length):
-                        work[start + k] = 0
+                    clear(at(work, start), padded * length)
                     continue
                 for m in range(0, produced, tall):
                     for k in range(tall):
@@ -175,8 +178,7 @@ def correlate(images, cotangents, work, out, sizes, begin, end):
         channels = min(block, depth - channel)
         total = channels * taps
         tiles = (total + few - 1) // few
-        for k in range(padded // tall * tiles * one):
-            work[sums + k] = 0
+        clear(at(work, sums), padded // tall * tiles * one)
         for part in range(parts):
             first = part // bands * most
             many = min(most, count - first)
@@ -186,8 +188,7 @@ def correlate(images, cotangents, work, out, sizes, begin, end):
             planes(images, work, sizes, group, first, many, channel, channels, row, halo)
             used = ((many - 1) * spacing + rows) * pitch
             steps = (used + lanes - 1) // lanes
-            for k in range(others, sums):
-                work[k] = 0
+            clear(at(work, others), sums - others)
             for m in range(produced):
                 for n in range(many):
                     source = (((first + n) * groups + group) * outputs + output + m) * area

@@ -184,7 +184,9 @@ def _register_tile(name):
         return intrinsic(lambda typing_context, a, b, c, d, e, f, g, h, i, j: typed(a, b, c, d, e, f, g, h, i, j))
     if name == "dots":
         return intrinsic(lambda typing_context, a, b, c, d, e, f: typed(a, b, c, d, e, f))
-    return intrinsic(lambda typing_context, a, b, c: typed(a, b, c))
+    if name == "copy":
+        return intrinsic(lambda typing_context, a, b, c: typed(a, b, c))
+    return intrinsic(lambda typing_context, a, b: typed(a, b))
 
 
 # ----- What GPUs do (device.py) -----
@@ -329,6 +331,7 @@ INTRINSICS = {
     convolution.tile: _register_tile("tile"),
     convolution.dots: _register_tile("dots"),
     convolution.copy: _register_tile("copy"),
+    convolution.clear: _register_tile("clear"),
     device.thread: _position("thread"),
     device.block: _position("block"),
     device.threads: _position("threads"),

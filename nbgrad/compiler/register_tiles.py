@@ -37,7 +37,7 @@ def registers(dtype: str, features: str) -> Registers:
 def tiles_ir(dtype: str, tile: Registers) -> str:
     """The IR of both functions."""
     narrower = [_tile(dtype, tile._replace(vectors=many), f"nbgrad.tile.{many}") for many in range(1, tile.vectors + 1)]
-    return "".join([*narrower, _tile_of_width(dtype, tile), _dots(dtype, tile), _copy(dtype, tile)])
+    return "".join([*narrower, _tile_of_width(dtype, tile), _dots(dtype, tile), _copy(dtype, tile), _clear(dtype)])
 
 
 def _multiply_add(vector: str, name: str, one: str, other: str, total: str) -> list[str]:
@@ -220,6 +220,17 @@ body:
   %next = add i64 %k, {tile.lanes}
   br label %test
 done:
+  ret void
+}}
+"""
+
+
+def _clear(dtype: str) -> str:
+    """target[:count] = 0."""
+    return f"""declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+define internal void @nbgrad.clear.{dtype}(ptr %target, i64 %count) {{
+  %bytes = mul i64 %count, {KINDS[dtype][1]}
+  call void @llvm.memset.p0.i64(ptr %target, i8 0, i64 %bytes, i1 false)
   ret void
 }}
 """

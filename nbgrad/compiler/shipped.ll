@@ -1,33 +1,33 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 26bed89e851683e7b49fd308645e6dbb
-; digest nbgrad.kernels.comparison dccce10fe1e9065eea2b546c631e2c83
-; digest nbgrad.kernels.convolution ff11f0e7245904be1627e6855c08fab4
-; digest nbgrad.kernels.error_function 7aecd431f3a75dfe7f778972cff0ecac
-; digest nbgrad.kernels.exponential 4b29cc6a0402fb42a3d5944ba48be2e6
-; digest nbgrad.kernels.gamma 133be284b36ee12f4cd1329227371649
-; digest nbgrad.kernels.hyperbolic 47ae75b8f797404e65db4339b5828750
-; digest nbgrad.kernels.inverse_trigonometric 217e2e31c8cd5d6d9b9ae857fd21f5c5
-; digest nbgrad.kernels.linalg ff11f0e7245904be1627e6855c08fab4
-; digest nbgrad.kernels.logarithm 573e42cb640d631875652368d4b98408
-; digest nbgrad.kernels.polygamma 27e4a759fac43dea128c1e98cfd40950
-; digest nbgrad.kernels.power 3274d3d1d0268329ab5176524921b3ea
-; digest nbgrad.kernels.random d30dbaac9326407e5010cbfb035dcbe7
-; digest nbgrad.kernels.reciprocal_root 35d212da47e655b01943817c8a53b43b
-; digest nbgrad.kernels.rounding 0b7301b8d6a046fa78c9f5d957ecd9c6
-; digest nbgrad.kernels.scan f5feb1ad798128de40b7ba475f85e1c2
-; digest nbgrad.kernels.scatter 809b04e40a2f6d48f06a28dbc3a02f98
-; digest nbgrad.kernels.sinc 6ad7112bc75c593e8a16e179191a2556
-; digest nbgrad.kernels.single bf5699ab0a6da3a50a81ea85bfd029f6
-; digest nbgrad.kernels.sort ff11f0e7245904be1627e6855c08fab4
-; digest nbgrad.kernels.trigonometric 3339715c2f92bd64fb6465d4a0bc1932
-; digest nbgrad.kernels.widened 6719d9f54e5e3bb31e5679f38b86a1dd
-; digest nbgrad.kernels.windows 87785d91cb8bd858a70e9848b010557f
-; digest nbgrad.runtime.blocks 2d5dc37800035af3d4e6366f88bba5f2
-; digest nbgrad.runtime.native 61a26731d45829ff7477cbc47419dda3
-; digest nbgrad.runtime.native_steps 7f9f79880b26d54aaf04e782cfa8bd50
-; digest nbgrad.runtime.native_tensors af9168b1a0534c287b7de048e905cf4b
-; digest nbgrad.runtime.turns 8bb58533136a1fd9e224e874faddc9b3
+; digest nbgrad.kernels.arithmetic 50a046da4ad08bd9733d9adf4ba6b658
+; digest nbgrad.kernels.comparison e5d0f73f90a570ca3e825bad1347ef72
+; digest nbgrad.kernels.convolution f2504fa26d6191294387d4262ec69d9e
+; digest nbgrad.kernels.error_function 5a2e6219e261b2e57b4f145cf77422f3
+; digest nbgrad.kernels.exponential 635feb019e854d909742eebb93df723a
+; digest nbgrad.kernels.gamma b997ae873d6fb3fd71b93db250d227bd
+; digest nbgrad.kernels.hyperbolic 61c624de4596f50c2776f843cca6df7a
+; digest nbgrad.kernels.inverse_trigonometric e1ed019aacd300fca21672eda5e4c66d
+; digest nbgrad.kernels.linalg f2504fa26d6191294387d4262ec69d9e
+; digest nbgrad.kernels.logarithm f406c3ae5d551d8c40f15c4c0b1e8127
+; digest nbgrad.kernels.polygamma 9987fe956aa5587cb8a58324d2756bbf
+; digest nbgrad.kernels.power d726ef591812599dd7c0528556a72ef6
+; digest nbgrad.kernels.random 8025f3affad4f1526ddf54586fc63fd1
+; digest nbgrad.kernels.reciprocal_root 79c1f3ef48536a0a5eecdf352a67c369
+; digest nbgrad.kernels.rounding 554cb6966559483cbf33319dae3841c2
+; digest nbgrad.kernels.scan e4a7f1db9be53de92d81ce86b8d2cf82
+; digest nbgrad.kernels.scatter 93e2dbc6e7c68afc1f351e13d4b62461
+; digest nbgrad.kernels.sinc c52ac5d2d594720a0e43485d8075b04d
+; digest nbgrad.kernels.single 496adcf9b0d757dbd3b22fd60d97f9c9
+; digest nbgrad.kernels.sort f2504fa26d6191294387d4262ec69d9e
+; digest nbgrad.kernels.trigonometric d5f72677efc7ec33d024513b2c0f7ed3
+; digest nbgrad.kernels.widened 14dd7df9407b5f79ac84ed6dc86f191b
+; digest nbgrad.kernels.windows dd5765960f3d3629a0b380c3717c6c80
+; digest nbgrad.runtime.blocks d48259242daf87fd6be340d52376f2d6
+; digest nbgrad.runtime.native 287d02fcfa99d588cc2642c797b569d9
+; digest nbgrad.runtime.native_steps 4d9a1613ebc2fbae63c228637271d6dd
+; digest nbgrad.runtime.native_tensors 890b7da25c2fb3190660d8f2069295e7
+; digest nbgrad.runtime.turns e0b7d2e4324764ff3b4b1c4aff0a05f4
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -15086,9 +15086,9 @@ _ZN6nbgrad7kernels7scatter12scatter_lastB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRY
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.convolve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
-declare i64 @llvm.smax.i64(i64, i64)
+declare void @nbgrad.clear.float32(ptr, i64) local_unnamed_addr
 
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+declare i64 @llvm.smax.i64(i64, i64)
 
 declare void @nbgrad.tile.float32(ptr, ptr, i64, i64, i64, ptr, ptr, i64, i64, i64) local_unnamed_addr
 
@@ -15139,66 +15139,70 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.241.i = icmp eq i64 %.122.i, 0
   br i1 %.241.i, label %B0.endif.i, label %B0.else.i
 
-B522.loopexit.i:                                  ; preds = %B2002.B1794.loopexit_crit_edge.us.i, %B1796.endif.lr.ph.i, %B1748.endif.i
-  %.539.i = icmp sgt i64 %.53818852343.i, 1
+B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i
+  %.539.i = icmp sgt i64 %.53817042078.i, 1
   br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
-  %.53818852343.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
-  %.54519002342.i = phi i64 [ %a5, %B524.lr.ph.i ], [ %.552.i, %B522.loopexit.i ]
-  %.548.i = add nsw i64 %.53818852343.i, -1
-  %.552.i = add i64 %.54519002342.i, 1
-  %.593.i = icmp ne i64 %.54519002342.i, -9223372036854775808
-  %.595.not.i = or i1 %80, %.593.i
-  %or.cond.i = select i1 %81, i1 %.595.not.i, i1 false
+  %.53817042078.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
+  %.54517172077.i = phi i64 [ %a5, %B524.lr.ph.i ], [ %.552.i, %B522.loopexit.i ]
+  %.548.i = add nsw i64 %.53817042078.i, -1
+  %.552.i = add i64 %.54517172077.i, 1
+  %.593.i = icmp ne i64 %.54517172077.i, -9223372036854775808
+  %.595.not.i = or i1 %78, %.593.i
+  %or.cond.i = select i1 %79, i1 %.595.not.i, i1 false
   br i1 %or.cond.i, label %B524.else.if.i, label %B524.endif.i
 
-B828.loopexit.i:                                  ; preds = %B2568.i, %B1050.endif.us.us.i, %B1050.endif.us.i, %B830.endif.endif.endif.i
-  %.1066.i = icmp sgt i64 %.106511971341.i, 1
-  br i1 %.1066.i, label %B830.endif.i, label %B1748.endif.i
+B828.loopexit.i:                                  ; preds = %B2575.i, %B1050.us.i, %B830.endif.endif.endif.i
+  %.1066.i = icmp sgt i64 %.106510631163.i, 1
+  br i1 %.1066.i, label %B830.endif.i, label %B1756.endif.i
 
-B966.i:                                           ; preds = %B966.lr.ph.i, %B2568.i
-  %lsr.iv214.i = phi i64 [ %lsr.iv.next215.i, %B2568.i ], [ %67, %B966.lr.ph.i ]
-  %table.4.21078.i = phi i64 [ %.1326.i, %B2568.i ], [ 33, %B966.lr.ph.i ]
-  %.12679981076.i = phi i64 [ %.1274.i, %B2568.i ], [ 0, %B966.lr.ph.i ]
-  %1 = mul i64 %.12679981076.i, %68
-  %scevgep.i = getelementptr i8, ptr %70, i64 %1
-  %.1274.i = add nuw nsw i64 %.12679981076.i, 1
-  %2 = getelementptr i64, ptr %a4, i64 %table.4.21078.i
-  %.1302.i = getelementptr i8, ptr %2, i64 48
+B966.i:                                           ; preds = %B966.lr.ph.i, %B2575.i
+  %lsr.iv184.i = phi i64 [ %lsr.iv.next185.i, %B2575.i ], [ %70, %B966.lr.ph.i ]
+  %table.4.21017.i = phi i64 [ %.1326.i, %B2575.i ], [ 33, %B966.lr.ph.i ]
+  %.12679511015.i = phi i64 [ %.1274.i, %B2575.i ], [ 0, %B966.lr.ph.i ]
+  %.1274.i = add nuw nsw i64 %.12679511015.i, 1
+  %1 = getelementptr i64, ptr %a4, i64 %table.4.21017.i
+  %.1302.i = getelementptr i8, ptr %1, i64 48
   %.1303.i = load i64, ptr %.1302.i, align 8
-  %.1308.i = add nsw i64 %table.4.21078.i, 7
+  %.1308.i = add nsw i64 %table.4.21017.i, 7
   %.1324.i = shl nsw i64 %.1303.i, 1
   %.1326.i = add nsw i64 %.1324.i, %.1308.i
   %.1331.i = icmp eq i64 %.1303.i, 0
-  br i1 %.1331.i, label %B1050.endif.i, label %B1110.i
+  br i1 %.1331.i, label %B1050.i, label %B1118.i
 
-B1110.i:                                          ; preds = %B966.i
-  br i1 %.1512.i, label %B2568.i, label %B1110.endif.endif.i
+B1050.i:                                          ; preds = %B966.i
+  %.1317.i = mul i64 %.12679511015.i, %.1315.i
+  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.1317.i
+  tail call void @nbgrad.clear.float32(ptr %gep.i, i64 %.1315.i)
+  br label %B2575.i
 
-B1146.loopexit.i:                                 ; preds = %B1502.endif.endif.i, %365, %B1460.endif.i
-  %lsr.iv.next217.i = add i64 %lsr.iv216.i, %75
-  %.1553.i = icmp sgt i64 %.1552946978.i, 1
-  br i1 %.1553.i, label %B1148.endif.i, label %B2568.i
+B1118.i:                                          ; preds = %B966.i
+  br i1 %.1388.i, label %B2575.i, label %B1118.endif.endif.i
 
-B1460.i:                                          ; preds = %B1306.B1180.loopexit_crit_edge.us.i, %B1182.endif.lr.ph.i, %B1148.endif.i
-  br i1 %103, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1460.endif.i
+B1154.loopexit.i:                                 ; preds = %B1510.endif.endif.i, %358, %B1468.endif.i
+  %lsr.iv.next187.i = add i64 %lsr.iv186.i, %72
+  %.1429.i = icmp sgt i64 %.1428906938.i, 1
+  br i1 %.1429.i, label %B1156.endif.i, label %B2575.i
 
-B1502.i:                                          ; preds = %B1502.endif.endif.i, %B1502.lr.ph.i
-  %lsr.iv218.i = phi ptr [ %a2, %B1502.lr.ph.i ], [ %scevgep219.i, %B1502.endif.endif.i ]
-  %lsr.iv212.i = phi i64 [ %185, %B1502.lr.ph.i ], [ %lsr.iv.next213.i, %B1502.endif.endif.i ]
-  %lsr.iv210.i = phi i64 [ %368, %B1502.lr.ph.i ], [ %lsr.iv.next211.i, %B1502.endif.endif.i ]
-  %scevgep220.i = getelementptr i8, ptr %lsr.iv218.i, i64 %lsr.iv216.i
-  %3 = add i64 %lsr.iv212.i, -1
-  %.2224.i = icmp ne i64 %lsr.iv212.i, -9223372036854775807
-  %.2226.not.i = or i1 %105, %.2224.i
-  %or.cond2379.i = select i1 %106, i1 %.2226.not.i, i1 false
-  br i1 %or.cond2379.i, label %B1502.else.if.i, label %B1502.endif.endif.i
+B1468.i:                                          ; preds = %B1314.B1188.loopexit_crit_edge.us.i, %B1190.endif.lr.ph.i, %B1156.endif.i
+  br i1 %101, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1468.endif.i
 
-B2568.i:                                          ; preds = %B1146.loopexit.i, %341, %B1088.lr.ph.i, %B1050.endif.i, %B1110.i
-  %lsr.iv.next215.i = add i64 %lsr.iv214.i, %68
-  %exitcond3328.not.i = icmp eq i64 %.188.i, %.1274.i
-  br i1 %exitcond3328.not.i, label %B828.loopexit.i, label %B966.i
+B1510.i:                                          ; preds = %B1510.endif.endif.i, %B1510.lr.ph.i
+  %lsr.iv188.i = phi ptr [ %a2, %B1510.lr.ph.i ], [ %scevgep189.i, %B1510.endif.endif.i ]
+  %lsr.iv182.i = phi i64 [ %182, %B1510.lr.ph.i ], [ %lsr.iv.next183.i, %B1510.endif.endif.i ]
+  %lsr.iv180.i = phi i64 [ %361, %B1510.lr.ph.i ], [ %lsr.iv.next181.i, %B1510.endif.endif.i ]
+  %scevgep190.i = getelementptr i8, ptr %lsr.iv188.i, i64 %lsr.iv186.i
+  %2 = add i64 %lsr.iv182.i, -1
+  %.2100.i = icmp ne i64 %lsr.iv182.i, -9223372036854775807
+  %.2102.not.i = or i1 %103, %.2100.i
+  %or.cond2112.i = select i1 %104, i1 %.2102.not.i, i1 false
+  br i1 %or.cond2112.i, label %B1510.else.if.i, label %B1510.endif.endif.i
+
+B2575.i:                                          ; preds = %B1154.loopexit.i, %334, %B1118.i, %B1050.i
+  %lsr.iv.next185.i = add i64 %lsr.iv184.i, %71
+  %exitcond2894.not.i = icmp eq i64 %.188.i, %.1274.i
+  br i1 %exitcond2894.not.i, label %B828.loopexit.i, label %B966.i
 
 B0.else.i:                                        ; preds = %0
   %.252.i = icmp ne i64 %.237.i, -9223372036854775808
@@ -15206,41 +15210,41 @@ B0.else.i:                                        ; preds = %0
   %.254.not.i = or i1 %.253.i, %.252.i
   br i1 %.254.not.i, label %B0.else.if.i, label %B0.endif.i
 
-B0.endif.i:                                       ; preds = %16, %B0.else.i, %0
-  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %16 ]
+B0.endif.i:                                       ; preds = %15, %B0.else.i, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %15 ]
   %.284.i = add i64 %.23.i, -1
   %.285.i = add i64 %.284.i, %.119.i
   %.289.i = icmp eq i64 %.119.i, 0
   br i1 %.289.i, label %B0.endif.endif.i, label %B0.endif.else.i
 
 B0.else.if.i:                                     ; preds = %B0.else.i
-  %4 = or i64 %.237.i, %.122.i
-  %5 = icmp ult i64 %4, 4294967296
-  br i1 %5, label %6, label %13
+  %3 = or i64 %.237.i, %.122.i
+  %4 = icmp ult i64 %3, 4294967296
+  br i1 %4, label %5, label %12
 
-6:                                                ; preds = %B0.else.if.i
-  %7 = trunc nuw i64 %.122.i to i32
-  %8 = trunc nuw i64 %.237.i to i32
-  %9 = udiv i32 %8, %7
-  %10 = urem i32 %8, %7
+5:                                                ; preds = %B0.else.if.i
+  %6 = trunc nuw i64 %.122.i to i32
+  %7 = trunc nuw i64 %.237.i to i32
+  %8 = udiv i32 %7, %6
+  %9 = urem i32 %7, %6
+  %10 = zext i32 %8 to i64
   %11 = zext i32 %9 to i64
-  %12 = zext i32 %10 to i64
-  br label %16
+  br label %15
 
-13:                                               ; preds = %B0.else.if.i
-  %14 = sdiv i64 %.237.i, %.122.i
-  %15 = srem i64 %.237.i, %.122.i
-  br label %16
+12:                                               ; preds = %B0.else.if.i
+  %13 = sdiv i64 %.237.i, %.122.i
+  %14 = srem i64 %.237.i, %.122.i
+  br label %15
 
-16:                                               ; preds = %13, %6
-  %17 = phi i64 [ %11, %6 ], [ %14, %13 ]
-  %18 = phi i64 [ %12, %6 ], [ %15, %13 ]
-  %.259.i = xor i64 %18, %.122.i
+15:                                               ; preds = %12, %5
+  %16 = phi i64 [ %10, %5 ], [ %13, %12 ]
+  %17 = phi i64 [ %11, %5 ], [ %14, %12 ]
+  %.259.i = xor i64 %17, %.122.i
   %.260.i = icmp slt i64 %.259.i, 0
-  %.261.i = icmp ne i64 %18, 0
+  %.261.i = icmp ne i64 %17, 0
   %.262.i = and i1 %.261.i, %.260.i
   %.267.i = sext i1 %.262.i to i64
-  %spec.select.i = add i64 %17, %.267.i
+  %spec.select.i = add i64 %16, %.267.i
   br label %B0.endif.i
 
 B0.endif.else.i:                                  ; preds = %B0.endif.i
@@ -15249,43 +15253,43 @@ B0.endif.else.i:                                  ; preds = %B0.endif.i
   %.302.not.i = or i1 %.301.i, %.300.i
   br i1 %.302.not.i, label %B0.endif.else.if.i, label %B0.endif.endif.i
 
-B0.endif.endif.i:                                 ; preds = %32, %B0.endif.else.i, %B0.endif.i
-  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %35, %32 ]
-  %19 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.131.i, i64 1)
-  %math.i = extractvalue { i64, i1 } %19, 0
-  %ov.i = extractvalue { i64, i1 } %19, 1
+B0.endif.endif.i:                                 ; preds = %31, %B0.endif.else.i, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %34, %31 ]
+  %18 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.131.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %18, 0
+  %ov.i = extractvalue { i64, i1 } %18, 1
   %.335.i = add i64 %math.i, %.32.i
   br i1 %ov.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.i
 
 B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
-  %20 = or i64 %.285.i, %.119.i
-  %21 = icmp ult i64 %20, 4294967296
-  br i1 %21, label %22, label %29
+  %19 = or i64 %.285.i, %.119.i
+  %20 = icmp ult i64 %19, 4294967296
+  br i1 %20, label %21, label %28
 
-22:                                               ; preds = %B0.endif.else.if.i
-  %23 = trunc nuw i64 %.119.i to i32
-  %24 = trunc nuw i64 %.285.i to i32
-  %25 = udiv i32 %24, %23
-  %26 = urem i32 %24, %23
+21:                                               ; preds = %B0.endif.else.if.i
+  %22 = trunc nuw i64 %.119.i to i32
+  %23 = trunc nuw i64 %.285.i to i32
+  %24 = udiv i32 %23, %22
+  %25 = urem i32 %23, %22
+  %26 = zext i32 %24 to i64
   %27 = zext i32 %25 to i64
-  %28 = zext i32 %26 to i64
-  br label %32
+  br label %31
 
-29:                                               ; preds = %B0.endif.else.if.i
-  %30 = sdiv i64 %.285.i, %.119.i
-  %31 = srem i64 %.285.i, %.119.i
-  br label %32
+28:                                               ; preds = %B0.endif.else.if.i
+  %29 = sdiv i64 %.285.i, %.119.i
+  %30 = srem i64 %.285.i, %.119.i
+  br label %31
 
-32:                                               ; preds = %29, %22
-  %33 = phi i64 [ %27, %22 ], [ %30, %29 ]
-  %34 = phi i64 [ %28, %22 ], [ %31, %29 ]
-  %.307.i = xor i64 %34, %.119.i
+31:                                               ; preds = %28, %21
+  %32 = phi i64 [ %26, %21 ], [ %29, %28 ]
+  %33 = phi i64 [ %27, %21 ], [ %30, %28 ]
+  %.307.i = xor i64 %33, %.119.i
   %.308.i = icmp slt i64 %.307.i, 0
-  %.309.i = icmp ne i64 %34, 0
+  %.309.i = icmp ne i64 %33, 0
   %.310.i = and i1 %.309.i, %.308.i
   %.315.i = sext i1 %.310.i to i64
-  %spec.select780.i = add i64 %33, %.315.i
-  %35 = mul nsw i64 %spec.select780.i, %quot.0.i
+  %spec.select742.i = add i64 %32, %.315.i
+  %34 = mul nsw i64 %spec.select742.i, %quot.0.i
   br label %B0.endif.endif.i
 
 B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
@@ -15294,40 +15298,40 @@ B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
   %.352.not.i = or i1 %.351.i, %.350.i
   br i1 %.352.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
 
-B0.endif.endif.endif.i:                           ; preds = %48, %B0.endif.endif.else.i, %B0.endif.endif.i
-  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select781.i, %48 ]
+B0.endif.endif.endif.i:                           ; preds = %47, %B0.endif.endif.else.i, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select743.i, %47 ]
   %.383.i = add i64 %math.i, %.176.i
   %.387.i = icmp eq i64 %.176.i, 0
   br i1 %.387.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.else.i
 
 B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else.i
-  %36 = or i64 %.335.i, %.131.i
-  %37 = icmp ult i64 %36, 4294967296
-  br i1 %37, label %38, label %45
+  %35 = or i64 %.335.i, %.131.i
+  %36 = icmp ult i64 %35, 4294967296
+  br i1 %36, label %37, label %44
 
-38:                                               ; preds = %B0.endif.endif.else.if.i
-  %39 = trunc nuw i64 %.131.i to i32
-  %40 = trunc nuw i64 %.335.i to i32
-  %41 = udiv i32 %40, %39
-  %42 = urem i32 %40, %39
+37:                                               ; preds = %B0.endif.endif.else.if.i
+  %38 = trunc nuw i64 %.131.i to i32
+  %39 = trunc nuw i64 %.335.i to i32
+  %40 = udiv i32 %39, %38
+  %41 = urem i32 %39, %38
+  %42 = zext i32 %40 to i64
   %43 = zext i32 %41 to i64
-  %44 = zext i32 %42 to i64
-  br label %48
+  br label %47
 
-45:                                               ; preds = %B0.endif.endif.else.if.i
-  %46 = sdiv i64 %.335.i, %.131.i
-  %47 = srem i64 %.335.i, %.131.i
-  br label %48
+44:                                               ; preds = %B0.endif.endif.else.if.i
+  %45 = sdiv i64 %.335.i, %.131.i
+  %46 = srem i64 %.335.i, %.131.i
+  br label %47
 
-48:                                               ; preds = %45, %38
-  %49 = phi i64 [ %43, %38 ], [ %46, %45 ]
-  %50 = phi i64 [ %44, %38 ], [ %47, %45 ]
-  %.357.i = xor i64 %50, %.131.i
+47:                                               ; preds = %44, %37
+  %48 = phi i64 [ %42, %37 ], [ %45, %44 ]
+  %49 = phi i64 [ %43, %37 ], [ %46, %44 ]
+  %.357.i = xor i64 %49, %.131.i
   %.358.i = icmp slt i64 %.357.i, 0
-  %.359.i = icmp ne i64 %50, 0
+  %.359.i = icmp ne i64 %49, 0
   %.360.i = and i1 %.359.i, %.358.i
   %.365.i = sext i1 %.360.i to i64
-  %spec.select781.i = add i64 %49, %.365.i
+  %spec.select743.i = add i64 %48, %.365.i
   br label %B0.endif.endif.endif.i
 
 B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
@@ -15337,38 +15341,38 @@ B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endi
   br i1 %.400.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endif.else.i
-  %51 = or i64 %.383.i, %.176.i
-  %52 = icmp ult i64 %51, 4294967296
-  br i1 %52, label %53, label %60
+  %50 = or i64 %.383.i, %.176.i
+  %51 = icmp ult i64 %50, 4294967296
+  br i1 %51, label %52, label %59
 
-53:                                               ; preds = %B0.endif.endif.endif.else.if.i
-  %54 = trunc nuw i64 %.176.i to i32
-  %55 = trunc nuw i64 %.383.i to i32
-  %56 = udiv i32 %55, %54
-  %57 = urem i32 %55, %54
+52:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %53 = trunc nuw i64 %.176.i to i32
+  %54 = trunc nuw i64 %.383.i to i32
+  %55 = udiv i32 %54, %53
+  %56 = urem i32 %54, %53
+  %57 = zext i32 %55 to i64
   %58 = zext i32 %56 to i64
-  %59 = zext i32 %57 to i64
-  br label %63
+  br label %62
 
-60:                                               ; preds = %B0.endif.endif.endif.else.if.i
-  %61 = sdiv i64 %.383.i, %.176.i
-  %62 = srem i64 %.383.i, %.176.i
-  br label %63
+59:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %60 = sdiv i64 %.383.i, %.176.i
+  %61 = srem i64 %.383.i, %.176.i
+  br label %62
 
-63:                                               ; preds = %60, %53
-  %64 = phi i64 [ %58, %53 ], [ %61, %60 ]
-  %65 = phi i64 [ %59, %53 ], [ %62, %60 ]
-  %.405.i = xor i64 %65, %.176.i
+62:                                               ; preds = %59, %52
+  %63 = phi i64 [ %57, %52 ], [ %60, %59 ]
+  %64 = phi i64 [ %58, %52 ], [ %61, %59 ]
+  %.405.i = xor i64 %64, %.176.i
   %.406.i = icmp slt i64 %.405.i, 0
-  %.407.i = icmp ne i64 %65, 0
+  %.407.i = icmp ne i64 %64, 0
   %.408.i = and i1 %.407.i, %.406.i
   %.413.i = sext i1 %.408.i to i64
-  %spec.select782.i = add i64 %64, %.413.i
-  %66 = mul nsw i64 %spec.select782.i, %.176.i
+  %spec.select744.i = add i64 %63, %.413.i
+  %65 = mul nsw i64 %spec.select744.i, %.176.i
   br label %B0.endif.endif.endif.endif.endif.i
 
-B0.endif.endif.endif.endif.endif.i:               ; preds = %63, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
-  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %66, %63 ]
+B0.endif.endif.endif.endif.endif.i:               ; preds = %62, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %65, %62 ]
   %.431.i = getelementptr i8, ptr %a4, i64 112
   %.432.i = load i64, ptr %.431.i, align 8
   %.434.i = getelementptr i8, ptr %a4, i64 120
@@ -15380,8 +15384,8 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %63, %B0.endif.endif
   %.451.i = mul i64 %.449.i, %quot.3.0.i
   %.453.i = add nsw i64 %.443.i, %.451.i
   %.493.i = sub i64 %a6, %a5
-  %.5392315.not.i = icmp slt i64 %.493.i, 1
-  br i1 %.5392315.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
+  %.5392052.not.i = icmp slt i64 %.493.i, 1
+  br i1 %.5392052.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
 
 B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
   %.579.i = mul nsw i64 %quot.2.0.i, %quot.1.0.i
@@ -15389,695 +15393,684 @@ B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endi
   %.1023.i = icmp sgt i64 %.29.i, 0
   %.1024.i = icmp sgt i64 %.125.i, 0
   %.1025.i = xor i1 %.1023.i, %.1024.i
-  %..188.i = tail call i64 @llvm.smax.i64(i64 %.188.i, i64 0)
   %.1315.i = mul i64 %quot.3.0.i, %.185.i
-  %.2070.i = mul i64 %.182.i, %.179.i
-  %.2191.i = getelementptr float, ptr %a2, i64 %.453.i
-  %..1339.i = tail call i64 @llvm.smax.i64(i64 %.1315.i, i64 0)
-  %67 = shl i64 %.443.i, 2
-  %68 = shl i64 %.1315.i, 2
-  %69 = shl nuw i64 %..1339.i, 2
-  %70 = getelementptr i8, ptr %a2, i64 %67
-  %.13.i69.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.119.i)
-  %arg.many.fr.i.i = freeze i64 %.13.i69.i
-  %71 = mul i64 %.176.i, 12
-  %scevgep182.i = getelementptr i8, ptr %a2, i64 %71
-  %72 = shl i64 %.176.i, 3
-  %scevgep184.i = getelementptr i8, ptr %a2, i64 %72
-  %73 = shl i64 %.176.i, 2
-  %scevgep186.i = getelementptr i8, ptr %a2, i64 %73
-  %scevgep196.i = getelementptr i8, ptr %a4, i64 80
-  %scevgep206.i = getelementptr i8, ptr %a4, i64 56
-  %74 = add i64 %.179.i, %.74.i
-  %75 = mul i64 %.185.i, %73
-  %76 = shl i64 %.2070.i, 2
-  %77 = shl i64 %.77.i, 2
-  %78 = shl i64 %.185.i, 2
-  %79 = mul i64 %77, %.80.i
-  %scevgep244.i = getelementptr i8, ptr %70, i64 4
-  %80 = icmp ne i64 %.579.i, -1
-  %81 = icmp ne i64 %.579.i, 0
-  %82 = icmp ne i64 %quot.2.0.i, -1
-  %83 = icmp ne i64 %quot.2.0.i, 0
-  %84 = icmp ne i64 %quot.1.0.i, -1
-  %85 = icmp ne i64 %quot.1.0.i, 0
-  %86 = icmp ne i64 %quot.0.i, -1
-  %87 = icmp ne i64 %quot.0.i, 0
-  %88 = icmp eq i64 %.125.i, 0
-  %89 = icmp eq i64 %quot.0.i, 1
-  %90 = trunc nuw i64 %.579.i to i32
-  %91 = trunc nuw i64 %quot.2.0.i to i32
-  %92 = trunc nuw i64 %quot.1.0.i to i32
-  %93 = trunc nuw i64 %quot.0.i to i32
-  %94 = or i64 %.125.i, %.29.i
-  %95 = icmp ult i64 %94, 4294967296
-  %96 = trunc nuw i64 %.125.i to i32
-  %97 = trunc nuw i64 %.29.i to i32
-  %98 = icmp sgt i64 %.2070.i, 0
-  %99 = icmp sgt i64 %.176.i, 0
+  %.1946.i = mul i64 %.182.i, %.179.i
+  %.2067.i = getelementptr float, ptr %a2, i64 %.453.i
+  %invariant.gep.i = getelementptr float, ptr %a2, i64 %.443.i
+  %.13.i58.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.119.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i58.i
+  %66 = mul i64 %.176.i, 12
+  %scevgep152.i = getelementptr i8, ptr %a2, i64 %66
+  %67 = shl i64 %.176.i, 3
+  %scevgep154.i = getelementptr i8, ptr %a2, i64 %67
+  %68 = shl i64 %.176.i, 2
+  %scevgep156.i = getelementptr i8, ptr %a2, i64 %68
+  %scevgep166.i = getelementptr i8, ptr %a4, i64 80
+  %scevgep176.i = getelementptr i8, ptr %a4, i64 56
+  %69 = add i64 %.179.i, %.74.i
+  %70 = shl i64 %.443.i, 2
+  %71 = shl i64 %.1315.i, 2
+  %72 = mul i64 %.185.i, %68
+  %73 = shl i64 %.1946.i, 2
+  %scevgep191.i = getelementptr i8, ptr %a4, i64 312
+  %74 = shl i64 %.77.i, 2
+  %75 = shl i64 %.185.i, 2
+  %76 = mul i64 %74, %.80.i
+  %77 = getelementptr i8, ptr %a2, i64 %70
+  %scevgep217.i = getelementptr i8, ptr %77, i64 4
+  %78 = icmp ne i64 %.579.i, -1
+  %79 = icmp ne i64 %.579.i, 0
+  %80 = icmp ne i64 %quot.2.0.i, -1
+  %81 = icmp ne i64 %quot.2.0.i, 0
+  %82 = icmp ne i64 %quot.1.0.i, -1
+  %83 = icmp ne i64 %quot.1.0.i, 0
+  %84 = icmp ne i64 %quot.0.i, -1
+  %85 = icmp ne i64 %quot.0.i, 0
+  %86 = icmp eq i64 %.125.i, 0
+  %87 = icmp eq i64 %quot.0.i, 1
+  %88 = trunc nuw i64 %.579.i to i32
+  %89 = trunc nuw i64 %quot.2.0.i to i32
+  %90 = trunc nuw i64 %quot.1.0.i to i32
+  %91 = trunc nuw i64 %quot.0.i to i32
+  %92 = or i64 %.125.i, %.29.i
+  %93 = icmp ult i64 %92, 4294967296
+  %94 = trunc nuw i64 %.125.i to i32
+  %95 = trunc nuw i64 %.29.i to i32
+  %96 = icmp sgt i64 %.1946.i, 0
+  %97 = icmp sgt i64 %.176.i, 0
   %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
-  %sunkaddr265.i = getelementptr i8, ptr %a4, i64 40
-  %sunkaddr266.i = getelementptr i8, ptr %a4, i64 64
-  %sunkaddr267.i = getelementptr i8, ptr %a4, i64 72
-  %sunkaddr280.i = getelementptr i8, ptr %a4, i64 88
-  %100 = icmp slt i64 %.188.i, 1
-  %101 = trunc nuw i64 %.176.i to i32
-  %102 = icmp slt i64 %.176.i, 1
-  %103 = icmp eq i64 %.2070.i, 0
-  %sunkaddr294.i = getelementptr i8, ptr %a4, i64 232
-  %sunkaddr295.i = getelementptr i8, ptr %a4, i64 248
-  %sunkaddr296.i = getelementptr i8, ptr %a4, i64 240
-  %104 = trunc nuw i64 %.2070.i to i32
-  %105 = icmp ne i64 %.179.i, -1
-  %106 = icmp ne i64 %.179.i, 0
-  %107 = trunc nuw i64 %.179.i to i32
-  %108 = icmp slt i64 %.1315.i, 1
-  %sunkaddr293.i = getelementptr i8, ptr %a4, i64 312
-  %sunkaddr299.i = getelementptr i8, ptr %a4, i64 104
-  %sunkaddr301.i = getelementptr i8, ptr %a4, i64 48
-  %sunkaddr304.i = getelementptr i8, ptr %a4, i64 96
+  %sunkaddr238.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr239.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr240.i = getelementptr i8, ptr %a4, i64 72
+  %sunkaddr253.i = getelementptr i8, ptr %a4, i64 88
+  %98 = icmp slt i64 %.188.i, 1
+  %99 = trunc nuw i64 %.176.i to i32
+  %100 = icmp slt i64 %.176.i, 1
+  %101 = icmp eq i64 %.1946.i, 0
+  %sunkaddr266.i = getelementptr i8, ptr %a4, i64 232
+  %sunkaddr267.i = getelementptr i8, ptr %a4, i64 248
+  %sunkaddr268.i = getelementptr i8, ptr %a4, i64 240
+  %102 = trunc nuw i64 %.1946.i to i32
+  %103 = icmp ne i64 %.179.i, -1
+  %104 = icmp ne i64 %.179.i, 0
+  %105 = trunc nuw i64 %.179.i to i32
+  %sunkaddr271.i = getelementptr i8, ptr %a4, i64 104
+  %sunkaddr273.i = getelementptr i8, ptr %a4, i64 48
+  %sunkaddr276.i = getelementptr i8, ptr %a4, i64 96
   br label %B524.i
 
-B524.endif.i:                                     ; preds = %120, %B524.i
-  %quot.4.0.i = phi i64 [ 0, %B524.i ], [ %spec.select783.i, %120 ]
-  %.639.not.i = or i1 %82, %.593.i
-  %or.cond2372.i = select i1 %83, i1 %.639.not.i, i1 false
-  br i1 %or.cond2372.i, label %B524.endif.else.if.i, label %B524.endif.endif.i
+B524.endif.i:                                     ; preds = %117, %B524.i
+  %quot.4.0.i = phi i64 [ 0, %B524.i ], [ %spec.select745.i, %117 ]
+  %.639.not.i = or i1 %80, %.593.i
+  %or.cond2105.i = select i1 %81, i1 %.639.not.i, i1 false
+  br i1 %or.cond2105.i, label %B524.endif.else.if.i, label %B524.endif.endif.i
 
 B524.else.if.i:                                   ; preds = %B524.i
-  %109 = or i64 %.54519002342.i, %.579.i
-  %110 = icmp ult i64 %109, 4294967296
-  br i1 %110, label %111, label %117
+  %106 = or i64 %.54517172077.i, %.579.i
+  %107 = icmp ult i64 %106, 4294967296
+  br i1 %107, label %108, label %114
 
-111:                                              ; preds = %B524.else.if.i
-  %112 = trunc nuw i64 %.54519002342.i to i32
-  %113 = udiv i32 %112, %90
-  %114 = urem i32 %112, %90
-  %115 = zext i32 %113 to i64
-  %116 = zext i32 %114 to i64
-  br label %120
+108:                                              ; preds = %B524.else.if.i
+  %109 = trunc nuw i64 %.54517172077.i to i32
+  %110 = udiv i32 %109, %88
+  %111 = urem i32 %109, %88
+  %112 = zext i32 %110 to i64
+  %113 = zext i32 %111 to i64
+  br label %117
 
-117:                                              ; preds = %B524.else.if.i
-  %118 = sdiv i64 %.54519002342.i, %.579.i
-  %119 = srem i64 %.54519002342.i, %.579.i
-  br label %120
+114:                                              ; preds = %B524.else.if.i
+  %115 = sdiv i64 %.54517172077.i, %.579.i
+  %116 = srem i64 %.54517172077.i, %.579.i
+  br label %117
 
-120:                                              ; preds = %117, %111
-  %121 = phi i64 [ %115, %111 ], [ %118, %117 ]
-  %122 = phi i64 [ %116, %111 ], [ %119, %117 ]
-  %.600.i = xor i64 %122, %.579.i
+117:                                              ; preds = %114, %108
+  %118 = phi i64 [ %112, %108 ], [ %115, %114 ]
+  %119 = phi i64 [ %113, %108 ], [ %116, %114 ]
+  %.600.i = xor i64 %119, %.579.i
   %.601.i = icmp slt i64 %.600.i, 0
-  %.602.i = icmp ne i64 %122, 0
+  %.602.i = icmp ne i64 %119, 0
   %.603.i = and i1 %.602.i, %.601.i
   %.608.i = sext i1 %.603.i to i64
-  %spec.select783.i = add i64 %121, %.608.i
+  %spec.select745.i = add i64 %118, %.608.i
   br label %B524.endif.i
 
-B524.endif.endif.i:                               ; preds = %134, %B524.endif.i
-  %quot.5.0.i = phi i64 [ 0, %B524.endif.i ], [ %spec.select784.i, %134 ]
+B524.endif.endif.i:                               ; preds = %131, %B524.endif.i
+  %quot.5.0.i = phi i64 [ 0, %B524.endif.i ], [ %spec.select746.i, %131 ]
   %.678.i = icmp ne i64 %quot.5.0.i, -9223372036854775808
-  %.680.not.i = or i1 %84, %.678.i
-  %or.cond2373.i = select i1 %85, i1 %.680.not.i, i1 false
-  br i1 %or.cond2373.i, label %B524.endif.endif.else.if.i, label %B524.endif.endif.endif.i
+  %.680.not.i = or i1 %82, %.678.i
+  %or.cond2106.i = select i1 %83, i1 %.680.not.i, i1 false
+  br i1 %or.cond2106.i, label %B524.endif.endif.else.if.i, label %B524.endif.endif.endif.i
 
 B524.endif.else.if.i:                             ; preds = %B524.endif.i
-  %123 = or i64 %.54519002342.i, %quot.2.0.i
-  %124 = icmp ult i64 %123, 4294967296
-  br i1 %124, label %125, label %131
+  %120 = or i64 %.54517172077.i, %quot.2.0.i
+  %121 = icmp ult i64 %120, 4294967296
+  br i1 %121, label %122, label %128
 
-125:                                              ; preds = %B524.endif.else.if.i
-  %126 = trunc nuw i64 %.54519002342.i to i32
-  %127 = udiv i32 %126, %91
-  %128 = urem i32 %126, %91
-  %129 = zext i32 %127 to i64
-  %130 = zext i32 %128 to i64
-  br label %134
+122:                                              ; preds = %B524.endif.else.if.i
+  %123 = trunc nuw i64 %.54517172077.i to i32
+  %124 = udiv i32 %123, %89
+  %125 = urem i32 %123, %89
+  %126 = zext i32 %124 to i64
+  %127 = zext i32 %125 to i64
+  br label %131
 
-131:                                              ; preds = %B524.endif.else.if.i
-  %132 = sdiv i64 %.54519002342.i, %quot.2.0.i
-  %133 = srem i64 %.54519002342.i, %quot.2.0.i
-  br label %134
+128:                                              ; preds = %B524.endif.else.if.i
+  %129 = sdiv i64 %.54517172077.i, %quot.2.0.i
+  %130 = srem i64 %.54517172077.i, %quot.2.0.i
+  br label %131
 
-134:                                              ; preds = %131, %125
-  %135 = phi i64 [ %129, %125 ], [ %132, %131 ]
-  %136 = phi i64 [ %130, %125 ], [ %133, %131 ]
-  %.644.i = xor i64 %136, %quot.2.0.i
+131:                                              ; preds = %128, %122
+  %132 = phi i64 [ %126, %122 ], [ %129, %128 ]
+  %133 = phi i64 [ %127, %122 ], [ %130, %128 ]
+  %.644.i = xor i64 %133, %quot.2.0.i
   %.645.i = icmp slt i64 %.644.i, 0
-  %.646.i = icmp ne i64 %136, 0
+  %.646.i = icmp ne i64 %133, 0
   %.647.i = and i1 %.646.i, %.645.i
   %.652.i = sext i1 %.647.i to i64
-  %spec.select784.i = add i64 %135, %.652.i
+  %spec.select746.i = add i64 %132, %.652.i
   br label %B524.endif.endif.i
 
-B524.endif.endif.endif.i:                         ; preds = %145, %B524.endif.endif.i
-  %rem.6.0.i = phi i64 [ 0, %B524.endif.endif.i ], [ %spec.select785.i, %145 ]
-  br i1 %or.cond2372.i, label %B524.endif.endif.endif.else.if.i, label %B524.endif.endif.endif.endif.endif.i
+B524.endif.endif.endif.i:                         ; preds = %142, %B524.endif.endif.i
+  %rem.6.0.i = phi i64 [ 0, %B524.endif.endif.i ], [ %spec.select747.i, %142 ]
+  br i1 %or.cond2105.i, label %B524.endif.endif.endif.else.if.i, label %B524.endif.endif.endif.endif.endif.i
 
 B524.endif.endif.else.if.i:                       ; preds = %B524.endif.endif.i
-  %137 = or i64 %quot.5.0.i, %quot.1.0.i
-  %138 = icmp ult i64 %137, 4294967296
-  br i1 %138, label %139, label %143
+  %134 = or i64 %quot.5.0.i, %quot.1.0.i
+  %135 = icmp ult i64 %134, 4294967296
+  br i1 %135, label %136, label %140
 
-139:                                              ; preds = %B524.endif.endif.else.if.i
-  %140 = trunc nuw i64 %quot.5.0.i to i32
-  %141 = urem i32 %140, %92
-  %142 = zext i32 %141 to i64
-  br label %145
+136:                                              ; preds = %B524.endif.endif.else.if.i
+  %137 = trunc nuw i64 %quot.5.0.i to i32
+  %138 = urem i32 %137, %90
+  %139 = zext i32 %138 to i64
+  br label %142
 
-143:                                              ; preds = %B524.endif.endif.else.if.i
-  %144 = srem i64 %quot.5.0.i, %quot.1.0.i
-  br label %145
+140:                                              ; preds = %B524.endif.endif.else.if.i
+  %141 = srem i64 %quot.5.0.i, %quot.1.0.i
+  br label %142
 
-145:                                              ; preds = %143, %139
-  %146 = phi i64 [ %142, %139 ], [ %144, %143 ]
-  %.685.i = xor i64 %146, %quot.1.0.i
+142:                                              ; preds = %140, %136
+  %143 = phi i64 [ %139, %136 ], [ %141, %140 ]
+  %.685.i = xor i64 %143, %quot.1.0.i
   %.686.i = icmp slt i64 %.685.i, 0
-  %.687.i = icmp ne i64 %146, 0
+  %.687.i = icmp ne i64 %143, 0
   %.688.i = and i1 %.687.i, %.686.i
   %.695.i = select i1 %.688.i, i64 %quot.1.0.i, i64 0
-  %spec.select785.i = add i64 %.695.i, %146
+  %spec.select747.i = add i64 %.695.i, %143
   br label %B524.endif.endif.endif.i
 
 B524.endif.endif.endif.else.if.i:                 ; preds = %B524.endif.endif.endif.i
-  %147 = or i64 %.54519002342.i, %quot.2.0.i
-  %148 = icmp ult i64 %147, 4294967296
-  br i1 %148, label %149, label %153
+  %144 = or i64 %.54517172077.i, %quot.2.0.i
+  %145 = icmp ult i64 %144, 4294967296
+  br i1 %145, label %146, label %150
 
-149:                                              ; preds = %B524.endif.endif.endif.else.if.i
-  %150 = trunc nuw i64 %.54519002342.i to i32
-  %151 = urem i32 %150, %91
-  %152 = zext i32 %151 to i64
-  br label %155
+146:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %147 = trunc nuw i64 %.54517172077.i to i32
+  %148 = urem i32 %147, %89
+  %149 = zext i32 %148 to i64
+  br label %152
 
-153:                                              ; preds = %B524.endif.endif.endif.else.if.i
-  %154 = srem i64 %.54519002342.i, %quot.2.0.i
-  br label %155
+150:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %151 = srem i64 %.54517172077.i, %quot.2.0.i
+  br label %152
 
-155:                                              ; preds = %153, %149
-  %156 = phi i64 [ %152, %149 ], [ %154, %153 ]
-  %.726.i = xor i64 %156, %quot.2.0.i
+152:                                              ; preds = %150, %146
+  %153 = phi i64 [ %149, %146 ], [ %151, %150 ]
+  %.726.i = xor i64 %153, %quot.2.0.i
   %.727.i = icmp slt i64 %.726.i, 0
-  %.728.i = icmp ne i64 %156, 0
+  %.728.i = icmp ne i64 %153, 0
   %.729.i = and i1 %.728.i, %.727.i
   %.736.i = select i1 %.729.i, i64 %quot.2.0.i, i64 0
-  %spec.select786.i = add i64 %.736.i, %156
-  %157 = mul nsw i64 %spec.select786.i, %.131.i
+  %spec.select748.i = add i64 %.736.i, %153
+  %154 = mul nsw i64 %spec.select748.i, %.131.i
   br label %B524.endif.endif.endif.endif.endif.i
 
-B524.endif.endif.endif.endif.endif.i:             ; preds = %155, %B524.endif.endif.endif.i
-  %rem.7.0.i = phi i64 [ 0, %B524.endif.endif.endif.i ], [ %157, %155 ]
+B524.endif.endif.endif.endif.endif.i:             ; preds = %152, %B524.endif.endif.endif.i
+  %rem.7.0.i = phi i64 [ 0, %B524.endif.endif.endif.i ], [ %154, %152 ]
   %.753.i = sub nsw i64 %.32.i, %rem.7.0.i
-  %.13.i68.i = tail call i64 @llvm.smin.i64(i64 %.753.i, i64 %.131.i)
+  %.13.i57.i = tail call i64 @llvm.smin.i64(i64 %.753.i, i64 %.131.i)
   %.800.i = icmp ne i64 %rem.6.0.i, -9223372036854775808
-  %.802.not.i = or i1 %86, %.800.i
-  %or.cond2376.i = select i1 %87, i1 %.802.not.i, i1 false
-  br i1 %or.cond2376.i, label %B524.endif.endif.endif.en...if.i, label %B524.endif.endif.endif.en...endif.1.i
+  %.802.not.i = or i1 %84, %.800.i
+  %or.cond2109.i = select i1 %85, i1 %.802.not.i, i1 false
+  br i1 %or.cond2109.i, label %B524.endif.endif.endif.en...if.i, label %B524.endif.endif.endif.en...endif.1.i
 
 B524.endif.endif.endif.en...if.i:                 ; preds = %B524.endif.endif.endif.endif.endif.i
-  %158 = or i64 %rem.6.0.i, %quot.0.i
-  %159 = icmp ult i64 %158, 4294967296
-  br i1 %159, label %160, label %166
+  %155 = or i64 %rem.6.0.i, %quot.0.i
+  %156 = icmp ult i64 %155, 4294967296
+  br i1 %156, label %157, label %163
 
-160:                                              ; preds = %B524.endif.endif.endif.en...if.i
-  %161 = trunc nuw i64 %rem.6.0.i to i32
-  %162 = udiv i32 %161, %93
-  %163 = urem i32 %161, %93
-  %164 = zext i32 %162 to i64
-  %165 = zext i32 %163 to i64
-  br label %169
+157:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %158 = trunc nuw i64 %rem.6.0.i to i32
+  %159 = udiv i32 %158, %91
+  %160 = urem i32 %158, %91
+  %161 = zext i32 %159 to i64
+  %162 = zext i32 %160 to i64
+  br label %166
 
-166:                                              ; preds = %B524.endif.endif.endif.en...if.i
-  %167 = sdiv i64 %rem.6.0.i, %quot.0.i
-  %168 = srem i64 %rem.6.0.i, %quot.0.i
-  br label %169
+163:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %164 = sdiv i64 %rem.6.0.i, %quot.0.i
+  %165 = srem i64 %rem.6.0.i, %quot.0.i
+  br label %166
 
-169:                                              ; preds = %166, %160
-  %170 = phi i64 [ %164, %160 ], [ %167, %166 ]
-  %171 = phi i64 [ %165, %160 ], [ %168, %166 ]
-  %.807.i = xor i64 %171, %quot.0.i
+166:                                              ; preds = %163, %157
+  %167 = phi i64 [ %161, %157 ], [ %164, %163 ]
+  %168 = phi i64 [ %162, %157 ], [ %165, %163 ]
+  %.807.i = xor i64 %168, %quot.0.i
   %.808.i = icmp slt i64 %.807.i, 0
-  %.809.i = icmp ne i64 %171, 0
+  %.809.i = icmp ne i64 %168, 0
   %.810.i = and i1 %.809.i, %.808.i
   %.815.i = sext i1 %.810.i to i64
-  %spec.select787.i = add i64 %170, %.815.i
-  %172 = mul nsw i64 %spec.select787.i, %.119.i
-  %.83479.i = sub nsw i64 %.23.i, %172
-  %.13.i6980.i = tail call i64 @llvm.smin.i64(i64 %.83479.i, i64 %.119.i)
-  %arg.many.fr.i81.i = freeze i64 %.13.i6980.i
+  %spec.select749.i = add i64 %167, %.815.i
+  %169 = mul nsw i64 %spec.select749.i, %.119.i
+  %.83468.i = sub nsw i64 %.23.i, %169
+  %.13.i5869.i = tail call i64 @llvm.smin.i64(i64 %.83468.i, i64 %.119.i)
+  %arg.many.fr.i70.i = freeze i64 %.13.i5869.i
   %.898.i = select i1 %.810.i, i64 %quot.0.i, i64 0
-  %spec.select788.i = add i64 %.898.i, %171
-  %173 = mul nsw i64 %spec.select788.i, %.122.i
+  %spec.select750.i = add i64 %.898.i, %168
+  %170 = mul nsw i64 %spec.select750.i, %.122.i
   br label %B524.endif.endif.endif.en...endif.1.i
 
-B524.endif.endif.endif.en...endif.1.i:            ; preds = %169, %B524.endif.endif.endif.endif.endif.i
-  %arg.many.fr.i84.i = phi i64 [ %arg.many.fr.i81.i, %169 ], [ %arg.many.fr.i.i, %B524.endif.endif.endif.endif.endif.i ]
-  %quot.8.082.i = phi i64 [ %172, %169 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
-  %rem.9.0.i = phi i64 [ %173, %169 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+B524.endif.endif.endif.en...endif.1.i:            ; preds = %166, %B524.endif.endif.endif.endif.endif.i
+  %arg.many.fr.i73.i = phi i64 [ %arg.many.fr.i70.i, %166 ], [ %arg.many.fr.i.i, %B524.endif.endif.endif.endif.endif.i ]
+  %quot.8.071.i = phi i64 [ %169, %166 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+  %rem.9.0.i = phi i64 [ %170, %166 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
   %.915.i = sub i64 %.71.i, %rem.9.0.i
-  %.13.i70.i = tail call i64 @llvm.smin.i64(i64 %.915.i, i64 %.122.i)
-  %.960.i = add i64 %.958.i, %.13.i70.i
-  %"$phi750.1.2.1.i" = select i1 %89, i64 %.80.i, i64 %.960.i
-  %.971.i = add i64 %arg.many.fr.i84.i, -1
+  %.13.i59.i = tail call i64 @llvm.smin.i64(i64 %.915.i, i64 %.122.i)
+  %.960.i = add i64 %.958.i, %.13.i59.i
+  %"$phi750.1.2.1.i" = select i1 %87, i64 %.80.i, i64 %.960.i
+  %.971.i = add i64 %arg.many.fr.i73.i, -1
   %.973.i = mul i64 %.971.i, %.80.i
   %.975.i = add i64 %.973.i, -1
-  %.976.i = add i64 %.975.i, %.13.i70.i
+  %.976.i = add i64 %.975.i, %.13.i59.i
   %.978.i = mul i64 %.976.i, %.77.i
   %.980.i = add nsw i64 %.978.i, %.74.i
-  br i1 %88, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
+  br i1 %86, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
 
 B750.endif.i:                                     ; preds = %B524.endif.endif.endif.en...endif.1.i
-  br i1 %.1025.i, label %B1748.endif.i, label %B750.endif.endif.i
+  br i1 %.1025.i, label %B1756.endif.i, label %B750.endif.endif.i
 
 B750.endif.endif.i:                               ; preds = %B750.endif.i
-  br i1 %95, label %174, label %179
+  br i1 %93, label %171, label %176
 
-174:                                              ; preds = %B750.endif.endif.i
-  %175 = udiv i32 %97, %96
-  %176 = urem i32 %97, %96
-  %177 = zext i32 %175 to i64
-  %178 = zext i32 %176 to i64
-  br label %182
+171:                                              ; preds = %B750.endif.endif.i
+  %172 = udiv i32 %95, %94
+  %173 = urem i32 %95, %94
+  %174 = zext i32 %172 to i64
+  %175 = zext i32 %173 to i64
+  br label %179
 
-179:                                              ; preds = %B750.endif.endif.i
-  %180 = sdiv i64 %.29.i, %.125.i
-  %181 = srem i64 %.29.i, %.125.i
-  br label %182
+176:                                              ; preds = %B750.endif.endif.i
+  %177 = sdiv i64 %.29.i, %.125.i
+  %178 = srem i64 %.29.i, %.125.i
+  br label %179
 
-182:                                              ; preds = %179, %174
-  %183 = phi i64 [ %177, %174 ], [ %180, %179 ]
-  %184 = phi i64 [ %178, %174 ], [ %181, %179 ]
-  %.1039.i = sub nsw i64 0, %184
-  %.1040.i = select i1 %.1023.i, i64 %184, i64 %.1039.i
+179:                                              ; preds = %176, %171
+  %180 = phi i64 [ %174, %171 ], [ %177, %176 ]
+  %181 = phi i64 [ %175, %171 ], [ %178, %176 ]
+  %.1039.i = sub nsw i64 0, %181
+  %.1040.i = select i1 %.1023.i, i64 %181, i64 %.1039.i
   %.1041.i = icmp sgt i64 %.1040.i, 0
   %.1043.i = zext i1 %.1041.i to i64
-  %.1044.i = add i64 %183, %.1043.i
-  %.10661325.i = icmp sgt i64 %.1044.i, 0
-  br i1 %.10661325.i, label %B830.lr.ph.i, label %B1748.endif.i
+  %.1044.i = add i64 %180, %.1043.i
+  %.10661149.i = icmp sgt i64 %.1044.i, 0
+  br i1 %.10661149.i, label %B830.lr.ph.i, label %B1756.endif.i
 
-B830.lr.ph.i:                                     ; preds = %182
-  %.1510.i = icmp sgt i64 %.13.i68.i, 0
-  %.1512.i = xor i1 %99, %.1510.i
-  %.2109.i = icmp sgt i64 %.980.i, 0
-  %.2111.i = xor i1 %98, %.2109.i
-  %185 = add i64 %74, %.978.i
-  %186 = icmp sgt i64 %arg.many.fr.i84.i, 0
-  %187 = or i64 %.13.i68.i, %.176.i
+B830.lr.ph.i:                                     ; preds = %179
+  %.1386.i = icmp sgt i64 %.13.i57.i, 0
+  %.1388.i = xor i1 %97, %.1386.i
+  %.1985.i = icmp sgt i64 %.980.i, 0
+  %.1987.i = xor i1 %96, %.1985.i
+  %182 = add i64 %69, %.978.i
+  %183 = icmp sgt i64 %arg.many.fr.i73.i, 0
+  %184 = or i64 %.13.i57.i, %.176.i
+  %185 = icmp ult i64 %184, 4294967296
+  %186 = trunc nuw i64 %.13.i57.i to i32
+  %187 = or i64 %.980.i, %.1946.i
   %188 = icmp ult i64 %187, 4294967296
-  %189 = trunc nuw i64 %.13.i68.i to i32
-  %190 = or i64 %.980.i, %.2070.i
-  %191 = icmp ult i64 %190, 4294967296
-  %192 = trunc nuw i64 %.980.i to i32
+  %189 = trunc nuw i64 %.980.i to i32
   br label %B830.endif.i
 
 B830.endif.i:                                     ; preds = %B830.lr.ph.i, %B828.loopexit.i
-  %.106511971341.i = phi i64 [ %.1044.i, %B830.lr.ph.i ], [ %.1075.i, %B828.loopexit.i ]
-  %.107212041340.i = phi i64 [ 0, %B830.lr.ph.i ], [ %.1079.i, %B828.loopexit.i ]
-  %.1075.i = add nsw i64 %.106511971341.i, -1
-  %.1079.i = add i64 %.107212041340.i, %.125.i
-  %.1109.i = sub nsw i64 %.29.i, %.107212041340.i
+  %.106510631163.i = phi i64 [ %.1044.i, %B830.lr.ph.i ], [ %.1075.i, %B828.loopexit.i ]
+  %.107210681162.i = phi i64 [ 0, %B830.lr.ph.i ], [ %.1079.i, %B828.loopexit.i ]
+  %.1075.i = add nsw i64 %.106510631163.i, -1
+  %.1079.i = add i64 %.107210681162.i, %.125.i
+  %.1109.i = sub nsw i64 %.29.i, %.107210681162.i
   %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.1109.i, i64 %.125.i)
-  %.36.i.i = load i64, ptr %sunkaddr.i, align 8
-  %.39.i.i = load i64, ptr %sunkaddr265.i, align 8
-  %.42.i.i = load i64, ptr %sunkaddr266.i, align 8
-  %.45.i.i = load i64, ptr %sunkaddr267.i, align 8
-  %.84.i.i = load i64, ptr %.76.i, align 8
-  %.87.i.i = load i64, ptr %.79.i, align 8
-  %.90.i.i = load i64, ptr %.127.i, align 8
-  %.105.i.i = load i64, ptr %.431.i, align 8
-  %.110.i.i = load i64, ptr %.434.i, align 8
-  %.107.i.i = mul i64 %.90.i.i, %.13.i.i
-  %.111.i.i = mul i64 %.107.i.i, %.105.i.i
-  %.113.i.i = mul i64 %.111.i.i, %.110.i.i
-  %.195248.not.i.i = icmp slt i64 %.113.i.i, 1
-  br i1 %.195248.not.i.i, label %B214.endif.i.i, label %B200.preheader.i.i
+  %.32.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.35.i.i = load i64, ptr %sunkaddr238.i, align 8
+  %.38.i.i = load i64, ptr %sunkaddr239.i, align 8
+  %.41.i.i = load i64, ptr %sunkaddr240.i, align 8
+  %.80.i.i = load i64, ptr %.76.i, align 8
+  %.83.i.i = load i64, ptr %.79.i, align 8
+  %.86.i.i = load i64, ptr %.127.i, align 8
+  %.101.i.i = load i64, ptr %.431.i, align 8
+  %.105.i.i = load i64, ptr %.434.i, align 8
+  %.102.i.i = mul i64 %.86.i.i, %.13.i.i
+  %.106.i.i = mul i64 %.102.i.i, %.101.i.i
+  %.108.i.i = mul i64 %.106.i.i, %.105.i.i
+  tail call void @nbgrad.clear.float32(ptr %a2, i64 %.108.i.i)
+  %.193318.not.i.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.193318.not.i.i, label %B830.endif.endif.endif.i, label %B240.endif.lr.ph.i.i
 
-B200.preheader.i.i:                               ; preds = %B830.endif.i
-  %193 = shl nuw i64 %.113.i.i, 2
-  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %193, i1 false)
-  br label %B214.endif.i.i
+B240.endif.lr.ph.i.i:                             ; preds = %B830.endif.i
+  %.625.i.i = mul i64 %.35.i.i, %.32.i.i
+  %.630.i.i = mul i64 %.38.i.i, %rem.9.0.i
+  %.638.i.i = mul i64 %.83.i.i, %.80.i.i
+  br i1 %183, label %B240.endif.us.preheader.i.i, label %B830.endif.endif.endif.i
 
-B214.endif.i.i:                                   ; preds = %B200.preheader.i.i, %B830.endif.i
-  %.335369.not.i.i = icmp slt i64 %.13.i.i, 1
-  br i1 %.335369.not.i.i, label %B830.endif.endif.endif.i, label %B254.endif.lr.ph.i.i
+B240.endif.us.preheader.i.i:                      ; preds = %B240.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.38.i.i, 2
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.35.i.i
+  %190 = trunc i64 %.41.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 0)
+  %191 = trunc i64 %.38.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.38.i.i, %.32.i.i
+  %192 = shl i64 %.80.i.i, 2
+  %193 = shl i64 %.41.i.i, 2
+  %194 = shl i64 %.41.i.i, 4
+  %195 = load i64, ptr %.431.i, align 8
+  %196 = icmp slt i64 %195, 1
+  br i1 %196, label %B830.endif.endif.endif.i, label %B240.endif.us.preheader30.i.i
 
-B254.endif.lr.ph.i.i:                             ; preds = %B214.endif.i.i
-  %.767.i.i = mul i64 %.39.i.i, %.36.i.i
-  %.772.i.i = mul i64 %.42.i.i, %rem.9.0.i
-  %.780.i.i = mul i64 %.87.i.i, %.84.i.i
-  br i1 %186, label %B254.endif.us.preheader.i.i, label %B830.endif.endif.endif.i
+B240.endif.us.preheader30.i.i:                    ; preds = %B240.endif.us.preheader.i.i
+  %197 = shl i64 %.80.i.i, 3
+  %198 = icmp eq i64 %.41.i.i, 0
+  %199 = icmp eq i64 %.38.i.i, 0
+  %200 = icmp ne i64 %.41.i.i, -1
+  %201 = icmp ne i64 %.38.i.i, -1
+  %202 = icmp eq i64 %.41.i.i, 1
+  br label %B240.endif.us.i.i
 
-B254.endif.us.preheader.i.i:                      ; preds = %B254.endif.lr.ph.i.i
-  %factor.op.mul6.i.i = shl i64 %.42.i.i, 2
-  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.39.i.i
-  %194 = trunc i64 %.45.i.i to i32
-  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 0)
-  %195 = trunc i64 %.42.i.i to i32
-  %.8.i3251.i.i.i = add i64 %.42.i.i, %.36.i.i
-  %196 = shl i64 %.84.i.i, 2
-  %197 = shl i64 %.45.i.i, 2
-  %198 = shl i64 %.45.i.i, 4
-  %199 = load i64, ptr %.431.i, align 8
-  %200 = icmp slt i64 %199, 1
-  br i1 %200, label %B830.endif.endif.endif.i, label %B254.endif.us.preheader30.i.i
+B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.i
+  %.242.us.pr.i.i = load i64, ptr %.431.i, align 8
+  br label %B240.endif.us.i.i
 
-B254.endif.us.preheader30.i.i:                    ; preds = %B254.endif.us.preheader.i.i
-  %201 = shl i64 %.84.i.i, 3
-  %202 = icmp eq i64 %.45.i.i, 0
-  %203 = icmp eq i64 %.42.i.i, 0
-  %204 = icmp ne i64 %.45.i.i, -1
-  %205 = icmp ne i64 %.42.i.i, -1
-  %206 = icmp eq i64 %.45.i.i, 1
-  br label %B254.endif.us.i.i
+B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
+  %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %195, %B240.endif.us.preheader30.i.i ]
+  %target.4.0325.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i.i, %B240.endif.us.preheader30.i.i ]
+  %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.107210681162.i, %B240.endif.us.preheader30.i.i ]
+  %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
+  %.206.us.i.i = add i64 %.199303323.us.i.i, 1
+  %.322243.us.not.i.i = icmp slt i64 %.242.us.i.i, 1
+  br i1 %.322243.us.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.us.preheader.i.i
 
-B254.endif.usthread-pre-split.i.i:                ; preds = %B252.loopexit.us.i.i
-  %.384.us.pr.i.i = load i64, ptr %.431.i, align 8
-  br label %B254.endif.us.i.i
+B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
+  %203 = load i64, ptr %.434.i, align 8
+  %204 = icmp slt i64 %203, 1
+  br i1 %204, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
 
-B254.endif.us.i.i:                                ; preds = %B254.endif.usthread-pre-split.i.i, %B254.endif.us.preheader30.i.i
-  %.384.us.i.i = phi i64 [ %.384.us.pr.i.i, %B254.endif.usthread-pre-split.i.i ], [ %199, %B254.endif.us.preheader30.i.i ]
-  %target.4.0376.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ 0, %B254.endif.us.preheader30.i.i ]
-  %.334353375.us.i.i = phi i64 [ %.344.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.13.i.i, %B254.endif.us.preheader30.i.i ]
-  %.341354374.us.i.i = phi i64 [ %.348.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.107212041340.i, %B254.endif.us.preheader30.i.i ]
-  %.344.us.i.i = add nsw i64 %.334353375.us.i.i, -1
-  %.348.us.i.i = add i64 %.341354374.us.i.i, 1
-  %.464293.us.not.i.i = icmp slt i64 %.384.us.i.i, 1
-  br i1 %.464293.us.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.us.preheader.i.i
+B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
+  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0325.us.i.i, %B240.endif.us.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
+  br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B830.endif.endif.endif.i
 
-B300.endif.us.us.preheader.i.i:                   ; preds = %B254.endif.us.i.i
-  %207 = load i64, ptr %.434.i, align 8
-  %208 = icmp slt i64 %207, 1
-  br i1 %208, label %B252.loopexit.us.i.i, label %B300.endif.us.us.i.i
-
-B252.loopexit.us.i.i:                             ; preds = %B298.loopexit.us.us.i.i, %B300.endif.us.us.preheader.i.i, %B254.endif.us.i.i
-  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0376.us.i.i, %B254.endif.us.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B298.loopexit.us.us.i.i ]
-  %.335.us.i.i = icmp sgt i64 %.334353375.us.i.i, 1
-  br i1 %.335.us.i.i, label %B254.endif.usthread-pre-split.i.i, label %B830.endif.endif.endif.i
-
-B300.endif.us.usthread-pre-split.i.i:             ; preds = %B298.loopexit.us.us.i.i
-  %.513.us.us.pr.i.i = load i64, ptr %.434.i, align 8
+B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us.i.i
+  %.371.us.us.pr.i.i = load i64, ptr %.434.i, align 8
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
-  br label %B300.endif.us.us.i.i
+  br label %B286.endif.us.us.i.i
 
-B300.endif.us.us.i.i:                             ; preds = %B300.endif.us.us.preheader.i.i, %B300.endif.us.usthread-pre-split.i.i
-  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %.772.i.i, %B300.endif.us.us.preheader.i.i ]
-  %.513.us.us.i.i = phi i64 [ %.513.us.us.pr.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %207, %B300.endif.us.us.preheader.i.i ]
-  %target.3.1298.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ]
-  %.470284296.us.us.i.i = phi i64 [ %.477.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ 0, %B300.endif.us.us.preheader.i.i ]
-  %.477.us.us.i.i = add nuw nsw i64 %.470284296.us.us.i.i, 1
-  %.593264.us.us.not.i.i = icmp slt i64 %.513.us.us.i.i, 1
-  br i1 %.593264.us.us.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.lr.ph.us.us.i.i
+B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %203, %B286.endif.us.us.preheader.i.i ]
+  %target.3.1248.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
+  %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
+  %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
+  br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
 
-B298.loopexit.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B300.endif.us.us.i.i
-  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B300.endif.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  %exitcond488.not.i.i = icmp eq i64 %.384.us.i.i, %.477.us.us.i.i
-  br i1 %exitcond488.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.usthread-pre-split.i.i
+B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
+  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
+  br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
 
-B346.endif.lr.ph.us.us.i.i:                       ; preds = %B300.endif.us.us.i.i
-  %.774.us.us.i.i = add nsw i64 %.470284296.us.us.i.i, %.772.i.i
-  br label %B346.endif.us.us.us.i.i
+B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.i
+  %.632.us.us.i.i = add nsw i64 %.328234246.us.us.i.i, %.630.i.i
+  br label %B332.endif.us.us.us.i.i
 
-B346.endif.us.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B346.endif.lr.ph.us.us.i.i
-  %target.2.2267.us.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B346.endif.lr.ph.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  %.599259265.us.us.us.i.i = phi i64 [ 0, %B346.endif.lr.ph.us.us.i.i ], [ %.606.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  br label %B380.us.us.us.i.i
+B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
+  %target.2.2217.us.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  br label %B366.us.us.us.i.i
 
-B380.us.us.us.i.i:                                ; preds = %B378.backedge.us.us.us.i.i, %B346.endif.us.us.us.i.i
-  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B378.backedge.us.us.us.i.i ], [ %target.2.2267.us.us.us.i.i, %B346.endif.us.us.us.i.i ]
-  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B378.backedge.us.us.us.i.i ], [ %quot.8.082.i, %B346.endif.us.us.us.i.i ]
-  %.720252254.us.us.us.i.i = phi i64 [ %.727.us.us.us.i.i, %B378.backedge.us.us.us.i.i ], [ 0, %B346.endif.us.us.us.i.i ]
-  %.753.us.us.us.i.i = add nsw i64 %.720252254.us.us.us.i.i, %quot.8.082.i
-  %.756.us.us.us.i.i = load i64, ptr %.25.i, align 8
-  %.757.us.us.us.i.i = mul nsw i64 %.756.us.us.us.i.i, %.753.us.us.us.i.i
-  %.759.us.us.us.i.i = add nsw i64 %.757.us.us.us.i.i, %quot.4.0.i
-  %.762.us.us.us.i.i = load i64, ptr %.28.i, align 8
-  %.763.us.us.us.i.i = mul nsw i64 %.759.us.us.us.i.i, %.762.us.us.us.i.i
-  %.765.us.us.us.i.i = add nsw i64 %.763.us.us.us.i.i, %.341354374.us.i.i
-  %.769.us.us.us.i.i = mul i64 %.767.i.i, %.765.us.us.us.i.i
-  %.777.us.us.us.i.i = load i64, ptr %scevgep196.i, align 8
-  %.778.us.us.us.i.i = sub i64 %.774.us.us.i.i, %.777.us.us.us.i.i
-  %.782.us.us.us.i.i = mul i64 %.720252254.us.us.us.i.i, %.780.i.i
-  %.784.us.us.us.i.i = add nsw i64 %.782.us.us.us.i.i, %target.2.2267.us.us.us.i.i
-  %.788.us.us.us.i.i = load i64, ptr %sunkaddr280.i, align 8
-  %.790.us.us.us.i.i = sub i64 %.599259265.us.us.us.i.i, %.788.us.us.us.i.i
-  %209 = xor i64 %.790.us.us.us.i.i, -1
-  %.9.i.i.i.i = add i64 %.45.i.i, %209
-  br i1 %202, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %target.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.8.071.i, %B332.endif.us.us.us.i.i ]
+  %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
+  %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.8.071.i
+  %.614.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.615.us.us.us.i.i = mul nsw i64 %.614.us.us.us.i.i, %.611.us.us.us.i.i
+  %.617.us.us.us.i.i = add nsw i64 %.615.us.us.us.i.i, %quot.4.0.i
+  %.620.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.621.us.us.us.i.i = mul nsw i64 %.617.us.us.us.i.i, %.620.us.us.us.i.i
+  %.623.us.us.us.i.i = add nsw i64 %.621.us.us.us.i.i, %.199303323.us.i.i
+  %.627.us.us.us.i.i = mul i64 %.625.i.i, %.623.us.us.us.i.i
+  %.635.us.us.us.i.i = load i64, ptr %scevgep166.i, align 8
+  %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
+  %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %target.2.2217.us.us.us.i.i
+  %.646.us.us.us.i.i = load i64, ptr %sunkaddr253.i, align 8
+  %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
+  %205 = xor i64 %.648.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.41.i.i, %205
+  br i1 %198, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
 
-B0.else.i.i.i.i:                                  ; preds = %B380.us.us.us.i.i
+B0.else.i.i.i.i:                                  ; preds = %B366.us.us.us.i.i
   %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
-  %.25.not.i.i.i.i = or i1 %204, %.23.i.i.i.i
+  %.25.not.i.i.i.i = or i1 %200, %.23.i.i.i.i
   br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
 
 B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
-  %210 = or i64 %.9.i.i.i.i, %.45.i.i
-  %211 = icmp ult i64 %210, 4294967296
-  br i1 %211, label %212, label %218
+  %206 = or i64 %.9.i.i.i.i, %.41.i.i
+  %207 = icmp ult i64 %206, 4294967296
+  br i1 %207, label %208, label %214
 
-212:                                              ; preds = %B0.else.if.i.i.i.i
-  %213 = trunc nuw i64 %.9.i.i.i.i to i32
-  %214 = udiv i32 %213, %194
-  %215 = urem i32 %213, %194
-  %216 = zext i32 %214 to i64
-  %217 = zext i32 %215 to i64
-  br label %221
+208:                                              ; preds = %B0.else.if.i.i.i.i
+  %209 = trunc nuw i64 %.9.i.i.i.i to i32
+  %210 = udiv i32 %209, %190
+  %211 = urem i32 %209, %190
+  %212 = zext i32 %210 to i64
+  %213 = zext i32 %211 to i64
+  br label %217
 
-218:                                              ; preds = %B0.else.if.i.i.i.i
-  %219 = sdiv i64 %.9.i.i.i.i, %.45.i.i
-  %220 = srem i64 %.9.i.i.i.i, %.45.i.i
-  br label %221
+214:                                              ; preds = %B0.else.if.i.i.i.i
+  %215 = sdiv i64 %.9.i.i.i.i, %.41.i.i
+  %216 = srem i64 %.9.i.i.i.i, %.41.i.i
+  br label %217
 
-221:                                              ; preds = %218, %212
-  %222 = phi i64 [ %216, %212 ], [ %219, %218 ]
-  %223 = phi i64 [ %217, %212 ], [ %220, %218 ]
-  %.30.i.i.i.i = xor i64 %223, %.45.i.i
+217:                                              ; preds = %214, %208
+  %218 = phi i64 [ %212, %208 ], [ %215, %214 ]
+  %219 = phi i64 [ %213, %208 ], [ %216, %214 ]
+  %.30.i.i.i.i = xor i64 %219, %.41.i.i
   %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
-  %.32.i.i.i.i = icmp ne i64 %223, 0
+  %.32.i.i.i.i = icmp ne i64 %219, 0
   %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
   %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
-  %spec.select.i.i.i.i = add i64 %222, %.38.i.i.i.i
-  %224 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
-  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %224)
+  %spec.select.i.i.i.i = add i64 %218, %.38.i.i.i.i
+  %220 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %220)
   br label %B0.else.i20.i.i.i
 
-B0.else.i20.i.i.i:                                ; preds = %221, %B0.else.i.i.i.i
-  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %221 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
-  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.39.i.i
+B0.else.i20.i.i.i:                                ; preds = %217, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %217 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.35.i.i
   %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
-  %.25.not.i23.i.i.i = or i1 %204, %.23.i21.i.i.i
+  %.25.not.i23.i.i.i = or i1 %200, %.23.i21.i.i.i
   br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
 
 B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
-  %225 = or i64 %.9.i1860.i.i.i, %.45.i.i
-  %226 = icmp ult i64 %225, 4294967296
-  br i1 %226, label %227, label %233
+  %221 = or i64 %.9.i1860.i.i.i, %.41.i.i
+  %222 = icmp ult i64 %221, 4294967296
+  br i1 %222, label %223, label %229
 
-227:                                              ; preds = %B0.else.if.i25.i.i.i
-  %228 = trunc nuw i64 %.9.i1860.i.i.i to i32
-  %229 = udiv i32 %228, %194
-  %230 = urem i32 %228, %194
-  %231 = zext i32 %229 to i64
-  %232 = zext i32 %230 to i64
-  br label %236
+223:                                              ; preds = %B0.else.if.i25.i.i.i
+  %224 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %225 = udiv i32 %224, %190
+  %226 = urem i32 %224, %190
+  %227 = zext i32 %225 to i64
+  %228 = zext i32 %226 to i64
+  br label %232
 
-233:                                              ; preds = %B0.else.if.i25.i.i.i
-  %234 = sdiv i64 %.9.i1860.i.i.i, %.45.i.i
-  %235 = srem i64 %.9.i1860.i.i.i, %.45.i.i
-  br label %236
+229:                                              ; preds = %B0.else.if.i25.i.i.i
+  %230 = sdiv i64 %.9.i1860.i.i.i, %.41.i.i
+  %231 = srem i64 %.9.i1860.i.i.i, %.41.i.i
+  br label %232
 
-236:                                              ; preds = %233, %227
-  %237 = phi i64 [ %231, %227 ], [ %234, %233 ]
-  %238 = phi i64 [ %232, %227 ], [ %235, %233 ]
-  %.30.i26.i.i.i = xor i64 %238, %.45.i.i
+232:                                              ; preds = %229, %223
+  %233 = phi i64 [ %227, %223 ], [ %230, %229 ]
+  %234 = phi i64 [ %228, %223 ], [ %231, %229 ]
+  %.30.i26.i.i.i = xor i64 %234, %.41.i.i
   %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
-  %.32.i28.i.i.i = icmp ne i64 %238, 0
+  %.32.i28.i.i.i = icmp ne i64 %234, 0
   %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
   %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
-  %spec.select.i31.i.i.i = add i64 %237, %.38.i30.i.i.i
-  %239 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
-  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %239)
+  %spec.select.i31.i.i.i = add i64 %233, %.38.i30.i.i.i
+  %235 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %235)
   br label %B0.endif.endif.endif.endif.endif.i.i.i
 
-B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %236, %B0.else.i20.i.i.i, %B380.us.us.us.i.i
-  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.pre.i.i, %236 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
-  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %236 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %232, %B0.else.i20.i.i.i, %B366.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.pre.i.i, %232 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %232 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
   %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
-  %240 = xor i64 %.778.us.us.us.i.i, -1
-  %.9.i1.i.i.i = add i64 %.42.i.i, %240
-  br i1 %203, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+  %236 = xor i64 %.636.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.38.i.i, %236
+  br i1 %199, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
 
 B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
   %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
-  %.25.not.i6.i.i.i = or i1 %205, %.23.i4.i.i.i
+  %.25.not.i6.i.i.i = or i1 %201, %.23.i4.i.i.i
   br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
 
 B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
-  %241 = or i64 %.9.i1.i.i.i, %.42.i.i
-  %242 = icmp ult i64 %241, 4294967296
-  br i1 %242, label %243, label %249
+  %237 = or i64 %.9.i1.i.i.i, %.38.i.i
+  %238 = icmp ult i64 %237, 4294967296
+  br i1 %238, label %239, label %245
 
-243:                                              ; preds = %B0.else.if.i8.i.i.i
-  %244 = trunc nuw i64 %.9.i1.i.i.i to i32
-  %245 = udiv i32 %244, %195
-  %246 = urem i32 %244, %195
-  %247 = zext i32 %245 to i64
-  %248 = zext i32 %246 to i64
-  br label %252
+239:                                              ; preds = %B0.else.if.i8.i.i.i
+  %240 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %241 = udiv i32 %240, %191
+  %242 = urem i32 %240, %191
+  %243 = zext i32 %241 to i64
+  %244 = zext i32 %242 to i64
+  br label %248
 
-249:                                              ; preds = %B0.else.if.i8.i.i.i
-  %250 = sdiv i64 %.9.i1.i.i.i, %.42.i.i
-  %251 = srem i64 %.9.i1.i.i.i, %.42.i.i
-  br label %252
+245:                                              ; preds = %B0.else.if.i8.i.i.i
+  %246 = sdiv i64 %.9.i1.i.i.i, %.38.i.i
+  %247 = srem i64 %.9.i1.i.i.i, %.38.i.i
+  br label %248
 
-252:                                              ; preds = %249, %243
-  %253 = phi i64 [ %247, %243 ], [ %250, %249 ]
-  %254 = phi i64 [ %248, %243 ], [ %251, %249 ]
-  %.30.i9.i.i.i = xor i64 %254, %.42.i.i
+248:                                              ; preds = %245, %239
+  %249 = phi i64 [ %243, %239 ], [ %246, %245 ]
+  %250 = phi i64 [ %244, %239 ], [ %247, %245 ]
+  %.30.i9.i.i.i = xor i64 %250, %.38.i.i
   %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
-  %.32.i11.i.i.i = icmp ne i64 %254, 0
+  %.32.i11.i.i.i = icmp ne i64 %250, 0
   %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
   %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
-  %spec.select.i14.i.i.i = add i64 %253, %.38.i13.i.i.i
-  %255 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  %spec.select.i14.i.i.i = add i64 %249, %.38.i13.i.i.i
+  %251 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
   br label %B0.else.i35.i.i.i
 
-B0.else.i35.i.i.i:                                ; preds = %252, %B0.else.i3.i.i.i
-  %quot.0.i7.ph.i.i.i = phi i64 [ %255, %252 ], [ 0, %B0.else.i3.i.i.i ]
-  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %240
+B0.else.i35.i.i.i:                                ; preds = %248, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %251, %248 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %236
   %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
-  %.25.not.i38.i.i.i = or i1 %205, %.23.i36.i.i.i
+  %.25.not.i38.i.i.i = or i1 %201, %.23.i36.i.i.i
   br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
 
 B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
-  %256 = or i64 %.9.i3352.i.i.i, %.42.i.i
-  %257 = icmp ult i64 %256, 4294967296
-  br i1 %257, label %258, label %264
+  %252 = or i64 %.9.i3352.i.i.i, %.38.i.i
+  %253 = icmp ult i64 %252, 4294967296
+  br i1 %253, label %254, label %260
 
-258:                                              ; preds = %B0.else.if.i40.i.i.i
-  %259 = trunc nuw i64 %.9.i3352.i.i.i to i32
-  %260 = udiv i32 %259, %195
-  %261 = urem i32 %259, %195
-  %262 = zext i32 %260 to i64
-  %263 = zext i32 %261 to i64
-  br label %267
+254:                                              ; preds = %B0.else.if.i40.i.i.i
+  %255 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %256 = udiv i32 %255, %191
+  %257 = urem i32 %255, %191
+  %258 = zext i32 %256 to i64
+  %259 = zext i32 %257 to i64
+  br label %263
 
-264:                                              ; preds = %B0.else.if.i40.i.i.i
-  %265 = sdiv i64 %.9.i3352.i.i.i, %.42.i.i
-  %266 = srem i64 %.9.i3352.i.i.i, %.42.i.i
-  br label %267
+260:                                              ; preds = %B0.else.if.i40.i.i.i
+  %261 = sdiv i64 %.9.i3352.i.i.i, %.38.i.i
+  %262 = srem i64 %.9.i3352.i.i.i, %.38.i.i
+  br label %263
 
-267:                                              ; preds = %264, %258
-  %268 = phi i64 [ %262, %258 ], [ %265, %264 ]
-  %269 = phi i64 [ %263, %258 ], [ %266, %264 ]
-  %.30.i41.i.i.i = xor i64 %269, %.42.i.i
+263:                                              ; preds = %260, %254
+  %264 = phi i64 [ %258, %254 ], [ %261, %260 ]
+  %265 = phi i64 [ %259, %254 ], [ %262, %260 ]
+  %.30.i41.i.i.i = xor i64 %265, %.38.i.i
   %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
-  %.32.i43.i.i.i = icmp ne i64 %269, 0
+  %.32.i43.i.i.i = icmp ne i64 %265, 0
   %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
   %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
-  %spec.select.i46.i.i.i = add i64 %268, %.38.i45.i.i.i
-  %270 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  %spec.select.i46.i.i.i = add i64 %264, %.38.i45.i.i.i
+  %266 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
   br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
 
-B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %267, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
-  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %267 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
-  %quot.0.i39.i.i.i = phi i64 [ %270, %267 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %263, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %263 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %266, %263 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
   %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi750.1.2.1.i")
   %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
   %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
   %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
-  br i1 %.347138.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+  br i1 %.347138.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
 
 B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
-  %.392.i.i.i = add i64 %.769.us.us.us.i.i, %.790.us.us.us.i.i
+  %.392.i.i.i = add i64 %.627.us.us.us.i.i, %.648.us.us.us.i.i
   %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
   %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
-  br i1 %206, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+  br i1 %202, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
 
 B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
-  %271 = add nuw i64 %..304.i.i.i, 1
-  %272 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
-  %273 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
-  %274 = add i64 %273, %272
-  %275 = shl i64 %274, 2
-  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %275
-  %276 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
-  %277 = add i64 %276, %.778.us.us.us.i.i
-  %278 = mul i64 %277, %.39.i.i
-  %279 = add i64 %.13.i62.i.i.i, %.392.i.i.i
-  %280 = add i64 %279, %278
-  %281 = shl i64 %280, 2
-  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %281
+  %267 = add nuw i64 %..304.i.i.i, 1
+  %268 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %269 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %270 = add i64 %269, %268
+  %271 = shl i64 %270, 2
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %271
+  %272 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %273 = add i64 %272, %.636.us.us.us.i.i
+  %274 = mul i64 %273, %.35.i.i
+  %275 = add i64 %.13.i62.i.i.i, %.392.i.i.i
+  %276 = add i64 %275, %274
+  %277 = shl i64 %276, 2
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %277
   br label %B278.us.i.i.i
 
 B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
   %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
   %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %271, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %267, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
   tail call void @nbgrad.copy.float32(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
-  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %196
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %192
   %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
   %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
-  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B364.backedge.us.us.us.i.i
 
 B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
   %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
-  br i1 %.508124.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+  br i1 %.508124.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
 
 B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
   %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
-  %282 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
-  %283 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
-  %284 = add i64 %283, %282
-  %285 = shl i64 %284, 2
-  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %285
-  %286 = mul i64 %.13.i62.i.i.i, %.45.i.i
-  %287 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
-  %288 = add i64 %287, %.778.us.us.us.i.i
-  %289 = mul i64 %288, %.39.i.i
-  %290 = add i64 %286, %.392.i.i.i
-  %291 = add i64 %290, %289
-  %292 = shl i64 %291, 2
-  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %292
-  %293 = icmp samesign ult i64 %.465.i.i.i, 4
-  br i1 %293, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+  %278 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %279 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %280 = add i64 %279, %278
+  %281 = shl i64 %280, 2
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %281
+  %282 = mul i64 %.13.i62.i.i.i, %.41.i.i
+  %283 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %284 = add i64 %283, %.636.us.us.us.i.i
+  %285 = mul i64 %284, %.35.i.i
+  %286 = add i64 %282, %.392.i.i.i
+  %287 = add i64 %286, %285
+  %288 = shl i64 %287, 2
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %288
+  %289 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %289, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
 
 B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
-  %294 = add i64 %282, %.784.us.us.us.i.i
-  %295 = shl i64 %294, 2
-  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %295
-  %296 = and i64 %..465.i.i.i, 9223372036854775804
-  %297 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
-  %298 = add i64 %.13.i62.i.i.i, 3
-  %299 = add i64 %298, %xtraiter.i.i.i
-  %300 = mul i64 %299, %197
-  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %300
-  %301 = add i64 %.13.i62.i.i.i, 2
-  %302 = add i64 %301, %xtraiter.i.i.i
-  %303 = mul i64 %302, %197
-  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %303
-  %304 = add i64 %.13.i62.i.i.i, 1
-  %305 = add i64 %304, %xtraiter.i.i.i
-  %306 = mul i64 %305, %197
-  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %306
-  %307 = mul i64 %297, %197
-  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %307
-  %308 = mul i64 %.756.us.us.us.i.i, %lsr.iv31.i.i
-  %309 = add i64 %308, %quot.4.0.i
-  %310 = mul i64 %309, %.762.us.us.us.i.i
-  %311 = add i64 %310, %.341354374.us.i.i
-  %312 = mul i64 %311, %.36.i.i
-  %313 = sub i64 %lsr.iv.i.i, %.777.us.us.us.i.i
-  %314 = add i64 %313, %312
-  %315 = add i64 %314, %287
-  %316 = mul i64 %315, %.39.i.i
-  %317 = add i64 %316, %.790.us.us.us.i.i
-  %318 = icmp eq i64 %xtraiter.i.i.i, 0
-  %sunkaddr285.i = shl i64 %317, 2
+  %290 = add i64 %278, %.642.us.us.us.i.i
+  %291 = shl i64 %290, 2
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %291
+  %292 = and i64 %..465.i.i.i, 9223372036854775804
+  %293 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %294 = add i64 %.13.i62.i.i.i, 3
+  %295 = add i64 %294, %xtraiter.i.i.i
+  %296 = mul i64 %295, %193
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %296
+  %297 = add i64 %.13.i62.i.i.i, 2
+  %298 = add i64 %297, %xtraiter.i.i.i
+  %299 = mul i64 %298, %193
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %299
+  %300 = add i64 %.13.i62.i.i.i, 1
+  %301 = add i64 %300, %xtraiter.i.i.i
+  %302 = mul i64 %301, %193
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %302
+  %303 = mul i64 %293, %193
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %303
+  %304 = mul i64 %.614.us.us.us.i.i, %lsr.iv31.i.i
+  %305 = add i64 %304, %quot.4.0.i
+  %306 = mul i64 %305, %.620.us.us.us.i.i
+  %307 = add i64 %306, %.199303323.us.i.i
+  %308 = mul i64 %307, %.32.i.i
+  %309 = sub i64 %lsr.iv.i.i, %.635.us.us.us.i.i
+  %310 = add i64 %309, %308
+  %311 = add i64 %310, %283
+  %312 = mul i64 %311, %.35.i.i
+  %313 = add i64 %312, %.648.us.us.us.i.i
+  %314 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr258.i = shl i64 %313, 2
   br label %B278.us150.i.i.i
 
 B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
-  %319 = icmp eq i64 %xtraiter.i.i.i, 0
-  br i1 %319, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+  %315 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %315, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
 
 B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
   %xtraiter.i.i = and i64 %..304.i.i.i, 1
@@ -16085,27 +16078,27 @@ B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheade
   br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
 
 B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
-  %320 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
-  %321 = add i64 %320, %282
-  %322 = shl i64 %321, 2
-  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %322
+  %316 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %317 = add i64 %316, %278
+  %318 = shl i64 %317, 2
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %318
   br label %B486.us.prol.i.us.prol.i.i
 
 B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
   %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
   %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
   %.552.us.prol.i.us.prol.i.i = load float, ptr %lsr.iv82.i.us.prol.i.i, align 4
-  %323 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 2
-  %scevgep181.i = getelementptr i8, ptr %scevgep59.i.i, i64 %323
-  store float %.552.us.prol.i.us.prol.i.i, ptr %scevgep181.i, align 4
+  %319 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 2
+  %scevgep151.i = getelementptr i8, ptr %scevgep59.i.i, i64 %319
+  store float %.552.us.prol.i.us.prol.i.i, ptr %scevgep151.i, align 4
   %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
-  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %197
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %193
   %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
   br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
 
 B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
   %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
-  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %196
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %192
   %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
   br label %B278.us150.i.us.prol.loopexit.i.i
 
@@ -16113,11 +16106,11 @@ B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopex
   %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
   %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
   %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
-  %324 = icmp eq i64 %.304.i.i.i, 1
-  br i1 %324, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+  %320 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %320, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
 
 B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
-  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %196
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %192
   br label %B278.us150.i.us.i.i
 
 B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
@@ -16131,11 +16124,11 @@ B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i
   %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
   %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
   %.552.us.prol.i.us.i.i = load float, ptr %lsr.iv82.i.us.i.i, align 4
-  %325 = shl i64 %prol.iter.i.us.i.i, 2
-  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %325
+  %321 = shl i64 %prol.iter.i.us.i.i, 2
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %321
   store float %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 4
   %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
-  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %197
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %193
   %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
   br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
 
@@ -16147,22 +16140,22 @@ B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1
   %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
   %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
   %.552.us.prol.i.us.1.i.i = load float, ptr %lsr.iv82.i.us.1.i.i, align 4
-  %326 = shl i64 %prol.iter.i.us.1.i.i, 2
-  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %326
+  %322 = shl i64 %prol.iter.i.us.1.i.i, 2
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %322
   store float %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 4
   %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
-  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %197
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %193
   %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
   br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
 
 B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
-  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %196
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %192
   %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
-  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %196
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %192
   %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
-  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %201
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %197
   %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
-  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B364.backedge.us.us.us.i.i
 
 B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
   %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
@@ -16173,26 +16166,26 @@ B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_
   %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
   %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
   %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
-  br i1 %318, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+  br i1 %314, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
 
 B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
   %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
   %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
   %.552.us.prol.i.i.i = load float, ptr %lsr.iv82.i.i.i, align 4
-  %327 = shl nuw nsw i64 %prol.iter.i.i.i, 2
-  %scevgep176.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %327
-  store float %.552.us.prol.i.i.i, ptr %scevgep176.i, align 4
+  %323 = shl nuw nsw i64 %prol.iter.i.i.i, 2
+  %scevgep.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %323
+  store float %.552.us.prol.i.i.i, ptr %scevgep.i, align 4
   %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
-  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %197
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %193
   %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
   br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
 
 B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
-  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %296, %B486.us.prol.i.i.i ]
-  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %297, %B486.us.prol.i.i.i ]
-  %328 = add nuw i64 %.507122126.us.unr.i.i.i, 4
-  %329 = shl i64 %.514123125.us.unr.i.i.i, 2
-  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %329
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %292, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %293, %B486.us.prol.i.i.i ]
+  %324 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %325 = shl i64 %.514123125.us.unr.i.i.i, 2
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %325
   br label %B486.us.i.i.i
 
 B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
@@ -16201,666 +16194,626 @@ B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B48
   %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
   %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
   %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
-  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %328, %B486.us.prol.loopexit.i.i.i ]
-  %sunkaddr286.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr285.i
-  %.552.us.i.i.i = load float, ptr %sunkaddr286.i, align 4
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %324, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr259.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr258.i
+  %.552.us.i.i.i = load float, ptr %sunkaddr259.i, align 4
   store float %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 4
-  %sunkaddr288.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr285.i
-  %.552.us.1.i.i.i = load float, ptr %sunkaddr288.i, align 4
+  %sunkaddr261.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr258.i
+  %.552.us.1.i.i.i = load float, ptr %sunkaddr261.i, align 4
   %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 4
   store float %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 4
-  %sunkaddr290.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr285.i
-  %.552.us.2.i.i.i = load float, ptr %sunkaddr290.i, align 4
+  %sunkaddr263.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr258.i
+  %.552.us.2.i.i.i = load float, ptr %sunkaddr263.i, align 4
   %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
   store float %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 4
-  %sunkaddr292.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr285.i
-  %.552.us.3.i.i.i = load float, ptr %sunkaddr292.i, align 4
+  %sunkaddr265.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr258.i
+  %.552.us.3.i.i.i = load float, ptr %sunkaddr265.i, align 4
   %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 12
   store float %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 4
   %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
   %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
-  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %198
-  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %198
-  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %198
-  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %198
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %194
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %194
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %194
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %194
   %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
   br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
 
 B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
   %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
-  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %196
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %192
   %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
-  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %196
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %192
   %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
   %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
-  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B364.backedge.us.us.us.i.i
 
-B378.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
-  %.727.us.us.us.i.i = add nuw nsw i64 %.720252254.us.us.us.i.i, 1
+B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.585.us.us.us.i.i = add nuw nsw i64 %.578203205.us.us.us.i.i, 1
   %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
-  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.780.i.i
-  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i84.i, %.727.us.us.us.i.i
-  br i1 %exitcond.not.i.i, label %B378.B580_crit_edge.us.us.us.i.i, label %B380.us.us.us.i.i
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.638.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i73.i, %.585.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B364.B566_crit_edge.us.us.us.i.i, label %B366.us.us.us.i.i
 
-B378.B580_crit_edge.us.us.us.i.i:                 ; preds = %B378.backedge.us.us.us.i.i
-  %.606.us.us.us.i.i = add nuw nsw i64 %.599259265.us.us.us.i.i, 1
-  %.832.us.us.us.i.i = add nsw i64 %target.2.2267.us.us.us.i.i, %.90.i.i
-  %exitcond487.not.i.i = icmp eq i64 %.513.us.us.i.i, %.606.us.us.us.i.i
-  br i1 %exitcond487.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.us.us.us.i.i
+B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
+  %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
+  %.690.us.us.us.i.i = add nsw i64 %target.2.2217.us.us.us.i.i, %.86.i.i
+  %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
+  br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
-B830.endif.endif.endif.i:                         ; preds = %B252.loopexit.us.i.i, %B254.endif.us.preheader.i.i, %B254.endif.lr.ph.i.i, %B214.endif.i.i
-  br i1 %100, label %B828.loopexit.i, label %B966.lr.ph.i
+B830.endif.endif.endif.i:                         ; preds = %B238.loopexit.us.i.i, %B240.endif.us.preheader.i.i, %B240.endif.lr.ph.i.i, %B830.endif.i
+  br i1 %98, label %B828.loopexit.i, label %B966.lr.ph.i
 
 B966.lr.ph.i:                                     ; preds = %B830.endif.endif.endif.i
-  br i1 %.387.i, label %B966.lr.ph.split.us.i, label %B966.i
+  br i1 %.387.i, label %B966.us.i, label %B966.i
 
-B966.lr.ph.split.us.i:                            ; preds = %B966.lr.ph.i
-  %.1303.us1135.i = load i64, ptr %sunkaddr293.i, align 8
-  %.1331.us1140.i = icmp eq i64 %.1303.us1135.i, 0
-  br i1 %.1331.us1140.i, label %B1050.endif.us.lr.ph.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
-
-B1050.endif.us.lr.ph.i:                           ; preds = %B966.lr.ph.split.us.i
-  br i1 %108, label %B1050.endif.us.i, label %B1050.endif.us.us.i
-
-B1050.endif.us.us.i:                              ; preds = %B1050.endif.us.lr.ph.i, %B966.us.us.i
-  %lsr.iv221.i = phi i64 [ %lsr.iv.next222.i, %B966.us.us.i ], [ %..188.i, %B1050.endif.us.lr.ph.i ]
-  %.1326.us1144.us.i = phi i64 [ %.1326.us.us.i, %B966.us.us.i ], [ 40, %B1050.endif.us.lr.ph.i ]
-  %.1319.us1143.us.i = phi i64 [ %.1319.us.us.i, %B966.us.us.i ], [ %.443.i, %B1050.endif.us.lr.ph.i ]
-  %.1274.us1142.us.i = phi i64 [ %.1274.us.us.i, %B966.us.us.i ], [ 1, %B1050.endif.us.lr.ph.i ]
-  %330 = getelementptr float, ptr %a2, i64 %.1319.us1143.us.i
-  tail call void @llvm.memset.p0.i64(ptr align 4 %330, i8 0, i64 %69, i1 false)
-  %lsr.iv.next222.i = add nsw i64 %lsr.iv221.i, -1
-  %exitcond3329.not.i = icmp eq i64 %lsr.iv.next222.i, 0
-  br i1 %exitcond3329.not.i, label %B828.loopexit.i, label %B966.us.us.i
-
-B966.us.us.i:                                     ; preds = %B1050.endif.us.us.i
-  %.1274.us.us.i = add nuw i64 %.1274.us1142.us.i, 1
-  %331 = getelementptr i64, ptr %a4, i64 %.1326.us1144.us.i
-  %.1302.us.us.i = getelementptr i8, ptr %331, i64 48
-  %.1303.us.us.i = load i64, ptr %.1302.us.us.i, align 8
-  %.1308.us.us.i = add nsw i64 %.1326.us1144.us.i, 7
-  %.1317.us.us.i = mul i64 %.1274.us1142.us.i, %.1315.i
-  %.1319.us.us.i = add nsw i64 %.1317.us.us.i, %.443.i
-  %.1324.us.us.i = shl nuw nsw i64 %.1303.us.us.i, 1
-  %.1326.us.us.i = add nuw nsw i64 %.1308.us.us.i, %.1324.us.us.i
-  %.1331.us.us.i = icmp eq i64 %.1303.us.us.i, 0
-  br i1 %.1331.us.us.i, label %B1050.endif.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
-
-B966.us.i:                                        ; preds = %B1050.endif.us.i
-  %332 = getelementptr i64, ptr %a4, i64 %.1326.us1144.i
-  %.1302.us.i = getelementptr i8, ptr %332, i64 48
-  %.1303.us.i = load i64, ptr %.1302.us.i, align 8
-  %.1308.us.i = add nsw i64 %.1326.us1144.i, 7
-  %.1324.us.i = shl nuw nsw i64 %.1303.us.i, 1
-  %.1326.us.i = add nuw nsw i64 %.1308.us.i, %.1324.us.i
+B966.us.i:                                        ; preds = %B966.lr.ph.i, %B1050.us.i
+  %lsr.iv196.i = phi i64 [ %lsr.iv.next197.i, %B1050.us.i ], [ %.188.i, %B966.lr.ph.i ]
+  %lsr.iv194.i = phi ptr [ %scevgep195.i, %B1050.us.i ], [ %invariant.gep.i, %B966.lr.ph.i ]
+  %lsr.iv192.i = phi ptr [ %scevgep193.i, %B1050.us.i ], [ %scevgep191.i, %B966.lr.ph.i ]
+  %.1303.us.i = load i64, ptr %lsr.iv192.i, align 8
   %.1331.us.i = icmp eq i64 %.1303.us.i, 0
-  br i1 %.1331.us.i, label %B1050.endif.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.1331.us.i, label %B1050.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-B1050.endif.us.i:                                 ; preds = %B1050.endif.us.lr.ph.i, %B966.us.i
-  %lsr.iv223.i = phi i64 [ %lsr.iv.next224.i, %B966.us.i ], [ %..188.i, %B1050.endif.us.lr.ph.i ]
-  %.1326.us1144.i = phi i64 [ %.1326.us.i, %B966.us.i ], [ 40, %B1050.endif.us.lr.ph.i ]
-  %lsr.iv.next224.i = add nsw i64 %lsr.iv223.i, -1
-  %exitcond3330.not.i = icmp eq i64 %lsr.iv.next224.i, 0
-  br i1 %exitcond3330.not.i, label %B828.loopexit.i, label %B966.us.i
+B1050.us.i:                                       ; preds = %B966.us.i
+  tail call void @nbgrad.clear.float32(ptr %lsr.iv194.i, i64 %.1315.i)
+  %scevgep193.i = getelementptr i8, ptr %lsr.iv192.i, i64 56
+  %scevgep195.i = getelementptr i8, ptr %lsr.iv194.i, i64 %71
+  %lsr.iv.next197.i = add nsw i64 %lsr.iv196.i, -1
+  %exitcond2895.not.i = icmp eq i64 %lsr.iv.next197.i, 0
+  br i1 %exitcond2895.not.i, label %B828.loopexit.i, label %B966.us.i
 
-B1050.endif.i:                                    ; preds = %B966.i
-  br i1 %108, label %B2568.i, label %B1088.lr.ph.i
+B1118.endif.endif.i:                              ; preds = %B1118.i
+  br i1 %185, label %326, label %331
 
-B1088.lr.ph.i:                                    ; preds = %B1050.endif.i
-  tail call void @llvm.memset.p0.i64(ptr align 4 %scevgep.i, i8 0, i64 %69, i1 false)
-  br label %B2568.i
+326:                                              ; preds = %B1118.endif.endif.i
+  %327 = udiv i32 %186, %99
+  %328 = urem i32 %186, %99
+  %329 = zext i32 %327 to i64
+  %330 = zext i32 %328 to i64
+  br label %334
 
-B1110.endif.endif.i:                              ; preds = %B1110.i
-  br i1 %188, label %333, label %338
+331:                                              ; preds = %B1118.endif.endif.i
+  %332 = sdiv i64 %.13.i57.i, %.176.i
+  %333 = srem i64 %.13.i57.i, %.176.i
+  br label %334
 
-333:                                              ; preds = %B1110.endif.endif.i
-  %334 = udiv i32 %189, %101
-  %335 = urem i32 %189, %101
-  %336 = zext i32 %334 to i64
-  %337 = zext i32 %335 to i64
-  br label %341
+334:                                              ; preds = %331, %326
+  %335 = phi i64 [ %329, %326 ], [ %332, %331 ]
+  %336 = phi i64 [ %330, %326 ], [ %333, %331 ]
+  %.1402.i = sub nsw i64 0, %336
+  %.1403.i = select i1 %.1386.i, i64 %336, i64 %.1402.i
+  %.1404.i = icmp sgt i64 %.1403.i, 0
+  %.1406.i = zext i1 %.1404.i to i64
+  %.1407.i = add i64 %335, %.1406.i
+  %.1429931.i = icmp sgt i64 %.1407.i, 0
+  br i1 %.1429931.i, label %B1156.endif.lr.ph.i, label %B2575.i
 
-338:                                              ; preds = %B1110.endif.endif.i
-  %339 = sdiv i64 %.13.i68.i, %.176.i
-  %340 = srem i64 %.13.i68.i, %.176.i
-  br label %341
-
-341:                                              ; preds = %338, %333
-  %342 = phi i64 [ %336, %333 ], [ %339, %338 ]
-  %343 = phi i64 [ %337, %333 ], [ %340, %338 ]
-  %.1526.i = sub nsw i64 0, %343
-  %.1527.i = select i1 %.1510.i, i64 %343, i64 %.1526.i
-  %.1528.i = icmp sgt i64 %.1527.i, 0
-  %.1530.i = zext i1 %.1528.i to i64
-  %.1531.i = add i64 %342, %.1530.i
-  %.1553971.i = icmp sgt i64 %.1531.i, 0
-  br i1 %.1553971.i, label %B1148.endif.lr.ph.i, label %B2568.i
-
-B1148.endif.lr.ph.i:                              ; preds = %341
+B1156.endif.lr.ph.i:                              ; preds = %334
   %..1303.i = tail call i64 @llvm.smax.i64(i64 %.1303.i, i64 0)
-  %.1949842.not.i = icmp eq i64 %..1303.i, 0
-  %344 = getelementptr i64, ptr %a4, i64 %.1308.i
-  %brmerge.i = or i1 %.335369.not.i.i, %.1949842.not.i
+  %.1825802.not.i = icmp eq i64 %..1303.i, 0
+  %337 = getelementptr i64, ptr %a4, i64 %.1308.i
+  %brmerge.i = or i1 %.193318.not.i.i, %.1825802.not.i
   %xtraiter.i = and i64 %.1303.i, 3
   %unroll_iter.i = and i64 %.1303.i, -4
-  %345 = add i64 %.1303.i, %table.4.21078.i
-  %346 = shl i64 %345, 3
-  %scevgep197.i = getelementptr i8, ptr %scevgep196.i, i64 %346
-  %scevgep207.i = getelementptr i8, ptr %scevgep206.i, i64 %346
-  %347 = icmp ult i64 %.1303.i, 4
-  %348 = icmp eq i64 %xtraiter.i, 0
-  br label %B1148.endif.i
+  %338 = add i64 %.1303.i, %table.4.21017.i
+  %339 = shl i64 %338, 3
+  %scevgep167.i = getelementptr i8, ptr %scevgep166.i, i64 %339
+  %scevgep177.i = getelementptr i8, ptr %scevgep176.i, i64 %339
+  %340 = icmp ult i64 %.1303.i, 4
+  %341 = icmp eq i64 %xtraiter.i, 0
+  br label %B1156.endif.i
 
-B1148.endif.i:                                    ; preds = %B1148.endif.lr.ph.i, %B1146.loopexit.i
-  %lsr.iv216.i = phi i64 [ %lsr.iv214.i, %B1148.endif.lr.ph.i ], [ %lsr.iv.next217.i, %B1146.loopexit.i ]
-  %.1552946978.i = phi i64 [ %.1531.i, %B1148.endif.lr.ph.i ], [ %.1562.i, %B1146.loopexit.i ]
-  %.1559948977.i = phi i64 [ 0, %B1148.endif.lr.ph.i ], [ %.1566.i, %B1146.loopexit.i ]
-  %.1562.i = add nsw i64 %.1552946978.i, -1
-  %.1566.i = add i64 %.1559948977.i, %.176.i
-  br i1 %102, label %B1460.i, label %B1182.endif.lr.ph.i
+B1156.endif.i:                                    ; preds = %B1156.endif.lr.ph.i, %B1154.loopexit.i
+  %lsr.iv186.i = phi i64 [ %lsr.iv184.i, %B1156.endif.lr.ph.i ], [ %lsr.iv.next187.i, %B1154.loopexit.i ]
+  %.1428906938.i = phi i64 [ %.1407.i, %B1156.endif.lr.ph.i ], [ %.1438.i, %B1154.loopexit.i ]
+  %.1435908937.i = phi i64 [ 0, %B1156.endif.lr.ph.i ], [ %.1442.i, %B1154.loopexit.i ]
+  %.1438.i = add nsw i64 %.1428906938.i, -1
+  %.1442.i = add i64 %.1435908937.i, %.176.i
+  br i1 %100, label %B1468.i, label %B1190.endif.lr.ph.i
 
-B1182.endif.lr.ph.i:                              ; preds = %B1148.endif.i
-  %.1722.i = add nsw i64 %.1559948977.i, %rem.7.0.i
-  br i1 %brmerge.i, label %B1460.i, label %B1182.endif.us.i
+B1190.endif.lr.ph.i:                              ; preds = %B1156.endif.i
+  %.1598.i = add nsw i64 %.1435908937.i, %rem.7.0.i
+  br i1 %brmerge.i, label %B1468.i, label %B1190.endif.us.i
 
-B1182.endif.us.i:                                 ; preds = %B1182.endif.lr.ph.i, %B1306.B1180.loopexit_crit_edge.us.i
-  %.1680887897.us.i = phi i64 [ %.1687.us.i, %B1306.B1180.loopexit_crit_edge.us.i ], [ 0, %B1182.endif.lr.ph.i ]
-  %.1687.us.i = add nuw nsw i64 %.1680887897.us.i, 1
-  %.1992.us.i = add nsw i64 %.1680887897.us.i, %.1559948977.i
-  %.1994.us.i = icmp slt i64 %.1992.us.i, %.13.i68.i
-  %.1741.us.i = add nsw i64 %.1680887897.us.i, %.453.i
-  br i1 %.1994.us.i, label %B1308.endif.us.us.us.preheader.i, label %B1308.endif.us.us917.i
+B1190.endif.us.i:                                 ; preds = %B1190.endif.lr.ph.i, %B1314.B1188.loopexit_crit_edge.us.i
+  %.1556847857.us.i = phi i64 [ %.1563.us.i, %B1314.B1188.loopexit_crit_edge.us.i ], [ 0, %B1190.endif.lr.ph.i ]
+  %.1563.us.i = add nuw nsw i64 %.1556847857.us.i, 1
+  %.1868.us.i = add nsw i64 %.1556847857.us.i, %.1435908937.i
+  %.1870.us.i = icmp slt i64 %.1868.us.i, %.13.i57.i
+  %.1617.us.i = add nsw i64 %.1556847857.us.i, %.453.i
+  br i1 %.1870.us.i, label %B1316.endif.us.us.us.preheader.i, label %B1316.endif.us.us877.i
 
-B1306.B1180.loopexit_crit_edge.us.i:              ; preds = %B1340.B1434_crit_edge.split.us874.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i
-  %exitcond3327.not.i = icmp eq i64 %.176.i, %.1687.us.i
-  br i1 %exitcond3327.not.i, label %B1460.i, label %B1182.endif.us.i
+B1314.B1188.loopexit_crit_edge.us.i:              ; preds = %B1348.B1442_crit_edge.split.us834.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i
+  %exitcond2893.not.i = icmp eq i64 %.176.i, %.1563.us.i
+  br i1 %exitcond2893.not.i, label %B1468.i, label %B1190.endif.us.i
 
-B1308.endif.us.us.us.preheader.i:                 ; preds = %B1182.endif.us.i
-  %.1727.us.i = load i64, ptr %sunkaddr294.i, align 8
-  %.1724.us.i = add nsw i64 %.1722.i, %.1680887897.us.i
-  %.1728.us.i = mul nsw i64 %.1727.us.i, %.1724.us.i
-  %.1717.us.i = load i64, ptr %sunkaddr295.i, align 8
-  %.1719.us.i = mul nsw i64 %.1717.us.i, %quot.4.0.i
-  %.1729.us.i = add nsw i64 %.1719.us.i, %.1728.us.i
-  %.1732.us.i = load i64, ptr %sunkaddr296.i, align 8
-  %.1734.us.i = mul nsw i64 %.1732.us.i, %.107212041340.i
-  %.1735.us.i = add nsw i64 %.1729.us.i, %.1734.us.i
-  br label %B1308.endif.us.us.us.i
+B1316.endif.us.us.us.preheader.i:                 ; preds = %B1190.endif.us.i
+  %.1603.us.i = load i64, ptr %sunkaddr266.i, align 8
+  %.1600.us.i = add nsw i64 %.1598.i, %.1556847857.us.i
+  %.1604.us.i = mul nsw i64 %.1603.us.i, %.1600.us.i
+  %.1593.us.i = load i64, ptr %sunkaddr267.i, align 8
+  %.1595.us.i = mul nsw i64 %.1593.us.i, %quot.4.0.i
+  %.1605.us.i = add nsw i64 %.1595.us.i, %.1604.us.i
+  %.1608.us.i = load i64, ptr %sunkaddr268.i, align 8
+  %.1610.us.i = mul nsw i64 %.1608.us.i, %.107210681162.i
+  %.1611.us.i = add nsw i64 %.1605.us.i, %.1610.us.i
+  br label %B1316.endif.us.us.us.i
 
-B1308.endif.us.us917.i:                           ; preds = %B1182.endif.us.i, %B1340.B1434_crit_edge.split.us874.us.i
-  %place.3.6860.us.us918.i = phi i64 [ %.2032.us872.us.lcssa.i, %B1340.B1434_crit_edge.split.us874.us.i ], [ %.1741.us.i, %B1182.endif.us.i ]
-  %.1831851857.us.us921.i = phi i64 [ %.1838.us.us923.i, %B1340.B1434_crit_edge.split.us874.us.i ], [ 0, %B1182.endif.us.i ]
-  br i1 %347, label %B1342.us865.us.epil.i.preheader, label %B1342.us865.us.i
+B1316.endif.us.us877.i:                           ; preds = %B1190.endif.us.i, %B1348.B1442_crit_edge.split.us834.us.i
+  %place.3.6820.us.us878.i = phi i64 [ %.1908.us832.us.lcssa.i, %B1348.B1442_crit_edge.split.us834.us.i ], [ %.1617.us.i, %B1190.endif.us.i ]
+  %.1707811817.us.us881.i = phi i64 [ %.1714.us.us883.i, %B1348.B1442_crit_edge.split.us834.us.i ], [ 0, %B1190.endif.us.i ]
+  br i1 %340, label %B1350.us825.us.epil.i.preheader, label %B1350.us825.us.i
 
-B1342.us865.us.i:                                 ; preds = %B1308.endif.us.us917.i, %B1342.us865.us.i
-  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1342.us865.us.i ], [ %unroll_iter.i, %B1308.endif.us.us917.i ]
-  %place.2.7845.us866.us.i = phi i64 [ %.2032.us872.us.3.i, %B1342.us865.us.i ], [ %place.3.6860.us.us918.i, %B1308.endif.us.us917.i ]
-  %349 = shl i64 %place.2.7845.us866.us.i, 2
-  %scevgep188.i = getelementptr i8, ptr %a2, i64 %349
-  store float 0.000000e+00, ptr %scevgep188.i, align 4
-  %scevgep187.i = getelementptr i8, ptr %scevgep186.i, i64 %349
-  store float 0.000000e+00, ptr %scevgep187.i, align 4
-  %scevgep185.i = getelementptr i8, ptr %scevgep184.i, i64 %349
-  store float 0.000000e+00, ptr %scevgep185.i, align 4
-  %scevgep183.i = getelementptr i8, ptr %scevgep182.i, i64 %349
-  store float 0.000000e+00, ptr %scevgep183.i, align 4
-  %.2032.us872.us.3.i = add i64 %place.2.7845.us866.us.i, %73
+B1350.us825.us.i:                                 ; preds = %B1316.endif.us.us877.i, %B1350.us825.us.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1350.us825.us.i ], [ %unroll_iter.i, %B1316.endif.us.us877.i ]
+  %place.2.7805.us826.us.i = phi i64 [ %.1908.us832.us.3.i, %B1350.us825.us.i ], [ %place.3.6820.us.us878.i, %B1316.endif.us.us877.i ]
+  %342 = shl i64 %place.2.7805.us826.us.i, 2
+  %scevgep158.i = getelementptr i8, ptr %a2, i64 %342
+  store float 0.000000e+00, ptr %scevgep158.i, align 4
+  %scevgep157.i = getelementptr i8, ptr %scevgep156.i, i64 %342
+  store float 0.000000e+00, ptr %scevgep157.i, align 4
+  %scevgep155.i = getelementptr i8, ptr %scevgep154.i, i64 %342
+  store float 0.000000e+00, ptr %scevgep155.i, align 4
+  %scevgep153.i = getelementptr i8, ptr %scevgep152.i, i64 %342
+  store float 0.000000e+00, ptr %scevgep153.i, align 4
+  %.1908.us832.us.3.i = add i64 %place.2.7805.us826.us.i, %68
   %lsr.iv.next.i = add i64 %lsr.iv.i, -4
   %niter.ncmp.3.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %niter.ncmp.3.i, label %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i, label %B1342.us865.us.i
+  br i1 %niter.ncmp.3.i, label %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i, label %B1350.us825.us.i
 
-B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i: ; preds = %B1342.us865.us.i
-  br i1 %348, label %B1340.B1434_crit_edge.split.us874.us.i, label %B1342.us865.us.epil.i.preheader
+B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i: ; preds = %B1350.us825.us.i
+  br i1 %341, label %B1348.B1442_crit_edge.split.us834.us.i, label %B1350.us825.us.epil.i.preheader
 
-B1342.us865.us.epil.i.preheader:                  ; preds = %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i, %B1308.endif.us.us917.i
-  %place.2.7845.us866.us.epil.i.ph = phi i64 [ %place.3.6860.us.us918.i, %B1308.endif.us.us917.i ], [ %.2032.us872.us.3.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i ]
-  br label %B1342.us865.us.epil.i
+B1350.us825.us.epil.i.preheader:                  ; preds = %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i, %B1316.endif.us.us877.i
+  %place.2.7805.us826.us.epil.i.ph = phi i64 [ %place.3.6820.us.us878.i, %B1316.endif.us.us877.i ], [ %.1908.us832.us.3.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i ]
+  br label %B1350.us825.us.epil.i
 
-B1342.us865.us.epil.i:                            ; preds = %B1342.us865.us.epil.i.preheader, %B1342.us865.us.epil.i
-  %lsr.iv190.i = phi i64 [ %lsr.iv.next191.i, %B1342.us865.us.epil.i ], [ %xtraiter.i, %B1342.us865.us.epil.i.preheader ]
-  %place.2.7845.us866.us.epil.i = phi i64 [ %.2032.us872.us.epil.i, %B1342.us865.us.epil.i ], [ %place.2.7845.us866.us.epil.i.ph, %B1342.us865.us.epil.i.preheader ]
-  %350 = shl i64 %place.2.7845.us866.us.epil.i, 2
-  %scevgep189.i = getelementptr i8, ptr %a2, i64 %350
-  store float 0.000000e+00, ptr %scevgep189.i, align 4
-  %.2032.us872.us.epil.i = add i64 %place.2.7845.us866.us.epil.i, %.176.i
-  %lsr.iv.next191.i = add nsw i64 %lsr.iv190.i, -1
-  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next191.i, 0
-  br i1 %epil.iter.cmp.not.i, label %B1340.B1434_crit_edge.split.us874.us.i, label %B1342.us865.us.epil.i
+B1350.us825.us.epil.i:                            ; preds = %B1350.us825.us.epil.i.preheader, %B1350.us825.us.epil.i
+  %lsr.iv160.i = phi i64 [ %lsr.iv.next161.i, %B1350.us825.us.epil.i ], [ %xtraiter.i, %B1350.us825.us.epil.i.preheader ]
+  %place.2.7805.us826.us.epil.i = phi i64 [ %.1908.us832.us.epil.i, %B1350.us825.us.epil.i ], [ %place.2.7805.us826.us.epil.i.ph, %B1350.us825.us.epil.i.preheader ]
+  %343 = shl i64 %place.2.7805.us826.us.epil.i, 2
+  %scevgep159.i = getelementptr i8, ptr %a2, i64 %343
+  store float 0.000000e+00, ptr %scevgep159.i, align 4
+  %.1908.us832.us.epil.i = add i64 %place.2.7805.us826.us.epil.i, %.176.i
+  %lsr.iv.next161.i = add nsw i64 %lsr.iv160.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next161.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B1348.B1442_crit_edge.split.us834.us.i, label %B1350.us825.us.epil.i
 
-B1340.B1434_crit_edge.split.us874.us.i:           ; preds = %B1342.us865.us.epil.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i
-  %.2032.us872.us.lcssa.i = phi i64 [ %.2032.us872.us.3.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i ], [ %.2032.us872.us.epil.i, %B1342.us865.us.epil.i ]
-  %.1838.us.us923.i = add nuw nsw i64 %.1831851857.us.us921.i, 1
-  %exitcond3324.not.i = icmp eq i64 %.13.i.i, %.1838.us.us923.i
-  br i1 %exitcond3324.not.i, label %B1306.B1180.loopexit_crit_edge.us.i, label %B1308.endif.us.us917.i
+B1348.B1442_crit_edge.split.us834.us.i:           ; preds = %B1350.us825.us.epil.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i
+  %.1908.us832.us.lcssa.i = phi i64 [ %.1908.us832.us.3.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i ], [ %.1908.us832.us.epil.i, %B1350.us825.us.epil.i ]
+  %.1714.us.us883.i = add nuw nsw i64 %.1707811817.us.us881.i, 1
+  %exitcond2890.not.i = icmp eq i64 %.13.i.i, %.1714.us.us883.i
+  br i1 %exitcond2890.not.i, label %B1314.B1188.loopexit_crit_edge.us.i, label %B1316.endif.us.us877.i
 
-B1308.endif.us.us.us.i:                           ; preds = %B1340.B1434_crit_edge.split.us.us.us.us.i, %B1308.endif.us.us.us.preheader.i
-  %place.3.6860.us.us.us.i = phi i64 [ %.2032.us.us.us.us.lcssa.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ %.1741.us.i, %B1308.endif.us.us.us.preheader.i ]
-  %source.3.6859.us.us.us.i = phi i64 [ %.2049.us.us.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ %.1735.us.i, %B1308.endif.us.us.us.preheader.i ]
-  %.1831851857.us.us.us.i = phi i64 [ %.1838.us.us.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ 0, %B1308.endif.us.us.us.preheader.i ]
-  %351 = getelementptr float, ptr %a1, i64 %source.3.6859.us.us.us.i
-  br i1 %347, label %B1342.us.us.us.us.epil.preheader.i, label %B1342.us.us.us.us.i
+B1316.endif.us.us.us.i:                           ; preds = %B1348.B1442_crit_edge.split.us.us.us.us.i, %B1316.endif.us.us.us.preheader.i
+  %place.3.6820.us.us.us.i = phi i64 [ %.1908.us.us.us.us.lcssa.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ %.1617.us.i, %B1316.endif.us.us.us.preheader.i ]
+  %source.3.6819.us.us.us.i = phi i64 [ %.1925.us.us.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ %.1611.us.i, %B1316.endif.us.us.us.preheader.i ]
+  %.1707811817.us.us.us.i = phi i64 [ %.1714.us.us.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ 0, %B1316.endif.us.us.us.preheader.i ]
+  %344 = getelementptr float, ptr %a1, i64 %source.3.6819.us.us.us.i
+  br i1 %340, label %B1350.us.us.us.us.epil.preheader.i, label %B1350.us.us.us.us.i
 
-B1342.us.us.us.us.i:                              ; preds = %B1308.endif.us.us.us.i, %B1342.us.us.us.us.i
-  %place.2.7845.us.us.us.us.i = phi i64 [ %.2032.us.us.us.us.3.i, %B1342.us.us.us.us.i ], [ %place.3.6860.us.us.us.i, %B1308.endif.us.us.us.i ]
-  %.1955841843.us.us.us.us.i = phi i64 [ %.1962.us.us.us.us.3.i, %B1342.us.us.us.us.i ], [ 0, %B1308.endif.us.us.us.i ]
-  %352 = shl i64 %.1955841843.us.us.us.us.i, 3
-  %scevgep203.i = getelementptr i8, ptr %scevgep197.i, i64 %352
-  %scevgep204.i = getelementptr i8, ptr %scevgep203.i, i64 -24
-  %.2005.us.us.us.us.i = load i64, ptr %scevgep204.i, align 8
-  %.2009.us.us.us.us.i = getelementptr float, ptr %351, i64 %.2005.us.us.us.us.i
-  %.2010.us.us.us.us.i = load float, ptr %.2009.us.us.us.us.i, align 4
-  %353 = shl i64 %place.2.7845.us.us.us.us.i, 2
-  %scevgep195.i = getelementptr i8, ptr %a2, i64 %353
-  store float %.2010.us.us.us.us.i, ptr %scevgep195.i, align 4
-  %scevgep202.i = getelementptr i8, ptr %scevgep203.i, i64 -16
-  %.2005.us.us.us.us.1.i = load i64, ptr %scevgep202.i, align 8
-  %.2009.us.us.us.us.1.i = getelementptr float, ptr %351, i64 %.2005.us.us.us.us.1.i
-  %.2010.us.us.us.us.1.i = load float, ptr %.2009.us.us.us.us.1.i, align 4
-  %scevgep194.i = getelementptr i8, ptr %scevgep186.i, i64 %353
-  store float %.2010.us.us.us.us.1.i, ptr %scevgep194.i, align 4
-  %scevgep200.i = getelementptr i8, ptr %scevgep203.i, i64 -8
-  %.2005.us.us.us.us.2.i = load i64, ptr %scevgep200.i, align 8
-  %.2009.us.us.us.us.2.i = getelementptr float, ptr %351, i64 %.2005.us.us.us.us.2.i
-  %.2010.us.us.us.us.2.i = load float, ptr %.2009.us.us.us.us.2.i, align 4
-  %scevgep193.i = getelementptr i8, ptr %scevgep184.i, i64 %353
-  store float %.2010.us.us.us.us.2.i, ptr %scevgep193.i, align 4
-  %.1962.us.us.us.us.3.i = add nuw i64 %.1955841843.us.us.us.us.i, 4
-  %.2005.us.us.us.us.3.i = load i64, ptr %scevgep203.i, align 8
-  %.2009.us.us.us.us.3.i = getelementptr float, ptr %351, i64 %.2005.us.us.us.us.3.i
-  %.2010.us.us.us.us.3.i = load float, ptr %.2009.us.us.us.us.3.i, align 4
-  %scevgep192.i = getelementptr i8, ptr %scevgep182.i, i64 %353
-  store float %.2010.us.us.us.us.3.i, ptr %scevgep192.i, align 4
-  %.2032.us.us.us.us.3.i = add i64 %place.2.7845.us.us.us.us.i, %73
-  %niter164.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1962.us.us.us.us.3.i
-  br i1 %niter164.ncmp.3.i, label %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i, label %B1342.us.us.us.us.i
+B1350.us.us.us.us.i:                              ; preds = %B1316.endif.us.us.us.i, %B1350.us.us.us.us.i
+  %place.2.7805.us.us.us.us.i = phi i64 [ %.1908.us.us.us.us.3.i, %B1350.us.us.us.us.i ], [ %place.3.6820.us.us.us.i, %B1316.endif.us.us.us.i ]
+  %.1831801803.us.us.us.us.i = phi i64 [ %.1838.us.us.us.us.3.i, %B1350.us.us.us.us.i ], [ 0, %B1316.endif.us.us.us.i ]
+  %345 = shl i64 %.1831801803.us.us.us.us.i, 3
+  %scevgep173.i = getelementptr i8, ptr %scevgep167.i, i64 %345
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -24
+  %.1881.us.us.us.us.i = load i64, ptr %scevgep174.i, align 8
+  %.1885.us.us.us.us.i = getelementptr float, ptr %344, i64 %.1881.us.us.us.us.i
+  %.1886.us.us.us.us.i = load float, ptr %.1885.us.us.us.us.i, align 4
+  %346 = shl i64 %place.2.7805.us.us.us.us.i, 2
+  %scevgep165.i = getelementptr i8, ptr %a2, i64 %346
+  store float %.1886.us.us.us.us.i, ptr %scevgep165.i, align 4
+  %scevgep172.i = getelementptr i8, ptr %scevgep173.i, i64 -16
+  %.1881.us.us.us.us.1.i = load i64, ptr %scevgep172.i, align 8
+  %.1885.us.us.us.us.1.i = getelementptr float, ptr %344, i64 %.1881.us.us.us.us.1.i
+  %.1886.us.us.us.us.1.i = load float, ptr %.1885.us.us.us.us.1.i, align 4
+  %scevgep164.i = getelementptr i8, ptr %scevgep156.i, i64 %346
+  store float %.1886.us.us.us.us.1.i, ptr %scevgep164.i, align 4
+  %scevgep170.i = getelementptr i8, ptr %scevgep173.i, i64 -8
+  %.1881.us.us.us.us.2.i = load i64, ptr %scevgep170.i, align 8
+  %.1885.us.us.us.us.2.i = getelementptr float, ptr %344, i64 %.1881.us.us.us.us.2.i
+  %.1886.us.us.us.us.2.i = load float, ptr %.1885.us.us.us.us.2.i, align 4
+  %scevgep163.i = getelementptr i8, ptr %scevgep154.i, i64 %346
+  store float %.1886.us.us.us.us.2.i, ptr %scevgep163.i, align 4
+  %.1838.us.us.us.us.3.i = add nuw i64 %.1831801803.us.us.us.us.i, 4
+  %.1881.us.us.us.us.3.i = load i64, ptr %scevgep173.i, align 8
+  %.1885.us.us.us.us.3.i = getelementptr float, ptr %344, i64 %.1881.us.us.us.us.3.i
+  %.1886.us.us.us.us.3.i = load float, ptr %.1885.us.us.us.us.3.i, align 4
+  %scevgep162.i = getelementptr i8, ptr %scevgep152.i, i64 %346
+  store float %.1886.us.us.us.us.3.i, ptr %scevgep162.i, align 4
+  %.1908.us.us.us.us.3.i = add i64 %place.2.7805.us.us.us.us.i, %68
+  %niter138.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1838.us.us.us.us.3.i
+  br i1 %niter138.ncmp.3.i, label %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i, label %B1350.us.us.us.us.i
 
-B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i: ; preds = %B1342.us.us.us.us.i
-  br i1 %348, label %B1340.B1434_crit_edge.split.us.us.us.us.i, label %B1342.us.us.us.us.epil.preheader.i
+B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i: ; preds = %B1350.us.us.us.us.i
+  br i1 %341, label %B1348.B1442_crit_edge.split.us.us.us.us.i, label %B1350.us.us.us.us.epil.preheader.i
 
-B1342.us.us.us.us.epil.preheader.i:               ; preds = %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i, %B1308.endif.us.us.us.i
-  %place.2.7845.us.us.us.us.epil.init.i = phi i64 [ %place.3.6860.us.us.us.i, %B1308.endif.us.us.us.i ], [ %.2032.us.us.us.us.3.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ]
-  %.1955841843.us.us.us.us.epil.init.i = phi i64 [ 0, %B1308.endif.us.us.us.i ], [ %unroll_iter.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ]
-  %354 = shl i64 %.1955841843.us.us.us.us.epil.init.i, 3
-  %scevgep208.i = getelementptr i8, ptr %scevgep207.i, i64 %354
-  br label %B1342.us.us.us.us.epil.i
+B1350.us.us.us.us.epil.preheader.i:               ; preds = %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i, %B1316.endif.us.us.us.i
+  %place.2.7805.us.us.us.us.epil.init.i = phi i64 [ %place.3.6820.us.us.us.i, %B1316.endif.us.us.us.i ], [ %.1908.us.us.us.us.3.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %.1831801803.us.us.us.us.epil.init.i = phi i64 [ 0, %B1316.endif.us.us.us.i ], [ %unroll_iter.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %347 = shl i64 %.1831801803.us.us.us.us.epil.init.i, 3
+  %scevgep178.i = getelementptr i8, ptr %scevgep177.i, i64 %347
+  br label %B1350.us.us.us.us.epil.i
 
-B1342.us.us.us.us.epil.i:                         ; preds = %B1342.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.preheader.i
-  %place.2.7845.us.us.us.us.epil.i = phi i64 [ %place.2.7845.us.us.us.us.epil.init.i, %B1342.us.us.us.us.epil.preheader.i ], [ %.2032.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.i ]
-  %epil.iter159.i = phi i64 [ 0, %B1342.us.us.us.us.epil.preheader.i ], [ %epil.iter159.next.i, %B1342.us.us.us.us.epil.i ]
-  %355 = shl nuw nsw i64 %epil.iter159.i, 3
-  %scevgep209.i = getelementptr i8, ptr %scevgep208.i, i64 %355
-  %.2005.us.us.us.us.epil.i = load i64, ptr %scevgep209.i, align 8
-  %.2009.us.us.us.us.epil.i = getelementptr float, ptr %351, i64 %.2005.us.us.us.us.epil.i
-  %.2010.us.us.us.us.epil.i = load float, ptr %.2009.us.us.us.us.epil.i, align 4
-  %356 = shl i64 %place.2.7845.us.us.us.us.epil.i, 2
-  %scevgep205.i = getelementptr i8, ptr %a2, i64 %356
-  store float %.2010.us.us.us.us.epil.i, ptr %scevgep205.i, align 4
-  %.2032.us.us.us.us.epil.i = add i64 %place.2.7845.us.us.us.us.epil.i, %.176.i
-  %epil.iter159.next.i = add i64 %epil.iter159.i, 1
-  %epil.iter159.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter159.next.i
-  br i1 %epil.iter159.cmp.not.i, label %B1340.B1434_crit_edge.split.us.us.us.us.i, label %B1342.us.us.us.us.epil.i
+B1350.us.us.us.us.epil.i:                         ; preds = %B1350.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.preheader.i
+  %place.2.7805.us.us.us.us.epil.i = phi i64 [ %place.2.7805.us.us.us.us.epil.init.i, %B1350.us.us.us.us.epil.preheader.i ], [ %.1908.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.i ]
+  %epil.iter133.i = phi i64 [ 0, %B1350.us.us.us.us.epil.preheader.i ], [ %epil.iter133.next.i, %B1350.us.us.us.us.epil.i ]
+  %348 = shl nuw nsw i64 %epil.iter133.i, 3
+  %scevgep179.i = getelementptr i8, ptr %scevgep178.i, i64 %348
+  %.1881.us.us.us.us.epil.i = load i64, ptr %scevgep179.i, align 8
+  %.1885.us.us.us.us.epil.i = getelementptr float, ptr %344, i64 %.1881.us.us.us.us.epil.i
+  %.1886.us.us.us.us.epil.i = load float, ptr %.1885.us.us.us.us.epil.i, align 4
+  %349 = shl i64 %place.2.7805.us.us.us.us.epil.i, 2
+  %scevgep175.i = getelementptr i8, ptr %a2, i64 %349
+  store float %.1886.us.us.us.us.epil.i, ptr %scevgep175.i, align 4
+  %.1908.us.us.us.us.epil.i = add i64 %place.2.7805.us.us.us.us.epil.i, %.176.i
+  %epil.iter133.next.i = add i64 %epil.iter133.i, 1
+  %epil.iter133.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter133.next.i
+  br i1 %epil.iter133.cmp.not.i, label %B1348.B1442_crit_edge.split.us.us.us.us.i, label %B1350.us.us.us.us.epil.i
 
-B1340.B1434_crit_edge.split.us.us.us.us.i:        ; preds = %B1342.us.us.us.us.epil.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i
-  %.2032.us.us.us.us.lcssa.i = phi i64 [ %.2032.us.us.us.us.3.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ], [ %.2032.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.i ]
-  %.1838.us.us.us.i = add nuw nsw i64 %.1831851857.us.us.us.i, 1
-  %.2047.us.us.us.i = load i64, ptr %sunkaddr296.i, align 8
-  %.2049.us.us.us.i = add nsw i64 %.2047.us.us.us.i, %source.3.6859.us.us.us.i
-  %exitcond3326.not.i = icmp eq i64 %.13.i.i, %.1838.us.us.us.i
-  br i1 %exitcond3326.not.i, label %B1306.B1180.loopexit_crit_edge.us.i, label %B1308.endif.us.us.us.i
+B1348.B1442_crit_edge.split.us.us.us.us.i:        ; preds = %B1350.us.us.us.us.epil.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i
+  %.1908.us.us.us.us.lcssa.i = phi i64 [ %.1908.us.us.us.us.3.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ], [ %.1908.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.i ]
+  %.1714.us.us.us.i = add nuw nsw i64 %.1707811817.us.us.us.i, 1
+  %.1923.us.us.us.i = load i64, ptr %sunkaddr268.i, align 8
+  %.1925.us.us.us.i = add nsw i64 %.1923.us.us.us.i, %source.3.6819.us.us.us.i
+  %exitcond2892.not.i = icmp eq i64 %.13.i.i, %.1714.us.us.us.i
+  br i1 %exitcond2892.not.i, label %B1314.B1188.loopexit_crit_edge.us.i, label %B1316.endif.us.us.us.i
 
-B1460.endif.i:                                    ; preds = %B1460.i
-  br i1 %.2111.i, label %B1146.loopexit.i, label %B1460.endif.endif.i
+B1468.endif.i:                                    ; preds = %B1468.i
+  br i1 %.1987.i, label %B1154.loopexit.i, label %B1468.endif.endif.i
 
-B1460.endif.endif.i:                              ; preds = %B1460.endif.i
-  br i1 %191, label %357, label %362
+B1468.endif.endif.i:                              ; preds = %B1468.endif.i
+  br i1 %188, label %350, label %355
 
-357:                                              ; preds = %B1460.endif.endif.i
-  %358 = udiv i32 %192, %104
-  %359 = urem i32 %192, %104
-  %360 = zext i32 %358 to i64
-  %361 = zext i32 %359 to i64
-  br label %365
+350:                                              ; preds = %B1468.endif.endif.i
+  %351 = udiv i32 %189, %102
+  %352 = urem i32 %189, %102
+  %353 = zext i32 %351 to i64
+  %354 = zext i32 %352 to i64
+  br label %358
 
-362:                                              ; preds = %B1460.endif.endif.i
-  %363 = sdiv i64 %.980.i, %.2070.i
-  %364 = srem i64 %.980.i, %.2070.i
-  br label %365
+355:                                              ; preds = %B1468.endif.endif.i
+  %356 = sdiv i64 %.980.i, %.1946.i
+  %357 = srem i64 %.980.i, %.1946.i
+  br label %358
 
-365:                                              ; preds = %362, %357
-  %366 = phi i64 [ %360, %357 ], [ %363, %362 ]
-  %367 = phi i64 [ %361, %357 ], [ %364, %362 ]
-  %.2125.i = sub nsw i64 0, %367
-  %.2126.i = select i1 %.2109.i, i64 %367, i64 %.2125.i
-  %.2127.i = icmp sgt i64 %.2126.i, 0
-  %.2129.i = zext i1 %.2127.i to i64
-  %.2130.i = add i64 %366, %.2129.i
-  %.2151941.i = icmp sgt i64 %.2130.i, 0
-  br i1 %.2151941.i, label %B1502.lr.ph.i, label %B1146.loopexit.i
+358:                                              ; preds = %355, %350
+  %359 = phi i64 [ %353, %350 ], [ %356, %355 ]
+  %360 = phi i64 [ %354, %350 ], [ %357, %355 ]
+  %.2001.i = sub nsw i64 0, %360
+  %.2002.i = select i1 %.1985.i, i64 %360, i64 %.2001.i
+  %.2003.i = icmp sgt i64 %.2002.i, 0
+  %.2005.i = zext i1 %.2003.i to i64
+  %.2006.i = add i64 %359, %.2005.i
+  %.2027901.i = icmp sgt i64 %.2006.i, 0
+  br i1 %.2027901.i, label %B1510.lr.ph.i, label %B1154.loopexit.i
 
-B1502.lr.ph.i:                                    ; preds = %365
-  %368 = add nuw i64 %.2130.i, 1
-  br label %B1502.i
+B1510.lr.ph.i:                                    ; preds = %358
+  %361 = add nuw i64 %.2006.i, 1
+  br label %B1510.i
 
-B1502.else.if.i:                                  ; preds = %B1502.i
-  %369 = or i64 %3, %.179.i
-  %370 = icmp ult i64 %369, 4294967296
-  br i1 %370, label %371, label %377
+B1510.else.if.i:                                  ; preds = %B1510.i
+  %362 = or i64 %2, %.179.i
+  %363 = icmp ult i64 %362, 4294967296
+  br i1 %363, label %364, label %370
 
-371:                                              ; preds = %B1502.else.if.i
-  %372 = trunc nuw i64 %3 to i32
-  %373 = udiv i32 %372, %107
-  %374 = urem i32 %372, %107
-  %375 = zext i32 %373 to i64
-  %376 = zext i32 %374 to i64
-  br label %380
+364:                                              ; preds = %B1510.else.if.i
+  %365 = trunc nuw i64 %2 to i32
+  %366 = udiv i32 %365, %105
+  %367 = urem i32 %365, %105
+  %368 = zext i32 %366 to i64
+  %369 = zext i32 %367 to i64
+  br label %373
 
-377:                                              ; preds = %B1502.else.if.i
-  %378 = sdiv i64 %3, %.179.i
-  %379 = srem i64 %3, %.179.i
-  br label %380
+370:                                              ; preds = %B1510.else.if.i
+  %371 = sdiv i64 %2, %.179.i
+  %372 = srem i64 %2, %.179.i
+  br label %373
 
-380:                                              ; preds = %377, %371
-  %381 = phi i64 [ %375, %371 ], [ %378, %377 ]
-  %382 = phi i64 [ %376, %371 ], [ %379, %377 ]
-  %.2231.i = xor i64 %382, %.179.i
-  %.2232.i = icmp slt i64 %.2231.i, 0
-  %.2233.i = icmp ne i64 %382, 0
-  %.2234.i = and i1 %.2233.i, %.2232.i
-  %.2239.i = sext i1 %.2234.i to i64
-  %spec.select789.i = add i64 %381, %.2239.i
-  br label %B1502.endif.endif.i
+373:                                              ; preds = %370, %364
+  %374 = phi i64 [ %368, %364 ], [ %371, %370 ]
+  %375 = phi i64 [ %369, %364 ], [ %372, %370 ]
+  %.2107.i = xor i64 %375, %.179.i
+  %.2108.i = icmp slt i64 %.2107.i, 0
+  %.2109.i = icmp ne i64 %375, 0
+  %.2110.i = and i1 %.2109.i, %.2108.i
+  %.2115.i = sext i1 %.2110.i to i64
+  %spec.select751.i = add i64 %374, %.2115.i
+  br label %B1510.endif.endif.i
 
-B1502.endif.endif.i:                              ; preds = %380, %B1502.i
-  %quot.10.0.i = phi i64 [ 0, %B1502.i ], [ %spec.select789.i, %380 ]
-  %.13.i71.i = tail call i64 @llvm.smin.i64(i64 %quot.10.0.i, i64 %.182.i)
-  tail call void @nbgrad.tile.float32(ptr %.2191.i, ptr %344, i64 %.1303.i, i64 %.13.i.i, i64 %.437.i, ptr %lsr.iv218.i, ptr %scevgep220.i, i64 %.185.i, i64 %.107212041340.i, i64 %.13.i71.i)
-  %lsr.iv.next211.i = add i64 %lsr.iv210.i, -1
-  %lsr.iv.next213.i = sub i64 %lsr.iv212.i, %.2070.i
-  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %76
-  %.2151.i = icmp samesign ugt i64 %lsr.iv.next211.i, 1
-  br i1 %.2151.i, label %B1502.i, label %B1146.loopexit.i
+B1510.endif.endif.i:                              ; preds = %373, %B1510.i
+  %quot.10.0.i = phi i64 [ 0, %B1510.i ], [ %spec.select751.i, %373 ]
+  %.13.i60.i = tail call i64 @llvm.smin.i64(i64 %quot.10.0.i, i64 %.182.i)
+  tail call void @nbgrad.tile.float32(ptr %.2067.i, ptr %337, i64 %.1303.i, i64 %.13.i.i, i64 %.437.i, ptr %lsr.iv188.i, ptr %scevgep190.i, i64 %.185.i, i64 %.107210681162.i, i64 %.13.i60.i)
+  %lsr.iv.next181.i = add i64 %lsr.iv180.i, -1
+  %lsr.iv.next183.i = sub i64 %lsr.iv182.i, %.1946.i
+  %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %73
+  %.2027.i = icmp samesign ugt i64 %lsr.iv.next181.i, 1
+  br i1 %.2027.i, label %B1510.i, label %B1154.loopexit.i
 
-B1748.endif.i:                                    ; preds = %B828.loopexit.i, %182, %B750.endif.i
-  br i1 %100, label %B522.loopexit.i, label %B1796.endif.lr.ph.i
+B1756.endif.i:                                    ; preds = %B828.loopexit.i, %179, %B750.endif.i
+  br i1 %98, label %B522.loopexit.i, label %B1804.endif.lr.ph.i
 
-B1796.endif.lr.ph.i:                              ; preds = %B1748.endif.i
-  %.26151508.not.i = icmp slt i64 %.13.i68.i, 1
-  %.2843.i = add nsw i64 %.13.i70.i, %rem.9.0.i
-  %.27371438.not.i = icmp slt i64 %arg.many.fr.i84.i, 1
-  %or.cond135.i = or i1 %.26151508.not.i, %.27371438.not.i
-  br i1 %or.cond135.i, label %B522.loopexit.i, label %B1796.endif.us.i
+B1804.endif.lr.ph.i:                              ; preds = %B1756.endif.i
+  %.24911328.not.i = icmp slt i64 %.13.i57.i, 1
+  %.2719.i = add nsw i64 %.13.i59.i, %rem.9.0.i
+  %.26131257.not.i = icmp slt i64 %arg.many.fr.i73.i, 1
+  %or.cond115.i = or i1 %.24911328.not.i, %.26131257.not.i
+  br i1 %or.cond115.i, label %B522.loopexit.i, label %B1804.endif.us.i
 
-B1796.endif.us.i:                                 ; preds = %B1796.endif.lr.ph.i, %B2002.B1794.loopexit_crit_edge.us.i
-  %lsr.iv245.i = phi ptr [ %scevgep246.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ %scevgep244.i, %B1796.endif.lr.ph.i ]
-  %lsr.iv225.i = phi ptr [ %scevgep226.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ %70, %B1796.endif.lr.ph.i ]
-  %table.5.11738.us.i = phi i64 [ %.2528.us.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ 33, %B1796.endif.lr.ph.i ]
-  %.241416861736.us.i = phi i64 [ %.2421.us.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ 0, %B1796.endif.lr.ph.i ]
-  %.2421.us.i = add nuw nsw i64 %.241416861736.us.i, 1
-  %.2451.us.i = getelementptr i64, ptr %a4, i64 %table.5.11738.us.i
-  %.2452.us.i = load i64, ptr %.2451.us.i, align 8
-  %.2456.us.i = getelementptr i8, ptr %.2451.us.i, i64 8
-  %.2457.us.i = load i64, ptr %.2456.us.i, align 8
-  %.2467.us.i = getelementptr i8, ptr %.2451.us.i, i64 16
-  %.2468.us.i = load i64, ptr %.2467.us.i, align 8
-  %.2472.us.i = getelementptr i8, ptr %.2451.us.i, i64 24
-  %.2473.us.i = load i64, ptr %.2472.us.i, align 8
-  %.2477.us.i = getelementptr i8, ptr %.2451.us.i, i64 32
-  %.2478.us.i = load i64, ptr %.2477.us.i, align 8
-  %.2482.us.i = getelementptr i8, ptr %.2451.us.i, i64 40
-  %.2483.us.i = load i64, ptr %.2482.us.i, align 8
-  %.2523.us.i = getelementptr i8, ptr %.2451.us.i, i64 48
-  %.2524.us.i = load i64, ptr %.2523.us.i, align 8
-  %.2525.us.i = shl nsw i64 %.2524.us.i, 1
-  %.2526.us.i = add i64 %table.5.11738.us.i, 7
-  %.2528.us.i = add i64 %.2526.us.i, %.2525.us.i
-  %.2777.us.i = mul nsw i64 %.241416861736.us.i, %quot.3.0.i
-  %invariant.gep.us.i = getelementptr float, ptr %a2, i64 %.2478.us.i
-  %invariant.gep1365.us.i = getelementptr float, ptr %a3, i64 %.2478.us.i
-  %.3078.us.i = sub i64 %.2483.us.i, %.2478.us.i
-  %.3078.us.fr.i = freeze i64 %.3078.us.i
-  %..3078.us.i = tail call i64 @llvm.smax.i64(i64 %.3078.us.fr.i, i64 0)
-  %.31211360.us.i = icmp sgt i64 %.3078.us.fr.i, 0
-  br i1 %.31211360.us.i, label %B2004.endif.us.us.us.preheader.i, label %B2004.endif.us.us1759.preheader.i
+B1804.endif.us.i:                                 ; preds = %B1804.endif.lr.ph.i, %B2010.B1802.loopexit_crit_edge.us.i
+  %lsr.iv218.i = phi ptr [ %scevgep219.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ %scevgep217.i, %B1804.endif.lr.ph.i ]
+  %lsr.iv198.i = phi ptr [ %scevgep199.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ %invariant.gep.i, %B1804.endif.lr.ph.i ]
+  %table.5.11556.us.i = phi i64 [ %.2404.us.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ 33, %B1804.endif.lr.ph.i ]
+  %.229015041554.us.i = phi i64 [ %.2297.us.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ 0, %B1804.endif.lr.ph.i ]
+  %.2297.us.i = add nuw nsw i64 %.229015041554.us.i, 1
+  %.2327.us.i = getelementptr i64, ptr %a4, i64 %table.5.11556.us.i
+  %.2328.us.i = load i64, ptr %.2327.us.i, align 8
+  %.2332.us.i = getelementptr i8, ptr %.2327.us.i, i64 8
+  %.2333.us.i = load i64, ptr %.2332.us.i, align 8
+  %.2343.us.i = getelementptr i8, ptr %.2327.us.i, i64 16
+  %.2344.us.i = load i64, ptr %.2343.us.i, align 8
+  %.2348.us.i = getelementptr i8, ptr %.2327.us.i, i64 24
+  %.2349.us.i = load i64, ptr %.2348.us.i, align 8
+  %.2353.us.i = getelementptr i8, ptr %.2327.us.i, i64 32
+  %.2354.us.i = load i64, ptr %.2353.us.i, align 8
+  %.2358.us.i = getelementptr i8, ptr %.2327.us.i, i64 40
+  %.2359.us.i = load i64, ptr %.2358.us.i, align 8
+  %.2399.us.i = getelementptr i8, ptr %.2327.us.i, i64 48
+  %.2400.us.i = load i64, ptr %.2399.us.i, align 8
+  %.2401.us.i = shl nsw i64 %.2400.us.i, 1
+  %.2402.us.i = add i64 %table.5.11556.us.i, 7
+  %.2404.us.i = add i64 %.2402.us.i, %.2401.us.i
+  %.2653.us.i = mul nsw i64 %.229015041554.us.i, %quot.3.0.i
+  %invariant.gep.us.i = getelementptr float, ptr %a2, i64 %.2354.us.i
+  %invariant.gep1185.us.i = getelementptr float, ptr %a3, i64 %.2354.us.i
+  %.2954.us.i = sub i64 %.2359.us.i, %.2354.us.i
+  %.2954.us.fr.i = freeze i64 %.2954.us.i
+  %..2954.us.i = tail call i64 @llvm.smax.i64(i64 %.2954.us.fr.i, i64 0)
+  %.29971180.us.i = icmp sgt i64 %.2954.us.fr.i, 0
+  br i1 %.29971180.us.i, label %B2012.endif.us.us.us.preheader.i, label %B2012.endif.us.us1577.preheader.i
 
-B2002.B1794.loopexit_crit_edge.us.i:              ; preds = %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, %B2004.endif.us.us1759.preheader.split.i, %B2004.endif.us.us1759.preheader.i, %B2004.endif.us.us.us.preheader.i
-  %scevgep226.i = getelementptr i8, ptr %lsr.iv225.i, i64 %68
-  %scevgep246.i = getelementptr i8, ptr %lsr.iv245.i, i64 %68
-  %exitcond3335.not.i = icmp eq i64 %.188.i, %.2421.us.i
-  br i1 %exitcond3335.not.i, label %B522.loopexit.i, label %B1796.endif.us.i
+B2010.B1802.loopexit_crit_edge.us.i:              ; preds = %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, %B2012.endif.us.us1577.preheader.split.i, %B2012.endif.us.us1577.preheader.i, %B2012.endif.us.us.us.preheader.i
+  %scevgep199.i = getelementptr i8, ptr %lsr.iv198.i, i64 %71
+  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %71
+  %exitcond2900.not.i = icmp eq i64 %.188.i, %.2297.us.i
+  br i1 %exitcond2900.not.i, label %B522.loopexit.i, label %B1804.endif.us.i
 
-B2004.endif.us.us.us.preheader.i:                 ; preds = %B1796.endif.us.i
-  %.13.i74.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2468.us.i)
-  %.13.i75.i = tail call i64 @llvm.smin.i64(i64 %.2843.i, i64 %.2473.us.i)
-  %.2909.us.us.us.us.i = sub i64 %.13.i75.i, %.13.i74.i
-  %.29521375.us.us.us.us.not.i = icmp slt i64 %.2909.us.us.us.us.i, 1
-  br i1 %.29521375.us.us.us.us.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us.us.preheader149.i
+B2012.endif.us.us.us.preheader.i:                 ; preds = %B1804.endif.us.i
+  %.13.i63.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2344.us.i)
+  %.13.i64.i = tail call i64 @llvm.smin.i64(i64 %.2719.i, i64 %.2349.us.i)
+  %.2785.us.us.us.us.i = sub i64 %.13.i64.i, %.13.i63.i
+  %.28281195.us.us.us.us.not.i = icmp slt i64 %.2785.us.us.us.us.i, 1
+  br i1 %.28281195.us.us.us.us.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.preheader126.i
 
-B2004.endif.us.us.us.preheader149.i:              ; preds = %B2004.endif.us.us.us.preheader.i
-  %.3130.us.us.us.us.us.prol.i = add nsw i64 %..3078.us.i, -1
-  %.3134.us.us.us.us.us.prol.i = add i64 %.2478.us.i, 1
-  %383 = sub i64 %.13.i74.i, %rem.9.0.i
-  %384 = mul i64 %383, %77
-  %scevgep236.i = getelementptr i8, ptr %lsr.iv225.i, i64 %384
-  %scevgep247.i = getelementptr i8, ptr %lsr.iv245.i, i64 %384
-  %385 = and i64 %..3078.us.i, 1
-  %386 = icmp eq i64 %385, 0
-  %387 = icmp eq i64 %.3078.us.fr.i, 1
-  br label %B2004.endif.us.us.us.i
+B2012.endif.us.us.us.preheader126.i:              ; preds = %B2012.endif.us.us.us.preheader.i
+  %.3006.us.us.us.us.us.prol.i = add nsw i64 %..2954.us.i, -1
+  %.3010.us.us.us.us.us.prol.i = add i64 %.2354.us.i, 1
+  %376 = sub i64 %.13.i63.i, %rem.9.0.i
+  %377 = mul i64 %376, %74
+  %scevgep209.i = getelementptr i8, ptr %lsr.iv198.i, i64 %377
+  %scevgep220.i = getelementptr i8, ptr %lsr.iv218.i, i64 %377
+  %378 = and i64 %..2954.us.i, 1
+  %379 = icmp eq i64 %378, 0
+  %380 = icmp eq i64 %.2954.us.fr.i, 1
+  br label %B2012.endif.us.us.us.i
 
-B2004.endif.us.us1759.preheader.i:                ; preds = %B1796.endif.us.i
-  %invariant.gep3412.i = getelementptr float, ptr %invariant.gep1365.us.i, i64 %.2457.us.i
-  %.13.i72.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2468.us.i)
-  %.13.i73.i = tail call i64 @llvm.smin.i64(i64 %.2843.i, i64 %.2473.us.i)
-  %.2909.us1546.us.i = sub i64 %.13.i73.i, %.13.i72.i
-  %.29521375.us1549.us.not.i = icmp slt i64 %.2909.us1546.us.i, 1
-  br i1 %.29521375.us1549.us.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us1759.preheader.split.i
+B2012.endif.us.us1577.preheader.i:                ; preds = %B1804.endif.us.i
+  %invariant.gep2964.i = getelementptr float, ptr %invariant.gep1185.us.i, i64 %.2333.us.i
+  %.13.i61.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2344.us.i)
+  %.13.i62.i = tail call i64 @llvm.smin.i64(i64 %.2719.i, i64 %.2349.us.i)
+  %.2785.us1366.us.i = sub i64 %.13.i62.i, %.13.i61.i
+  %.28281195.us1369.us.not.i = icmp slt i64 %.2785.us1366.us.i, 1
+  br i1 %.28281195.us1369.us.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us1577.preheader.split.i
 
-B2004.endif.us.us1759.preheader.split.i:          ; preds = %B2004.endif.us.us1759.preheader.i
-  %388 = load i64, ptr %sunkaddr299.i, align 8
-  %389 = icmp eq i64 %388, 1
-  br i1 %389, label %B2004.endif.us.us1759.preheader170.i, label %B2002.B1794.loopexit_crit_edge.us.i
+B2012.endif.us.us1577.preheader.split.i:          ; preds = %B2012.endif.us.us1577.preheader.i
+  %381 = load i64, ptr %sunkaddr271.i, align 8
+  %382 = icmp eq i64 %381, 1
+  br i1 %382, label %B2012.endif.us.us1577.preheader144.i, label %B2010.B1802.loopexit_crit_edge.us.i
 
-B2004.endif.us.us1759.preheader170.i:             ; preds = %B2004.endif.us.us1759.preheader.split.i
-  %390 = sub i64 %.13.i72.i, %rem.9.0.i
-  %391 = mul i64 %390, %77
-  %392 = shl i64 %.2478.us.i, 2
-  %393 = getelementptr i8, ptr %lsr.iv225.i, i64 %391
-  %scevgep227.i = getelementptr i8, ptr %393, i64 %392
-  br label %B2004.endif.us.us1759.i
+B2012.endif.us.us1577.preheader144.i:             ; preds = %B2012.endif.us.us1577.preheader.split.i
+  %383 = sub i64 %.13.i61.i, %rem.9.0.i
+  %384 = mul i64 %383, %74
+  %385 = shl i64 %.2354.us.i, 2
+  %386 = getelementptr i8, ptr %lsr.iv198.i, i64 %384
+  %scevgep200.i = getelementptr i8, ptr %386, i64 %385
+  br label %B2012.endif.us.us1577.i
 
-B2004.endif.us.us1759thread-pre-split.i:          ; preds = %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i
-  %.pr.i = load i64, ptr %sunkaddr299.i, align 8
-  %scevgep229.i = getelementptr i8, ptr %lsr.iv228.i, i64 %78
-  br label %B2004.endif.us.us1759.i
+B2012.endif.us.us1577thread-pre-split.i:          ; preds = %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i
+  %.pr.i = load i64, ptr %sunkaddr271.i, align 8
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv201.i, i64 %75
+  br label %B2012.endif.us.us1577.i
 
-B2004.endif.us.us1759.i:                          ; preds = %B2004.endif.us.us1759thread-pre-split.i, %B2004.endif.us.us1759.preheader170.i
-  %lsr.iv228.i = phi ptr [ %scevgep227.i, %B2004.endif.us.us1759.preheader170.i ], [ %scevgep229.i, %B2004.endif.us.us1759thread-pre-split.i ]
-  %394 = phi i64 [ 1, %B2004.endif.us.us1759.preheader170.i ], [ %.pr.i, %B2004.endif.us.us1759thread-pre-split.i ]
-  %.262114751513.us.us1761.i = phi i64 [ 0, %B2004.endif.us.us1759.preheader170.i ], [ %.2628.us.us1767.i, %B2004.endif.us.us1759thread-pre-split.i ]
-  %.2628.us.us1767.i = add nuw nsw i64 %.262114751513.us.us1761.i, 1
-  %.2801.us.us1770.i = add i64 %.262114751513.us.us1761.i, %rem.7.0.i
-  %395 = icmp eq i64 %394, 1
-  br i1 %395, label %B2040.endif.endif.endif.us1544.us.i, label %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i
+B2012.endif.us.us1577.i:                          ; preds = %B2012.endif.us.us1577thread-pre-split.i, %B2012.endif.us.us1577.preheader144.i
+  %lsr.iv201.i = phi ptr [ %scevgep200.i, %B2012.endif.us.us1577.preheader144.i ], [ %scevgep202.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %387 = phi i64 [ 1, %B2012.endif.us.us1577.preheader144.i ], [ %.pr.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %.249712951333.us.us1579.i = phi i64 [ 0, %B2012.endif.us.us1577.preheader144.i ], [ %.2504.us.us1585.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %.2504.us.us1585.i = add nuw nsw i64 %.249712951333.us.us1579.i, 1
+  %.2677.us.us1588.i = add i64 %.249712951333.us.us1579.i, %rem.7.0.i
+  %388 = icmp eq i64 %387, 1
+  br i1 %388, label %B2048.endif.endif.endif.us1364.us.i, label %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i
 
-B2040.endif.endif.endif.us1544.us.i:              ; preds = %B2004.endif.us.us1759.i, %B2038.loopexit.us1550.us.i
-  %lsr.iv230.i = phi ptr [ %scevgep231.i, %B2038.loopexit.us1550.us.i ], [ %lsr.iv228.i, %B2004.endif.us.us1759.i ]
-  %.274314221443.us1525.us.i = phi i64 [ %.2750.us1531.us.i, %B2038.loopexit.us1550.us.i ], [ 0, %B2004.endif.us.us1759.i ]
-  %.2750.us1531.us.i = add nuw nsw i64 %.274314221443.us1525.us.i, 1
-  %.2793.us1533.us.i = add nsw i64 %.274314221443.us1525.us.i, %quot.8.082.i
-  %.2795.us1534.us.i = mul nsw i64 %.2793.us1533.us.i, %.26.i
-  %.2797.us1535.us.i = add nsw i64 %.2795.us1534.us.i, %quot.4.0.i
-  %.2799.us1536.us.i = mul nsw i64 %.2797.us1535.us.i, %.32.i
-  %.2803.us1537.us.i = add i64 %.2801.us.us1770.i, %.2799.us1536.us.i
-  %.2806.us1538.us.i = load i64, ptr %sunkaddr301.i, align 8
-  %.2807.us1539.us.i = mul nsw i64 %.2803.us1537.us.i, %.2806.us1538.us.i
-  %.2995.us1557.us.i = add i64 %.2807.us1539.us.i, %.2452.us.i
-  %396 = load i64, ptr %sunkaddr299.i, align 8
-  %397 = icmp eq i64 %396, 1
-  br i1 %397, label %B2242.us.us.i, label %B2038.loopexit.us1550.us.i
+B2048.endif.endif.endif.us1364.us.i:              ; preds = %B2012.endif.us.us1577.i, %B2046.loopexit.us1370.us.i
+  %lsr.iv203.i = phi ptr [ %scevgep204.i, %B2046.loopexit.us1370.us.i ], [ %lsr.iv201.i, %B2012.endif.us.us1577.i ]
+  %.261912411262.us1345.us.i = phi i64 [ %.2626.us1351.us.i, %B2046.loopexit.us1370.us.i ], [ 0, %B2012.endif.us.us1577.i ]
+  %.2626.us1351.us.i = add nuw nsw i64 %.261912411262.us1345.us.i, 1
+  %.2669.us1353.us.i = add nsw i64 %.261912411262.us1345.us.i, %quot.8.071.i
+  %.2671.us1354.us.i = mul nsw i64 %.2669.us1353.us.i, %.26.i
+  %.2673.us1355.us.i = add nsw i64 %.2671.us1354.us.i, %quot.4.0.i
+  %.2675.us1356.us.i = mul nsw i64 %.2673.us1355.us.i, %.32.i
+  %.2679.us1357.us.i = add i64 %.2677.us.us1588.i, %.2675.us1356.us.i
+  %.2682.us1358.us.i = load i64, ptr %sunkaddr273.i, align 8
+  %.2683.us1359.us.i = mul nsw i64 %.2679.us1357.us.i, %.2682.us1358.us.i
+  %.2871.us1377.us.i = add i64 %.2683.us1359.us.i, %.2328.us.i
+  %389 = load i64, ptr %sunkaddr271.i, align 8
+  %390 = icmp eq i64 %389, 1
+  br i1 %390, label %B2250.us.us.i, label %B2046.loopexit.us1370.us.i
 
-B2242.us.usthread-pre-split.i:                    ; preds = %B2567.us.us.i
-  %.3018.us.us.pr.i = load i64, ptr %sunkaddr299.i, align 8
-  %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %77
-  %.2961.us.us.i = add nsw i64 %.295113671379.us.us.i, -1
-  %.2965.us.us.i = add i64 %.295813681378.us.us.i, 1
-  br label %B2242.us.us.i
+B2250.us.usthread-pre-split.i:                    ; preds = %B2576.us.us.i
+  %.2894.us.us.pr.i = load i64, ptr %sunkaddr271.i, align 8
+  %scevgep206.i = getelementptr i8, ptr %lsr.iv205.i, i64 %74
+  %.2837.us.us.i = add nsw i64 %.282711871199.us.us.i, -1
+  %.2841.us.us.i = add i64 %.283411881198.us.us.i, 1
+  br label %B2250.us.us.i
 
-B2242.us.us.i:                                    ; preds = %B2040.endif.endif.endif.us1544.us.i, %B2242.us.usthread-pre-split.i
-  %lsr.iv232.i = phi ptr [ %scevgep233.i, %B2242.us.usthread-pre-split.i ], [ %lsr.iv230.i, %B2040.endif.endif.endif.us1544.us.i ]
-  %.3018.us.us.i = phi i64 [ %.3018.us.us.pr.i, %B2242.us.usthread-pre-split.i ], [ 1, %B2040.endif.endif.endif.us1544.us.i ]
-  %.295113671379.us.us.i = phi i64 [ %.2961.us.us.i, %B2242.us.usthread-pre-split.i ], [ %.2909.us1546.us.i, %B2040.endif.endif.endif.us1544.us.i ]
-  %.295813681378.us.us.i = phi i64 [ %.2965.us.us.i, %B2242.us.usthread-pre-split.i ], [ %.13.i72.i, %B2040.endif.endif.endif.us1544.us.i ]
-  %.3019.us.us.i = icmp eq i64 %.3018.us.us.i, 1
-  br i1 %.3019.us.us.i, label %B2348.us.us.i, label %B2567.us.us.i
+B2250.us.us.i:                                    ; preds = %B2048.endif.endif.endif.us1364.us.i, %B2250.us.usthread-pre-split.i
+  %lsr.iv205.i = phi ptr [ %scevgep206.i, %B2250.us.usthread-pre-split.i ], [ %lsr.iv203.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.2894.us.us.i = phi i64 [ %.2894.us.us.pr.i, %B2250.us.usthread-pre-split.i ], [ 1, %B2048.endif.endif.endif.us1364.us.i ]
+  %.282711871199.us.us.i = phi i64 [ %.2837.us.us.i, %B2250.us.usthread-pre-split.i ], [ %.2785.us1366.us.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.283411881198.us.us.i = phi i64 [ %.2841.us.us.i, %B2250.us.usthread-pre-split.i ], [ %.13.i61.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.2895.us.us.i = icmp eq i64 %.2894.us.us.i, 1
+  br i1 %.2895.us.us.i, label %B2356.us.us.i, label %B2576.us.us.i
 
-B2348.us.us.i:                                    ; preds = %B2242.us.us.i
-  %.2992.us.us.i = load i64, ptr %sunkaddr304.i, align 8
-  %.2993.us.us.i = mul nsw i64 %.2992.us.us.i, %.295813681378.us.us.i
-  %.2997.us.us.i = add i64 %.2995.us1557.us.i, %.2993.us.us.i
-  %.3000.us.us.i = load i64, ptr %scevgep206.i, align 8
-  %.3001.us.us.i = mul nsw i64 %.2997.us.us.i, %.3000.us.us.i
-  %gep3413.i = getelementptr float, ptr %invariant.gep3412.i, i64 %.3001.us.us.i
-  tail call void @nbgrad.copy.float32(ptr %lsr.iv232.i, ptr %gep3413.i, i64 %.3078.us.fr.i)
-  br label %B2567.us.us.i
+B2356.us.us.i:                                    ; preds = %B2250.us.us.i
+  %.2868.us.us.i = load i64, ptr %sunkaddr276.i, align 8
+  %.2869.us.us.i = mul nsw i64 %.2868.us.us.i, %.283411881198.us.us.i
+  %.2873.us.us.i = add i64 %.2871.us1377.us.i, %.2869.us.us.i
+  %.2876.us.us.i = load i64, ptr %scevgep176.i, align 8
+  %.2877.us.us.i = mul nsw i64 %.2873.us.us.i, %.2876.us.us.i
+  %gep2965.i = getelementptr float, ptr %invariant.gep2964.i, i64 %.2877.us.us.i
+  tail call void @nbgrad.copy.float32(ptr %lsr.iv205.i, ptr %gep2965.i, i64 %.2954.us.fr.i)
+  br label %B2576.us.us.i
 
-B2567.us.us.i:                                    ; preds = %B2348.us.us.i, %B2242.us.us.i
-  %.2952.us.us.i = icmp samesign ugt i64 %.295113671379.us.us.i, 1
-  br i1 %.2952.us.us.i, label %B2242.us.usthread-pre-split.i, label %B2038.loopexit.us1550.us.i
+B2576.us.us.i:                                    ; preds = %B2356.us.us.i, %B2250.us.us.i
+  %.2828.us.us.i = icmp samesign ugt i64 %.282711871199.us.us.i, 1
+  br i1 %.2828.us.us.i, label %B2250.us.usthread-pre-split.i, label %B2046.loopexit.us1370.us.i
 
-B2038.loopexit.us1550.us.i:                       ; preds = %B2567.us.us.i, %B2040.endif.endif.endif.us1544.us.i
-  %scevgep231.i = getelementptr i8, ptr %lsr.iv230.i, i64 %79
-  %exitcond3331.not.i = icmp eq i64 %arg.many.fr.i84.i, %.2750.us1531.us.i
-  br i1 %exitcond3331.not.i, label %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i, label %B2040.endif.endif.endif.us1544.us.i
+B2046.loopexit.us1370.us.i:                       ; preds = %B2576.us.us.i, %B2048.endif.endif.endif.us1364.us.i
+  %scevgep204.i = getelementptr i8, ptr %lsr.iv203.i, i64 %76
+  %exitcond2896.not.i = icmp eq i64 %arg.many.fr.i73.i, %.2626.us1351.us.i
+  br i1 %exitcond2896.not.i, label %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i, label %B2048.endif.endif.endif.us1364.us.i
 
-B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i: ; preds = %B2038.loopexit.us1550.us.i, %B2004.endif.us.us1759.i
-  %exitcond3332.not.i = icmp eq i64 %.13.i68.i, %.2628.us.us1767.i
-  br i1 %exitcond3332.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us1759thread-pre-split.i
+B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i: ; preds = %B2046.loopexit.us1370.us.i, %B2012.endif.us.us1577.i
+  %exitcond2897.not.i = icmp eq i64 %.13.i57.i, %.2504.us.us1585.i
+  br i1 %exitcond2897.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us1577thread-pre-split.i
 
-B2004.endif.us.us.us.i:                           ; preds = %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, %B2004.endif.us.us.us.preheader149.i
-  %lsr.iv248.i = phi ptr [ %scevgep247.i, %B2004.endif.us.us.us.preheader149.i ], [ %scevgep249.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
-  %lsr.iv237.i = phi ptr [ %scevgep236.i, %B2004.endif.us.us.us.preheader149.i ], [ %scevgep238.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
-  %.262114751513.us.us.us.i = phi i64 [ 0, %B2004.endif.us.us.us.preheader149.i ], [ %.2628.us.us.us.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
-  %.2779.us.us.us.i = add nsw i64 %.262114751513.us.us.us.i, %.2777.us.i
-  %.2781.us.us.us.i = mul nsw i64 %.2779.us.us.us.i, %.185.i
-  %.2801.us.us.us.i = add i64 %.262114751513.us.us.us.i, %rem.7.0.i
-  %.2788.us.us.us.i = add i64 %.2781.us.us.us.i, %.443.i
-  br label %B2040.endif.endif.endif.us.us.us.us.i
+B2012.endif.us.us.us.i:                           ; preds = %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, %B2012.endif.us.us.us.preheader126.i
+  %lsr.iv221.i = phi ptr [ %scevgep220.i, %B2012.endif.us.us.us.preheader126.i ], [ %scevgep222.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %lsr.iv210.i = phi ptr [ %scevgep209.i, %B2012.endif.us.us.us.preheader126.i ], [ %scevgep211.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.249712951333.us.us.us.i = phi i64 [ 0, %B2012.endif.us.us.us.preheader126.i ], [ %.2504.us.us.us.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.2655.us.us.us.i = add nsw i64 %.249712951333.us.us.us.i, %.2653.us.i
+  %.2657.us.us.us.i = mul nsw i64 %.2655.us.us.us.i, %.185.i
+  %.2677.us.us.us.i = add i64 %.249712951333.us.us.us.i, %rem.7.0.i
+  %.2664.us.us.us.i = add i64 %.2657.us.us.us.i, %.443.i
+  br label %B2048.endif.endif.endif.us.us.us.us.i
 
-B2040.endif.endif.endif.us.us.us.us.i:            ; preds = %B2038.loopexit.us.us.us.us.loopexit.i, %B2004.endif.us.us.us.i
-  %lsr.iv250.i = phi ptr [ %scevgep251.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv248.i, %B2004.endif.us.us.us.i ]
-  %lsr.iv239.i = phi ptr [ %scevgep240.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv237.i, %B2004.endif.us.us.us.i ]
-  %.274314221443.us.us.us.us.i = phi i64 [ %.2750.us.us.us.us.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ 0, %B2004.endif.us.us.us.i ]
-  %.2787.us.us.us.us.i = mul i64 %.274314221443.us.us.us.us.i, %.80.i
-  %.2793.us.us.us.us.i = add nsw i64 %.274314221443.us.us.us.us.i, %quot.8.082.i
-  %.2795.us.us.us.us.i = mul nsw i64 %.2793.us.us.us.us.i, %.26.i
-  %.2797.us.us.us.us.i = add nsw i64 %.2795.us.us.us.us.i, %quot.4.0.i
-  %.2799.us.us.us.us.i = mul nsw i64 %.2797.us.us.us.us.i, %.32.i
-  %.2803.us.us.us.us.i = add i64 %.2801.us.us.us.i, %.2799.us.us.us.us.i
-  %.2806.us.us.us.us.i = load i64, ptr %sunkaddr301.i, align 8
-  %.2807.us.us.us.us.i = mul nsw i64 %.2803.us.us.us.us.i, %.2806.us.us.us.us.i
-  %.2995.us.us.us.us.i = add i64 %.2807.us.us.us.us.i, %.2452.us.i
-  %.3008.us.us.us.us.us.i = sub i64 %.2787.us.us.us.us.i, %rem.9.0.i
-  br label %B2242.us.us.us.us.us.i
+B2048.endif.endif.endif.us.us.us.us.i:            ; preds = %B2046.loopexit.us.us.us.us.loopexit.i, %B2012.endif.us.us.us.i
+  %lsr.iv223.i = phi ptr [ %scevgep224.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv221.i, %B2012.endif.us.us.us.i ]
+  %lsr.iv212.i = phi ptr [ %scevgep213.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv210.i, %B2012.endif.us.us.us.i ]
+  %.261912411262.us.us.us.us.i = phi i64 [ %.2626.us.us.us.us.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ 0, %B2012.endif.us.us.us.i ]
+  %.2663.us.us.us.us.i = mul i64 %.261912411262.us.us.us.us.i, %.80.i
+  %.2669.us.us.us.us.i = add nsw i64 %.261912411262.us.us.us.us.i, %quot.8.071.i
+  %.2671.us.us.us.us.i = mul nsw i64 %.2669.us.us.us.us.i, %.26.i
+  %.2673.us.us.us.us.i = add nsw i64 %.2671.us.us.us.us.i, %quot.4.0.i
+  %.2675.us.us.us.us.i = mul nsw i64 %.2673.us.us.us.us.i, %.32.i
+  %.2679.us.us.us.us.i = add i64 %.2677.us.us.us.i, %.2675.us.us.us.us.i
+  %.2682.us.us.us.us.i = load i64, ptr %sunkaddr273.i, align 8
+  %.2683.us.us.us.us.i = mul nsw i64 %.2679.us.us.us.us.i, %.2682.us.us.us.us.i
+  %.2871.us.us.us.us.i = add i64 %.2683.us.us.us.us.i, %.2328.us.i
+  %.2884.us.us.us.us.us.i = sub i64 %.2663.us.us.us.us.i, %rem.9.0.i
+  br label %B2250.us.us.us.us.us.i
 
-B2038.loopexit.us.us.us.us.loopexit.i:            ; preds = %B2567.us.us.us.us.us.i
-  %.2750.us.us.us.us.i = add nuw nsw i64 %.274314221443.us.us.us.us.i, 1
-  %scevgep240.i = getelementptr i8, ptr %lsr.iv239.i, i64 %79
-  %scevgep251.i = getelementptr i8, ptr %lsr.iv250.i, i64 %79
-  %exitcond3333.not.i = icmp eq i64 %arg.many.fr.i84.i, %.2750.us.us.us.us.i
-  br i1 %exitcond3333.not.i, label %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, label %B2040.endif.endif.endif.us.us.us.us.i
+B2046.loopexit.us.us.us.us.loopexit.i:            ; preds = %B2576.us.us.us.us.us.i
+  %.2626.us.us.us.us.i = add nuw nsw i64 %.261912411262.us.us.us.us.i, 1
+  %scevgep213.i = getelementptr i8, ptr %lsr.iv212.i, i64 %76
+  %scevgep224.i = getelementptr i8, ptr %lsr.iv223.i, i64 %76
+  %exitcond2898.not.i = icmp eq i64 %arg.many.fr.i73.i, %.2626.us.us.us.us.i
+  br i1 %exitcond2898.not.i, label %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, label %B2048.endif.endif.endif.us.us.us.us.i
 
-B2242.us.us.us.us.us.i:                           ; preds = %B2567.us.us.us.us.us.i, %B2040.endif.endif.endif.us.us.us.us.i
-  %lsr.iv252.i = phi ptr [ %scevgep253.i, %B2567.us.us.us.us.us.i ], [ %lsr.iv250.i, %B2040.endif.endif.endif.us.us.us.us.i ]
-  %lsr.iv241.i = phi ptr [ %scevgep242.i, %B2567.us.us.us.us.us.i ], [ %lsr.iv239.i, %B2040.endif.endif.endif.us.us.us.us.i ]
-  %.295113671379.us.us.us.us.us.i = phi i64 [ %.2961.us.us.us.us.us.i, %B2567.us.us.us.us.us.i ], [ %.2909.us.us.us.us.i, %B2040.endif.endif.endif.us.us.us.us.i ]
-  %.295813681378.us.us.us.us.us.i = phi i64 [ %.2965.us.us.us.us.us.i, %B2567.us.us.us.us.us.i ], [ %.13.i74.i, %B2040.endif.endif.endif.us.us.us.us.i ]
-  %.2961.us.us.us.us.us.i = add nsw i64 %.295113671379.us.us.us.us.us.i, -1
-  %.2965.us.us.us.us.us.i = add i64 %.295813681378.us.us.us.us.us.i, 1
-  %.2992.us.us.us.us.us.i = load i64, ptr %sunkaddr304.i, align 8
-  %.2993.us.us.us.us.us.i = mul nsw i64 %.2992.us.us.us.us.us.i, %.295813681378.us.us.us.us.us.i
-  %.2997.us.us.us.us.us.i = add i64 %.2995.us.us.us.us.i, %.2993.us.us.us.us.us.i
-  %.3000.us.us.us.us.us.i = load i64, ptr %scevgep206.i, align 8
-  %.3001.us.us.us.us.us.i = mul nsw i64 %.2997.us.us.us.us.us.i, %.3000.us.us.us.us.us.i
-  %.3003.us.us.us.us.us.i = add nsw i64 %.3001.us.us.us.us.us.i, %.2457.us.i
-  %reass.add.us.us.us.us.us.i = add i64 %.3008.us.us.us.us.us.i, %.295813681378.us.us.us.us.us.i
+B2250.us.us.us.us.us.i:                           ; preds = %B2576.us.us.us.us.us.i, %B2048.endif.endif.endif.us.us.us.us.i
+  %lsr.iv225.i = phi ptr [ %scevgep226.i, %B2576.us.us.us.us.us.i ], [ %lsr.iv223.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %lsr.iv214.i = phi ptr [ %scevgep215.i, %B2576.us.us.us.us.us.i ], [ %lsr.iv212.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.282711871199.us.us.us.us.us.i = phi i64 [ %.2837.us.us.us.us.us.i, %B2576.us.us.us.us.us.i ], [ %.2785.us.us.us.us.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.283411881198.us.us.us.us.us.i = phi i64 [ %.2841.us.us.us.us.us.i, %B2576.us.us.us.us.us.i ], [ %.13.i63.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.2837.us.us.us.us.us.i = add nsw i64 %.282711871199.us.us.us.us.us.i, -1
+  %.2841.us.us.us.us.us.i = add i64 %.283411881198.us.us.us.us.us.i, 1
+  %.2868.us.us.us.us.us.i = load i64, ptr %sunkaddr276.i, align 8
+  %.2869.us.us.us.us.us.i = mul nsw i64 %.2868.us.us.us.us.us.i, %.283411881198.us.us.us.us.us.i
+  %.2873.us.us.us.us.us.i = add i64 %.2871.us.us.us.us.i, %.2869.us.us.us.us.us.i
+  %.2876.us.us.us.us.us.i = load i64, ptr %scevgep176.i, align 8
+  %.2877.us.us.us.us.us.i = mul nsw i64 %.2873.us.us.us.us.us.i, %.2876.us.us.us.us.us.i
+  %.2879.us.us.us.us.us.i = add nsw i64 %.2877.us.us.us.us.us.i, %.2333.us.i
+  %reass.add.us.us.us.us.us.i = add i64 %.2884.us.us.us.us.us.i, %.283411881198.us.us.us.us.us.i
   %reass.mul.us.us.us.us.us.i = mul i64 %reass.add.us.us.us.us.us.i, %.77.i
-  %.3012.us.us.us.us.us.i = add i64 %.2788.us.us.us.i, %reass.mul.us.us.us.us.us.i
-  %.3018.us.us.us.us.us.i = load i64, ptr %sunkaddr299.i, align 8
-  %.3019.us.us.us.us.us.i = icmp eq i64 %.3018.us.us.us.us.us.i, 1
-  br i1 %.3019.us.us.us.us.us.i, label %B2348.us.us.us.us.us.i, label %B2458.endif.us.us.us.us.us.i
+  %.2888.us.us.us.us.us.i = add i64 %.2664.us.us.us.i, %reass.mul.us.us.us.us.us.i
+  %.2894.us.us.us.us.us.i = load i64, ptr %sunkaddr271.i, align 8
+  %.2895.us.us.us.us.us.i = icmp eq i64 %.2894.us.us.us.us.us.i, 1
+  br i1 %.2895.us.us.us.us.us.i, label %B2356.us.us.us.us.us.i, label %B2466.endif.us.us.us.us.us.i
 
-B2458.endif.us.us.us.us.us.i:                     ; preds = %B2242.us.us.us.us.us.i
-  %398 = getelementptr float, ptr %a3, i64 %.3003.us.us.us.us.us.i
-  br i1 %386, label %B2492.us.us.us.us.us.prol.loopexit.i, label %B2492.us.us.us.us.us.prol.i
+B2466.endif.us.us.us.us.us.i:                     ; preds = %B2250.us.us.us.us.us.i
+  %391 = getelementptr float, ptr %a3, i64 %.2879.us.us.us.us.us.i
+  br i1 %379, label %B2500.us.us.us.us.us.prol.loopexit.i, label %B2500.us.us.us.us.us.prol.i
 
-B2492.us.us.us.us.us.prol.i:                      ; preds = %B2458.endif.us.us.us.us.us.i
-  %gep.i = getelementptr float, ptr %invariant.gep.us.i, i64 %.3012.us.us.us.us.us.i
-  %.3163.us.us.us.us.us.prol.i = load float, ptr %gep.i, align 4
-  %.3167.us.us.us.us.us.prol.i = mul nsw i64 %.3018.us.us.us.us.us.i, %.2478.us.i
-  %.3171.us.us.us.us.us.prol.i = getelementptr float, ptr %398, i64 %.3167.us.us.us.us.us.prol.i
-  store float %.3163.us.us.us.us.us.prol.i, ptr %.3171.us.us.us.us.us.prol.i, align 4
-  br label %B2492.us.us.us.us.us.prol.loopexit.i
+B2500.us.us.us.us.us.prol.i:                      ; preds = %B2466.endif.us.us.us.us.us.i
+  %gep15.i = getelementptr float, ptr %invariant.gep.us.i, i64 %.2888.us.us.us.us.us.i
+  %.3039.us.us.us.us.us.prol.i = load float, ptr %gep15.i, align 4
+  %.3043.us.us.us.us.us.prol.i = mul nsw i64 %.2894.us.us.us.us.us.i, %.2354.us.i
+  %.3047.us.us.us.us.us.prol.i = getelementptr float, ptr %391, i64 %.3043.us.us.us.us.us.prol.i
+  store float %.3039.us.us.us.us.us.prol.i, ptr %.3047.us.us.us.us.us.prol.i, align 4
+  br label %B2500.us.us.us.us.us.prol.loopexit.i
 
-B2492.us.us.us.us.us.prol.loopexit.i:             ; preds = %B2492.us.us.us.us.us.prol.i, %B2458.endif.us.us.us.us.us.i
-  %.312013581362.us.us.us.us.us.unr.i = phi i64 [ %..3078.us.i, %B2458.endif.us.us.us.us.us.i ], [ %.3130.us.us.us.us.us.prol.i, %B2492.us.us.us.us.us.prol.i ]
-  %.312713591361.us.us.us.us.us.unr.i = phi i64 [ %.2478.us.i, %B2458.endif.us.us.us.us.us.i ], [ %.3134.us.us.us.us.us.prol.i, %B2492.us.us.us.us.us.prol.i ]
-  br i1 %387, label %B2567.us.us.us.us.us.i, label %B2492.us.us.us.us.us.preheader.i
+B2500.us.us.us.us.us.prol.loopexit.i:             ; preds = %B2500.us.us.us.us.us.prol.i, %B2466.endif.us.us.us.us.us.i
+  %.299611781182.us.us.us.us.us.unr.i = phi i64 [ %..2954.us.i, %B2466.endif.us.us.us.us.us.i ], [ %.3006.us.us.us.us.us.prol.i, %B2500.us.us.us.us.us.prol.i ]
+  %.300311791181.us.us.us.us.us.unr.i = phi i64 [ %.2354.us.i, %B2466.endif.us.us.us.us.us.i ], [ %.3010.us.us.us.us.us.prol.i, %B2500.us.us.us.us.us.prol.i ]
+  br i1 %380, label %B2576.us.us.us.us.us.i, label %B2500.us.us.us.us.us.preheader.i
 
-B2492.us.us.us.us.us.preheader.i:                 ; preds = %B2492.us.us.us.us.us.prol.loopexit.i
-  %399 = add i64 %.312013581362.us.us.us.us.us.unr.i, 2
-  br label %B2492.us.us.us.us.us.i
+B2500.us.us.us.us.us.preheader.i:                 ; preds = %B2500.us.us.us.us.us.prol.loopexit.i
+  %392 = add i64 %.299611781182.us.us.us.us.us.unr.i, 2
+  br label %B2500.us.us.us.us.us.i
 
-B2492.us.us.us.us.us.i:                           ; preds = %B2492.us.us.us.us.us.i, %B2492.us.us.us.us.us.preheader.i
-  %lsr.iv234.i = phi i64 [ %399, %B2492.us.us.us.us.us.preheader.i ], [ %lsr.iv.next235.i, %B2492.us.us.us.us.us.i ]
-  %.312713591361.us.us.us.us.us.i = phi i64 [ %.312713591361.us.us.us.us.us.unr.i, %B2492.us.us.us.us.us.preheader.i ], [ %.3134.us.us.us.us.us.1.i, %B2492.us.us.us.us.us.i ]
-  %.3134.us.us.us.us.us.i = add i64 %.312713591361.us.us.us.us.us.i, 1
-  %400 = shl i64 %.312713591361.us.us.us.us.us.i, 2
-  %scevgep243.i = getelementptr i8, ptr %lsr.iv241.i, i64 %400
-  %.3163.us.us.us.us.us.i = load float, ptr %scevgep243.i, align 4
-  %.3166.us.us.us.us.us.i = load i64, ptr %sunkaddr299.i, align 8
-  %.3167.us.us.us.us.us.i = mul nsw i64 %.3166.us.us.us.us.us.i, %.312713591361.us.us.us.us.us.i
-  %.3171.us.us.us.us.us.i = getelementptr float, ptr %398, i64 %.3167.us.us.us.us.us.i
-  store float %.3163.us.us.us.us.us.i, ptr %.3171.us.us.us.us.us.i, align 4
-  %.3134.us.us.us.us.us.1.i = add i64 %.312713591361.us.us.us.us.us.i, 2
-  %scevgep254.i = getelementptr i8, ptr %lsr.iv252.i, i64 %400
-  %.3163.us.us.us.us.us.1.i = load float, ptr %scevgep254.i, align 4
-  %.3166.us.us.us.us.us.1.i = load i64, ptr %sunkaddr299.i, align 8
-  %.3167.us.us.us.us.us.1.i = mul nsw i64 %.3166.us.us.us.us.us.1.i, %.3134.us.us.us.us.us.i
-  %.3171.us.us.us.us.us.1.i = getelementptr float, ptr %398, i64 %.3167.us.us.us.us.us.1.i
-  store float %.3163.us.us.us.us.us.1.i, ptr %.3171.us.us.us.us.us.1.i, align 4
-  %lsr.iv.next235.i = add i64 %lsr.iv234.i, -2
-  %.3121.us.us.us.us.us.1.i = icmp sgt i64 %lsr.iv.next235.i, 2
-  br i1 %.3121.us.us.us.us.us.1.i, label %B2492.us.us.us.us.us.i, label %B2567.us.us.us.us.us.i
+B2500.us.us.us.us.us.i:                           ; preds = %B2500.us.us.us.us.us.i, %B2500.us.us.us.us.us.preheader.i
+  %lsr.iv207.i = phi i64 [ %392, %B2500.us.us.us.us.us.preheader.i ], [ %lsr.iv.next208.i, %B2500.us.us.us.us.us.i ]
+  %.300311791181.us.us.us.us.us.i = phi i64 [ %.300311791181.us.us.us.us.us.unr.i, %B2500.us.us.us.us.us.preheader.i ], [ %.3010.us.us.us.us.us.1.i, %B2500.us.us.us.us.us.i ]
+  %.3010.us.us.us.us.us.i = add i64 %.300311791181.us.us.us.us.us.i, 1
+  %393 = shl i64 %.300311791181.us.us.us.us.us.i, 2
+  %scevgep216.i = getelementptr i8, ptr %lsr.iv214.i, i64 %393
+  %.3039.us.us.us.us.us.i = load float, ptr %scevgep216.i, align 4
+  %.3042.us.us.us.us.us.i = load i64, ptr %sunkaddr271.i, align 8
+  %.3043.us.us.us.us.us.i = mul nsw i64 %.3042.us.us.us.us.us.i, %.300311791181.us.us.us.us.us.i
+  %.3047.us.us.us.us.us.i = getelementptr float, ptr %391, i64 %.3043.us.us.us.us.us.i
+  store float %.3039.us.us.us.us.us.i, ptr %.3047.us.us.us.us.us.i, align 4
+  %.3010.us.us.us.us.us.1.i = add i64 %.300311791181.us.us.us.us.us.i, 2
+  %scevgep227.i = getelementptr i8, ptr %lsr.iv225.i, i64 %393
+  %.3039.us.us.us.us.us.1.i = load float, ptr %scevgep227.i, align 4
+  %.3042.us.us.us.us.us.1.i = load i64, ptr %sunkaddr271.i, align 8
+  %.3043.us.us.us.us.us.1.i = mul nsw i64 %.3042.us.us.us.us.us.1.i, %.3010.us.us.us.us.us.i
+  %.3047.us.us.us.us.us.1.i = getelementptr float, ptr %391, i64 %.3043.us.us.us.us.us.1.i
+  store float %.3039.us.us.us.us.us.1.i, ptr %.3047.us.us.us.us.us.1.i, align 4
+  %lsr.iv.next208.i = add i64 %lsr.iv207.i, -2
+  %.2997.us.us.us.us.us.1.i = icmp sgt i64 %lsr.iv.next208.i, 2
+  br i1 %.2997.us.us.us.us.us.1.i, label %B2500.us.us.us.us.us.i, label %B2576.us.us.us.us.us.i
 
-B2348.us.us.us.us.us.i:                           ; preds = %B2242.us.us.us.us.us.i
-  %gep.us.us.us.us.us.i = getelementptr float, ptr %invariant.gep.us.i, i64 %.3012.us.us.us.us.us.i
-  %gep1366.us.us.us.us.us.i = getelementptr float, ptr %invariant.gep1365.us.i, i64 %.3003.us.us.us.us.us.i
-  tail call void @nbgrad.copy.float32(ptr %gep.us.us.us.us.us.i, ptr %gep1366.us.us.us.us.us.i, i64 %.3078.us.fr.i)
-  br label %B2567.us.us.us.us.us.i
+B2356.us.us.us.us.us.i:                           ; preds = %B2250.us.us.us.us.us.i
+  %gep.us.us.us.us.us.i = getelementptr float, ptr %invariant.gep.us.i, i64 %.2888.us.us.us.us.us.i
+  %gep1186.us.us.us.us.us.i = getelementptr float, ptr %invariant.gep1185.us.i, i64 %.2879.us.us.us.us.us.i
+  tail call void @nbgrad.copy.float32(ptr %gep.us.us.us.us.us.i, ptr %gep1186.us.us.us.us.us.i, i64 %.2954.us.fr.i)
+  br label %B2576.us.us.us.us.us.i
 
-B2567.us.us.us.us.us.i:                           ; preds = %B2492.us.us.us.us.us.i, %B2348.us.us.us.us.us.i, %B2492.us.us.us.us.us.prol.loopexit.i
-  %scevgep242.i = getelementptr i8, ptr %lsr.iv241.i, i64 %77
-  %scevgep253.i = getelementptr i8, ptr %lsr.iv252.i, i64 %77
-  %.2952.us.us.us.us.us.i = icmp samesign ugt i64 %.295113671379.us.us.us.us.us.i, 1
-  br i1 %.2952.us.us.us.us.us.i, label %B2242.us.us.us.us.us.i, label %B2038.loopexit.us.us.us.us.loopexit.i
+B2576.us.us.us.us.us.i:                           ; preds = %B2500.us.us.us.us.us.i, %B2356.us.us.us.us.us.i, %B2500.us.us.us.us.us.prol.loopexit.i
+  %scevgep215.i = getelementptr i8, ptr %lsr.iv214.i, i64 %74
+  %scevgep226.i = getelementptr i8, ptr %lsr.iv225.i, i64 %74
+  %.2828.us.us.us.us.us.i = icmp samesign ugt i64 %.282711871199.us.us.us.us.us.i, 1
+  br i1 %.2828.us.us.us.us.us.i, label %B2250.us.us.us.us.us.i, label %B2046.loopexit.us.us.us.us.loopexit.i
 
-B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i: ; preds = %B2038.loopexit.us.us.us.us.loopexit.i
-  %.2628.us.us.us.i = add nuw nsw i64 %.262114751513.us.us.us.i, 1
-  %scevgep238.i = getelementptr i8, ptr %lsr.iv237.i, i64 %78
-  %scevgep249.i = getelementptr i8, ptr %lsr.iv248.i, i64 %78
-  %exitcond3334.not.i = icmp eq i64 %.13.i68.i, %.2628.us.us.us.i
-  br i1 %exitcond3334.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us.us.i
+B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i: ; preds = %B2046.loopexit.us.us.us.us.loopexit.i
+  %.2504.us.us.us.i = add nuw nsw i64 %.249712951333.us.us.us.i, 1
+  %scevgep211.i = getelementptr i8, ptr %lsr.iv210.i, i64 %75
+  %scevgep222.i = getelementptr i8, ptr %lsr.iv221.i, i64 %75
+  %exitcond2899.not.i = icmp eq i64 %.13.i57.i, %.2504.us.us.us.i
+  br i1 %exitcond2899.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.i
 
-_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B524.endif.endif.endif.en...endif.1.i, %B522.loopexit.i, %B966.lr.ph.split.us.i, %B966.us.us.i, %B966.us.i, %B1460.i, %B0.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution8convolveB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B524.endif.endif.endif.en...endif.1.i, %B522.loopexit.i, %B966.us.i, %B1468.i, %B0.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.convolve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
-declare i64 @llvm.smax.i64(i64, i64)
+declare void @nbgrad.clear.float64(ptr, i64) local_unnamed_addr
 
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+declare i64 @llvm.smax.i64(i64, i64)
 
 declare void @nbgrad.tile.float64(ptr, ptr, i64, i64, i64, ptr, ptr, i64, i64, i64) local_unnamed_addr
 
@@ -16911,66 +16864,70 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.241.i = icmp eq i64 %.122.i, 0
   br i1 %.241.i, label %B0.endif.i, label %B0.else.i
 
-B522.loopexit.i:                                  ; preds = %B2002.B1794.loopexit_crit_edge.us.i, %B1796.endif.lr.ph.i, %B1748.endif.i
-  %.539.i = icmp sgt i64 %.53818852343.i, 1
+B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i
+  %.539.i = icmp sgt i64 %.53817042078.i, 1
   br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
-  %.53818852343.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
-  %.54519002342.i = phi i64 [ %a5, %B524.lr.ph.i ], [ %.552.i, %B522.loopexit.i ]
-  %.548.i = add nsw i64 %.53818852343.i, -1
-  %.552.i = add i64 %.54519002342.i, 1
-  %.593.i = icmp ne i64 %.54519002342.i, -9223372036854775808
-  %.595.not.i = or i1 %80, %.593.i
-  %or.cond.i = select i1 %81, i1 %.595.not.i, i1 false
+  %.53817042078.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
+  %.54517172077.i = phi i64 [ %a5, %B524.lr.ph.i ], [ %.552.i, %B522.loopexit.i ]
+  %.548.i = add nsw i64 %.53817042078.i, -1
+  %.552.i = add i64 %.54517172077.i, 1
+  %.593.i = icmp ne i64 %.54517172077.i, -9223372036854775808
+  %.595.not.i = or i1 %78, %.593.i
+  %or.cond.i = select i1 %79, i1 %.595.not.i, i1 false
   br i1 %or.cond.i, label %B524.else.if.i, label %B524.endif.i
 
-B828.loopexit.i:                                  ; preds = %B2568.i, %B1050.endif.us.us.i, %B1050.endif.us.i, %B830.endif.endif.endif.i
-  %.1066.i = icmp sgt i64 %.106511971341.i, 1
-  br i1 %.1066.i, label %B830.endif.i, label %B1748.endif.i
+B828.loopexit.i:                                  ; preds = %B2575.i, %B1050.us.i, %B830.endif.endif.endif.i
+  %.1066.i = icmp sgt i64 %.106510631163.i, 1
+  br i1 %.1066.i, label %B830.endif.i, label %B1756.endif.i
 
-B966.i:                                           ; preds = %B966.lr.ph.i, %B2568.i
-  %lsr.iv214.i = phi i64 [ %lsr.iv.next215.i, %B2568.i ], [ %67, %B966.lr.ph.i ]
-  %table.4.21078.i = phi i64 [ %.1326.i, %B2568.i ], [ 33, %B966.lr.ph.i ]
-  %.12679981076.i = phi i64 [ %.1274.i, %B2568.i ], [ 0, %B966.lr.ph.i ]
-  %1 = mul i64 %.12679981076.i, %68
-  %scevgep.i = getelementptr i8, ptr %70, i64 %1
-  %.1274.i = add nuw nsw i64 %.12679981076.i, 1
-  %2 = getelementptr i64, ptr %a4, i64 %table.4.21078.i
-  %.1302.i = getelementptr i8, ptr %2, i64 48
+B966.i:                                           ; preds = %B966.lr.ph.i, %B2575.i
+  %lsr.iv184.i = phi i64 [ %lsr.iv.next185.i, %B2575.i ], [ %70, %B966.lr.ph.i ]
+  %table.4.21017.i = phi i64 [ %.1326.i, %B2575.i ], [ 33, %B966.lr.ph.i ]
+  %.12679511015.i = phi i64 [ %.1274.i, %B2575.i ], [ 0, %B966.lr.ph.i ]
+  %.1274.i = add nuw nsw i64 %.12679511015.i, 1
+  %1 = getelementptr i64, ptr %a4, i64 %table.4.21017.i
+  %.1302.i = getelementptr i8, ptr %1, i64 48
   %.1303.i = load i64, ptr %.1302.i, align 8
-  %.1308.i = add nsw i64 %table.4.21078.i, 7
+  %.1308.i = add nsw i64 %table.4.21017.i, 7
   %.1324.i = shl nsw i64 %.1303.i, 1
   %.1326.i = add nsw i64 %.1324.i, %.1308.i
   %.1331.i = icmp eq i64 %.1303.i, 0
-  br i1 %.1331.i, label %B1050.endif.i, label %B1110.i
+  br i1 %.1331.i, label %B1050.i, label %B1118.i
 
-B1110.i:                                          ; preds = %B966.i
-  br i1 %.1512.i, label %B2568.i, label %B1110.endif.endif.i
+B1050.i:                                          ; preds = %B966.i
+  %.1317.i = mul i64 %.12679511015.i, %.1315.i
+  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.1317.i
+  tail call void @nbgrad.clear.float64(ptr %gep.i, i64 %.1315.i)
+  br label %B2575.i
 
-B1146.loopexit.i:                                 ; preds = %B1502.endif.endif.i, %366, %B1460.endif.i
-  %lsr.iv.next217.i = add i64 %lsr.iv216.i, %75
-  %.1553.i = icmp sgt i64 %.1552946978.i, 1
-  br i1 %.1553.i, label %B1148.endif.i, label %B2568.i
+B1118.i:                                          ; preds = %B966.i
+  br i1 %.1388.i, label %B2575.i, label %B1118.endif.endif.i
 
-B1460.i:                                          ; preds = %B1306.B1180.loopexit_crit_edge.us.i, %B1182.endif.lr.ph.i, %B1148.endif.i
-  br i1 %103, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1460.endif.i
+B1154.loopexit.i:                                 ; preds = %B1510.endif.endif.i, %359, %B1468.endif.i
+  %lsr.iv.next187.i = add i64 %lsr.iv186.i, %72
+  %.1429.i = icmp sgt i64 %.1428906938.i, 1
+  br i1 %.1429.i, label %B1156.endif.i, label %B2575.i
 
-B1502.i:                                          ; preds = %B1502.endif.endif.i, %B1502.lr.ph.i
-  %lsr.iv218.i = phi ptr [ %a2, %B1502.lr.ph.i ], [ %scevgep219.i, %B1502.endif.endif.i ]
-  %lsr.iv212.i = phi i64 [ %186, %B1502.lr.ph.i ], [ %lsr.iv.next213.i, %B1502.endif.endif.i ]
-  %lsr.iv210.i = phi i64 [ %369, %B1502.lr.ph.i ], [ %lsr.iv.next211.i, %B1502.endif.endif.i ]
-  %scevgep220.i = getelementptr i8, ptr %lsr.iv218.i, i64 %lsr.iv216.i
-  %3 = add i64 %lsr.iv212.i, -1
-  %.2222.i = icmp ne i64 %lsr.iv212.i, -9223372036854775807
-  %.2224.not.i = or i1 %106, %.2222.i
-  %or.cond2379.i = select i1 %107, i1 %.2224.not.i, i1 false
-  br i1 %or.cond2379.i, label %B1502.else.if.i, label %B1502.endif.endif.i
+B1468.i:                                          ; preds = %B1314.B1188.loopexit_crit_edge.us.i, %B1190.endif.lr.ph.i, %B1156.endif.i
+  br i1 %101, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1468.endif.i
 
-B2568.i:                                          ; preds = %B1146.loopexit.i, %342, %B1088.lr.ph.i, %B1050.endif.i, %B1110.i
-  %lsr.iv.next215.i = add i64 %lsr.iv214.i, %68
-  %exitcond3328.not.i = icmp eq i64 %.188.i, %.1274.i
-  br i1 %exitcond3328.not.i, label %B828.loopexit.i, label %B966.i
+B1510.i:                                          ; preds = %B1510.endif.endif.i, %B1510.lr.ph.i
+  %lsr.iv188.i = phi ptr [ %a2, %B1510.lr.ph.i ], [ %scevgep189.i, %B1510.endif.endif.i ]
+  %lsr.iv182.i = phi i64 [ %183, %B1510.lr.ph.i ], [ %lsr.iv.next183.i, %B1510.endif.endif.i ]
+  %lsr.iv180.i = phi i64 [ %362, %B1510.lr.ph.i ], [ %lsr.iv.next181.i, %B1510.endif.endif.i ]
+  %scevgep190.i = getelementptr i8, ptr %lsr.iv188.i, i64 %lsr.iv186.i
+  %2 = add i64 %lsr.iv182.i, -1
+  %.2098.i = icmp ne i64 %lsr.iv182.i, -9223372036854775807
+  %.2100.not.i = or i1 %104, %.2098.i
+  %or.cond2112.i = select i1 %105, i1 %.2100.not.i, i1 false
+  br i1 %or.cond2112.i, label %B1510.else.if.i, label %B1510.endif.endif.i
+
+B2575.i:                                          ; preds = %B1154.loopexit.i, %335, %B1118.i, %B1050.i
+  %lsr.iv.next185.i = add i64 %lsr.iv184.i, %71
+  %exitcond2894.not.i = icmp eq i64 %.188.i, %.1274.i
+  br i1 %exitcond2894.not.i, label %B828.loopexit.i, label %B966.i
 
 B0.else.i:                                        ; preds = %0
   %.252.i = icmp ne i64 %.237.i, -9223372036854775808
@@ -16978,41 +16935,41 @@ B0.else.i:                                        ; preds = %0
   %.254.not.i = or i1 %.253.i, %.252.i
   br i1 %.254.not.i, label %B0.else.if.i, label %B0.endif.i
 
-B0.endif.i:                                       ; preds = %16, %B0.else.i, %0
-  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %16 ]
+B0.endif.i:                                       ; preds = %15, %B0.else.i, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %15 ]
   %.284.i = add i64 %.23.i, -1
   %.285.i = add i64 %.284.i, %.119.i
   %.289.i = icmp eq i64 %.119.i, 0
   br i1 %.289.i, label %B0.endif.endif.i, label %B0.endif.else.i
 
 B0.else.if.i:                                     ; preds = %B0.else.i
-  %4 = or i64 %.237.i, %.122.i
-  %5 = icmp ult i64 %4, 4294967296
-  br i1 %5, label %6, label %13
+  %3 = or i64 %.237.i, %.122.i
+  %4 = icmp ult i64 %3, 4294967296
+  br i1 %4, label %5, label %12
 
-6:                                                ; preds = %B0.else.if.i
-  %7 = trunc nuw i64 %.122.i to i32
-  %8 = trunc nuw i64 %.237.i to i32
-  %9 = udiv i32 %8, %7
-  %10 = urem i32 %8, %7
+5:                                                ; preds = %B0.else.if.i
+  %6 = trunc nuw i64 %.122.i to i32
+  %7 = trunc nuw i64 %.237.i to i32
+  %8 = udiv i32 %7, %6
+  %9 = urem i32 %7, %6
+  %10 = zext i32 %8 to i64
   %11 = zext i32 %9 to i64
-  %12 = zext i32 %10 to i64
-  br label %16
+  br label %15
 
-13:                                               ; preds = %B0.else.if.i
-  %14 = sdiv i64 %.237.i, %.122.i
-  %15 = srem i64 %.237.i, %.122.i
-  br label %16
+12:                                               ; preds = %B0.else.if.i
+  %13 = sdiv i64 %.237.i, %.122.i
+  %14 = srem i64 %.237.i, %.122.i
+  br label %15
 
-16:                                               ; preds = %13, %6
-  %17 = phi i64 [ %11, %6 ], [ %14, %13 ]
-  %18 = phi i64 [ %12, %6 ], [ %15, %13 ]
-  %.259.i = xor i64 %18, %.122.i
+15:                                               ; preds = %12, %5
+  %16 = phi i64 [ %10, %5 ], [ %13, %12 ]
+  %17 = phi i64 [ %11, %5 ], [ %14, %12 ]
+  %.259.i = xor i64 %17, %.122.i
   %.260.i = icmp slt i64 %.259.i, 0
-  %.261.i = icmp ne i64 %18, 0
+  %.261.i = icmp ne i64 %17, 0
   %.262.i = and i1 %.261.i, %.260.i
   %.267.i = sext i1 %.262.i to i64
-  %spec.select.i = add i64 %17, %.267.i
+  %spec.select.i = add i64 %16, %.267.i
   br label %B0.endif.i
 
 B0.endif.else.i:                                  ; preds = %B0.endif.i
@@ -17021,43 +16978,43 @@ B0.endif.else.i:                                  ; preds = %B0.endif.i
   %.302.not.i = or i1 %.301.i, %.300.i
   br i1 %.302.not.i, label %B0.endif.else.if.i, label %B0.endif.endif.i
 
-B0.endif.endif.i:                                 ; preds = %32, %B0.endif.else.i, %B0.endif.i
-  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %35, %32 ]
-  %19 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.131.i, i64 1)
-  %math.i = extractvalue { i64, i1 } %19, 0
-  %ov.i = extractvalue { i64, i1 } %19, 1
+B0.endif.endif.i:                                 ; preds = %31, %B0.endif.else.i, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %34, %31 ]
+  %18 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.131.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %18, 0
+  %ov.i = extractvalue { i64, i1 } %18, 1
   %.335.i = add i64 %math.i, %.32.i
   br i1 %ov.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.i
 
 B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
-  %20 = or i64 %.285.i, %.119.i
-  %21 = icmp ult i64 %20, 4294967296
-  br i1 %21, label %22, label %29
+  %19 = or i64 %.285.i, %.119.i
+  %20 = icmp ult i64 %19, 4294967296
+  br i1 %20, label %21, label %28
 
-22:                                               ; preds = %B0.endif.else.if.i
-  %23 = trunc nuw i64 %.119.i to i32
-  %24 = trunc nuw i64 %.285.i to i32
-  %25 = udiv i32 %24, %23
-  %26 = urem i32 %24, %23
+21:                                               ; preds = %B0.endif.else.if.i
+  %22 = trunc nuw i64 %.119.i to i32
+  %23 = trunc nuw i64 %.285.i to i32
+  %24 = udiv i32 %23, %22
+  %25 = urem i32 %23, %22
+  %26 = zext i32 %24 to i64
   %27 = zext i32 %25 to i64
-  %28 = zext i32 %26 to i64
-  br label %32
+  br label %31
 
-29:                                               ; preds = %B0.endif.else.if.i
-  %30 = sdiv i64 %.285.i, %.119.i
-  %31 = srem i64 %.285.i, %.119.i
-  br label %32
+28:                                               ; preds = %B0.endif.else.if.i
+  %29 = sdiv i64 %.285.i, %.119.i
+  %30 = srem i64 %.285.i, %.119.i
+  br label %31
 
-32:                                               ; preds = %29, %22
-  %33 = phi i64 [ %27, %22 ], [ %30, %29 ]
-  %34 = phi i64 [ %28, %22 ], [ %31, %29 ]
-  %.307.i = xor i64 %34, %.119.i
+31:                                               ; preds = %28, %21
+  %32 = phi i64 [ %26, %21 ], [ %29, %28 ]
+  %33 = phi i64 [ %27, %21 ], [ %30, %28 ]
+  %.307.i = xor i64 %33, %.119.i
   %.308.i = icmp slt i64 %.307.i, 0
-  %.309.i = icmp ne i64 %34, 0
+  %.309.i = icmp ne i64 %33, 0
   %.310.i = and i1 %.309.i, %.308.i
   %.315.i = sext i1 %.310.i to i64
-  %spec.select780.i = add i64 %33, %.315.i
-  %35 = mul nsw i64 %spec.select780.i, %quot.0.i
+  %spec.select742.i = add i64 %32, %.315.i
+  %34 = mul nsw i64 %spec.select742.i, %quot.0.i
   br label %B0.endif.endif.i
 
 B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
@@ -17066,40 +17023,40 @@ B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
   %.352.not.i = or i1 %.351.i, %.350.i
   br i1 %.352.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
 
-B0.endif.endif.endif.i:                           ; preds = %48, %B0.endif.endif.else.i, %B0.endif.endif.i
-  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select781.i, %48 ]
+B0.endif.endif.endif.i:                           ; preds = %47, %B0.endif.endif.else.i, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select743.i, %47 ]
   %.383.i = add i64 %math.i, %.176.i
   %.387.i = icmp eq i64 %.176.i, 0
   br i1 %.387.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.else.i
 
 B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else.i
-  %36 = or i64 %.335.i, %.131.i
-  %37 = icmp ult i64 %36, 4294967296
-  br i1 %37, label %38, label %45
+  %35 = or i64 %.335.i, %.131.i
+  %36 = icmp ult i64 %35, 4294967296
+  br i1 %36, label %37, label %44
 
-38:                                               ; preds = %B0.endif.endif.else.if.i
-  %39 = trunc nuw i64 %.131.i to i32
-  %40 = trunc nuw i64 %.335.i to i32
-  %41 = udiv i32 %40, %39
-  %42 = urem i32 %40, %39
+37:                                               ; preds = %B0.endif.endif.else.if.i
+  %38 = trunc nuw i64 %.131.i to i32
+  %39 = trunc nuw i64 %.335.i to i32
+  %40 = udiv i32 %39, %38
+  %41 = urem i32 %39, %38
+  %42 = zext i32 %40 to i64
   %43 = zext i32 %41 to i64
-  %44 = zext i32 %42 to i64
-  br label %48
+  br label %47
 
-45:                                               ; preds = %B0.endif.endif.else.if.i
-  %46 = sdiv i64 %.335.i, %.131.i
-  %47 = srem i64 %.335.i, %.131.i
-  br label %48
+44:                                               ; preds = %B0.endif.endif.else.if.i
+  %45 = sdiv i64 %.335.i, %.131.i
+  %46 = srem i64 %.335.i, %.131.i
+  br label %47
 
-48:                                               ; preds = %45, %38
-  %49 = phi i64 [ %43, %38 ], [ %46, %45 ]
-  %50 = phi i64 [ %44, %38 ], [ %47, %45 ]
-  %.357.i = xor i64 %50, %.131.i
+47:                                               ; preds = %44, %37
+  %48 = phi i64 [ %42, %37 ], [ %45, %44 ]
+  %49 = phi i64 [ %43, %37 ], [ %46, %44 ]
+  %.357.i = xor i64 %49, %.131.i
   %.358.i = icmp slt i64 %.357.i, 0
-  %.359.i = icmp ne i64 %50, 0
+  %.359.i = icmp ne i64 %49, 0
   %.360.i = and i1 %.359.i, %.358.i
   %.365.i = sext i1 %.360.i to i64
-  %spec.select781.i = add i64 %49, %.365.i
+  %spec.select743.i = add i64 %48, %.365.i
   br label %B0.endif.endif.endif.i
 
 B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
@@ -17109,38 +17066,38 @@ B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endi
   br i1 %.400.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endif.else.i
-  %51 = or i64 %.383.i, %.176.i
-  %52 = icmp ult i64 %51, 4294967296
-  br i1 %52, label %53, label %60
+  %50 = or i64 %.383.i, %.176.i
+  %51 = icmp ult i64 %50, 4294967296
+  br i1 %51, label %52, label %59
 
-53:                                               ; preds = %B0.endif.endif.endif.else.if.i
-  %54 = trunc nuw i64 %.176.i to i32
-  %55 = trunc nuw i64 %.383.i to i32
-  %56 = udiv i32 %55, %54
-  %57 = urem i32 %55, %54
+52:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %53 = trunc nuw i64 %.176.i to i32
+  %54 = trunc nuw i64 %.383.i to i32
+  %55 = udiv i32 %54, %53
+  %56 = urem i32 %54, %53
+  %57 = zext i32 %55 to i64
   %58 = zext i32 %56 to i64
-  %59 = zext i32 %57 to i64
-  br label %63
+  br label %62
 
-60:                                               ; preds = %B0.endif.endif.endif.else.if.i
-  %61 = sdiv i64 %.383.i, %.176.i
-  %62 = srem i64 %.383.i, %.176.i
-  br label %63
+59:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %60 = sdiv i64 %.383.i, %.176.i
+  %61 = srem i64 %.383.i, %.176.i
+  br label %62
 
-63:                                               ; preds = %60, %53
-  %64 = phi i64 [ %58, %53 ], [ %61, %60 ]
-  %65 = phi i64 [ %59, %53 ], [ %62, %60 ]
-  %.405.i = xor i64 %65, %.176.i
+62:                                               ; preds = %59, %52
+  %63 = phi i64 [ %57, %52 ], [ %60, %59 ]
+  %64 = phi i64 [ %58, %52 ], [ %61, %59 ]
+  %.405.i = xor i64 %64, %.176.i
   %.406.i = icmp slt i64 %.405.i, 0
-  %.407.i = icmp ne i64 %65, 0
+  %.407.i = icmp ne i64 %64, 0
   %.408.i = and i1 %.407.i, %.406.i
   %.413.i = sext i1 %.408.i to i64
-  %spec.select782.i = add i64 %64, %.413.i
-  %66 = mul nsw i64 %spec.select782.i, %.176.i
+  %spec.select744.i = add i64 %63, %.413.i
+  %65 = mul nsw i64 %spec.select744.i, %.176.i
   br label %B0.endif.endif.endif.endif.endif.i
 
-B0.endif.endif.endif.endif.endif.i:               ; preds = %63, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
-  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %66, %63 ]
+B0.endif.endif.endif.endif.endif.i:               ; preds = %62, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %65, %62 ]
   %.431.i = getelementptr i8, ptr %a4, i64 112
   %.432.i = load i64, ptr %.431.i, align 8
   %.434.i = getelementptr i8, ptr %a4, i64 120
@@ -17152,8 +17109,8 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %63, %B0.endif.endif
   %.451.i = mul i64 %.449.i, %quot.3.0.i
   %.453.i = add nsw i64 %.443.i, %.451.i
   %.493.i = sub i64 %a6, %a5
-  %.5392315.not.i = icmp slt i64 %.493.i, 1
-  br i1 %.5392315.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
+  %.5392052.not.i = icmp slt i64 %.493.i, 1
+  br i1 %.5392052.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
 
 B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
   %.579.i = mul nsw i64 %quot.2.0.i, %quot.1.0.i
@@ -17161,696 +17118,685 @@ B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endi
   %.1023.i = icmp sgt i64 %.29.i, 0
   %.1024.i = icmp sgt i64 %.125.i, 0
   %.1025.i = xor i1 %.1023.i, %.1024.i
-  %..188.i = tail call i64 @llvm.smax.i64(i64 %.188.i, i64 0)
   %.1315.i = mul i64 %quot.3.0.i, %.185.i
-  %.2068.i = mul i64 %.182.i, %.179.i
-  %.2189.i = getelementptr double, ptr %a2, i64 %.453.i
-  %..1339.i = tail call i64 @llvm.smax.i64(i64 %.1315.i, i64 0)
-  %67 = shl i64 %.443.i, 3
-  %68 = shl i64 %.1315.i, 3
-  %69 = shl nuw i64 %..1339.i, 3
-  %70 = getelementptr i8, ptr %a2, i64 %67
-  %.13.i69.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.119.i)
-  %arg.many.fr.i.i = freeze i64 %.13.i69.i
-  %71 = mul i64 %.176.i, 24
-  %scevgep182.i = getelementptr i8, ptr %a2, i64 %71
-  %72 = shl i64 %.176.i, 4
-  %scevgep184.i = getelementptr i8, ptr %a2, i64 %72
-  %73 = shl i64 %.176.i, 3
-  %scevgep186.i = getelementptr i8, ptr %a2, i64 %73
-  %scevgep196.i = getelementptr i8, ptr %a4, i64 80
-  %scevgep206.i = getelementptr i8, ptr %a4, i64 56
-  %74 = add i64 %.179.i, %.74.i
-  %75 = mul i64 %.185.i, %73
-  %76 = shl i64 %.2068.i, 3
-  %77 = shl i64 %.77.i, 3
-  %78 = shl i64 %.185.i, 3
-  %79 = mul i64 %77, %.80.i
-  %scevgep244.i = getelementptr i8, ptr %70, i64 8
-  %80 = icmp ne i64 %.579.i, -1
-  %81 = icmp ne i64 %.579.i, 0
-  %82 = icmp ne i64 %quot.2.0.i, -1
-  %83 = icmp ne i64 %quot.2.0.i, 0
-  %84 = icmp ne i64 %quot.1.0.i, -1
-  %85 = icmp ne i64 %quot.1.0.i, 0
-  %86 = icmp ne i64 %quot.0.i, -1
-  %87 = icmp ne i64 %quot.0.i, 0
-  %88 = icmp eq i64 %.125.i, 0
-  %89 = icmp eq i64 %quot.0.i, 1
-  %90 = trunc nuw i64 %.579.i to i32
-  %91 = trunc nuw i64 %quot.2.0.i to i32
-  %92 = trunc nuw i64 %quot.1.0.i to i32
-  %93 = trunc nuw i64 %quot.0.i to i32
-  %94 = or i64 %.125.i, %.29.i
-  %95 = icmp ult i64 %94, 4294967296
-  %96 = trunc nuw i64 %.125.i to i32
-  %97 = trunc nuw i64 %.29.i to i32
-  %98 = icmp sgt i64 %.2068.i, 0
-  %99 = icmp sgt i64 %.176.i, 0
+  %.1944.i = mul i64 %.182.i, %.179.i
+  %.2065.i = getelementptr double, ptr %a2, i64 %.453.i
+  %invariant.gep.i = getelementptr double, ptr %a2, i64 %.443.i
+  %.13.i58.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.119.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i58.i
+  %66 = mul i64 %.176.i, 24
+  %scevgep152.i = getelementptr i8, ptr %a2, i64 %66
+  %67 = shl i64 %.176.i, 4
+  %scevgep154.i = getelementptr i8, ptr %a2, i64 %67
+  %68 = shl i64 %.176.i, 3
+  %scevgep156.i = getelementptr i8, ptr %a2, i64 %68
+  %scevgep166.i = getelementptr i8, ptr %a4, i64 80
+  %scevgep176.i = getelementptr i8, ptr %a4, i64 56
+  %69 = add i64 %.179.i, %.74.i
+  %70 = shl i64 %.443.i, 3
+  %71 = shl i64 %.1315.i, 3
+  %72 = mul i64 %.185.i, %68
+  %73 = shl i64 %.1944.i, 3
+  %scevgep191.i = getelementptr i8, ptr %a4, i64 312
+  %74 = shl i64 %.77.i, 3
+  %75 = shl i64 %.185.i, 3
+  %76 = mul i64 %74, %.80.i
+  %77 = getelementptr i8, ptr %a2, i64 %70
+  %scevgep217.i = getelementptr i8, ptr %77, i64 8
+  %78 = icmp ne i64 %.579.i, -1
+  %79 = icmp ne i64 %.579.i, 0
+  %80 = icmp ne i64 %quot.2.0.i, -1
+  %81 = icmp ne i64 %quot.2.0.i, 0
+  %82 = icmp ne i64 %quot.1.0.i, -1
+  %83 = icmp ne i64 %quot.1.0.i, 0
+  %84 = icmp ne i64 %quot.0.i, -1
+  %85 = icmp ne i64 %quot.0.i, 0
+  %86 = icmp eq i64 %.125.i, 0
+  %87 = icmp eq i64 %quot.0.i, 1
+  %88 = trunc nuw i64 %.579.i to i32
+  %89 = trunc nuw i64 %quot.2.0.i to i32
+  %90 = trunc nuw i64 %quot.1.0.i to i32
+  %91 = trunc nuw i64 %quot.0.i to i32
+  %92 = or i64 %.125.i, %.29.i
+  %93 = icmp ult i64 %92, 4294967296
+  %94 = trunc nuw i64 %.125.i to i32
+  %95 = trunc nuw i64 %.29.i to i32
+  %96 = icmp sgt i64 %.1944.i, 0
+  %97 = icmp sgt i64 %.176.i, 0
   %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
-  %sunkaddr265.i = getelementptr i8, ptr %a4, i64 40
-  %sunkaddr266.i = getelementptr i8, ptr %a4, i64 64
-  %sunkaddr267.i = getelementptr i8, ptr %a4, i64 72
-  %sunkaddr280.i = getelementptr i8, ptr %a4, i64 88
-  %100 = icmp slt i64 %.188.i, 1
-  %101 = trunc nuw i64 %.176.i to i32
-  %102 = icmp slt i64 %.176.i, 1
-  %103 = icmp eq i64 %.2068.i, 0
-  %104 = shl i64 %.176.i, 2
-  %sunkaddr294.i = getelementptr i8, ptr %a4, i64 232
-  %sunkaddr295.i = getelementptr i8, ptr %a4, i64 248
-  %sunkaddr296.i = getelementptr i8, ptr %a4, i64 240
-  %105 = trunc nuw i64 %.2068.i to i32
-  %106 = icmp ne i64 %.179.i, -1
-  %107 = icmp ne i64 %.179.i, 0
-  %108 = trunc nuw i64 %.179.i to i32
-  %109 = icmp slt i64 %.1315.i, 1
-  %sunkaddr293.i = getelementptr i8, ptr %a4, i64 312
-  %sunkaddr299.i = getelementptr i8, ptr %a4, i64 104
-  %sunkaddr301.i = getelementptr i8, ptr %a4, i64 48
-  %sunkaddr304.i = getelementptr i8, ptr %a4, i64 96
+  %sunkaddr238.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr239.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr240.i = getelementptr i8, ptr %a4, i64 72
+  %sunkaddr253.i = getelementptr i8, ptr %a4, i64 88
+  %98 = icmp slt i64 %.188.i, 1
+  %99 = trunc nuw i64 %.176.i to i32
+  %100 = icmp slt i64 %.176.i, 1
+  %101 = icmp eq i64 %.1944.i, 0
+  %102 = shl i64 %.176.i, 2
+  %sunkaddr266.i = getelementptr i8, ptr %a4, i64 232
+  %sunkaddr267.i = getelementptr i8, ptr %a4, i64 248
+  %sunkaddr268.i = getelementptr i8, ptr %a4, i64 240
+  %103 = trunc nuw i64 %.1944.i to i32
+  %104 = icmp ne i64 %.179.i, -1
+  %105 = icmp ne i64 %.179.i, 0
+  %106 = trunc nuw i64 %.179.i to i32
+  %sunkaddr271.i = getelementptr i8, ptr %a4, i64 104
+  %sunkaddr273.i = getelementptr i8, ptr %a4, i64 48
+  %sunkaddr276.i = getelementptr i8, ptr %a4, i64 96
   br label %B524.i
 
-B524.endif.i:                                     ; preds = %121, %B524.i
-  %quot.4.0.i = phi i64 [ 0, %B524.i ], [ %spec.select783.i, %121 ]
-  %.639.not.i = or i1 %82, %.593.i
-  %or.cond2372.i = select i1 %83, i1 %.639.not.i, i1 false
-  br i1 %or.cond2372.i, label %B524.endif.else.if.i, label %B524.endif.endif.i
+B524.endif.i:                                     ; preds = %118, %B524.i
+  %quot.4.0.i = phi i64 [ 0, %B524.i ], [ %spec.select745.i, %118 ]
+  %.639.not.i = or i1 %80, %.593.i
+  %or.cond2105.i = select i1 %81, i1 %.639.not.i, i1 false
+  br i1 %or.cond2105.i, label %B524.endif.else.if.i, label %B524.endif.endif.i
 
 B524.else.if.i:                                   ; preds = %B524.i
-  %110 = or i64 %.54519002342.i, %.579.i
-  %111 = icmp ult i64 %110, 4294967296
-  br i1 %111, label %112, label %118
+  %107 = or i64 %.54517172077.i, %.579.i
+  %108 = icmp ult i64 %107, 4294967296
+  br i1 %108, label %109, label %115
 
-112:                                              ; preds = %B524.else.if.i
-  %113 = trunc nuw i64 %.54519002342.i to i32
-  %114 = udiv i32 %113, %90
-  %115 = urem i32 %113, %90
-  %116 = zext i32 %114 to i64
-  %117 = zext i32 %115 to i64
-  br label %121
+109:                                              ; preds = %B524.else.if.i
+  %110 = trunc nuw i64 %.54517172077.i to i32
+  %111 = udiv i32 %110, %88
+  %112 = urem i32 %110, %88
+  %113 = zext i32 %111 to i64
+  %114 = zext i32 %112 to i64
+  br label %118
 
-118:                                              ; preds = %B524.else.if.i
-  %119 = sdiv i64 %.54519002342.i, %.579.i
-  %120 = srem i64 %.54519002342.i, %.579.i
-  br label %121
+115:                                              ; preds = %B524.else.if.i
+  %116 = sdiv i64 %.54517172077.i, %.579.i
+  %117 = srem i64 %.54517172077.i, %.579.i
+  br label %118
 
-121:                                              ; preds = %118, %112
-  %122 = phi i64 [ %116, %112 ], [ %119, %118 ]
-  %123 = phi i64 [ %117, %112 ], [ %120, %118 ]
-  %.600.i = xor i64 %123, %.579.i
+118:                                              ; preds = %115, %109
+  %119 = phi i64 [ %113, %109 ], [ %116, %115 ]
+  %120 = phi i64 [ %114, %109 ], [ %117, %115 ]
+  %.600.i = xor i64 %120, %.579.i
   %.601.i = icmp slt i64 %.600.i, 0
-  %.602.i = icmp ne i64 %123, 0
+  %.602.i = icmp ne i64 %120, 0
   %.603.i = and i1 %.602.i, %.601.i
   %.608.i = sext i1 %.603.i to i64
-  %spec.select783.i = add i64 %122, %.608.i
+  %spec.select745.i = add i64 %119, %.608.i
   br label %B524.endif.i
 
-B524.endif.endif.i:                               ; preds = %135, %B524.endif.i
-  %quot.5.0.i = phi i64 [ 0, %B524.endif.i ], [ %spec.select784.i, %135 ]
+B524.endif.endif.i:                               ; preds = %132, %B524.endif.i
+  %quot.5.0.i = phi i64 [ 0, %B524.endif.i ], [ %spec.select746.i, %132 ]
   %.678.i = icmp ne i64 %quot.5.0.i, -9223372036854775808
-  %.680.not.i = or i1 %84, %.678.i
-  %or.cond2373.i = select i1 %85, i1 %.680.not.i, i1 false
-  br i1 %or.cond2373.i, label %B524.endif.endif.else.if.i, label %B524.endif.endif.endif.i
+  %.680.not.i = or i1 %82, %.678.i
+  %or.cond2106.i = select i1 %83, i1 %.680.not.i, i1 false
+  br i1 %or.cond2106.i, label %B524.endif.endif.else.if.i, label %B524.endif.endif.endif.i
 
 B524.endif.else.if.i:                             ; preds = %B524.endif.i
-  %124 = or i64 %.54519002342.i, %quot.2.0.i
-  %125 = icmp ult i64 %124, 4294967296
-  br i1 %125, label %126, label %132
+  %121 = or i64 %.54517172077.i, %quot.2.0.i
+  %122 = icmp ult i64 %121, 4294967296
+  br i1 %122, label %123, label %129
 
-126:                                              ; preds = %B524.endif.else.if.i
-  %127 = trunc nuw i64 %.54519002342.i to i32
-  %128 = udiv i32 %127, %91
-  %129 = urem i32 %127, %91
-  %130 = zext i32 %128 to i64
-  %131 = zext i32 %129 to i64
-  br label %135
+123:                                              ; preds = %B524.endif.else.if.i
+  %124 = trunc nuw i64 %.54517172077.i to i32
+  %125 = udiv i32 %124, %89
+  %126 = urem i32 %124, %89
+  %127 = zext i32 %125 to i64
+  %128 = zext i32 %126 to i64
+  br label %132
 
-132:                                              ; preds = %B524.endif.else.if.i
-  %133 = sdiv i64 %.54519002342.i, %quot.2.0.i
-  %134 = srem i64 %.54519002342.i, %quot.2.0.i
-  br label %135
+129:                                              ; preds = %B524.endif.else.if.i
+  %130 = sdiv i64 %.54517172077.i, %quot.2.0.i
+  %131 = srem i64 %.54517172077.i, %quot.2.0.i
+  br label %132
 
-135:                                              ; preds = %132, %126
-  %136 = phi i64 [ %130, %126 ], [ %133, %132 ]
-  %137 = phi i64 [ %131, %126 ], [ %134, %132 ]
-  %.644.i = xor i64 %137, %quot.2.0.i
+132:                                              ; preds = %129, %123
+  %133 = phi i64 [ %127, %123 ], [ %130, %129 ]
+  %134 = phi i64 [ %128, %123 ], [ %131, %129 ]
+  %.644.i = xor i64 %134, %quot.2.0.i
   %.645.i = icmp slt i64 %.644.i, 0
-  %.646.i = icmp ne i64 %137, 0
+  %.646.i = icmp ne i64 %134, 0
   %.647.i = and i1 %.646.i, %.645.i
   %.652.i = sext i1 %.647.i to i64
-  %spec.select784.i = add i64 %136, %.652.i
+  %spec.select746.i = add i64 %133, %.652.i
   br label %B524.endif.endif.i
 
-B524.endif.endif.endif.i:                         ; preds = %146, %B524.endif.endif.i
-  %rem.6.0.i = phi i64 [ 0, %B524.endif.endif.i ], [ %spec.select785.i, %146 ]
-  br i1 %or.cond2372.i, label %B524.endif.endif.endif.else.if.i, label %B524.endif.endif.endif.endif.endif.i
+B524.endif.endif.endif.i:                         ; preds = %143, %B524.endif.endif.i
+  %rem.6.0.i = phi i64 [ 0, %B524.endif.endif.i ], [ %spec.select747.i, %143 ]
+  br i1 %or.cond2105.i, label %B524.endif.endif.endif.else.if.i, label %B524.endif.endif.endif.endif.endif.i
 
 B524.endif.endif.else.if.i:                       ; preds = %B524.endif.endif.i
-  %138 = or i64 %quot.5.0.i, %quot.1.0.i
-  %139 = icmp ult i64 %138, 4294967296
-  br i1 %139, label %140, label %144
+  %135 = or i64 %quot.5.0.i, %quot.1.0.i
+  %136 = icmp ult i64 %135, 4294967296
+  br i1 %136, label %137, label %141
 
-140:                                              ; preds = %B524.endif.endif.else.if.i
-  %141 = trunc nuw i64 %quot.5.0.i to i32
-  %142 = urem i32 %141, %92
-  %143 = zext i32 %142 to i64
-  br label %146
+137:                                              ; preds = %B524.endif.endif.else.if.i
+  %138 = trunc nuw i64 %quot.5.0.i to i32
+  %139 = urem i32 %138, %90
+  %140 = zext i32 %139 to i64
+  br label %143
 
-144:                                              ; preds = %B524.endif.endif.else.if.i
-  %145 = srem i64 %quot.5.0.i, %quot.1.0.i
-  br label %146
+141:                                              ; preds = %B524.endif.endif.else.if.i
+  %142 = srem i64 %quot.5.0.i, %quot.1.0.i
+  br label %143
 
-146:                                              ; preds = %144, %140
-  %147 = phi i64 [ %143, %140 ], [ %145, %144 ]
-  %.685.i = xor i64 %147, %quot.1.0.i
+143:                                              ; preds = %141, %137
+  %144 = phi i64 [ %140, %137 ], [ %142, %141 ]
+  %.685.i = xor i64 %144, %quot.1.0.i
   %.686.i = icmp slt i64 %.685.i, 0
-  %.687.i = icmp ne i64 %147, 0
+  %.687.i = icmp ne i64 %144, 0
   %.688.i = and i1 %.687.i, %.686.i
   %.695.i = select i1 %.688.i, i64 %quot.1.0.i, i64 0
-  %spec.select785.i = add i64 %.695.i, %147
+  %spec.select747.i = add i64 %.695.i, %144
   br label %B524.endif.endif.endif.i
 
 B524.endif.endif.endif.else.if.i:                 ; preds = %B524.endif.endif.endif.i
-  %148 = or i64 %.54519002342.i, %quot.2.0.i
-  %149 = icmp ult i64 %148, 4294967296
-  br i1 %149, label %150, label %154
+  %145 = or i64 %.54517172077.i, %quot.2.0.i
+  %146 = icmp ult i64 %145, 4294967296
+  br i1 %146, label %147, label %151
 
-150:                                              ; preds = %B524.endif.endif.endif.else.if.i
-  %151 = trunc nuw i64 %.54519002342.i to i32
-  %152 = urem i32 %151, %91
-  %153 = zext i32 %152 to i64
-  br label %156
+147:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %148 = trunc nuw i64 %.54517172077.i to i32
+  %149 = urem i32 %148, %89
+  %150 = zext i32 %149 to i64
+  br label %153
 
-154:                                              ; preds = %B524.endif.endif.endif.else.if.i
-  %155 = srem i64 %.54519002342.i, %quot.2.0.i
-  br label %156
+151:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %152 = srem i64 %.54517172077.i, %quot.2.0.i
+  br label %153
 
-156:                                              ; preds = %154, %150
-  %157 = phi i64 [ %153, %150 ], [ %155, %154 ]
-  %.726.i = xor i64 %157, %quot.2.0.i
+153:                                              ; preds = %151, %147
+  %154 = phi i64 [ %150, %147 ], [ %152, %151 ]
+  %.726.i = xor i64 %154, %quot.2.0.i
   %.727.i = icmp slt i64 %.726.i, 0
-  %.728.i = icmp ne i64 %157, 0
+  %.728.i = icmp ne i64 %154, 0
   %.729.i = and i1 %.728.i, %.727.i
   %.736.i = select i1 %.729.i, i64 %quot.2.0.i, i64 0
-  %spec.select786.i = add i64 %.736.i, %157
-  %158 = mul nsw i64 %spec.select786.i, %.131.i
+  %spec.select748.i = add i64 %.736.i, %154
+  %155 = mul nsw i64 %spec.select748.i, %.131.i
   br label %B524.endif.endif.endif.endif.endif.i
 
-B524.endif.endif.endif.endif.endif.i:             ; preds = %156, %B524.endif.endif.endif.i
-  %rem.7.0.i = phi i64 [ 0, %B524.endif.endif.endif.i ], [ %158, %156 ]
+B524.endif.endif.endif.endif.endif.i:             ; preds = %153, %B524.endif.endif.endif.i
+  %rem.7.0.i = phi i64 [ 0, %B524.endif.endif.endif.i ], [ %155, %153 ]
   %.753.i = sub nsw i64 %.32.i, %rem.7.0.i
-  %.13.i68.i = tail call i64 @llvm.smin.i64(i64 %.753.i, i64 %.131.i)
+  %.13.i57.i = tail call i64 @llvm.smin.i64(i64 %.753.i, i64 %.131.i)
   %.800.i = icmp ne i64 %rem.6.0.i, -9223372036854775808
-  %.802.not.i = or i1 %86, %.800.i
-  %or.cond2376.i = select i1 %87, i1 %.802.not.i, i1 false
-  br i1 %or.cond2376.i, label %B524.endif.endif.endif.en...if.i, label %B524.endif.endif.endif.en...endif.1.i
+  %.802.not.i = or i1 %84, %.800.i
+  %or.cond2109.i = select i1 %85, i1 %.802.not.i, i1 false
+  br i1 %or.cond2109.i, label %B524.endif.endif.endif.en...if.i, label %B524.endif.endif.endif.en...endif.1.i
 
 B524.endif.endif.endif.en...if.i:                 ; preds = %B524.endif.endif.endif.endif.endif.i
-  %159 = or i64 %rem.6.0.i, %quot.0.i
-  %160 = icmp ult i64 %159, 4294967296
-  br i1 %160, label %161, label %167
+  %156 = or i64 %rem.6.0.i, %quot.0.i
+  %157 = icmp ult i64 %156, 4294967296
+  br i1 %157, label %158, label %164
 
-161:                                              ; preds = %B524.endif.endif.endif.en...if.i
-  %162 = trunc nuw i64 %rem.6.0.i to i32
-  %163 = udiv i32 %162, %93
-  %164 = urem i32 %162, %93
-  %165 = zext i32 %163 to i64
-  %166 = zext i32 %164 to i64
-  br label %170
+158:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %159 = trunc nuw i64 %rem.6.0.i to i32
+  %160 = udiv i32 %159, %91
+  %161 = urem i32 %159, %91
+  %162 = zext i32 %160 to i64
+  %163 = zext i32 %161 to i64
+  br label %167
 
-167:                                              ; preds = %B524.endif.endif.endif.en...if.i
-  %168 = sdiv i64 %rem.6.0.i, %quot.0.i
-  %169 = srem i64 %rem.6.0.i, %quot.0.i
-  br label %170
+164:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %165 = sdiv i64 %rem.6.0.i, %quot.0.i
+  %166 = srem i64 %rem.6.0.i, %quot.0.i
+  br label %167
 
-170:                                              ; preds = %167, %161
-  %171 = phi i64 [ %165, %161 ], [ %168, %167 ]
-  %172 = phi i64 [ %166, %161 ], [ %169, %167 ]
-  %.807.i = xor i64 %172, %quot.0.i
+167:                                              ; preds = %164, %158
+  %168 = phi i64 [ %162, %158 ], [ %165, %164 ]
+  %169 = phi i64 [ %163, %158 ], [ %166, %164 ]
+  %.807.i = xor i64 %169, %quot.0.i
   %.808.i = icmp slt i64 %.807.i, 0
-  %.809.i = icmp ne i64 %172, 0
+  %.809.i = icmp ne i64 %169, 0
   %.810.i = and i1 %.809.i, %.808.i
   %.815.i = sext i1 %.810.i to i64
-  %spec.select787.i = add i64 %171, %.815.i
-  %173 = mul nsw i64 %spec.select787.i, %.119.i
-  %.83479.i = sub nsw i64 %.23.i, %173
-  %.13.i6980.i = tail call i64 @llvm.smin.i64(i64 %.83479.i, i64 %.119.i)
-  %arg.many.fr.i81.i = freeze i64 %.13.i6980.i
+  %spec.select749.i = add i64 %168, %.815.i
+  %170 = mul nsw i64 %spec.select749.i, %.119.i
+  %.83468.i = sub nsw i64 %.23.i, %170
+  %.13.i5869.i = tail call i64 @llvm.smin.i64(i64 %.83468.i, i64 %.119.i)
+  %arg.many.fr.i70.i = freeze i64 %.13.i5869.i
   %.898.i = select i1 %.810.i, i64 %quot.0.i, i64 0
-  %spec.select788.i = add i64 %.898.i, %172
-  %174 = mul nsw i64 %spec.select788.i, %.122.i
+  %spec.select750.i = add i64 %.898.i, %169
+  %171 = mul nsw i64 %spec.select750.i, %.122.i
   br label %B524.endif.endif.endif.en...endif.1.i
 
-B524.endif.endif.endif.en...endif.1.i:            ; preds = %170, %B524.endif.endif.endif.endif.endif.i
-  %arg.many.fr.i84.i = phi i64 [ %arg.many.fr.i81.i, %170 ], [ %arg.many.fr.i.i, %B524.endif.endif.endif.endif.endif.i ]
-  %quot.8.082.i = phi i64 [ %173, %170 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
-  %rem.9.0.i = phi i64 [ %174, %170 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+B524.endif.endif.endif.en...endif.1.i:            ; preds = %167, %B524.endif.endif.endif.endif.endif.i
+  %arg.many.fr.i73.i = phi i64 [ %arg.many.fr.i70.i, %167 ], [ %arg.many.fr.i.i, %B524.endif.endif.endif.endif.endif.i ]
+  %quot.8.071.i = phi i64 [ %170, %167 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+  %rem.9.0.i = phi i64 [ %171, %167 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
   %.915.i = sub i64 %.71.i, %rem.9.0.i
-  %.13.i70.i = tail call i64 @llvm.smin.i64(i64 %.915.i, i64 %.122.i)
-  %.960.i = add i64 %.958.i, %.13.i70.i
-  %"$phi750.1.2.1.i" = select i1 %89, i64 %.80.i, i64 %.960.i
-  %.971.i = add i64 %arg.many.fr.i84.i, -1
+  %.13.i59.i = tail call i64 @llvm.smin.i64(i64 %.915.i, i64 %.122.i)
+  %.960.i = add i64 %.958.i, %.13.i59.i
+  %"$phi750.1.2.1.i" = select i1 %87, i64 %.80.i, i64 %.960.i
+  %.971.i = add i64 %arg.many.fr.i73.i, -1
   %.973.i = mul i64 %.971.i, %.80.i
   %.975.i = add i64 %.973.i, -1
-  %.976.i = add i64 %.975.i, %.13.i70.i
+  %.976.i = add i64 %.975.i, %.13.i59.i
   %.978.i = mul i64 %.976.i, %.77.i
   %.980.i = add nsw i64 %.978.i, %.74.i
-  br i1 %88, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
+  br i1 %86, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
 
 B750.endif.i:                                     ; preds = %B524.endif.endif.endif.en...endif.1.i
-  br i1 %.1025.i, label %B1748.endif.i, label %B750.endif.endif.i
+  br i1 %.1025.i, label %B1756.endif.i, label %B750.endif.endif.i
 
 B750.endif.endif.i:                               ; preds = %B750.endif.i
-  br i1 %95, label %175, label %180
+  br i1 %93, label %172, label %177
 
-175:                                              ; preds = %B750.endif.endif.i
-  %176 = udiv i32 %97, %96
-  %177 = urem i32 %97, %96
-  %178 = zext i32 %176 to i64
-  %179 = zext i32 %177 to i64
-  br label %183
+172:                                              ; preds = %B750.endif.endif.i
+  %173 = udiv i32 %95, %94
+  %174 = urem i32 %95, %94
+  %175 = zext i32 %173 to i64
+  %176 = zext i32 %174 to i64
+  br label %180
 
-180:                                              ; preds = %B750.endif.endif.i
-  %181 = sdiv i64 %.29.i, %.125.i
-  %182 = srem i64 %.29.i, %.125.i
-  br label %183
+177:                                              ; preds = %B750.endif.endif.i
+  %178 = sdiv i64 %.29.i, %.125.i
+  %179 = srem i64 %.29.i, %.125.i
+  br label %180
 
-183:                                              ; preds = %180, %175
-  %184 = phi i64 [ %178, %175 ], [ %181, %180 ]
-  %185 = phi i64 [ %179, %175 ], [ %182, %180 ]
-  %.1039.i = sub nsw i64 0, %185
-  %.1040.i = select i1 %.1023.i, i64 %185, i64 %.1039.i
+180:                                              ; preds = %177, %172
+  %181 = phi i64 [ %175, %172 ], [ %178, %177 ]
+  %182 = phi i64 [ %176, %172 ], [ %179, %177 ]
+  %.1039.i = sub nsw i64 0, %182
+  %.1040.i = select i1 %.1023.i, i64 %182, i64 %.1039.i
   %.1041.i = icmp sgt i64 %.1040.i, 0
   %.1043.i = zext i1 %.1041.i to i64
-  %.1044.i = add i64 %184, %.1043.i
-  %.10661325.i = icmp sgt i64 %.1044.i, 0
-  br i1 %.10661325.i, label %B830.lr.ph.i, label %B1748.endif.i
+  %.1044.i = add i64 %181, %.1043.i
+  %.10661149.i = icmp sgt i64 %.1044.i, 0
+  br i1 %.10661149.i, label %B830.lr.ph.i, label %B1756.endif.i
 
-B830.lr.ph.i:                                     ; preds = %183
-  %.1510.i = icmp sgt i64 %.13.i68.i, 0
-  %.1512.i = xor i1 %99, %.1510.i
-  %.2107.i = icmp sgt i64 %.980.i, 0
-  %.2109.i = xor i1 %98, %.2107.i
-  %186 = add i64 %74, %.978.i
-  %187 = icmp sgt i64 %arg.many.fr.i84.i, 0
-  %188 = or i64 %.13.i68.i, %.176.i
+B830.lr.ph.i:                                     ; preds = %180
+  %.1386.i = icmp sgt i64 %.13.i57.i, 0
+  %.1388.i = xor i1 %97, %.1386.i
+  %.1983.i = icmp sgt i64 %.980.i, 0
+  %.1985.i = xor i1 %96, %.1983.i
+  %183 = add i64 %69, %.978.i
+  %184 = icmp sgt i64 %arg.many.fr.i73.i, 0
+  %185 = or i64 %.13.i57.i, %.176.i
+  %186 = icmp ult i64 %185, 4294967296
+  %187 = trunc nuw i64 %.13.i57.i to i32
+  %188 = or i64 %.980.i, %.1944.i
   %189 = icmp ult i64 %188, 4294967296
-  %190 = trunc nuw i64 %.13.i68.i to i32
-  %191 = or i64 %.980.i, %.2068.i
-  %192 = icmp ult i64 %191, 4294967296
-  %193 = trunc nuw i64 %.980.i to i32
+  %190 = trunc nuw i64 %.980.i to i32
   br label %B830.endif.i
 
 B830.endif.i:                                     ; preds = %B830.lr.ph.i, %B828.loopexit.i
-  %.106511971341.i = phi i64 [ %.1044.i, %B830.lr.ph.i ], [ %.1075.i, %B828.loopexit.i ]
-  %.107212041340.i = phi i64 [ 0, %B830.lr.ph.i ], [ %.1079.i, %B828.loopexit.i ]
-  %.1075.i = add nsw i64 %.106511971341.i, -1
-  %.1079.i = add i64 %.107212041340.i, %.125.i
-  %.1109.i = sub nsw i64 %.29.i, %.107212041340.i
+  %.106510631163.i = phi i64 [ %.1044.i, %B830.lr.ph.i ], [ %.1075.i, %B828.loopexit.i ]
+  %.107210681162.i = phi i64 [ 0, %B830.lr.ph.i ], [ %.1079.i, %B828.loopexit.i ]
+  %.1075.i = add nsw i64 %.106510631163.i, -1
+  %.1079.i = add i64 %.107210681162.i, %.125.i
+  %.1109.i = sub nsw i64 %.29.i, %.107210681162.i
   %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.1109.i, i64 %.125.i)
-  %.36.i.i = load i64, ptr %sunkaddr.i, align 8
-  %.39.i.i = load i64, ptr %sunkaddr265.i, align 8
-  %.42.i.i = load i64, ptr %sunkaddr266.i, align 8
-  %.45.i.i = load i64, ptr %sunkaddr267.i, align 8
-  %.84.i.i = load i64, ptr %.76.i, align 8
-  %.87.i.i = load i64, ptr %.79.i, align 8
-  %.90.i.i = load i64, ptr %.127.i, align 8
-  %.105.i.i = load i64, ptr %.431.i, align 8
-  %.110.i.i = load i64, ptr %.434.i, align 8
-  %.107.i.i = mul i64 %.90.i.i, %.13.i.i
-  %.111.i.i = mul i64 %.107.i.i, %.105.i.i
-  %.113.i.i = mul i64 %.111.i.i, %.110.i.i
-  %.195248.not.i.i = icmp slt i64 %.113.i.i, 1
-  br i1 %.195248.not.i.i, label %B214.endif.i.i, label %B200.preheader.i.i
+  %.32.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.35.i.i = load i64, ptr %sunkaddr238.i, align 8
+  %.38.i.i = load i64, ptr %sunkaddr239.i, align 8
+  %.41.i.i = load i64, ptr %sunkaddr240.i, align 8
+  %.80.i.i = load i64, ptr %.76.i, align 8
+  %.83.i.i = load i64, ptr %.79.i, align 8
+  %.86.i.i = load i64, ptr %.127.i, align 8
+  %.101.i.i = load i64, ptr %.431.i, align 8
+  %.105.i.i = load i64, ptr %.434.i, align 8
+  %.102.i.i = mul i64 %.86.i.i, %.13.i.i
+  %.106.i.i = mul i64 %.102.i.i, %.101.i.i
+  %.108.i.i = mul i64 %.106.i.i, %.105.i.i
+  tail call void @nbgrad.clear.float64(ptr %a2, i64 %.108.i.i)
+  %.193318.not.i.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.193318.not.i.i, label %B830.endif.endif.endif.i, label %B240.endif.lr.ph.i.i
 
-B200.preheader.i.i:                               ; preds = %B830.endif.i
-  %194 = shl nuw i64 %.113.i.i, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %194, i1 false)
-  br label %B214.endif.i.i
+B240.endif.lr.ph.i.i:                             ; preds = %B830.endif.i
+  %.625.i.i = mul i64 %.35.i.i, %.32.i.i
+  %.630.i.i = mul i64 %.38.i.i, %rem.9.0.i
+  %.638.i.i = mul i64 %.83.i.i, %.80.i.i
+  br i1 %184, label %B240.endif.us.preheader.i.i, label %B830.endif.endif.endif.i
 
-B214.endif.i.i:                                   ; preds = %B200.preheader.i.i, %B830.endif.i
-  %.335369.not.i.i = icmp slt i64 %.13.i.i, 1
-  br i1 %.335369.not.i.i, label %B830.endif.endif.endif.i, label %B254.endif.lr.ph.i.i
+B240.endif.us.preheader.i.i:                      ; preds = %B240.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.38.i.i, 3
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.35.i.i
+  %191 = trunc i64 %.41.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 0)
+  %192 = trunc i64 %.38.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.38.i.i, %.32.i.i
+  %193 = shl i64 %.80.i.i, 3
+  %194 = shl i64 %.41.i.i, 3
+  %195 = shl i64 %.41.i.i, 5
+  %196 = load i64, ptr %.431.i, align 8
+  %197 = icmp slt i64 %196, 1
+  br i1 %197, label %B830.endif.endif.endif.i, label %B240.endif.us.preheader30.i.i
 
-B254.endif.lr.ph.i.i:                             ; preds = %B214.endif.i.i
-  %.767.i.i = mul i64 %.39.i.i, %.36.i.i
-  %.772.i.i = mul i64 %.42.i.i, %rem.9.0.i
-  %.780.i.i = mul i64 %.87.i.i, %.84.i.i
-  br i1 %187, label %B254.endif.us.preheader.i.i, label %B830.endif.endif.endif.i
+B240.endif.us.preheader30.i.i:                    ; preds = %B240.endif.us.preheader.i.i
+  %198 = shl i64 %.80.i.i, 4
+  %199 = icmp eq i64 %.41.i.i, 0
+  %200 = icmp eq i64 %.38.i.i, 0
+  %201 = icmp ne i64 %.41.i.i, -1
+  %202 = icmp ne i64 %.38.i.i, -1
+  %203 = icmp eq i64 %.41.i.i, 1
+  br label %B240.endif.us.i.i
 
-B254.endif.us.preheader.i.i:                      ; preds = %B254.endif.lr.ph.i.i
-  %factor.op.mul6.i.i = shl i64 %.42.i.i, 3
-  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.39.i.i
-  %195 = trunc i64 %.45.i.i to i32
-  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 0)
-  %196 = trunc i64 %.42.i.i to i32
-  %.8.i3251.i.i.i = add i64 %.42.i.i, %.36.i.i
-  %197 = shl i64 %.84.i.i, 3
-  %198 = shl i64 %.45.i.i, 3
-  %199 = shl i64 %.45.i.i, 5
-  %200 = load i64, ptr %.431.i, align 8
-  %201 = icmp slt i64 %200, 1
-  br i1 %201, label %B830.endif.endif.endif.i, label %B254.endif.us.preheader30.i.i
+B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.i
+  %.242.us.pr.i.i = load i64, ptr %.431.i, align 8
+  br label %B240.endif.us.i.i
 
-B254.endif.us.preheader30.i.i:                    ; preds = %B254.endif.us.preheader.i.i
-  %202 = shl i64 %.84.i.i, 4
-  %203 = icmp eq i64 %.45.i.i, 0
-  %204 = icmp eq i64 %.42.i.i, 0
-  %205 = icmp ne i64 %.45.i.i, -1
-  %206 = icmp ne i64 %.42.i.i, -1
-  %207 = icmp eq i64 %.45.i.i, 1
-  br label %B254.endif.us.i.i
+B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
+  %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %196, %B240.endif.us.preheader30.i.i ]
+  %target.4.0325.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i.i, %B240.endif.us.preheader30.i.i ]
+  %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.107210681162.i, %B240.endif.us.preheader30.i.i ]
+  %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
+  %.206.us.i.i = add i64 %.199303323.us.i.i, 1
+  %.322243.us.not.i.i = icmp slt i64 %.242.us.i.i, 1
+  br i1 %.322243.us.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.us.preheader.i.i
 
-B254.endif.usthread-pre-split.i.i:                ; preds = %B252.loopexit.us.i.i
-  %.384.us.pr.i.i = load i64, ptr %.431.i, align 8
-  br label %B254.endif.us.i.i
+B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
+  %204 = load i64, ptr %.434.i, align 8
+  %205 = icmp slt i64 %204, 1
+  br i1 %205, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
 
-B254.endif.us.i.i:                                ; preds = %B254.endif.usthread-pre-split.i.i, %B254.endif.us.preheader30.i.i
-  %.384.us.i.i = phi i64 [ %.384.us.pr.i.i, %B254.endif.usthread-pre-split.i.i ], [ %200, %B254.endif.us.preheader30.i.i ]
-  %target.4.0376.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ 0, %B254.endif.us.preheader30.i.i ]
-  %.334353375.us.i.i = phi i64 [ %.344.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.13.i.i, %B254.endif.us.preheader30.i.i ]
-  %.341354374.us.i.i = phi i64 [ %.348.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.107212041340.i, %B254.endif.us.preheader30.i.i ]
-  %.344.us.i.i = add nsw i64 %.334353375.us.i.i, -1
-  %.348.us.i.i = add i64 %.341354374.us.i.i, 1
-  %.464293.us.not.i.i = icmp slt i64 %.384.us.i.i, 1
-  br i1 %.464293.us.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.us.preheader.i.i
+B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
+  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0325.us.i.i, %B240.endif.us.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
+  br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B830.endif.endif.endif.i
 
-B300.endif.us.us.preheader.i.i:                   ; preds = %B254.endif.us.i.i
-  %208 = load i64, ptr %.434.i, align 8
-  %209 = icmp slt i64 %208, 1
-  br i1 %209, label %B252.loopexit.us.i.i, label %B300.endif.us.us.i.i
-
-B252.loopexit.us.i.i:                             ; preds = %B298.loopexit.us.us.i.i, %B300.endif.us.us.preheader.i.i, %B254.endif.us.i.i
-  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0376.us.i.i, %B254.endif.us.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B298.loopexit.us.us.i.i ]
-  %.335.us.i.i = icmp sgt i64 %.334353375.us.i.i, 1
-  br i1 %.335.us.i.i, label %B254.endif.usthread-pre-split.i.i, label %B830.endif.endif.endif.i
-
-B300.endif.us.usthread-pre-split.i.i:             ; preds = %B298.loopexit.us.us.i.i
-  %.513.us.us.pr.i.i = load i64, ptr %.434.i, align 8
+B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us.i.i
+  %.371.us.us.pr.i.i = load i64, ptr %.434.i, align 8
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
-  br label %B300.endif.us.us.i.i
+  br label %B286.endif.us.us.i.i
 
-B300.endif.us.us.i.i:                             ; preds = %B300.endif.us.us.preheader.i.i, %B300.endif.us.usthread-pre-split.i.i
-  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %.772.i.i, %B300.endif.us.us.preheader.i.i ]
-  %.513.us.us.i.i = phi i64 [ %.513.us.us.pr.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %208, %B300.endif.us.us.preheader.i.i ]
-  %target.3.1298.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ]
-  %.470284296.us.us.i.i = phi i64 [ %.477.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ 0, %B300.endif.us.us.preheader.i.i ]
-  %.477.us.us.i.i = add nuw nsw i64 %.470284296.us.us.i.i, 1
-  %.593264.us.us.not.i.i = icmp slt i64 %.513.us.us.i.i, 1
-  br i1 %.593264.us.us.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.lr.ph.us.us.i.i
+B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %204, %B286.endif.us.us.preheader.i.i ]
+  %target.3.1248.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
+  %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
+  %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
+  br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
 
-B298.loopexit.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B300.endif.us.us.i.i
-  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B300.endif.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  %exitcond488.not.i.i = icmp eq i64 %.384.us.i.i, %.477.us.us.i.i
-  br i1 %exitcond488.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.usthread-pre-split.i.i
+B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
+  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
+  br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
 
-B346.endif.lr.ph.us.us.i.i:                       ; preds = %B300.endif.us.us.i.i
-  %.774.us.us.i.i = add nsw i64 %.470284296.us.us.i.i, %.772.i.i
-  br label %B346.endif.us.us.us.i.i
+B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.i
+  %.632.us.us.i.i = add nsw i64 %.328234246.us.us.i.i, %.630.i.i
+  br label %B332.endif.us.us.us.i.i
 
-B346.endif.us.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B346.endif.lr.ph.us.us.i.i
-  %target.2.2267.us.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B346.endif.lr.ph.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  %.599259265.us.us.us.i.i = phi i64 [ 0, %B346.endif.lr.ph.us.us.i.i ], [ %.606.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  br label %B380.us.us.us.i.i
+B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
+  %target.2.2217.us.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  br label %B366.us.us.us.i.i
 
-B380.us.us.us.i.i:                                ; preds = %B378.backedge.us.us.us.i.i, %B346.endif.us.us.us.i.i
-  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B378.backedge.us.us.us.i.i ], [ %target.2.2267.us.us.us.i.i, %B346.endif.us.us.us.i.i ]
-  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B378.backedge.us.us.us.i.i ], [ %quot.8.082.i, %B346.endif.us.us.us.i.i ]
-  %.720252254.us.us.us.i.i = phi i64 [ %.727.us.us.us.i.i, %B378.backedge.us.us.us.i.i ], [ 0, %B346.endif.us.us.us.i.i ]
-  %.753.us.us.us.i.i = add nsw i64 %.720252254.us.us.us.i.i, %quot.8.082.i
-  %.756.us.us.us.i.i = load i64, ptr %.25.i, align 8
-  %.757.us.us.us.i.i = mul nsw i64 %.756.us.us.us.i.i, %.753.us.us.us.i.i
-  %.759.us.us.us.i.i = add nsw i64 %.757.us.us.us.i.i, %quot.4.0.i
-  %.762.us.us.us.i.i = load i64, ptr %.28.i, align 8
-  %.763.us.us.us.i.i = mul nsw i64 %.759.us.us.us.i.i, %.762.us.us.us.i.i
-  %.765.us.us.us.i.i = add nsw i64 %.763.us.us.us.i.i, %.341354374.us.i.i
-  %.769.us.us.us.i.i = mul i64 %.767.i.i, %.765.us.us.us.i.i
-  %.777.us.us.us.i.i = load i64, ptr %scevgep196.i, align 8
-  %.778.us.us.us.i.i = sub i64 %.774.us.us.i.i, %.777.us.us.us.i.i
-  %.782.us.us.us.i.i = mul i64 %.720252254.us.us.us.i.i, %.780.i.i
-  %.784.us.us.us.i.i = add nsw i64 %.782.us.us.us.i.i, %target.2.2267.us.us.us.i.i
-  %.788.us.us.us.i.i = load i64, ptr %sunkaddr280.i, align 8
-  %.790.us.us.us.i.i = sub i64 %.599259265.us.us.us.i.i, %.788.us.us.us.i.i
-  %210 = xor i64 %.790.us.us.us.i.i, -1
-  %.9.i.i.i.i = add i64 %.45.i.i, %210
-  br i1 %203, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %target.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.8.071.i, %B332.endif.us.us.us.i.i ]
+  %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
+  %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.8.071.i
+  %.614.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.615.us.us.us.i.i = mul nsw i64 %.614.us.us.us.i.i, %.611.us.us.us.i.i
+  %.617.us.us.us.i.i = add nsw i64 %.615.us.us.us.i.i, %quot.4.0.i
+  %.620.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.621.us.us.us.i.i = mul nsw i64 %.617.us.us.us.i.i, %.620.us.us.us.i.i
+  %.623.us.us.us.i.i = add nsw i64 %.621.us.us.us.i.i, %.199303323.us.i.i
+  %.627.us.us.us.i.i = mul i64 %.625.i.i, %.623.us.us.us.i.i
+  %.635.us.us.us.i.i = load i64, ptr %scevgep166.i, align 8
+  %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
+  %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %target.2.2217.us.us.us.i.i
+  %.646.us.us.us.i.i = load i64, ptr %sunkaddr253.i, align 8
+  %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
+  %206 = xor i64 %.648.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.41.i.i, %206
+  br i1 %199, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
 
-B0.else.i.i.i.i:                                  ; preds = %B380.us.us.us.i.i
+B0.else.i.i.i.i:                                  ; preds = %B366.us.us.us.i.i
   %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
-  %.25.not.i.i.i.i = or i1 %205, %.23.i.i.i.i
+  %.25.not.i.i.i.i = or i1 %201, %.23.i.i.i.i
   br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
 
 B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
-  %211 = or i64 %.9.i.i.i.i, %.45.i.i
-  %212 = icmp ult i64 %211, 4294967296
-  br i1 %212, label %213, label %219
+  %207 = or i64 %.9.i.i.i.i, %.41.i.i
+  %208 = icmp ult i64 %207, 4294967296
+  br i1 %208, label %209, label %215
 
-213:                                              ; preds = %B0.else.if.i.i.i.i
-  %214 = trunc nuw i64 %.9.i.i.i.i to i32
-  %215 = udiv i32 %214, %195
-  %216 = urem i32 %214, %195
-  %217 = zext i32 %215 to i64
-  %218 = zext i32 %216 to i64
-  br label %222
+209:                                              ; preds = %B0.else.if.i.i.i.i
+  %210 = trunc nuw i64 %.9.i.i.i.i to i32
+  %211 = udiv i32 %210, %191
+  %212 = urem i32 %210, %191
+  %213 = zext i32 %211 to i64
+  %214 = zext i32 %212 to i64
+  br label %218
 
-219:                                              ; preds = %B0.else.if.i.i.i.i
-  %220 = sdiv i64 %.9.i.i.i.i, %.45.i.i
-  %221 = srem i64 %.9.i.i.i.i, %.45.i.i
-  br label %222
+215:                                              ; preds = %B0.else.if.i.i.i.i
+  %216 = sdiv i64 %.9.i.i.i.i, %.41.i.i
+  %217 = srem i64 %.9.i.i.i.i, %.41.i.i
+  br label %218
 
-222:                                              ; preds = %219, %213
-  %223 = phi i64 [ %217, %213 ], [ %220, %219 ]
-  %224 = phi i64 [ %218, %213 ], [ %221, %219 ]
-  %.30.i.i.i.i = xor i64 %224, %.45.i.i
+218:                                              ; preds = %215, %209
+  %219 = phi i64 [ %213, %209 ], [ %216, %215 ]
+  %220 = phi i64 [ %214, %209 ], [ %217, %215 ]
+  %.30.i.i.i.i = xor i64 %220, %.41.i.i
   %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
-  %.32.i.i.i.i = icmp ne i64 %224, 0
+  %.32.i.i.i.i = icmp ne i64 %220, 0
   %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
   %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
-  %spec.select.i.i.i.i = add i64 %223, %.38.i.i.i.i
-  %225 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
-  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %225)
+  %spec.select.i.i.i.i = add i64 %219, %.38.i.i.i.i
+  %221 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %221)
   br label %B0.else.i20.i.i.i
 
-B0.else.i20.i.i.i:                                ; preds = %222, %B0.else.i.i.i.i
-  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %222 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
-  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.39.i.i
+B0.else.i20.i.i.i:                                ; preds = %218, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %218 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.35.i.i
   %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
-  %.25.not.i23.i.i.i = or i1 %205, %.23.i21.i.i.i
+  %.25.not.i23.i.i.i = or i1 %201, %.23.i21.i.i.i
   br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
 
 B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
-  %226 = or i64 %.9.i1860.i.i.i, %.45.i.i
-  %227 = icmp ult i64 %226, 4294967296
-  br i1 %227, label %228, label %234
+  %222 = or i64 %.9.i1860.i.i.i, %.41.i.i
+  %223 = icmp ult i64 %222, 4294967296
+  br i1 %223, label %224, label %230
 
-228:                                              ; preds = %B0.else.if.i25.i.i.i
-  %229 = trunc nuw i64 %.9.i1860.i.i.i to i32
-  %230 = udiv i32 %229, %195
-  %231 = urem i32 %229, %195
-  %232 = zext i32 %230 to i64
-  %233 = zext i32 %231 to i64
-  br label %237
+224:                                              ; preds = %B0.else.if.i25.i.i.i
+  %225 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %226 = udiv i32 %225, %191
+  %227 = urem i32 %225, %191
+  %228 = zext i32 %226 to i64
+  %229 = zext i32 %227 to i64
+  br label %233
 
-234:                                              ; preds = %B0.else.if.i25.i.i.i
-  %235 = sdiv i64 %.9.i1860.i.i.i, %.45.i.i
-  %236 = srem i64 %.9.i1860.i.i.i, %.45.i.i
-  br label %237
+230:                                              ; preds = %B0.else.if.i25.i.i.i
+  %231 = sdiv i64 %.9.i1860.i.i.i, %.41.i.i
+  %232 = srem i64 %.9.i1860.i.i.i, %.41.i.i
+  br label %233
 
-237:                                              ; preds = %234, %228
-  %238 = phi i64 [ %232, %228 ], [ %235, %234 ]
-  %239 = phi i64 [ %233, %228 ], [ %236, %234 ]
-  %.30.i26.i.i.i = xor i64 %239, %.45.i.i
+233:                                              ; preds = %230, %224
+  %234 = phi i64 [ %228, %224 ], [ %231, %230 ]
+  %235 = phi i64 [ %229, %224 ], [ %232, %230 ]
+  %.30.i26.i.i.i = xor i64 %235, %.41.i.i
   %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
-  %.32.i28.i.i.i = icmp ne i64 %239, 0
+  %.32.i28.i.i.i = icmp ne i64 %235, 0
   %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
   %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
-  %spec.select.i31.i.i.i = add i64 %238, %.38.i30.i.i.i
-  %240 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
-  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %240)
+  %spec.select.i31.i.i.i = add i64 %234, %.38.i30.i.i.i
+  %236 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %236)
   br label %B0.endif.endif.endif.endif.endif.i.i.i
 
-B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %237, %B0.else.i20.i.i.i, %B380.us.us.us.i.i
-  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.pre.i.i, %237 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
-  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %237 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %233, %B0.else.i20.i.i.i, %B366.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.pre.i.i, %233 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %233 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
   %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
-  %241 = xor i64 %.778.us.us.us.i.i, -1
-  %.9.i1.i.i.i = add i64 %.42.i.i, %241
-  br i1 %204, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+  %237 = xor i64 %.636.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.38.i.i, %237
+  br i1 %200, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
 
 B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
   %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
-  %.25.not.i6.i.i.i = or i1 %206, %.23.i4.i.i.i
+  %.25.not.i6.i.i.i = or i1 %202, %.23.i4.i.i.i
   br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
 
 B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
-  %242 = or i64 %.9.i1.i.i.i, %.42.i.i
-  %243 = icmp ult i64 %242, 4294967296
-  br i1 %243, label %244, label %250
+  %238 = or i64 %.9.i1.i.i.i, %.38.i.i
+  %239 = icmp ult i64 %238, 4294967296
+  br i1 %239, label %240, label %246
 
-244:                                              ; preds = %B0.else.if.i8.i.i.i
-  %245 = trunc nuw i64 %.9.i1.i.i.i to i32
-  %246 = udiv i32 %245, %196
-  %247 = urem i32 %245, %196
-  %248 = zext i32 %246 to i64
-  %249 = zext i32 %247 to i64
-  br label %253
+240:                                              ; preds = %B0.else.if.i8.i.i.i
+  %241 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %242 = udiv i32 %241, %192
+  %243 = urem i32 %241, %192
+  %244 = zext i32 %242 to i64
+  %245 = zext i32 %243 to i64
+  br label %249
 
-250:                                              ; preds = %B0.else.if.i8.i.i.i
-  %251 = sdiv i64 %.9.i1.i.i.i, %.42.i.i
-  %252 = srem i64 %.9.i1.i.i.i, %.42.i.i
-  br label %253
+246:                                              ; preds = %B0.else.if.i8.i.i.i
+  %247 = sdiv i64 %.9.i1.i.i.i, %.38.i.i
+  %248 = srem i64 %.9.i1.i.i.i, %.38.i.i
+  br label %249
 
-253:                                              ; preds = %250, %244
-  %254 = phi i64 [ %248, %244 ], [ %251, %250 ]
-  %255 = phi i64 [ %249, %244 ], [ %252, %250 ]
-  %.30.i9.i.i.i = xor i64 %255, %.42.i.i
+249:                                              ; preds = %246, %240
+  %250 = phi i64 [ %244, %240 ], [ %247, %246 ]
+  %251 = phi i64 [ %245, %240 ], [ %248, %246 ]
+  %.30.i9.i.i.i = xor i64 %251, %.38.i.i
   %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
-  %.32.i11.i.i.i = icmp ne i64 %255, 0
+  %.32.i11.i.i.i = icmp ne i64 %251, 0
   %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
   %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
-  %spec.select.i14.i.i.i = add i64 %254, %.38.i13.i.i.i
-  %256 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  %spec.select.i14.i.i.i = add i64 %250, %.38.i13.i.i.i
+  %252 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
   br label %B0.else.i35.i.i.i
 
-B0.else.i35.i.i.i:                                ; preds = %253, %B0.else.i3.i.i.i
-  %quot.0.i7.ph.i.i.i = phi i64 [ %256, %253 ], [ 0, %B0.else.i3.i.i.i ]
-  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %241
+B0.else.i35.i.i.i:                                ; preds = %249, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %252, %249 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %237
   %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
-  %.25.not.i38.i.i.i = or i1 %206, %.23.i36.i.i.i
+  %.25.not.i38.i.i.i = or i1 %202, %.23.i36.i.i.i
   br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
 
 B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
-  %257 = or i64 %.9.i3352.i.i.i, %.42.i.i
-  %258 = icmp ult i64 %257, 4294967296
-  br i1 %258, label %259, label %265
+  %253 = or i64 %.9.i3352.i.i.i, %.38.i.i
+  %254 = icmp ult i64 %253, 4294967296
+  br i1 %254, label %255, label %261
 
-259:                                              ; preds = %B0.else.if.i40.i.i.i
-  %260 = trunc nuw i64 %.9.i3352.i.i.i to i32
-  %261 = udiv i32 %260, %196
-  %262 = urem i32 %260, %196
-  %263 = zext i32 %261 to i64
-  %264 = zext i32 %262 to i64
-  br label %268
+255:                                              ; preds = %B0.else.if.i40.i.i.i
+  %256 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %257 = udiv i32 %256, %192
+  %258 = urem i32 %256, %192
+  %259 = zext i32 %257 to i64
+  %260 = zext i32 %258 to i64
+  br label %264
 
-265:                                              ; preds = %B0.else.if.i40.i.i.i
-  %266 = sdiv i64 %.9.i3352.i.i.i, %.42.i.i
-  %267 = srem i64 %.9.i3352.i.i.i, %.42.i.i
-  br label %268
+261:                                              ; preds = %B0.else.if.i40.i.i.i
+  %262 = sdiv i64 %.9.i3352.i.i.i, %.38.i.i
+  %263 = srem i64 %.9.i3352.i.i.i, %.38.i.i
+  br label %264
 
-268:                                              ; preds = %265, %259
-  %269 = phi i64 [ %263, %259 ], [ %266, %265 ]
-  %270 = phi i64 [ %264, %259 ], [ %267, %265 ]
-  %.30.i41.i.i.i = xor i64 %270, %.42.i.i
+264:                                              ; preds = %261, %255
+  %265 = phi i64 [ %259, %255 ], [ %262, %261 ]
+  %266 = phi i64 [ %260, %255 ], [ %263, %261 ]
+  %.30.i41.i.i.i = xor i64 %266, %.38.i.i
   %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
-  %.32.i43.i.i.i = icmp ne i64 %270, 0
+  %.32.i43.i.i.i = icmp ne i64 %266, 0
   %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
   %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
-  %spec.select.i46.i.i.i = add i64 %269, %.38.i45.i.i.i
-  %271 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  %spec.select.i46.i.i.i = add i64 %265, %.38.i45.i.i.i
+  %267 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
   br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
 
-B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %268, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
-  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %268 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
-  %quot.0.i39.i.i.i = phi i64 [ %271, %268 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %264, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %264 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %267, %264 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
   %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi750.1.2.1.i")
   %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
   %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
   %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
-  br i1 %.347138.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+  br i1 %.347138.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
 
 B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
-  %.392.i.i.i = add i64 %.769.us.us.us.i.i, %.790.us.us.us.i.i
+  %.392.i.i.i = add i64 %.627.us.us.us.i.i, %.648.us.us.us.i.i
   %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
   %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
-  br i1 %207, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+  br i1 %203, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
 
 B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
-  %272 = add nuw i64 %..304.i.i.i, 1
-  %273 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
-  %274 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
-  %275 = add i64 %274, %273
-  %276 = shl i64 %275, 3
-  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %276
-  %277 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
-  %278 = add i64 %277, %.778.us.us.us.i.i
-  %279 = mul i64 %278, %.39.i.i
-  %280 = add i64 %.13.i62.i.i.i, %.392.i.i.i
-  %281 = add i64 %280, %279
-  %282 = shl i64 %281, 3
-  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %282
+  %268 = add nuw i64 %..304.i.i.i, 1
+  %269 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %270 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %271 = add i64 %270, %269
+  %272 = shl i64 %271, 3
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %272
+  %273 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %274 = add i64 %273, %.636.us.us.us.i.i
+  %275 = mul i64 %274, %.35.i.i
+  %276 = add i64 %.13.i62.i.i.i, %.392.i.i.i
+  %277 = add i64 %276, %275
+  %278 = shl i64 %277, 3
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %278
   br label %B278.us.i.i.i
 
 B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
   %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
   %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %272, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %268, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
   tail call void @nbgrad.copy.float64(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
-  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %197
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %193
   %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
   %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
-  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B364.backedge.us.us.us.i.i
 
 B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
   %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
-  br i1 %.508124.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+  br i1 %.508124.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
 
 B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
   %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
-  %283 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
-  %284 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
-  %285 = add i64 %284, %283
-  %286 = shl i64 %285, 3
-  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %286
-  %287 = mul i64 %.13.i62.i.i.i, %.45.i.i
-  %288 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
-  %289 = add i64 %288, %.778.us.us.us.i.i
-  %290 = mul i64 %289, %.39.i.i
-  %291 = add i64 %287, %.392.i.i.i
-  %292 = add i64 %291, %290
-  %293 = shl i64 %292, 3
-  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %293
-  %294 = icmp samesign ult i64 %.465.i.i.i, 4
-  br i1 %294, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+  %279 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %280 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %281 = add i64 %280, %279
+  %282 = shl i64 %281, 3
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %282
+  %283 = mul i64 %.13.i62.i.i.i, %.41.i.i
+  %284 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %285 = add i64 %284, %.636.us.us.us.i.i
+  %286 = mul i64 %285, %.35.i.i
+  %287 = add i64 %283, %.392.i.i.i
+  %288 = add i64 %287, %286
+  %289 = shl i64 %288, 3
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %289
+  %290 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %290, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
 
 B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
-  %295 = add i64 %283, %.784.us.us.us.i.i
-  %296 = shl i64 %295, 3
-  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %296
-  %297 = and i64 %..465.i.i.i, 9223372036854775804
-  %298 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
-  %299 = add i64 %.13.i62.i.i.i, 3
-  %300 = add i64 %299, %xtraiter.i.i.i
-  %301 = mul i64 %300, %198
-  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %301
-  %302 = add i64 %.13.i62.i.i.i, 2
-  %303 = add i64 %302, %xtraiter.i.i.i
-  %304 = mul i64 %303, %198
-  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %304
-  %305 = add i64 %.13.i62.i.i.i, 1
-  %306 = add i64 %305, %xtraiter.i.i.i
-  %307 = mul i64 %306, %198
-  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %307
-  %308 = mul i64 %298, %198
-  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %308
-  %309 = mul i64 %.756.us.us.us.i.i, %lsr.iv31.i.i
-  %310 = add i64 %309, %quot.4.0.i
-  %311 = mul i64 %310, %.762.us.us.us.i.i
-  %312 = add i64 %311, %.341354374.us.i.i
-  %313 = mul i64 %312, %.36.i.i
-  %314 = sub i64 %lsr.iv.i.i, %.777.us.us.us.i.i
-  %315 = add i64 %314, %313
-  %316 = add i64 %315, %288
-  %317 = mul i64 %316, %.39.i.i
-  %318 = add i64 %317, %.790.us.us.us.i.i
-  %319 = icmp eq i64 %xtraiter.i.i.i, 0
-  %sunkaddr285.i = shl i64 %318, 3
+  %291 = add i64 %279, %.642.us.us.us.i.i
+  %292 = shl i64 %291, 3
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %292
+  %293 = and i64 %..465.i.i.i, 9223372036854775804
+  %294 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %295 = add i64 %.13.i62.i.i.i, 3
+  %296 = add i64 %295, %xtraiter.i.i.i
+  %297 = mul i64 %296, %194
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %297
+  %298 = add i64 %.13.i62.i.i.i, 2
+  %299 = add i64 %298, %xtraiter.i.i.i
+  %300 = mul i64 %299, %194
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %300
+  %301 = add i64 %.13.i62.i.i.i, 1
+  %302 = add i64 %301, %xtraiter.i.i.i
+  %303 = mul i64 %302, %194
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %303
+  %304 = mul i64 %294, %194
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %304
+  %305 = mul i64 %.614.us.us.us.i.i, %lsr.iv31.i.i
+  %306 = add i64 %305, %quot.4.0.i
+  %307 = mul i64 %306, %.620.us.us.us.i.i
+  %308 = add i64 %307, %.199303323.us.i.i
+  %309 = mul i64 %308, %.32.i.i
+  %310 = sub i64 %lsr.iv.i.i, %.635.us.us.us.i.i
+  %311 = add i64 %310, %309
+  %312 = add i64 %311, %284
+  %313 = mul i64 %312, %.35.i.i
+  %314 = add i64 %313, %.648.us.us.us.i.i
+  %315 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr258.i = shl i64 %314, 3
   br label %B278.us150.i.i.i
 
 B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
-  %320 = icmp eq i64 %xtraiter.i.i.i, 0
-  br i1 %320, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+  %316 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %316, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
 
 B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
   %xtraiter.i.i = and i64 %..304.i.i.i, 1
@@ -17858,27 +17804,27 @@ B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheade
   br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
 
 B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
-  %321 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
-  %322 = add i64 %321, %283
-  %323 = shl i64 %322, 3
-  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %323
+  %317 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %318 = add i64 %317, %279
+  %319 = shl i64 %318, 3
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %319
   br label %B486.us.prol.i.us.prol.i.i
 
 B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
   %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
   %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
   %.552.us.prol.i.us.prol.i.i = load double, ptr %lsr.iv82.i.us.prol.i.i, align 8
-  %324 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 3
-  %scevgep181.i = getelementptr i8, ptr %scevgep59.i.i, i64 %324
-  store double %.552.us.prol.i.us.prol.i.i, ptr %scevgep181.i, align 8
+  %320 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 3
+  %scevgep151.i = getelementptr i8, ptr %scevgep59.i.i, i64 %320
+  store double %.552.us.prol.i.us.prol.i.i, ptr %scevgep151.i, align 8
   %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
-  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %198
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %194
   %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
   br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
 
 B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
   %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
-  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %197
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %193
   %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
   br label %B278.us150.i.us.prol.loopexit.i.i
 
@@ -17886,11 +17832,11 @@ B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopex
   %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
   %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
   %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
-  %325 = icmp eq i64 %.304.i.i.i, 1
-  br i1 %325, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+  %321 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %321, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
 
 B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
-  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %197
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %193
   br label %B278.us150.i.us.i.i
 
 B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
@@ -17904,11 +17850,11 @@ B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i
   %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
   %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
   %.552.us.prol.i.us.i.i = load double, ptr %lsr.iv82.i.us.i.i, align 8
-  %326 = shl i64 %prol.iter.i.us.i.i, 3
-  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %326
+  %322 = shl i64 %prol.iter.i.us.i.i, 3
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %322
   store double %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 8
   %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
-  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %198
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %194
   %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
   br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
 
@@ -17920,22 +17866,22 @@ B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1
   %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
   %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
   %.552.us.prol.i.us.1.i.i = load double, ptr %lsr.iv82.i.us.1.i.i, align 8
-  %327 = shl i64 %prol.iter.i.us.1.i.i, 3
-  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %327
+  %323 = shl i64 %prol.iter.i.us.1.i.i, 3
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %323
   store double %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 8
   %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
-  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %198
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %194
   %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
   br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
 
 B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
-  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %197
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %193
   %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
-  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %197
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %193
   %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
-  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %202
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %198
   %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
-  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B364.backedge.us.us.us.i.i
 
 B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
   %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
@@ -17946,26 +17892,26 @@ B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_
   %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
   %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
   %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
-  br i1 %319, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+  br i1 %315, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
 
 B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
   %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
   %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
   %.552.us.prol.i.i.i = load double, ptr %lsr.iv82.i.i.i, align 8
-  %328 = shl nuw nsw i64 %prol.iter.i.i.i, 3
-  %scevgep176.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %328
-  store double %.552.us.prol.i.i.i, ptr %scevgep176.i, align 8
+  %324 = shl nuw nsw i64 %prol.iter.i.i.i, 3
+  %scevgep.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %324
+  store double %.552.us.prol.i.i.i, ptr %scevgep.i, align 8
   %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
-  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %198
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %194
   %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
   br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
 
 B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
-  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %297, %B486.us.prol.i.i.i ]
-  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %298, %B486.us.prol.i.i.i ]
-  %329 = add nuw i64 %.507122126.us.unr.i.i.i, 4
-  %330 = shl i64 %.514123125.us.unr.i.i.i, 3
-  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %330
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %293, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %294, %B486.us.prol.i.i.i ]
+  %325 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %326 = shl i64 %.514123125.us.unr.i.i.i, 3
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %326
   br label %B486.us.i.i.i
 
 B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
@@ -17974,660 +17920,620 @@ B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B48
   %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
   %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
   %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
-  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %329, %B486.us.prol.loopexit.i.i.i ]
-  %sunkaddr286.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr285.i
-  %.552.us.i.i.i = load double, ptr %sunkaddr286.i, align 8
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %325, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr259.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr258.i
+  %.552.us.i.i.i = load double, ptr %sunkaddr259.i, align 8
   store double %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 8
-  %sunkaddr288.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr285.i
-  %.552.us.1.i.i.i = load double, ptr %sunkaddr288.i, align 8
+  %sunkaddr261.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr258.i
+  %.552.us.1.i.i.i = load double, ptr %sunkaddr261.i, align 8
   %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
   store double %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 8
-  %sunkaddr290.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr285.i
-  %.552.us.2.i.i.i = load double, ptr %sunkaddr290.i, align 8
+  %sunkaddr263.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr258.i
+  %.552.us.2.i.i.i = load double, ptr %sunkaddr263.i, align 8
   %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
   store double %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 8
-  %sunkaddr292.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr285.i
-  %.552.us.3.i.i.i = load double, ptr %sunkaddr292.i, align 8
+  %sunkaddr265.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr258.i
+  %.552.us.3.i.i.i = load double, ptr %sunkaddr265.i, align 8
   %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 24
   store double %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 8
   %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
   %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 32
-  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %199
-  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %199
-  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %199
-  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %199
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %195
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %195
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %195
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %195
   %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
   br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
 
 B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
   %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
-  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %197
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %193
   %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
-  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %197
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %193
   %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
   %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
-  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B364.backedge.us.us.us.i.i
 
-B378.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
-  %.727.us.us.us.i.i = add nuw nsw i64 %.720252254.us.us.us.i.i, 1
+B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.585.us.us.us.i.i = add nuw nsw i64 %.578203205.us.us.us.i.i, 1
   %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
-  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.780.i.i
-  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i84.i, %.727.us.us.us.i.i
-  br i1 %exitcond.not.i.i, label %B378.B580_crit_edge.us.us.us.i.i, label %B380.us.us.us.i.i
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.638.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i73.i, %.585.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B364.B566_crit_edge.us.us.us.i.i, label %B366.us.us.us.i.i
 
-B378.B580_crit_edge.us.us.us.i.i:                 ; preds = %B378.backedge.us.us.us.i.i
-  %.606.us.us.us.i.i = add nuw nsw i64 %.599259265.us.us.us.i.i, 1
-  %.832.us.us.us.i.i = add nsw i64 %target.2.2267.us.us.us.i.i, %.90.i.i
-  %exitcond487.not.i.i = icmp eq i64 %.513.us.us.i.i, %.606.us.us.us.i.i
-  br i1 %exitcond487.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.us.us.us.i.i
+B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
+  %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
+  %.690.us.us.us.i.i = add nsw i64 %target.2.2217.us.us.us.i.i, %.86.i.i
+  %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
+  br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
-B830.endif.endif.endif.i:                         ; preds = %B252.loopexit.us.i.i, %B254.endif.us.preheader.i.i, %B254.endif.lr.ph.i.i, %B214.endif.i.i
-  br i1 %100, label %B828.loopexit.i, label %B966.lr.ph.i
+B830.endif.endif.endif.i:                         ; preds = %B238.loopexit.us.i.i, %B240.endif.us.preheader.i.i, %B240.endif.lr.ph.i.i, %B830.endif.i
+  br i1 %98, label %B828.loopexit.i, label %B966.lr.ph.i
 
 B966.lr.ph.i:                                     ; preds = %B830.endif.endif.endif.i
-  br i1 %.387.i, label %B966.lr.ph.split.us.i, label %B966.i
+  br i1 %.387.i, label %B966.us.i, label %B966.i
 
-B966.lr.ph.split.us.i:                            ; preds = %B966.lr.ph.i
-  %.1303.us1135.i = load i64, ptr %sunkaddr293.i, align 8
-  %.1331.us1140.i = icmp eq i64 %.1303.us1135.i, 0
-  br i1 %.1331.us1140.i, label %B1050.endif.us.lr.ph.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
-
-B1050.endif.us.lr.ph.i:                           ; preds = %B966.lr.ph.split.us.i
-  br i1 %109, label %B1050.endif.us.i, label %B1050.endif.us.us.i
-
-B1050.endif.us.us.i:                              ; preds = %B1050.endif.us.lr.ph.i, %B966.us.us.i
-  %lsr.iv221.i = phi i64 [ %lsr.iv.next222.i, %B966.us.us.i ], [ %..188.i, %B1050.endif.us.lr.ph.i ]
-  %.1326.us1144.us.i = phi i64 [ %.1326.us.us.i, %B966.us.us.i ], [ 40, %B1050.endif.us.lr.ph.i ]
-  %.1319.us1143.us.i = phi i64 [ %.1319.us.us.i, %B966.us.us.i ], [ %.443.i, %B1050.endif.us.lr.ph.i ]
-  %.1274.us1142.us.i = phi i64 [ %.1274.us.us.i, %B966.us.us.i ], [ 1, %B1050.endif.us.lr.ph.i ]
-  %331 = getelementptr double, ptr %a2, i64 %.1319.us1143.us.i
-  tail call void @llvm.memset.p0.i64(ptr align 8 %331, i8 0, i64 %69, i1 false)
-  %lsr.iv.next222.i = add nsw i64 %lsr.iv221.i, -1
-  %exitcond3329.not.i = icmp eq i64 %lsr.iv.next222.i, 0
-  br i1 %exitcond3329.not.i, label %B828.loopexit.i, label %B966.us.us.i
-
-B966.us.us.i:                                     ; preds = %B1050.endif.us.us.i
-  %.1274.us.us.i = add nuw i64 %.1274.us1142.us.i, 1
-  %332 = getelementptr i64, ptr %a4, i64 %.1326.us1144.us.i
-  %.1302.us.us.i = getelementptr i8, ptr %332, i64 48
-  %.1303.us.us.i = load i64, ptr %.1302.us.us.i, align 8
-  %.1308.us.us.i = add nsw i64 %.1326.us1144.us.i, 7
-  %.1317.us.us.i = mul i64 %.1274.us1142.us.i, %.1315.i
-  %.1319.us.us.i = add nsw i64 %.1317.us.us.i, %.443.i
-  %.1324.us.us.i = shl nuw nsw i64 %.1303.us.us.i, 1
-  %.1326.us.us.i = add nuw nsw i64 %.1308.us.us.i, %.1324.us.us.i
-  %.1331.us.us.i = icmp eq i64 %.1303.us.us.i, 0
-  br i1 %.1331.us.us.i, label %B1050.endif.us.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
-
-B966.us.i:                                        ; preds = %B1050.endif.us.i
-  %333 = getelementptr i64, ptr %a4, i64 %.1326.us1144.i
-  %.1302.us.i = getelementptr i8, ptr %333, i64 48
-  %.1303.us.i = load i64, ptr %.1302.us.i, align 8
-  %.1308.us.i = add nsw i64 %.1326.us1144.i, 7
-  %.1324.us.i = shl nuw nsw i64 %.1303.us.i, 1
-  %.1326.us.i = add nuw nsw i64 %.1308.us.i, %.1324.us.i
+B966.us.i:                                        ; preds = %B966.lr.ph.i, %B1050.us.i
+  %lsr.iv196.i = phi i64 [ %lsr.iv.next197.i, %B1050.us.i ], [ %.188.i, %B966.lr.ph.i ]
+  %lsr.iv194.i = phi ptr [ %scevgep195.i, %B1050.us.i ], [ %invariant.gep.i, %B966.lr.ph.i ]
+  %lsr.iv192.i = phi ptr [ %scevgep193.i, %B1050.us.i ], [ %scevgep191.i, %B966.lr.ph.i ]
+  %.1303.us.i = load i64, ptr %lsr.iv192.i, align 8
   %.1331.us.i = icmp eq i64 %.1303.us.i, 0
-  br i1 %.1331.us.i, label %B1050.endif.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.1331.us.i, label %B1050.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-B1050.endif.us.i:                                 ; preds = %B1050.endif.us.lr.ph.i, %B966.us.i
-  %lsr.iv223.i = phi i64 [ %lsr.iv.next224.i, %B966.us.i ], [ %..188.i, %B1050.endif.us.lr.ph.i ]
-  %.1326.us1144.i = phi i64 [ %.1326.us.i, %B966.us.i ], [ 40, %B1050.endif.us.lr.ph.i ]
-  %lsr.iv.next224.i = add nsw i64 %lsr.iv223.i, -1
-  %exitcond3330.not.i = icmp eq i64 %lsr.iv.next224.i, 0
-  br i1 %exitcond3330.not.i, label %B828.loopexit.i, label %B966.us.i
+B1050.us.i:                                       ; preds = %B966.us.i
+  tail call void @nbgrad.clear.float64(ptr %lsr.iv194.i, i64 %.1315.i)
+  %scevgep193.i = getelementptr i8, ptr %lsr.iv192.i, i64 56
+  %scevgep195.i = getelementptr i8, ptr %lsr.iv194.i, i64 %71
+  %lsr.iv.next197.i = add nsw i64 %lsr.iv196.i, -1
+  %exitcond2895.not.i = icmp eq i64 %lsr.iv.next197.i, 0
+  br i1 %exitcond2895.not.i, label %B828.loopexit.i, label %B966.us.i
 
-B1050.endif.i:                                    ; preds = %B966.i
-  br i1 %109, label %B2568.i, label %B1088.lr.ph.i
+B1118.endif.endif.i:                              ; preds = %B1118.i
+  br i1 %186, label %327, label %332
 
-B1088.lr.ph.i:                                    ; preds = %B1050.endif.i
-  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %69, i1 false)
-  br label %B2568.i
+327:                                              ; preds = %B1118.endif.endif.i
+  %328 = udiv i32 %187, %99
+  %329 = urem i32 %187, %99
+  %330 = zext i32 %328 to i64
+  %331 = zext i32 %329 to i64
+  br label %335
 
-B1110.endif.endif.i:                              ; preds = %B1110.i
-  br i1 %189, label %334, label %339
+332:                                              ; preds = %B1118.endif.endif.i
+  %333 = sdiv i64 %.13.i57.i, %.176.i
+  %334 = srem i64 %.13.i57.i, %.176.i
+  br label %335
 
-334:                                              ; preds = %B1110.endif.endif.i
-  %335 = udiv i32 %190, %101
-  %336 = urem i32 %190, %101
-  %337 = zext i32 %335 to i64
-  %338 = zext i32 %336 to i64
-  br label %342
+335:                                              ; preds = %332, %327
+  %336 = phi i64 [ %330, %327 ], [ %333, %332 ]
+  %337 = phi i64 [ %331, %327 ], [ %334, %332 ]
+  %.1402.i = sub nsw i64 0, %337
+  %.1403.i = select i1 %.1386.i, i64 %337, i64 %.1402.i
+  %.1404.i = icmp sgt i64 %.1403.i, 0
+  %.1406.i = zext i1 %.1404.i to i64
+  %.1407.i = add i64 %336, %.1406.i
+  %.1429931.i = icmp sgt i64 %.1407.i, 0
+  br i1 %.1429931.i, label %B1156.endif.lr.ph.i, label %B2575.i
 
-339:                                              ; preds = %B1110.endif.endif.i
-  %340 = sdiv i64 %.13.i68.i, %.176.i
-  %341 = srem i64 %.13.i68.i, %.176.i
-  br label %342
-
-342:                                              ; preds = %339, %334
-  %343 = phi i64 [ %337, %334 ], [ %340, %339 ]
-  %344 = phi i64 [ %338, %334 ], [ %341, %339 ]
-  %.1526.i = sub nsw i64 0, %344
-  %.1527.i = select i1 %.1510.i, i64 %344, i64 %.1526.i
-  %.1528.i = icmp sgt i64 %.1527.i, 0
-  %.1530.i = zext i1 %.1528.i to i64
-  %.1531.i = add i64 %343, %.1530.i
-  %.1553971.i = icmp sgt i64 %.1531.i, 0
-  br i1 %.1553971.i, label %B1148.endif.lr.ph.i, label %B2568.i
-
-B1148.endif.lr.ph.i:                              ; preds = %342
+B1156.endif.lr.ph.i:                              ; preds = %335
   %..1303.i = tail call i64 @llvm.smax.i64(i64 %.1303.i, i64 0)
-  %.1949842.not.i = icmp eq i64 %..1303.i, 0
-  %345 = getelementptr i64, ptr %a4, i64 %.1308.i
-  %brmerge.i = or i1 %.335369.not.i.i, %.1949842.not.i
+  %.1825802.not.i = icmp eq i64 %..1303.i, 0
+  %338 = getelementptr i64, ptr %a4, i64 %.1308.i
+  %brmerge.i = or i1 %.193318.not.i.i, %.1825802.not.i
   %xtraiter.i = and i64 %.1303.i, 3
   %unroll_iter.i = and i64 %.1303.i, -4
-  %346 = add i64 %.1303.i, %table.4.21078.i
-  %347 = shl i64 %346, 3
-  %scevgep197.i = getelementptr i8, ptr %scevgep196.i, i64 %347
-  %scevgep207.i = getelementptr i8, ptr %scevgep206.i, i64 %347
-  %348 = icmp ult i64 %.1303.i, 4
-  %349 = icmp eq i64 %xtraiter.i, 0
-  br label %B1148.endif.i
+  %339 = add i64 %.1303.i, %table.4.21017.i
+  %340 = shl i64 %339, 3
+  %scevgep167.i = getelementptr i8, ptr %scevgep166.i, i64 %340
+  %scevgep177.i = getelementptr i8, ptr %scevgep176.i, i64 %340
+  %341 = icmp ult i64 %.1303.i, 4
+  %342 = icmp eq i64 %xtraiter.i, 0
+  br label %B1156.endif.i
 
-B1148.endif.i:                                    ; preds = %B1148.endif.lr.ph.i, %B1146.loopexit.i
-  %lsr.iv216.i = phi i64 [ %lsr.iv214.i, %B1148.endif.lr.ph.i ], [ %lsr.iv.next217.i, %B1146.loopexit.i ]
-  %.1552946978.i = phi i64 [ %.1531.i, %B1148.endif.lr.ph.i ], [ %.1562.i, %B1146.loopexit.i ]
-  %.1559948977.i = phi i64 [ 0, %B1148.endif.lr.ph.i ], [ %.1566.i, %B1146.loopexit.i ]
-  %.1562.i = add nsw i64 %.1552946978.i, -1
-  %.1566.i = add i64 %.1559948977.i, %.176.i
-  br i1 %102, label %B1460.i, label %B1182.endif.lr.ph.i
+B1156.endif.i:                                    ; preds = %B1156.endif.lr.ph.i, %B1154.loopexit.i
+  %lsr.iv186.i = phi i64 [ %lsr.iv184.i, %B1156.endif.lr.ph.i ], [ %lsr.iv.next187.i, %B1154.loopexit.i ]
+  %.1428906938.i = phi i64 [ %.1407.i, %B1156.endif.lr.ph.i ], [ %.1438.i, %B1154.loopexit.i ]
+  %.1435908937.i = phi i64 [ 0, %B1156.endif.lr.ph.i ], [ %.1442.i, %B1154.loopexit.i ]
+  %.1438.i = add nsw i64 %.1428906938.i, -1
+  %.1442.i = add i64 %.1435908937.i, %.176.i
+  br i1 %100, label %B1468.i, label %B1190.endif.lr.ph.i
 
-B1182.endif.lr.ph.i:                              ; preds = %B1148.endif.i
-  %.1722.i = add nsw i64 %.1559948977.i, %rem.7.0.i
-  br i1 %brmerge.i, label %B1460.i, label %B1182.endif.us.i
+B1190.endif.lr.ph.i:                              ; preds = %B1156.endif.i
+  %.1598.i = add nsw i64 %.1435908937.i, %rem.7.0.i
+  br i1 %brmerge.i, label %B1468.i, label %B1190.endif.us.i
 
-B1182.endif.us.i:                                 ; preds = %B1182.endif.lr.ph.i, %B1306.B1180.loopexit_crit_edge.us.i
-  %.1680887897.us.i = phi i64 [ %.1687.us.i, %B1306.B1180.loopexit_crit_edge.us.i ], [ 0, %B1182.endif.lr.ph.i ]
-  %.1687.us.i = add nuw nsw i64 %.1680887897.us.i, 1
-  %.1992.us.i = add nsw i64 %.1680887897.us.i, %.1559948977.i
-  %.1994.us.i = icmp slt i64 %.1992.us.i, %.13.i68.i
-  %.1741.us.i = add nsw i64 %.1680887897.us.i, %.453.i
-  br i1 %.1994.us.i, label %B1308.endif.us.us.us.preheader.i, label %B1308.endif.us.us917.i
+B1190.endif.us.i:                                 ; preds = %B1190.endif.lr.ph.i, %B1314.B1188.loopexit_crit_edge.us.i
+  %.1556847857.us.i = phi i64 [ %.1563.us.i, %B1314.B1188.loopexit_crit_edge.us.i ], [ 0, %B1190.endif.lr.ph.i ]
+  %.1563.us.i = add nuw nsw i64 %.1556847857.us.i, 1
+  %.1868.us.i = add nsw i64 %.1556847857.us.i, %.1435908937.i
+  %.1870.us.i = icmp slt i64 %.1868.us.i, %.13.i57.i
+  %.1617.us.i = add nsw i64 %.1556847857.us.i, %.453.i
+  br i1 %.1870.us.i, label %B1316.endif.us.us.us.preheader.i, label %B1316.endif.us.us877.i
 
-B1306.B1180.loopexit_crit_edge.us.i:              ; preds = %B1340.B1434_crit_edge.split.us874.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i
-  %exitcond3327.not.i = icmp eq i64 %.176.i, %.1687.us.i
-  br i1 %exitcond3327.not.i, label %B1460.i, label %B1182.endif.us.i
+B1314.B1188.loopexit_crit_edge.us.i:              ; preds = %B1348.B1442_crit_edge.split.us834.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i
+  %exitcond2893.not.i = icmp eq i64 %.176.i, %.1563.us.i
+  br i1 %exitcond2893.not.i, label %B1468.i, label %B1190.endif.us.i
 
-B1308.endif.us.us.us.preheader.i:                 ; preds = %B1182.endif.us.i
-  %.1727.us.i = load i64, ptr %sunkaddr294.i, align 8
-  %.1724.us.i = add nsw i64 %.1722.i, %.1680887897.us.i
-  %.1728.us.i = mul nsw i64 %.1727.us.i, %.1724.us.i
-  %.1717.us.i = load i64, ptr %sunkaddr295.i, align 8
-  %.1719.us.i = mul nsw i64 %.1717.us.i, %quot.4.0.i
-  %.1729.us.i = add nsw i64 %.1719.us.i, %.1728.us.i
-  %.1732.us.i = load i64, ptr %sunkaddr296.i, align 8
-  %.1734.us.i = mul nsw i64 %.1732.us.i, %.107212041340.i
-  %.1735.us.i = add nsw i64 %.1729.us.i, %.1734.us.i
-  br label %B1308.endif.us.us.us.i
+B1316.endif.us.us.us.preheader.i:                 ; preds = %B1190.endif.us.i
+  %.1603.us.i = load i64, ptr %sunkaddr266.i, align 8
+  %.1600.us.i = add nsw i64 %.1598.i, %.1556847857.us.i
+  %.1604.us.i = mul nsw i64 %.1603.us.i, %.1600.us.i
+  %.1593.us.i = load i64, ptr %sunkaddr267.i, align 8
+  %.1595.us.i = mul nsw i64 %.1593.us.i, %quot.4.0.i
+  %.1605.us.i = add nsw i64 %.1595.us.i, %.1604.us.i
+  %.1608.us.i = load i64, ptr %sunkaddr268.i, align 8
+  %.1610.us.i = mul nsw i64 %.1608.us.i, %.107210681162.i
+  %.1611.us.i = add nsw i64 %.1605.us.i, %.1610.us.i
+  br label %B1316.endif.us.us.us.i
 
-B1308.endif.us.us917.i:                           ; preds = %B1182.endif.us.i, %B1340.B1434_crit_edge.split.us874.us.i
-  %place.3.6860.us.us918.i = phi i64 [ %.2030.us872.us.lcssa.i, %B1340.B1434_crit_edge.split.us874.us.i ], [ %.1741.us.i, %B1182.endif.us.i ]
-  %.1831851857.us.us921.i = phi i64 [ %.1838.us.us923.i, %B1340.B1434_crit_edge.split.us874.us.i ], [ 0, %B1182.endif.us.i ]
-  br i1 %348, label %B1342.us865.us.epil.i.preheader, label %B1342.us865.us.i
+B1316.endif.us.us877.i:                           ; preds = %B1190.endif.us.i, %B1348.B1442_crit_edge.split.us834.us.i
+  %place.3.6820.us.us878.i = phi i64 [ %.1906.us832.us.lcssa.i, %B1348.B1442_crit_edge.split.us834.us.i ], [ %.1617.us.i, %B1190.endif.us.i ]
+  %.1707811817.us.us881.i = phi i64 [ %.1714.us.us883.i, %B1348.B1442_crit_edge.split.us834.us.i ], [ 0, %B1190.endif.us.i ]
+  br i1 %341, label %B1350.us825.us.epil.i.preheader, label %B1350.us825.us.i
 
-B1342.us865.us.i:                                 ; preds = %B1308.endif.us.us917.i, %B1342.us865.us.i
-  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1342.us865.us.i ], [ %unroll_iter.i, %B1308.endif.us.us917.i ]
-  %place.2.7845.us866.us.i = phi i64 [ %.2030.us872.us.3.i, %B1342.us865.us.i ], [ %place.3.6860.us.us918.i, %B1308.endif.us.us917.i ]
-  %350 = shl i64 %place.2.7845.us866.us.i, 3
-  %scevgep188.i = getelementptr i8, ptr %a2, i64 %350
-  store double 0.000000e+00, ptr %scevgep188.i, align 8
-  %scevgep187.i = getelementptr i8, ptr %scevgep186.i, i64 %350
-  store double 0.000000e+00, ptr %scevgep187.i, align 8
-  %scevgep185.i = getelementptr i8, ptr %scevgep184.i, i64 %350
-  store double 0.000000e+00, ptr %scevgep185.i, align 8
-  %scevgep183.i = getelementptr i8, ptr %scevgep182.i, i64 %350
-  store double 0.000000e+00, ptr %scevgep183.i, align 8
-  %.2030.us872.us.3.i = add i64 %place.2.7845.us866.us.i, %104
+B1350.us825.us.i:                                 ; preds = %B1316.endif.us.us877.i, %B1350.us825.us.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1350.us825.us.i ], [ %unroll_iter.i, %B1316.endif.us.us877.i ]
+  %place.2.7805.us826.us.i = phi i64 [ %.1906.us832.us.3.i, %B1350.us825.us.i ], [ %place.3.6820.us.us878.i, %B1316.endif.us.us877.i ]
+  %343 = shl i64 %place.2.7805.us826.us.i, 3
+  %scevgep158.i = getelementptr i8, ptr %a2, i64 %343
+  store double 0.000000e+00, ptr %scevgep158.i, align 8
+  %scevgep157.i = getelementptr i8, ptr %scevgep156.i, i64 %343
+  store double 0.000000e+00, ptr %scevgep157.i, align 8
+  %scevgep155.i = getelementptr i8, ptr %scevgep154.i, i64 %343
+  store double 0.000000e+00, ptr %scevgep155.i, align 8
+  %scevgep153.i = getelementptr i8, ptr %scevgep152.i, i64 %343
+  store double 0.000000e+00, ptr %scevgep153.i, align 8
+  %.1906.us832.us.3.i = add i64 %place.2.7805.us826.us.i, %102
   %lsr.iv.next.i = add i64 %lsr.iv.i, -4
   %niter.ncmp.3.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %niter.ncmp.3.i, label %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i, label %B1342.us865.us.i
+  br i1 %niter.ncmp.3.i, label %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i, label %B1350.us825.us.i
 
-B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i: ; preds = %B1342.us865.us.i
-  br i1 %349, label %B1340.B1434_crit_edge.split.us874.us.i, label %B1342.us865.us.epil.i.preheader
+B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i: ; preds = %B1350.us825.us.i
+  br i1 %342, label %B1348.B1442_crit_edge.split.us834.us.i, label %B1350.us825.us.epil.i.preheader
 
-B1342.us865.us.epil.i.preheader:                  ; preds = %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i, %B1308.endif.us.us917.i
-  %place.2.7845.us866.us.epil.i.ph = phi i64 [ %place.3.6860.us.us918.i, %B1308.endif.us.us917.i ], [ %.2030.us872.us.3.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i ]
-  br label %B1342.us865.us.epil.i
+B1350.us825.us.epil.i.preheader:                  ; preds = %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i, %B1316.endif.us.us877.i
+  %place.2.7805.us826.us.epil.i.ph = phi i64 [ %place.3.6820.us.us878.i, %B1316.endif.us.us877.i ], [ %.1906.us832.us.3.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i ]
+  br label %B1350.us825.us.epil.i
 
-B1342.us865.us.epil.i:                            ; preds = %B1342.us865.us.epil.i.preheader, %B1342.us865.us.epil.i
-  %lsr.iv190.i = phi i64 [ %lsr.iv.next191.i, %B1342.us865.us.epil.i ], [ %xtraiter.i, %B1342.us865.us.epil.i.preheader ]
-  %place.2.7845.us866.us.epil.i = phi i64 [ %.2030.us872.us.epil.i, %B1342.us865.us.epil.i ], [ %place.2.7845.us866.us.epil.i.ph, %B1342.us865.us.epil.i.preheader ]
-  %351 = shl i64 %place.2.7845.us866.us.epil.i, 3
-  %scevgep189.i = getelementptr i8, ptr %a2, i64 %351
-  store double 0.000000e+00, ptr %scevgep189.i, align 8
-  %.2030.us872.us.epil.i = add i64 %place.2.7845.us866.us.epil.i, %.176.i
-  %lsr.iv.next191.i = add nsw i64 %lsr.iv190.i, -1
-  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next191.i, 0
-  br i1 %epil.iter.cmp.not.i, label %B1340.B1434_crit_edge.split.us874.us.i, label %B1342.us865.us.epil.i
+B1350.us825.us.epil.i:                            ; preds = %B1350.us825.us.epil.i.preheader, %B1350.us825.us.epil.i
+  %lsr.iv160.i = phi i64 [ %lsr.iv.next161.i, %B1350.us825.us.epil.i ], [ %xtraiter.i, %B1350.us825.us.epil.i.preheader ]
+  %place.2.7805.us826.us.epil.i = phi i64 [ %.1906.us832.us.epil.i, %B1350.us825.us.epil.i ], [ %place.2.7805.us826.us.epil.i.ph, %B1350.us825.us.epil.i.preheader ]
+  %344 = shl i64 %place.2.7805.us826.us.epil.i, 3
+  %scevgep159.i = getelementptr i8, ptr %a2, i64 %344
+  store double 0.000000e+00, ptr %scevgep159.i, align 8
+  %.1906.us832.us.epil.i = add i64 %place.2.7805.us826.us.epil.i, %.176.i
+  %lsr.iv.next161.i = add nsw i64 %lsr.iv160.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next161.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B1348.B1442_crit_edge.split.us834.us.i, label %B1350.us825.us.epil.i
 
-B1340.B1434_crit_edge.split.us874.us.i:           ; preds = %B1342.us865.us.epil.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i
-  %.2030.us872.us.lcssa.i = phi i64 [ %.2030.us872.us.3.i, %B1340.B1434_crit_edge.split.us874.us.unr-lcssa.i ], [ %.2030.us872.us.epil.i, %B1342.us865.us.epil.i ]
-  %.1838.us.us923.i = add nuw nsw i64 %.1831851857.us.us921.i, 1
-  %exitcond3324.not.i = icmp eq i64 %.13.i.i, %.1838.us.us923.i
-  br i1 %exitcond3324.not.i, label %B1306.B1180.loopexit_crit_edge.us.i, label %B1308.endif.us.us917.i
+B1348.B1442_crit_edge.split.us834.us.i:           ; preds = %B1350.us825.us.epil.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i
+  %.1906.us832.us.lcssa.i = phi i64 [ %.1906.us832.us.3.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i ], [ %.1906.us832.us.epil.i, %B1350.us825.us.epil.i ]
+  %.1714.us.us883.i = add nuw nsw i64 %.1707811817.us.us881.i, 1
+  %exitcond2890.not.i = icmp eq i64 %.13.i.i, %.1714.us.us883.i
+  br i1 %exitcond2890.not.i, label %B1314.B1188.loopexit_crit_edge.us.i, label %B1316.endif.us.us877.i
 
-B1308.endif.us.us.us.i:                           ; preds = %B1340.B1434_crit_edge.split.us.us.us.us.i, %B1308.endif.us.us.us.preheader.i
-  %place.3.6860.us.us.us.i = phi i64 [ %.2030.us.us.us.us.lcssa.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ %.1741.us.i, %B1308.endif.us.us.us.preheader.i ]
-  %source.3.6859.us.us.us.i = phi i64 [ %.2047.us.us.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ %.1735.us.i, %B1308.endif.us.us.us.preheader.i ]
-  %.1831851857.us.us.us.i = phi i64 [ %.1838.us.us.us.i, %B1340.B1434_crit_edge.split.us.us.us.us.i ], [ 0, %B1308.endif.us.us.us.preheader.i ]
-  %352 = getelementptr double, ptr %a1, i64 %source.3.6859.us.us.us.i
-  br i1 %348, label %B1342.us.us.us.us.epil.preheader.i, label %B1342.us.us.us.us.i
+B1316.endif.us.us.us.i:                           ; preds = %B1348.B1442_crit_edge.split.us.us.us.us.i, %B1316.endif.us.us.us.preheader.i
+  %place.3.6820.us.us.us.i = phi i64 [ %.1906.us.us.us.us.lcssa.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ %.1617.us.i, %B1316.endif.us.us.us.preheader.i ]
+  %source.3.6819.us.us.us.i = phi i64 [ %.1923.us.us.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ %.1611.us.i, %B1316.endif.us.us.us.preheader.i ]
+  %.1707811817.us.us.us.i = phi i64 [ %.1714.us.us.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ 0, %B1316.endif.us.us.us.preheader.i ]
+  %345 = getelementptr double, ptr %a1, i64 %source.3.6819.us.us.us.i
+  br i1 %341, label %B1350.us.us.us.us.epil.preheader.i, label %B1350.us.us.us.us.i
 
-B1342.us.us.us.us.i:                              ; preds = %B1308.endif.us.us.us.i, %B1342.us.us.us.us.i
-  %place.2.7845.us.us.us.us.i = phi i64 [ %.2030.us.us.us.us.3.i, %B1342.us.us.us.us.i ], [ %place.3.6860.us.us.us.i, %B1308.endif.us.us.us.i ]
-  %.1955841843.us.us.us.us.i = phi i64 [ %.1962.us.us.us.us.3.i, %B1342.us.us.us.us.i ], [ 0, %B1308.endif.us.us.us.i ]
-  %353 = shl i64 %.1955841843.us.us.us.us.i, 3
-  %scevgep203.i = getelementptr i8, ptr %scevgep197.i, i64 %353
-  %scevgep204.i = getelementptr i8, ptr %scevgep203.i, i64 -24
-  %.2005.us.us.us.us.i = load i64, ptr %scevgep204.i, align 8
-  %.2009.us.us.us.us.i = getelementptr double, ptr %352, i64 %.2005.us.us.us.us.i
-  %.2010.us.us.us.us.i = load double, ptr %.2009.us.us.us.us.i, align 8
-  %354 = shl i64 %place.2.7845.us.us.us.us.i, 3
-  %scevgep195.i = getelementptr i8, ptr %a2, i64 %354
-  store double %.2010.us.us.us.us.i, ptr %scevgep195.i, align 8
-  %scevgep202.i = getelementptr i8, ptr %scevgep203.i, i64 -16
-  %.2005.us.us.us.us.1.i = load i64, ptr %scevgep202.i, align 8
-  %.2009.us.us.us.us.1.i = getelementptr double, ptr %352, i64 %.2005.us.us.us.us.1.i
-  %.2010.us.us.us.us.1.i = load double, ptr %.2009.us.us.us.us.1.i, align 8
-  %scevgep194.i = getelementptr i8, ptr %scevgep186.i, i64 %354
-  store double %.2010.us.us.us.us.1.i, ptr %scevgep194.i, align 8
-  %scevgep200.i = getelementptr i8, ptr %scevgep203.i, i64 -8
-  %.2005.us.us.us.us.2.i = load i64, ptr %scevgep200.i, align 8
-  %.2009.us.us.us.us.2.i = getelementptr double, ptr %352, i64 %.2005.us.us.us.us.2.i
-  %.2010.us.us.us.us.2.i = load double, ptr %.2009.us.us.us.us.2.i, align 8
-  %scevgep193.i = getelementptr i8, ptr %scevgep184.i, i64 %354
-  store double %.2010.us.us.us.us.2.i, ptr %scevgep193.i, align 8
-  %.1962.us.us.us.us.3.i = add nuw i64 %.1955841843.us.us.us.us.i, 4
-  %.2005.us.us.us.us.3.i = load i64, ptr %scevgep203.i, align 8
-  %.2009.us.us.us.us.3.i = getelementptr double, ptr %352, i64 %.2005.us.us.us.us.3.i
-  %.2010.us.us.us.us.3.i = load double, ptr %.2009.us.us.us.us.3.i, align 8
-  %scevgep192.i = getelementptr i8, ptr %scevgep182.i, i64 %354
-  store double %.2010.us.us.us.us.3.i, ptr %scevgep192.i, align 8
-  %.2030.us.us.us.us.3.i = add i64 %place.2.7845.us.us.us.us.i, %104
-  %niter164.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1962.us.us.us.us.3.i
-  br i1 %niter164.ncmp.3.i, label %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i, label %B1342.us.us.us.us.i
+B1350.us.us.us.us.i:                              ; preds = %B1316.endif.us.us.us.i, %B1350.us.us.us.us.i
+  %place.2.7805.us.us.us.us.i = phi i64 [ %.1906.us.us.us.us.3.i, %B1350.us.us.us.us.i ], [ %place.3.6820.us.us.us.i, %B1316.endif.us.us.us.i ]
+  %.1831801803.us.us.us.us.i = phi i64 [ %.1838.us.us.us.us.3.i, %B1350.us.us.us.us.i ], [ 0, %B1316.endif.us.us.us.i ]
+  %346 = shl i64 %.1831801803.us.us.us.us.i, 3
+  %scevgep173.i = getelementptr i8, ptr %scevgep167.i, i64 %346
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -24
+  %.1881.us.us.us.us.i = load i64, ptr %scevgep174.i, align 8
+  %.1885.us.us.us.us.i = getelementptr double, ptr %345, i64 %.1881.us.us.us.us.i
+  %.1886.us.us.us.us.i = load double, ptr %.1885.us.us.us.us.i, align 8
+  %347 = shl i64 %place.2.7805.us.us.us.us.i, 3
+  %scevgep165.i = getelementptr i8, ptr %a2, i64 %347
+  store double %.1886.us.us.us.us.i, ptr %scevgep165.i, align 8
+  %scevgep172.i = getelementptr i8, ptr %scevgep173.i, i64 -16
+  %.1881.us.us.us.us.1.i = load i64, ptr %scevgep172.i, align 8
+  %.1885.us.us.us.us.1.i = getelementptr double, ptr %345, i64 %.1881.us.us.us.us.1.i
+  %.1886.us.us.us.us.1.i = load double, ptr %.1885.us.us.us.us.1.i, align 8
+  %scevgep164.i = getelementptr i8, ptr %scevgep156.i, i64 %347
+  store double %.1886.us.us.us.us.1.i, ptr %scevgep164.i, align 8
+  %scevgep170.i = getelementptr i8, ptr %scevgep173.i, i64 -8
+  %.1881.us.us.us.us.2.i = load i64, ptr %scevgep170.i, align 8
+  %.1885.us.us.us.us.2.i = getelementptr double, ptr %345, i64 %.1881.us.us.us.us.2.i
+  %.1886.us.us.us.us.2.i = load double, ptr %.1885.us.us.us.us.2.i, align 8
+  %scevgep163.i = getelementptr i8, ptr %scevgep154.i, i64 %347
+  store double %.1886.us.us.us.us.2.i, ptr %scevgep163.i, align 8
+  %.1838.us.us.us.us.3.i = add nuw i64 %.1831801803.us.us.us.us.i, 4
+  %.1881.us.us.us.us.3.i = load i64, ptr %scevgep173.i, align 8
+  %.1885.us.us.us.us.3.i = getelementptr double, ptr %345, i64 %.1881.us.us.us.us.3.i
+  %.1886.us.us.us.us.3.i = load double, ptr %.1885.us.us.us.us.3.i, align 8
+  %scevgep162.i = getelementptr i8, ptr %scevgep152.i, i64 %347
+  store double %.1886.us.us.us.us.3.i, ptr %scevgep162.i, align 8
+  %.1906.us.us.us.us.3.i = add i64 %place.2.7805.us.us.us.us.i, %102
+  %niter138.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1838.us.us.us.us.3.i
+  br i1 %niter138.ncmp.3.i, label %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i, label %B1350.us.us.us.us.i
 
-B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i: ; preds = %B1342.us.us.us.us.i
-  br i1 %349, label %B1340.B1434_crit_edge.split.us.us.us.us.i, label %B1342.us.us.us.us.epil.preheader.i
+B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i: ; preds = %B1350.us.us.us.us.i
+  br i1 %342, label %B1348.B1442_crit_edge.split.us.us.us.us.i, label %B1350.us.us.us.us.epil.preheader.i
 
-B1342.us.us.us.us.epil.preheader.i:               ; preds = %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i, %B1308.endif.us.us.us.i
-  %place.2.7845.us.us.us.us.epil.init.i = phi i64 [ %place.3.6860.us.us.us.i, %B1308.endif.us.us.us.i ], [ %.2030.us.us.us.us.3.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ]
-  %.1955841843.us.us.us.us.epil.init.i = phi i64 [ 0, %B1308.endif.us.us.us.i ], [ %unroll_iter.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ]
-  %355 = shl i64 %.1955841843.us.us.us.us.epil.init.i, 3
-  %scevgep208.i = getelementptr i8, ptr %scevgep207.i, i64 %355
-  br label %B1342.us.us.us.us.epil.i
+B1350.us.us.us.us.epil.preheader.i:               ; preds = %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i, %B1316.endif.us.us.us.i
+  %place.2.7805.us.us.us.us.epil.init.i = phi i64 [ %place.3.6820.us.us.us.i, %B1316.endif.us.us.us.i ], [ %.1906.us.us.us.us.3.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %.1831801803.us.us.us.us.epil.init.i = phi i64 [ 0, %B1316.endif.us.us.us.i ], [ %unroll_iter.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %348 = shl i64 %.1831801803.us.us.us.us.epil.init.i, 3
+  %scevgep178.i = getelementptr i8, ptr %scevgep177.i, i64 %348
+  br label %B1350.us.us.us.us.epil.i
 
-B1342.us.us.us.us.epil.i:                         ; preds = %B1342.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.preheader.i
-  %place.2.7845.us.us.us.us.epil.i = phi i64 [ %place.2.7845.us.us.us.us.epil.init.i, %B1342.us.us.us.us.epil.preheader.i ], [ %.2030.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.i ]
-  %epil.iter159.i = phi i64 [ 0, %B1342.us.us.us.us.epil.preheader.i ], [ %epil.iter159.next.i, %B1342.us.us.us.us.epil.i ]
-  %356 = shl nuw nsw i64 %epil.iter159.i, 3
-  %scevgep209.i = getelementptr i8, ptr %scevgep208.i, i64 %356
-  %.2005.us.us.us.us.epil.i = load i64, ptr %scevgep209.i, align 8
-  %.2009.us.us.us.us.epil.i = getelementptr double, ptr %352, i64 %.2005.us.us.us.us.epil.i
-  %.2010.us.us.us.us.epil.i = load double, ptr %.2009.us.us.us.us.epil.i, align 8
-  %357 = shl i64 %place.2.7845.us.us.us.us.epil.i, 3
-  %scevgep205.i = getelementptr i8, ptr %a2, i64 %357
-  store double %.2010.us.us.us.us.epil.i, ptr %scevgep205.i, align 8
-  %.2030.us.us.us.us.epil.i = add i64 %place.2.7845.us.us.us.us.epil.i, %.176.i
-  %epil.iter159.next.i = add i64 %epil.iter159.i, 1
-  %epil.iter159.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter159.next.i
-  br i1 %epil.iter159.cmp.not.i, label %B1340.B1434_crit_edge.split.us.us.us.us.i, label %B1342.us.us.us.us.epil.i
+B1350.us.us.us.us.epil.i:                         ; preds = %B1350.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.preheader.i
+  %place.2.7805.us.us.us.us.epil.i = phi i64 [ %place.2.7805.us.us.us.us.epil.init.i, %B1350.us.us.us.us.epil.preheader.i ], [ %.1906.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.i ]
+  %epil.iter133.i = phi i64 [ 0, %B1350.us.us.us.us.epil.preheader.i ], [ %epil.iter133.next.i, %B1350.us.us.us.us.epil.i ]
+  %349 = shl nuw nsw i64 %epil.iter133.i, 3
+  %scevgep179.i = getelementptr i8, ptr %scevgep178.i, i64 %349
+  %.1881.us.us.us.us.epil.i = load i64, ptr %scevgep179.i, align 8
+  %.1885.us.us.us.us.epil.i = getelementptr double, ptr %345, i64 %.1881.us.us.us.us.epil.i
+  %.1886.us.us.us.us.epil.i = load double, ptr %.1885.us.us.us.us.epil.i, align 8
+  %350 = shl i64 %place.2.7805.us.us.us.us.epil.i, 3
+  %scevgep175.i = getelementptr i8, ptr %a2, i64 %350
+  store double %.1886.us.us.us.us.epil.i, ptr %scevgep175.i, align 8
+  %.1906.us.us.us.us.epil.i = add i64 %place.2.7805.us.us.us.us.epil.i, %.176.i
+  %epil.iter133.next.i = add i64 %epil.iter133.i, 1
+  %epil.iter133.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter133.next.i
+  br i1 %epil.iter133.cmp.not.i, label %B1348.B1442_crit_edge.split.us.us.us.us.i, label %B1350.us.us.us.us.epil.i
 
-B1340.B1434_crit_edge.split.us.us.us.us.i:        ; preds = %B1342.us.us.us.us.epil.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i
-  %.2030.us.us.us.us.lcssa.i = phi i64 [ %.2030.us.us.us.us.3.i, %B1340.B1434_crit_edge.split.us.us.us.us.unr-lcssa.i ], [ %.2030.us.us.us.us.epil.i, %B1342.us.us.us.us.epil.i ]
-  %.1838.us.us.us.i = add nuw nsw i64 %.1831851857.us.us.us.i, 1
-  %.2045.us.us.us.i = load i64, ptr %sunkaddr296.i, align 8
-  %.2047.us.us.us.i = add nsw i64 %.2045.us.us.us.i, %source.3.6859.us.us.us.i
-  %exitcond3326.not.i = icmp eq i64 %.13.i.i, %.1838.us.us.us.i
-  br i1 %exitcond3326.not.i, label %B1306.B1180.loopexit_crit_edge.us.i, label %B1308.endif.us.us.us.i
+B1348.B1442_crit_edge.split.us.us.us.us.i:        ; preds = %B1350.us.us.us.us.epil.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i
+  %.1906.us.us.us.us.lcssa.i = phi i64 [ %.1906.us.us.us.us.3.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ], [ %.1906.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.i ]
+  %.1714.us.us.us.i = add nuw nsw i64 %.1707811817.us.us.us.i, 1
+  %.1921.us.us.us.i = load i64, ptr %sunkaddr268.i, align 8
+  %.1923.us.us.us.i = add nsw i64 %.1921.us.us.us.i, %source.3.6819.us.us.us.i
+  %exitcond2892.not.i = icmp eq i64 %.13.i.i, %.1714.us.us.us.i
+  br i1 %exitcond2892.not.i, label %B1314.B1188.loopexit_crit_edge.us.i, label %B1316.endif.us.us.us.i
 
-B1460.endif.i:                                    ; preds = %B1460.i
-  br i1 %.2109.i, label %B1146.loopexit.i, label %B1460.endif.endif.i
+B1468.endif.i:                                    ; preds = %B1468.i
+  br i1 %.1985.i, label %B1154.loopexit.i, label %B1468.endif.endif.i
 
-B1460.endif.endif.i:                              ; preds = %B1460.endif.i
-  br i1 %192, label %358, label %363
+B1468.endif.endif.i:                              ; preds = %B1468.endif.i
+  br i1 %189, label %351, label %356
 
-358:                                              ; preds = %B1460.endif.endif.i
-  %359 = udiv i32 %193, %105
-  %360 = urem i32 %193, %105
-  %361 = zext i32 %359 to i64
-  %362 = zext i32 %360 to i64
-  br label %366
+351:                                              ; preds = %B1468.endif.endif.i
+  %352 = udiv i32 %190, %103
+  %353 = urem i32 %190, %103
+  %354 = zext i32 %352 to i64
+  %355 = zext i32 %353 to i64
+  br label %359
 
-363:                                              ; preds = %B1460.endif.endif.i
-  %364 = sdiv i64 %.980.i, %.2068.i
-  %365 = srem i64 %.980.i, %.2068.i
-  br label %366
+356:                                              ; preds = %B1468.endif.endif.i
+  %357 = sdiv i64 %.980.i, %.1944.i
+  %358 = srem i64 %.980.i, %.1944.i
+  br label %359
 
-366:                                              ; preds = %363, %358
-  %367 = phi i64 [ %361, %358 ], [ %364, %363 ]
-  %368 = phi i64 [ %362, %358 ], [ %365, %363 ]
-  %.2123.i = sub nsw i64 0, %368
-  %.2124.i = select i1 %.2107.i, i64 %368, i64 %.2123.i
-  %.2125.i = icmp sgt i64 %.2124.i, 0
-  %.2127.i = zext i1 %.2125.i to i64
-  %.2128.i = add i64 %367, %.2127.i
-  %.2149941.i = icmp sgt i64 %.2128.i, 0
-  br i1 %.2149941.i, label %B1502.lr.ph.i, label %B1146.loopexit.i
+359:                                              ; preds = %356, %351
+  %360 = phi i64 [ %354, %351 ], [ %357, %356 ]
+  %361 = phi i64 [ %355, %351 ], [ %358, %356 ]
+  %.1999.i = sub nsw i64 0, %361
+  %.2000.i = select i1 %.1983.i, i64 %361, i64 %.1999.i
+  %.2001.i = icmp sgt i64 %.2000.i, 0
+  %.2003.i = zext i1 %.2001.i to i64
+  %.2004.i = add i64 %360, %.2003.i
+  %.2025901.i = icmp sgt i64 %.2004.i, 0
+  br i1 %.2025901.i, label %B1510.lr.ph.i, label %B1154.loopexit.i
 
-B1502.lr.ph.i:                                    ; preds = %366
-  %369 = add nuw i64 %.2128.i, 1
-  br label %B1502.i
+B1510.lr.ph.i:                                    ; preds = %359
+  %362 = add nuw i64 %.2004.i, 1
+  br label %B1510.i
 
-B1502.else.if.i:                                  ; preds = %B1502.i
-  %370 = or i64 %3, %.179.i
-  %371 = icmp ult i64 %370, 4294967296
-  br i1 %371, label %372, label %378
+B1510.else.if.i:                                  ; preds = %B1510.i
+  %363 = or i64 %2, %.179.i
+  %364 = icmp ult i64 %363, 4294967296
+  br i1 %364, label %365, label %371
 
-372:                                              ; preds = %B1502.else.if.i
-  %373 = trunc nuw i64 %3 to i32
-  %374 = udiv i32 %373, %108
-  %375 = urem i32 %373, %108
-  %376 = zext i32 %374 to i64
-  %377 = zext i32 %375 to i64
-  br label %381
+365:                                              ; preds = %B1510.else.if.i
+  %366 = trunc nuw i64 %2 to i32
+  %367 = udiv i32 %366, %106
+  %368 = urem i32 %366, %106
+  %369 = zext i32 %367 to i64
+  %370 = zext i32 %368 to i64
+  br label %374
 
-378:                                              ; preds = %B1502.else.if.i
-  %379 = sdiv i64 %3, %.179.i
-  %380 = srem i64 %3, %.179.i
-  br label %381
+371:                                              ; preds = %B1510.else.if.i
+  %372 = sdiv i64 %2, %.179.i
+  %373 = srem i64 %2, %.179.i
+  br label %374
 
-381:                                              ; preds = %378, %372
-  %382 = phi i64 [ %376, %372 ], [ %379, %378 ]
-  %383 = phi i64 [ %377, %372 ], [ %380, %378 ]
-  %.2229.i = xor i64 %383, %.179.i
-  %.2230.i = icmp slt i64 %.2229.i, 0
-  %.2231.i = icmp ne i64 %383, 0
-  %.2232.i = and i1 %.2231.i, %.2230.i
-  %.2237.i = sext i1 %.2232.i to i64
-  %spec.select789.i = add i64 %382, %.2237.i
-  br label %B1502.endif.endif.i
+374:                                              ; preds = %371, %365
+  %375 = phi i64 [ %369, %365 ], [ %372, %371 ]
+  %376 = phi i64 [ %370, %365 ], [ %373, %371 ]
+  %.2105.i = xor i64 %376, %.179.i
+  %.2106.i = icmp slt i64 %.2105.i, 0
+  %.2107.i = icmp ne i64 %376, 0
+  %.2108.i = and i1 %.2107.i, %.2106.i
+  %.2113.i = sext i1 %.2108.i to i64
+  %spec.select751.i = add i64 %375, %.2113.i
+  br label %B1510.endif.endif.i
 
-B1502.endif.endif.i:                              ; preds = %381, %B1502.i
-  %quot.10.0.i = phi i64 [ 0, %B1502.i ], [ %spec.select789.i, %381 ]
-  %.13.i71.i = tail call i64 @llvm.smin.i64(i64 %quot.10.0.i, i64 %.182.i)
-  tail call void @nbgrad.tile.float64(ptr %.2189.i, ptr %345, i64 %.1303.i, i64 %.13.i.i, i64 %.437.i, ptr %lsr.iv218.i, ptr %scevgep220.i, i64 %.185.i, i64 %.107212041340.i, i64 %.13.i71.i)
-  %lsr.iv.next211.i = add i64 %lsr.iv210.i, -1
-  %lsr.iv.next213.i = sub i64 %lsr.iv212.i, %.2068.i
-  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %76
-  %.2149.i = icmp samesign ugt i64 %lsr.iv.next211.i, 1
-  br i1 %.2149.i, label %B1502.i, label %B1146.loopexit.i
+B1510.endif.endif.i:                              ; preds = %374, %B1510.i
+  %quot.10.0.i = phi i64 [ 0, %B1510.i ], [ %spec.select751.i, %374 ]
+  %.13.i60.i = tail call i64 @llvm.smin.i64(i64 %quot.10.0.i, i64 %.182.i)
+  tail call void @nbgrad.tile.float64(ptr %.2065.i, ptr %338, i64 %.1303.i, i64 %.13.i.i, i64 %.437.i, ptr %lsr.iv188.i, ptr %scevgep190.i, i64 %.185.i, i64 %.107210681162.i, i64 %.13.i60.i)
+  %lsr.iv.next181.i = add i64 %lsr.iv180.i, -1
+  %lsr.iv.next183.i = sub i64 %lsr.iv182.i, %.1944.i
+  %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %73
+  %.2025.i = icmp samesign ugt i64 %lsr.iv.next181.i, 1
+  br i1 %.2025.i, label %B1510.i, label %B1154.loopexit.i
 
-B1748.endif.i:                                    ; preds = %B828.loopexit.i, %183, %B750.endif.i
-  br i1 %100, label %B522.loopexit.i, label %B1796.endif.lr.ph.i
+B1756.endif.i:                                    ; preds = %B828.loopexit.i, %180, %B750.endif.i
+  br i1 %98, label %B522.loopexit.i, label %B1804.endif.lr.ph.i
 
-B1796.endif.lr.ph.i:                              ; preds = %B1748.endif.i
-  %.26131508.not.i = icmp slt i64 %.13.i68.i, 1
-  %.2841.i = add nsw i64 %.13.i70.i, %rem.9.0.i
-  %.27351438.not.i = icmp slt i64 %arg.many.fr.i84.i, 1
-  %or.cond135.i = or i1 %.26131508.not.i, %.27351438.not.i
-  br i1 %or.cond135.i, label %B522.loopexit.i, label %B1796.endif.us.i
+B1804.endif.lr.ph.i:                              ; preds = %B1756.endif.i
+  %.24891328.not.i = icmp slt i64 %.13.i57.i, 1
+  %.2717.i = add nsw i64 %.13.i59.i, %rem.9.0.i
+  %.26111257.not.i = icmp slt i64 %arg.many.fr.i73.i, 1
+  %or.cond115.i = or i1 %.24891328.not.i, %.26111257.not.i
+  br i1 %or.cond115.i, label %B522.loopexit.i, label %B1804.endif.us.i
 
-B1796.endif.us.i:                                 ; preds = %B1796.endif.lr.ph.i, %B2002.B1794.loopexit_crit_edge.us.i
-  %lsr.iv245.i = phi ptr [ %scevgep246.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ %scevgep244.i, %B1796.endif.lr.ph.i ]
-  %lsr.iv225.i = phi ptr [ %scevgep226.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ %70, %B1796.endif.lr.ph.i ]
-  %table.5.11738.us.i = phi i64 [ %.2526.us.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ 33, %B1796.endif.lr.ph.i ]
-  %.241216861736.us.i = phi i64 [ %.2419.us.i, %B2002.B1794.loopexit_crit_edge.us.i ], [ 0, %B1796.endif.lr.ph.i ]
-  %.2419.us.i = add nuw nsw i64 %.241216861736.us.i, 1
-  %.2449.us.i = getelementptr i64, ptr %a4, i64 %table.5.11738.us.i
-  %.2450.us.i = load i64, ptr %.2449.us.i, align 8
-  %.2454.us.i = getelementptr i8, ptr %.2449.us.i, i64 8
-  %.2455.us.i = load i64, ptr %.2454.us.i, align 8
-  %.2465.us.i = getelementptr i8, ptr %.2449.us.i, i64 16
-  %.2466.us.i = load i64, ptr %.2465.us.i, align 8
-  %.2470.us.i = getelementptr i8, ptr %.2449.us.i, i64 24
-  %.2471.us.i = load i64, ptr %.2470.us.i, align 8
-  %.2475.us.i = getelementptr i8, ptr %.2449.us.i, i64 32
-  %.2476.us.i = load i64, ptr %.2475.us.i, align 8
-  %.2480.us.i = getelementptr i8, ptr %.2449.us.i, i64 40
-  %.2481.us.i = load i64, ptr %.2480.us.i, align 8
-  %.2521.us.i = getelementptr i8, ptr %.2449.us.i, i64 48
-  %.2522.us.i = load i64, ptr %.2521.us.i, align 8
-  %.2523.us.i = shl nsw i64 %.2522.us.i, 1
-  %.2524.us.i = add i64 %table.5.11738.us.i, 7
-  %.2526.us.i = add i64 %.2524.us.i, %.2523.us.i
-  %.2775.us.i = mul nsw i64 %.241216861736.us.i, %quot.3.0.i
-  %invariant.gep.us.i = getelementptr double, ptr %a2, i64 %.2476.us.i
-  %invariant.gep1365.us.i = getelementptr double, ptr %a3, i64 %.2476.us.i
-  %.3076.us.i = sub i64 %.2481.us.i, %.2476.us.i
-  %.3076.us.fr.i = freeze i64 %.3076.us.i
-  %..3076.us.i = tail call i64 @llvm.smax.i64(i64 %.3076.us.fr.i, i64 0)
-  %.31191360.us.i = icmp sgt i64 %.3076.us.fr.i, 0
-  br i1 %.31191360.us.i, label %B2004.endif.us.us.us.preheader.i, label %B2004.endif.us.us1759.preheader.i
+B1804.endif.us.i:                                 ; preds = %B1804.endif.lr.ph.i, %B2010.B1802.loopexit_crit_edge.us.i
+  %lsr.iv218.i = phi ptr [ %scevgep219.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ %scevgep217.i, %B1804.endif.lr.ph.i ]
+  %lsr.iv198.i = phi ptr [ %scevgep199.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ %invariant.gep.i, %B1804.endif.lr.ph.i ]
+  %table.5.11556.us.i = phi i64 [ %.2402.us.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ 33, %B1804.endif.lr.ph.i ]
+  %.228815041554.us.i = phi i64 [ %.2295.us.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ 0, %B1804.endif.lr.ph.i ]
+  %.2295.us.i = add nuw nsw i64 %.228815041554.us.i, 1
+  %.2325.us.i = getelementptr i64, ptr %a4, i64 %table.5.11556.us.i
+  %.2326.us.i = load i64, ptr %.2325.us.i, align 8
+  %.2330.us.i = getelementptr i8, ptr %.2325.us.i, i64 8
+  %.2331.us.i = load i64, ptr %.2330.us.i, align 8
+  %.2341.us.i = getelementptr i8, ptr %.2325.us.i, i64 16
+  %.2342.us.i = load i64, ptr %.2341.us.i, align 8
+  %.2346.us.i = getelementptr i8, ptr %.2325.us.i, i64 24
+  %.2347.us.i = load i64, ptr %.2346.us.i, align 8
+  %.2351.us.i = getelementptr i8, ptr %.2325.us.i, i64 32
+  %.2352.us.i = load i64, ptr %.2351.us.i, align 8
+  %.2356.us.i = getelementptr i8, ptr %.2325.us.i, i64 40
+  %.2357.us.i = load i64, ptr %.2356.us.i, align 8
+  %.2397.us.i = getelementptr i8, ptr %.2325.us.i, i64 48
+  %.2398.us.i = load i64, ptr %.2397.us.i, align 8
+  %.2399.us.i = shl nsw i64 %.2398.us.i, 1
+  %.2400.us.i = add i64 %table.5.11556.us.i, 7
+  %.2402.us.i = add i64 %.2400.us.i, %.2399.us.i
+  %.2651.us.i = mul nsw i64 %.228815041554.us.i, %quot.3.0.i
+  %invariant.gep.us.i = getelementptr double, ptr %a2, i64 %.2352.us.i
+  %invariant.gep1185.us.i = getelementptr double, ptr %a3, i64 %.2352.us.i
+  %.2952.us.i = sub i64 %.2357.us.i, %.2352.us.i
+  %.2952.us.fr.i = freeze i64 %.2952.us.i
+  %..2952.us.i = tail call i64 @llvm.smax.i64(i64 %.2952.us.fr.i, i64 0)
+  %.29951180.us.i = icmp sgt i64 %.2952.us.fr.i, 0
+  br i1 %.29951180.us.i, label %B2012.endif.us.us.us.preheader.i, label %B2012.endif.us.us1577.preheader.i
 
-B2002.B1794.loopexit_crit_edge.us.i:              ; preds = %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, %B2004.endif.us.us1759.preheader.split.i, %B2004.endif.us.us1759.preheader.i, %B2004.endif.us.us.us.preheader.i
-  %scevgep226.i = getelementptr i8, ptr %lsr.iv225.i, i64 %68
-  %scevgep246.i = getelementptr i8, ptr %lsr.iv245.i, i64 %68
-  %exitcond3335.not.i = icmp eq i64 %.188.i, %.2419.us.i
-  br i1 %exitcond3335.not.i, label %B522.loopexit.i, label %B1796.endif.us.i
+B2010.B1802.loopexit_crit_edge.us.i:              ; preds = %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, %B2012.endif.us.us1577.preheader.split.i, %B2012.endif.us.us1577.preheader.i, %B2012.endif.us.us.us.preheader.i
+  %scevgep199.i = getelementptr i8, ptr %lsr.iv198.i, i64 %71
+  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %71
+  %exitcond2900.not.i = icmp eq i64 %.188.i, %.2295.us.i
+  br i1 %exitcond2900.not.i, label %B522.loopexit.i, label %B1804.endif.us.i
 
-B2004.endif.us.us.us.preheader.i:                 ; preds = %B1796.endif.us.i
-  %.13.i74.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2466.us.i)
-  %.13.i75.i = tail call i64 @llvm.smin.i64(i64 %.2841.i, i64 %.2471.us.i)
-  %.2907.us.us.us.us.i = sub i64 %.13.i75.i, %.13.i74.i
-  %.29501375.us.us.us.us.not.i = icmp slt i64 %.2907.us.us.us.us.i, 1
-  br i1 %.29501375.us.us.us.us.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us.us.preheader149.i
+B2012.endif.us.us.us.preheader.i:                 ; preds = %B1804.endif.us.i
+  %.13.i63.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2342.us.i)
+  %.13.i64.i = tail call i64 @llvm.smin.i64(i64 %.2717.i, i64 %.2347.us.i)
+  %.2783.us.us.us.us.i = sub i64 %.13.i64.i, %.13.i63.i
+  %.28261195.us.us.us.us.not.i = icmp slt i64 %.2783.us.us.us.us.i, 1
+  br i1 %.28261195.us.us.us.us.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.preheader126.i
 
-B2004.endif.us.us.us.preheader149.i:              ; preds = %B2004.endif.us.us.us.preheader.i
-  %.3128.us.us.us.us.us.prol.i = add nsw i64 %..3076.us.i, -1
-  %.3132.us.us.us.us.us.prol.i = add i64 %.2476.us.i, 1
-  %384 = sub i64 %.13.i74.i, %rem.9.0.i
-  %385 = mul i64 %384, %77
-  %scevgep236.i = getelementptr i8, ptr %lsr.iv225.i, i64 %385
-  %scevgep247.i = getelementptr i8, ptr %lsr.iv245.i, i64 %385
-  %386 = and i64 %..3076.us.i, 1
-  %387 = icmp eq i64 %386, 0
-  %388 = icmp eq i64 %.3076.us.fr.i, 1
-  br label %B2004.endif.us.us.us.i
+B2012.endif.us.us.us.preheader126.i:              ; preds = %B2012.endif.us.us.us.preheader.i
+  %.3004.us.us.us.us.us.prol.i = add nsw i64 %..2952.us.i, -1
+  %.3008.us.us.us.us.us.prol.i = add i64 %.2352.us.i, 1
+  %377 = sub i64 %.13.i63.i, %rem.9.0.i
+  %378 = mul i64 %377, %74
+  %scevgep209.i = getelementptr i8, ptr %lsr.iv198.i, i64 %378
+  %scevgep220.i = getelementptr i8, ptr %lsr.iv218.i, i64 %378
+  %379 = and i64 %..2952.us.i, 1
+  %380 = icmp eq i64 %379, 0
+  %381 = icmp eq i64 %.2952.us.fr.i, 1
+  br label %B2012.endif.us.us.us.i
 
-B2004.endif.us.us1759.preheader.i:                ; preds = %B1796.endif.us.i
-  %invariant.gep3412.i = getelementptr double, ptr %invariant.gep1365.us.i, i64 %.2455.us.i
-  %.13.i72.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2466.us.i)
-  %.13.i73.i = tail call i64 @llvm.smin.i64(i64 %.2841.i, i64 %.2471.us.i)
-  %.2907.us1546.us.i = sub i64 %.13.i73.i, %.13.i72.i
-  %.29501375.us1549.us.not.i = icmp slt i64 %.2907.us1546.us.i, 1
-  br i1 %.29501375.us1549.us.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us1759.preheader.split.i
+B2012.endif.us.us1577.preheader.i:                ; preds = %B1804.endif.us.i
+  %invariant.gep2964.i = getelementptr double, ptr %invariant.gep1185.us.i, i64 %.2331.us.i
+  %.13.i61.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2342.us.i)
+  %.13.i62.i = tail call i64 @llvm.smin.i64(i64 %.2717.i, i64 %.2347.us.i)
+  %.2783.us1366.us.i = sub i64 %.13.i62.i, %.13.i61.i
+  %.28261195.us1369.us.not.i = icmp slt i64 %.2783.us1366.us.i, 1
+  br i1 %.28261195.us1369.us.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us1577.preheader.split.i
 
-B2004.endif.us.us1759.preheader.split.i:          ; preds = %B2004.endif.us.us1759.preheader.i
-  %389 = load i64, ptr %sunkaddr299.i, align 8
-  %390 = icmp eq i64 %389, 1
-  br i1 %390, label %B2004.endif.us.us1759.preheader170.i, label %B2002.B1794.loopexit_crit_edge.us.i
+B2012.endif.us.us1577.preheader.split.i:          ; preds = %B2012.endif.us.us1577.preheader.i
+  %382 = load i64, ptr %sunkaddr271.i, align 8
+  %383 = icmp eq i64 %382, 1
+  br i1 %383, label %B2012.endif.us.us1577.preheader144.i, label %B2010.B1802.loopexit_crit_edge.us.i
 
-B2004.endif.us.us1759.preheader170.i:             ; preds = %B2004.endif.us.us1759.preheader.split.i
-  %391 = sub i64 %.13.i72.i, %rem.9.0.i
-  %392 = mul i64 %391, %77
-  %393 = shl i64 %.2476.us.i, 3
-  %394 = getelementptr i8, ptr %lsr.iv225.i, i64 %392
-  %scevgep227.i = getelementptr i8, ptr %394, i64 %393
-  br label %B2004.endif.us.us1759.i
+B2012.endif.us.us1577.preheader144.i:             ; preds = %B2012.endif.us.us1577.preheader.split.i
+  %384 = sub i64 %.13.i61.i, %rem.9.0.i
+  %385 = mul i64 %384, %74
+  %386 = shl i64 %.2352.us.i, 3
+  %387 = getelementptr i8, ptr %lsr.iv198.i, i64 %385
+  %scevgep200.i = getelementptr i8, ptr %387, i64 %386
+  br label %B2012.endif.us.us1577.i
 
-B2004.endif.us.us1759thread-pre-split.i:          ; preds = %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i
-  %.pr.i = load i64, ptr %sunkaddr299.i, align 8
-  %scevgep229.i = getelementptr i8, ptr %lsr.iv228.i, i64 %78
-  br label %B2004.endif.us.us1759.i
+B2012.endif.us.us1577thread-pre-split.i:          ; preds = %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i
+  %.pr.i = load i64, ptr %sunkaddr271.i, align 8
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv201.i, i64 %75
+  br label %B2012.endif.us.us1577.i
 
-B2004.endif.us.us1759.i:                          ; preds = %B2004.endif.us.us1759thread-pre-split.i, %B2004.endif.us.us1759.preheader170.i
-  %lsr.iv228.i = phi ptr [ %scevgep227.i, %B2004.endif.us.us1759.preheader170.i ], [ %scevgep229.i, %B2004.endif.us.us1759thread-pre-split.i ]
-  %395 = phi i64 [ 1, %B2004.endif.us.us1759.preheader170.i ], [ %.pr.i, %B2004.endif.us.us1759thread-pre-split.i ]
-  %.261914751513.us.us1761.i = phi i64 [ 0, %B2004.endif.us.us1759.preheader170.i ], [ %.2626.us.us1767.i, %B2004.endif.us.us1759thread-pre-split.i ]
-  %.2626.us.us1767.i = add nuw nsw i64 %.261914751513.us.us1761.i, 1
-  %.2799.us.us1770.i = add i64 %.261914751513.us.us1761.i, %rem.7.0.i
-  %396 = icmp eq i64 %395, 1
-  br i1 %396, label %B2040.endif.endif.endif.us1544.us.i, label %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i
+B2012.endif.us.us1577.i:                          ; preds = %B2012.endif.us.us1577thread-pre-split.i, %B2012.endif.us.us1577.preheader144.i
+  %lsr.iv201.i = phi ptr [ %scevgep200.i, %B2012.endif.us.us1577.preheader144.i ], [ %scevgep202.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %388 = phi i64 [ 1, %B2012.endif.us.us1577.preheader144.i ], [ %.pr.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %.249512951333.us.us1579.i = phi i64 [ 0, %B2012.endif.us.us1577.preheader144.i ], [ %.2502.us.us1585.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %.2502.us.us1585.i = add nuw nsw i64 %.249512951333.us.us1579.i, 1
+  %.2675.us.us1588.i = add i64 %.249512951333.us.us1579.i, %rem.7.0.i
+  %389 = icmp eq i64 %388, 1
+  br i1 %389, label %B2048.endif.endif.endif.us1364.us.i, label %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i
 
-B2040.endif.endif.endif.us1544.us.i:              ; preds = %B2004.endif.us.us1759.i, %B2038.loopexit.us1550.us.i
-  %lsr.iv230.i = phi ptr [ %scevgep231.i, %B2038.loopexit.us1550.us.i ], [ %lsr.iv228.i, %B2004.endif.us.us1759.i ]
-  %.274114221443.us1525.us.i = phi i64 [ %.2748.us1531.us.i, %B2038.loopexit.us1550.us.i ], [ 0, %B2004.endif.us.us1759.i ]
-  %.2748.us1531.us.i = add nuw nsw i64 %.274114221443.us1525.us.i, 1
-  %.2791.us1533.us.i = add nsw i64 %.274114221443.us1525.us.i, %quot.8.082.i
-  %.2793.us1534.us.i = mul nsw i64 %.2791.us1533.us.i, %.26.i
-  %.2795.us1535.us.i = add nsw i64 %.2793.us1534.us.i, %quot.4.0.i
-  %.2797.us1536.us.i = mul nsw i64 %.2795.us1535.us.i, %.32.i
-  %.2801.us1537.us.i = add i64 %.2799.us.us1770.i, %.2797.us1536.us.i
-  %.2804.us1538.us.i = load i64, ptr %sunkaddr301.i, align 8
-  %.2805.us1539.us.i = mul nsw i64 %.2801.us1537.us.i, %.2804.us1538.us.i
-  %.2993.us1557.us.i = add i64 %.2805.us1539.us.i, %.2450.us.i
-  %397 = load i64, ptr %sunkaddr299.i, align 8
-  %398 = icmp eq i64 %397, 1
-  br i1 %398, label %B2242.us.us.i, label %B2038.loopexit.us1550.us.i
+B2048.endif.endif.endif.us1364.us.i:              ; preds = %B2012.endif.us.us1577.i, %B2046.loopexit.us1370.us.i
+  %lsr.iv203.i = phi ptr [ %scevgep204.i, %B2046.loopexit.us1370.us.i ], [ %lsr.iv201.i, %B2012.endif.us.us1577.i ]
+  %.261712411262.us1345.us.i = phi i64 [ %.2624.us1351.us.i, %B2046.loopexit.us1370.us.i ], [ 0, %B2012.endif.us.us1577.i ]
+  %.2624.us1351.us.i = add nuw nsw i64 %.261712411262.us1345.us.i, 1
+  %.2667.us1353.us.i = add nsw i64 %.261712411262.us1345.us.i, %quot.8.071.i
+  %.2669.us1354.us.i = mul nsw i64 %.2667.us1353.us.i, %.26.i
+  %.2671.us1355.us.i = add nsw i64 %.2669.us1354.us.i, %quot.4.0.i
+  %.2673.us1356.us.i = mul nsw i64 %.2671.us1355.us.i, %.32.i
+  %.2677.us1357.us.i = add i64 %.2675.us.us1588.i, %.2673.us1356.us.i
+  %.2680.us1358.us.i = load i64, ptr %sunkaddr273.i, align 8
+  %.2681.us1359.us.i = mul nsw i64 %.2677.us1357.us.i, %.2680.us1358.us.i
+  %.2869.us1377.us.i = add i64 %.2681.us1359.us.i, %.2326.us.i
+  %390 = load i64, ptr %sunkaddr271.i, align 8
+  %391 = icmp eq i64 %390, 1
+  br i1 %391, label %B2250.us.us.i, label %B2046.loopexit.us1370.us.i
 
-B2242.us.usthread-pre-split.i:                    ; preds = %B2567.us.us.i
-  %.3016.us.us.pr.i = load i64, ptr %sunkaddr299.i, align 8
-  %scevgep233.i = getelementptr i8, ptr %lsr.iv232.i, i64 %77
-  %.2959.us.us.i = add nsw i64 %.294913671379.us.us.i, -1
-  %.2963.us.us.i = add i64 %.295613681378.us.us.i, 1
-  br label %B2242.us.us.i
+B2250.us.usthread-pre-split.i:                    ; preds = %B2576.us.us.i
+  %.2892.us.us.pr.i = load i64, ptr %sunkaddr271.i, align 8
+  %scevgep206.i = getelementptr i8, ptr %lsr.iv205.i, i64 %74
+  %.2835.us.us.i = add nsw i64 %.282511871199.us.us.i, -1
+  %.2839.us.us.i = add i64 %.283211881198.us.us.i, 1
+  br label %B2250.us.us.i
 
-B2242.us.us.i:                                    ; preds = %B2040.endif.endif.endif.us1544.us.i, %B2242.us.usthread-pre-split.i
-  %lsr.iv232.i = phi ptr [ %scevgep233.i, %B2242.us.usthread-pre-split.i ], [ %lsr.iv230.i, %B2040.endif.endif.endif.us1544.us.i ]
-  %.3016.us.us.i = phi i64 [ %.3016.us.us.pr.i, %B2242.us.usthread-pre-split.i ], [ 1, %B2040.endif.endif.endif.us1544.us.i ]
-  %.294913671379.us.us.i = phi i64 [ %.2959.us.us.i, %B2242.us.usthread-pre-split.i ], [ %.2907.us1546.us.i, %B2040.endif.endif.endif.us1544.us.i ]
-  %.295613681378.us.us.i = phi i64 [ %.2963.us.us.i, %B2242.us.usthread-pre-split.i ], [ %.13.i72.i, %B2040.endif.endif.endif.us1544.us.i ]
-  %.3017.us.us.i = icmp eq i64 %.3016.us.us.i, 1
-  br i1 %.3017.us.us.i, label %B2348.us.us.i, label %B2567.us.us.i
+B2250.us.us.i:                                    ; preds = %B2048.endif.endif.endif.us1364.us.i, %B2250.us.usthread-pre-split.i
+  %lsr.iv205.i = phi ptr [ %scevgep206.i, %B2250.us.usthread-pre-split.i ], [ %lsr.iv203.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.2892.us.us.i = phi i64 [ %.2892.us.us.pr.i, %B2250.us.usthread-pre-split.i ], [ 1, %B2048.endif.endif.endif.us1364.us.i ]
+  %.282511871199.us.us.i = phi i64 [ %.2835.us.us.i, %B2250.us.usthread-pre-split.i ], [ %.2783.us1366.us.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.283211881198.us.us.i = phi i64 [ %.2839.us.us.i, %B2250.us.usthread-pre-split.i ], [ %.13.i61.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.2893.us.us.i = icmp eq i64 %.2892.us.us.i, 1
+  br i1 %.2893.us.us.i, label %B2356.us.us.i, label %B2576.us.us.i
 
-B2348.us.us.i:                                    ; preds = %B2242.us.us.i
-  %.2990.us.us.i = load i64, ptr %sunkaddr304.i, align 8
-  %.2991.us.us.i = mul nsw i64 %.2990.us.us.i, %.295613681378.us.us.i
-  %.2995.us.us.i = add i64 %.2993.us1557.us.i, %.2991.us.us.i
-  %.2998.us.us.i = load i64, ptr %scevgep206.i, align 8
-  %.2999.us.us.i = mul nsw i64 %.2995.us.us.i, %.2998.us.us.i
-  %gep3413.i = getelementptr double, ptr %invariant.gep3412.i, i64 %.2999.us.us.i
-  tail call void @nbgrad.copy.float64(ptr %lsr.iv232.i, ptr %gep3413.i, i64 %.3076.us.fr.i)
-  br label %B2567.us.us.i
+B2356.us.us.i:                                    ; preds = %B2250.us.us.i
+  %.2866.us.us.i = load i64, ptr %sunkaddr276.i, align 8
+  %.2867.us.us.i = mul nsw i64 %.2866.us.us.i, %.283211881198.us.us.i
+  %.2871.us.us.i = add i64 %.2869.us1377.us.i, %.2867.us.us.i
+  %.2874.us.us.i = load i64, ptr %scevgep176.i, align 8
+  %.2875.us.us.i = mul nsw i64 %.2871.us.us.i, %.2874.us.us.i
+  %gep2965.i = getelementptr double, ptr %invariant.gep2964.i, i64 %.2875.us.us.i
+  tail call void @nbgrad.copy.float64(ptr %lsr.iv205.i, ptr %gep2965.i, i64 %.2952.us.fr.i)
+  br label %B2576.us.us.i
 
-B2567.us.us.i:                                    ; preds = %B2348.us.us.i, %B2242.us.us.i
-  %.2950.us.us.i = icmp samesign ugt i64 %.294913671379.us.us.i, 1
-  br i1 %.2950.us.us.i, label %B2242.us.usthread-pre-split.i, label %B2038.loopexit.us1550.us.i
+B2576.us.us.i:                                    ; preds = %B2356.us.us.i, %B2250.us.us.i
+  %.2826.us.us.i = icmp samesign ugt i64 %.282511871199.us.us.i, 1
+  br i1 %.2826.us.us.i, label %B2250.us.usthread-pre-split.i, label %B2046.loopexit.us1370.us.i
 
-B2038.loopexit.us1550.us.i:                       ; preds = %B2567.us.us.i, %B2040.endif.endif.endif.us1544.us.i
-  %scevgep231.i = getelementptr i8, ptr %lsr.iv230.i, i64 %79
-  %exitcond3331.not.i = icmp eq i64 %arg.many.fr.i84.i, %.2748.us1531.us.i
-  br i1 %exitcond3331.not.i, label %B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i, label %B2040.endif.endif.endif.us1544.us.i
+B2046.loopexit.us1370.us.i:                       ; preds = %B2576.us.us.i, %B2048.endif.endif.endif.us1364.us.i
+  %scevgep204.i = getelementptr i8, ptr %lsr.iv203.i, i64 %76
+  %exitcond2896.not.i = icmp eq i64 %arg.many.fr.i73.i, %.2624.us1351.us.i
+  br i1 %exitcond2896.not.i, label %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i, label %B2048.endif.endif.endif.us1364.us.i
 
-B2038.B2002.loopexit_crit_edge.split.us1560.us.split.i: ; preds = %B2038.loopexit.us1550.us.i, %B2004.endif.us.us1759.i
-  %exitcond3332.not.i = icmp eq i64 %.13.i68.i, %.2626.us.us1767.i
-  br i1 %exitcond3332.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us1759thread-pre-split.i
+B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i: ; preds = %B2046.loopexit.us1370.us.i, %B2012.endif.us.us1577.i
+  %exitcond2897.not.i = icmp eq i64 %.13.i57.i, %.2502.us.us1585.i
+  br i1 %exitcond2897.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us1577thread-pre-split.i
 
-B2004.endif.us.us.us.i:                           ; preds = %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, %B2004.endif.us.us.us.preheader149.i
-  %lsr.iv248.i = phi ptr [ %scevgep247.i, %B2004.endif.us.us.us.preheader149.i ], [ %scevgep249.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
-  %lsr.iv237.i = phi ptr [ %scevgep236.i, %B2004.endif.us.us.us.preheader149.i ], [ %scevgep238.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
-  %.261914751513.us.us.us.i = phi i64 [ 0, %B2004.endif.us.us.us.preheader149.i ], [ %.2626.us.us.us.i, %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i ]
-  %.2777.us.us.us.i = add nsw i64 %.261914751513.us.us.us.i, %.2775.us.i
-  %.2779.us.us.us.i = mul nsw i64 %.2777.us.us.us.i, %.185.i
-  %.2799.us.us.us.i = add i64 %.261914751513.us.us.us.i, %rem.7.0.i
-  %.2786.us.us.us.i = add i64 %.2779.us.us.us.i, %.443.i
-  br label %B2040.endif.endif.endif.us.us.us.us.i
+B2012.endif.us.us.us.i:                           ; preds = %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, %B2012.endif.us.us.us.preheader126.i
+  %lsr.iv221.i = phi ptr [ %scevgep220.i, %B2012.endif.us.us.us.preheader126.i ], [ %scevgep222.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %lsr.iv210.i = phi ptr [ %scevgep209.i, %B2012.endif.us.us.us.preheader126.i ], [ %scevgep211.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.249512951333.us.us.us.i = phi i64 [ 0, %B2012.endif.us.us.us.preheader126.i ], [ %.2502.us.us.us.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.2653.us.us.us.i = add nsw i64 %.249512951333.us.us.us.i, %.2651.us.i
+  %.2655.us.us.us.i = mul nsw i64 %.2653.us.us.us.i, %.185.i
+  %.2675.us.us.us.i = add i64 %.249512951333.us.us.us.i, %rem.7.0.i
+  %.2662.us.us.us.i = add i64 %.2655.us.us.us.i, %.443.i
+  br label %B2048.endif.endif.endif.us.us.us.us.i
 
-B2040.endif.endif.endif.us.us.us.us.i:            ; preds = %B2038.loopexit.us.us.us.us.loopexit.i, %B2004.endif.us.us.us.i
-  %lsr.iv250.i = phi ptr [ %scevgep251.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv248.i, %B2004.endif.us.us.us.i ]
-  %lsr.iv239.i = phi ptr [ %scevgep240.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv237.i, %B2004.endif.us.us.us.i ]
-  %.274114221443.us.us.us.us.i = phi i64 [ %.2748.us.us.us.us.i, %B2038.loopexit.us.us.us.us.loopexit.i ], [ 0, %B2004.endif.us.us.us.i ]
-  %.2785.us.us.us.us.i = mul i64 %.274114221443.us.us.us.us.i, %.80.i
-  %.2791.us.us.us.us.i = add nsw i64 %.274114221443.us.us.us.us.i, %quot.8.082.i
-  %.2793.us.us.us.us.i = mul nsw i64 %.2791.us.us.us.us.i, %.26.i
-  %.2795.us.us.us.us.i = add nsw i64 %.2793.us.us.us.us.i, %quot.4.0.i
-  %.2797.us.us.us.us.i = mul nsw i64 %.2795.us.us.us.us.i, %.32.i
-  %.2801.us.us.us.us.i = add i64 %.2799.us.us.us.i, %.2797.us.us.us.us.i
-  %.2804.us.us.us.us.i = load i64, ptr %sunkaddr301.i, align 8
-  %.2805.us.us.us.us.i = mul nsw i64 %.2801.us.us.us.us.i, %.2804.us.us.us.us.i
-  %.2993.us.us.us.us.i = add i64 %.2805.us.us.us.us.i, %.2450.us.i
-  %.3006.us.us.us.us.us.i = sub i64 %.2785.us.us.us.us.i, %rem.9.0.i
-  br label %B2242.us.us.us.us.us.i
+B2048.endif.endif.endif.us.us.us.us.i:            ; preds = %B2046.loopexit.us.us.us.us.loopexit.i, %B2012.endif.us.us.us.i
+  %lsr.iv223.i = phi ptr [ %scevgep224.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv221.i, %B2012.endif.us.us.us.i ]
+  %lsr.iv212.i = phi ptr [ %scevgep213.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv210.i, %B2012.endif.us.us.us.i ]
+  %.261712411262.us.us.us.us.i = phi i64 [ %.2624.us.us.us.us.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ 0, %B2012.endif.us.us.us.i ]
+  %.2661.us.us.us.us.i = mul i64 %.261712411262.us.us.us.us.i, %.80.i
+  %.2667.us.us.us.us.i = add nsw i64 %.261712411262.us.us.us.us.i, %quot.8.071.i
+  %.2669.us.us.us.us.i = mul nsw i64 %.2667.us.us.us.us.i, %.26.i
+  %.2671.us.us.us.us.i = add nsw i64 %.2669.us.us.us.us.i, %quot.4.0.i
+  %.2673.us.us.us.us.i = mul nsw i64 %.2671.us.us.us.us.i, %.32.i
+  %.2677.us.us.us.us.i = add i64 %.2675.us.us.us.i, %.2673.us.us.us.us.i
+  %.2680.us.us.us.us.i = load i64, ptr %sunkaddr273.i, align 8
+  %.2681.us.us.us.us.i = mul nsw i64 %.2677.us.us.us.us.i, %.2680.us.us.us.us.i
+  %.2869.us.us.us.us.i = add i64 %.2681.us.us.us.us.i, %.2326.us.i
+  %.2882.us.us.us.us.us.i = sub i64 %.2661.us.us.us.us.i, %rem.9.0.i
+  br label %B2250.us.us.us.us.us.i
 
-B2038.loopexit.us.us.us.us.loopexit.i:            ; preds = %B2567.us.us.us.us.us.i
-  %.2748.us.us.us.us.i = add nuw nsw i64 %.274114221443.us.us.us.us.i, 1
-  %scevgep240.i = getelementptr i8, ptr %lsr.iv239.i, i64 %79
-  %scevgep251.i = getelementptr i8, ptr %lsr.iv250.i, i64 %79
-  %exitcond3333.not.i = icmp eq i64 %arg.many.fr.i84.i, %.2748.us.us.us.us.i
-  br i1 %exitcond3333.not.i, label %B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i, label %B2040.endif.endif.endif.us.us.us.us.i
+B2046.loopexit.us.us.us.us.loopexit.i:            ; preds = %B2576.us.us.us.us.us.i
+  %.2624.us.us.us.us.i = add nuw nsw i64 %.261712411262.us.us.us.us.i, 1
+  %scevgep213.i = getelementptr i8, ptr %lsr.iv212.i, i64 %76
+  %scevgep224.i = getelementptr i8, ptr %lsr.iv223.i, i64 %76
+  %exitcond2898.not.i = icmp eq i64 %arg.many.fr.i73.i, %.2624.us.us.us.us.i
+  br i1 %exitcond2898.not.i, label %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, label %B2048.endif.endif.endif.us.us.us.us.i
 
-B2242.us.us.us.us.us.i:                           ; preds = %B2567.us.us.us.us.us.i, %B2040.endif.endif.endif.us.us.us.us.i
-  %lsr.iv252.i = phi ptr [ %scevgep253.i, %B2567.us.us.us.us.us.i ], [ %lsr.iv250.i, %B2040.endif.endif.endif.us.us.us.us.i ]
-  %lsr.iv241.i = phi ptr [ %scevgep242.i, %B2567.us.us.us.us.us.i ], [ %lsr.iv239.i, %B2040.endif.endif.endif.us.us.us.us.i ]
-  %.294913671379.us.us.us.us.us.i = phi i64 [ %.2959.us.us.us.us.us.i, %B2567.us.us.us.us.us.i ], [ %.2907.us.us.us.us.i, %B2040.endif.endif.endif.us.us.us.us.i ]
-  %.295613681378.us.us.us.us.us.i = phi i64 [ %.2963.us.us.us.us.us.i, %B2567.us.us.us.us.us.i ], [ %.13.i74.i, %B2040.endif.endif.endif.us.us.us.us.i ]
-  %.2959.us.us.us.us.us.i = add nsw i64 %.294913671379.us.us.us.us.us.i, -1
-  %.2963.us.us.us.us.us.i = add i64 %.295613681378.us.us.us.us.us.i, 1
-  %.2990.us.us.us.us.us.i = load i64, ptr %sunkaddr304.i, align 8
-  %.2991.us.us.us.us.us.i = mul nsw i64 %.2990.us.us.us.us.us.i, %.295613681378.us.us.us.us.us.i
-  %.2995.us.us.us.us.us.i = add i64 %.2993.us.us.us.us.i, %.2991.us.us.us.us.us.i
-  %.2998.us.us.us.us.us.i = load i64, ptr %scevgep206.i, align 8
-  %.2999.us.us.us.us.us.i = mul nsw i64 %.2995.us.us.us.us.us.i, %.2998.us.us.us.us.us.i
-  %.3001.us.us.us.us.us.i = add nsw i64 %.2999.us.us.us.us.us.i, %.2455.us.i
-  %reass.add.us.us.us.us.us.i = add i64 %.3006.us.us.us.us.us.i, %.295613681378.us.us.us.us.us.i
+B2250.us.us.us.us.us.i:                           ; preds = %B2576.us.us.us.us.us.i, %B2048.endif.endif.endif.us.us.us.us.i
+  %lsr.iv225.i = phi ptr [ %scevgep226.i, %B2576.us.us.us.us.us.i ], [ %lsr.iv223.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %lsr.iv214.i = phi ptr [ %scevgep215.i, %B2576.us.us.us.us.us.i ], [ %lsr.iv212.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.282511871199.us.us.us.us.us.i = phi i64 [ %.2835.us.us.us.us.us.i, %B2576.us.us.us.us.us.i ], [ %.2783.us.us.us.us.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.283211881198.us.us.us.us.us.i = phi i64 [ %.2839.us.us.us.us.us.i, %B2576.us.us.us.us.us.i ], [ %.13.i63.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.2835.us.us.us.us.us.i = add nsw i64 %.282511871199.us.us.us.us.us.i, -1
+  %.2839.us.us.us.us.us.i = add i64 %.283211881198.us.us.us.us.us.i, 1
+  %.2866.us.us.us.us.us.i = load i64, ptr %sunkaddr276.i, align 8
+  %.2867.us.us.us.us.us.i = mul nsw i64 %.2866.us.us.us.us.us.i, %.283211881198.us.us.us.us.us.i
+  %.2871.us.us.us.us.us.i = add i64 %.2869.us.us.us.us.i, %.2867.us.us.us.us.us.i
+  %.2874.us.us.us.us.us.i = load i64, ptr %scevgep176.i, align 8
+  %.2875.us.us.us.us.us.i = mul nsw i64 %.2871.us.us.us.us.us.i, %.2874.us.us.us.us.us.i
+  %.2877.us.us.us.us.us.i = add nsw i64 %.2875.us.us.us.us.us.i, %.2331.us.i
+  %reass.add.us.us.us.us.us.i = add i64 %.2882.us.us.us.us.us.i, %.283211881198.us.us.us.us.us.i
   %reass.mul.us.us.us.us.us.i = mul i64 %reass.add.us.us.us.us.us.i, %.77.i
-  %.3010.us.us.us.us.us.i = add i64 %.2786.us.us.us.i, %reass.mul.us.us.us.us.us.i
-  %.3016.us.us.us.us.us.i = load i64, ptr %sunkaddr299.i, align 8
-  %.3017.us.us.us.us.us.i = icmp eq i64 %.3016.us.us.us.us.us.i, 1
-  br i1 %.3017.us.us.us.us.us.i, label %B2348.us.us.us.us.us.i, label %B2458.endif.us.us.us.us.us.i
+  %.2886.us.us.us.us.us.i = add i64 %.2662.us.us.us.i, %reass.mul.us.us.us.us.us.i
+  %.2892.us.us.us.us.us.i = load i64, ptr %sunkaddr271.i, align 8
+  %.2893.us.us.us.us.us.i = icmp eq i64 %.2892.us.us.us.us.us.i, 1
+  br i1 %.2893.us.us.us.us.us.i, label %B2356.us.us.us.us.us.i, label %B2466.endif.us.us.us.us.us.i
 
-B2458.endif.us.us.us.us.us.i:                     ; preds = %B2242.us.us.us.us.us.i
-  %399 = getelementptr double, ptr %a3, i64 %.3001.us.us.us.us.us.i
-  br i1 %387, label %B2492.us.us.us.us.us.prol.loopexit.i, label %B2492.us.us.us.us.us.prol.i
+B2466.endif.us.us.us.us.us.i:                     ; preds = %B2250.us.us.us.us.us.i
+  %392 = getelementptr double, ptr %a3, i64 %.2877.us.us.us.us.us.i
+  br i1 %380, label %B2500.us.us.us.us.us.prol.loopexit.i, label %B2500.us.us.us.us.us.prol.i
 
-B2492.us.us.us.us.us.prol.i:                      ; preds = %B2458.endif.us.us.us.us.us.i
-  %gep.i = getelementptr double, ptr %invariant.gep.us.i, i64 %.3010.us.us.us.us.us.i
-  %.3161.us.us.us.us.us.prol.i = load double, ptr %gep.i, align 8
-  %.3165.us.us.us.us.us.prol.i = mul nsw i64 %.3016.us.us.us.us.us.i, %.2476.us.i
-  %.3169.us.us.us.us.us.prol.i = getelementptr double, ptr %399, i64 %.3165.us.us.us.us.us.prol.i
-  store double %.3161.us.us.us.us.us.prol.i, ptr %.3169.us.us.us.us.us.prol.i, align 8
-  br label %B2492.us.us.us.us.us.prol.loopexit.i
+B2500.us.us.us.us.us.prol.i:                      ; preds = %B2466.endif.us.us.us.us.us.i
+  %gep15.i = getelementptr double, ptr %invariant.gep.us.i, i64 %.2886.us.us.us.us.us.i
+  %.3037.us.us.us.us.us.prol.i = load double, ptr %gep15.i, align 8
+  %.3041.us.us.us.us.us.prol.i = mul nsw i64 %.2892.us.us.us.us.us.i, %.2352.us.i
+  %.3045.us.us.us.us.us.prol.i = getelementptr double, ptr %392, i64 %.3041.us.us.us.us.us.prol.i
+  store double %.3037.us.us.us.us.us.prol.i, ptr %.3045.us.us.us.us.us.prol.i, align 8
+  br label %B2500.us.us.us.us.us.prol.loopexit.i
 
-B2492.us.us.us.us.us.prol.loopexit.i:             ; preds = %B2492.us.us.us.us.us.prol.i, %B2458.endif.us.us.us.us.us.i
-  %.311813581362.us.us.us.us.us.unr.i = phi i64 [ %..3076.us.i, %B2458.endif.us.us.us.us.us.i ], [ %.3128.us.us.us.us.us.prol.i, %B2492.us.us.us.us.us.prol.i ]
-  %.312513591361.us.us.us.us.us.unr.i = phi i64 [ %.2476.us.i, %B2458.endif.us.us.us.us.us.i ], [ %.3132.us.us.us.us.us.prol.i, %B2492.us.us.us.us.us.prol.i ]
-  br i1 %388, label %B2567.us.us.us.us.us.i, label %B2492.us.us.us.us.us.preheader.i
+B2500.us.us.us.us.us.prol.loopexit.i:             ; preds = %B2500.us.us.us.us.us.prol.i, %B2466.endif.us.us.us.us.us.i
+  %.299411781182.us.us.us.us.us.unr.i = phi i64 [ %..2952.us.i, %B2466.endif.us.us.us.us.us.i ], [ %.3004.us.us.us.us.us.prol.i, %B2500.us.us.us.us.us.prol.i ]
+  %.300111791181.us.us.us.us.us.unr.i = phi i64 [ %.2352.us.i, %B2466.endif.us.us.us.us.us.i ], [ %.3008.us.us.us.us.us.prol.i, %B2500.us.us.us.us.us.prol.i ]
+  br i1 %381, label %B2576.us.us.us.us.us.i, label %B2500.us.us.us.us.us.preheader.i
 
-B2492.us.us.us.us.us.preheader.i:                 ; preds = %B2492.us.us.us.us.us.prol.loopexit.i
-  %400 = add i64 %.311813581362.us.us.us.us.us.unr.i, 2
-  br label %B2492.us.us.us.us.us.i
+B2500.us.us.us.us.us.preheader.i:                 ; preds = %B2500.us.us.us.us.us.prol.loopexit.i
+  %393 = add i64 %.299411781182.us.us.us.us.us.unr.i, 2
+  br label %B2500.us.us.us.us.us.i
 
-B2492.us.us.us.us.us.i:                           ; preds = %B2492.us.us.us.us.us.i, %B2492.us.us.us.us.us.preheader.i
-  %lsr.iv234.i = phi i64 [ %400, %B2492.us.us.us.us.us.preheader.i ], [ %lsr.iv.next235.i, %B2492.us.us.us.us.us.i ]
-  %.312513591361.us.us.us.us.us.i = phi i64 [ %.312513591361.us.us.us.us.us.unr.i, %B2492.us.us.us.us.us.preheader.i ], [ %.3132.us.us.us.us.us.1.i, %B2492.us.us.us.us.us.i ]
-  %.3132.us.us.us.us.us.i = add i64 %.312513591361.us.us.us.us.us.i, 1
-  %401 = shl i64 %.312513591361.us.us.us.us.us.i, 3
-  %scevgep243.i = getelementptr i8, ptr %lsr.iv241.i, i64 %401
-  %.3161.us.us.us.us.us.i = load double, ptr %scevgep243.i, align 8
-  %.3164.us.us.us.us.us.i = load i64, ptr %sunkaddr299.i, align 8
-  %.3165.us.us.us.us.us.i = mul nsw i64 %.3164.us.us.us.us.us.i, %.312513591361.us.us.us.us.us.i
-  %.3169.us.us.us.us.us.i = getelementptr double, ptr %399, i64 %.3165.us.us.us.us.us.i
-  store double %.3161.us.us.us.us.us.i, ptr %.3169.us.us.us.us.us.i, align 8
-  %.3132.us.us.us.us.us.1.i = add i64 %.312513591361.us.us.us.us.us.i, 2
-  %scevgep254.i = getelementptr i8, ptr %lsr.iv252.i, i64 %401
-  %.3161.us.us.us.us.us.1.i = load double, ptr %scevgep254.i, align 8
-  %.3164.us.us.us.us.us.1.i = load i64, ptr %sunkaddr299.i, align 8
-  %.3165.us.us.us.us.us.1.i = mul nsw i64 %.3164.us.us.us.us.us.1.i, %.3132.us.us.us.us.us.i
-  %.3169.us.us.us.us.us.1.i = getelementptr double, ptr %399, i64 %.3165.us.us.us.us.us.1.i
-  store double %.3161.us.us.us.us.us.1.i, ptr %.3169.us.us.us.us.us.1.i, align 8
-  %lsr.iv.next235.i = add i64 %lsr.iv234.i, -2
-  %.3119.us.us.us.us.us.1.i = icmp sgt i64 %lsr.iv.next235.i, 2
-  br i1 %.3119.us.us.us.us.us.1.i, label %B2492.us.us.us.us.us.i, label %B2567.us.us.us.us.us.i
+B2500.us.us.us.us.us.i:                           ; preds = %B2500.us.us.us.us.us.i, %B2500.us.us.us.us.us.preheader.i
+  %lsr.iv207.i = phi i64 [ %393, %B2500.us.us.us.us.us.preheader.i ], [ %lsr.iv.next208.i, %B2500.us.us.us.us.us.i ]
+  %.300111791181.us.us.us.us.us.i = phi i64 [ %.300111791181.us.us.us.us.us.unr.i, %B2500.us.us.us.us.us.preheader.i ], [ %.3008.us.us.us.us.us.1.i, %B2500.us.us.us.us.us.i ]
+  %.3008.us.us.us.us.us.i = add i64 %.300111791181.us.us.us.us.us.i, 1
+  %394 = shl i64 %.300111791181.us.us.us.us.us.i, 3
+  %scevgep216.i = getelementptr i8, ptr %lsr.iv214.i, i64 %394
+  %.3037.us.us.us.us.us.i = load double, ptr %scevgep216.i, align 8
+  %.3040.us.us.us.us.us.i = load i64, ptr %sunkaddr271.i, align 8
+  %.3041.us.us.us.us.us.i = mul nsw i64 %.3040.us.us.us.us.us.i, %.300111791181.us.us.us.us.us.i
+  %.3045.us.us.us.us.us.i = getelementptr double, ptr %392, i64 %.3041.us.us.us.us.us.i
+  store double %.3037.us.us.us.us.us.i, ptr %.3045.us.us.us.us.us.i, align 8
+  %.3008.us.us.us.us.us.1.i = add i64 %.300111791181.us.us.us.us.us.i, 2
+  %scevgep227.i = getelementptr i8, ptr %lsr.iv225.i, i64 %394
+  %.3037.us.us.us.us.us.1.i = load double, ptr %scevgep227.i, align 8
+  %.3040.us.us.us.us.us.1.i = load i64, ptr %sunkaddr271.i, align 8
+  %.3041.us.us.us.us.us.1.i = mul nsw i64 %.3040.us.us.us.us.us.1.i, %.3008.us.us.us.us.us.i
+  %.3045.us.us.us.us.us.1.i = getelementptr double, ptr %392, i64 %.3041.us.us.us.us.us.1.i
+  store double %.3037.us.us.us.us.us.1.i, ptr %.3045.us.us.us.us.us.1.i, align 8
+  %lsr.iv.next208.i = add i64 %lsr.iv207.i, -2
+  %.2995.us.us.us.us.us.1.i = icmp sgt i64 %lsr.iv.next208.i, 2
+  br i1 %.2995.us.us.us.us.us.1.i, label %B2500.us.us.us.us.us.i, label %B2576.us.us.us.us.us.i
 
-B2348.us.us.us.us.us.i:                           ; preds = %B2242.us.us.us.us.us.i
-  %gep.us.us.us.us.us.i = getelementptr double, ptr %invariant.gep.us.i, i64 %.3010.us.us.us.us.us.i
-  %gep1366.us.us.us.us.us.i = getelementptr double, ptr %invariant.gep1365.us.i, i64 %.3001.us.us.us.us.us.i
-  tail call void @nbgrad.copy.float64(ptr %gep.us.us.us.us.us.i, ptr %gep1366.us.us.us.us.us.i, i64 %.3076.us.fr.i)
-  br label %B2567.us.us.us.us.us.i
+B2356.us.us.us.us.us.i:                           ; preds = %B2250.us.us.us.us.us.i
+  %gep.us.us.us.us.us.i = getelementptr double, ptr %invariant.gep.us.i, i64 %.2886.us.us.us.us.us.i
+  %gep1186.us.us.us.us.us.i = getelementptr double, ptr %invariant.gep1185.us.i, i64 %.2877.us.us.us.us.us.i
+  tail call void @nbgrad.copy.float64(ptr %gep.us.us.us.us.us.i, ptr %gep1186.us.us.us.us.us.i, i64 %.2952.us.fr.i)
+  br label %B2576.us.us.us.us.us.i
 
-B2567.us.us.us.us.us.i:                           ; preds = %B2492.us.us.us.us.us.i, %B2348.us.us.us.us.us.i, %B2492.us.us.us.us.us.prol.loopexit.i
-  %scevgep242.i = getelementptr i8, ptr %lsr.iv241.i, i64 %77
-  %scevgep253.i = getelementptr i8, ptr %lsr.iv252.i, i64 %77
-  %.2950.us.us.us.us.us.i = icmp samesign ugt i64 %.294913671379.us.us.us.us.us.i, 1
-  br i1 %.2950.us.us.us.us.us.i, label %B2242.us.us.us.us.us.i, label %B2038.loopexit.us.us.us.us.loopexit.i
+B2576.us.us.us.us.us.i:                           ; preds = %B2500.us.us.us.us.us.i, %B2356.us.us.us.us.us.i, %B2500.us.us.us.us.us.prol.loopexit.i
+  %scevgep215.i = getelementptr i8, ptr %lsr.iv214.i, i64 %74
+  %scevgep226.i = getelementptr i8, ptr %lsr.iv225.i, i64 %74
+  %.2826.us.us.us.us.us.i = icmp samesign ugt i64 %.282511871199.us.us.us.us.us.i, 1
+  br i1 %.2826.us.us.us.us.us.i, label %B2250.us.us.us.us.us.i, label %B2046.loopexit.us.us.us.us.loopexit.i
 
-B2038.B2002.loopexit_crit_edge.split.us.us.us.us.split.i: ; preds = %B2038.loopexit.us.us.us.us.loopexit.i
-  %.2626.us.us.us.i = add nuw nsw i64 %.261914751513.us.us.us.i, 1
-  %scevgep238.i = getelementptr i8, ptr %lsr.iv237.i, i64 %78
-  %scevgep249.i = getelementptr i8, ptr %lsr.iv248.i, i64 %78
-  %exitcond3334.not.i = icmp eq i64 %.13.i68.i, %.2626.us.us.us.i
-  br i1 %exitcond3334.not.i, label %B2002.B1794.loopexit_crit_edge.us.i, label %B2004.endif.us.us.us.i
+B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i: ; preds = %B2046.loopexit.us.us.us.us.loopexit.i
+  %.2502.us.us.us.i = add nuw nsw i64 %.249512951333.us.us.us.i, 1
+  %scevgep211.i = getelementptr i8, ptr %lsr.iv210.i, i64 %75
+  %scevgep222.i = getelementptr i8, ptr %lsr.iv221.i, i64 %75
+  %exitcond2899.not.i = icmp eq i64 %.13.i57.i, %.2502.us.us.us.i
+  br i1 %exitcond2899.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.i
 
-_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B524.endif.endif.endif.en...endif.1.i, %B522.loopexit.i, %B966.lr.ph.split.us.i, %B966.us.us.i, %B966.us.i, %B1460.i, %B0.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution8convolveB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B524.endif.endif.endif.en...endif.1.i, %B522.loopexit.i, %B966.us.i, %B1468.i, %B0.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.correlate(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -18635,7 +18541,7 @@ declare i64 @llvm.smax.i64(i64, i64)
 
 declare i64 @llvm.smin.i64(i64, i64)
 
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+declare void @nbgrad.clear.float32(ptr, i64) local_unnamed_addr
 
 declare void @nbgrad.dots.float32(ptr, i64, ptr, ptr, i64, ptr) local_unnamed_addr
 
@@ -18684,31 +18590,31 @@ define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr writeonly ca
   %.211.i = icmp eq i64 %.83.i, 0
   br i1 %.211.i, label %B0.endif.i, label %B0.else.i
 
-B580.loopexit.i:                                  ; preds = %B1726.B1692.loopexit_crit_edge.us.split.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1694.endif.lr.ph.i, %B1662.endif.i
-  %.613.i = icmp sgt i64 %.612803974.i, 1
+B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
+  %.613.i = icmp sgt i64 %.612705849.i, 1
   br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
-  %.612803974.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
-  %.619810973.i = phi i64 [ %a5, %B582.lr.ph.i ], [ %.626.i, %B580.loopexit.i ]
-  %.622.i = add nsw i64 %.612803974.i, -1
-  %.626.i = add i64 %.619810973.i, 1
-  %.667.i = icmp ne i64 %.619810973.i, -9223372036854775808
-  %.669.not.i = or i1 %112, %.667.i
-  %or.cond.i = select i1 %113, i1 %.669.not.i, i1 false
+  %.612705849.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
+  %.619712848.i = phi i64 [ %a5, %B582.lr.ph.i ], [ %.626.i, %B580.loopexit.i ]
+  %.622.i = add nsw i64 %.612705849.i, -1
+  %.626.i = add i64 %.619712848.i, 1
+  %.667.i = icmp ne i64 %.619712848.i, -9223372036854775808
+  %.669.not.i = or i1 %109, %.667.i
+  %or.cond.i = select i1 %110, i1 %.669.not.i, i1 false
   br i1 %or.cond.i, label %B582.else.if.i, label %B582.endif.i
 
-B848.loopexit.i:                                  ; preds = %B1434.B1400.loopexit_crit_edge.us.i, %394, %B1366.endif.i
-  %exitcond1240.not.i = icmp eq i64 %.1222.i, %quot.1.0.i
-  br i1 %exitcond1240.not.i, label %B1662.endif.i, label %B850.i
+B856.loopexit.i:                                  ; preds = %B1460.B1426.loopexit_crit_edge.us.i, %388, %B1392.endif.i
+  %exitcond1074.not.i = icmp eq i64 %.1098.i, %quot.1.0.i
+  br i1 %exitcond1074.not.i, label %B1688.endif.i, label %B858.i
 
-B850.i:                                           ; preds = %B850.lr.ph.i, %B848.loopexit.i
-  %.1215697766.i = phi i64 [ 0, %B850.lr.ph.i ], [ %.1222.i, %B848.loopexit.i ]
-  %.1222.i = add nuw nsw i64 %.1215697766.i, 1
-  br i1 %126, label %B850.endif.endif.endif.endif.i, label %B850.endif.endif.else.if.i
+B858.i:                                           ; preds = %B858.lr.ph.i, %B856.loopexit.i
+  %.1091608670.i = phi i64 [ 0, %B858.lr.ph.i ], [ %.1098.i, %B856.loopexit.i ]
+  %.1098.i = add nuw nsw i64 %.1091608670.i, 1
+  br i1 %123, label %B858.endif.endif.endif.endif.i, label %B858.endif.endif.else.if.i
 
-B1366.i:                                          ; preds = %B1202.B1168.loopexit_crit_edge.us.i, %B1138.endif.i
-  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1366.endif.i
+B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1392.endif.i
 
 B0.else.i:                                        ; preds = %0
   %.222.i = icmp ne i64 %.207.i, -9223372036854775808
@@ -18794,8 +18700,8 @@ B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
   %.279.i = icmp ne i64 %31, 0
   %.280.i = and i1 %.279.i, %.278.i
   %.285.i = sext i1 %.280.i to i64
-  %spec.select564.i = add i64 %30, %.285.i
-  %32 = mul nsw i64 %spec.select564.i, %quot.0.i
+  %spec.select489.i = add i64 %30, %.285.i
+  %32 = mul nsw i64 %spec.select489.i, %quot.0.i
   %33 = tail call i64 @llvm.smax.i64(i64 %32, i64 0)
   br label %B0.endif.endif.i
 
@@ -18806,7 +18712,7 @@ B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
   br i1 %.322.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
 
 B0.endif.endif.endif.i:                           ; preds = %46, %B0.endif.endif.else.i, %B0.endif.endif.i
-  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select565.i, %46 ]
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select490.i, %46 ]
   %.352.i = add i64 %.29.i, -1
   %.353.i = add i64 %.352.i, %.131.i
   %.357.i = icmp eq i64 %.131.i, 0
@@ -18839,7 +18745,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else
   %.329.i = icmp ne i64 %48, 0
   %.330.i = and i1 %.329.i, %.328.i
   %.335.i = sext i1 %.330.i to i64
-  %spec.select565.i = add i64 %47, %.335.i
+  %spec.select490.i = add i64 %47, %.335.i
   br label %B0.endif.endif.endif.i
 
 B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
@@ -18849,7 +18755,7 @@ B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endi
   br i1 %.370.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.i:                     ; preds = %61, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
-  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %spec.select566.i, %61 ]
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %spec.select491.i, %61 ]
   %.401.i = add i64 %math.i, %.146.i
   %.405.i = icmp eq i64 %.146.i, 0
   br i1 %.405.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.endif.else.i
@@ -18881,7 +18787,7 @@ B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endi
   %.377.i = icmp ne i64 %63, 0
   %.378.i = and i1 %.377.i, %.376.i
   %.383.i = sext i1 %.378.i to i64
-  %spec.select566.i = add i64 %62, %.383.i
+  %spec.select491.i = add i64 %62, %.383.i
   br label %B0.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.else.i:                ; preds = %B0.endif.endif.endif.endif.i
@@ -18891,7 +18797,7 @@ B0.endif.endif.endif.endif.else.i:                ; preds = %B0.endif.endif.endi
   br i1 %.418.not.i, label %B0.endif.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.endif.i:               ; preds = %77, %B0.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.i
-  %quot.4.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.else.i ], [ %spec.select567.i, %77 ]
+  %quot.4.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.else.i ], [ %spec.select492.i, %77 ]
   %.444.i = mul i64 %quot.4.0.i, %.146.i
   %.449.i = getelementptr i8, ptr %a4, i64 112
   %.450.i = load i64, ptr %.449.i, align 8
@@ -18903,10 +18809,10 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %77, %B0.endif.endif
   %.463.i = mul i64 %.444.i, %.155.i
   %.471.i = mul nsw i64 %.152.i, %.146.i
   %64 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %.149.i, i64 -1)
-  %math236.i = extractvalue { i64, i1 } %64, 0
-  %ov237.i = extractvalue { i64, i1 } %64, 1
-  %.474.i = add i64 %.471.i, %math236.i
-  br i1 %ov237.i, label %B0.endif.endif.endif.endif.endif.else.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
+  %math233.i = extractvalue { i64, i1 } %64, 0
+  %ov234.i = extractvalue { i64, i1 } %64, 1
+  %.474.i = add i64 %.471.i, %math233.i
+  br i1 %ov234.i, label %B0.endif.endif.endif.endif.endif.else.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.else.if.i:             ; preds = %B0.endif.endif.endif.endif.else.i
   %65 = or i64 %.401.i, %.146.i
@@ -18935,7 +18841,7 @@ B0.endif.endif.endif.endif.else.if.i:             ; preds = %B0.endif.endif.endi
   %.425.i = icmp ne i64 %79, 0
   %.426.i = and i1 %.425.i, %.424.i
   %.431.i = sext i1 %.426.i to i64
-  %spec.select567.i = add i64 %78, %.431.i
+  %spec.select492.i = add i64 %78, %.431.i
   br label %B0.endif.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.endif.else.i:          ; preds = %B0.endif.endif.endif.endif.endif.i
@@ -18971,8 +18877,8 @@ B0.endif.endif.endif.endif.endif.else.if.i:       ; preds = %B0.endif.endif.endi
   %.498.i = icmp ne i64 %94, 0
   %.499.i = and i1 %.498.i, %.497.i
   %.504.i = sext i1 %.499.i to i64
-  %spec.select568.i = add i64 %93, %.504.i
-  %95 = mul nsw i64 %spec.select568.i, %.149.i
+  %spec.select493.i = add i64 %93, %.504.i
+  %95 = mul nsw i64 %spec.select493.i, %.149.i
   br label %B0.endif.endif.endif.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %92, %B0.endif.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.endif.i
@@ -18983,696 +18889,675 @@ B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %92, %B0.endif.endif
   %.526.i = load i64, ptr %.525.i, align 8
   %.527.i = mul nsw i64 %.526.i, %.523.i
   %.567.i = sub i64 %a6, %a5
-  %.613955.not.i = icmp slt i64 %.567.i, 1
-  br i1 %.613955.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
+  %.613833.not.i = icmp slt i64 %.567.i, 1
+  br i1 %.613833.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
 
 B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
   %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
   %.908.i = add i64 %.152.i, -1
-  %.969.i = icmp ne i64 %.444.i, -9223372036854775808
-  %.970.i = icmp ne i64 %.146.i, -1
-  %.971.not.i = or i1 %.970.i, %.969.i
-  %spec.select574.i = select i1 %.971.not.i, i64 %quot.4.0.i, i64 0
-  %96 = mul i64 %quot.5.0.i, %spec.select574.i
-  %97 = getelementptr float, ptr %a2, i64 %.457.i
-  %98 = getelementptr float, ptr %97, i64 %.463.i
-  %.1419.i = sub i64 %.77.i, %.83.i
-  %..463.i = tail call i64 @llvm.smax.i64(i64 %.463.i, i64 0)
-  %99 = shl i64 %.457.i, 2
-  %scevgep.i = getelementptr i8, ptr %a2, i64 %99
-  %100 = shl nuw i64 %..463.i, 2
-  %101 = tail call i64 @llvm.smin.i64(i64 %quot.0.i, i64 0)
-  %102 = tail call i64 @llvm.smin.i64(i64 %.146.i, i64 0)
-  %103 = tail call i64 @llvm.smin.i64(i64 %.152.i, i64 0)
-  %.13.i3337.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.80.i)
-  %arg.many.fr.i38.i = freeze i64 %.13.i3337.i
+  %96 = getelementptr float, ptr %a2, i64 %.457.i
+  %.956.i = getelementptr float, ptr %96, i64 %.463.i
+  %.972.i = icmp ne i64 %.444.i, -9223372036854775808
+  %.973.i = icmp ne i64 %.146.i, -1
+  %.974.not.i = or i1 %.973.i, %.972.i
+  %spec.select499.i = select i1 %.974.not.i, i64 %quot.4.0.i, i64 0
+  %97 = mul i64 %quot.5.0.i, %spec.select499.i
+  %.1295.i = sub i64 %.77.i, %.83.i
+  %98 = tail call i64 @llvm.smin.i64(i64 %quot.0.i, i64 0)
+  %99 = tail call i64 @llvm.smin.i64(i64 %.146.i, i64 0)
+  %100 = tail call i64 @llvm.smin.i64(i64 %.152.i, i64 0)
+  %.13.i3236.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.80.i)
+  %arg.many.fr.i37.i = freeze i64 %.13.i3236.i
   %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 0)
-  %invariant.op44.i = add i64 %.457.i, %.13.i.i.i
-  %104 = shl i64 %.74.i, 2
-  %105 = shl i64 %quot.5.0.i, 2
-  %scevgep119.i = getelementptr i8, ptr %a4, i64 264
-  %106 = shl i64 %.152.i, 3
-  %107 = add i64 %.457.i, %.463.i
-  %108 = shl i64 %107, 2
-  %scevgep123.i = getelementptr i8, ptr %a2, i64 %108
-  %scevgep131.i = getelementptr i8, ptr %a3, i64 28
-  %109 = shl i64 %.158.i, 2
-  %110 = shl i64 %.29.i, 2
-  %111 = mul i64 %.158.i, %110
-  %112 = icmp ne i64 %.653.i, -1
-  %113 = icmp ne i64 %.653.i, 0
-  %114 = icmp ne i64 %quot.3.0.i, -1
-  %115 = icmp ne i64 %quot.3.0.i, 0
-  %116 = icmp ne i64 %quot.2.0.i, -1
-  %117 = icmp ne i64 %quot.2.0.i, 0
-  %118 = icmp ne i64 %.152.i, -1
-  %119 = icmp ne i64 %.152.i, 0
-  %120 = icmp eq i64 %quot.1.0.i, 0
-  %121 = trunc nuw i64 %.653.i to i32
-  %122 = trunc nuw i64 %quot.3.0.i to i32
-  %123 = trunc nuw i64 %quot.2.0.i to i32
-  %124 = trunc nuw i64 %.152.i to i32
-  %125 = icmp sgt i64 %.146.i, 0
-  %126 = icmp eq i64 %quot.0.i, 0
-  %127 = icmp eq i64 %quot.0.i, 1
+  %invariant.op43.i = add i64 %.457.i, %.13.i.i.i
+  %101 = shl i64 %.74.i, 2
+  %102 = shl i64 %quot.5.0.i, 2
+  %scevgep116.i = getelementptr i8, ptr %a4, i64 264
+  %103 = shl i64 %.152.i, 3
+  %104 = add i64 %.457.i, %.463.i
+  %105 = shl i64 %104, 2
+  %scevgep120.i = getelementptr i8, ptr %a2, i64 %105
+  %scevgep128.i = getelementptr i8, ptr %a3, i64 28
+  %106 = shl i64 %.158.i, 2
+  %107 = shl i64 %.29.i, 2
+  %108 = mul i64 %.158.i, %107
+  %109 = icmp ne i64 %.653.i, -1
+  %110 = icmp ne i64 %.653.i, 0
+  %111 = icmp ne i64 %quot.3.0.i, -1
+  %112 = icmp ne i64 %quot.3.0.i, 0
+  %113 = icmp ne i64 %quot.2.0.i, -1
+  %114 = icmp ne i64 %quot.2.0.i, 0
+  %115 = icmp ne i64 %.152.i, -1
+  %116 = icmp ne i64 %.152.i, 0
+  %117 = icmp eq i64 %quot.1.0.i, 0
+  %118 = trunc nuw i64 %.653.i to i32
+  %119 = trunc nuw i64 %quot.3.0.i to i32
+  %120 = trunc nuw i64 %quot.2.0.i to i32
+  %121 = trunc nuw i64 %.152.i to i32
+  %122 = icmp sgt i64 %.146.i, 0
+  %123 = icmp eq i64 %quot.0.i, 0
+  %124 = icmp eq i64 %quot.0.i, 1
   %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
-  %sunkaddr197.i = getelementptr i8, ptr %a4, i64 40
-  %sunkaddr198.i = getelementptr i8, ptr %a4, i64 64
-  %sunkaddr199.i = getelementptr i8, ptr %a4, i64 72
-  %128 = trunc nuw i64 %quot.0.i to i32
-  %129 = icmp slt i64 %quot.0.i, 0
-  %sunkaddr211.i = getelementptr i8, ptr %a4, i64 80
-  %sunkaddr212.i = getelementptr i8, ptr %a4, i64 88
-  %130 = icmp ne i64 %.149.i, -1
-  %131 = icmp ne i64 %.149.i, 0
-  %132 = trunc nuw i64 %.149.i to i32
-  %133 = icmp slt i64 %.463.i, 1
-  %134 = trunc nuw i64 %.146.i to i32
-  %135 = icmp slt i64 %.146.i, 0
-  %136 = icmp slt i64 %.152.i, 0
+  %sunkaddr194.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr195.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr196.i = getelementptr i8, ptr %a4, i64 72
+  %125 = trunc nuw i64 %quot.0.i to i32
+  %126 = icmp slt i64 %quot.0.i, 0
+  %sunkaddr208.i = getelementptr i8, ptr %a4, i64 80
+  %sunkaddr209.i = getelementptr i8, ptr %a4, i64 88
+  %127 = icmp ne i64 %.149.i, -1
+  %128 = icmp ne i64 %.149.i, 0
+  %129 = trunc nuw i64 %.149.i to i32
+  %130 = trunc nuw i64 %.146.i to i32
+  %131 = icmp slt i64 %.146.i, 0
+  %132 = icmp slt i64 %.152.i, 0
   br label %B582.i
 
-B582.endif.i:                                     ; preds = %148, %B582.i
-  %quot.6.0.i = phi i64 [ 0, %B582.i ], [ %spec.select569.i, %148 ]
-  %.713.not.i = or i1 %114, %.667.i
-  %or.cond994.i = select i1 %115, i1 %.713.not.i, i1 false
-  br i1 %or.cond994.i, label %B582.endif.else.if.i, label %B582.endif.endif.i
+B582.endif.i:                                     ; preds = %144, %B582.i
+  %quot.6.0.i = phi i64 [ 0, %B582.i ], [ %spec.select494.i, %144 ]
+  %.713.not.i = or i1 %111, %.667.i
+  %or.cond866.i = select i1 %112, i1 %.713.not.i, i1 false
+  br i1 %or.cond866.i, label %B582.endif.else.if.i, label %B582.endif.endif.i
 
 B582.else.if.i:                                   ; preds = %B582.i
-  %137 = or i64 %.619810973.i, %.653.i
-  %138 = icmp ult i64 %137, 4294967296
-  br i1 %138, label %139, label %145
+  %133 = or i64 %.619712848.i, %.653.i
+  %134 = icmp ult i64 %133, 4294967296
+  br i1 %134, label %135, label %141
 
-139:                                              ; preds = %B582.else.if.i
-  %140 = trunc nuw i64 %.619810973.i to i32
-  %141 = udiv i32 %140, %121
-  %142 = urem i32 %140, %121
-  %143 = zext i32 %141 to i64
-  %144 = zext i32 %142 to i64
-  br label %148
+135:                                              ; preds = %B582.else.if.i
+  %136 = trunc nuw i64 %.619712848.i to i32
+  %137 = udiv i32 %136, %118
+  %138 = urem i32 %136, %118
+  %139 = zext i32 %137 to i64
+  %140 = zext i32 %138 to i64
+  br label %144
 
-145:                                              ; preds = %B582.else.if.i
-  %146 = sdiv i64 %.619810973.i, %.653.i
-  %147 = srem i64 %.619810973.i, %.653.i
-  br label %148
+141:                                              ; preds = %B582.else.if.i
+  %142 = sdiv i64 %.619712848.i, %.653.i
+  %143 = srem i64 %.619712848.i, %.653.i
+  br label %144
 
-148:                                              ; preds = %145, %139
-  %149 = phi i64 [ %143, %139 ], [ %146, %145 ]
-  %150 = phi i64 [ %144, %139 ], [ %147, %145 ]
-  %.674.i = xor i64 %150, %.653.i
+144:                                              ; preds = %141, %135
+  %145 = phi i64 [ %139, %135 ], [ %142, %141 ]
+  %146 = phi i64 [ %140, %135 ], [ %143, %141 ]
+  %.674.i = xor i64 %146, %.653.i
   %.675.i = icmp slt i64 %.674.i, 0
-  %.676.i = icmp ne i64 %150, 0
+  %.676.i = icmp ne i64 %146, 0
   %.677.i = and i1 %.676.i, %.675.i
   %.682.i = sext i1 %.677.i to i64
-  %spec.select569.i = add i64 %149, %.682.i
+  %spec.select494.i = add i64 %145, %.682.i
   br label %B582.endif.i
 
-B582.endif.endif.i:                               ; preds = %162, %B582.endif.i
-  %quot.7.0.i = phi i64 [ 0, %B582.endif.i ], [ %spec.select570.i, %162 ]
+B582.endif.endif.i:                               ; preds = %158, %B582.endif.i
+  %quot.7.0.i = phi i64 [ 0, %B582.endif.i ], [ %spec.select495.i, %158 ]
   %.752.i = icmp ne i64 %quot.7.0.i, -9223372036854775808
-  %.754.not.i = or i1 %116, %.752.i
-  %or.cond995.i = select i1 %117, i1 %.754.not.i, i1 false
-  br i1 %or.cond995.i, label %B582.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.i
+  %.754.not.i = or i1 %113, %.752.i
+  %or.cond867.i = select i1 %114, i1 %.754.not.i, i1 false
+  br i1 %or.cond867.i, label %B582.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.i
 
 B582.endif.else.if.i:                             ; preds = %B582.endif.i
-  %151 = or i64 %.619810973.i, %quot.3.0.i
-  %152 = icmp ult i64 %151, 4294967296
-  br i1 %152, label %153, label %159
+  %147 = or i64 %.619712848.i, %quot.3.0.i
+  %148 = icmp ult i64 %147, 4294967296
+  br i1 %148, label %149, label %155
 
-153:                                              ; preds = %B582.endif.else.if.i
-  %154 = trunc nuw i64 %.619810973.i to i32
-  %155 = udiv i32 %154, %122
-  %156 = urem i32 %154, %122
-  %157 = zext i32 %155 to i64
-  %158 = zext i32 %156 to i64
-  br label %162
+149:                                              ; preds = %B582.endif.else.if.i
+  %150 = trunc nuw i64 %.619712848.i to i32
+  %151 = udiv i32 %150, %119
+  %152 = urem i32 %150, %119
+  %153 = zext i32 %151 to i64
+  %154 = zext i32 %152 to i64
+  br label %158
 
-159:                                              ; preds = %B582.endif.else.if.i
-  %160 = sdiv i64 %.619810973.i, %quot.3.0.i
-  %161 = srem i64 %.619810973.i, %quot.3.0.i
-  br label %162
+155:                                              ; preds = %B582.endif.else.if.i
+  %156 = sdiv i64 %.619712848.i, %quot.3.0.i
+  %157 = srem i64 %.619712848.i, %quot.3.0.i
+  br label %158
 
-162:                                              ; preds = %159, %153
-  %163 = phi i64 [ %157, %153 ], [ %160, %159 ]
-  %164 = phi i64 [ %158, %153 ], [ %161, %159 ]
-  %.718.i = xor i64 %164, %quot.3.0.i
+158:                                              ; preds = %155, %149
+  %159 = phi i64 [ %153, %149 ], [ %156, %155 ]
+  %160 = phi i64 [ %154, %149 ], [ %157, %155 ]
+  %.718.i = xor i64 %160, %quot.3.0.i
   %.719.i = icmp slt i64 %.718.i, 0
-  %.720.i = icmp ne i64 %164, 0
+  %.720.i = icmp ne i64 %160, 0
   %.721.i = and i1 %.720.i, %.719.i
   %.726.i = sext i1 %.721.i to i64
-  %spec.select570.i = add i64 %163, %.726.i
+  %spec.select495.i = add i64 %159, %.726.i
   br label %B582.endif.endif.i
 
 B582.endif.endif.else.if.i:                       ; preds = %B582.endif.endif.i
-  %165 = or i64 %quot.7.0.i, %quot.2.0.i
-  %166 = icmp ult i64 %165, 4294967296
-  br i1 %166, label %167, label %171
+  %161 = or i64 %quot.7.0.i, %quot.2.0.i
+  %162 = icmp ult i64 %161, 4294967296
+  br i1 %162, label %163, label %167
+
+163:                                              ; preds = %B582.endif.endif.else.if.i
+  %164 = trunc nuw i64 %quot.7.0.i to i32
+  %165 = urem i32 %164, %120
+  %166 = zext i32 %165 to i64
+  br label %169
 
 167:                                              ; preds = %B582.endif.endif.else.if.i
-  %168 = trunc nuw i64 %quot.7.0.i to i32
-  %169 = urem i32 %168, %123
-  %170 = zext i32 %169 to i64
-  br label %173
+  %168 = srem i64 %quot.7.0.i, %quot.2.0.i
+  br label %169
 
-171:                                              ; preds = %B582.endif.endif.else.if.i
-  %172 = srem i64 %quot.7.0.i, %quot.2.0.i
-  br label %173
-
-173:                                              ; preds = %171, %167
-  %174 = phi i64 [ %170, %167 ], [ %172, %171 ]
-  %.759.i = xor i64 %174, %quot.2.0.i
+169:                                              ; preds = %167, %163
+  %170 = phi i64 [ %166, %163 ], [ %168, %167 ]
+  %.759.i = xor i64 %170, %quot.2.0.i
   %.760.i = icmp slt i64 %.759.i, 0
-  %.761.i = icmp ne i64 %174, 0
+  %.761.i = icmp ne i64 %170, 0
   %.762.i = and i1 %.761.i, %.760.i
   %.769.i = select i1 %.762.i, i64 %quot.2.0.i, i64 0
-  %spec.select571.i = add i64 %.769.i, %174
-  %175 = mul nsw i64 %spec.select571.i, %.137.i
+  %spec.select496.i = add i64 %.769.i, %170
+  %171 = mul nsw i64 %spec.select496.i, %.137.i
   br label %B582.endif.endif.endif.endif.i
 
-B582.endif.endif.endif.endif.i:                   ; preds = %173, %B582.endif.endif.i
-  %rem.8.0.i = phi i64 [ 0, %B582.endif.endif.i ], [ %175, %173 ]
+B582.endif.endif.endif.endif.i:                   ; preds = %169, %B582.endif.endif.i
+  %rem.8.0.i = phi i64 [ 0, %B582.endif.endif.i ], [ %171, %169 ]
   %.786.i = sub nsw i64 %.32.i, %rem.8.0.i
   %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.786.i, i64 %.137.i)
-  br i1 %or.cond994.i, label %B582.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.i
+  br i1 %or.cond866.i, label %B582.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.i
 
 B582.endif.endif.endif.endif.else.if.i:           ; preds = %B582.endif.endif.endif.endif.i
-  %176 = or i64 %.619810973.i, %quot.3.0.i
-  %177 = icmp ult i64 %176, 4294967296
-  br i1 %177, label %178, label %182
+  %172 = or i64 %.619712848.i, %quot.3.0.i
+  %173 = icmp ult i64 %172, 4294967296
+  br i1 %173, label %174, label %178
+
+174:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
+  %175 = trunc nuw i64 %.619712848.i to i32
+  %176 = urem i32 %175, %119
+  %177 = zext i32 %176 to i64
+  br label %180
 
 178:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
-  %179 = trunc nuw i64 %.619810973.i to i32
-  %180 = urem i32 %179, %122
-  %181 = zext i32 %180 to i64
-  br label %184
+  %179 = srem i64 %.619712848.i, %quot.3.0.i
+  br label %180
 
-182:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
-  %183 = srem i64 %.619810973.i, %quot.3.0.i
-  br label %184
-
-184:                                              ; preds = %182, %178
-  %185 = phi i64 [ %181, %178 ], [ %183, %182 ]
-  %.840.i = xor i64 %185, %quot.3.0.i
+180:                                              ; preds = %178, %174
+  %181 = phi i64 [ %177, %174 ], [ %179, %178 ]
+  %.840.i = xor i64 %181, %quot.3.0.i
   %.841.i = icmp slt i64 %.840.i, 0
-  %.842.i = icmp ne i64 %185, 0
+  %.842.i = icmp ne i64 %181, 0
   %.843.i = and i1 %.842.i, %.841.i
   %.850.i = select i1 %.843.i, i64 %quot.3.0.i, i64 0
-  %spec.select572.i = add i64 %.850.i, %185
-  %186 = mul nsw i64 %spec.select572.i, %.131.i
+  %spec.select497.i = add i64 %.850.i, %181
+  %182 = mul nsw i64 %spec.select497.i, %.131.i
   br label %B582.endif.endif.endif.endif.endif.endif.i
 
-B582.endif.endif.endif.endif.endif.endif.i:       ; preds = %184, %B582.endif.endif.endif.endif.i
-  %rem.9.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.i ], [ %186, %184 ]
+B582.endif.endif.endif.endif.endif.endif.i:       ; preds = %180, %B582.endif.endif.endif.endif.i
+  %rem.9.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.i ], [ %182, %180 ]
   %.867.i = sub i64 %.29.i, %rem.9.0.i
-  %.13.i32.i = tail call i64 @llvm.smin.i64(i64 %.867.i, i64 %.131.i)
-  %.902.i = mul i64 %.13.i32.i, %.158.i
+  %.13.i31.i = tail call i64 @llvm.smin.i64(i64 %.867.i, i64 %.131.i)
+  %.902.i = mul i64 %.13.i31.i, %.158.i
   %.909.i = add i64 %.908.i, %.902.i
   %.924.i = icmp ne i64 %.909.i, -9223372036854775808
-  %.926.not.i = or i1 %118, %.924.i
-  %or.cond998.i = select i1 %119, i1 %.926.not.i, i1 false
-  br i1 %or.cond998.i, label %B582.endif.endif.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %.926.not.i = or i1 %115, %.924.i
+  %or.cond870.i = select i1 %116, i1 %.926.not.i, i1 false
+  br i1 %or.cond870.i, label %B582.endif.endif.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.endif.i
 
-B582.endif.endif.endif.endif.endif.endif.endif.i: ; preds = %200, %B582.endif.endif.endif.endif.endif.endif.i
-  %quot.10.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.endif.endif.i ], [ %spec.select573.i, %200 ]
-  %187 = mul i64 %96, %quot.10.0.i
-  %.1079615.not1243.i = icmp slt i64 %187, 1
-  %.1079615.not.i = select i1 %.405.i, i1 true, i1 %.1079615.not1243.i
-  br i1 %.1079615.not.i, label %B816.endif.i, label %B796.preheader.i
-
-B796.preheader.i:                                 ; preds = %B582.endif.endif.endif.endif.endif.endif.endif.i
-  %188 = shl nuw i64 %187, 2
-  tail call void @llvm.memset.p0.i64(ptr align 4 %98, i8 0, i64 %188, i1 false)
-  br label %B816.endif.i
+B582.endif.endif.endif.endif.endif.endif.endif.i: ; preds = %195, %B582.endif.endif.endif.endif.endif.endif.i
+  %quot.10.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.endif.endif.i ], [ %spec.select498.i, %195 ]
+  %183 = mul i64 %97, %quot.10.0.i
+  %spec.select871.i = select i1 %.405.i, i64 0, i64 %183
+  tail call void @nbgrad.clear.float32(ptr %.956.i, i64 %spec.select871.i)
+  br i1 %117, label %B1688.endif.i, label %B858.lr.ph.i
 
 B582.endif.endif.endif.endif.endif.endif.else.if.i: ; preds = %B582.endif.endif.endif.endif.endif.endif.i
-  %189 = or i64 %.909.i, %.152.i
-  %190 = icmp ult i64 %189, 4294967296
-  br i1 %190, label %191, label %197
+  %184 = or i64 %.909.i, %.152.i
+  %185 = icmp ult i64 %184, 4294967296
+  br i1 %185, label %186, label %192
 
-191:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
-  %192 = trunc nuw i64 %.909.i to i32
-  %193 = udiv i32 %192, %124
-  %194 = urem i32 %192, %124
-  %195 = zext i32 %193 to i64
-  %196 = zext i32 %194 to i64
-  br label %200
+186:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %187 = trunc nuw i64 %.909.i to i32
+  %188 = udiv i32 %187, %121
+  %189 = urem i32 %187, %121
+  %190 = zext i32 %188 to i64
+  %191 = zext i32 %189 to i64
+  br label %195
 
-197:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
-  %198 = sdiv i64 %.909.i, %.152.i
-  %199 = srem i64 %.909.i, %.152.i
-  br label %200
+192:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %193 = sdiv i64 %.909.i, %.152.i
+  %194 = srem i64 %.909.i, %.152.i
+  br label %195
 
-200:                                              ; preds = %197, %191
-  %201 = phi i64 [ %195, %191 ], [ %198, %197 ]
-  %202 = phi i64 [ %196, %191 ], [ %199, %197 ]
-  %.931.i = xor i64 %202, %.152.i
+195:                                              ; preds = %192, %186
+  %196 = phi i64 [ %190, %186 ], [ %193, %192 ]
+  %197 = phi i64 [ %191, %186 ], [ %194, %192 ]
+  %.931.i = xor i64 %197, %.152.i
   %.932.i = icmp slt i64 %.931.i, 0
-  %.933.i = icmp ne i64 %202, 0
+  %.933.i = icmp ne i64 %197, 0
   %.934.i = and i1 %.933.i, %.932.i
   %.939.i = sext i1 %.934.i to i64
-  %spec.select573.i = add i64 %201, %.939.i
+  %spec.select498.i = add i64 %196, %.939.i
   br label %B582.endif.endif.endif.endif.endif.endif.endif.i
 
-B816.endif.i:                                     ; preds = %B796.preheader.i, %B582.endif.endif.endif.endif.endif.endif.endif.i
-  br i1 %120, label %B1662.endif.i, label %B850.lr.ph.i
+B858.lr.ph.i:                                     ; preds = %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %.1758.i = icmp sgt i64 %.13.i.i, 0
+  %.1760.i = xor i1 %122, %.1758.i
+  %198 = mul i64 %quot.10.0.i, %102
+  %199 = icmp slt i64 %.13.i31.i, 1
+  %200 = icmp slt i64 %.13.i.i, 1
+  %201 = or i64 %.13.i.i, %.146.i
+  %202 = icmp ult i64 %201, 4294967296
+  %203 = trunc nuw i64 %.13.i.i to i32
+  %204 = icmp slt i64 %quot.10.0.i, 1
+  br label %B858.i
 
-B850.lr.ph.i:                                     ; preds = %B816.endif.i
-  %.2003.i = icmp sgt i64 %.13.i.i, 0
-  %.2005.i = xor i1 %125, %.2003.i
-  %203 = mul i64 %quot.10.0.i, %105
-  %204 = icmp slt i64 %.13.i32.i, 1
-  %205 = icmp slt i64 %.13.i.i, 1
-  %206 = or i64 %.13.i.i, %.146.i
-  %207 = icmp ult i64 %206, 4294967296
-  %208 = trunc nuw i64 %.13.i.i to i32
-  %209 = icmp slt i64 %quot.10.0.i, 1
-  br label %B850.i
+B858.endif.endif.else.if.i:                       ; preds = %B858.i
+  %205 = or i64 %.1091608670.i, %quot.0.i
+  %206 = icmp ult i64 %205, 4294967296
+  br i1 %206, label %207, label %213
 
-B850.endif.endif.else.if.i:                       ; preds = %B850.i
-  %210 = or i64 %.1215697766.i, %quot.0.i
-  %211 = icmp ult i64 %210, 4294967296
-  br i1 %211, label %212, label %218
+207:                                              ; preds = %B858.endif.endif.else.if.i
+  %208 = trunc nuw i64 %.1091608670.i to i32
+  %209 = udiv i32 %208, %125
+  %210 = urem i32 %208, %125
+  %211 = zext i32 %209 to i64
+  %212 = zext i32 %210 to i64
+  br label %216
 
-212:                                              ; preds = %B850.endif.endif.else.if.i
-  %213 = trunc nuw i64 %.1215697766.i to i32
-  %214 = udiv i32 %213, %128
-  %215 = urem i32 %213, %128
-  %216 = zext i32 %214 to i64
-  %217 = zext i32 %215 to i64
-  br label %221
+213:                                              ; preds = %B858.endif.endif.else.if.i
+  %214 = sdiv i64 %.1091608670.i, %quot.0.i
+  %215 = srem i64 %.1091608670.i, %quot.0.i
+  br label %216
 
-218:                                              ; preds = %B850.endif.endif.else.if.i
-  %219 = sdiv i64 %.1215697766.i, %quot.0.i
-  %220 = srem i64 %.1215697766.i, %quot.0.i
-  br label %221
+216:                                              ; preds = %213, %207
+  %217 = phi i64 [ %211, %207 ], [ %214, %213 ]
+  %218 = phi i64 [ %212, %207 ], [ %215, %213 ]
+  %.1146.i = icmp ne i64 %218, 0
+  %.1147.i = and i1 %126, %.1146.i
+  %.1152.i = sext i1 %.1147.i to i64
+  %spec.select500.i = add i64 %217, %.1152.i
+  %219 = mul nsw i64 %spec.select500.i, %.80.i
+  %.1171.i = sub nsw i64 %.23.i, %219
+  %.13.i32.i = tail call i64 @llvm.smin.i64(i64 %.1171.i, i64 %.80.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i32.i
+  %.1227.not.i = icmp eq i64 %218, 0
+  %.1235.i = select i1 %.1227.not.i, i64 0, i64 %98
+  %spec.select501.i = add nsw i64 %.1235.i, %218
+  %220 = mul nsw i64 %spec.select501.i, %.83.i
+  br label %B858.endif.endif.endif.endif.i
 
-221:                                              ; preds = %218, %212
-  %222 = phi i64 [ %216, %212 ], [ %219, %218 ]
-  %223 = phi i64 [ %217, %212 ], [ %220, %218 ]
-  %.1270.i = icmp ne i64 %223, 0
-  %.1271.i = and i1 %129, %.1270.i
-  %.1276.i = sext i1 %.1271.i to i64
-  %spec.select575.i = add i64 %222, %.1276.i
-  %224 = mul nsw i64 %spec.select575.i, %.80.i
-  %.1295.i = sub nsw i64 %.23.i, %224
-  %.13.i33.i = tail call i64 @llvm.smin.i64(i64 %.1295.i, i64 %.80.i)
-  %arg.many.fr.i.i = freeze i64 %.13.i33.i
-  %.1351.not.i = icmp eq i64 %223, 0
-  %.1359.i = select i1 %.1351.not.i, i64 0, i64 %101
-  %spec.select576.i = add nsw i64 %.1359.i, %223
-  %225 = mul nsw i64 %spec.select576.i, %.83.i
-  br label %B850.endif.endif.endif.endif.i
+B858.endif.endif.endif.endif.i:                   ; preds = %216, %B858.i
+  %arg.many.fr.i39.i = phi i64 [ %arg.many.fr.i.i, %216 ], [ %arg.many.fr.i37.i, %B858.i ]
+  %quot.12.038.i = phi i64 [ %219, %216 ], [ 0, %B858.i ]
+  %rem.13.0.i = phi i64 [ %220, %216 ], [ 0, %B858.i ]
+  %.1252.i = sub nsw i64 %.71.i, %rem.13.0.i
+  %.13.i33.i = tail call i64 @llvm.smin.i64(i64 %.1252.i, i64 %.83.i)
+  %.1297.i = add i64 %.1295.i, %.13.i33.i
+  %"$phi998.2.2.2.i" = select i1 %124, i64 %.77.i, i64 %.1297.i
+  %.32.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.35.i.i = load i64, ptr %sunkaddr194.i, align 8
+  %.38.i.i = load i64, ptr %sunkaddr195.i, align 8
+  %.41.i.i = load i64, ptr %sunkaddr196.i, align 8
+  %.80.i.i = load i64, ptr %.73.i, align 8
+  %.83.i.i = load i64, ptr %.76.i, align 8
+  %.86.i.i = load i64, ptr %.133.i, align 8
+  %.101.i.i = load i64, ptr %.449.i, align 8
+  %.105.i.i = load i64, ptr %.454.i, align 8
+  %.102.i.i = mul i64 %.86.i.i, %.13.i31.i
+  %.106.i.i = mul i64 %.102.i.i, %.101.i.i
+  %.108.i.i = mul i64 %.106.i.i, %.105.i.i
+  tail call void @nbgrad.clear.float32(ptr %a2, i64 %.108.i.i)
+  br i1 %199, label %B998.endif.i, label %B240.endif.lr.ph.i.i
 
-B850.endif.endif.endif.endif.i:                   ; preds = %221, %B850.i
-  %arg.many.fr.i40.i = phi i64 [ %arg.many.fr.i.i, %221 ], [ %arg.many.fr.i38.i, %B850.i ]
-  %quot.12.039.i = phi i64 [ %224, %221 ], [ 0, %B850.i ]
-  %rem.13.0.i = phi i64 [ %225, %221 ], [ 0, %B850.i ]
-  %.1376.i = sub nsw i64 %.71.i, %rem.13.0.i
-  %.13.i34.i = tail call i64 @llvm.smin.i64(i64 %.1376.i, i64 %.83.i)
-  %.1421.i = add i64 %.1419.i, %.13.i34.i
-  %"$phi990.2.2.2.i" = select i1 %127, i64 %.77.i, i64 %.1421.i
-  %.36.i.i = load i64, ptr %sunkaddr.i, align 8
-  %.39.i.i = load i64, ptr %sunkaddr197.i, align 8
-  %.42.i.i = load i64, ptr %sunkaddr198.i, align 8
-  %.45.i.i = load i64, ptr %sunkaddr199.i, align 8
-  %.84.i.i = load i64, ptr %.73.i, align 8
-  %.87.i.i = load i64, ptr %.76.i, align 8
-  %.90.i.i = load i64, ptr %.133.i, align 8
-  %.105.i.i = load i64, ptr %.449.i, align 8
-  %.110.i.i = load i64, ptr %.454.i, align 8
-  %.107.i.i = mul i64 %.90.i.i, %.13.i32.i
-  %.111.i.i = mul i64 %.107.i.i, %.105.i.i
-  %.113.i.i = mul i64 %.111.i.i, %.110.i.i
-  %.195248.not.i.i = icmp slt i64 %.113.i.i, 1
-  br i1 %.195248.not.i.i, label %B214.endif.i.i, label %B200.preheader.i.i
+B240.endif.lr.ph.i.i:                             ; preds = %B858.endif.endif.endif.endif.i
+  %.572204.i.i = icmp sgt i64 %arg.many.fr.i39.i, 0
+  %.625.i.i = mul i64 %.35.i.i, %.32.i.i
+  %.630.i.i = mul i64 %.38.i.i, %rem.13.0.i
+  %.638.i.i = mul i64 %.83.i.i, %.80.i.i
+  br i1 %.572204.i.i, label %B240.endif.us.preheader.i.i, label %B998.endif.i
 
-B200.preheader.i.i:                               ; preds = %B850.endif.endif.endif.endif.i
-  %226 = shl nuw i64 %.113.i.i, 2
-  tail call void @llvm.memset.p0.i64(ptr align 4 %a2, i8 0, i64 %226, i1 false)
-  br label %B214.endif.i.i
+B240.endif.us.preheader.i.i:                      ; preds = %B240.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.38.i.i, 2
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.35.i.i
+  %221 = trunc i64 %.41.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 0)
+  %222 = trunc i64 %.38.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.38.i.i, %.32.i.i
+  %223 = shl i64 %.80.i.i, 2
+  %224 = shl i64 %.41.i.i, 2
+  %225 = shl i64 %.41.i.i, 4
+  %226 = load i64, ptr %.449.i, align 8
+  %227 = icmp slt i64 %226, 1
+  br i1 %227, label %B998.endif.i, label %B240.endif.us.preheader30.i.i
 
-B214.endif.i.i:                                   ; preds = %B200.preheader.i.i, %B850.endif.endif.endif.endif.i
-  br i1 %204, label %B990.endif.i, label %B254.endif.lr.ph.i.i
+B240.endif.us.preheader30.i.i:                    ; preds = %B240.endif.us.preheader.i.i
+  %228 = shl i64 %.80.i.i, 3
+  %229 = icmp eq i64 %.41.i.i, 0
+  %230 = icmp eq i64 %.38.i.i, 0
+  %231 = icmp ne i64 %.41.i.i, -1
+  %232 = icmp ne i64 %.38.i.i, -1
+  %233 = icmp eq i64 %.41.i.i, 1
+  br label %B240.endif.us.i.i
 
-B254.endif.lr.ph.i.i:                             ; preds = %B214.endif.i.i
-  %.714253.i.i = icmp sgt i64 %arg.many.fr.i40.i, 0
-  %.767.i.i = mul i64 %.39.i.i, %.36.i.i
-  %.772.i.i = mul i64 %.42.i.i, %rem.13.0.i
-  %.780.i.i = mul i64 %.87.i.i, %.84.i.i
-  br i1 %.714253.i.i, label %B254.endif.us.preheader.i.i, label %B990.endif.i
+B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.i
+  %.242.us.pr.i.i = load i64, ptr %.449.i, align 8
+  br label %B240.endif.us.i.i
 
-B254.endif.us.preheader.i.i:                      ; preds = %B254.endif.lr.ph.i.i
-  %factor.op.mul6.i.i = shl i64 %.42.i.i, 2
-  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.39.i.i
-  %227 = trunc i64 %.45.i.i to i32
-  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 0)
-  %228 = trunc i64 %.42.i.i to i32
-  %.8.i3251.i.i.i = add i64 %.42.i.i, %.36.i.i
-  %229 = shl i64 %.84.i.i, 2
-  %230 = shl i64 %.45.i.i, 2
-  %231 = shl i64 %.45.i.i, 4
-  %232 = load i64, ptr %.449.i, align 8
-  %233 = icmp slt i64 %232, 1
-  br i1 %233, label %B990.endif.i, label %B254.endif.us.preheader30.i.i
+B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
+  %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %226, %B240.endif.us.preheader30.i.i ]
+  %target.4.0325.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i31.i, %B240.endif.us.preheader30.i.i ]
+  %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %rem.9.0.i, %B240.endif.us.preheader30.i.i ]
+  %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
+  %.206.us.i.i = add i64 %.199303323.us.i.i, 1
+  %.322243.us.not.i.i = icmp slt i64 %.242.us.i.i, 1
+  br i1 %.322243.us.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.us.preheader.i.i
 
-B254.endif.us.preheader30.i.i:                    ; preds = %B254.endif.us.preheader.i.i
-  %234 = shl i64 %.84.i.i, 3
-  %235 = icmp eq i64 %.45.i.i, 0
-  %236 = icmp eq i64 %.42.i.i, 0
-  %237 = icmp ne i64 %.45.i.i, -1
-  %238 = icmp ne i64 %.42.i.i, -1
-  %239 = icmp eq i64 %.45.i.i, 1
-  br label %B254.endif.us.i.i
+B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
+  %234 = load i64, ptr %.454.i, align 8
+  %235 = icmp slt i64 %234, 1
+  br i1 %235, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
 
-B254.endif.usthread-pre-split.i.i:                ; preds = %B252.loopexit.us.i.i
-  %.384.us.pr.i.i = load i64, ptr %.449.i, align 8
-  br label %B254.endif.us.i.i
+B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
+  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0325.us.i.i, %B240.endif.us.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
+  br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B998.endif.i
 
-B254.endif.us.i.i:                                ; preds = %B254.endif.usthread-pre-split.i.i, %B254.endif.us.preheader30.i.i
-  %.384.us.i.i = phi i64 [ %.384.us.pr.i.i, %B254.endif.usthread-pre-split.i.i ], [ %232, %B254.endif.us.preheader30.i.i ]
-  %target.4.0376.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ 0, %B254.endif.us.preheader30.i.i ]
-  %.334353375.us.i.i = phi i64 [ %.344.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.13.i32.i, %B254.endif.us.preheader30.i.i ]
-  %.341354374.us.i.i = phi i64 [ %.348.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %rem.9.0.i, %B254.endif.us.preheader30.i.i ]
-  %.344.us.i.i = add nsw i64 %.334353375.us.i.i, -1
-  %.348.us.i.i = add i64 %.341354374.us.i.i, 1
-  %.464293.us.not.i.i = icmp slt i64 %.384.us.i.i, 1
-  br i1 %.464293.us.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.us.preheader.i.i
-
-B300.endif.us.us.preheader.i.i:                   ; preds = %B254.endif.us.i.i
-  %240 = load i64, ptr %.454.i, align 8
-  %241 = icmp slt i64 %240, 1
-  br i1 %241, label %B252.loopexit.us.i.i, label %B300.endif.us.us.i.i
-
-B252.loopexit.us.i.i:                             ; preds = %B298.loopexit.us.us.i.i, %B300.endif.us.us.preheader.i.i, %B254.endif.us.i.i
-  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0376.us.i.i, %B254.endif.us.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B298.loopexit.us.us.i.i ]
-  %.335.us.i.i = icmp sgt i64 %.334353375.us.i.i, 1
-  br i1 %.335.us.i.i, label %B254.endif.usthread-pre-split.i.i, label %B990.endif.i
-
-B300.endif.us.usthread-pre-split.i.i:             ; preds = %B298.loopexit.us.us.i.i
-  %.513.us.us.pr.i.i = load i64, ptr %.454.i, align 8
+B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us.i.i
+  %.371.us.us.pr.i.i = load i64, ptr %.454.i, align 8
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
-  br label %B300.endif.us.us.i.i
+  br label %B286.endif.us.us.i.i
 
-B300.endif.us.us.i.i:                             ; preds = %B300.endif.us.us.preheader.i.i, %B300.endif.us.usthread-pre-split.i.i
-  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %.772.i.i, %B300.endif.us.us.preheader.i.i ]
-  %.513.us.us.i.i = phi i64 [ %.513.us.us.pr.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %240, %B300.endif.us.us.preheader.i.i ]
-  %target.3.1298.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ]
-  %.470284296.us.us.i.i = phi i64 [ %.477.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ 0, %B300.endif.us.us.preheader.i.i ]
-  %.477.us.us.i.i = add nuw nsw i64 %.470284296.us.us.i.i, 1
-  %.593264.us.us.not.i.i = icmp slt i64 %.513.us.us.i.i, 1
-  br i1 %.593264.us.us.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.lr.ph.us.us.i.i
+B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %234, %B286.endif.us.us.preheader.i.i ]
+  %target.3.1248.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
+  %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
+  %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
+  br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
 
-B298.loopexit.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B300.endif.us.us.i.i
-  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B300.endif.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  %exitcond488.not.i.i = icmp eq i64 %.384.us.i.i, %.477.us.us.i.i
-  br i1 %exitcond488.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.usthread-pre-split.i.i
+B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
+  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
+  br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
 
-B346.endif.lr.ph.us.us.i.i:                       ; preds = %B300.endif.us.us.i.i
-  %.774.us.us.i.i = add nsw i64 %.470284296.us.us.i.i, %.772.i.i
-  br label %B346.endif.us.us.us.i.i
+B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.i
+  %.632.us.us.i.i = add nsw i64 %.328234246.us.us.i.i, %.630.i.i
+  br label %B332.endif.us.us.us.i.i
 
-B346.endif.us.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B346.endif.lr.ph.us.us.i.i
-  %target.2.2267.us.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B346.endif.lr.ph.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  %.599259265.us.us.us.i.i = phi i64 [ 0, %B346.endif.lr.ph.us.us.i.i ], [ %.606.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  br label %B380.us.us.us.i.i
+B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
+  %target.2.2217.us.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  br label %B366.us.us.us.i.i
 
-B380.us.us.us.i.i:                                ; preds = %B378.backedge.us.us.us.i.i, %B346.endif.us.us.us.i.i
-  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B378.backedge.us.us.us.i.i ], [ %target.2.2267.us.us.us.i.i, %B346.endif.us.us.us.i.i ]
-  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B378.backedge.us.us.us.i.i ], [ %quot.12.039.i, %B346.endif.us.us.us.i.i ]
-  %.720252254.us.us.us.i.i = phi i64 [ %.727.us.us.us.i.i, %B378.backedge.us.us.us.i.i ], [ 0, %B346.endif.us.us.us.i.i ]
-  %.753.us.us.us.i.i = add nsw i64 %.720252254.us.us.us.i.i, %quot.12.039.i
-  %.756.us.us.us.i.i = load i64, ptr %.25.i, align 8
-  %.757.us.us.us.i.i = mul nsw i64 %.756.us.us.us.i.i, %.753.us.us.us.i.i
-  %.759.us.us.us.i.i = add nsw i64 %.757.us.us.us.i.i, %quot.6.0.i
-  %.762.us.us.us.i.i = load i64, ptr %.28.i, align 8
-  %.763.us.us.us.i.i = mul nsw i64 %.759.us.us.us.i.i, %.762.us.us.us.i.i
-  %.765.us.us.us.i.i = add nsw i64 %.763.us.us.us.i.i, %.341354374.us.i.i
-  %.769.us.us.us.i.i = mul i64 %.767.i.i, %.765.us.us.us.i.i
-  %.777.us.us.us.i.i = load i64, ptr %sunkaddr211.i, align 8
-  %.778.us.us.us.i.i = sub i64 %.774.us.us.i.i, %.777.us.us.us.i.i
-  %.782.us.us.us.i.i = mul i64 %.720252254.us.us.us.i.i, %.780.i.i
-  %.784.us.us.us.i.i = add nsw i64 %.782.us.us.us.i.i, %target.2.2267.us.us.us.i.i
-  %.788.us.us.us.i.i = load i64, ptr %sunkaddr212.i, align 8
-  %.790.us.us.us.i.i = sub i64 %.599259265.us.us.us.i.i, %.788.us.us.us.i.i
-  %242 = xor i64 %.790.us.us.us.i.i, -1
-  %.9.i.i.i.i = add i64 %.45.i.i, %242
-  br i1 %235, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %target.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.12.038.i, %B332.endif.us.us.us.i.i ]
+  %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
+  %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.12.038.i
+  %.614.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.615.us.us.us.i.i = mul nsw i64 %.614.us.us.us.i.i, %.611.us.us.us.i.i
+  %.617.us.us.us.i.i = add nsw i64 %.615.us.us.us.i.i, %quot.6.0.i
+  %.620.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.621.us.us.us.i.i = mul nsw i64 %.617.us.us.us.i.i, %.620.us.us.us.i.i
+  %.623.us.us.us.i.i = add nsw i64 %.621.us.us.us.i.i, %.199303323.us.i.i
+  %.627.us.us.us.i.i = mul i64 %.625.i.i, %.623.us.us.us.i.i
+  %.635.us.us.us.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
+  %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %target.2.2217.us.us.us.i.i
+  %.646.us.us.us.i.i = load i64, ptr %sunkaddr209.i, align 8
+  %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
+  %236 = xor i64 %.648.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.41.i.i, %236
+  br i1 %229, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
 
-B0.else.i.i.i.i:                                  ; preds = %B380.us.us.us.i.i
+B0.else.i.i.i.i:                                  ; preds = %B366.us.us.us.i.i
   %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
-  %.25.not.i.i.i.i = or i1 %237, %.23.i.i.i.i
+  %.25.not.i.i.i.i = or i1 %231, %.23.i.i.i.i
   br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
 
 B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
-  %243 = or i64 %.9.i.i.i.i, %.45.i.i
-  %244 = icmp ult i64 %243, 4294967296
-  br i1 %244, label %245, label %251
+  %237 = or i64 %.9.i.i.i.i, %.41.i.i
+  %238 = icmp ult i64 %237, 4294967296
+  br i1 %238, label %239, label %245
+
+239:                                              ; preds = %B0.else.if.i.i.i.i
+  %240 = trunc nuw i64 %.9.i.i.i.i to i32
+  %241 = udiv i32 %240, %221
+  %242 = urem i32 %240, %221
+  %243 = zext i32 %241 to i64
+  %244 = zext i32 %242 to i64
+  br label %248
 
 245:                                              ; preds = %B0.else.if.i.i.i.i
-  %246 = trunc nuw i64 %.9.i.i.i.i to i32
-  %247 = udiv i32 %246, %227
-  %248 = urem i32 %246, %227
-  %249 = zext i32 %247 to i64
-  %250 = zext i32 %248 to i64
-  br label %254
+  %246 = sdiv i64 %.9.i.i.i.i, %.41.i.i
+  %247 = srem i64 %.9.i.i.i.i, %.41.i.i
+  br label %248
 
-251:                                              ; preds = %B0.else.if.i.i.i.i
-  %252 = sdiv i64 %.9.i.i.i.i, %.45.i.i
-  %253 = srem i64 %.9.i.i.i.i, %.45.i.i
-  br label %254
-
-254:                                              ; preds = %251, %245
-  %255 = phi i64 [ %249, %245 ], [ %252, %251 ]
-  %256 = phi i64 [ %250, %245 ], [ %253, %251 ]
-  %.30.i.i.i.i = xor i64 %256, %.45.i.i
+248:                                              ; preds = %245, %239
+  %249 = phi i64 [ %243, %239 ], [ %246, %245 ]
+  %250 = phi i64 [ %244, %239 ], [ %247, %245 ]
+  %.30.i.i.i.i = xor i64 %250, %.41.i.i
   %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
-  %.32.i.i.i.i = icmp ne i64 %256, 0
+  %.32.i.i.i.i = icmp ne i64 %250, 0
   %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
   %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
-  %spec.select.i.i.i.i = add i64 %255, %.38.i.i.i.i
-  %257 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
-  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %257)
+  %spec.select.i.i.i.i = add i64 %249, %.38.i.i.i.i
+  %251 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %251)
   br label %B0.else.i20.i.i.i
 
-B0.else.i20.i.i.i:                                ; preds = %254, %B0.else.i.i.i.i
-  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %254 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
-  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.39.i.i
+B0.else.i20.i.i.i:                                ; preds = %248, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %248 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.35.i.i
   %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
-  %.25.not.i23.i.i.i = or i1 %237, %.23.i21.i.i.i
+  %.25.not.i23.i.i.i = or i1 %231, %.23.i21.i.i.i
   br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
 
 B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
-  %258 = or i64 %.9.i1860.i.i.i, %.45.i.i
-  %259 = icmp ult i64 %258, 4294967296
-  br i1 %259, label %260, label %266
+  %252 = or i64 %.9.i1860.i.i.i, %.41.i.i
+  %253 = icmp ult i64 %252, 4294967296
+  br i1 %253, label %254, label %260
+
+254:                                              ; preds = %B0.else.if.i25.i.i.i
+  %255 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %256 = udiv i32 %255, %221
+  %257 = urem i32 %255, %221
+  %258 = zext i32 %256 to i64
+  %259 = zext i32 %257 to i64
+  br label %263
 
 260:                                              ; preds = %B0.else.if.i25.i.i.i
-  %261 = trunc nuw i64 %.9.i1860.i.i.i to i32
-  %262 = udiv i32 %261, %227
-  %263 = urem i32 %261, %227
-  %264 = zext i32 %262 to i64
-  %265 = zext i32 %263 to i64
-  br label %269
+  %261 = sdiv i64 %.9.i1860.i.i.i, %.41.i.i
+  %262 = srem i64 %.9.i1860.i.i.i, %.41.i.i
+  br label %263
 
-266:                                              ; preds = %B0.else.if.i25.i.i.i
-  %267 = sdiv i64 %.9.i1860.i.i.i, %.45.i.i
-  %268 = srem i64 %.9.i1860.i.i.i, %.45.i.i
-  br label %269
-
-269:                                              ; preds = %266, %260
-  %270 = phi i64 [ %264, %260 ], [ %267, %266 ]
-  %271 = phi i64 [ %265, %260 ], [ %268, %266 ]
-  %.30.i26.i.i.i = xor i64 %271, %.45.i.i
+263:                                              ; preds = %260, %254
+  %264 = phi i64 [ %258, %254 ], [ %261, %260 ]
+  %265 = phi i64 [ %259, %254 ], [ %262, %260 ]
+  %.30.i26.i.i.i = xor i64 %265, %.41.i.i
   %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
-  %.32.i28.i.i.i = icmp ne i64 %271, 0
+  %.32.i28.i.i.i = icmp ne i64 %265, 0
   %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
   %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
-  %spec.select.i31.i.i.i = add i64 %270, %.38.i30.i.i.i
-  %272 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
-  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %272)
+  %spec.select.i31.i.i.i = add i64 %264, %.38.i30.i.i.i
+  %266 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %266)
   br label %B0.endif.endif.endif.endif.endif.i.i.i
 
-B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %269, %B0.else.i20.i.i.i, %B380.us.us.us.i.i
-  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.pre.i.i, %269 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
-  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %269 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %263, %B0.else.i20.i.i.i, %B366.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.pre.i.i, %263 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %263 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
   %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
-  %273 = xor i64 %.778.us.us.us.i.i, -1
-  %.9.i1.i.i.i = add i64 %.42.i.i, %273
-  br i1 %236, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+  %267 = xor i64 %.636.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.38.i.i, %267
+  br i1 %230, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
 
 B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
   %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
-  %.25.not.i6.i.i.i = or i1 %238, %.23.i4.i.i.i
+  %.25.not.i6.i.i.i = or i1 %232, %.23.i4.i.i.i
   br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
 
 B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
-  %274 = or i64 %.9.i1.i.i.i, %.42.i.i
-  %275 = icmp ult i64 %274, 4294967296
-  br i1 %275, label %276, label %282
+  %268 = or i64 %.9.i1.i.i.i, %.38.i.i
+  %269 = icmp ult i64 %268, 4294967296
+  br i1 %269, label %270, label %276
+
+270:                                              ; preds = %B0.else.if.i8.i.i.i
+  %271 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %272 = udiv i32 %271, %222
+  %273 = urem i32 %271, %222
+  %274 = zext i32 %272 to i64
+  %275 = zext i32 %273 to i64
+  br label %279
 
 276:                                              ; preds = %B0.else.if.i8.i.i.i
-  %277 = trunc nuw i64 %.9.i1.i.i.i to i32
-  %278 = udiv i32 %277, %228
-  %279 = urem i32 %277, %228
-  %280 = zext i32 %278 to i64
-  %281 = zext i32 %279 to i64
-  br label %285
+  %277 = sdiv i64 %.9.i1.i.i.i, %.38.i.i
+  %278 = srem i64 %.9.i1.i.i.i, %.38.i.i
+  br label %279
 
-282:                                              ; preds = %B0.else.if.i8.i.i.i
-  %283 = sdiv i64 %.9.i1.i.i.i, %.42.i.i
-  %284 = srem i64 %.9.i1.i.i.i, %.42.i.i
-  br label %285
-
-285:                                              ; preds = %282, %276
-  %286 = phi i64 [ %280, %276 ], [ %283, %282 ]
-  %287 = phi i64 [ %281, %276 ], [ %284, %282 ]
-  %.30.i9.i.i.i = xor i64 %287, %.42.i.i
+279:                                              ; preds = %276, %270
+  %280 = phi i64 [ %274, %270 ], [ %277, %276 ]
+  %281 = phi i64 [ %275, %270 ], [ %278, %276 ]
+  %.30.i9.i.i.i = xor i64 %281, %.38.i.i
   %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
-  %.32.i11.i.i.i = icmp ne i64 %287, 0
+  %.32.i11.i.i.i = icmp ne i64 %281, 0
   %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
   %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
-  %spec.select.i14.i.i.i = add i64 %286, %.38.i13.i.i.i
-  %288 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  %spec.select.i14.i.i.i = add i64 %280, %.38.i13.i.i.i
+  %282 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
   br label %B0.else.i35.i.i.i
 
-B0.else.i35.i.i.i:                                ; preds = %285, %B0.else.i3.i.i.i
-  %quot.0.i7.ph.i.i.i = phi i64 [ %288, %285 ], [ 0, %B0.else.i3.i.i.i ]
-  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %273
+B0.else.i35.i.i.i:                                ; preds = %279, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %282, %279 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %267
   %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
-  %.25.not.i38.i.i.i = or i1 %238, %.23.i36.i.i.i
+  %.25.not.i38.i.i.i = or i1 %232, %.23.i36.i.i.i
   br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
 
 B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
-  %289 = or i64 %.9.i3352.i.i.i, %.42.i.i
-  %290 = icmp ult i64 %289, 4294967296
-  br i1 %290, label %291, label %297
+  %283 = or i64 %.9.i3352.i.i.i, %.38.i.i
+  %284 = icmp ult i64 %283, 4294967296
+  br i1 %284, label %285, label %291
+
+285:                                              ; preds = %B0.else.if.i40.i.i.i
+  %286 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %287 = udiv i32 %286, %222
+  %288 = urem i32 %286, %222
+  %289 = zext i32 %287 to i64
+  %290 = zext i32 %288 to i64
+  br label %294
 
 291:                                              ; preds = %B0.else.if.i40.i.i.i
-  %292 = trunc nuw i64 %.9.i3352.i.i.i to i32
-  %293 = udiv i32 %292, %228
-  %294 = urem i32 %292, %228
-  %295 = zext i32 %293 to i64
-  %296 = zext i32 %294 to i64
-  br label %300
+  %292 = sdiv i64 %.9.i3352.i.i.i, %.38.i.i
+  %293 = srem i64 %.9.i3352.i.i.i, %.38.i.i
+  br label %294
 
-297:                                              ; preds = %B0.else.if.i40.i.i.i
-  %298 = sdiv i64 %.9.i3352.i.i.i, %.42.i.i
-  %299 = srem i64 %.9.i3352.i.i.i, %.42.i.i
-  br label %300
-
-300:                                              ; preds = %297, %291
-  %301 = phi i64 [ %295, %291 ], [ %298, %297 ]
-  %302 = phi i64 [ %296, %291 ], [ %299, %297 ]
-  %.30.i41.i.i.i = xor i64 %302, %.42.i.i
+294:                                              ; preds = %291, %285
+  %295 = phi i64 [ %289, %285 ], [ %292, %291 ]
+  %296 = phi i64 [ %290, %285 ], [ %293, %291 ]
+  %.30.i41.i.i.i = xor i64 %296, %.38.i.i
   %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
-  %.32.i43.i.i.i = icmp ne i64 %302, 0
+  %.32.i43.i.i.i = icmp ne i64 %296, 0
   %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
   %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
-  %spec.select.i46.i.i.i = add i64 %301, %.38.i45.i.i.i
-  %303 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  %spec.select.i46.i.i.i = add i64 %295, %.38.i45.i.i.i
+  %297 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
   br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
 
-B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %300, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
-  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %300 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
-  %quot.0.i39.i.i.i = phi i64 [ %303, %300 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
-  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi990.2.2.2.i")
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %294, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %294 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %297, %294 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi998.2.2.2.i")
   %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
   %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
   %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
-  br i1 %.347138.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+  br i1 %.347138.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
 
 B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
-  %.392.i.i.i = add i64 %.769.us.us.us.i.i, %.790.us.us.us.i.i
+  %.392.i.i.i = add i64 %.627.us.us.us.i.i, %.648.us.us.us.i.i
   %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
   %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
-  br i1 %239, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+  br i1 %233, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
 
 B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
-  %304 = add nuw i64 %..304.i.i.i, 1
-  %305 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
-  %306 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
+  %298 = add nuw i64 %..304.i.i.i, 1
+  %299 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %300 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %301 = add i64 %300, %299
+  %302 = shl i64 %301, 2
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %302
+  %303 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %304 = add i64 %303, %.636.us.us.us.i.i
+  %305 = mul i64 %304, %.35.i.i
+  %306 = add i64 %.13.i62.i.i.i, %.392.i.i.i
   %307 = add i64 %306, %305
   %308 = shl i64 %307, 2
-  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %308
-  %309 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
-  %310 = add i64 %309, %.778.us.us.us.i.i
-  %311 = mul i64 %310, %.39.i.i
-  %312 = add i64 %.13.i62.i.i.i, %.392.i.i.i
-  %313 = add i64 %312, %311
-  %314 = shl i64 %313, 2
-  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %314
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %308
   br label %B278.us.i.i.i
 
 B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
   %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
   %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %304, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %298, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
   tail call void @nbgrad.copy.float32(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
-  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %229
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %223
   %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
   %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
-  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B364.backedge.us.us.us.i.i
 
 B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
   %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
-  br i1 %.508124.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+  br i1 %.508124.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
 
 B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
   %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
-  %315 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
-  %316 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
-  %317 = add i64 %316, %315
-  %318 = shl i64 %317, 2
-  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %318
-  %319 = mul i64 %.13.i62.i.i.i, %.45.i.i
-  %320 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
-  %321 = add i64 %320, %.778.us.us.us.i.i
-  %322 = mul i64 %321, %.39.i.i
-  %323 = add i64 %319, %.392.i.i.i
-  %324 = add i64 %323, %322
-  %325 = shl i64 %324, 2
-  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %325
-  %326 = icmp samesign ult i64 %.465.i.i.i, 4
-  br i1 %326, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+  %309 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %310 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %311 = add i64 %310, %309
+  %312 = shl i64 %311, 2
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %312
+  %313 = mul i64 %.13.i62.i.i.i, %.41.i.i
+  %314 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %315 = add i64 %314, %.636.us.us.us.i.i
+  %316 = mul i64 %315, %.35.i.i
+  %317 = add i64 %313, %.392.i.i.i
+  %318 = add i64 %317, %316
+  %319 = shl i64 %318, 2
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %319
+  %320 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %320, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
 
 B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
-  %327 = add i64 %315, %.784.us.us.us.i.i
-  %328 = shl i64 %327, 2
-  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %328
-  %329 = and i64 %..465.i.i.i, 9223372036854775804
-  %330 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
-  %331 = add i64 %.13.i62.i.i.i, 3
+  %321 = add i64 %309, %.642.us.us.us.i.i
+  %322 = shl i64 %321, 2
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %322
+  %323 = and i64 %..465.i.i.i, 9223372036854775804
+  %324 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %325 = add i64 %.13.i62.i.i.i, 3
+  %326 = add i64 %325, %xtraiter.i.i.i
+  %327 = mul i64 %326, %224
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %327
+  %328 = add i64 %.13.i62.i.i.i, 2
+  %329 = add i64 %328, %xtraiter.i.i.i
+  %330 = mul i64 %329, %224
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %330
+  %331 = add i64 %.13.i62.i.i.i, 1
   %332 = add i64 %331, %xtraiter.i.i.i
-  %333 = mul i64 %332, %230
-  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %333
-  %334 = add i64 %.13.i62.i.i.i, 2
-  %335 = add i64 %334, %xtraiter.i.i.i
-  %336 = mul i64 %335, %230
-  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %336
-  %337 = add i64 %.13.i62.i.i.i, 1
-  %338 = add i64 %337, %xtraiter.i.i.i
-  %339 = mul i64 %338, %230
-  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %339
-  %340 = mul i64 %330, %230
-  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %340
-  %341 = mul i64 %.756.us.us.us.i.i, %lsr.iv31.i.i
-  %342 = add i64 %341, %quot.6.0.i
-  %343 = mul i64 %342, %.762.us.us.us.i.i
-  %344 = add i64 %343, %.341354374.us.i.i
-  %345 = mul i64 %344, %.36.i.i
-  %346 = sub i64 %lsr.iv.i.i, %.777.us.us.us.i.i
-  %347 = add i64 %346, %345
-  %348 = add i64 %347, %320
-  %349 = mul i64 %348, %.39.i.i
-  %350 = add i64 %349, %.790.us.us.us.i.i
-  %351 = icmp eq i64 %xtraiter.i.i.i, 0
-  %sunkaddr217.i = shl i64 %350, 2
+  %333 = mul i64 %332, %224
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %333
+  %334 = mul i64 %324, %224
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %334
+  %335 = mul i64 %.614.us.us.us.i.i, %lsr.iv31.i.i
+  %336 = add i64 %335, %quot.6.0.i
+  %337 = mul i64 %336, %.620.us.us.us.i.i
+  %338 = add i64 %337, %.199303323.us.i.i
+  %339 = mul i64 %338, %.32.i.i
+  %340 = sub i64 %lsr.iv.i.i, %.635.us.us.us.i.i
+  %341 = add i64 %340, %339
+  %342 = add i64 %341, %314
+  %343 = mul i64 %342, %.35.i.i
+  %344 = add i64 %343, %.648.us.us.us.i.i
+  %345 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr214.i = shl i64 %344, 2
   br label %B278.us150.i.i.i
 
 B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
-  %352 = icmp eq i64 %xtraiter.i.i.i, 0
-  br i1 %352, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+  %346 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %346, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
 
 B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
   %xtraiter.i.i = and i64 %..304.i.i.i, 1
@@ -19680,27 +19565,27 @@ B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheade
   br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
 
 B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
-  %353 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
-  %354 = add i64 %353, %315
-  %355 = shl i64 %354, 2
-  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %355
+  %347 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %348 = add i64 %347, %309
+  %349 = shl i64 %348, 2
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %349
   br label %B486.us.prol.i.us.prol.i.i
 
 B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
   %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
   %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
   %.552.us.prol.i.us.prol.i.i = load float, ptr %lsr.iv82.i.us.prol.i.i, align 4
-  %356 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 2
-  %scevgep117.i = getelementptr i8, ptr %scevgep59.i.i, i64 %356
-  store float %.552.us.prol.i.us.prol.i.i, ptr %scevgep117.i, align 4
+  %350 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 2
+  %scevgep114.i = getelementptr i8, ptr %scevgep59.i.i, i64 %350
+  store float %.552.us.prol.i.us.prol.i.i, ptr %scevgep114.i, align 4
   %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
-  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %230
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %224
   %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
   br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
 
 B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
   %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
-  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %229
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %223
   %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
   br label %B278.us150.i.us.prol.loopexit.i.i
 
@@ -19708,11 +19593,11 @@ B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopex
   %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
   %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
   %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
-  %357 = icmp eq i64 %.304.i.i.i, 1
-  br i1 %357, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+  %351 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %351, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
 
 B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
-  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %229
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %223
   br label %B278.us150.i.us.i.i
 
 B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
@@ -19726,11 +19611,11 @@ B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i
   %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
   %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
   %.552.us.prol.i.us.i.i = load float, ptr %lsr.iv82.i.us.i.i, align 4
-  %358 = shl i64 %prol.iter.i.us.i.i, 2
-  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %358
+  %352 = shl i64 %prol.iter.i.us.i.i, 2
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %352
   store float %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 4
   %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
-  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %230
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %224
   %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
   br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
 
@@ -19742,22 +19627,22 @@ B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1
   %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
   %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
   %.552.us.prol.i.us.1.i.i = load float, ptr %lsr.iv82.i.us.1.i.i, align 4
-  %359 = shl i64 %prol.iter.i.us.1.i.i, 2
-  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %359
+  %353 = shl i64 %prol.iter.i.us.1.i.i, 2
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %353
   store float %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 4
   %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
-  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %230
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %224
   %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
   br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
 
 B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
-  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %229
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %223
   %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
-  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %229
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %223
   %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
-  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %234
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %228
   %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
-  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B364.backedge.us.us.us.i.i
 
 B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
   %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
@@ -19768,26 +19653,26 @@ B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_
   %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
   %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
   %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
-  br i1 %351, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+  br i1 %345, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
 
 B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
   %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
   %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
   %.552.us.prol.i.i.i = load float, ptr %lsr.iv82.i.i.i, align 4
-  %360 = shl nuw nsw i64 %prol.iter.i.i.i, 2
-  %scevgep112.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %360
-  store float %.552.us.prol.i.i.i, ptr %scevgep112.i, align 4
+  %354 = shl nuw nsw i64 %prol.iter.i.i.i, 2
+  %scevgep.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %354
+  store float %.552.us.prol.i.i.i, ptr %scevgep.i, align 4
   %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
-  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %230
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %224
   %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
   br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
 
 B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
-  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %329, %B486.us.prol.i.i.i ]
-  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %330, %B486.us.prol.i.i.i ]
-  %361 = add nuw i64 %.507122126.us.unr.i.i.i, 4
-  %362 = shl i64 %.514123125.us.unr.i.i.i, 2
-  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %362
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %323, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %324, %B486.us.prol.i.i.i ]
+  %355 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %356 = shl i64 %.514123125.us.unr.i.i.i, 2
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %356
   br label %B486.us.i.i.i
 
 B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
@@ -19796,565 +19681,559 @@ B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B48
   %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
   %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
   %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
-  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %361, %B486.us.prol.loopexit.i.i.i ]
-  %sunkaddr218.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr217.i
-  %.552.us.i.i.i = load float, ptr %sunkaddr218.i, align 4
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %355, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr215.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr214.i
+  %.552.us.i.i.i = load float, ptr %sunkaddr215.i, align 4
   store float %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 4
-  %sunkaddr220.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr217.i
-  %.552.us.1.i.i.i = load float, ptr %sunkaddr220.i, align 4
+  %sunkaddr217.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr214.i
+  %.552.us.1.i.i.i = load float, ptr %sunkaddr217.i, align 4
   %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 4
   store float %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 4
-  %sunkaddr222.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr217.i
-  %.552.us.2.i.i.i = load float, ptr %sunkaddr222.i, align 4
+  %sunkaddr219.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr214.i
+  %.552.us.2.i.i.i = load float, ptr %sunkaddr219.i, align 4
   %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
   store float %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 4
-  %sunkaddr224.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr217.i
-  %.552.us.3.i.i.i = load float, ptr %sunkaddr224.i, align 4
+  %sunkaddr221.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr214.i
+  %.552.us.3.i.i.i = load float, ptr %sunkaddr221.i, align 4
   %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 12
   store float %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 4
   %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
   %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
-  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %231
-  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %231
-  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %231
-  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %231
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %225
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %225
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %225
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %225
   %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
   br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
 
 B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
   %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
-  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %229
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %223
   %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
-  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %229
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %223
   %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
   %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
-  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B364.backedge.us.us.us.i.i
 
-B378.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
-  %.727.us.us.us.i.i = add nuw nsw i64 %.720252254.us.us.us.i.i, 1
+B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.585.us.us.us.i.i = add nuw nsw i64 %.578203205.us.us.us.i.i, 1
   %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
-  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.780.i.i
-  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i40.i, %.727.us.us.us.i.i
-  br i1 %exitcond.not.i.i, label %B378.B580_crit_edge.us.us.us.i.i, label %B380.us.us.us.i.i
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.638.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i39.i, %.585.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B364.B566_crit_edge.us.us.us.i.i, label %B366.us.us.us.i.i
 
-B378.B580_crit_edge.us.us.us.i.i:                 ; preds = %B378.backedge.us.us.us.i.i
-  %.606.us.us.us.i.i = add nuw nsw i64 %.599259265.us.us.us.i.i, 1
-  %.832.us.us.us.i.i = add nsw i64 %target.2.2267.us.us.us.i.i, %.90.i.i
-  %exitcond487.not.i.i = icmp eq i64 %.513.us.us.i.i, %.606.us.us.us.i.i
-  br i1 %exitcond487.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.us.us.us.i.i
+B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
+  %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
+  %.690.us.us.us.i.i = add nsw i64 %target.2.2217.us.us.us.i.i, %.86.i.i
+  %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
+  br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
-B990.endif.i:                                     ; preds = %B252.loopexit.us.i.i, %B254.endif.us.preheader.i.i, %B254.endif.lr.ph.i.i, %B214.endif.i.i
-  %.1463.i = add nsw i64 %arg.many.fr.i40.i, -1
-  %.1465.i = mul nsw i64 %.1463.i, %.77.i
-  %.1467.i = add nsw i64 %.13.i34.i, %.1465.i
-  %.1469.i = mul nsw i64 %.1467.i, %.74.i
-  %.1472.i = add i64 %.1469.i, %math236.i
-  %.1487.i = icmp ne i64 %.1472.i, -9223372036854775808
-  %.1489.not.i = or i1 %130, %.1487.i
-  %or.cond1003.i = select i1 %131, i1 %.1489.not.i, i1 false
-  br i1 %or.cond1003.i, label %B990.endif.else.if.i, label %B990.endif.endif.endif.i
+B998.endif.i:                                     ; preds = %B238.loopexit.us.i.i, %B240.endif.us.preheader.i.i, %B240.endif.lr.ph.i.i, %B858.endif.endif.endif.endif.i
+  %.1339.i = add nsw i64 %arg.many.fr.i39.i, -1
+  %.1341.i = mul nsw i64 %.1339.i, %.77.i
+  %.1343.i = add nsw i64 %.13.i33.i, %.1341.i
+  %.1345.i = mul nsw i64 %.1343.i, %.74.i
+  %.1348.i = add i64 %.1345.i, %math233.i
+  %.1363.i = icmp ne i64 %.1348.i, -9223372036854775808
+  %.1365.not.i = or i1 %127, %.1363.i
+  %or.cond875.i = select i1 %128, i1 %.1365.not.i, i1 false
+  br i1 %or.cond875.i, label %B998.endif.else.if.i, label %B998.endif.endif.endif.i
 
-B990.endif.else.if.i:                             ; preds = %B990.endif.i
-  %363 = or i64 %.1472.i, %.149.i
-  %364 = icmp ult i64 %363, 4294967296
-  br i1 %364, label %365, label %371
+B998.endif.else.if.i:                             ; preds = %B998.endif.i
+  %357 = or i64 %.1348.i, %.149.i
+  %358 = icmp ult i64 %357, 4294967296
+  br i1 %358, label %359, label %365
 
-365:                                              ; preds = %B990.endif.else.if.i
-  %366 = trunc nuw i64 %.1472.i to i32
-  %367 = udiv i32 %366, %132
-  %368 = urem i32 %366, %132
-  %369 = zext i32 %367 to i64
-  %370 = zext i32 %368 to i64
-  br label %374
+359:                                              ; preds = %B998.endif.else.if.i
+  %360 = trunc nuw i64 %.1348.i to i32
+  %361 = udiv i32 %360, %129
+  %362 = urem i32 %360, %129
+  %363 = zext i32 %361 to i64
+  %364 = zext i32 %362 to i64
+  br label %368
 
-371:                                              ; preds = %B990.endif.else.if.i
-  %372 = sdiv i64 %.1472.i, %.149.i
-  %373 = srem i64 %.1472.i, %.149.i
-  br label %374
+365:                                              ; preds = %B998.endif.else.if.i
+  %366 = sdiv i64 %.1348.i, %.149.i
+  %367 = srem i64 %.1348.i, %.149.i
+  br label %368
 
-374:                                              ; preds = %371, %365
-  %375 = phi i64 [ %369, %365 ], [ %372, %371 ]
-  %376 = phi i64 [ %370, %365 ], [ %373, %371 ]
-  %.1494.i = xor i64 %376, %.149.i
-  %.1495.i = icmp slt i64 %.1494.i, 0
-  %.1496.i = icmp ne i64 %376, 0
-  %.1497.i = and i1 %.1496.i, %.1495.i
-  %.1502.i = sext i1 %.1497.i to i64
-  %spec.select577.i = add i64 %375, %.1502.i
-  br label %B990.endif.endif.endif.i
+368:                                              ; preds = %365, %359
+  %369 = phi i64 [ %363, %359 ], [ %366, %365 ]
+  %370 = phi i64 [ %364, %359 ], [ %367, %365 ]
+  %.1370.i = xor i64 %370, %.149.i
+  %.1371.i = icmp slt i64 %.1370.i, 0
+  %.1372.i = icmp ne i64 %370, 0
+  %.1373.i = and i1 %.1372.i, %.1371.i
+  %.1378.i = sext i1 %.1373.i to i64
+  %spec.select502.i = add i64 %369, %.1378.i
+  br label %B998.endif.endif.endif.i
 
-B990.endif.endif.endif.i:                         ; preds = %374, %B990.endif.i
-  %quot.14.0.i = phi i64 [ 0, %B990.endif.i ], [ %spec.select577.i, %374 ]
-  br i1 %133, label %B1138.endif.i, label %B1124.preheader.i
+B998.endif.endif.endif.i:                         ; preds = %368, %B998.endif.i
+  %quot.14.0.i = phi i64 [ 0, %B998.endif.i ], [ %spec.select502.i, %368 ]
+  tail call void @nbgrad.clear.float32(ptr %96, i64 %.463.i)
+  %.1601538.not.i = icmp slt i64 %arg.many.fr.i39.i, 1
+  %or.cond1106.i = or i1 %200, %.1601538.not.i
+  br i1 %or.cond1106.i, label %B1392.i, label %B1196.endif.us.preheader.i
 
-B1124.preheader.i:                                ; preds = %B990.endif.endif.endif.i
-  tail call void @llvm.memset.p0.i64(ptr align 4 %scevgep.i, i8 0, i64 %100, i1 false)
-  br label %B1138.endif.i
-
-B1138.endif.i:                                    ; preds = %B1124.preheader.i, %B990.endif.endif.endif.i
-  %.1846626.not.i = icmp slt i64 %arg.many.fr.i40.i, 1
-  %or.cond1273.i = or i1 %205, %.1846626.not.i
-  br i1 %or.cond1273.i, label %B1366.i, label %B1170.endif.us.preheader.i
-
-B1170.endif.us.preheader.i:                       ; preds = %B1138.endif.i
+B1196.endif.us.preheader.i:                       ; preds = %B998.endif.endif.endif.i
   %.7.i.i.i = sub nsw i64 0, %rem.13.0.i
   %.13.i.i4.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i.i.i, i64 0)
-  %377 = add i64 %.13.i.i4.i.i, %rem.13.0.i
-  br label %B1170.endif.us.i
+  %371 = add i64 %.13.i.i4.i.i, %rem.13.0.i
+  br label %B1196.endif.us.i
 
-B1170.endif.us.i:                                 ; preds = %B1202.B1168.loopexit_crit_edge.us.i, %B1170.endif.us.preheader.i
-  %.1731632638.us.i = phi i64 [ %.1738.us.i, %B1202.B1168.loopexit_crit_edge.us.i ], [ 0, %B1170.endif.us.preheader.i ]
-  %.1893.us.i = add i64 %.1731632638.us.i, %rem.8.0.i
-  %.1900.us.i = mul nsw i64 %.1731632638.us.i, %.155.i
-  %.reass.reass.i = add i64 %invariant.op44.i, %.1900.us.i
-  br label %B1204.us.i
+B1196.endif.us.i:                                 ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B1196.endif.us.preheader.i
+  %.1486543549.us.i = phi i64 [ %.1493.us.i, %B1228.B1194.loopexit_crit_edge.us.i ], [ 0, %B1196.endif.us.preheader.i ]
+  %.1648.us.i = add i64 %.1486543549.us.i, %rem.8.0.i
+  %.1655.us.i = mul nsw i64 %.1486543549.us.i, %.155.i
+  %.reass.reass.i = add i64 %invariant.op43.i, %.1655.us.i
+  br label %B1230.us.i
 
-B1204.us.i:                                       ; preds = %B1202.backedge.us.i, %B1170.endif.us.i
-  %.1852625627.us.i = phi i64 [ 0, %B1170.endif.us.i ], [ %.1859.us.i, %B1202.backedge.us.i ]
-  %.1911.us.i = load i64, ptr %.522.i, align 8
-  %.7.i5.i.i = sub nsw i64 %.1911.us.i, %rem.13.0.i
+B1230.us.i:                                       ; preds = %B1228.backedge.us.i, %B1196.endif.us.i
+  %.1607537539.us.i = phi i64 [ 0, %B1196.endif.us.i ], [ %.1614.us.i, %B1228.backedge.us.i ]
+  %.1666.us.i = load i64, ptr %.522.i, align 8
+  %.7.i5.i.i = sub nsw i64 %.1666.us.i, %rem.13.0.i
   %.13.i.i6.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i5.i.i, i64 0)
-  %.13.i2.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i.i6.i.i, i64 %.13.i34.i)
+  %.13.i2.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i.i6.i.i, i64 %.13.i33.i)
   %.304.i.i = sub i64 %.13.i2.i.i, %.13.i.i4.i.i
   %.347123.not.i.i = icmp slt i64 %.304.i.i, 1
-  br i1 %.347123.not.i.i, label %B1202.backedge.us.i, label %B533.lr.ph.i.i
+  br i1 %.347123.not.i.i, label %B1228.backedge.us.i, label %B533.lr.ph.i.i
 
 B533.i.i:                                         ; preds = %B533.lr.ph.i.i, %B533.i.i
   %lsr.iv10.i.i = phi ptr [ %scevgep9.i.i, %B533.lr.ph.i.i ], [ %scevgep11.i.i, %B533.i.i ]
   %lsr.iv7.i.i = phi ptr [ %scevgep.i2.i, %B533.lr.ph.i.i ], [ %scevgep8.i.i, %B533.i.i ]
-  %lsr.iv.i3.i = phi i64 [ %378, %B533.lr.ph.i.i ], [ %lsr.iv.next.i4.i, %B533.i.i ]
+  %lsr.iv.i3.i = phi i64 [ %372, %B533.lr.ph.i.i ], [ %lsr.iv.next.i4.i, %B533.i.i ]
   tail call void @nbgrad.copy.float32(ptr %lsr.iv10.i.i, ptr %lsr.iv7.i.i, i64 %.423.i.i)
   %lsr.iv.next.i4.i = add i64 %lsr.iv.i3.i, -1
-  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv7.i.i, i64 %104
-  %scevgep11.i.i = getelementptr i8, ptr %lsr.iv10.i.i, i64 %385
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv7.i.i, i64 %101
+  %scevgep11.i.i = getelementptr i8, ptr %lsr.iv10.i.i, i64 %379
   %.347.i.i = icmp samesign ugt i64 %lsr.iv.next.i4.i, 1
-  br i1 %.347.i.i, label %B533.i.i, label %B1202.backedge.us.i
+  br i1 %.347.i.i, label %B533.i.i, label %B1228.backedge.us.i
 
-B533.lr.ph.i.i:                                   ; preds = %B1204.us.i
-  %.1914.us.i = load i64, ptr %.525.i, align 8
-  %.1906.us.i = mul i64 %.1852625627.us.i, %.77.i
-  %.1885.us.i = add nsw i64 %.1852625627.us.i, %quot.12.039.i
-  %.1887.us.i = mul nsw i64 %.1885.us.i, %.26.i
-  %.1889.us.i = add nsw i64 %.1887.us.i, %quot.6.0.i
-  %.1891.us.i = mul nsw i64 %.1889.us.i, %.32.i
-  %.1895.us.i = add i64 %.1893.us.i, %.1891.us.i
-  %.1897.us.i = mul nsw i64 %.527.i, %.1895.us.i
-  %.13.i.i.i1.i = tail call i64 @llvm.smax.i64(i64 %.1914.us.i, i64 0)
+B533.lr.ph.i.i:                                   ; preds = %B1230.us.i
+  %.1669.us.i = load i64, ptr %.525.i, align 8
+  %.1661.us.i = mul i64 %.1607537539.us.i, %.77.i
+  %.1640.us.i = add nsw i64 %.1607537539.us.i, %quot.12.038.i
+  %.1642.us.i = mul nsw i64 %.1640.us.i, %.26.i
+  %.1644.us.i = add nsw i64 %.1642.us.i, %quot.6.0.i
+  %.1646.us.i = mul nsw i64 %.1644.us.i, %.32.i
+  %.1650.us.i = add i64 %.1648.us.i, %.1646.us.i
+  %.1652.us.i = mul nsw i64 %.527.i, %.1650.us.i
+  %.13.i.i.i1.i = tail call i64 @llvm.smax.i64(i64 %.1669.us.i, i64 0)
   %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 %.13.i.i.i1.i)
   %.13.i3.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i1.i.i, i64 %.13.i.i.i)
   %.423.i.i = sub nsw i64 %.13.i3.i.i, %.13.i.i.i
-  %378 = add nuw i64 %.304.i.i, 1
-  %reass.add.i = add i64 %.1906.us.i, %.13.i.i4.i.i
+  %372 = add nuw i64 %.304.i.i, 1
+  %reass.add.i = add i64 %.1661.us.i, %.13.i.i4.i.i
   %reass.mul.i = mul i64 %reass.add.i, %.74.i
-  %379 = add i64 %.reass.reass.i, %reass.mul.i
-  %380 = shl i64 %379, 2
-  %scevgep.i2.i = getelementptr i8, ptr %a2, i64 %380
-  %381 = mul i64 %.1914.us.i, %377
-  %382 = add i64 %.1897.us.i, %.13.i.i.i
-  %383 = add i64 %382, %381
-  %384 = shl i64 %383, 2
-  %scevgep9.i.i = getelementptr i8, ptr %a1, i64 %384
-  %385 = shl i64 %.1914.us.i, 2
+  %373 = add i64 %.reass.reass.i, %reass.mul.i
+  %374 = shl i64 %373, 2
+  %scevgep.i2.i = getelementptr i8, ptr %a2, i64 %374
+  %375 = mul i64 %.1669.us.i, %371
+  %376 = add i64 %.1652.us.i, %.13.i.i.i
+  %377 = add i64 %376, %375
+  %378 = shl i64 %377, 2
+  %scevgep9.i.i = getelementptr i8, ptr %a1, i64 %378
+  %379 = shl i64 %.1669.us.i, 2
   br label %B533.i.i
 
-B1202.backedge.us.i:                              ; preds = %B533.i.i, %B1204.us.i
-  %.1859.us.i = add nuw nsw i64 %.1852625627.us.i, 1
-  %exitcond.not.i = icmp eq i64 %arg.many.fr.i40.i, %.1859.us.i
-  br i1 %exitcond.not.i, label %B1202.B1168.loopexit_crit_edge.us.i, label %B1204.us.i
+B1228.backedge.us.i:                              ; preds = %B533.i.i, %B1230.us.i
+  %.1614.us.i = add nuw nsw i64 %.1607537539.us.i, 1
+  %exitcond.not.i = icmp eq i64 %arg.many.fr.i39.i, %.1614.us.i
+  br i1 %exitcond.not.i, label %B1228.B1194.loopexit_crit_edge.us.i, label %B1230.us.i
 
-B1202.B1168.loopexit_crit_edge.us.i:              ; preds = %B1202.backedge.us.i
-  %.1738.us.i = add nuw nsw i64 %.1731632638.us.i, 1
-  %exitcond1237.not.i = icmp eq i64 %.13.i.i, %.1738.us.i
-  br i1 %exitcond1237.not.i, label %B1366.i, label %B1170.endif.us.i
+B1228.B1194.loopexit_crit_edge.us.i:              ; preds = %B1228.backedge.us.i
+  %.1493.us.i = add nuw nsw i64 %.1486543549.us.i, 1
+  %exitcond1071.not.i = icmp eq i64 %.13.i.i, %.1493.us.i
+  br i1 %exitcond1071.not.i, label %B1392.i, label %B1196.endif.us.i
 
-B1366.endif.i:                                    ; preds = %B1366.i
-  br i1 %.2005.i, label %B848.loopexit.i, label %B1366.endif.endif.i
+B1392.endif.i:                                    ; preds = %B1392.i
+  br i1 %.1760.i, label %B856.loopexit.i, label %B1392.endif.endif.i
 
-B1366.endif.endif.i:                              ; preds = %B1366.endif.i
-  br i1 %207, label %386, label %391
+B1392.endif.endif.i:                              ; preds = %B1392.endif.i
+  br i1 %202, label %380, label %385
 
-386:                                              ; preds = %B1366.endif.endif.i
-  %387 = udiv i32 %208, %134
-  %388 = urem i32 %208, %134
-  %389 = zext i32 %387 to i64
-  %390 = zext i32 %388 to i64
-  br label %394
+380:                                              ; preds = %B1392.endif.endif.i
+  %381 = udiv i32 %203, %130
+  %382 = urem i32 %203, %130
+  %383 = zext i32 %381 to i64
+  %384 = zext i32 %382 to i64
+  br label %388
 
-391:                                              ; preds = %B1366.endif.endif.i
-  %392 = sdiv i64 %.13.i.i, %.146.i
-  %393 = srem i64 %.13.i.i, %.146.i
-  br label %394
+385:                                              ; preds = %B1392.endif.endif.i
+  %386 = sdiv i64 %.13.i.i, %.146.i
+  %387 = srem i64 %.13.i.i, %.146.i
+  br label %388
 
-394:                                              ; preds = %391, %386
-  %395 = phi i64 [ %389, %386 ], [ %392, %391 ]
-  %396 = phi i64 [ %390, %386 ], [ %393, %391 ]
-  %.2019.i = sub nsw i64 0, %396
-  %.2020.i = select i1 %.2003.i, i64 %396, i64 %.2019.i
-  %.2021.i = icmp sgt i64 %.2020.i, 0
-  %.2023.i = zext i1 %.2021.i to i64
-  %.2024.i = add i64 %395, %.2023.i
-  %.2045667.i = icmp slt i64 %.2024.i, 1
-  %brmerge.i = select i1 %.2045667.i, i1 true, i1 %209
-  br i1 %brmerge.i, label %B848.loopexit.i, label %B1402.endif.us.i
+388:                                              ; preds = %385, %380
+  %389 = phi i64 [ %383, %380 ], [ %386, %385 ]
+  %390 = phi i64 [ %384, %380 ], [ %387, %385 ]
+  %.1774.i = sub nsw i64 0, %390
+  %.1775.i = select i1 %.1758.i, i64 %390, i64 %.1774.i
+  %.1776.i = icmp sgt i64 %.1775.i, 0
+  %.1778.i = zext i1 %.1776.i to i64
+  %.1779.i = add i64 %389, %.1778.i
+  %.1800578.i = icmp slt i64 %.1779.i, 1
+  %brmerge.i = select i1 %.1800578.i, i1 true, i1 %204
+  br i1 %brmerge.i, label %B856.loopexit.i, label %B1428.endif.us.i
 
-B1402.endif.us.i:                                 ; preds = %394, %B1434.B1400.loopexit_crit_edge.us.i
-  %.2044661669.us.i = phi i64 [ %.2054.us.i, %B1434.B1400.loopexit_crit_edge.us.i ], [ %.2024.i, %394 ]
-  %.2051662668.us.i = phi i64 [ %.2058.us.i, %B1434.B1400.loopexit_crit_edge.us.i ], [ 0, %394 ]
-  %.2054.us.i = add nsw i64 %.2044661669.us.i, -1
-  %.2058.us.i = add i64 %.2051662668.us.i, %.146.i
-  %.2206.us.i = mul nsw i64 %.2051662668.us.i, %.155.i
-  %.2210.us.i = getelementptr float, ptr %97, i64 %.2206.us.i
-  %.2233.us.i = icmp ne i64 %.2051662668.us.i, -9223372036854775808
-  %.2235.not.us.i = or i1 %.970.i, %.2233.us.i
-  br i1 %.2235.not.us.i, label %B1436.else.lr.ph.split.us.us.i, label %B1436.else.us674.i
+B1428.endif.us.i:                                 ; preds = %388, %B1460.B1426.loopexit_crit_edge.us.i
+  %.1799572580.us.i = phi i64 [ %.1809.us.i, %B1460.B1426.loopexit_crit_edge.us.i ], [ %.1779.i, %388 ]
+  %.1806573579.us.i = phi i64 [ %.1813.us.i, %B1460.B1426.loopexit_crit_edge.us.i ], [ 0, %388 ]
+  %.1809.us.i = add nsw i64 %.1799572580.us.i, -1
+  %.1813.us.i = add i64 %.1806573579.us.i, %.146.i
+  %.1961.us.i = mul nsw i64 %.1806573579.us.i, %.155.i
+  %.1965.us.i = getelementptr float, ptr %96, i64 %.1961.us.i
+  %.1988.us.i = icmp ne i64 %.1806573579.us.i, -9223372036854775808
+  %.1990.not.us.i = or i1 %.973.i, %.1988.us.i
+  br i1 %.1990.not.us.i, label %B1462.else.lr.ph.split.us.us.i, label %B1462.else.us585.i
 
-B1436.else.us674.i:                               ; preds = %B1402.endif.us.i, %B1436.else.us674.i
-  %lsr.iv122.i = phi i64 [ %lsr.iv.next.i, %B1436.else.us674.i ], [ %quot.10.0.i, %B1402.endif.us.i ]
-  %lsr.iv120.i = phi ptr [ %scevgep121.i, %B1436.else.us674.i ], [ %scevgep119.i, %B1402.endif.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep118.i, %B1436.else.us674.i ], [ %98, %B1402.endif.us.i ]
-  tail call void @nbgrad.dots.float32(ptr %.2210.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv120.i, i64 %quot.14.0.i, ptr %lsr.iv.i)
-  %scevgep118.i = getelementptr i8, ptr %lsr.iv.i, i64 %105
-  %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %106
-  %lsr.iv.next.i = add i64 %lsr.iv122.i, -1
-  %exitcond1238.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %exitcond1238.not.i, label %B1434.B1400.loopexit_crit_edge.us.i, label %B1436.else.us674.i
+B1462.else.us585.i:                               ; preds = %B1428.endif.us.i, %B1462.else.us585.i
+  %lsr.iv119.i = phi i64 [ %lsr.iv.next.i, %B1462.else.us585.i ], [ %quot.10.0.i, %B1428.endif.us.i ]
+  %lsr.iv117.i = phi ptr [ %scevgep118.i, %B1462.else.us585.i ], [ %scevgep116.i, %B1428.endif.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep115.i, %B1462.else.us585.i ], [ %.956.i, %B1428.endif.us.i ]
+  tail call void @nbgrad.dots.float32(ptr %.1965.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv117.i, i64 %quot.14.0.i, ptr %lsr.iv.i)
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv.i, i64 %102
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv117.i, i64 %103
+  %lsr.iv.next.i = add i64 %lsr.iv119.i, -1
+  %exitcond1072.not.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %exitcond1072.not.i, label %B1460.B1426.loopexit_crit_edge.us.i, label %B1462.else.us585.i
 
-B1434.B1400.loopexit_crit_edge.us.i:              ; preds = %B1436.else.us674.i, %B1436.else.us.us.i
-  %.2045.us.i = icmp samesign ugt i64 %.2044661669.us.i, 1
-  br i1 %.2045.us.i, label %B1402.endif.us.i, label %B848.loopexit.i
+B1460.B1426.loopexit_crit_edge.us.i:              ; preds = %B1462.else.us585.i, %B1462.else.us.us.i
+  %.1800.us.i = icmp samesign ugt i64 %.1799572580.us.i, 1
+  br i1 %.1800.us.i, label %B1428.endif.us.i, label %B856.loopexit.i
 
-B1436.else.lr.ph.split.us.us.i:                   ; preds = %B1402.endif.us.i
-  %397 = or i64 %.2051662668.us.i, %.146.i
-  %398 = icmp ult i64 %397, 4294967296
-  br i1 %398, label %399, label %405
+B1462.else.lr.ph.split.us.us.i:                   ; preds = %B1428.endif.us.i
+  %391 = or i64 %.1806573579.us.i, %.146.i
+  %392 = icmp ult i64 %391, 4294967296
+  br i1 %392, label %393, label %399
 
-399:                                              ; preds = %B1436.else.lr.ph.split.us.us.i
-  %400 = trunc nuw i64 %.2051662668.us.i to i32
-  %401 = udiv i32 %400, %134
-  %402 = urem i32 %400, %134
-  %403 = zext i32 %401 to i64
-  %404 = zext i32 %402 to i64
-  br label %408
+393:                                              ; preds = %B1462.else.lr.ph.split.us.us.i
+  %394 = trunc nuw i64 %.1806573579.us.i to i32
+  %395 = udiv i32 %394, %130
+  %396 = urem i32 %394, %130
+  %397 = zext i32 %395 to i64
+  %398 = zext i32 %396 to i64
+  br label %402
 
-405:                                              ; preds = %B1436.else.lr.ph.split.us.us.i
-  %406 = sdiv i64 %.2051662668.us.i, %.146.i
-  %407 = srem i64 %.2051662668.us.i, %.146.i
-  br label %408
+399:                                              ; preds = %B1462.else.lr.ph.split.us.us.i
+  %400 = sdiv i64 %.1806573579.us.i, %.146.i
+  %401 = srem i64 %.1806573579.us.i, %.146.i
+  br label %402
 
-408:                                              ; preds = %405, %399
-  %409 = phi i64 [ %403, %399 ], [ %406, %405 ]
-  %410 = phi i64 [ %404, %399 ], [ %407, %405 ]
-  %.2240.us.us.i = xor i64 %410, %.146.i
-  %.2241.us.us.i = icmp slt i64 %.2240.us.us.i, 0
-  %.2242.us.us.i = icmp ne i64 %410, 0
-  %.2243.us.us.i = and i1 %.2242.us.us.i, %.2241.us.us.i
-  %.2248.us.us.i = sext i1 %.2243.us.us.i to i64
-  %spec.select578.us.us.i = add i64 %409, %.2248.us.us.i
-  %411 = mul i64 %203, %spec.select578.us.us.i
-  %scevgep124.i = getelementptr i8, ptr %scevgep123.i, i64 %411
-  br label %B1436.else.us.us.i
+402:                                              ; preds = %399, %393
+  %403 = phi i64 [ %397, %393 ], [ %400, %399 ]
+  %404 = phi i64 [ %398, %393 ], [ %401, %399 ]
+  %.1995.us.us.i = xor i64 %404, %.146.i
+  %.1996.us.us.i = icmp slt i64 %.1995.us.us.i, 0
+  %.1997.us.us.i = icmp ne i64 %404, 0
+  %.1998.us.us.i = and i1 %.1997.us.us.i, %.1996.us.us.i
+  %.2003.us.us.i = sext i1 %.1998.us.us.i to i64
+  %spec.select503.us.us.i = add i64 %403, %.2003.us.us.i
+  %405 = mul i64 %198, %spec.select503.us.us.i
+  %scevgep121.i = getelementptr i8, ptr %scevgep120.i, i64 %405
+  br label %B1462.else.us.us.i
 
-B1436.else.us.us.i:                               ; preds = %B1436.else.us.us.i, %408
-  %lsr.iv129.i = phi i64 [ %lsr.iv.next130.i, %B1436.else.us.us.i ], [ %quot.10.0.i, %408 ]
-  %lsr.iv127.i = phi ptr [ %scevgep128.i, %B1436.else.us.us.i ], [ %scevgep119.i, %408 ]
-  %lsr.iv125.i = phi ptr [ %scevgep126.i, %B1436.else.us.us.i ], [ %scevgep124.i, %408 ]
-  tail call void @nbgrad.dots.float32(ptr %.2210.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv127.i, i64 %quot.14.0.i, ptr %lsr.iv125.i)
-  %scevgep126.i = getelementptr i8, ptr %lsr.iv125.i, i64 %105
-  %scevgep128.i = getelementptr i8, ptr %lsr.iv127.i, i64 %106
-  %lsr.iv.next130.i = add i64 %lsr.iv129.i, -1
-  %exitcond1239.not.i = icmp eq i64 %lsr.iv.next130.i, 0
-  br i1 %exitcond1239.not.i, label %B1434.B1400.loopexit_crit_edge.us.i, label %B1436.else.us.us.i
+B1462.else.us.us.i:                               ; preds = %B1462.else.us.us.i, %402
+  %lsr.iv126.i = phi i64 [ %lsr.iv.next127.i, %B1462.else.us.us.i ], [ %quot.10.0.i, %402 ]
+  %lsr.iv124.i = phi ptr [ %scevgep125.i, %B1462.else.us.us.i ], [ %scevgep116.i, %402 ]
+  %lsr.iv122.i = phi ptr [ %scevgep123.i, %B1462.else.us.us.i ], [ %scevgep121.i, %402 ]
+  tail call void @nbgrad.dots.float32(ptr %.1965.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv124.i, i64 %quot.14.0.i, ptr %lsr.iv122.i)
+  %scevgep123.i = getelementptr i8, ptr %lsr.iv122.i, i64 %102
+  %scevgep125.i = getelementptr i8, ptr %lsr.iv124.i, i64 %103
+  %lsr.iv.next127.i = add i64 %lsr.iv126.i, -1
+  %exitcond1073.not.i = icmp eq i64 %lsr.iv.next127.i, 0
+  br i1 %exitcond1073.not.i, label %B1460.B1426.loopexit_crit_edge.us.i, label %B1462.else.us.us.i
 
-B1662.endif.i:                                    ; preds = %B848.loopexit.i, %B816.endif.i
-  %.2375792.not.i = icmp slt i64 %.13.i.i, 1
-  br i1 %.2375792.not.i, label %B580.loopexit.i, label %B1694.endif.lr.ph.i
+B1688.endif.i:                                    ; preds = %B856.loopexit.i, %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %.2130694.not.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.2130694.not.i, label %B580.loopexit.i, label %B1720.endif.lr.ph.i
 
-B1694.endif.lr.ph.i:                              ; preds = %B1662.endif.i
-  %.2496781.not.i = icmp slt i64 %.902.i, 1
-  %.2716.i = mul i64 %quot.6.0.i, %.32.i
-  br i1 %.2496781.not.i, label %B580.loopexit.i, label %B1694.endif.us.preheader.i
+B1720.endif.lr.ph.i:                              ; preds = %B1688.endif.i
+  %.2251683.not.i = icmp slt i64 %.902.i, 1
+  %.2471.i = mul i64 %quot.6.0.i, %.32.i
+  br i1 %.2251683.not.i, label %B580.loopexit.i, label %B1720.endif.us.preheader.i
 
-B1694.endif.us.preheader.i:                       ; preds = %B1694.endif.lr.ph.i
-  br i1 %.405.i, label %B1694.endif.us.preheader.split.us.i, label %B1694.endif.us.preheader97.i
+B1720.endif.us.preheader.i:                       ; preds = %B1720.endif.lr.ph.i
+  br i1 %.405.i, label %B1720.endif.us.preheader.split.us.i, label %B1720.endif.us.preheader95.i
 
-B1694.endif.us.preheader97.i:                     ; preds = %B1694.endif.us.preheader.i
+B1720.endif.us.preheader95.i:                     ; preds = %B1720.endif.us.preheader.i
   %xtraiter.i = and i64 %.902.i, 7
   %unroll_iter.i = and i64 %.902.i, 9223372036854775800
-  %412 = add i64 %rem.8.0.i, %.2716.i
+  %406 = add i64 %rem.8.0.i, %.2471.i
+  %407 = mul i64 %406, %.29.i
+  %408 = add i64 %rem.9.0.i, %407
+  %409 = mul i64 %408, %106
+  %scevgep129.i = getelementptr i8, ptr %scevgep128.i, i64 %409
+  %scevgep147.i = getelementptr i8, ptr %a3, i64 %409
+  %410 = icmp samesign ult i64 %.902.i, 8
+  %411 = icmp eq i64 %xtraiter.i, 0
+  br label %B1720.endif.us.i
+
+B1720.endif.us.preheader.split.us.i:              ; preds = %B1720.endif.us.preheader.i
+  br i1 %116, label %B1720.endif.us.us.us.preheader.i, label %B1720.endif.us.us.preheader.i
+
+B1720.endif.us.us.us.preheader.i:                 ; preds = %B1720.endif.us.preheader.split.us.i
+  %412 = add i64 %rem.8.0.i, %.2471.i
   %413 = mul i64 %412, %.29.i
   %414 = add i64 %rem.9.0.i, %413
-  %415 = mul i64 %414, %109
-  %scevgep132.i = getelementptr i8, ptr %scevgep131.i, i64 %415
-  %scevgep150.i = getelementptr i8, ptr %a3, i64 %415
-  %416 = icmp samesign ult i64 %.902.i, 8
-  %417 = icmp eq i64 %xtraiter.i, 0
-  br label %B1694.endif.us.i
+  %415 = mul i64 %414, %106
+  %scevgep177.i = getelementptr i8, ptr %a3, i64 %415
+  br label %B1720.endif.us.us.us.i
 
-B1694.endif.us.preheader.split.us.i:              ; preds = %B1694.endif.us.preheader.i
-  br i1 %119, label %B1694.endif.us.us.us.preheader.i, label %B1694.endif.us.us.preheader.i
+B1720.endif.us.us.preheader.i:                    ; preds = %B1720.endif.us.preheader.split.us.i
+  %xtraiter98.i = and i64 %.902.i, 7
+  %unroll_iter102.i = and i64 %.902.i, 9223372036854775800
+  %416 = add i64 %rem.8.0.i, %.2471.i
+  %417 = mul i64 %416, %.29.i
+  %418 = add i64 %rem.9.0.i, %417
+  %419 = mul i64 %418, %106
+  %scevgep154.i = getelementptr i8, ptr %scevgep128.i, i64 %419
+  %scevgep172.i = getelementptr i8, ptr %a3, i64 %419
+  %420 = icmp samesign ult i64 %.902.i, 8
+  %421 = icmp eq i64 %xtraiter98.i, 0
+  br label %B1720.endif.us.us.i
 
-B1694.endif.us.us.us.preheader.i:                 ; preds = %B1694.endif.us.preheader.split.us.i
-  %418 = add i64 %rem.8.0.i, %.2716.i
-  %419 = mul i64 %418, %.29.i
-  %420 = add i64 %rem.9.0.i, %419
-  %421 = mul i64 %420, %109
-  %scevgep180.i = getelementptr i8, ptr %a3, i64 %421
-  br label %B1694.endif.us.us.us.i
+B1720.endif.us.us.us.i:                           ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.us.us.us.preheader.i
+  %lsr.iv178.i = phi ptr [ %scevgep177.i, %B1720.endif.us.us.us.preheader.i ], [ %scevgep179.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  %.2136689695.us.us.us.i = phi i64 [ 0, %B1720.endif.us.us.us.preheader.i ], [ %.2143.us.us.us.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  br label %B1754.us.us.us.us.us.i
 
-B1694.endif.us.us.preheader.i:                    ; preds = %B1694.endif.us.preheader.split.us.i
-  %xtraiter100.i = and i64 %.902.i, 7
-  %unroll_iter104.i = and i64 %.902.i, 9223372036854775800
-  %422 = add i64 %rem.8.0.i, %.2716.i
-  %423 = mul i64 %422, %.29.i
-  %424 = add i64 %rem.9.0.i, %423
-  %425 = mul i64 %424, %109
-  %scevgep157.i = getelementptr i8, ptr %scevgep131.i, i64 %425
-  %scevgep175.i = getelementptr i8, ptr %a3, i64 %425
-  %426 = icmp samesign ult i64 %.902.i, 8
-  %427 = icmp eq i64 %xtraiter100.i, 0
-  br label %B1694.endif.us.us.i
+B1754.us.us.us.us.us.i:                           ; preds = %433, %B1720.endif.us.us.us.i
+  %.2257682684.us.us.us.us.us.i = phi i64 [ 0, %B1720.endif.us.us.us.i ], [ %.2264.us.us.us.us.us.i, %433 ]
+  %.2264.us.us.us.us.us.i = add nuw nsw i64 %.2257682684.us.us.us.us.us.i, 1
+  %422 = or i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  %423 = icmp ult i64 %422, 4294967296
+  br i1 %423, label %424, label %430
 
-B1694.endif.us.us.us.i:                           ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1694.endif.us.us.us.preheader.i
-  %lsr.iv181.i = phi ptr [ %scevgep180.i, %B1694.endif.us.us.us.preheader.i ], [ %scevgep182.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
-  %.2381787793.us.us.us.i = phi i64 [ 0, %B1694.endif.us.us.us.preheader.i ], [ %.2388.us.us.us.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
-  br label %B1728.us.us.us.us.us.i
+424:                                              ; preds = %B1754.us.us.us.us.us.i
+  %425 = trunc nuw i64 %.2257682684.us.us.us.us.us.i to i32
+  %426 = udiv i32 %425, %121
+  %427 = urem i32 %425, %121
+  %428 = zext i32 %426 to i64
+  %429 = zext i32 %427 to i64
+  br label %433
 
-B1728.us.us.us.us.us.i:                           ; preds = %439, %B1694.endif.us.us.us.i
-  %.2502780782.us.us.us.us.us.i = phi i64 [ 0, %B1694.endif.us.us.us.i ], [ %.2509.us.us.us.us.us.i, %439 ]
-  %.2509.us.us.us.us.us.i = add nuw nsw i64 %.2502780782.us.us.us.us.us.i, 1
-  %428 = or i64 %.2502780782.us.us.us.us.us.i, %.152.i
-  %429 = icmp ult i64 %428, 4294967296
-  br i1 %429, label %430, label %436
+430:                                              ; preds = %B1754.us.us.us.us.us.i
+  %431 = sdiv i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  %432 = srem i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  br label %433
 
-430:                                              ; preds = %B1728.us.us.us.us.us.i
-  %431 = trunc nuw i64 %.2502780782.us.us.us.us.us.i to i32
-  %432 = udiv i32 %431, %124
-  %433 = urem i32 %431, %124
-  %434 = zext i32 %432 to i64
-  %435 = zext i32 %433 to i64
-  br label %439
+433:                                              ; preds = %430, %424
+  %434 = phi i64 [ %428, %424 ], [ %431, %430 ]
+  %435 = phi i64 [ %429, %424 ], [ %432, %430 ]
+  %.2356.us.us.us.us.us.i = icmp ne i64 %435, 0
+  %.2357.us.us.us.us.us.i = and i1 %132, %.2356.us.us.us.us.us.i
+  %.2362.us.us.us.us.us.i = sext i1 %.2357.us.us.us.us.us.i to i64
+  %spec.select505.us.us.us.us.us.i = add i64 %434, %.2362.us.us.us.us.us.i
+  %.2376.us.us.us.us.us.i = mul nsw i64 %spec.select505.us.us.us.us.us.i, %quot.5.0.i
+  %.2447.us.not.us.us.us.us.i = icmp eq i64 %435, 0
+  %.2455.us.us.us.us.us.i = select i1 %.2447.us.not.us.us.us.us.i, i64 0, i64 %100
+  %436 = getelementptr float, ptr %.956.i, i64 %.2376.us.us.us.us.us.i
+  %437 = getelementptr float, ptr %436, i64 %.2455.us.us.us.us.us.i
+  %.2467.us.us.us.us.us.i = getelementptr float, ptr %437, i64 %435
+  %.2468.us.us.us.us.us.i = load float, ptr %.2467.us.us.us.us.us.i, align 4
+  %438 = shl i64 %.2257682684.us.us.us.us.us.i, 2
+  %scevgep180.i = getelementptr i8, ptr %lsr.iv178.i, i64 %438
+  store float %.2468.us.us.us.us.us.i, ptr %scevgep180.i, align 4
+  %exitcond1075.not.us.us.us.us.i = icmp eq i64 %.902.i, %.2264.us.us.us.us.us.i
+  br i1 %exitcond1075.not.us.us.us.us.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, label %B1754.us.us.us.us.us.i
 
-436:                                              ; preds = %B1728.us.us.us.us.us.i
-  %437 = sdiv i64 %.2502780782.us.us.us.us.us.i, %.152.i
-  %438 = srem i64 %.2502780782.us.us.us.us.us.i, %.152.i
-  br label %439
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i: ; preds = %433
+  %.2143.us.us.us.i = add nuw nsw i64 %.2136689695.us.us.us.i, 1
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %108
+  %exitcond1076.not.us.us.i = icmp eq i64 %.13.i.i, %.2143.us.us.us.i
+  br i1 %exitcond1076.not.us.us.i, label %B580.loopexit.i, label %B1720.endif.us.us.us.i
 
-439:                                              ; preds = %436, %430
-  %440 = phi i64 [ %434, %430 ], [ %437, %436 ]
-  %441 = phi i64 [ %435, %430 ], [ %438, %436 ]
-  %.2601.us.us.us.us.us.i = icmp ne i64 %441, 0
-  %.2602.us.us.us.us.us.i = and i1 %136, %.2601.us.us.us.us.us.i
-  %.2607.us.us.us.us.us.i = sext i1 %.2602.us.us.us.us.us.i to i64
-  %spec.select580.us.us.us.us.us.i = add i64 %440, %.2607.us.us.us.us.us.i
-  %.2621.us.us.us.us.us.i = mul nsw i64 %spec.select580.us.us.us.us.us.i, %quot.5.0.i
-  %.2692.us.not.us.us.us.us.i = icmp eq i64 %441, 0
-  %.2700.us.us.us.us.us.i = select i1 %.2692.us.not.us.us.us.us.i, i64 0, i64 %103
-  %442 = getelementptr float, ptr %98, i64 %.2621.us.us.us.us.us.i
-  %443 = getelementptr float, ptr %442, i64 %.2700.us.us.us.us.us.i
-  %.2712.us.us.us.us.us.i = getelementptr float, ptr %443, i64 %441
-  %.2713.us.us.us.us.us.i = load float, ptr %.2712.us.us.us.us.us.i, align 4
-  %444 = shl i64 %.2502780782.us.us.us.us.us.i, 2
-  %scevgep183.i = getelementptr i8, ptr %lsr.iv181.i, i64 %444
-  store float %.2713.us.us.us.us.us.i, ptr %scevgep183.i, align 4
-  %exitcond1241.not.us.us.us.us.i = icmp eq i64 %.902.i, %.2509.us.us.us.us.us.i
-  br i1 %exitcond1241.not.us.us.us.us.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, label %B1728.us.us.us.us.us.i
+B1720.endif.us.us.i:                              ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1720.endif.us.us.preheader.i
+  %lsr.iv173.i = phi ptr [ %scevgep172.i, %B1720.endif.us.us.preheader.i ], [ %scevgep174.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %lsr.iv155.i = phi ptr [ %scevgep154.i, %B1720.endif.us.us.preheader.i ], [ %scevgep156.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2136689695.us.us.i = phi i64 [ 0, %B1720.endif.us.us.preheader.i ], [ %.2143.us.us.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2468.us.us.us.pre.i = load float, ptr %.956.i, align 4
+  br i1 %420, label %B1754.us.us.us.epil.preheader.i, label %B1754.us.us.us.i
 
-B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i: ; preds = %439
-  %.2388.us.us.us.i = add nuw nsw i64 %.2381787793.us.us.us.i, 1
-  %scevgep182.i = getelementptr i8, ptr %lsr.iv181.i, i64 %111
-  %exitcond1242.not.us.us.i = icmp eq i64 %.13.i.i, %.2388.us.us.us.i
-  br i1 %exitcond1242.not.us.us.i, label %B580.loopexit.i, label %B1694.endif.us.us.us.i
+B1754.us.us.us.i:                                 ; preds = %B1720.endif.us.us.i, %B1754.us.us.us.i
+  %.2257682684.us.us.us.i = phi i64 [ %.2264.us.us.us.7.i, %B1754.us.us.us.i ], [ 0, %B1720.endif.us.us.i ]
+  %439 = shl i64 %.2257682684.us.us.us.i, 2
+  %scevgep170.i = getelementptr i8, ptr %lsr.iv155.i, i64 %439
+  %scevgep171.i = getelementptr i8, ptr %scevgep170.i, i64 -28
+  store float %.2468.us.us.us.pre.i, ptr %scevgep171.i, align 4
+  %scevgep169.i = getelementptr i8, ptr %scevgep170.i, i64 -24
+  store float %.2468.us.us.us.pre.i, ptr %scevgep169.i, align 4
+  %scevgep167.i = getelementptr i8, ptr %scevgep170.i, i64 -20
+  store float %.2468.us.us.us.pre.i, ptr %scevgep167.i, align 4
+  %scevgep165.i = getelementptr i8, ptr %scevgep170.i, i64 -16
+  store float %.2468.us.us.us.pre.i, ptr %scevgep165.i, align 4
+  %scevgep163.i = getelementptr i8, ptr %scevgep170.i, i64 -12
+  store float %.2468.us.us.us.pre.i, ptr %scevgep163.i, align 4
+  %scevgep161.i = getelementptr i8, ptr %scevgep170.i, i64 -8
+  store float %.2468.us.us.us.pre.i, ptr %scevgep161.i, align 4
+  %scevgep159.i = getelementptr i8, ptr %scevgep170.i, i64 -4
+  store float %.2468.us.us.us.pre.i, ptr %scevgep159.i, align 4
+  %.2264.us.us.us.7.i = add nuw i64 %.2257682684.us.us.us.i, 8
+  store float %.2468.us.us.us.pre.i, ptr %scevgep170.i, align 4
+  %niter103.ncmp.7.i = icmp eq i64 %unroll_iter102.i, %.2264.us.us.us.7.i
+  br i1 %niter103.ncmp.7.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, label %B1754.us.us.us.i
 
-B1694.endif.us.us.i:                              ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, %B1694.endif.us.us.preheader.i
-  %lsr.iv176.i = phi ptr [ %scevgep175.i, %B1694.endif.us.us.preheader.i ], [ %scevgep177.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
-  %lsr.iv158.i = phi ptr [ %scevgep157.i, %B1694.endif.us.us.preheader.i ], [ %scevgep159.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
-  %.2381787793.us.us.i = phi i64 [ 0, %B1694.endif.us.us.preheader.i ], [ %.2388.us.us.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
-  %.2713.us.us.us.pre.i = load float, ptr %98, align 4
-  br i1 %426, label %B1728.us.us.us.epil.preheader.i, label %B1728.us.us.us.i
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i: ; preds = %B1754.us.us.us.i
+  br i1 %421, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, label %B1754.us.us.us.epil.preheader.i
 
-B1728.us.us.us.i:                                 ; preds = %B1694.endif.us.us.i, %B1728.us.us.us.i
-  %.2502780782.us.us.us.i = phi i64 [ %.2509.us.us.us.7.i, %B1728.us.us.us.i ], [ 0, %B1694.endif.us.us.i ]
-  %445 = shl i64 %.2502780782.us.us.us.i, 2
-  %scevgep173.i = getelementptr i8, ptr %lsr.iv158.i, i64 %445
-  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -28
-  store float %.2713.us.us.us.pre.i, ptr %scevgep174.i, align 4
-  %scevgep172.i = getelementptr i8, ptr %scevgep173.i, i64 -24
-  store float %.2713.us.us.us.pre.i, ptr %scevgep172.i, align 4
-  %scevgep170.i = getelementptr i8, ptr %scevgep173.i, i64 -20
-  store float %.2713.us.us.us.pre.i, ptr %scevgep170.i, align 4
-  %scevgep168.i = getelementptr i8, ptr %scevgep173.i, i64 -16
-  store float %.2713.us.us.us.pre.i, ptr %scevgep168.i, align 4
-  %scevgep166.i = getelementptr i8, ptr %scevgep173.i, i64 -12
-  store float %.2713.us.us.us.pre.i, ptr %scevgep166.i, align 4
-  %scevgep164.i = getelementptr i8, ptr %scevgep173.i, i64 -8
-  store float %.2713.us.us.us.pre.i, ptr %scevgep164.i, align 4
-  %scevgep162.i = getelementptr i8, ptr %scevgep173.i, i64 -4
-  store float %.2713.us.us.us.pre.i, ptr %scevgep162.i, align 4
-  %.2509.us.us.us.7.i = add nuw i64 %.2502780782.us.us.us.i, 8
-  store float %.2713.us.us.us.pre.i, ptr %scevgep173.i, align 4
-  %niter105.ncmp.7.i = icmp eq i64 %unroll_iter104.i, %.2509.us.us.us.7.i
-  br i1 %niter105.ncmp.7.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, label %B1728.us.us.us.i
+B1754.us.us.us.epil.preheader.i:                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, %B1720.endif.us.us.i
+  %.2257682684.us.us.us.epil.init.i = phi i64 [ 0, %B1720.endif.us.us.i ], [ %unroll_iter102.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i ]
+  %440 = shl i64 %.2257682684.us.us.us.epil.init.i, 2
+  %scevgep175.i = getelementptr i8, ptr %lsr.iv173.i, i64 %440
+  br label %B1754.us.us.us.epil.i
 
-B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i: ; preds = %B1728.us.us.us.i
-  br i1 %427, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, label %B1728.us.us.us.epil.preheader.i
+B1754.us.us.us.epil.i:                            ; preds = %B1754.us.us.us.epil.i, %B1754.us.us.us.epil.preheader.i
+  %epil.iter99.i = phi i64 [ 0, %B1754.us.us.us.epil.preheader.i ], [ %epil.iter99.next.i, %B1754.us.us.us.epil.i ]
+  %441 = shl nuw nsw i64 %epil.iter99.i, 2
+  %scevgep176.i = getelementptr i8, ptr %scevgep175.i, i64 %441
+  store float %.2468.us.us.us.pre.i, ptr %scevgep176.i, align 4
+  %epil.iter99.next.i = add i64 %epil.iter99.i, 1
+  %epil.iter99.cmp.not.i = icmp eq i64 %xtraiter98.i, %epil.iter99.next.i
+  br i1 %epil.iter99.cmp.not.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, label %B1754.us.us.us.epil.i
 
-B1728.us.us.us.epil.preheader.i:                  ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, %B1694.endif.us.us.i
-  %.2502780782.us.us.us.epil.init.i = phi i64 [ 0, %B1694.endif.us.us.i ], [ %unroll_iter104.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i ]
-  %446 = shl i64 %.2502780782.us.us.us.epil.init.i, 2
-  %scevgep178.i = getelementptr i8, ptr %lsr.iv176.i, i64 %446
-  br label %B1728.us.us.us.epil.i
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i: ; preds = %B1754.us.us.us.epil.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i
+  %.2143.us.us.i = add nuw nsw i64 %.2136689695.us.us.i, 1
+  %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %108
+  %scevgep174.i = getelementptr i8, ptr %lsr.iv173.i, i64 %108
+  %exitcond1076.not.us.i = icmp eq i64 %.13.i.i, %.2143.us.us.i
+  br i1 %exitcond1076.not.us.i, label %B580.loopexit.i, label %B1720.endif.us.us.i
 
-B1728.us.us.us.epil.i:                            ; preds = %B1728.us.us.us.epil.i, %B1728.us.us.us.epil.preheader.i
-  %epil.iter101.i = phi i64 [ 0, %B1728.us.us.us.epil.preheader.i ], [ %epil.iter101.next.i, %B1728.us.us.us.epil.i ]
-  %447 = shl nuw nsw i64 %epil.iter101.i, 2
-  %scevgep179.i = getelementptr i8, ptr %scevgep178.i, i64 %447
-  store float %.2713.us.us.us.pre.i, ptr %scevgep179.i, align 4
-  %epil.iter101.next.i = add i64 %epil.iter101.i, 1
-  %epil.iter101.cmp.not.i = icmp eq i64 %xtraiter100.i, %epil.iter101.next.i
-  br i1 %epil.iter101.cmp.not.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, label %B1728.us.us.us.epil.i
+B1720.endif.us.i:                                 ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1720.endif.us.preheader95.i
+  %lsr.iv148.i = phi ptr [ %scevgep147.i, %B1720.endif.us.preheader95.i ], [ %scevgep149.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %lsr.iv130.i = phi ptr [ %scevgep129.i, %B1720.endif.us.preheader95.i ], [ %scevgep131.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %.2136689695.us.i = phi i64 [ 0, %B1720.endif.us.preheader95.i ], [ %.2143.us.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %442 = or i64 %.2136689695.us.i, %.146.i
+  %443 = icmp ult i64 %442, 4294967296
+  br i1 %443, label %444, label %450
 
-B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i: ; preds = %B1728.us.us.us.epil.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i
-  %.2388.us.us.i = add nuw nsw i64 %.2381787793.us.us.i, 1
-  %scevgep159.i = getelementptr i8, ptr %lsr.iv158.i, i64 %111
-  %scevgep177.i = getelementptr i8, ptr %lsr.iv176.i, i64 %111
-  %exitcond1242.not.us.i = icmp eq i64 %.13.i.i, %.2388.us.us.i
-  br i1 %exitcond1242.not.us.i, label %B580.loopexit.i, label %B1694.endif.us.us.i
+444:                                              ; preds = %B1720.endif.us.i
+  %445 = trunc nuw i64 %.2136689695.us.i to i32
+  %446 = udiv i32 %445, %130
+  %447 = urem i32 %445, %130
+  %448 = zext i32 %446 to i64
+  %449 = zext i32 %447 to i64
+  br label %453
 
-B1694.endif.us.i:                                 ; preds = %B1726.B1692.loopexit_crit_edge.us.split.i, %B1694.endif.us.preheader97.i
-  %lsr.iv151.i = phi ptr [ %scevgep150.i, %B1694.endif.us.preheader97.i ], [ %scevgep152.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
-  %lsr.iv133.i = phi ptr [ %scevgep132.i, %B1694.endif.us.preheader97.i ], [ %scevgep134.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
-  %.2381787793.us.i = phi i64 [ 0, %B1694.endif.us.preheader97.i ], [ %.2388.us.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
-  %448 = or i64 %.2381787793.us.i, %.146.i
-  %449 = icmp ult i64 %448, 4294967296
-  br i1 %449, label %450, label %456
+450:                                              ; preds = %B1720.endif.us.i
+  %451 = sdiv i64 %.2136689695.us.i, %.146.i
+  %452 = srem i64 %.2136689695.us.i, %.146.i
+  br label %453
 
-450:                                              ; preds = %B1694.endif.us.i
-  %451 = trunc nuw i64 %.2381787793.us.i to i32
-  %452 = udiv i32 %451, %134
-  %453 = urem i32 %451, %134
-  %454 = zext i32 %452 to i64
-  %455 = zext i32 %453 to i64
-  br label %459
+453:                                              ; preds = %450, %444
+  %454 = phi i64 [ %448, %444 ], [ %451, %450 ]
+  %455 = phi i64 [ %449, %444 ], [ %452, %450 ]
+  %.2313.us.i = icmp ne i64 %455, 0
+  %.2314.us.i = and i1 %131, %.2313.us.i
+  %.2319.us.i = sext i1 %.2314.us.i to i64
+  %spec.select504.us.i = add i64 %454, %.2319.us.i
+  %456 = mul nsw i64 %spec.select504.us.i, %quot.10.0.i
+  %.2403.us.not.i = icmp eq i64 %455, 0
+  %.2411.us.i = select i1 %.2403.us.not.i, i64 0, i64 %99
+  %spec.select506.us.i = add nsw i64 %.2411.us.i, %455
+  %457 = mul nsw i64 %spec.select506.us.i, %.152.i
+  %invariant.gep.i = getelementptr float, ptr %.956.i, i64 %457
+  br i1 %116, label %B1754.us.us44.i, label %B1720.endif.us.split.split.i
 
-456:                                              ; preds = %B1694.endif.us.i
-  %457 = sdiv i64 %.2381787793.us.i, %.146.i
-  %458 = srem i64 %.2381787793.us.i, %.146.i
-  br label %459
+B1754.us.us44.i:                                  ; preds = %453, %469
+  %.2257682684.us.us45.i = phi i64 [ %.2264.us.us46.i, %469 ], [ 0, %453 ]
+  %.2264.us.us46.i = add nuw nsw i64 %.2257682684.us.us45.i, 1
+  %458 = or i64 %.2257682684.us.us45.i, %.152.i
+  %459 = icmp ult i64 %458, 4294967296
+  br i1 %459, label %460, label %466
 
-459:                                              ; preds = %456, %450
-  %460 = phi i64 [ %454, %450 ], [ %457, %456 ]
-  %461 = phi i64 [ %455, %450 ], [ %458, %456 ]
-  %.2558.us.i = icmp ne i64 %461, 0
-  %.2559.us.i = and i1 %135, %.2558.us.i
-  %.2564.us.i = sext i1 %.2559.us.i to i64
-  %spec.select579.us.i = add i64 %460, %.2564.us.i
-  %462 = mul nsw i64 %spec.select579.us.i, %quot.10.0.i
-  %.2648.us.not.i = icmp eq i64 %461, 0
-  %.2656.us.i = select i1 %.2648.us.not.i, i64 0, i64 %102
-  %spec.select581.us.i = add nsw i64 %.2656.us.i, %461
-  %463 = mul nsw i64 %spec.select581.us.i, %.152.i
-  %invariant.gep.i = getelementptr float, ptr %98, i64 %463
-  br i1 %119, label %B1728.us.us45.i, label %B1694.endif.us.split.split.i
+460:                                              ; preds = %B1754.us.us44.i
+  %461 = trunc nuw i64 %.2257682684.us.us45.i to i32
+  %462 = udiv i32 %461, %121
+  %463 = urem i32 %461, %121
+  %464 = zext i32 %462 to i64
+  %465 = zext i32 %463 to i64
+  br label %469
 
-B1728.us.us45.i:                                  ; preds = %459, %475
-  %.2502780782.us.us46.i = phi i64 [ %.2509.us.us47.i, %475 ], [ 0, %459 ]
-  %.2509.us.us47.i = add nuw nsw i64 %.2502780782.us.us46.i, 1
-  %464 = or i64 %.2502780782.us.us46.i, %.152.i
-  %465 = icmp ult i64 %464, 4294967296
-  br i1 %465, label %466, label %472
+466:                                              ; preds = %B1754.us.us44.i
+  %467 = sdiv i64 %.2257682684.us.us45.i, %.152.i
+  %468 = srem i64 %.2257682684.us.us45.i, %.152.i
+  br label %469
 
-466:                                              ; preds = %B1728.us.us45.i
-  %467 = trunc nuw i64 %.2502780782.us.us46.i to i32
-  %468 = udiv i32 %467, %124
-  %469 = urem i32 %467, %124
-  %470 = zext i32 %468 to i64
-  %471 = zext i32 %469 to i64
-  br label %475
+469:                                              ; preds = %466, %460
+  %470 = phi i64 [ %464, %460 ], [ %467, %466 ]
+  %471 = phi i64 [ %465, %460 ], [ %468, %466 ]
+  %.2356.us.us50.i = icmp ne i64 %471, 0
+  %.2357.us.us51.i = and i1 %132, %.2356.us.us50.i
+  %.2362.us.us52.i = sext i1 %.2357.us.us51.i to i64
+  %spec.select505.us.us53.i = add i64 %470, %456
+  %.2374.us.us56.i = add i64 %spec.select505.us.us53.i, %.2362.us.us52.i
+  %.2376.us.us57.i = mul nsw i64 %.2374.us.us56.i, %quot.5.0.i
+  %.2447.us.not.us60.i = icmp eq i64 %471, 0
+  %.2455.us.us61.i = select i1 %.2447.us.not.us60.i, i64 0, i64 %100
+  %gep.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.2376.us.us57.i
+  %472 = getelementptr float, ptr %gep.us.i, i64 %.2455.us.us61.i
+  %.2467.us.us65.i = getelementptr float, ptr %472, i64 %471
+  %.2468.us.us66.i = load float, ptr %.2467.us.us65.i, align 4
+  %473 = shl i64 %.2257682684.us.us45.i, 2
+  %scevgep152.i = getelementptr i8, ptr %lsr.iv148.i, i64 %473
+  store float %.2468.us.us66.i, ptr %scevgep152.i, align 4
+  %exitcond1075.not.us68.i = icmp eq i64 %.902.i, %.2264.us.us46.i
+  br i1 %exitcond1075.not.us68.i, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.us44.i
 
-472:                                              ; preds = %B1728.us.us45.i
-  %473 = sdiv i64 %.2502780782.us.us46.i, %.152.i
-  %474 = srem i64 %.2502780782.us.us46.i, %.152.i
-  br label %475
+B1720.endif.us.split.split.i:                     ; preds = %453
+  %.2376.us.i = mul nsw i64 %456, %quot.5.0.i
+  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.2376.us.i
+  %.2468.us.pre.i = load float, ptr %gep.i, align 4
+  br i1 %410, label %B1754.us.epil.preheader.i, label %B1754.us.i
 
-475:                                              ; preds = %472, %466
-  %476 = phi i64 [ %470, %466 ], [ %473, %472 ]
-  %477 = phi i64 [ %471, %466 ], [ %474, %472 ]
-  %.2601.us.us51.i = icmp ne i64 %477, 0
-  %.2602.us.us52.i = and i1 %136, %.2601.us.us51.i
-  %.2607.us.us53.i = sext i1 %.2602.us.us52.i to i64
-  %spec.select580.us.us54.i = add i64 %476, %462
-  %.2619.us.us57.i = add i64 %spec.select580.us.us54.i, %.2607.us.us53.i
-  %.2621.us.us58.i = mul nsw i64 %.2619.us.us57.i, %quot.5.0.i
-  %.2692.us.not.us61.i = icmp eq i64 %477, 0
-  %.2700.us.us62.i = select i1 %.2692.us.not.us61.i, i64 0, i64 %103
-  %gep.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.2621.us.us58.i
-  %478 = getelementptr float, ptr %gep.us.i, i64 %.2700.us.us62.i
-  %.2712.us.us66.i = getelementptr float, ptr %478, i64 %477
-  %.2713.us.us67.i = load float, ptr %.2712.us.us66.i, align 4
-  %479 = shl i64 %.2502780782.us.us46.i, 2
-  %scevgep155.i = getelementptr i8, ptr %lsr.iv151.i, i64 %479
-  store float %.2713.us.us67.i, ptr %scevgep155.i, align 4
-  %exitcond1241.not.us69.i = icmp eq i64 %.902.i, %.2509.us.us47.i
-  br i1 %exitcond1241.not.us69.i, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.us45.i
+B1754.us.i:                                       ; preds = %B1720.endif.us.split.split.i, %B1754.us.i
+  %.2257682684.us.i = phi i64 [ %.2264.us.7.i, %B1754.us.i ], [ 0, %B1720.endif.us.split.split.i ]
+  %474 = shl i64 %.2257682684.us.i, 2
+  %scevgep145.i = getelementptr i8, ptr %lsr.iv130.i, i64 %474
+  %scevgep146.i = getelementptr i8, ptr %scevgep145.i, i64 -28
+  store float %.2468.us.pre.i, ptr %scevgep146.i, align 4
+  %scevgep144.i = getelementptr i8, ptr %scevgep145.i, i64 -24
+  store float %.2468.us.pre.i, ptr %scevgep144.i, align 4
+  %scevgep142.i = getelementptr i8, ptr %scevgep145.i, i64 -20
+  store float %.2468.us.pre.i, ptr %scevgep142.i, align 4
+  %scevgep140.i = getelementptr i8, ptr %scevgep145.i, i64 -16
+  store float %.2468.us.pre.i, ptr %scevgep140.i, align 4
+  %scevgep138.i = getelementptr i8, ptr %scevgep145.i, i64 -12
+  store float %.2468.us.pre.i, ptr %scevgep138.i, align 4
+  %scevgep136.i = getelementptr i8, ptr %scevgep145.i, i64 -8
+  store float %.2468.us.pre.i, ptr %scevgep136.i, align 4
+  %scevgep134.i = getelementptr i8, ptr %scevgep145.i, i64 -4
+  store float %.2468.us.pre.i, ptr %scevgep134.i, align 4
+  %.2264.us.7.i = add nuw i64 %.2257682684.us.i, 8
+  store float %.2468.us.pre.i, ptr %scevgep145.i, align 4
+  %niter.ncmp.7.i = icmp eq i64 %unroll_iter.i, %.2264.us.7.i
+  br i1 %niter.ncmp.7.i, label %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i, label %B1754.us.i
 
-B1694.endif.us.split.split.i:                     ; preds = %459
-  %.2621.us.i = mul nsw i64 %462, %quot.5.0.i
-  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.2621.us.i
-  %.2713.us.pre.i = load float, ptr %gep.i, align 4
-  br i1 %416, label %B1728.us.epil.preheader.i, label %B1728.us.i
+B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i: ; preds = %B1754.us.i
+  br i1 %411, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.epil.preheader.i
 
-B1728.us.i:                                       ; preds = %B1694.endif.us.split.split.i, %B1728.us.i
-  %.2502780782.us.i = phi i64 [ %.2509.us.7.i, %B1728.us.i ], [ 0, %B1694.endif.us.split.split.i ]
-  %480 = shl i64 %.2502780782.us.i, 2
-  %scevgep148.i = getelementptr i8, ptr %lsr.iv133.i, i64 %480
-  %scevgep149.i = getelementptr i8, ptr %scevgep148.i, i64 -28
-  store float %.2713.us.pre.i, ptr %scevgep149.i, align 4
-  %scevgep147.i = getelementptr i8, ptr %scevgep148.i, i64 -24
-  store float %.2713.us.pre.i, ptr %scevgep147.i, align 4
-  %scevgep145.i = getelementptr i8, ptr %scevgep148.i, i64 -20
-  store float %.2713.us.pre.i, ptr %scevgep145.i, align 4
-  %scevgep143.i = getelementptr i8, ptr %scevgep148.i, i64 -16
-  store float %.2713.us.pre.i, ptr %scevgep143.i, align 4
-  %scevgep141.i = getelementptr i8, ptr %scevgep148.i, i64 -12
-  store float %.2713.us.pre.i, ptr %scevgep141.i, align 4
-  %scevgep139.i = getelementptr i8, ptr %scevgep148.i, i64 -8
-  store float %.2713.us.pre.i, ptr %scevgep139.i, align 4
-  %scevgep137.i = getelementptr i8, ptr %scevgep148.i, i64 -4
-  store float %.2713.us.pre.i, ptr %scevgep137.i, align 4
-  %.2509.us.7.i = add nuw i64 %.2502780782.us.i, 8
-  store float %.2713.us.pre.i, ptr %scevgep148.i, align 4
-  %niter.ncmp.7.i = icmp eq i64 %unroll_iter.i, %.2509.us.7.i
-  br i1 %niter.ncmp.7.i, label %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i, label %B1728.us.i
+B1754.us.epil.preheader.i:                        ; preds = %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i, %B1720.endif.us.split.split.i
+  %.2257682684.us.epil.init.i = phi i64 [ 0, %B1720.endif.us.split.split.i ], [ %unroll_iter.i, %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i ]
+  %475 = shl i64 %.2257682684.us.epil.init.i, 2
+  %scevgep150.i = getelementptr i8, ptr %lsr.iv148.i, i64 %475
+  br label %B1754.us.epil.i
 
-B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i: ; preds = %B1728.us.i
-  br i1 %417, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.epil.preheader.i
-
-B1728.us.epil.preheader.i:                        ; preds = %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i, %B1694.endif.us.split.split.i
-  %.2502780782.us.epil.init.i = phi i64 [ 0, %B1694.endif.us.split.split.i ], [ %unroll_iter.i, %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i ]
-  %481 = shl i64 %.2502780782.us.epil.init.i, 2
-  %scevgep153.i = getelementptr i8, ptr %lsr.iv151.i, i64 %481
-  br label %B1728.us.epil.i
-
-B1728.us.epil.i:                                  ; preds = %B1728.us.epil.i, %B1728.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ 0, %B1728.us.epil.preheader.i ], [ %epil.iter.next.i, %B1728.us.epil.i ]
-  %482 = shl nuw nsw i64 %epil.iter.i, 2
-  %scevgep154.i = getelementptr i8, ptr %scevgep153.i, i64 %482
-  store float %.2713.us.pre.i, ptr %scevgep154.i, align 4
+B1754.us.epil.i:                                  ; preds = %B1754.us.epil.i, %B1754.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B1754.us.epil.preheader.i ], [ %epil.iter.next.i, %B1754.us.epil.i ]
+  %476 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep151.i = getelementptr i8, ptr %scevgep150.i, i64 %476
+  store float %.2468.us.pre.i, ptr %scevgep151.i, align 4
   %epil.iter.next.i = add i64 %epil.iter.i, 1
   %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.epil.i
 
-B1726.B1692.loopexit_crit_edge.us.split.i:        ; preds = %B1728.us.epil.i, %475, %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i
-  %.2388.us.i = add nuw nsw i64 %.2381787793.us.i, 1
-  %scevgep134.i = getelementptr i8, ptr %lsr.iv133.i, i64 %111
-  %scevgep152.i = getelementptr i8, ptr %lsr.iv151.i, i64 %111
-  %exitcond1242.not.i = icmp eq i64 %.13.i.i, %.2388.us.i
-  br i1 %exitcond1242.not.i, label %B580.loopexit.i, label %B1694.endif.us.i
+B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %469, %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i
+  %.2143.us.i = add nuw nsw i64 %.2136689695.us.i, 1
+  %scevgep131.i = getelementptr i8, ptr %lsr.iv130.i, i64 %108
+  %scevgep149.i = getelementptr i8, ptr %lsr.iv148.i, i64 %108
+  %exitcond1076.not.i = icmp eq i64 %.13.i.i, %.2143.us.i
+  br i1 %exitcond1076.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
 
-_ZN6nbgrad7kernels11convolution9correlateB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1366.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution9correlateB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.convolution.correlate(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
@@ -20362,7 +20241,7 @@ declare i64 @llvm.smax.i64(i64, i64)
 
 declare i64 @llvm.smin.i64(i64, i64)
 
-declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg)
+declare void @nbgrad.clear.float64(ptr, i64) local_unnamed_addr
 
 declare void @nbgrad.dots.float64(ptr, i64, ptr, ptr, i64, ptr) local_unnamed_addr
 
@@ -20411,31 +20290,31 @@ define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr writeonly ca
   %.211.i = icmp eq i64 %.83.i, 0
   br i1 %.211.i, label %B0.endif.i, label %B0.else.i
 
-B580.loopexit.i:                                  ; preds = %B1726.B1692.loopexit_crit_edge.us.split.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1694.endif.lr.ph.i, %B1662.endif.i
-  %.613.i = icmp sgt i64 %.612803974.i, 1
+B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
+  %.613.i = icmp sgt i64 %.612705849.i, 1
   br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
-  %.612803974.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
-  %.619810973.i = phi i64 [ %a5, %B582.lr.ph.i ], [ %.626.i, %B580.loopexit.i ]
-  %.622.i = add nsw i64 %.612803974.i, -1
-  %.626.i = add i64 %.619810973.i, 1
-  %.667.i = icmp ne i64 %.619810973.i, -9223372036854775808
-  %.669.not.i = or i1 %112, %.667.i
-  %or.cond.i = select i1 %113, i1 %.669.not.i, i1 false
+  %.612705849.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
+  %.619712848.i = phi i64 [ %a5, %B582.lr.ph.i ], [ %.626.i, %B580.loopexit.i ]
+  %.622.i = add nsw i64 %.612705849.i, -1
+  %.626.i = add i64 %.619712848.i, 1
+  %.667.i = icmp ne i64 %.619712848.i, -9223372036854775808
+  %.669.not.i = or i1 %109, %.667.i
+  %or.cond.i = select i1 %110, i1 %.669.not.i, i1 false
   br i1 %or.cond.i, label %B582.else.if.i, label %B582.endif.i
 
-B848.loopexit.i:                                  ; preds = %B1434.B1400.loopexit_crit_edge.us.i, %394, %B1366.endif.i
-  %exitcond1240.not.i = icmp eq i64 %.1222.i, %quot.1.0.i
-  br i1 %exitcond1240.not.i, label %B1662.endif.i, label %B850.i
+B856.loopexit.i:                                  ; preds = %B1460.B1426.loopexit_crit_edge.us.i, %388, %B1392.endif.i
+  %exitcond1074.not.i = icmp eq i64 %.1098.i, %quot.1.0.i
+  br i1 %exitcond1074.not.i, label %B1688.endif.i, label %B858.i
 
-B850.i:                                           ; preds = %B850.lr.ph.i, %B848.loopexit.i
-  %.1215697766.i = phi i64 [ 0, %B850.lr.ph.i ], [ %.1222.i, %B848.loopexit.i ]
-  %.1222.i = add nuw nsw i64 %.1215697766.i, 1
-  br i1 %126, label %B850.endif.endif.endif.endif.i, label %B850.endif.endif.else.if.i
+B858.i:                                           ; preds = %B858.lr.ph.i, %B856.loopexit.i
+  %.1091608670.i = phi i64 [ 0, %B858.lr.ph.i ], [ %.1098.i, %B856.loopexit.i ]
+  %.1098.i = add nuw nsw i64 %.1091608670.i, 1
+  br i1 %123, label %B858.endif.endif.endif.endif.i, label %B858.endif.endif.else.if.i
 
-B1366.i:                                          ; preds = %B1202.B1168.loopexit_crit_edge.us.i, %B1138.endif.i
-  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1366.endif.i
+B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1392.endif.i
 
 B0.else.i:                                        ; preds = %0
   %.222.i = icmp ne i64 %.207.i, -9223372036854775808
@@ -20521,8 +20400,8 @@ B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
   %.279.i = icmp ne i64 %31, 0
   %.280.i = and i1 %.279.i, %.278.i
   %.285.i = sext i1 %.280.i to i64
-  %spec.select564.i = add i64 %30, %.285.i
-  %32 = mul nsw i64 %spec.select564.i, %quot.0.i
+  %spec.select489.i = add i64 %30, %.285.i
+  %32 = mul nsw i64 %spec.select489.i, %quot.0.i
   %33 = tail call i64 @llvm.smax.i64(i64 %32, i64 0)
   br label %B0.endif.endif.i
 
@@ -20533,7 +20412,7 @@ B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
   br i1 %.322.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
 
 B0.endif.endif.endif.i:                           ; preds = %46, %B0.endif.endif.else.i, %B0.endif.endif.i
-  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select565.i, %46 ]
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select490.i, %46 ]
   %.352.i = add i64 %.29.i, -1
   %.353.i = add i64 %.352.i, %.131.i
   %.357.i = icmp eq i64 %.131.i, 0
@@ -20566,7 +20445,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else
   %.329.i = icmp ne i64 %48, 0
   %.330.i = and i1 %.329.i, %.328.i
   %.335.i = sext i1 %.330.i to i64
-  %spec.select565.i = add i64 %47, %.335.i
+  %spec.select490.i = add i64 %47, %.335.i
   br label %B0.endif.endif.endif.i
 
 B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
@@ -20576,7 +20455,7 @@ B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endi
   br i1 %.370.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.i:                     ; preds = %61, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
-  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %spec.select566.i, %61 ]
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %spec.select491.i, %61 ]
   %.401.i = add i64 %math.i, %.146.i
   %.405.i = icmp eq i64 %.146.i, 0
   br i1 %.405.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.endif.else.i
@@ -20608,7 +20487,7 @@ B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endi
   %.377.i = icmp ne i64 %63, 0
   %.378.i = and i1 %.377.i, %.376.i
   %.383.i = sext i1 %.378.i to i64
-  %spec.select566.i = add i64 %62, %.383.i
+  %spec.select491.i = add i64 %62, %.383.i
   br label %B0.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.else.i:                ; preds = %B0.endif.endif.endif.endif.i
@@ -20618,7 +20497,7 @@ B0.endif.endif.endif.endif.else.i:                ; preds = %B0.endif.endif.endi
   br i1 %.418.not.i, label %B0.endif.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.endif.i:               ; preds = %77, %B0.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.i
-  %quot.4.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.else.i ], [ %spec.select567.i, %77 ]
+  %quot.4.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.else.i ], [ %spec.select492.i, %77 ]
   %.444.i = mul i64 %quot.4.0.i, %.146.i
   %.449.i = getelementptr i8, ptr %a4, i64 112
   %.450.i = load i64, ptr %.449.i, align 8
@@ -20630,10 +20509,10 @@ B0.endif.endif.endif.endif.endif.i:               ; preds = %77, %B0.endif.endif
   %.463.i = mul i64 %.444.i, %.155.i
   %.471.i = mul nsw i64 %.152.i, %.146.i
   %64 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %.149.i, i64 -1)
-  %math236.i = extractvalue { i64, i1 } %64, 0
-  %ov237.i = extractvalue { i64, i1 } %64, 1
-  %.474.i = add i64 %.471.i, %math236.i
-  br i1 %ov237.i, label %B0.endif.endif.endif.endif.endif.else.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
+  %math233.i = extractvalue { i64, i1 } %64, 0
+  %ov234.i = extractvalue { i64, i1 } %64, 1
+  %.474.i = add i64 %.471.i, %math233.i
+  br i1 %ov234.i, label %B0.endif.endif.endif.endif.endif.else.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.else.if.i:             ; preds = %B0.endif.endif.endif.endif.else.i
   %65 = or i64 %.401.i, %.146.i
@@ -20662,7 +20541,7 @@ B0.endif.endif.endif.endif.else.if.i:             ; preds = %B0.endif.endif.endi
   %.425.i = icmp ne i64 %79, 0
   %.426.i = and i1 %.425.i, %.424.i
   %.431.i = sext i1 %.426.i to i64
-  %spec.select567.i = add i64 %78, %.431.i
+  %spec.select492.i = add i64 %78, %.431.i
   br label %B0.endif.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.endif.else.i:          ; preds = %B0.endif.endif.endif.endif.endif.i
@@ -20698,8 +20577,8 @@ B0.endif.endif.endif.endif.endif.else.if.i:       ; preds = %B0.endif.endif.endi
   %.498.i = icmp ne i64 %94, 0
   %.499.i = and i1 %.498.i, %.497.i
   %.504.i = sext i1 %.499.i to i64
-  %spec.select568.i = add i64 %93, %.504.i
-  %95 = mul nsw i64 %spec.select568.i, %.149.i
+  %spec.select493.i = add i64 %93, %.504.i
+  %95 = mul nsw i64 %spec.select493.i, %.149.i
   br label %B0.endif.endif.endif.endif.endif.endif.endif.i
 
 B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %92, %B0.endif.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.endif.i
@@ -20710,696 +20589,675 @@ B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %92, %B0.endif.endif
   %.526.i = load i64, ptr %.525.i, align 8
   %.527.i = mul nsw i64 %.526.i, %.523.i
   %.567.i = sub i64 %a6, %a5
-  %.613955.not.i = icmp slt i64 %.567.i, 1
-  br i1 %.613955.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
+  %.613833.not.i = icmp slt i64 %.567.i, 1
+  br i1 %.613833.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
 
 B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
   %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
   %.908.i = add i64 %.152.i, -1
-  %.969.i = icmp ne i64 %.444.i, -9223372036854775808
-  %.970.i = icmp ne i64 %.146.i, -1
-  %.971.not.i = or i1 %.970.i, %.969.i
-  %spec.select574.i = select i1 %.971.not.i, i64 %quot.4.0.i, i64 0
-  %96 = mul i64 %quot.5.0.i, %spec.select574.i
-  %97 = getelementptr double, ptr %a2, i64 %.457.i
-  %98 = getelementptr double, ptr %97, i64 %.463.i
-  %.1419.i = sub i64 %.77.i, %.83.i
-  %..463.i = tail call i64 @llvm.smax.i64(i64 %.463.i, i64 0)
-  %99 = shl i64 %.457.i, 3
-  %scevgep.i = getelementptr i8, ptr %a2, i64 %99
-  %100 = shl nuw i64 %..463.i, 3
-  %101 = tail call i64 @llvm.smin.i64(i64 %quot.0.i, i64 0)
-  %102 = tail call i64 @llvm.smin.i64(i64 %.146.i, i64 0)
-  %103 = tail call i64 @llvm.smin.i64(i64 %.152.i, i64 0)
-  %.13.i3337.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.80.i)
-  %arg.many.fr.i38.i = freeze i64 %.13.i3337.i
+  %96 = getelementptr double, ptr %a2, i64 %.457.i
+  %.956.i = getelementptr double, ptr %96, i64 %.463.i
+  %.972.i = icmp ne i64 %.444.i, -9223372036854775808
+  %.973.i = icmp ne i64 %.146.i, -1
+  %.974.not.i = or i1 %.973.i, %.972.i
+  %spec.select499.i = select i1 %.974.not.i, i64 %quot.4.0.i, i64 0
+  %97 = mul i64 %quot.5.0.i, %spec.select499.i
+  %.1295.i = sub i64 %.77.i, %.83.i
+  %98 = tail call i64 @llvm.smin.i64(i64 %quot.0.i, i64 0)
+  %99 = tail call i64 @llvm.smin.i64(i64 %.146.i, i64 0)
+  %100 = tail call i64 @llvm.smin.i64(i64 %.152.i, i64 0)
+  %.13.i3236.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.80.i)
+  %arg.many.fr.i37.i = freeze i64 %.13.i3236.i
   %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 0)
-  %invariant.op44.i = add i64 %.457.i, %.13.i.i.i
-  %104 = shl i64 %.74.i, 3
-  %105 = shl i64 %quot.5.0.i, 3
-  %scevgep119.i = getelementptr i8, ptr %a4, i64 264
-  %106 = shl i64 %.152.i, 3
-  %107 = add i64 %.457.i, %.463.i
-  %108 = shl i64 %107, 3
-  %scevgep123.i = getelementptr i8, ptr %a2, i64 %108
-  %scevgep131.i = getelementptr i8, ptr %a3, i64 56
-  %109 = shl i64 %.158.i, 3
-  %110 = shl i64 %.29.i, 3
-  %111 = mul i64 %.158.i, %110
-  %112 = icmp ne i64 %.653.i, -1
-  %113 = icmp ne i64 %.653.i, 0
-  %114 = icmp ne i64 %quot.3.0.i, -1
-  %115 = icmp ne i64 %quot.3.0.i, 0
-  %116 = icmp ne i64 %quot.2.0.i, -1
-  %117 = icmp ne i64 %quot.2.0.i, 0
-  %118 = icmp ne i64 %.152.i, -1
-  %119 = icmp ne i64 %.152.i, 0
-  %120 = icmp eq i64 %quot.1.0.i, 0
-  %121 = trunc nuw i64 %.653.i to i32
-  %122 = trunc nuw i64 %quot.3.0.i to i32
-  %123 = trunc nuw i64 %quot.2.0.i to i32
-  %124 = trunc nuw i64 %.152.i to i32
-  %125 = icmp sgt i64 %.146.i, 0
-  %126 = icmp eq i64 %quot.0.i, 0
-  %127 = icmp eq i64 %quot.0.i, 1
+  %invariant.op43.i = add i64 %.457.i, %.13.i.i.i
+  %101 = shl i64 %.74.i, 3
+  %102 = shl i64 %quot.5.0.i, 3
+  %scevgep116.i = getelementptr i8, ptr %a4, i64 264
+  %103 = shl i64 %.152.i, 3
+  %104 = add i64 %.457.i, %.463.i
+  %105 = shl i64 %104, 3
+  %scevgep120.i = getelementptr i8, ptr %a2, i64 %105
+  %scevgep128.i = getelementptr i8, ptr %a3, i64 56
+  %106 = shl i64 %.158.i, 3
+  %107 = shl i64 %.29.i, 3
+  %108 = mul i64 %.158.i, %107
+  %109 = icmp ne i64 %.653.i, -1
+  %110 = icmp ne i64 %.653.i, 0
+  %111 = icmp ne i64 %quot.3.0.i, -1
+  %112 = icmp ne i64 %quot.3.0.i, 0
+  %113 = icmp ne i64 %quot.2.0.i, -1
+  %114 = icmp ne i64 %quot.2.0.i, 0
+  %115 = icmp ne i64 %.152.i, -1
+  %116 = icmp ne i64 %.152.i, 0
+  %117 = icmp eq i64 %quot.1.0.i, 0
+  %118 = trunc nuw i64 %.653.i to i32
+  %119 = trunc nuw i64 %quot.3.0.i to i32
+  %120 = trunc nuw i64 %quot.2.0.i to i32
+  %121 = trunc nuw i64 %.152.i to i32
+  %122 = icmp sgt i64 %.146.i, 0
+  %123 = icmp eq i64 %quot.0.i, 0
+  %124 = icmp eq i64 %quot.0.i, 1
   %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
-  %sunkaddr197.i = getelementptr i8, ptr %a4, i64 40
-  %sunkaddr198.i = getelementptr i8, ptr %a4, i64 64
-  %sunkaddr199.i = getelementptr i8, ptr %a4, i64 72
-  %128 = trunc nuw i64 %quot.0.i to i32
-  %129 = icmp slt i64 %quot.0.i, 0
-  %sunkaddr211.i = getelementptr i8, ptr %a4, i64 80
-  %sunkaddr212.i = getelementptr i8, ptr %a4, i64 88
-  %130 = icmp ne i64 %.149.i, -1
-  %131 = icmp ne i64 %.149.i, 0
-  %132 = trunc nuw i64 %.149.i to i32
-  %133 = icmp slt i64 %.463.i, 1
-  %134 = trunc nuw i64 %.146.i to i32
-  %135 = icmp slt i64 %.146.i, 0
-  %136 = icmp slt i64 %.152.i, 0
+  %sunkaddr194.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr195.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr196.i = getelementptr i8, ptr %a4, i64 72
+  %125 = trunc nuw i64 %quot.0.i to i32
+  %126 = icmp slt i64 %quot.0.i, 0
+  %sunkaddr208.i = getelementptr i8, ptr %a4, i64 80
+  %sunkaddr209.i = getelementptr i8, ptr %a4, i64 88
+  %127 = icmp ne i64 %.149.i, -1
+  %128 = icmp ne i64 %.149.i, 0
+  %129 = trunc nuw i64 %.149.i to i32
+  %130 = trunc nuw i64 %.146.i to i32
+  %131 = icmp slt i64 %.146.i, 0
+  %132 = icmp slt i64 %.152.i, 0
   br label %B582.i
 
-B582.endif.i:                                     ; preds = %148, %B582.i
-  %quot.6.0.i = phi i64 [ 0, %B582.i ], [ %spec.select569.i, %148 ]
-  %.713.not.i = or i1 %114, %.667.i
-  %or.cond994.i = select i1 %115, i1 %.713.not.i, i1 false
-  br i1 %or.cond994.i, label %B582.endif.else.if.i, label %B582.endif.endif.i
+B582.endif.i:                                     ; preds = %144, %B582.i
+  %quot.6.0.i = phi i64 [ 0, %B582.i ], [ %spec.select494.i, %144 ]
+  %.713.not.i = or i1 %111, %.667.i
+  %or.cond866.i = select i1 %112, i1 %.713.not.i, i1 false
+  br i1 %or.cond866.i, label %B582.endif.else.if.i, label %B582.endif.endif.i
 
 B582.else.if.i:                                   ; preds = %B582.i
-  %137 = or i64 %.619810973.i, %.653.i
-  %138 = icmp ult i64 %137, 4294967296
-  br i1 %138, label %139, label %145
+  %133 = or i64 %.619712848.i, %.653.i
+  %134 = icmp ult i64 %133, 4294967296
+  br i1 %134, label %135, label %141
 
-139:                                              ; preds = %B582.else.if.i
-  %140 = trunc nuw i64 %.619810973.i to i32
-  %141 = udiv i32 %140, %121
-  %142 = urem i32 %140, %121
-  %143 = zext i32 %141 to i64
-  %144 = zext i32 %142 to i64
-  br label %148
+135:                                              ; preds = %B582.else.if.i
+  %136 = trunc nuw i64 %.619712848.i to i32
+  %137 = udiv i32 %136, %118
+  %138 = urem i32 %136, %118
+  %139 = zext i32 %137 to i64
+  %140 = zext i32 %138 to i64
+  br label %144
 
-145:                                              ; preds = %B582.else.if.i
-  %146 = sdiv i64 %.619810973.i, %.653.i
-  %147 = srem i64 %.619810973.i, %.653.i
-  br label %148
+141:                                              ; preds = %B582.else.if.i
+  %142 = sdiv i64 %.619712848.i, %.653.i
+  %143 = srem i64 %.619712848.i, %.653.i
+  br label %144
 
-148:                                              ; preds = %145, %139
-  %149 = phi i64 [ %143, %139 ], [ %146, %145 ]
-  %150 = phi i64 [ %144, %139 ], [ %147, %145 ]
-  %.674.i = xor i64 %150, %.653.i
+144:                                              ; preds = %141, %135
+  %145 = phi i64 [ %139, %135 ], [ %142, %141 ]
+  %146 = phi i64 [ %140, %135 ], [ %143, %141 ]
+  %.674.i = xor i64 %146, %.653.i
   %.675.i = icmp slt i64 %.674.i, 0
-  %.676.i = icmp ne i64 %150, 0
+  %.676.i = icmp ne i64 %146, 0
   %.677.i = and i1 %.676.i, %.675.i
   %.682.i = sext i1 %.677.i to i64
-  %spec.select569.i = add i64 %149, %.682.i
+  %spec.select494.i = add i64 %145, %.682.i
   br label %B582.endif.i
 
-B582.endif.endif.i:                               ; preds = %162, %B582.endif.i
-  %quot.7.0.i = phi i64 [ 0, %B582.endif.i ], [ %spec.select570.i, %162 ]
+B582.endif.endif.i:                               ; preds = %158, %B582.endif.i
+  %quot.7.0.i = phi i64 [ 0, %B582.endif.i ], [ %spec.select495.i, %158 ]
   %.752.i = icmp ne i64 %quot.7.0.i, -9223372036854775808
-  %.754.not.i = or i1 %116, %.752.i
-  %or.cond995.i = select i1 %117, i1 %.754.not.i, i1 false
-  br i1 %or.cond995.i, label %B582.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.i
+  %.754.not.i = or i1 %113, %.752.i
+  %or.cond867.i = select i1 %114, i1 %.754.not.i, i1 false
+  br i1 %or.cond867.i, label %B582.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.i
 
 B582.endif.else.if.i:                             ; preds = %B582.endif.i
-  %151 = or i64 %.619810973.i, %quot.3.0.i
-  %152 = icmp ult i64 %151, 4294967296
-  br i1 %152, label %153, label %159
+  %147 = or i64 %.619712848.i, %quot.3.0.i
+  %148 = icmp ult i64 %147, 4294967296
+  br i1 %148, label %149, label %155
 
-153:                                              ; preds = %B582.endif.else.if.i
-  %154 = trunc nuw i64 %.619810973.i to i32
-  %155 = udiv i32 %154, %122
-  %156 = urem i32 %154, %122
-  %157 = zext i32 %155 to i64
-  %158 = zext i32 %156 to i64
-  br label %162
+149:                                              ; preds = %B582.endif.else.if.i
+  %150 = trunc nuw i64 %.619712848.i to i32
+  %151 = udiv i32 %150, %119
+  %152 = urem i32 %150, %119
+  %153 = zext i32 %151 to i64
+  %154 = zext i32 %152 to i64
+  br label %158
 
-159:                                              ; preds = %B582.endif.else.if.i
-  %160 = sdiv i64 %.619810973.i, %quot.3.0.i
-  %161 = srem i64 %.619810973.i, %quot.3.0.i
-  br label %162
+155:                                              ; preds = %B582.endif.else.if.i
+  %156 = sdiv i64 %.619712848.i, %quot.3.0.i
+  %157 = srem i64 %.619712848.i, %quot.3.0.i
+  br label %158
 
-162:                                              ; preds = %159, %153
-  %163 = phi i64 [ %157, %153 ], [ %160, %159 ]
-  %164 = phi i64 [ %158, %153 ], [ %161, %159 ]
-  %.718.i = xor i64 %164, %quot.3.0.i
+158:                                              ; preds = %155, %149
+  %159 = phi i64 [ %153, %149 ], [ %156, %155 ]
+  %160 = phi i64 [ %154, %149 ], [ %157, %155 ]
+  %.718.i = xor i64 %160, %quot.3.0.i
   %.719.i = icmp slt i64 %.718.i, 0
-  %.720.i = icmp ne i64 %164, 0
+  %.720.i = icmp ne i64 %160, 0
   %.721.i = and i1 %.720.i, %.719.i
   %.726.i = sext i1 %.721.i to i64
-  %spec.select570.i = add i64 %163, %.726.i
+  %spec.select495.i = add i64 %159, %.726.i
   br label %B582.endif.endif.i
 
 B582.endif.endif.else.if.i:                       ; preds = %B582.endif.endif.i
-  %165 = or i64 %quot.7.0.i, %quot.2.0.i
-  %166 = icmp ult i64 %165, 4294967296
-  br i1 %166, label %167, label %171
+  %161 = or i64 %quot.7.0.i, %quot.2.0.i
+  %162 = icmp ult i64 %161, 4294967296
+  br i1 %162, label %163, label %167
+
+163:                                              ; preds = %B582.endif.endif.else.if.i
+  %164 = trunc nuw i64 %quot.7.0.i to i32
+  %165 = urem i32 %164, %120
+  %166 = zext i32 %165 to i64
+  br label %169
 
 167:                                              ; preds = %B582.endif.endif.else.if.i
-  %168 = trunc nuw i64 %quot.7.0.i to i32
-  %169 = urem i32 %168, %123
-  %170 = zext i32 %169 to i64
-  br label %173
+  %168 = srem i64 %quot.7.0.i, %quot.2.0.i
+  br label %169
 
-171:                                              ; preds = %B582.endif.endif.else.if.i
-  %172 = srem i64 %quot.7.0.i, %quot.2.0.i
-  br label %173
-
-173:                                              ; preds = %171, %167
-  %174 = phi i64 [ %170, %167 ], [ %172, %171 ]
-  %.759.i = xor i64 %174, %quot.2.0.i
+169:                                              ; preds = %167, %163
+  %170 = phi i64 [ %166, %163 ], [ %168, %167 ]
+  %.759.i = xor i64 %170, %quot.2.0.i
   %.760.i = icmp slt i64 %.759.i, 0
-  %.761.i = icmp ne i64 %174, 0
+  %.761.i = icmp ne i64 %170, 0
   %.762.i = and i1 %.761.i, %.760.i
   %.769.i = select i1 %.762.i, i64 %quot.2.0.i, i64 0
-  %spec.select571.i = add i64 %.769.i, %174
-  %175 = mul nsw i64 %spec.select571.i, %.137.i
+  %spec.select496.i = add i64 %.769.i, %170
+  %171 = mul nsw i64 %spec.select496.i, %.137.i
   br label %B582.endif.endif.endif.endif.i
 
-B582.endif.endif.endif.endif.i:                   ; preds = %173, %B582.endif.endif.i
-  %rem.8.0.i = phi i64 [ 0, %B582.endif.endif.i ], [ %175, %173 ]
+B582.endif.endif.endif.endif.i:                   ; preds = %169, %B582.endif.endif.i
+  %rem.8.0.i = phi i64 [ 0, %B582.endif.endif.i ], [ %171, %169 ]
   %.786.i = sub nsw i64 %.32.i, %rem.8.0.i
   %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.786.i, i64 %.137.i)
-  br i1 %or.cond994.i, label %B582.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.i
+  br i1 %or.cond866.i, label %B582.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.i
 
 B582.endif.endif.endif.endif.else.if.i:           ; preds = %B582.endif.endif.endif.endif.i
-  %176 = or i64 %.619810973.i, %quot.3.0.i
-  %177 = icmp ult i64 %176, 4294967296
-  br i1 %177, label %178, label %182
+  %172 = or i64 %.619712848.i, %quot.3.0.i
+  %173 = icmp ult i64 %172, 4294967296
+  br i1 %173, label %174, label %178
+
+174:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
+  %175 = trunc nuw i64 %.619712848.i to i32
+  %176 = urem i32 %175, %119
+  %177 = zext i32 %176 to i64
+  br label %180
 
 178:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
-  %179 = trunc nuw i64 %.619810973.i to i32
-  %180 = urem i32 %179, %122
-  %181 = zext i32 %180 to i64
-  br label %184
+  %179 = srem i64 %.619712848.i, %quot.3.0.i
+  br label %180
 
-182:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
-  %183 = srem i64 %.619810973.i, %quot.3.0.i
-  br label %184
-
-184:                                              ; preds = %182, %178
-  %185 = phi i64 [ %181, %178 ], [ %183, %182 ]
-  %.840.i = xor i64 %185, %quot.3.0.i
+180:                                              ; preds = %178, %174
+  %181 = phi i64 [ %177, %174 ], [ %179, %178 ]
+  %.840.i = xor i64 %181, %quot.3.0.i
   %.841.i = icmp slt i64 %.840.i, 0
-  %.842.i = icmp ne i64 %185, 0
+  %.842.i = icmp ne i64 %181, 0
   %.843.i = and i1 %.842.i, %.841.i
   %.850.i = select i1 %.843.i, i64 %quot.3.0.i, i64 0
-  %spec.select572.i = add i64 %.850.i, %185
-  %186 = mul nsw i64 %spec.select572.i, %.131.i
+  %spec.select497.i = add i64 %.850.i, %181
+  %182 = mul nsw i64 %spec.select497.i, %.131.i
   br label %B582.endif.endif.endif.endif.endif.endif.i
 
-B582.endif.endif.endif.endif.endif.endif.i:       ; preds = %184, %B582.endif.endif.endif.endif.i
-  %rem.9.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.i ], [ %186, %184 ]
+B582.endif.endif.endif.endif.endif.endif.i:       ; preds = %180, %B582.endif.endif.endif.endif.i
+  %rem.9.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.i ], [ %182, %180 ]
   %.867.i = sub i64 %.29.i, %rem.9.0.i
-  %.13.i32.i = tail call i64 @llvm.smin.i64(i64 %.867.i, i64 %.131.i)
-  %.902.i = mul i64 %.13.i32.i, %.158.i
+  %.13.i31.i = tail call i64 @llvm.smin.i64(i64 %.867.i, i64 %.131.i)
+  %.902.i = mul i64 %.13.i31.i, %.158.i
   %.909.i = add i64 %.908.i, %.902.i
   %.924.i = icmp ne i64 %.909.i, -9223372036854775808
-  %.926.not.i = or i1 %118, %.924.i
-  %or.cond998.i = select i1 %119, i1 %.926.not.i, i1 false
-  br i1 %or.cond998.i, label %B582.endif.endif.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %.926.not.i = or i1 %115, %.924.i
+  %or.cond870.i = select i1 %116, i1 %.926.not.i, i1 false
+  br i1 %or.cond870.i, label %B582.endif.endif.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.endif.i
 
-B582.endif.endif.endif.endif.endif.endif.endif.i: ; preds = %200, %B582.endif.endif.endif.endif.endif.endif.i
-  %quot.10.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.endif.endif.i ], [ %spec.select573.i, %200 ]
-  %187 = mul i64 %96, %quot.10.0.i
-  %.1079615.not1243.i = icmp slt i64 %187, 1
-  %.1079615.not.i = select i1 %.405.i, i1 true, i1 %.1079615.not1243.i
-  br i1 %.1079615.not.i, label %B816.endif.i, label %B796.preheader.i
-
-B796.preheader.i:                                 ; preds = %B582.endif.endif.endif.endif.endif.endif.endif.i
-  %188 = shl nuw i64 %187, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %98, i8 0, i64 %188, i1 false)
-  br label %B816.endif.i
+B582.endif.endif.endif.endif.endif.endif.endif.i: ; preds = %195, %B582.endif.endif.endif.endif.endif.endif.i
+  %quot.10.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.endif.endif.i ], [ %spec.select498.i, %195 ]
+  %183 = mul i64 %97, %quot.10.0.i
+  %spec.select871.i = select i1 %.405.i, i64 0, i64 %183
+  tail call void @nbgrad.clear.float64(ptr %.956.i, i64 %spec.select871.i)
+  br i1 %117, label %B1688.endif.i, label %B858.lr.ph.i
 
 B582.endif.endif.endif.endif.endif.endif.else.if.i: ; preds = %B582.endif.endif.endif.endif.endif.endif.i
-  %189 = or i64 %.909.i, %.152.i
-  %190 = icmp ult i64 %189, 4294967296
-  br i1 %190, label %191, label %197
+  %184 = or i64 %.909.i, %.152.i
+  %185 = icmp ult i64 %184, 4294967296
+  br i1 %185, label %186, label %192
 
-191:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
-  %192 = trunc nuw i64 %.909.i to i32
-  %193 = udiv i32 %192, %124
-  %194 = urem i32 %192, %124
-  %195 = zext i32 %193 to i64
-  %196 = zext i32 %194 to i64
-  br label %200
+186:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %187 = trunc nuw i64 %.909.i to i32
+  %188 = udiv i32 %187, %121
+  %189 = urem i32 %187, %121
+  %190 = zext i32 %188 to i64
+  %191 = zext i32 %189 to i64
+  br label %195
 
-197:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
-  %198 = sdiv i64 %.909.i, %.152.i
-  %199 = srem i64 %.909.i, %.152.i
-  br label %200
+192:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %193 = sdiv i64 %.909.i, %.152.i
+  %194 = srem i64 %.909.i, %.152.i
+  br label %195
 
-200:                                              ; preds = %197, %191
-  %201 = phi i64 [ %195, %191 ], [ %198, %197 ]
-  %202 = phi i64 [ %196, %191 ], [ %199, %197 ]
-  %.931.i = xor i64 %202, %.152.i
+195:                                              ; preds = %192, %186
+  %196 = phi i64 [ %190, %186 ], [ %193, %192 ]
+  %197 = phi i64 [ %191, %186 ], [ %194, %192 ]
+  %.931.i = xor i64 %197, %.152.i
   %.932.i = icmp slt i64 %.931.i, 0
-  %.933.i = icmp ne i64 %202, 0
+  %.933.i = icmp ne i64 %197, 0
   %.934.i = and i1 %.933.i, %.932.i
   %.939.i = sext i1 %.934.i to i64
-  %spec.select573.i = add i64 %201, %.939.i
+  %spec.select498.i = add i64 %196, %.939.i
   br label %B582.endif.endif.endif.endif.endif.endif.endif.i
 
-B816.endif.i:                                     ; preds = %B796.preheader.i, %B582.endif.endif.endif.endif.endif.endif.endif.i
-  br i1 %120, label %B1662.endif.i, label %B850.lr.ph.i
+B858.lr.ph.i:                                     ; preds = %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %.1758.i = icmp sgt i64 %.13.i.i, 0
+  %.1760.i = xor i1 %122, %.1758.i
+  %198 = mul i64 %quot.10.0.i, %102
+  %199 = icmp slt i64 %.13.i31.i, 1
+  %200 = icmp slt i64 %.13.i.i, 1
+  %201 = or i64 %.13.i.i, %.146.i
+  %202 = icmp ult i64 %201, 4294967296
+  %203 = trunc nuw i64 %.13.i.i to i32
+  %204 = icmp slt i64 %quot.10.0.i, 1
+  br label %B858.i
 
-B850.lr.ph.i:                                     ; preds = %B816.endif.i
-  %.2003.i = icmp sgt i64 %.13.i.i, 0
-  %.2005.i = xor i1 %125, %.2003.i
-  %203 = mul i64 %quot.10.0.i, %105
-  %204 = icmp slt i64 %.13.i32.i, 1
-  %205 = icmp slt i64 %.13.i.i, 1
-  %206 = or i64 %.13.i.i, %.146.i
-  %207 = icmp ult i64 %206, 4294967296
-  %208 = trunc nuw i64 %.13.i.i to i32
-  %209 = icmp slt i64 %quot.10.0.i, 1
-  br label %B850.i
+B858.endif.endif.else.if.i:                       ; preds = %B858.i
+  %205 = or i64 %.1091608670.i, %quot.0.i
+  %206 = icmp ult i64 %205, 4294967296
+  br i1 %206, label %207, label %213
 
-B850.endif.endif.else.if.i:                       ; preds = %B850.i
-  %210 = or i64 %.1215697766.i, %quot.0.i
-  %211 = icmp ult i64 %210, 4294967296
-  br i1 %211, label %212, label %218
+207:                                              ; preds = %B858.endif.endif.else.if.i
+  %208 = trunc nuw i64 %.1091608670.i to i32
+  %209 = udiv i32 %208, %125
+  %210 = urem i32 %208, %125
+  %211 = zext i32 %209 to i64
+  %212 = zext i32 %210 to i64
+  br label %216
 
-212:                                              ; preds = %B850.endif.endif.else.if.i
-  %213 = trunc nuw i64 %.1215697766.i to i32
-  %214 = udiv i32 %213, %128
-  %215 = urem i32 %213, %128
-  %216 = zext i32 %214 to i64
-  %217 = zext i32 %215 to i64
-  br label %221
+213:                                              ; preds = %B858.endif.endif.else.if.i
+  %214 = sdiv i64 %.1091608670.i, %quot.0.i
+  %215 = srem i64 %.1091608670.i, %quot.0.i
+  br label %216
 
-218:                                              ; preds = %B850.endif.endif.else.if.i
-  %219 = sdiv i64 %.1215697766.i, %quot.0.i
-  %220 = srem i64 %.1215697766.i, %quot.0.i
-  br label %221
+216:                                              ; preds = %213, %207
+  %217 = phi i64 [ %211, %207 ], [ %214, %213 ]
+  %218 = phi i64 [ %212, %207 ], [ %215, %213 ]
+  %.1146.i = icmp ne i64 %218, 0
+  %.1147.i = and i1 %126, %.1146.i
+  %.1152.i = sext i1 %.1147.i to i64
+  %spec.select500.i = add i64 %217, %.1152.i
+  %219 = mul nsw i64 %spec.select500.i, %.80.i
+  %.1171.i = sub nsw i64 %.23.i, %219
+  %.13.i32.i = tail call i64 @llvm.smin.i64(i64 %.1171.i, i64 %.80.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i32.i
+  %.1227.not.i = icmp eq i64 %218, 0
+  %.1235.i = select i1 %.1227.not.i, i64 0, i64 %98
+  %spec.select501.i = add nsw i64 %.1235.i, %218
+  %220 = mul nsw i64 %spec.select501.i, %.83.i
+  br label %B858.endif.endif.endif.endif.i
 
-221:                                              ; preds = %218, %212
-  %222 = phi i64 [ %216, %212 ], [ %219, %218 ]
-  %223 = phi i64 [ %217, %212 ], [ %220, %218 ]
-  %.1270.i = icmp ne i64 %223, 0
-  %.1271.i = and i1 %129, %.1270.i
-  %.1276.i = sext i1 %.1271.i to i64
-  %spec.select575.i = add i64 %222, %.1276.i
-  %224 = mul nsw i64 %spec.select575.i, %.80.i
-  %.1295.i = sub nsw i64 %.23.i, %224
-  %.13.i33.i = tail call i64 @llvm.smin.i64(i64 %.1295.i, i64 %.80.i)
-  %arg.many.fr.i.i = freeze i64 %.13.i33.i
-  %.1351.not.i = icmp eq i64 %223, 0
-  %.1359.i = select i1 %.1351.not.i, i64 0, i64 %101
-  %spec.select576.i = add nsw i64 %.1359.i, %223
-  %225 = mul nsw i64 %spec.select576.i, %.83.i
-  br label %B850.endif.endif.endif.endif.i
+B858.endif.endif.endif.endif.i:                   ; preds = %216, %B858.i
+  %arg.many.fr.i39.i = phi i64 [ %arg.many.fr.i.i, %216 ], [ %arg.many.fr.i37.i, %B858.i ]
+  %quot.12.038.i = phi i64 [ %219, %216 ], [ 0, %B858.i ]
+  %rem.13.0.i = phi i64 [ %220, %216 ], [ 0, %B858.i ]
+  %.1252.i = sub nsw i64 %.71.i, %rem.13.0.i
+  %.13.i33.i = tail call i64 @llvm.smin.i64(i64 %.1252.i, i64 %.83.i)
+  %.1297.i = add i64 %.1295.i, %.13.i33.i
+  %"$phi998.2.2.2.i" = select i1 %124, i64 %.77.i, i64 %.1297.i
+  %.32.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.35.i.i = load i64, ptr %sunkaddr194.i, align 8
+  %.38.i.i = load i64, ptr %sunkaddr195.i, align 8
+  %.41.i.i = load i64, ptr %sunkaddr196.i, align 8
+  %.80.i.i = load i64, ptr %.73.i, align 8
+  %.83.i.i = load i64, ptr %.76.i, align 8
+  %.86.i.i = load i64, ptr %.133.i, align 8
+  %.101.i.i = load i64, ptr %.449.i, align 8
+  %.105.i.i = load i64, ptr %.454.i, align 8
+  %.102.i.i = mul i64 %.86.i.i, %.13.i31.i
+  %.106.i.i = mul i64 %.102.i.i, %.101.i.i
+  %.108.i.i = mul i64 %.106.i.i, %.105.i.i
+  tail call void @nbgrad.clear.float64(ptr %a2, i64 %.108.i.i)
+  br i1 %199, label %B998.endif.i, label %B240.endif.lr.ph.i.i
 
-B850.endif.endif.endif.endif.i:                   ; preds = %221, %B850.i
-  %arg.many.fr.i40.i = phi i64 [ %arg.many.fr.i.i, %221 ], [ %arg.many.fr.i38.i, %B850.i ]
-  %quot.12.039.i = phi i64 [ %224, %221 ], [ 0, %B850.i ]
-  %rem.13.0.i = phi i64 [ %225, %221 ], [ 0, %B850.i ]
-  %.1376.i = sub nsw i64 %.71.i, %rem.13.0.i
-  %.13.i34.i = tail call i64 @llvm.smin.i64(i64 %.1376.i, i64 %.83.i)
-  %.1421.i = add i64 %.1419.i, %.13.i34.i
-  %"$phi990.2.2.2.i" = select i1 %127, i64 %.77.i, i64 %.1421.i
-  %.36.i.i = load i64, ptr %sunkaddr.i, align 8
-  %.39.i.i = load i64, ptr %sunkaddr197.i, align 8
-  %.42.i.i = load i64, ptr %sunkaddr198.i, align 8
-  %.45.i.i = load i64, ptr %sunkaddr199.i, align 8
-  %.84.i.i = load i64, ptr %.73.i, align 8
-  %.87.i.i = load i64, ptr %.76.i, align 8
-  %.90.i.i = load i64, ptr %.133.i, align 8
-  %.105.i.i = load i64, ptr %.449.i, align 8
-  %.110.i.i = load i64, ptr %.454.i, align 8
-  %.107.i.i = mul i64 %.90.i.i, %.13.i32.i
-  %.111.i.i = mul i64 %.107.i.i, %.105.i.i
-  %.113.i.i = mul i64 %.111.i.i, %.110.i.i
-  %.195248.not.i.i = icmp slt i64 %.113.i.i, 1
-  br i1 %.195248.not.i.i, label %B214.endif.i.i, label %B200.preheader.i.i
+B240.endif.lr.ph.i.i:                             ; preds = %B858.endif.endif.endif.endif.i
+  %.572204.i.i = icmp sgt i64 %arg.many.fr.i39.i, 0
+  %.625.i.i = mul i64 %.35.i.i, %.32.i.i
+  %.630.i.i = mul i64 %.38.i.i, %rem.13.0.i
+  %.638.i.i = mul i64 %.83.i.i, %.80.i.i
+  br i1 %.572204.i.i, label %B240.endif.us.preheader.i.i, label %B998.endif.i
 
-B200.preheader.i.i:                               ; preds = %B850.endif.endif.endif.endif.i
-  %226 = shl nuw i64 %.113.i.i, 3
-  tail call void @llvm.memset.p0.i64(ptr align 8 %a2, i8 0, i64 %226, i1 false)
-  br label %B214.endif.i.i
+B240.endif.us.preheader.i.i:                      ; preds = %B240.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.38.i.i, 3
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.35.i.i
+  %221 = trunc i64 %.41.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 0)
+  %222 = trunc i64 %.38.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.38.i.i, %.32.i.i
+  %223 = shl i64 %.80.i.i, 3
+  %224 = shl i64 %.41.i.i, 3
+  %225 = shl i64 %.41.i.i, 5
+  %226 = load i64, ptr %.449.i, align 8
+  %227 = icmp slt i64 %226, 1
+  br i1 %227, label %B998.endif.i, label %B240.endif.us.preheader30.i.i
 
-B214.endif.i.i:                                   ; preds = %B200.preheader.i.i, %B850.endif.endif.endif.endif.i
-  br i1 %204, label %B990.endif.i, label %B254.endif.lr.ph.i.i
+B240.endif.us.preheader30.i.i:                    ; preds = %B240.endif.us.preheader.i.i
+  %228 = shl i64 %.80.i.i, 4
+  %229 = icmp eq i64 %.41.i.i, 0
+  %230 = icmp eq i64 %.38.i.i, 0
+  %231 = icmp ne i64 %.41.i.i, -1
+  %232 = icmp ne i64 %.38.i.i, -1
+  %233 = icmp eq i64 %.41.i.i, 1
+  br label %B240.endif.us.i.i
 
-B254.endif.lr.ph.i.i:                             ; preds = %B214.endif.i.i
-  %.714253.i.i = icmp sgt i64 %arg.many.fr.i40.i, 0
-  %.767.i.i = mul i64 %.39.i.i, %.36.i.i
-  %.772.i.i = mul i64 %.42.i.i, %rem.13.0.i
-  %.780.i.i = mul i64 %.87.i.i, %.84.i.i
-  br i1 %.714253.i.i, label %B254.endif.us.preheader.i.i, label %B990.endif.i
+B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.i
+  %.242.us.pr.i.i = load i64, ptr %.449.i, align 8
+  br label %B240.endif.us.i.i
 
-B254.endif.us.preheader.i.i:                      ; preds = %B254.endif.lr.ph.i.i
-  %factor.op.mul6.i.i = shl i64 %.42.i.i, 3
-  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.39.i.i
-  %227 = trunc i64 %.45.i.i to i32
-  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 0)
-  %228 = trunc i64 %.42.i.i to i32
-  %.8.i3251.i.i.i = add i64 %.42.i.i, %.36.i.i
-  %229 = shl i64 %.84.i.i, 3
-  %230 = shl i64 %.45.i.i, 3
-  %231 = shl i64 %.45.i.i, 5
-  %232 = load i64, ptr %.449.i, align 8
-  %233 = icmp slt i64 %232, 1
-  br i1 %233, label %B990.endif.i, label %B254.endif.us.preheader30.i.i
+B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
+  %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %226, %B240.endif.us.preheader30.i.i ]
+  %target.4.0325.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i31.i, %B240.endif.us.preheader30.i.i ]
+  %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %rem.9.0.i, %B240.endif.us.preheader30.i.i ]
+  %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
+  %.206.us.i.i = add i64 %.199303323.us.i.i, 1
+  %.322243.us.not.i.i = icmp slt i64 %.242.us.i.i, 1
+  br i1 %.322243.us.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.us.preheader.i.i
 
-B254.endif.us.preheader30.i.i:                    ; preds = %B254.endif.us.preheader.i.i
-  %234 = shl i64 %.84.i.i, 4
-  %235 = icmp eq i64 %.45.i.i, 0
-  %236 = icmp eq i64 %.42.i.i, 0
-  %237 = icmp ne i64 %.45.i.i, -1
-  %238 = icmp ne i64 %.42.i.i, -1
-  %239 = icmp eq i64 %.45.i.i, 1
-  br label %B254.endif.us.i.i
+B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
+  %234 = load i64, ptr %.454.i, align 8
+  %235 = icmp slt i64 %234, 1
+  br i1 %235, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
 
-B254.endif.usthread-pre-split.i.i:                ; preds = %B252.loopexit.us.i.i
-  %.384.us.pr.i.i = load i64, ptr %.449.i, align 8
-  br label %B254.endif.us.i.i
+B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
+  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0325.us.i.i, %B240.endif.us.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
+  br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B998.endif.i
 
-B254.endif.us.i.i:                                ; preds = %B254.endif.usthread-pre-split.i.i, %B254.endif.us.preheader30.i.i
-  %.384.us.i.i = phi i64 [ %.384.us.pr.i.i, %B254.endif.usthread-pre-split.i.i ], [ %232, %B254.endif.us.preheader30.i.i ]
-  %target.4.0376.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ 0, %B254.endif.us.preheader30.i.i ]
-  %.334353375.us.i.i = phi i64 [ %.344.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %.13.i32.i, %B254.endif.us.preheader30.i.i ]
-  %.341354374.us.i.i = phi i64 [ %.348.us.i.i, %B254.endif.usthread-pre-split.i.i ], [ %rem.9.0.i, %B254.endif.us.preheader30.i.i ]
-  %.344.us.i.i = add nsw i64 %.334353375.us.i.i, -1
-  %.348.us.i.i = add i64 %.341354374.us.i.i, 1
-  %.464293.us.not.i.i = icmp slt i64 %.384.us.i.i, 1
-  br i1 %.464293.us.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.us.preheader.i.i
-
-B300.endif.us.us.preheader.i.i:                   ; preds = %B254.endif.us.i.i
-  %240 = load i64, ptr %.454.i, align 8
-  %241 = icmp slt i64 %240, 1
-  br i1 %241, label %B252.loopexit.us.i.i, label %B300.endif.us.us.i.i
-
-B252.loopexit.us.i.i:                             ; preds = %B298.loopexit.us.us.i.i, %B300.endif.us.us.preheader.i.i, %B254.endif.us.i.i
-  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0376.us.i.i, %B254.endif.us.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B298.loopexit.us.us.i.i ]
-  %.335.us.i.i = icmp sgt i64 %.334353375.us.i.i, 1
-  br i1 %.335.us.i.i, label %B254.endif.usthread-pre-split.i.i, label %B990.endif.i
-
-B300.endif.us.usthread-pre-split.i.i:             ; preds = %B298.loopexit.us.us.i.i
-  %.513.us.us.pr.i.i = load i64, ptr %.454.i, align 8
+B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us.i.i
+  %.371.us.us.pr.i.i = load i64, ptr %.454.i, align 8
   %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
-  br label %B300.endif.us.us.i.i
+  br label %B286.endif.us.us.i.i
 
-B300.endif.us.us.i.i:                             ; preds = %B300.endif.us.us.preheader.i.i, %B300.endif.us.usthread-pre-split.i.i
-  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %.772.i.i, %B300.endif.us.us.preheader.i.i ]
-  %.513.us.us.i.i = phi i64 [ %.513.us.us.pr.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %240, %B300.endif.us.us.preheader.i.i ]
-  %target.3.1298.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ %target.4.0376.us.i.i, %B300.endif.us.us.preheader.i.i ]
-  %.470284296.us.us.i.i = phi i64 [ %.477.us.us.i.i, %B300.endif.us.usthread-pre-split.i.i ], [ 0, %B300.endif.us.us.preheader.i.i ]
-  %.477.us.us.i.i = add nuw nsw i64 %.470284296.us.us.i.i, 1
-  %.593264.us.us.not.i.i = icmp slt i64 %.513.us.us.i.i, 1
-  br i1 %.593264.us.us.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.lr.ph.us.us.i.i
+B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %234, %B286.endif.us.us.preheader.i.i ]
+  %target.3.1248.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
+  %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
+  %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
+  br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
 
-B298.loopexit.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B300.endif.us.us.i.i
-  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B300.endif.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  %exitcond488.not.i.i = icmp eq i64 %.384.us.i.i, %.477.us.us.i.i
-  br i1 %exitcond488.not.i.i, label %B252.loopexit.us.i.i, label %B300.endif.us.usthread-pre-split.i.i
+B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
+  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
+  br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
 
-B346.endif.lr.ph.us.us.i.i:                       ; preds = %B300.endif.us.us.i.i
-  %.774.us.us.i.i = add nsw i64 %.470284296.us.us.i.i, %.772.i.i
-  br label %B346.endif.us.us.us.i.i
+B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.i
+  %.632.us.us.i.i = add nsw i64 %.328234246.us.us.i.i, %.630.i.i
+  br label %B332.endif.us.us.us.i.i
 
-B346.endif.us.us.us.i.i:                          ; preds = %B378.B580_crit_edge.us.us.us.i.i, %B346.endif.lr.ph.us.us.i.i
-  %target.2.2267.us.us.us.i.i = phi i64 [ %target.3.1298.us.us.i.i, %B346.endif.lr.ph.us.us.i.i ], [ %.832.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  %.599259265.us.us.us.i.i = phi i64 [ 0, %B346.endif.lr.ph.us.us.i.i ], [ %.606.us.us.us.i.i, %B378.B580_crit_edge.us.us.us.i.i ]
-  br label %B380.us.us.us.i.i
+B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
+  %target.2.2217.us.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  br label %B366.us.us.us.i.i
 
-B380.us.us.us.i.i:                                ; preds = %B378.backedge.us.us.us.i.i, %B346.endif.us.us.us.i.i
-  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B378.backedge.us.us.us.i.i ], [ %target.2.2267.us.us.us.i.i, %B346.endif.us.us.us.i.i ]
-  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B378.backedge.us.us.us.i.i ], [ %quot.12.039.i, %B346.endif.us.us.us.i.i ]
-  %.720252254.us.us.us.i.i = phi i64 [ %.727.us.us.us.i.i, %B378.backedge.us.us.us.i.i ], [ 0, %B346.endif.us.us.us.i.i ]
-  %.753.us.us.us.i.i = add nsw i64 %.720252254.us.us.us.i.i, %quot.12.039.i
-  %.756.us.us.us.i.i = load i64, ptr %.25.i, align 8
-  %.757.us.us.us.i.i = mul nsw i64 %.756.us.us.us.i.i, %.753.us.us.us.i.i
-  %.759.us.us.us.i.i = add nsw i64 %.757.us.us.us.i.i, %quot.6.0.i
-  %.762.us.us.us.i.i = load i64, ptr %.28.i, align 8
-  %.763.us.us.us.i.i = mul nsw i64 %.759.us.us.us.i.i, %.762.us.us.us.i.i
-  %.765.us.us.us.i.i = add nsw i64 %.763.us.us.us.i.i, %.341354374.us.i.i
-  %.769.us.us.us.i.i = mul i64 %.767.i.i, %.765.us.us.us.i.i
-  %.777.us.us.us.i.i = load i64, ptr %sunkaddr211.i, align 8
-  %.778.us.us.us.i.i = sub i64 %.774.us.us.i.i, %.777.us.us.us.i.i
-  %.782.us.us.us.i.i = mul i64 %.720252254.us.us.us.i.i, %.780.i.i
-  %.784.us.us.us.i.i = add nsw i64 %.782.us.us.us.i.i, %target.2.2267.us.us.us.i.i
-  %.788.us.us.us.i.i = load i64, ptr %sunkaddr212.i, align 8
-  %.790.us.us.us.i.i = sub i64 %.599259265.us.us.us.i.i, %.788.us.us.us.i.i
-  %242 = xor i64 %.790.us.us.us.i.i, -1
-  %.9.i.i.i.i = add i64 %.45.i.i, %242
-  br i1 %235, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %target.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.12.038.i, %B332.endif.us.us.us.i.i ]
+  %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
+  %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.12.038.i
+  %.614.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.615.us.us.us.i.i = mul nsw i64 %.614.us.us.us.i.i, %.611.us.us.us.i.i
+  %.617.us.us.us.i.i = add nsw i64 %.615.us.us.us.i.i, %quot.6.0.i
+  %.620.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.621.us.us.us.i.i = mul nsw i64 %.617.us.us.us.i.i, %.620.us.us.us.i.i
+  %.623.us.us.us.i.i = add nsw i64 %.621.us.us.us.i.i, %.199303323.us.i.i
+  %.627.us.us.us.i.i = mul i64 %.625.i.i, %.623.us.us.us.i.i
+  %.635.us.us.us.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
+  %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %target.2.2217.us.us.us.i.i
+  %.646.us.us.us.i.i = load i64, ptr %sunkaddr209.i, align 8
+  %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
+  %236 = xor i64 %.648.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.41.i.i, %236
+  br i1 %229, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
 
-B0.else.i.i.i.i:                                  ; preds = %B380.us.us.us.i.i
+B0.else.i.i.i.i:                                  ; preds = %B366.us.us.us.i.i
   %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
-  %.25.not.i.i.i.i = or i1 %237, %.23.i.i.i.i
+  %.25.not.i.i.i.i = or i1 %231, %.23.i.i.i.i
   br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
 
 B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
-  %243 = or i64 %.9.i.i.i.i, %.45.i.i
-  %244 = icmp ult i64 %243, 4294967296
-  br i1 %244, label %245, label %251
+  %237 = or i64 %.9.i.i.i.i, %.41.i.i
+  %238 = icmp ult i64 %237, 4294967296
+  br i1 %238, label %239, label %245
+
+239:                                              ; preds = %B0.else.if.i.i.i.i
+  %240 = trunc nuw i64 %.9.i.i.i.i to i32
+  %241 = udiv i32 %240, %221
+  %242 = urem i32 %240, %221
+  %243 = zext i32 %241 to i64
+  %244 = zext i32 %242 to i64
+  br label %248
 
 245:                                              ; preds = %B0.else.if.i.i.i.i
-  %246 = trunc nuw i64 %.9.i.i.i.i to i32
-  %247 = udiv i32 %246, %227
-  %248 = urem i32 %246, %227
-  %249 = zext i32 %247 to i64
-  %250 = zext i32 %248 to i64
-  br label %254
+  %246 = sdiv i64 %.9.i.i.i.i, %.41.i.i
+  %247 = srem i64 %.9.i.i.i.i, %.41.i.i
+  br label %248
 
-251:                                              ; preds = %B0.else.if.i.i.i.i
-  %252 = sdiv i64 %.9.i.i.i.i, %.45.i.i
-  %253 = srem i64 %.9.i.i.i.i, %.45.i.i
-  br label %254
-
-254:                                              ; preds = %251, %245
-  %255 = phi i64 [ %249, %245 ], [ %252, %251 ]
-  %256 = phi i64 [ %250, %245 ], [ %253, %251 ]
-  %.30.i.i.i.i = xor i64 %256, %.45.i.i
+248:                                              ; preds = %245, %239
+  %249 = phi i64 [ %243, %239 ], [ %246, %245 ]
+  %250 = phi i64 [ %244, %239 ], [ %247, %245 ]
+  %.30.i.i.i.i = xor i64 %250, %.41.i.i
   %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
-  %.32.i.i.i.i = icmp ne i64 %256, 0
+  %.32.i.i.i.i = icmp ne i64 %250, 0
   %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
   %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
-  %spec.select.i.i.i.i = add i64 %255, %.38.i.i.i.i
-  %257 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
-  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %257)
+  %spec.select.i.i.i.i = add i64 %249, %.38.i.i.i.i
+  %251 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %251)
   br label %B0.else.i20.i.i.i
 
-B0.else.i20.i.i.i:                                ; preds = %254, %B0.else.i.i.i.i
-  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %254 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
-  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.39.i.i
+B0.else.i20.i.i.i:                                ; preds = %248, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %248 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.35.i.i
   %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
-  %.25.not.i23.i.i.i = or i1 %237, %.23.i21.i.i.i
+  %.25.not.i23.i.i.i = or i1 %231, %.23.i21.i.i.i
   br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
 
 B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
-  %258 = or i64 %.9.i1860.i.i.i, %.45.i.i
-  %259 = icmp ult i64 %258, 4294967296
-  br i1 %259, label %260, label %266
+  %252 = or i64 %.9.i1860.i.i.i, %.41.i.i
+  %253 = icmp ult i64 %252, 4294967296
+  br i1 %253, label %254, label %260
+
+254:                                              ; preds = %B0.else.if.i25.i.i.i
+  %255 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %256 = udiv i32 %255, %221
+  %257 = urem i32 %255, %221
+  %258 = zext i32 %256 to i64
+  %259 = zext i32 %257 to i64
+  br label %263
 
 260:                                              ; preds = %B0.else.if.i25.i.i.i
-  %261 = trunc nuw i64 %.9.i1860.i.i.i to i32
-  %262 = udiv i32 %261, %227
-  %263 = urem i32 %261, %227
-  %264 = zext i32 %262 to i64
-  %265 = zext i32 %263 to i64
-  br label %269
+  %261 = sdiv i64 %.9.i1860.i.i.i, %.41.i.i
+  %262 = srem i64 %.9.i1860.i.i.i, %.41.i.i
+  br label %263
 
-266:                                              ; preds = %B0.else.if.i25.i.i.i
-  %267 = sdiv i64 %.9.i1860.i.i.i, %.45.i.i
-  %268 = srem i64 %.9.i1860.i.i.i, %.45.i.i
-  br label %269
-
-269:                                              ; preds = %266, %260
-  %270 = phi i64 [ %264, %260 ], [ %267, %266 ]
-  %271 = phi i64 [ %265, %260 ], [ %268, %266 ]
-  %.30.i26.i.i.i = xor i64 %271, %.45.i.i
+263:                                              ; preds = %260, %254
+  %264 = phi i64 [ %258, %254 ], [ %261, %260 ]
+  %265 = phi i64 [ %259, %254 ], [ %262, %260 ]
+  %.30.i26.i.i.i = xor i64 %265, %.41.i.i
   %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
-  %.32.i28.i.i.i = icmp ne i64 %271, 0
+  %.32.i28.i.i.i = icmp ne i64 %265, 0
   %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
   %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
-  %spec.select.i31.i.i.i = add i64 %270, %.38.i30.i.i.i
-  %272 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
-  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.84.i.i, i64 %272)
+  %spec.select.i31.i.i.i = add i64 %264, %.38.i30.i.i.i
+  %266 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %266)
   br label %B0.endif.endif.endif.endif.endif.i.i.i
 
-B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %269, %B0.else.i20.i.i.i, %B380.us.us.us.i.i
-  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.pre.i.i, %269 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
-  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B380.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %269 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %263, %B0.else.i20.i.i.i, %B366.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.pre.i.i, %263 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %263 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
   %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
-  %273 = xor i64 %.778.us.us.us.i.i, -1
-  %.9.i1.i.i.i = add i64 %.42.i.i, %273
-  br i1 %236, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+  %267 = xor i64 %.636.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.38.i.i, %267
+  br i1 %230, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
 
 B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
   %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
-  %.25.not.i6.i.i.i = or i1 %238, %.23.i4.i.i.i
+  %.25.not.i6.i.i.i = or i1 %232, %.23.i4.i.i.i
   br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
 
 B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
-  %274 = or i64 %.9.i1.i.i.i, %.42.i.i
-  %275 = icmp ult i64 %274, 4294967296
-  br i1 %275, label %276, label %282
+  %268 = or i64 %.9.i1.i.i.i, %.38.i.i
+  %269 = icmp ult i64 %268, 4294967296
+  br i1 %269, label %270, label %276
+
+270:                                              ; preds = %B0.else.if.i8.i.i.i
+  %271 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %272 = udiv i32 %271, %222
+  %273 = urem i32 %271, %222
+  %274 = zext i32 %272 to i64
+  %275 = zext i32 %273 to i64
+  br label %279
 
 276:                                              ; preds = %B0.else.if.i8.i.i.i
-  %277 = trunc nuw i64 %.9.i1.i.i.i to i32
-  %278 = udiv i32 %277, %228
-  %279 = urem i32 %277, %228
-  %280 = zext i32 %278 to i64
-  %281 = zext i32 %279 to i64
-  br label %285
+  %277 = sdiv i64 %.9.i1.i.i.i, %.38.i.i
+  %278 = srem i64 %.9.i1.i.i.i, %.38.i.i
+  br label %279
 
-282:                                              ; preds = %B0.else.if.i8.i.i.i
-  %283 = sdiv i64 %.9.i1.i.i.i, %.42.i.i
-  %284 = srem i64 %.9.i1.i.i.i, %.42.i.i
-  br label %285
-
-285:                                              ; preds = %282, %276
-  %286 = phi i64 [ %280, %276 ], [ %283, %282 ]
-  %287 = phi i64 [ %281, %276 ], [ %284, %282 ]
-  %.30.i9.i.i.i = xor i64 %287, %.42.i.i
+279:                                              ; preds = %276, %270
+  %280 = phi i64 [ %274, %270 ], [ %277, %276 ]
+  %281 = phi i64 [ %275, %270 ], [ %278, %276 ]
+  %.30.i9.i.i.i = xor i64 %281, %.38.i.i
   %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
-  %.32.i11.i.i.i = icmp ne i64 %287, 0
+  %.32.i11.i.i.i = icmp ne i64 %281, 0
   %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
   %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
-  %spec.select.i14.i.i.i = add i64 %286, %.38.i13.i.i.i
-  %288 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  %spec.select.i14.i.i.i = add i64 %280, %.38.i13.i.i.i
+  %282 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
   br label %B0.else.i35.i.i.i
 
-B0.else.i35.i.i.i:                                ; preds = %285, %B0.else.i3.i.i.i
-  %quot.0.i7.ph.i.i.i = phi i64 [ %288, %285 ], [ 0, %B0.else.i3.i.i.i ]
-  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %273
+B0.else.i35.i.i.i:                                ; preds = %279, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %282, %279 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %267
   %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
-  %.25.not.i38.i.i.i = or i1 %238, %.23.i36.i.i.i
+  %.25.not.i38.i.i.i = or i1 %232, %.23.i36.i.i.i
   br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
 
 B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
-  %289 = or i64 %.9.i3352.i.i.i, %.42.i.i
-  %290 = icmp ult i64 %289, 4294967296
-  br i1 %290, label %291, label %297
+  %283 = or i64 %.9.i3352.i.i.i, %.38.i.i
+  %284 = icmp ult i64 %283, 4294967296
+  br i1 %284, label %285, label %291
+
+285:                                              ; preds = %B0.else.if.i40.i.i.i
+  %286 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %287 = udiv i32 %286, %222
+  %288 = urem i32 %286, %222
+  %289 = zext i32 %287 to i64
+  %290 = zext i32 %288 to i64
+  br label %294
 
 291:                                              ; preds = %B0.else.if.i40.i.i.i
-  %292 = trunc nuw i64 %.9.i3352.i.i.i to i32
-  %293 = udiv i32 %292, %228
-  %294 = urem i32 %292, %228
-  %295 = zext i32 %293 to i64
-  %296 = zext i32 %294 to i64
-  br label %300
+  %292 = sdiv i64 %.9.i3352.i.i.i, %.38.i.i
+  %293 = srem i64 %.9.i3352.i.i.i, %.38.i.i
+  br label %294
 
-297:                                              ; preds = %B0.else.if.i40.i.i.i
-  %298 = sdiv i64 %.9.i3352.i.i.i, %.42.i.i
-  %299 = srem i64 %.9.i3352.i.i.i, %.42.i.i
-  br label %300
-
-300:                                              ; preds = %297, %291
-  %301 = phi i64 [ %295, %291 ], [ %298, %297 ]
-  %302 = phi i64 [ %296, %291 ], [ %299, %297 ]
-  %.30.i41.i.i.i = xor i64 %302, %.42.i.i
+294:                                              ; preds = %291, %285
+  %295 = phi i64 [ %289, %285 ], [ %292, %291 ]
+  %296 = phi i64 [ %290, %285 ], [ %293, %291 ]
+  %.30.i41.i.i.i = xor i64 %296, %.38.i.i
   %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
-  %.32.i43.i.i.i = icmp ne i64 %302, 0
+  %.32.i43.i.i.i = icmp ne i64 %296, 0
   %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
   %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
-  %spec.select.i46.i.i.i = add i64 %301, %.38.i45.i.i.i
-  %303 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  %spec.select.i46.i.i.i = add i64 %295, %.38.i45.i.i.i
+  %297 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
   br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
 
-B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %300, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
-  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %300 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
-  %quot.0.i39.i.i.i = phi i64 [ %303, %300 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
-  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi990.2.2.2.i")
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %294, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %294 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %297, %294 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi998.2.2.2.i")
   %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
   %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
   %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
-  br i1 %.347138.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+  br i1 %.347138.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
 
 B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
-  %.392.i.i.i = add i64 %.769.us.us.us.i.i, %.790.us.us.us.i.i
+  %.392.i.i.i = add i64 %.627.us.us.us.i.i, %.648.us.us.us.i.i
   %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
   %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
-  br i1 %239, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+  br i1 %233, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
 
 B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
-  %304 = add nuw i64 %..304.i.i.i, 1
-  %305 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
-  %306 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
+  %298 = add nuw i64 %..304.i.i.i, 1
+  %299 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %300 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %301 = add i64 %300, %299
+  %302 = shl i64 %301, 3
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %302
+  %303 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %304 = add i64 %303, %.636.us.us.us.i.i
+  %305 = mul i64 %304, %.35.i.i
+  %306 = add i64 %.13.i62.i.i.i, %.392.i.i.i
   %307 = add i64 %306, %305
   %308 = shl i64 %307, 3
-  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %308
-  %309 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
-  %310 = add i64 %309, %.778.us.us.us.i.i
-  %311 = mul i64 %310, %.39.i.i
-  %312 = add i64 %.13.i62.i.i.i, %.392.i.i.i
-  %313 = add i64 %312, %311
-  %314 = shl i64 %313, 3
-  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %314
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %308
   br label %B278.us.i.i.i
 
 B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
   %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
   %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
-  %lsr.iv.i.i.i = phi i64 [ %304, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %298, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
   tail call void @nbgrad.copy.float64(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
   %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
-  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %229
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %223
   %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
   %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
-  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B364.backedge.us.us.us.i.i
 
 B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
   %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
-  br i1 %.508124.not.i.i.i, label %B378.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+  br i1 %.508124.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
 
 B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
   %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
-  %315 = mul i64 %quot.0.i755.i.i.i, %.84.i.i
-  %316 = add i64 %.13.i62.i.i.i, %.784.us.us.us.i.i
-  %317 = add i64 %316, %315
-  %318 = shl i64 %317, 3
-  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %318
-  %319 = mul i64 %.13.i62.i.i.i, %.45.i.i
-  %320 = mul i64 %quot.0.i755.i.i.i, %.42.i.i
-  %321 = add i64 %320, %.778.us.us.us.i.i
-  %322 = mul i64 %321, %.39.i.i
-  %323 = add i64 %319, %.392.i.i.i
-  %324 = add i64 %323, %322
-  %325 = shl i64 %324, 3
-  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %325
-  %326 = icmp samesign ult i64 %.465.i.i.i, 4
-  br i1 %326, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+  %309 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %310 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %311 = add i64 %310, %309
+  %312 = shl i64 %311, 3
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %312
+  %313 = mul i64 %.13.i62.i.i.i, %.41.i.i
+  %314 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %315 = add i64 %314, %.636.us.us.us.i.i
+  %316 = mul i64 %315, %.35.i.i
+  %317 = add i64 %313, %.392.i.i.i
+  %318 = add i64 %317, %316
+  %319 = shl i64 %318, 3
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %319
+  %320 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %320, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
 
 B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
-  %327 = add i64 %315, %.784.us.us.us.i.i
-  %328 = shl i64 %327, 3
-  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %328
-  %329 = and i64 %..465.i.i.i, 9223372036854775804
-  %330 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
-  %331 = add i64 %.13.i62.i.i.i, 3
+  %321 = add i64 %309, %.642.us.us.us.i.i
+  %322 = shl i64 %321, 3
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %322
+  %323 = and i64 %..465.i.i.i, 9223372036854775804
+  %324 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %325 = add i64 %.13.i62.i.i.i, 3
+  %326 = add i64 %325, %xtraiter.i.i.i
+  %327 = mul i64 %326, %224
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %327
+  %328 = add i64 %.13.i62.i.i.i, 2
+  %329 = add i64 %328, %xtraiter.i.i.i
+  %330 = mul i64 %329, %224
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %330
+  %331 = add i64 %.13.i62.i.i.i, 1
   %332 = add i64 %331, %xtraiter.i.i.i
-  %333 = mul i64 %332, %230
-  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %333
-  %334 = add i64 %.13.i62.i.i.i, 2
-  %335 = add i64 %334, %xtraiter.i.i.i
-  %336 = mul i64 %335, %230
-  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %336
-  %337 = add i64 %.13.i62.i.i.i, 1
-  %338 = add i64 %337, %xtraiter.i.i.i
-  %339 = mul i64 %338, %230
-  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %339
-  %340 = mul i64 %330, %230
-  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %340
-  %341 = mul i64 %.756.us.us.us.i.i, %lsr.iv31.i.i
-  %342 = add i64 %341, %quot.6.0.i
-  %343 = mul i64 %342, %.762.us.us.us.i.i
-  %344 = add i64 %343, %.341354374.us.i.i
-  %345 = mul i64 %344, %.36.i.i
-  %346 = sub i64 %lsr.iv.i.i, %.777.us.us.us.i.i
-  %347 = add i64 %346, %345
-  %348 = add i64 %347, %320
-  %349 = mul i64 %348, %.39.i.i
-  %350 = add i64 %349, %.790.us.us.us.i.i
-  %351 = icmp eq i64 %xtraiter.i.i.i, 0
-  %sunkaddr217.i = shl i64 %350, 3
+  %333 = mul i64 %332, %224
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %333
+  %334 = mul i64 %324, %224
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %334
+  %335 = mul i64 %.614.us.us.us.i.i, %lsr.iv31.i.i
+  %336 = add i64 %335, %quot.6.0.i
+  %337 = mul i64 %336, %.620.us.us.us.i.i
+  %338 = add i64 %337, %.199303323.us.i.i
+  %339 = mul i64 %338, %.32.i.i
+  %340 = sub i64 %lsr.iv.i.i, %.635.us.us.us.i.i
+  %341 = add i64 %340, %339
+  %342 = add i64 %341, %314
+  %343 = mul i64 %342, %.35.i.i
+  %344 = add i64 %343, %.648.us.us.us.i.i
+  %345 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr214.i = shl i64 %344, 3
   br label %B278.us150.i.i.i
 
 B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
-  %352 = icmp eq i64 %xtraiter.i.i.i, 0
-  br i1 %352, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+  %346 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %346, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
 
 B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
   %xtraiter.i.i = and i64 %..304.i.i.i, 1
@@ -21407,27 +21265,27 @@ B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheade
   br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
 
 B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
-  %353 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
-  %354 = add i64 %353, %315
-  %355 = shl i64 %354, 3
-  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %355
+  %347 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %348 = add i64 %347, %309
+  %349 = shl i64 %348, 3
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %349
   br label %B486.us.prol.i.us.prol.i.i
 
 B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
   %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
   %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
   %.552.us.prol.i.us.prol.i.i = load double, ptr %lsr.iv82.i.us.prol.i.i, align 8
-  %356 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 3
-  %scevgep117.i = getelementptr i8, ptr %scevgep59.i.i, i64 %356
-  store double %.552.us.prol.i.us.prol.i.i, ptr %scevgep117.i, align 8
+  %350 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 3
+  %scevgep114.i = getelementptr i8, ptr %scevgep59.i.i, i64 %350
+  store double %.552.us.prol.i.us.prol.i.i, ptr %scevgep114.i, align 8
   %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
-  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %230
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %224
   %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
   br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
 
 B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
   %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
-  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %229
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %223
   %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
   br label %B278.us150.i.us.prol.loopexit.i.i
 
@@ -21435,11 +21293,11 @@ B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopex
   %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
   %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
   %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
-  %357 = icmp eq i64 %.304.i.i.i, 1
-  br i1 %357, label %B378.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+  %351 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %351, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
 
 B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
-  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %229
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %223
   br label %B278.us150.i.us.i.i
 
 B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
@@ -21453,11 +21311,11 @@ B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i
   %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
   %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
   %.552.us.prol.i.us.i.i = load double, ptr %lsr.iv82.i.us.i.i, align 8
-  %358 = shl i64 %prol.iter.i.us.i.i, 3
-  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %358
+  %352 = shl i64 %prol.iter.i.us.i.i, 3
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %352
   store double %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 8
   %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
-  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %230
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %224
   %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
   br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
 
@@ -21469,22 +21327,22 @@ B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1
   %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
   %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
   %.552.us.prol.i.us.1.i.i = load double, ptr %lsr.iv82.i.us.1.i.i, align 8
-  %359 = shl i64 %prol.iter.i.us.1.i.i, 3
-  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %359
+  %353 = shl i64 %prol.iter.i.us.1.i.i, 3
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %353
   store double %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 8
   %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
-  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %230
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %224
   %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
   br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
 
 B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
-  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %229
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %223
   %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
-  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %229
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %223
   %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
-  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %234
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %228
   %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
-  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B364.backedge.us.us.us.i.i
 
 B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
   %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
@@ -21495,26 +21353,26 @@ B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_
   %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
   %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
   %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
-  br i1 %351, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+  br i1 %345, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
 
 B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
   %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
   %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
   %.552.us.prol.i.i.i = load double, ptr %lsr.iv82.i.i.i, align 8
-  %360 = shl nuw nsw i64 %prol.iter.i.i.i, 3
-  %scevgep112.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %360
-  store double %.552.us.prol.i.i.i, ptr %scevgep112.i, align 8
+  %354 = shl nuw nsw i64 %prol.iter.i.i.i, 3
+  %scevgep.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %354
+  store double %.552.us.prol.i.i.i, ptr %scevgep.i, align 8
   %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
-  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %230
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %224
   %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
   br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
 
 B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
-  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %329, %B486.us.prol.i.i.i ]
-  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %330, %B486.us.prol.i.i.i ]
-  %361 = add nuw i64 %.507122126.us.unr.i.i.i, 4
-  %362 = shl i64 %.514123125.us.unr.i.i.i, 3
-  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %362
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %323, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %324, %B486.us.prol.i.i.i ]
+  %355 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %356 = shl i64 %.514123125.us.unr.i.i.i, 3
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %356
   br label %B486.us.i.i.i
 
 B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
@@ -21523,565 +21381,559 @@ B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B48
   %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
   %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
   %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
-  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %361, %B486.us.prol.loopexit.i.i.i ]
-  %sunkaddr218.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr217.i
-  %.552.us.i.i.i = load double, ptr %sunkaddr218.i, align 8
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %355, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr215.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr214.i
+  %.552.us.i.i.i = load double, ptr %sunkaddr215.i, align 8
   store double %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 8
-  %sunkaddr220.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr217.i
-  %.552.us.1.i.i.i = load double, ptr %sunkaddr220.i, align 8
+  %sunkaddr217.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr214.i
+  %.552.us.1.i.i.i = load double, ptr %sunkaddr217.i, align 8
   %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
   store double %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 8
-  %sunkaddr222.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr217.i
-  %.552.us.2.i.i.i = load double, ptr %sunkaddr222.i, align 8
+  %sunkaddr219.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr214.i
+  %.552.us.2.i.i.i = load double, ptr %sunkaddr219.i, align 8
   %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
   store double %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 8
-  %sunkaddr224.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr217.i
-  %.552.us.3.i.i.i = load double, ptr %sunkaddr224.i, align 8
+  %sunkaddr221.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr214.i
+  %.552.us.3.i.i.i = load double, ptr %sunkaddr221.i, align 8
   %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 24
   store double %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 8
   %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
   %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 32
-  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %231
-  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %231
-  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %231
-  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %231
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %225
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %225
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %225
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %225
   %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
   br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
 
 B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
   %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
-  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %229
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %223
   %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
-  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %229
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %223
   %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
   %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
   %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
-  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B378.backedge.us.us.us.i.i
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B364.backedge.us.us.us.i.i
 
-B378.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
-  %.727.us.us.us.i.i = add nuw nsw i64 %.720252254.us.us.us.i.i, 1
+B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.585.us.us.us.i.i = add nuw nsw i64 %.578203205.us.us.us.i.i, 1
   %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
-  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.780.i.i
-  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i40.i, %.727.us.us.us.i.i
-  br i1 %exitcond.not.i.i, label %B378.B580_crit_edge.us.us.us.i.i, label %B380.us.us.us.i.i
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.638.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i39.i, %.585.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B364.B566_crit_edge.us.us.us.i.i, label %B366.us.us.us.i.i
 
-B378.B580_crit_edge.us.us.us.i.i:                 ; preds = %B378.backedge.us.us.us.i.i
-  %.606.us.us.us.i.i = add nuw nsw i64 %.599259265.us.us.us.i.i, 1
-  %.832.us.us.us.i.i = add nsw i64 %target.2.2267.us.us.us.i.i, %.90.i.i
-  %exitcond487.not.i.i = icmp eq i64 %.513.us.us.i.i, %.606.us.us.us.i.i
-  br i1 %exitcond487.not.i.i, label %B298.loopexit.us.us.i.i, label %B346.endif.us.us.us.i.i
+B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
+  %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
+  %.690.us.us.us.i.i = add nsw i64 %target.2.2217.us.us.us.i.i, %.86.i.i
+  %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
+  br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
-B990.endif.i:                                     ; preds = %B252.loopexit.us.i.i, %B254.endif.us.preheader.i.i, %B254.endif.lr.ph.i.i, %B214.endif.i.i
-  %.1463.i = add nsw i64 %arg.many.fr.i40.i, -1
-  %.1465.i = mul nsw i64 %.1463.i, %.77.i
-  %.1467.i = add nsw i64 %.13.i34.i, %.1465.i
-  %.1469.i = mul nsw i64 %.1467.i, %.74.i
-  %.1472.i = add i64 %.1469.i, %math236.i
-  %.1487.i = icmp ne i64 %.1472.i, -9223372036854775808
-  %.1489.not.i = or i1 %130, %.1487.i
-  %or.cond1003.i = select i1 %131, i1 %.1489.not.i, i1 false
-  br i1 %or.cond1003.i, label %B990.endif.else.if.i, label %B990.endif.endif.endif.i
+B998.endif.i:                                     ; preds = %B238.loopexit.us.i.i, %B240.endif.us.preheader.i.i, %B240.endif.lr.ph.i.i, %B858.endif.endif.endif.endif.i
+  %.1339.i = add nsw i64 %arg.many.fr.i39.i, -1
+  %.1341.i = mul nsw i64 %.1339.i, %.77.i
+  %.1343.i = add nsw i64 %.13.i33.i, %.1341.i
+  %.1345.i = mul nsw i64 %.1343.i, %.74.i
+  %.1348.i = add i64 %.1345.i, %math233.i
+  %.1363.i = icmp ne i64 %.1348.i, -9223372036854775808
+  %.1365.not.i = or i1 %127, %.1363.i
+  %or.cond875.i = select i1 %128, i1 %.1365.not.i, i1 false
+  br i1 %or.cond875.i, label %B998.endif.else.if.i, label %B998.endif.endif.endif.i
 
-B990.endif.else.if.i:                             ; preds = %B990.endif.i
-  %363 = or i64 %.1472.i, %.149.i
-  %364 = icmp ult i64 %363, 4294967296
-  br i1 %364, label %365, label %371
+B998.endif.else.if.i:                             ; preds = %B998.endif.i
+  %357 = or i64 %.1348.i, %.149.i
+  %358 = icmp ult i64 %357, 4294967296
+  br i1 %358, label %359, label %365
 
-365:                                              ; preds = %B990.endif.else.if.i
-  %366 = trunc nuw i64 %.1472.i to i32
-  %367 = udiv i32 %366, %132
-  %368 = urem i32 %366, %132
-  %369 = zext i32 %367 to i64
-  %370 = zext i32 %368 to i64
-  br label %374
+359:                                              ; preds = %B998.endif.else.if.i
+  %360 = trunc nuw i64 %.1348.i to i32
+  %361 = udiv i32 %360, %129
+  %362 = urem i32 %360, %129
+  %363 = zext i32 %361 to i64
+  %364 = zext i32 %362 to i64
+  br label %368
 
-371:                                              ; preds = %B990.endif.else.if.i
-  %372 = sdiv i64 %.1472.i, %.149.i
-  %373 = srem i64 %.1472.i, %.149.i
-  br label %374
+365:                                              ; preds = %B998.endif.else.if.i
+  %366 = sdiv i64 %.1348.i, %.149.i
+  %367 = srem i64 %.1348.i, %.149.i
+  br label %368
 
-374:                                              ; preds = %371, %365
-  %375 = phi i64 [ %369, %365 ], [ %372, %371 ]
-  %376 = phi i64 [ %370, %365 ], [ %373, %371 ]
-  %.1494.i = xor i64 %376, %.149.i
-  %.1495.i = icmp slt i64 %.1494.i, 0
-  %.1496.i = icmp ne i64 %376, 0
-  %.1497.i = and i1 %.1496.i, %.1495.i
-  %.1502.i = sext i1 %.1497.i to i64
-  %spec.select577.i = add i64 %375, %.1502.i
-  br label %B990.endif.endif.endif.i
+368:                                              ; preds = %365, %359
+  %369 = phi i64 [ %363, %359 ], [ %366, %365 ]
+  %370 = phi i64 [ %364, %359 ], [ %367, %365 ]
+  %.1370.i = xor i64 %370, %.149.i
+  %.1371.i = icmp slt i64 %.1370.i, 0
+  %.1372.i = icmp ne i64 %370, 0
+  %.1373.i = and i1 %.1372.i, %.1371.i
+  %.1378.i = sext i1 %.1373.i to i64
+  %spec.select502.i = add i64 %369, %.1378.i
+  br label %B998.endif.endif.endif.i
 
-B990.endif.endif.endif.i:                         ; preds = %374, %B990.endif.i
-  %quot.14.0.i = phi i64 [ 0, %B990.endif.i ], [ %spec.select577.i, %374 ]
-  br i1 %133, label %B1138.endif.i, label %B1124.preheader.i
+B998.endif.endif.endif.i:                         ; preds = %368, %B998.endif.i
+  %quot.14.0.i = phi i64 [ 0, %B998.endif.i ], [ %spec.select502.i, %368 ]
+  tail call void @nbgrad.clear.float64(ptr %96, i64 %.463.i)
+  %.1601538.not.i = icmp slt i64 %arg.many.fr.i39.i, 1
+  %or.cond1106.i = or i1 %200, %.1601538.not.i
+  br i1 %or.cond1106.i, label %B1392.i, label %B1196.endif.us.preheader.i
 
-B1124.preheader.i:                                ; preds = %B990.endif.endif.endif.i
-  tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %100, i1 false)
-  br label %B1138.endif.i
-
-B1138.endif.i:                                    ; preds = %B1124.preheader.i, %B990.endif.endif.endif.i
-  %.1846626.not.i = icmp slt i64 %arg.many.fr.i40.i, 1
-  %or.cond1273.i = or i1 %205, %.1846626.not.i
-  br i1 %or.cond1273.i, label %B1366.i, label %B1170.endif.us.preheader.i
-
-B1170.endif.us.preheader.i:                       ; preds = %B1138.endif.i
+B1196.endif.us.preheader.i:                       ; preds = %B998.endif.endif.endif.i
   %.7.i.i.i = sub nsw i64 0, %rem.13.0.i
   %.13.i.i4.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i.i.i, i64 0)
-  %377 = add i64 %.13.i.i4.i.i, %rem.13.0.i
-  br label %B1170.endif.us.i
+  %371 = add i64 %.13.i.i4.i.i, %rem.13.0.i
+  br label %B1196.endif.us.i
 
-B1170.endif.us.i:                                 ; preds = %B1202.B1168.loopexit_crit_edge.us.i, %B1170.endif.us.preheader.i
-  %.1731632638.us.i = phi i64 [ %.1738.us.i, %B1202.B1168.loopexit_crit_edge.us.i ], [ 0, %B1170.endif.us.preheader.i ]
-  %.1893.us.i = add i64 %.1731632638.us.i, %rem.8.0.i
-  %.1900.us.i = mul nsw i64 %.1731632638.us.i, %.155.i
-  %.reass.reass.i = add i64 %invariant.op44.i, %.1900.us.i
-  br label %B1204.us.i
+B1196.endif.us.i:                                 ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B1196.endif.us.preheader.i
+  %.1486543549.us.i = phi i64 [ %.1493.us.i, %B1228.B1194.loopexit_crit_edge.us.i ], [ 0, %B1196.endif.us.preheader.i ]
+  %.1648.us.i = add i64 %.1486543549.us.i, %rem.8.0.i
+  %.1655.us.i = mul nsw i64 %.1486543549.us.i, %.155.i
+  %.reass.reass.i = add i64 %invariant.op43.i, %.1655.us.i
+  br label %B1230.us.i
 
-B1204.us.i:                                       ; preds = %B1202.backedge.us.i, %B1170.endif.us.i
-  %.1852625627.us.i = phi i64 [ 0, %B1170.endif.us.i ], [ %.1859.us.i, %B1202.backedge.us.i ]
-  %.1911.us.i = load i64, ptr %.522.i, align 8
-  %.7.i5.i.i = sub nsw i64 %.1911.us.i, %rem.13.0.i
+B1230.us.i:                                       ; preds = %B1228.backedge.us.i, %B1196.endif.us.i
+  %.1607537539.us.i = phi i64 [ 0, %B1196.endif.us.i ], [ %.1614.us.i, %B1228.backedge.us.i ]
+  %.1666.us.i = load i64, ptr %.522.i, align 8
+  %.7.i5.i.i = sub nsw i64 %.1666.us.i, %rem.13.0.i
   %.13.i.i6.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i5.i.i, i64 0)
-  %.13.i2.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i.i6.i.i, i64 %.13.i34.i)
+  %.13.i2.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i.i6.i.i, i64 %.13.i33.i)
   %.304.i.i = sub i64 %.13.i2.i.i, %.13.i.i4.i.i
   %.347123.not.i.i = icmp slt i64 %.304.i.i, 1
-  br i1 %.347123.not.i.i, label %B1202.backedge.us.i, label %B533.lr.ph.i.i
+  br i1 %.347123.not.i.i, label %B1228.backedge.us.i, label %B533.lr.ph.i.i
 
 B533.i.i:                                         ; preds = %B533.lr.ph.i.i, %B533.i.i
   %lsr.iv10.i.i = phi ptr [ %scevgep9.i.i, %B533.lr.ph.i.i ], [ %scevgep11.i.i, %B533.i.i ]
   %lsr.iv7.i.i = phi ptr [ %scevgep.i2.i, %B533.lr.ph.i.i ], [ %scevgep8.i.i, %B533.i.i ]
-  %lsr.iv.i3.i = phi i64 [ %378, %B533.lr.ph.i.i ], [ %lsr.iv.next.i4.i, %B533.i.i ]
+  %lsr.iv.i3.i = phi i64 [ %372, %B533.lr.ph.i.i ], [ %lsr.iv.next.i4.i, %B533.i.i ]
   tail call void @nbgrad.copy.float64(ptr %lsr.iv10.i.i, ptr %lsr.iv7.i.i, i64 %.423.i.i)
   %lsr.iv.next.i4.i = add i64 %lsr.iv.i3.i, -1
-  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv7.i.i, i64 %104
-  %scevgep11.i.i = getelementptr i8, ptr %lsr.iv10.i.i, i64 %385
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv7.i.i, i64 %101
+  %scevgep11.i.i = getelementptr i8, ptr %lsr.iv10.i.i, i64 %379
   %.347.i.i = icmp samesign ugt i64 %lsr.iv.next.i4.i, 1
-  br i1 %.347.i.i, label %B533.i.i, label %B1202.backedge.us.i
+  br i1 %.347.i.i, label %B533.i.i, label %B1228.backedge.us.i
 
-B533.lr.ph.i.i:                                   ; preds = %B1204.us.i
-  %.1914.us.i = load i64, ptr %.525.i, align 8
-  %.1906.us.i = mul i64 %.1852625627.us.i, %.77.i
-  %.1885.us.i = add nsw i64 %.1852625627.us.i, %quot.12.039.i
-  %.1887.us.i = mul nsw i64 %.1885.us.i, %.26.i
-  %.1889.us.i = add nsw i64 %.1887.us.i, %quot.6.0.i
-  %.1891.us.i = mul nsw i64 %.1889.us.i, %.32.i
-  %.1895.us.i = add i64 %.1893.us.i, %.1891.us.i
-  %.1897.us.i = mul nsw i64 %.527.i, %.1895.us.i
-  %.13.i.i.i1.i = tail call i64 @llvm.smax.i64(i64 %.1914.us.i, i64 0)
+B533.lr.ph.i.i:                                   ; preds = %B1230.us.i
+  %.1669.us.i = load i64, ptr %.525.i, align 8
+  %.1661.us.i = mul i64 %.1607537539.us.i, %.77.i
+  %.1640.us.i = add nsw i64 %.1607537539.us.i, %quot.12.038.i
+  %.1642.us.i = mul nsw i64 %.1640.us.i, %.26.i
+  %.1644.us.i = add nsw i64 %.1642.us.i, %quot.6.0.i
+  %.1646.us.i = mul nsw i64 %.1644.us.i, %.32.i
+  %.1650.us.i = add i64 %.1648.us.i, %.1646.us.i
+  %.1652.us.i = mul nsw i64 %.527.i, %.1650.us.i
+  %.13.i.i.i1.i = tail call i64 @llvm.smax.i64(i64 %.1669.us.i, i64 0)
   %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 %.13.i.i.i1.i)
   %.13.i3.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i1.i.i, i64 %.13.i.i.i)
   %.423.i.i = sub nsw i64 %.13.i3.i.i, %.13.i.i.i
-  %378 = add nuw i64 %.304.i.i, 1
-  %reass.add.i = add i64 %.1906.us.i, %.13.i.i4.i.i
+  %372 = add nuw i64 %.304.i.i, 1
+  %reass.add.i = add i64 %.1661.us.i, %.13.i.i4.i.i
   %reass.mul.i = mul i64 %reass.add.i, %.74.i
-  %379 = add i64 %.reass.reass.i, %reass.mul.i
-  %380 = shl i64 %379, 3
-  %scevgep.i2.i = getelementptr i8, ptr %a2, i64 %380
-  %381 = mul i64 %.1914.us.i, %377
-  %382 = add i64 %.1897.us.i, %.13.i.i.i
-  %383 = add i64 %382, %381
-  %384 = shl i64 %383, 3
-  %scevgep9.i.i = getelementptr i8, ptr %a1, i64 %384
-  %385 = shl i64 %.1914.us.i, 3
+  %373 = add i64 %.reass.reass.i, %reass.mul.i
+  %374 = shl i64 %373, 3
+  %scevgep.i2.i = getelementptr i8, ptr %a2, i64 %374
+  %375 = mul i64 %.1669.us.i, %371
+  %376 = add i64 %.1652.us.i, %.13.i.i.i
+  %377 = add i64 %376, %375
+  %378 = shl i64 %377, 3
+  %scevgep9.i.i = getelementptr i8, ptr %a1, i64 %378
+  %379 = shl i64 %.1669.us.i, 3
   br label %B533.i.i
 
-B1202.backedge.us.i:                              ; preds = %B533.i.i, %B1204.us.i
-  %.1859.us.i = add nuw nsw i64 %.1852625627.us.i, 1
-  %exitcond.not.i = icmp eq i64 %arg.many.fr.i40.i, %.1859.us.i
-  br i1 %exitcond.not.i, label %B1202.B1168.loopexit_crit_edge.us.i, label %B1204.us.i
+B1228.backedge.us.i:                              ; preds = %B533.i.i, %B1230.us.i
+  %.1614.us.i = add nuw nsw i64 %.1607537539.us.i, 1
+  %exitcond.not.i = icmp eq i64 %arg.many.fr.i39.i, %.1614.us.i
+  br i1 %exitcond.not.i, label %B1228.B1194.loopexit_crit_edge.us.i, label %B1230.us.i
 
-B1202.B1168.loopexit_crit_edge.us.i:              ; preds = %B1202.backedge.us.i
-  %.1738.us.i = add nuw nsw i64 %.1731632638.us.i, 1
-  %exitcond1237.not.i = icmp eq i64 %.13.i.i, %.1738.us.i
-  br i1 %exitcond1237.not.i, label %B1366.i, label %B1170.endif.us.i
+B1228.B1194.loopexit_crit_edge.us.i:              ; preds = %B1228.backedge.us.i
+  %.1493.us.i = add nuw nsw i64 %.1486543549.us.i, 1
+  %exitcond1071.not.i = icmp eq i64 %.13.i.i, %.1493.us.i
+  br i1 %exitcond1071.not.i, label %B1392.i, label %B1196.endif.us.i
 
-B1366.endif.i:                                    ; preds = %B1366.i
-  br i1 %.2005.i, label %B848.loopexit.i, label %B1366.endif.endif.i
+B1392.endif.i:                                    ; preds = %B1392.i
+  br i1 %.1760.i, label %B856.loopexit.i, label %B1392.endif.endif.i
 
-B1366.endif.endif.i:                              ; preds = %B1366.endif.i
-  br i1 %207, label %386, label %391
+B1392.endif.endif.i:                              ; preds = %B1392.endif.i
+  br i1 %202, label %380, label %385
 
-386:                                              ; preds = %B1366.endif.endif.i
-  %387 = udiv i32 %208, %134
-  %388 = urem i32 %208, %134
-  %389 = zext i32 %387 to i64
-  %390 = zext i32 %388 to i64
-  br label %394
+380:                                              ; preds = %B1392.endif.endif.i
+  %381 = udiv i32 %203, %130
+  %382 = urem i32 %203, %130
+  %383 = zext i32 %381 to i64
+  %384 = zext i32 %382 to i64
+  br label %388
 
-391:                                              ; preds = %B1366.endif.endif.i
-  %392 = sdiv i64 %.13.i.i, %.146.i
-  %393 = srem i64 %.13.i.i, %.146.i
-  br label %394
+385:                                              ; preds = %B1392.endif.endif.i
+  %386 = sdiv i64 %.13.i.i, %.146.i
+  %387 = srem i64 %.13.i.i, %.146.i
+  br label %388
 
-394:                                              ; preds = %391, %386
-  %395 = phi i64 [ %389, %386 ], [ %392, %391 ]
-  %396 = phi i64 [ %390, %386 ], [ %393, %391 ]
-  %.2019.i = sub nsw i64 0, %396
-  %.2020.i = select i1 %.2003.i, i64 %396, i64 %.2019.i
-  %.2021.i = icmp sgt i64 %.2020.i, 0
-  %.2023.i = zext i1 %.2021.i to i64
-  %.2024.i = add i64 %395, %.2023.i
-  %.2045667.i = icmp slt i64 %.2024.i, 1
-  %brmerge.i = select i1 %.2045667.i, i1 true, i1 %209
-  br i1 %brmerge.i, label %B848.loopexit.i, label %B1402.endif.us.i
+388:                                              ; preds = %385, %380
+  %389 = phi i64 [ %383, %380 ], [ %386, %385 ]
+  %390 = phi i64 [ %384, %380 ], [ %387, %385 ]
+  %.1774.i = sub nsw i64 0, %390
+  %.1775.i = select i1 %.1758.i, i64 %390, i64 %.1774.i
+  %.1776.i = icmp sgt i64 %.1775.i, 0
+  %.1778.i = zext i1 %.1776.i to i64
+  %.1779.i = add i64 %389, %.1778.i
+  %.1800578.i = icmp slt i64 %.1779.i, 1
+  %brmerge.i = select i1 %.1800578.i, i1 true, i1 %204
+  br i1 %brmerge.i, label %B856.loopexit.i, label %B1428.endif.us.i
 
-B1402.endif.us.i:                                 ; preds = %394, %B1434.B1400.loopexit_crit_edge.us.i
-  %.2044661669.us.i = phi i64 [ %.2054.us.i, %B1434.B1400.loopexit_crit_edge.us.i ], [ %.2024.i, %394 ]
-  %.2051662668.us.i = phi i64 [ %.2058.us.i, %B1434.B1400.loopexit_crit_edge.us.i ], [ 0, %394 ]
-  %.2054.us.i = add nsw i64 %.2044661669.us.i, -1
-  %.2058.us.i = add i64 %.2051662668.us.i, %.146.i
-  %.2206.us.i = mul nsw i64 %.2051662668.us.i, %.155.i
-  %.2210.us.i = getelementptr double, ptr %97, i64 %.2206.us.i
-  %.2233.us.i = icmp ne i64 %.2051662668.us.i, -9223372036854775808
-  %.2235.not.us.i = or i1 %.970.i, %.2233.us.i
-  br i1 %.2235.not.us.i, label %B1436.else.lr.ph.split.us.us.i, label %B1436.else.us674.i
+B1428.endif.us.i:                                 ; preds = %388, %B1460.B1426.loopexit_crit_edge.us.i
+  %.1799572580.us.i = phi i64 [ %.1809.us.i, %B1460.B1426.loopexit_crit_edge.us.i ], [ %.1779.i, %388 ]
+  %.1806573579.us.i = phi i64 [ %.1813.us.i, %B1460.B1426.loopexit_crit_edge.us.i ], [ 0, %388 ]
+  %.1809.us.i = add nsw i64 %.1799572580.us.i, -1
+  %.1813.us.i = add i64 %.1806573579.us.i, %.146.i
+  %.1961.us.i = mul nsw i64 %.1806573579.us.i, %.155.i
+  %.1965.us.i = getelementptr double, ptr %96, i64 %.1961.us.i
+  %.1988.us.i = icmp ne i64 %.1806573579.us.i, -9223372036854775808
+  %.1990.not.us.i = or i1 %.973.i, %.1988.us.i
+  br i1 %.1990.not.us.i, label %B1462.else.lr.ph.split.us.us.i, label %B1462.else.us585.i
 
-B1436.else.us674.i:                               ; preds = %B1402.endif.us.i, %B1436.else.us674.i
-  %lsr.iv122.i = phi i64 [ %lsr.iv.next.i, %B1436.else.us674.i ], [ %quot.10.0.i, %B1402.endif.us.i ]
-  %lsr.iv120.i = phi ptr [ %scevgep121.i, %B1436.else.us674.i ], [ %scevgep119.i, %B1402.endif.us.i ]
-  %lsr.iv.i = phi ptr [ %scevgep118.i, %B1436.else.us674.i ], [ %98, %B1402.endif.us.i ]
-  tail call void @nbgrad.dots.float64(ptr %.2210.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv120.i, i64 %quot.14.0.i, ptr %lsr.iv.i)
-  %scevgep118.i = getelementptr i8, ptr %lsr.iv.i, i64 %105
-  %scevgep121.i = getelementptr i8, ptr %lsr.iv120.i, i64 %106
-  %lsr.iv.next.i = add i64 %lsr.iv122.i, -1
-  %exitcond1238.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %exitcond1238.not.i, label %B1434.B1400.loopexit_crit_edge.us.i, label %B1436.else.us674.i
+B1462.else.us585.i:                               ; preds = %B1428.endif.us.i, %B1462.else.us585.i
+  %lsr.iv119.i = phi i64 [ %lsr.iv.next.i, %B1462.else.us585.i ], [ %quot.10.0.i, %B1428.endif.us.i ]
+  %lsr.iv117.i = phi ptr [ %scevgep118.i, %B1462.else.us585.i ], [ %scevgep116.i, %B1428.endif.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep115.i, %B1462.else.us585.i ], [ %.956.i, %B1428.endif.us.i ]
+  tail call void @nbgrad.dots.float64(ptr %.1965.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv117.i, i64 %quot.14.0.i, ptr %lsr.iv.i)
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv.i, i64 %102
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv117.i, i64 %103
+  %lsr.iv.next.i = add i64 %lsr.iv119.i, -1
+  %exitcond1072.not.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %exitcond1072.not.i, label %B1460.B1426.loopexit_crit_edge.us.i, label %B1462.else.us585.i
 
-B1434.B1400.loopexit_crit_edge.us.i:              ; preds = %B1436.else.us674.i, %B1436.else.us.us.i
-  %.2045.us.i = icmp samesign ugt i64 %.2044661669.us.i, 1
-  br i1 %.2045.us.i, label %B1402.endif.us.i, label %B848.loopexit.i
+B1460.B1426.loopexit_crit_edge.us.i:              ; preds = %B1462.else.us585.i, %B1462.else.us.us.i
+  %.1800.us.i = icmp samesign ugt i64 %.1799572580.us.i, 1
+  br i1 %.1800.us.i, label %B1428.endif.us.i, label %B856.loopexit.i
 
-B1436.else.lr.ph.split.us.us.i:                   ; preds = %B1402.endif.us.i
-  %397 = or i64 %.2051662668.us.i, %.146.i
-  %398 = icmp ult i64 %397, 4294967296
-  br i1 %398, label %399, label %405
+B1462.else.lr.ph.split.us.us.i:                   ; preds = %B1428.endif.us.i
+  %391 = or i64 %.1806573579.us.i, %.146.i
+  %392 = icmp ult i64 %391, 4294967296
+  br i1 %392, label %393, label %399
 
-399:                                              ; preds = %B1436.else.lr.ph.split.us.us.i
-  %400 = trunc nuw i64 %.2051662668.us.i to i32
-  %401 = udiv i32 %400, %134
-  %402 = urem i32 %400, %134
-  %403 = zext i32 %401 to i64
-  %404 = zext i32 %402 to i64
-  br label %408
+393:                                              ; preds = %B1462.else.lr.ph.split.us.us.i
+  %394 = trunc nuw i64 %.1806573579.us.i to i32
+  %395 = udiv i32 %394, %130
+  %396 = urem i32 %394, %130
+  %397 = zext i32 %395 to i64
+  %398 = zext i32 %396 to i64
+  br label %402
 
-405:                                              ; preds = %B1436.else.lr.ph.split.us.us.i
-  %406 = sdiv i64 %.2051662668.us.i, %.146.i
-  %407 = srem i64 %.2051662668.us.i, %.146.i
-  br label %408
+399:                                              ; preds = %B1462.else.lr.ph.split.us.us.i
+  %400 = sdiv i64 %.1806573579.us.i, %.146.i
+  %401 = srem i64 %.1806573579.us.i, %.146.i
+  br label %402
 
-408:                                              ; preds = %405, %399
-  %409 = phi i64 [ %403, %399 ], [ %406, %405 ]
-  %410 = phi i64 [ %404, %399 ], [ %407, %405 ]
-  %.2240.us.us.i = xor i64 %410, %.146.i
-  %.2241.us.us.i = icmp slt i64 %.2240.us.us.i, 0
-  %.2242.us.us.i = icmp ne i64 %410, 0
-  %.2243.us.us.i = and i1 %.2242.us.us.i, %.2241.us.us.i
-  %.2248.us.us.i = sext i1 %.2243.us.us.i to i64
-  %spec.select578.us.us.i = add i64 %409, %.2248.us.us.i
-  %411 = mul i64 %203, %spec.select578.us.us.i
-  %scevgep124.i = getelementptr i8, ptr %scevgep123.i, i64 %411
-  br label %B1436.else.us.us.i
+402:                                              ; preds = %399, %393
+  %403 = phi i64 [ %397, %393 ], [ %400, %399 ]
+  %404 = phi i64 [ %398, %393 ], [ %401, %399 ]
+  %.1995.us.us.i = xor i64 %404, %.146.i
+  %.1996.us.us.i = icmp slt i64 %.1995.us.us.i, 0
+  %.1997.us.us.i = icmp ne i64 %404, 0
+  %.1998.us.us.i = and i1 %.1997.us.us.i, %.1996.us.us.i
+  %.2003.us.us.i = sext i1 %.1998.us.us.i to i64
+  %spec.select503.us.us.i = add i64 %403, %.2003.us.us.i
+  %405 = mul i64 %198, %spec.select503.us.us.i
+  %scevgep121.i = getelementptr i8, ptr %scevgep120.i, i64 %405
+  br label %B1462.else.us.us.i
 
-B1436.else.us.us.i:                               ; preds = %B1436.else.us.us.i, %408
-  %lsr.iv129.i = phi i64 [ %lsr.iv.next130.i, %B1436.else.us.us.i ], [ %quot.10.0.i, %408 ]
-  %lsr.iv127.i = phi ptr [ %scevgep128.i, %B1436.else.us.us.i ], [ %scevgep119.i, %408 ]
-  %lsr.iv125.i = phi ptr [ %scevgep126.i, %B1436.else.us.us.i ], [ %scevgep124.i, %408 ]
-  tail call void @nbgrad.dots.float64(ptr %.2210.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv127.i, i64 %quot.14.0.i, ptr %lsr.iv125.i)
-  %scevgep126.i = getelementptr i8, ptr %lsr.iv125.i, i64 %105
-  %scevgep128.i = getelementptr i8, ptr %lsr.iv127.i, i64 %106
-  %lsr.iv.next130.i = add i64 %lsr.iv129.i, -1
-  %exitcond1239.not.i = icmp eq i64 %lsr.iv.next130.i, 0
-  br i1 %exitcond1239.not.i, label %B1434.B1400.loopexit_crit_edge.us.i, label %B1436.else.us.us.i
+B1462.else.us.us.i:                               ; preds = %B1462.else.us.us.i, %402
+  %lsr.iv126.i = phi i64 [ %lsr.iv.next127.i, %B1462.else.us.us.i ], [ %quot.10.0.i, %402 ]
+  %lsr.iv124.i = phi ptr [ %scevgep125.i, %B1462.else.us.us.i ], [ %scevgep116.i, %402 ]
+  %lsr.iv122.i = phi ptr [ %scevgep123.i, %B1462.else.us.us.i ], [ %scevgep121.i, %402 ]
+  tail call void @nbgrad.dots.float64(ptr %.1965.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv124.i, i64 %quot.14.0.i, ptr %lsr.iv122.i)
+  %scevgep123.i = getelementptr i8, ptr %lsr.iv122.i, i64 %102
+  %scevgep125.i = getelementptr i8, ptr %lsr.iv124.i, i64 %103
+  %lsr.iv.next127.i = add i64 %lsr.iv126.i, -1
+  %exitcond1073.not.i = icmp eq i64 %lsr.iv.next127.i, 0
+  br i1 %exitcond1073.not.i, label %B1460.B1426.loopexit_crit_edge.us.i, label %B1462.else.us.us.i
 
-B1662.endif.i:                                    ; preds = %B848.loopexit.i, %B816.endif.i
-  %.2375792.not.i = icmp slt i64 %.13.i.i, 1
-  br i1 %.2375792.not.i, label %B580.loopexit.i, label %B1694.endif.lr.ph.i
+B1688.endif.i:                                    ; preds = %B856.loopexit.i, %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %.2130694.not.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.2130694.not.i, label %B580.loopexit.i, label %B1720.endif.lr.ph.i
 
-B1694.endif.lr.ph.i:                              ; preds = %B1662.endif.i
-  %.2496781.not.i = icmp slt i64 %.902.i, 1
-  %.2716.i = mul i64 %quot.6.0.i, %.32.i
-  br i1 %.2496781.not.i, label %B580.loopexit.i, label %B1694.endif.us.preheader.i
+B1720.endif.lr.ph.i:                              ; preds = %B1688.endif.i
+  %.2251683.not.i = icmp slt i64 %.902.i, 1
+  %.2471.i = mul i64 %quot.6.0.i, %.32.i
+  br i1 %.2251683.not.i, label %B580.loopexit.i, label %B1720.endif.us.preheader.i
 
-B1694.endif.us.preheader.i:                       ; preds = %B1694.endif.lr.ph.i
-  br i1 %.405.i, label %B1694.endif.us.preheader.split.us.i, label %B1694.endif.us.preheader97.i
+B1720.endif.us.preheader.i:                       ; preds = %B1720.endif.lr.ph.i
+  br i1 %.405.i, label %B1720.endif.us.preheader.split.us.i, label %B1720.endif.us.preheader95.i
 
-B1694.endif.us.preheader97.i:                     ; preds = %B1694.endif.us.preheader.i
+B1720.endif.us.preheader95.i:                     ; preds = %B1720.endif.us.preheader.i
   %xtraiter.i = and i64 %.902.i, 7
   %unroll_iter.i = and i64 %.902.i, 9223372036854775800
-  %412 = add i64 %rem.8.0.i, %.2716.i
+  %406 = add i64 %rem.8.0.i, %.2471.i
+  %407 = mul i64 %406, %.29.i
+  %408 = add i64 %rem.9.0.i, %407
+  %409 = mul i64 %408, %106
+  %scevgep129.i = getelementptr i8, ptr %scevgep128.i, i64 %409
+  %scevgep147.i = getelementptr i8, ptr %a3, i64 %409
+  %410 = icmp samesign ult i64 %.902.i, 8
+  %411 = icmp eq i64 %xtraiter.i, 0
+  br label %B1720.endif.us.i
+
+B1720.endif.us.preheader.split.us.i:              ; preds = %B1720.endif.us.preheader.i
+  br i1 %116, label %B1720.endif.us.us.us.preheader.i, label %B1720.endif.us.us.preheader.i
+
+B1720.endif.us.us.us.preheader.i:                 ; preds = %B1720.endif.us.preheader.split.us.i
+  %412 = add i64 %rem.8.0.i, %.2471.i
   %413 = mul i64 %412, %.29.i
   %414 = add i64 %rem.9.0.i, %413
-  %415 = mul i64 %414, %109
-  %scevgep132.i = getelementptr i8, ptr %scevgep131.i, i64 %415
-  %scevgep150.i = getelementptr i8, ptr %a3, i64 %415
-  %416 = icmp samesign ult i64 %.902.i, 8
-  %417 = icmp eq i64 %xtraiter.i, 0
-  br label %B1694.endif.us.i
+  %415 = mul i64 %414, %106
+  %scevgep177.i = getelementptr i8, ptr %a3, i64 %415
+  br label %B1720.endif.us.us.us.i
 
-B1694.endif.us.preheader.split.us.i:              ; preds = %B1694.endif.us.preheader.i
-  br i1 %119, label %B1694.endif.us.us.us.preheader.i, label %B1694.endif.us.us.preheader.i
+B1720.endif.us.us.preheader.i:                    ; preds = %B1720.endif.us.preheader.split.us.i
+  %xtraiter98.i = and i64 %.902.i, 7
+  %unroll_iter102.i = and i64 %.902.i, 9223372036854775800
+  %416 = add i64 %rem.8.0.i, %.2471.i
+  %417 = mul i64 %416, %.29.i
+  %418 = add i64 %rem.9.0.i, %417
+  %419 = mul i64 %418, %106
+  %scevgep154.i = getelementptr i8, ptr %scevgep128.i, i64 %419
+  %scevgep172.i = getelementptr i8, ptr %a3, i64 %419
+  %420 = icmp samesign ult i64 %.902.i, 8
+  %421 = icmp eq i64 %xtraiter98.i, 0
+  br label %B1720.endif.us.us.i
 
-B1694.endif.us.us.us.preheader.i:                 ; preds = %B1694.endif.us.preheader.split.us.i
-  %418 = add i64 %rem.8.0.i, %.2716.i
-  %419 = mul i64 %418, %.29.i
-  %420 = add i64 %rem.9.0.i, %419
-  %421 = mul i64 %420, %109
-  %scevgep180.i = getelementptr i8, ptr %a3, i64 %421
-  br label %B1694.endif.us.us.us.i
+B1720.endif.us.us.us.i:                           ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.us.us.us.preheader.i
+  %lsr.iv178.i = phi ptr [ %scevgep177.i, %B1720.endif.us.us.us.preheader.i ], [ %scevgep179.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  %.2136689695.us.us.us.i = phi i64 [ 0, %B1720.endif.us.us.us.preheader.i ], [ %.2143.us.us.us.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  br label %B1754.us.us.us.us.us.i
 
-B1694.endif.us.us.preheader.i:                    ; preds = %B1694.endif.us.preheader.split.us.i
-  %xtraiter100.i = and i64 %.902.i, 7
-  %unroll_iter104.i = and i64 %.902.i, 9223372036854775800
-  %422 = add i64 %rem.8.0.i, %.2716.i
-  %423 = mul i64 %422, %.29.i
-  %424 = add i64 %rem.9.0.i, %423
-  %425 = mul i64 %424, %109
-  %scevgep157.i = getelementptr i8, ptr %scevgep131.i, i64 %425
-  %scevgep175.i = getelementptr i8, ptr %a3, i64 %425
-  %426 = icmp samesign ult i64 %.902.i, 8
-  %427 = icmp eq i64 %xtraiter100.i, 0
-  br label %B1694.endif.us.us.i
+B1754.us.us.us.us.us.i:                           ; preds = %433, %B1720.endif.us.us.us.i
+  %.2257682684.us.us.us.us.us.i = phi i64 [ 0, %B1720.endif.us.us.us.i ], [ %.2264.us.us.us.us.us.i, %433 ]
+  %.2264.us.us.us.us.us.i = add nuw nsw i64 %.2257682684.us.us.us.us.us.i, 1
+  %422 = or i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  %423 = icmp ult i64 %422, 4294967296
+  br i1 %423, label %424, label %430
 
-B1694.endif.us.us.us.i:                           ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1694.endif.us.us.us.preheader.i
-  %lsr.iv181.i = phi ptr [ %scevgep180.i, %B1694.endif.us.us.us.preheader.i ], [ %scevgep182.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
-  %.2381787793.us.us.us.i = phi i64 [ 0, %B1694.endif.us.us.us.preheader.i ], [ %.2388.us.us.us.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
-  br label %B1728.us.us.us.us.us.i
+424:                                              ; preds = %B1754.us.us.us.us.us.i
+  %425 = trunc nuw i64 %.2257682684.us.us.us.us.us.i to i32
+  %426 = udiv i32 %425, %121
+  %427 = urem i32 %425, %121
+  %428 = zext i32 %426 to i64
+  %429 = zext i32 %427 to i64
+  br label %433
 
-B1728.us.us.us.us.us.i:                           ; preds = %439, %B1694.endif.us.us.us.i
-  %.2502780782.us.us.us.us.us.i = phi i64 [ 0, %B1694.endif.us.us.us.i ], [ %.2509.us.us.us.us.us.i, %439 ]
-  %.2509.us.us.us.us.us.i = add nuw nsw i64 %.2502780782.us.us.us.us.us.i, 1
-  %428 = or i64 %.2502780782.us.us.us.us.us.i, %.152.i
-  %429 = icmp ult i64 %428, 4294967296
-  br i1 %429, label %430, label %436
+430:                                              ; preds = %B1754.us.us.us.us.us.i
+  %431 = sdiv i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  %432 = srem i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  br label %433
 
-430:                                              ; preds = %B1728.us.us.us.us.us.i
-  %431 = trunc nuw i64 %.2502780782.us.us.us.us.us.i to i32
-  %432 = udiv i32 %431, %124
-  %433 = urem i32 %431, %124
-  %434 = zext i32 %432 to i64
-  %435 = zext i32 %433 to i64
-  br label %439
+433:                                              ; preds = %430, %424
+  %434 = phi i64 [ %428, %424 ], [ %431, %430 ]
+  %435 = phi i64 [ %429, %424 ], [ %432, %430 ]
+  %.2356.us.us.us.us.us.i = icmp ne i64 %435, 0
+  %.2357.us.us.us.us.us.i = and i1 %132, %.2356.us.us.us.us.us.i
+  %.2362.us.us.us.us.us.i = sext i1 %.2357.us.us.us.us.us.i to i64
+  %spec.select505.us.us.us.us.us.i = add i64 %434, %.2362.us.us.us.us.us.i
+  %.2376.us.us.us.us.us.i = mul nsw i64 %spec.select505.us.us.us.us.us.i, %quot.5.0.i
+  %.2447.us.not.us.us.us.us.i = icmp eq i64 %435, 0
+  %.2455.us.us.us.us.us.i = select i1 %.2447.us.not.us.us.us.us.i, i64 0, i64 %100
+  %436 = getelementptr double, ptr %.956.i, i64 %.2376.us.us.us.us.us.i
+  %437 = getelementptr double, ptr %436, i64 %.2455.us.us.us.us.us.i
+  %.2467.us.us.us.us.us.i = getelementptr double, ptr %437, i64 %435
+  %.2468.us.us.us.us.us.i = load double, ptr %.2467.us.us.us.us.us.i, align 8
+  %438 = shl i64 %.2257682684.us.us.us.us.us.i, 3
+  %scevgep180.i = getelementptr i8, ptr %lsr.iv178.i, i64 %438
+  store double %.2468.us.us.us.us.us.i, ptr %scevgep180.i, align 8
+  %exitcond1075.not.us.us.us.us.i = icmp eq i64 %.902.i, %.2264.us.us.us.us.us.i
+  br i1 %exitcond1075.not.us.us.us.us.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, label %B1754.us.us.us.us.us.i
 
-436:                                              ; preds = %B1728.us.us.us.us.us.i
-  %437 = sdiv i64 %.2502780782.us.us.us.us.us.i, %.152.i
-  %438 = srem i64 %.2502780782.us.us.us.us.us.i, %.152.i
-  br label %439
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i: ; preds = %433
+  %.2143.us.us.us.i = add nuw nsw i64 %.2136689695.us.us.us.i, 1
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %108
+  %exitcond1076.not.us.us.i = icmp eq i64 %.13.i.i, %.2143.us.us.us.i
+  br i1 %exitcond1076.not.us.us.i, label %B580.loopexit.i, label %B1720.endif.us.us.us.i
 
-439:                                              ; preds = %436, %430
-  %440 = phi i64 [ %434, %430 ], [ %437, %436 ]
-  %441 = phi i64 [ %435, %430 ], [ %438, %436 ]
-  %.2601.us.us.us.us.us.i = icmp ne i64 %441, 0
-  %.2602.us.us.us.us.us.i = and i1 %136, %.2601.us.us.us.us.us.i
-  %.2607.us.us.us.us.us.i = sext i1 %.2602.us.us.us.us.us.i to i64
-  %spec.select580.us.us.us.us.us.i = add i64 %440, %.2607.us.us.us.us.us.i
-  %.2621.us.us.us.us.us.i = mul nsw i64 %spec.select580.us.us.us.us.us.i, %quot.5.0.i
-  %.2692.us.not.us.us.us.us.i = icmp eq i64 %441, 0
-  %.2700.us.us.us.us.us.i = select i1 %.2692.us.not.us.us.us.us.i, i64 0, i64 %103
-  %442 = getelementptr double, ptr %98, i64 %.2621.us.us.us.us.us.i
-  %443 = getelementptr double, ptr %442, i64 %.2700.us.us.us.us.us.i
-  %.2712.us.us.us.us.us.i = getelementptr double, ptr %443, i64 %441
-  %.2713.us.us.us.us.us.i = load double, ptr %.2712.us.us.us.us.us.i, align 8
-  %444 = shl i64 %.2502780782.us.us.us.us.us.i, 3
-  %scevgep183.i = getelementptr i8, ptr %lsr.iv181.i, i64 %444
-  store double %.2713.us.us.us.us.us.i, ptr %scevgep183.i, align 8
-  %exitcond1241.not.us.us.us.us.i = icmp eq i64 %.902.i, %.2509.us.us.us.us.us.i
-  br i1 %exitcond1241.not.us.us.us.us.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i, label %B1728.us.us.us.us.us.i
+B1720.endif.us.us.i:                              ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1720.endif.us.us.preheader.i
+  %lsr.iv173.i = phi ptr [ %scevgep172.i, %B1720.endif.us.us.preheader.i ], [ %scevgep174.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %lsr.iv155.i = phi ptr [ %scevgep154.i, %B1720.endif.us.us.preheader.i ], [ %scevgep156.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2136689695.us.us.i = phi i64 [ 0, %B1720.endif.us.us.preheader.i ], [ %.2143.us.us.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2468.us.us.us.pre.i = load double, ptr %.956.i, align 8
+  br i1 %420, label %B1754.us.us.us.epil.preheader.i, label %B1754.us.us.us.i
 
-B1726.B1692.loopexit_crit_edge.us.split.us.us.split.us.us.i: ; preds = %439
-  %.2388.us.us.us.i = add nuw nsw i64 %.2381787793.us.us.us.i, 1
-  %scevgep182.i = getelementptr i8, ptr %lsr.iv181.i, i64 %111
-  %exitcond1242.not.us.us.i = icmp eq i64 %.13.i.i, %.2388.us.us.us.i
-  br i1 %exitcond1242.not.us.us.i, label %B580.loopexit.i, label %B1694.endif.us.us.us.i
+B1754.us.us.us.i:                                 ; preds = %B1720.endif.us.us.i, %B1754.us.us.us.i
+  %.2257682684.us.us.us.i = phi i64 [ %.2264.us.us.us.7.i, %B1754.us.us.us.i ], [ 0, %B1720.endif.us.us.i ]
+  %439 = shl i64 %.2257682684.us.us.us.i, 3
+  %scevgep170.i = getelementptr i8, ptr %lsr.iv155.i, i64 %439
+  %scevgep171.i = getelementptr i8, ptr %scevgep170.i, i64 -56
+  store double %.2468.us.us.us.pre.i, ptr %scevgep171.i, align 8
+  %scevgep169.i = getelementptr i8, ptr %scevgep170.i, i64 -48
+  store double %.2468.us.us.us.pre.i, ptr %scevgep169.i, align 8
+  %scevgep167.i = getelementptr i8, ptr %scevgep170.i, i64 -40
+  store double %.2468.us.us.us.pre.i, ptr %scevgep167.i, align 8
+  %scevgep165.i = getelementptr i8, ptr %scevgep170.i, i64 -32
+  store double %.2468.us.us.us.pre.i, ptr %scevgep165.i, align 8
+  %scevgep163.i = getelementptr i8, ptr %scevgep170.i, i64 -24
+  store double %.2468.us.us.us.pre.i, ptr %scevgep163.i, align 8
+  %scevgep161.i = getelementptr i8, ptr %scevgep170.i, i64 -16
+  store double %.2468.us.us.us.pre.i, ptr %scevgep161.i, align 8
+  %scevgep159.i = getelementptr i8, ptr %scevgep170.i, i64 -8
+  store double %.2468.us.us.us.pre.i, ptr %scevgep159.i, align 8
+  %.2264.us.us.us.7.i = add nuw i64 %.2257682684.us.us.us.i, 8
+  store double %.2468.us.us.us.pre.i, ptr %scevgep170.i, align 8
+  %niter103.ncmp.7.i = icmp eq i64 %unroll_iter102.i, %.2264.us.us.us.7.i
+  br i1 %niter103.ncmp.7.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, label %B1754.us.us.us.i
 
-B1694.endif.us.us.i:                              ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, %B1694.endif.us.us.preheader.i
-  %lsr.iv176.i = phi ptr [ %scevgep175.i, %B1694.endif.us.us.preheader.i ], [ %scevgep177.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
-  %lsr.iv158.i = phi ptr [ %scevgep157.i, %B1694.endif.us.us.preheader.i ], [ %scevgep159.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
-  %.2381787793.us.us.i = phi i64 [ 0, %B1694.endif.us.us.preheader.i ], [ %.2388.us.us.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i ]
-  %.2713.us.us.us.pre.i = load double, ptr %98, align 8
-  br i1 %426, label %B1728.us.us.us.epil.preheader.i, label %B1728.us.us.us.i
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i: ; preds = %B1754.us.us.us.i
+  br i1 %421, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, label %B1754.us.us.us.epil.preheader.i
 
-B1728.us.us.us.i:                                 ; preds = %B1694.endif.us.us.i, %B1728.us.us.us.i
-  %.2502780782.us.us.us.i = phi i64 [ %.2509.us.us.us.7.i, %B1728.us.us.us.i ], [ 0, %B1694.endif.us.us.i ]
-  %445 = shl i64 %.2502780782.us.us.us.i, 3
-  %scevgep173.i = getelementptr i8, ptr %lsr.iv158.i, i64 %445
-  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -56
-  store double %.2713.us.us.us.pre.i, ptr %scevgep174.i, align 8
-  %scevgep172.i = getelementptr i8, ptr %scevgep173.i, i64 -48
-  store double %.2713.us.us.us.pre.i, ptr %scevgep172.i, align 8
-  %scevgep170.i = getelementptr i8, ptr %scevgep173.i, i64 -40
-  store double %.2713.us.us.us.pre.i, ptr %scevgep170.i, align 8
-  %scevgep168.i = getelementptr i8, ptr %scevgep173.i, i64 -32
-  store double %.2713.us.us.us.pre.i, ptr %scevgep168.i, align 8
-  %scevgep166.i = getelementptr i8, ptr %scevgep173.i, i64 -24
-  store double %.2713.us.us.us.pre.i, ptr %scevgep166.i, align 8
-  %scevgep164.i = getelementptr i8, ptr %scevgep173.i, i64 -16
-  store double %.2713.us.us.us.pre.i, ptr %scevgep164.i, align 8
-  %scevgep162.i = getelementptr i8, ptr %scevgep173.i, i64 -8
-  store double %.2713.us.us.us.pre.i, ptr %scevgep162.i, align 8
-  %.2509.us.us.us.7.i = add nuw i64 %.2502780782.us.us.us.i, 8
-  store double %.2713.us.us.us.pre.i, ptr %scevgep173.i, align 8
-  %niter105.ncmp.7.i = icmp eq i64 %unroll_iter104.i, %.2509.us.us.us.7.i
-  br i1 %niter105.ncmp.7.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, label %B1728.us.us.us.i
+B1754.us.us.us.epil.preheader.i:                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, %B1720.endif.us.us.i
+  %.2257682684.us.us.us.epil.init.i = phi i64 [ 0, %B1720.endif.us.us.i ], [ %unroll_iter102.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i ]
+  %440 = shl i64 %.2257682684.us.us.us.epil.init.i, 3
+  %scevgep175.i = getelementptr i8, ptr %lsr.iv173.i, i64 %440
+  br label %B1754.us.us.us.epil.i
 
-B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i: ; preds = %B1728.us.us.us.i
-  br i1 %427, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, label %B1728.us.us.us.epil.preheader.i
+B1754.us.us.us.epil.i:                            ; preds = %B1754.us.us.us.epil.i, %B1754.us.us.us.epil.preheader.i
+  %epil.iter99.i = phi i64 [ 0, %B1754.us.us.us.epil.preheader.i ], [ %epil.iter99.next.i, %B1754.us.us.us.epil.i ]
+  %441 = shl nuw nsw i64 %epil.iter99.i, 3
+  %scevgep176.i = getelementptr i8, ptr %scevgep175.i, i64 %441
+  store double %.2468.us.us.us.pre.i, ptr %scevgep176.i, align 8
+  %epil.iter99.next.i = add i64 %epil.iter99.i, 1
+  %epil.iter99.cmp.not.i = icmp eq i64 %xtraiter98.i, %epil.iter99.next.i
+  br i1 %epil.iter99.cmp.not.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, label %B1754.us.us.us.epil.i
 
-B1728.us.us.us.epil.preheader.i:                  ; preds = %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, %B1694.endif.us.us.i
-  %.2502780782.us.us.us.epil.init.i = phi i64 [ 0, %B1694.endif.us.us.i ], [ %unroll_iter104.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i ]
-  %446 = shl i64 %.2502780782.us.us.us.epil.init.i, 3
-  %scevgep178.i = getelementptr i8, ptr %lsr.iv176.i, i64 %446
-  br label %B1728.us.us.us.epil.i
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i: ; preds = %B1754.us.us.us.epil.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i
+  %.2143.us.us.i = add nuw nsw i64 %.2136689695.us.us.i, 1
+  %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %108
+  %scevgep174.i = getelementptr i8, ptr %lsr.iv173.i, i64 %108
+  %exitcond1076.not.us.i = icmp eq i64 %.13.i.i, %.2143.us.us.i
+  br i1 %exitcond1076.not.us.i, label %B580.loopexit.i, label %B1720.endif.us.us.i
 
-B1728.us.us.us.epil.i:                            ; preds = %B1728.us.us.us.epil.i, %B1728.us.us.us.epil.preheader.i
-  %epil.iter101.i = phi i64 [ 0, %B1728.us.us.us.epil.preheader.i ], [ %epil.iter101.next.i, %B1728.us.us.us.epil.i ]
-  %447 = shl nuw nsw i64 %epil.iter101.i, 3
-  %scevgep179.i = getelementptr i8, ptr %scevgep178.i, i64 %447
-  store double %.2713.us.us.us.pre.i, ptr %scevgep179.i, align 8
-  %epil.iter101.next.i = add i64 %epil.iter101.i, 1
-  %epil.iter101.cmp.not.i = icmp eq i64 %xtraiter100.i, %epil.iter101.next.i
-  br i1 %epil.iter101.cmp.not.i, label %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i, label %B1728.us.us.us.epil.i
+B1720.endif.us.i:                                 ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1720.endif.us.preheader95.i
+  %lsr.iv148.i = phi ptr [ %scevgep147.i, %B1720.endif.us.preheader95.i ], [ %scevgep149.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %lsr.iv130.i = phi ptr [ %scevgep129.i, %B1720.endif.us.preheader95.i ], [ %scevgep131.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %.2136689695.us.i = phi i64 [ 0, %B1720.endif.us.preheader95.i ], [ %.2143.us.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %442 = or i64 %.2136689695.us.i, %.146.i
+  %443 = icmp ult i64 %442, 4294967296
+  br i1 %443, label %444, label %450
 
-B1726.B1692.loopexit_crit_edge.us.split.us.us.split.i: ; preds = %B1728.us.us.us.epil.i, %B1726.B1692.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i
-  %.2388.us.us.i = add nuw nsw i64 %.2381787793.us.us.i, 1
-  %scevgep159.i = getelementptr i8, ptr %lsr.iv158.i, i64 %111
-  %scevgep177.i = getelementptr i8, ptr %lsr.iv176.i, i64 %111
-  %exitcond1242.not.us.i = icmp eq i64 %.13.i.i, %.2388.us.us.i
-  br i1 %exitcond1242.not.us.i, label %B580.loopexit.i, label %B1694.endif.us.us.i
+444:                                              ; preds = %B1720.endif.us.i
+  %445 = trunc nuw i64 %.2136689695.us.i to i32
+  %446 = udiv i32 %445, %130
+  %447 = urem i32 %445, %130
+  %448 = zext i32 %446 to i64
+  %449 = zext i32 %447 to i64
+  br label %453
 
-B1694.endif.us.i:                                 ; preds = %B1726.B1692.loopexit_crit_edge.us.split.i, %B1694.endif.us.preheader97.i
-  %lsr.iv151.i = phi ptr [ %scevgep150.i, %B1694.endif.us.preheader97.i ], [ %scevgep152.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
-  %lsr.iv133.i = phi ptr [ %scevgep132.i, %B1694.endif.us.preheader97.i ], [ %scevgep134.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
-  %.2381787793.us.i = phi i64 [ 0, %B1694.endif.us.preheader97.i ], [ %.2388.us.i, %B1726.B1692.loopexit_crit_edge.us.split.i ]
-  %448 = or i64 %.2381787793.us.i, %.146.i
-  %449 = icmp ult i64 %448, 4294967296
-  br i1 %449, label %450, label %456
+450:                                              ; preds = %B1720.endif.us.i
+  %451 = sdiv i64 %.2136689695.us.i, %.146.i
+  %452 = srem i64 %.2136689695.us.i, %.146.i
+  br label %453
 
-450:                                              ; preds = %B1694.endif.us.i
-  %451 = trunc nuw i64 %.2381787793.us.i to i32
-  %452 = udiv i32 %451, %134
-  %453 = urem i32 %451, %134
-  %454 = zext i32 %452 to i64
-  %455 = zext i32 %453 to i64
-  br label %459
+453:                                              ; preds = %450, %444
+  %454 = phi i64 [ %448, %444 ], [ %451, %450 ]
+  %455 = phi i64 [ %449, %444 ], [ %452, %450 ]
+  %.2313.us.i = icmp ne i64 %455, 0
+  %.2314.us.i = and i1 %131, %.2313.us.i
+  %.2319.us.i = sext i1 %.2314.us.i to i64
+  %spec.select504.us.i = add i64 %454, %.2319.us.i
+  %456 = mul nsw i64 %spec.select504.us.i, %quot.10.0.i
+  %.2403.us.not.i = icmp eq i64 %455, 0
+  %.2411.us.i = select i1 %.2403.us.not.i, i64 0, i64 %99
+  %spec.select506.us.i = add nsw i64 %.2411.us.i, %455
+  %457 = mul nsw i64 %spec.select506.us.i, %.152.i
+  %invariant.gep.i = getelementptr double, ptr %.956.i, i64 %457
+  br i1 %116, label %B1754.us.us44.i, label %B1720.endif.us.split.split.i
 
-456:                                              ; preds = %B1694.endif.us.i
-  %457 = sdiv i64 %.2381787793.us.i, %.146.i
-  %458 = srem i64 %.2381787793.us.i, %.146.i
-  br label %459
+B1754.us.us44.i:                                  ; preds = %453, %469
+  %.2257682684.us.us45.i = phi i64 [ %.2264.us.us46.i, %469 ], [ 0, %453 ]
+  %.2264.us.us46.i = add nuw nsw i64 %.2257682684.us.us45.i, 1
+  %458 = or i64 %.2257682684.us.us45.i, %.152.i
+  %459 = icmp ult i64 %458, 4294967296
+  br i1 %459, label %460, label %466
 
-459:                                              ; preds = %456, %450
-  %460 = phi i64 [ %454, %450 ], [ %457, %456 ]
-  %461 = phi i64 [ %455, %450 ], [ %458, %456 ]
-  %.2558.us.i = icmp ne i64 %461, 0
-  %.2559.us.i = and i1 %135, %.2558.us.i
-  %.2564.us.i = sext i1 %.2559.us.i to i64
-  %spec.select579.us.i = add i64 %460, %.2564.us.i
-  %462 = mul nsw i64 %spec.select579.us.i, %quot.10.0.i
-  %.2648.us.not.i = icmp eq i64 %461, 0
-  %.2656.us.i = select i1 %.2648.us.not.i, i64 0, i64 %102
-  %spec.select581.us.i = add nsw i64 %.2656.us.i, %461
-  %463 = mul nsw i64 %spec.select581.us.i, %.152.i
-  %invariant.gep.i = getelementptr double, ptr %98, i64 %463
-  br i1 %119, label %B1728.us.us45.i, label %B1694.endif.us.split.split.i
+460:                                              ; preds = %B1754.us.us44.i
+  %461 = trunc nuw i64 %.2257682684.us.us45.i to i32
+  %462 = udiv i32 %461, %121
+  %463 = urem i32 %461, %121
+  %464 = zext i32 %462 to i64
+  %465 = zext i32 %463 to i64
+  br label %469
 
-B1728.us.us45.i:                                  ; preds = %459, %475
-  %.2502780782.us.us46.i = phi i64 [ %.2509.us.us47.i, %475 ], [ 0, %459 ]
-  %.2509.us.us47.i = add nuw nsw i64 %.2502780782.us.us46.i, 1
-  %464 = or i64 %.2502780782.us.us46.i, %.152.i
-  %465 = icmp ult i64 %464, 4294967296
-  br i1 %465, label %466, label %472
+466:                                              ; preds = %B1754.us.us44.i
+  %467 = sdiv i64 %.2257682684.us.us45.i, %.152.i
+  %468 = srem i64 %.2257682684.us.us45.i, %.152.i
+  br label %469
 
-466:                                              ; preds = %B1728.us.us45.i
-  %467 = trunc nuw i64 %.2502780782.us.us46.i to i32
-  %468 = udiv i32 %467, %124
-  %469 = urem i32 %467, %124
-  %470 = zext i32 %468 to i64
-  %471 = zext i32 %469 to i64
-  br label %475
+469:                                              ; preds = %466, %460
+  %470 = phi i64 [ %464, %460 ], [ %467, %466 ]
+  %471 = phi i64 [ %465, %460 ], [ %468, %466 ]
+  %.2356.us.us50.i = icmp ne i64 %471, 0
+  %.2357.us.us51.i = and i1 %132, %.2356.us.us50.i
+  %.2362.us.us52.i = sext i1 %.2357.us.us51.i to i64
+  %spec.select505.us.us53.i = add i64 %470, %456
+  %.2374.us.us56.i = add i64 %spec.select505.us.us53.i, %.2362.us.us52.i
+  %.2376.us.us57.i = mul nsw i64 %.2374.us.us56.i, %quot.5.0.i
+  %.2447.us.not.us60.i = icmp eq i64 %471, 0
+  %.2455.us.us61.i = select i1 %.2447.us.not.us60.i, i64 0, i64 %100
+  %gep.us.i = getelementptr double, ptr %invariant.gep.i, i64 %.2376.us.us57.i
+  %472 = getelementptr double, ptr %gep.us.i, i64 %.2455.us.us61.i
+  %.2467.us.us65.i = getelementptr double, ptr %472, i64 %471
+  %.2468.us.us66.i = load double, ptr %.2467.us.us65.i, align 8
+  %473 = shl i64 %.2257682684.us.us45.i, 3
+  %scevgep152.i = getelementptr i8, ptr %lsr.iv148.i, i64 %473
+  store double %.2468.us.us66.i, ptr %scevgep152.i, align 8
+  %exitcond1075.not.us68.i = icmp eq i64 %.902.i, %.2264.us.us46.i
+  br i1 %exitcond1075.not.us68.i, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.us44.i
 
-472:                                              ; preds = %B1728.us.us45.i
-  %473 = sdiv i64 %.2502780782.us.us46.i, %.152.i
-  %474 = srem i64 %.2502780782.us.us46.i, %.152.i
-  br label %475
+B1720.endif.us.split.split.i:                     ; preds = %453
+  %.2376.us.i = mul nsw i64 %456, %quot.5.0.i
+  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.2376.us.i
+  %.2468.us.pre.i = load double, ptr %gep.i, align 8
+  br i1 %410, label %B1754.us.epil.preheader.i, label %B1754.us.i
 
-475:                                              ; preds = %472, %466
-  %476 = phi i64 [ %470, %466 ], [ %473, %472 ]
-  %477 = phi i64 [ %471, %466 ], [ %474, %472 ]
-  %.2601.us.us51.i = icmp ne i64 %477, 0
-  %.2602.us.us52.i = and i1 %136, %.2601.us.us51.i
-  %.2607.us.us53.i = sext i1 %.2602.us.us52.i to i64
-  %spec.select580.us.us54.i = add i64 %476, %462
-  %.2619.us.us57.i = add i64 %spec.select580.us.us54.i, %.2607.us.us53.i
-  %.2621.us.us58.i = mul nsw i64 %.2619.us.us57.i, %quot.5.0.i
-  %.2692.us.not.us61.i = icmp eq i64 %477, 0
-  %.2700.us.us62.i = select i1 %.2692.us.not.us61.i, i64 0, i64 %103
-  %gep.us.i = getelementptr double, ptr %invariant.gep.i, i64 %.2621.us.us58.i
-  %478 = getelementptr double, ptr %gep.us.i, i64 %.2700.us.us62.i
-  %.2712.us.us66.i = getelementptr double, ptr %478, i64 %477
-  %.2713.us.us67.i = load double, ptr %.2712.us.us66.i, align 8
-  %479 = shl i64 %.2502780782.us.us46.i, 3
-  %scevgep155.i = getelementptr i8, ptr %lsr.iv151.i, i64 %479
-  store double %.2713.us.us67.i, ptr %scevgep155.i, align 8
-  %exitcond1241.not.us69.i = icmp eq i64 %.902.i, %.2509.us.us47.i
-  br i1 %exitcond1241.not.us69.i, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.us45.i
+B1754.us.i:                                       ; preds = %B1720.endif.us.split.split.i, %B1754.us.i
+  %.2257682684.us.i = phi i64 [ %.2264.us.7.i, %B1754.us.i ], [ 0, %B1720.endif.us.split.split.i ]
+  %474 = shl i64 %.2257682684.us.i, 3
+  %scevgep145.i = getelementptr i8, ptr %lsr.iv130.i, i64 %474
+  %scevgep146.i = getelementptr i8, ptr %scevgep145.i, i64 -56
+  store double %.2468.us.pre.i, ptr %scevgep146.i, align 8
+  %scevgep144.i = getelementptr i8, ptr %scevgep145.i, i64 -48
+  store double %.2468.us.pre.i, ptr %scevgep144.i, align 8
+  %scevgep142.i = getelementptr i8, ptr %scevgep145.i, i64 -40
+  store double %.2468.us.pre.i, ptr %scevgep142.i, align 8
+  %scevgep140.i = getelementptr i8, ptr %scevgep145.i, i64 -32
+  store double %.2468.us.pre.i, ptr %scevgep140.i, align 8
+  %scevgep138.i = getelementptr i8, ptr %scevgep145.i, i64 -24
+  store double %.2468.us.pre.i, ptr %scevgep138.i, align 8
+  %scevgep136.i = getelementptr i8, ptr %scevgep145.i, i64 -16
+  store double %.2468.us.pre.i, ptr %scevgep136.i, align 8
+  %scevgep134.i = getelementptr i8, ptr %scevgep145.i, i64 -8
+  store double %.2468.us.pre.i, ptr %scevgep134.i, align 8
+  %.2264.us.7.i = add nuw i64 %.2257682684.us.i, 8
+  store double %.2468.us.pre.i, ptr %scevgep145.i, align 8
+  %niter.ncmp.7.i = icmp eq i64 %unroll_iter.i, %.2264.us.7.i
+  br i1 %niter.ncmp.7.i, label %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i, label %B1754.us.i
 
-B1694.endif.us.split.split.i:                     ; preds = %459
-  %.2621.us.i = mul nsw i64 %462, %quot.5.0.i
-  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.2621.us.i
-  %.2713.us.pre.i = load double, ptr %gep.i, align 8
-  br i1 %416, label %B1728.us.epil.preheader.i, label %B1728.us.i
+B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i: ; preds = %B1754.us.i
+  br i1 %411, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.epil.preheader.i
 
-B1728.us.i:                                       ; preds = %B1694.endif.us.split.split.i, %B1728.us.i
-  %.2502780782.us.i = phi i64 [ %.2509.us.7.i, %B1728.us.i ], [ 0, %B1694.endif.us.split.split.i ]
-  %480 = shl i64 %.2502780782.us.i, 3
-  %scevgep148.i = getelementptr i8, ptr %lsr.iv133.i, i64 %480
-  %scevgep149.i = getelementptr i8, ptr %scevgep148.i, i64 -56
-  store double %.2713.us.pre.i, ptr %scevgep149.i, align 8
-  %scevgep147.i = getelementptr i8, ptr %scevgep148.i, i64 -48
-  store double %.2713.us.pre.i, ptr %scevgep147.i, align 8
-  %scevgep145.i = getelementptr i8, ptr %scevgep148.i, i64 -40
-  store double %.2713.us.pre.i, ptr %scevgep145.i, align 8
-  %scevgep143.i = getelementptr i8, ptr %scevgep148.i, i64 -32
-  store double %.2713.us.pre.i, ptr %scevgep143.i, align 8
-  %scevgep141.i = getelementptr i8, ptr %scevgep148.i, i64 -24
-  store double %.2713.us.pre.i, ptr %scevgep141.i, align 8
-  %scevgep139.i = getelementptr i8, ptr %scevgep148.i, i64 -16
-  store double %.2713.us.pre.i, ptr %scevgep139.i, align 8
-  %scevgep137.i = getelementptr i8, ptr %scevgep148.i, i64 -8
-  store double %.2713.us.pre.i, ptr %scevgep137.i, align 8
-  %.2509.us.7.i = add nuw i64 %.2502780782.us.i, 8
-  store double %.2713.us.pre.i, ptr %scevgep148.i, align 8
-  %niter.ncmp.7.i = icmp eq i64 %unroll_iter.i, %.2509.us.7.i
-  br i1 %niter.ncmp.7.i, label %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i, label %B1728.us.i
+B1754.us.epil.preheader.i:                        ; preds = %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i, %B1720.endif.us.split.split.i
+  %.2257682684.us.epil.init.i = phi i64 [ 0, %B1720.endif.us.split.split.i ], [ %unroll_iter.i, %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i ]
+  %475 = shl i64 %.2257682684.us.epil.init.i, 3
+  %scevgep150.i = getelementptr i8, ptr %lsr.iv148.i, i64 %475
+  br label %B1754.us.epil.i
 
-B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i: ; preds = %B1728.us.i
-  br i1 %417, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.epil.preheader.i
-
-B1728.us.epil.preheader.i:                        ; preds = %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i, %B1694.endif.us.split.split.i
-  %.2502780782.us.epil.init.i = phi i64 [ 0, %B1694.endif.us.split.split.i ], [ %unroll_iter.i, %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i ]
-  %481 = shl i64 %.2502780782.us.epil.init.i, 3
-  %scevgep153.i = getelementptr i8, ptr %lsr.iv151.i, i64 %481
-  br label %B1728.us.epil.i
-
-B1728.us.epil.i:                                  ; preds = %B1728.us.epil.i, %B1728.us.epil.preheader.i
-  %epil.iter.i = phi i64 [ 0, %B1728.us.epil.preheader.i ], [ %epil.iter.next.i, %B1728.us.epil.i ]
-  %482 = shl nuw nsw i64 %epil.iter.i, 3
-  %scevgep154.i = getelementptr i8, ptr %scevgep153.i, i64 %482
-  store double %.2713.us.pre.i, ptr %scevgep154.i, align 8
+B1754.us.epil.i:                                  ; preds = %B1754.us.epil.i, %B1754.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B1754.us.epil.preheader.i ], [ %epil.iter.next.i, %B1754.us.epil.i ]
+  %476 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep151.i = getelementptr i8, ptr %scevgep150.i, i64 %476
+  store double %.2468.us.pre.i, ptr %scevgep151.i, align 8
   %epil.iter.next.i = add i64 %epil.iter.i, 1
   %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
-  br i1 %epil.iter.cmp.not.i, label %B1726.B1692.loopexit_crit_edge.us.split.i, label %B1728.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.epil.i
 
-B1726.B1692.loopexit_crit_edge.us.split.i:        ; preds = %B1728.us.epil.i, %475, %B1726.B1692.loopexit_crit_edge.us.split.loopexit95.unr-lcssa.i
-  %.2388.us.i = add nuw nsw i64 %.2381787793.us.i, 1
-  %scevgep134.i = getelementptr i8, ptr %lsr.iv133.i, i64 %111
-  %scevgep152.i = getelementptr i8, ptr %lsr.iv151.i, i64 %111
-  %exitcond1242.not.i = icmp eq i64 %.13.i.i, %.2388.us.i
-  br i1 %exitcond1242.not.i, label %B580.loopexit.i, label %B1694.endif.us.i
+B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %469, %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i
+  %.2143.us.i = add nuw nsw i64 %.2136689695.us.i, 1
+  %scevgep131.i = getelementptr i8, ptr %lsr.iv130.i, i64 %108
+  %scevgep149.i = getelementptr i8, ptr %lsr.iv148.i, i64 %108
+  %exitcond1076.not.i = icmp eq i64 %.13.i.i, %.2143.us.i
+  br i1 %exitcond1076.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
 
-_ZN6nbgrad7kernels11convolution9correlateB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1366.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+_ZN6nbgrad7kernels11convolution9correlateB4v608B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -

@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.gpu.device_angles e40a67cb7d9a38adaf8e31286bc91e71
-; digest nbgrad.kernels.gpu.device_linalg bdc6dfbac914b410509b90f0d60fff46
-; digest nbgrad.kernels.gpu.device_math 4fb34d5d8d1eaf8bbeb26e31a6951100
-; digest nbgrad.kernels.gpu.device_matmul 9e71555498acbc9be2839ecd40b05da5
-; digest nbgrad.kernels.gpu.device_matrices 1a55c66eca0f5eb7ac6b9f3513183e05
-; digest nbgrad.kernels.gpu.device_recurrence 76f9a5d02b624614fabd2249eabd3a3b
-; digest nbgrad.kernels.gpu.device_scan c70d4f0f81d65335bfe6ca5514c9cd67
-; digest nbgrad.kernels.gpu.device_scatter 7058d8b629f1ff3943a1d582ef2152be
-; digest nbgrad.kernels.gpu.device_sort 35b6a7f6fbb850710f85d755f9fba70f
-; digest nbgrad.kernels.gpu.device_transpose 4c487da46dfa4bb541ea5b02eb2d98da
-; digest nbgrad.kernels.gpu.device_windows 38c8c2f71cda42afe5dd71e240bda48a
+; digest nbgrad.kernels.gpu.device_angles c34981bd37daac6094b96e02b9ed61a9
+; digest nbgrad.kernels.gpu.device_linalg 94c7b0475d0356f6045d272460b8dfbf
+; digest nbgrad.kernels.gpu.device_math bec87722533c99fe55d6797e4df8a24e
+; digest nbgrad.kernels.gpu.device_matmul 046fad70ea50784dcb42289d4064c402
+; digest nbgrad.kernels.gpu.device_matrices 10d417a9adde7c24932f3356df64a041
+; digest nbgrad.kernels.gpu.device_recurrence ac14a834b7fa909cea95e8013cbb9aaa
+; digest nbgrad.kernels.gpu.device_scan 92cf0aa64727486875aebce6dc756568
+; digest nbgrad.kernels.gpu.device_scatter 9bf06a013b3a6c66fc82c36c8275a265
+; digest nbgrad.kernels.gpu.device_sort c4eb124cd31b68794bd7c4734788e855
+; digest nbgrad.kernels.gpu.device_transpose 537204c09d7e83af6f0662596a651f47
+; digest nbgrad.kernels.gpu.device_windows ac9f58b6341d14316ceec3acb4074ef3
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 

@@ -279,7 +279,8 @@ def special_function(kernel: Special) -> cpu.Function:
     if node.name in CONVOLUTIONS:
         tile = tile_of(node)
         called = tiles_ir(node.dtype.name, tile)
-        return cpu.Function(f"{key} {tile}", "kernel", lambda: special_ir(place, pointers, called))
+        # All loops of many turns are written in vectors.
+        return cpu.Function(f"{key} {tile}", "kernel", lambda: special_ir(place, pointers, called), finished=True)
     return cpu.Function(key, "kernel", lambda: special_ir(place, pointers))
 
 
@@ -287,7 +288,7 @@ def special_ir(place: str, pointers: Sequence[str], called: str = "") -> str:
     """The IR of a kernel, with the ABI of a fused loop, and of functions that it calls."""
     module, _, name = place.partition(".")
     text = lower(getattr(kernel_module(module), name), [*pointers, "*int64", "int64", "int64"], "int64", "special")
-    for name in re.findall(r"^define [^@]*@([\w.]+)\(", called, re.MULTILINE):
+    for name in re.findall(r"^(?:define|declare) [^@]*@([\w.]+)\(", called, re.MULTILINE):
         text = re.sub(rf"^declare [^@]*@{re.escape(name)}\(.*\n", "", text, flags=re.MULTILINE)
     lines = [text, called, "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {"]
     for position in range(len(pointers)):
