@@ -15,8 +15,8 @@ from ..graph.shapes import Shape
 from . import cache
 from .register_tiles import KINDS, Registers, registers
 
-PIECE_BYTES = 256 * 1024
-"""Memory of a piece: half of it is left in the second cache for what else goes through."""
+PIECE_BYTES = 384 * 1024
+"""Memory of a piece: the second cache holds it, and the weights that go through."""
 LONGEST_SUM = 576
 """Products in one sum; the terms of longer ones are summed by blocks of channels."""
 FEWEST_PIECES = 4
