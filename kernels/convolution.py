@@ -20,12 +20,12 @@ def tile(filters, taps, count, channels, plane, pixels, out, width, add, vectors
     raise NotImplementedError
 
 
-def copy(source, target, count):
+def copy(source, onto, count):
     """Copy some numbers; compiled code only (intrinsics.py)."""
     raise NotImplementedError
 
 
-def clear(target, count):
+def clear(onto, count):
     """Make some numbers zero; compiled code only (intrinsics.py)."""
     raise NotImplementedError
 
@@ -40,14 +40,14 @@ def below(limit, remainder, step):
     return max(0, (limit - remainder + step - 1) // step)
 
 
-def fill(images, source, work, target, height, width, down, right, top, left, rows, pitch):
-    """One plane, of zeros before: work[target + a * pitch + b] = the pixel at row a * down + top and column b * right +
+def fill(images, source, work, onto, height, width, down, right, top, left, rows, pitch):
+    """One plane, of zeros before: work[onto + a * pitch + b] = the pixel at row a * down + top and column b * right +
     left, where there is one."""
     low = min(below(0, left, right), pitch)
     high = max(low, min(below(width, left, right), pitch))
     for a in range(below(0, top, down), min(rows, below(height, top, down))):
         start = source + (a * down + top) * width + left
-        to = target + a * pitch
+        to = onto + a * pitch
         if right == 1:
             copy(at(images, start + low), at(work, to + low), high - low)
         else:
@@ -59,7 +59,7 @@ def planes(images, work, sizes, group, first, many, channel, channels, row, rows
     """The planes of some channels of one group: of all rows of `many` images from `first` on, or of a band of one."""
     height, width, down, right = sizes[4], sizes[5], sizes[8], sizes[9]
     pitch, spacing, plane = sizes[18], sizes[19], sizes[23]
-    target = 0
+    onto = 0
     clear(work, channels * sizes[14] * sizes[15] * plane)
     for c in range(channel, channel + channels):
         for i in range(sizes[14]):
@@ -67,9 +67,9 @@ def planes(images, work, sizes, group, first, many, channel, channels, row, rows
                 for n in range(many):
                     source = (((first + n) * sizes[1] + group) * sizes[2] + c) * height * width
                     top = row * down + i - sizes[10]
-                    to = target + n * spacing * pitch
+                    to = onto + n * spacing * pitch
                     fill(images, source, work, to, height, width, down, right, top, j - sizes[11], rows, pitch)
-                target += plane
+                onto += plane
 
 
 def convolve(images, filters, work, out, sizes, begin, end):
@@ -143,9 +143,9 @@ def convolve(images, filters, work, out, sizes, begin, end):
             for m in range(produced):
                 for n in range(many):
                     source = sums + (phase * padded + m) * length + n * spacing * pitch
-                    target = (((first + n) * groups + group) * outputs + output + m) * sizes[6]
+                    onto = (((first + n) * groups + group) * outputs + output + m) * sizes[6]
                     for y in range(max(top, row), min(bottom, row + rows)):
-                        to = (target + y * sizes[12] + down) * sizes[7] + right
+                        to = (onto + y * sizes[12] + down) * sizes[7] + right
                         start = source + (y - row) * pitch
                         if sizes[13] == 1:
                             copy(at(work, start + low), at(out, to + low), high - low)

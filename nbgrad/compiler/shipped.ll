@@ -1,33 +1,33 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 50a046da4ad08bd9733d9adf4ba6b658
-; digest nbgrad.kernels.comparison e5d0f73f90a570ca3e825bad1347ef72
-; digest nbgrad.kernels.convolution f2504fa26d6191294387d4262ec69d9e
-; digest nbgrad.kernels.error_function 5a2e6219e261b2e57b4f145cf77422f3
-; digest nbgrad.kernels.exponential 635feb019e854d909742eebb93df723a
-; digest nbgrad.kernels.gamma b997ae873d6fb3fd71b93db250d227bd
-; digest nbgrad.kernels.hyperbolic 61c624de4596f50c2776f843cca6df7a
-; digest nbgrad.kernels.inverse_trigonometric e1ed019aacd300fca21672eda5e4c66d
-; digest nbgrad.kernels.linalg f2504fa26d6191294387d4262ec69d9e
-; digest nbgrad.kernels.logarithm f406c3ae5d551d8c40f15c4c0b1e8127
-; digest nbgrad.kernels.polygamma 9987fe956aa5587cb8a58324d2756bbf
-; digest nbgrad.kernels.power d726ef591812599dd7c0528556a72ef6
-; digest nbgrad.kernels.random 8025f3affad4f1526ddf54586fc63fd1
-; digest nbgrad.kernels.reciprocal_root 79c1f3ef48536a0a5eecdf352a67c369
-; digest nbgrad.kernels.rounding 554cb6966559483cbf33319dae3841c2
-; digest nbgrad.kernels.scan e4a7f1db9be53de92d81ce86b8d2cf82
-; digest nbgrad.kernels.scatter 93e2dbc6e7c68afc1f351e13d4b62461
-; digest nbgrad.kernels.sinc c52ac5d2d594720a0e43485d8075b04d
-; digest nbgrad.kernels.single 496adcf9b0d757dbd3b22fd60d97f9c9
-; digest nbgrad.kernels.sort f2504fa26d6191294387d4262ec69d9e
-; digest nbgrad.kernels.trigonometric d5f72677efc7ec33d024513b2c0f7ed3
-; digest nbgrad.kernels.widened 14dd7df9407b5f79ac84ed6dc86f191b
-; digest nbgrad.kernels.windows dd5765960f3d3629a0b380c3717c6c80
-; digest nbgrad.runtime.blocks d48259242daf87fd6be340d52376f2d6
-; digest nbgrad.runtime.native 287d02fcfa99d588cc2642c797b569d9
-; digest nbgrad.runtime.native_steps 4d9a1613ebc2fbae63c228637271d6dd
-; digest nbgrad.runtime.native_tensors 890b7da25c2fb3190660d8f2069295e7
-; digest nbgrad.runtime.turns e0b7d2e4324764ff3b4b1c4aff0a05f4
+; digest nbgrad.kernels.arithmetic 9cda5c77791a5b890131b63812c6ef23
+; digest nbgrad.kernels.comparison e64ae2d3f8878e6d3c873d1fcee2f450
+; digest nbgrad.kernels.convolution 37b0e7337f7c804426712e16c75b910a
+; digest nbgrad.kernels.error_function c61f22ab1ef9943f2934ad58899c73d3
+; digest nbgrad.kernels.exponential cab58caa237b0eabf6ccbe7306fea78e
+; digest nbgrad.kernels.gamma f52db2289f9ed0ffbf50bb80ed509542
+; digest nbgrad.kernels.hyperbolic bfaf41fd4ca0e01aff78d73e793a93df
+; digest nbgrad.kernels.inverse_trigonometric f0a65e281381026c3e124620f43aa908
+; digest nbgrad.kernels.linalg 37b0e7337f7c804426712e16c75b910a
+; digest nbgrad.kernels.logarithm 74b55e123b424edfe9b5bd74dc6c6beb
+; digest nbgrad.kernels.polygamma 37c3f05130cbd4fc891d742db13ded34
+; digest nbgrad.kernels.power e417306df791358db3d8e3a39695a43b
+; digest nbgrad.kernels.random eaaf2a1acacf4b71d46f8c36d5b8938b
+; digest nbgrad.kernels.reciprocal_root 296a03711689813aeada1d8fb85548fa
+; digest nbgrad.kernels.rounding 2400575df8069a39d90cdf53cd43a9d8
+; digest nbgrad.kernels.scan 7efb3df9395aebf521b9c3664fc1708d
+; digest nbgrad.kernels.scatter 1d9159e13690cdb9825eddebc69c0981
+; digest nbgrad.kernels.sinc bcd3f9a42e372953b13177a7d9bcfb83
+; digest nbgrad.kernels.single ab3cb5674eedd993834e1aecb818f797
+; digest nbgrad.kernels.sort 37b0e7337f7c804426712e16c75b910a
+; digest nbgrad.kernels.trigonometric cf072c31f338f0da0afcffced815fc2a
+; digest nbgrad.kernels.widened 26ca9f4835a1b2a433e680659e782ba8
+; digest nbgrad.kernels.windows 2cfa8b11c9254dbd9b8ffcb01a1294cf
+; digest nbgrad.runtime.blocks e3de8852cca0be4a3e299e3fae183f5d
+; digest nbgrad.runtime.native e572c5737a49b33177ad8d468dbae715
+; digest nbgrad.runtime.native_steps e711f465479c8388e4762264a96daf97
+; digest nbgrad.runtime.native_tensors 8fc5e5a13a08405fcaca5a38f87244a8
+; digest nbgrad.runtime.turns bbd54b15dcda5ef010f011556bd5c481
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -15748,7 +15748,7 @@ B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.
 
 B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
   %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %195, %B240.endif.us.preheader30.i.i ]
-  %target.4.0325.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %onto.4.0325.us.i.i = phi i64 [ %onto.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
   %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i.i, %B240.endif.us.preheader30.i.i ]
   %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.107210681162.i, %B240.endif.us.preheader30.i.i ]
   %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
@@ -15762,7 +15762,7 @@ B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
   br i1 %204, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
 
 B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
-  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0325.us.i.i, %B240.endif.us.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %onto.3.1.lcssa.us.i.i = phi i64 [ %onto.4.0325.us.i.i, %B240.endif.us.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %onto.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
   %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
   br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B830.endif.endif.endif.i
 
@@ -15774,14 +15774,14 @@ B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us
 B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
   %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
   %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %203, %B286.endif.us.us.preheader.i.i ]
-  %target.3.1248.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %onto.3.1248.us.us.i.i = phi i64 [ %onto.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
   %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
   %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
   %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
   br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
 
 B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
-  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %onto.2.2.lcssa.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
   br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
 
@@ -15790,12 +15790,12 @@ B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.
   br label %B332.endif.us.us.us.i.i
 
 B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
-  %target.2.2217.us.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %onto.2.2217.us.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   br label %B366.us.us.us.i.i
 
 B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
-  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %target.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %onto.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
   %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.8.071.i, %B332.endif.us.us.us.i.i ]
   %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
   %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.8.071.i
@@ -15809,7 +15809,7 @@ B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us
   %.635.us.us.us.i.i = load i64, ptr %scevgep166.i, align 8
   %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
   %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
-  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %target.2.2217.us.us.us.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %onto.2.2217.us.us.us.i.i
   %.646.us.us.us.i.i = load i64, ptr %sunkaddr253.i, align 8
   %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
   %205 = xor i64 %.648.us.us.us.i.i, -1
@@ -16240,7 +16240,7 @@ B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_
 
 B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
   %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
-  %.690.us.us.us.i.i = add nsw i64 %target.2.2217.us.us.us.i.i, %.86.i.i
+  %.690.us.us.us.i.i = add nsw i64 %onto.2.2217.us.us.us.i.i, %.86.i.i
   %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
@@ -17474,7 +17474,7 @@ B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.
 
 B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
   %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %196, %B240.endif.us.preheader30.i.i ]
-  %target.4.0325.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %onto.4.0325.us.i.i = phi i64 [ %onto.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
   %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i.i, %B240.endif.us.preheader30.i.i ]
   %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.107210681162.i, %B240.endif.us.preheader30.i.i ]
   %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
@@ -17488,7 +17488,7 @@ B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
   br i1 %205, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
 
 B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
-  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0325.us.i.i, %B240.endif.us.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %onto.3.1.lcssa.us.i.i = phi i64 [ %onto.4.0325.us.i.i, %B240.endif.us.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %onto.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
   %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
   br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B830.endif.endif.endif.i
 
@@ -17500,14 +17500,14 @@ B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us
 B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
   %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
   %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %204, %B286.endif.us.us.preheader.i.i ]
-  %target.3.1248.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %onto.3.1248.us.us.i.i = phi i64 [ %onto.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
   %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
   %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
   %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
   br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
 
 B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
-  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %onto.2.2.lcssa.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
   br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
 
@@ -17516,12 +17516,12 @@ B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.
   br label %B332.endif.us.us.us.i.i
 
 B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
-  %target.2.2217.us.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %onto.2.2217.us.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   br label %B366.us.us.us.i.i
 
 B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
-  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %target.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %onto.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
   %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.8.071.i, %B332.endif.us.us.us.i.i ]
   %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
   %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.8.071.i
@@ -17535,7 +17535,7 @@ B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us
   %.635.us.us.us.i.i = load i64, ptr %scevgep166.i, align 8
   %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
   %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
-  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %target.2.2217.us.us.us.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %onto.2.2217.us.us.us.i.i
   %.646.us.us.us.i.i = load i64, ptr %sunkaddr253.i, align 8
   %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
   %206 = xor i64 %.648.us.us.us.i.i, -1
@@ -17966,7 +17966,7 @@ B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_
 
 B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
   %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
-  %.690.us.us.us.i.i = add nsw i64 %target.2.2217.us.us.us.i.i, %.86.i.i
+  %.690.us.us.us.i.i = add nsw i64 %onto.2.2217.us.us.us.i.i, %.86.i.i
   %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
@@ -19235,7 +19235,7 @@ B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.
 
 B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
   %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %226, %B240.endif.us.preheader30.i.i ]
-  %target.4.0325.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %onto.4.0325.us.i.i = phi i64 [ %onto.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
   %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i31.i, %B240.endif.us.preheader30.i.i ]
   %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %rem.9.0.i, %B240.endif.us.preheader30.i.i ]
   %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
@@ -19249,7 +19249,7 @@ B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
   br i1 %235, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
 
 B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
-  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0325.us.i.i, %B240.endif.us.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %onto.3.1.lcssa.us.i.i = phi i64 [ %onto.4.0325.us.i.i, %B240.endif.us.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %onto.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
   %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
   br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B998.endif.i
 
@@ -19261,14 +19261,14 @@ B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us
 B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
   %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
   %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %234, %B286.endif.us.us.preheader.i.i ]
-  %target.3.1248.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %onto.3.1248.us.us.i.i = phi i64 [ %onto.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
   %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
   %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
   %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
   br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
 
 B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
-  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %onto.2.2.lcssa.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
   br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
 
@@ -19277,12 +19277,12 @@ B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.
   br label %B332.endif.us.us.us.i.i
 
 B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
-  %target.2.2217.us.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %onto.2.2217.us.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   br label %B366.us.us.us.i.i
 
 B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
-  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %target.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %onto.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
   %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.12.038.i, %B332.endif.us.us.us.i.i ]
   %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
   %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.12.038.i
@@ -19296,7 +19296,7 @@ B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us
   %.635.us.us.us.i.i = load i64, ptr %sunkaddr208.i, align 8
   %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
   %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
-  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %target.2.2217.us.us.us.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %onto.2.2217.us.us.us.i.i
   %.646.us.us.us.i.i = load i64, ptr %sunkaddr209.i, align 8
   %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
   %236 = xor i64 %.648.us.us.us.i.i, -1
@@ -19727,7 +19727,7 @@ B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_
 
 B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
   %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
-  %.690.us.us.us.i.i = add nsw i64 %target.2.2217.us.us.us.i.i, %.86.i.i
+  %.690.us.us.us.i.i = add nsw i64 %onto.2.2217.us.us.us.i.i, %.86.i.i
   %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 
@@ -20935,7 +20935,7 @@ B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.
 
 B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
   %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %226, %B240.endif.us.preheader30.i.i ]
-  %target.4.0325.us.i.i = phi i64 [ %target.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %onto.4.0325.us.i.i = phi i64 [ %onto.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
   %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i31.i, %B240.endif.us.preheader30.i.i ]
   %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %rem.9.0.i, %B240.endif.us.preheader30.i.i ]
   %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
@@ -20949,7 +20949,7 @@ B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
   br i1 %235, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
 
 B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
-  %target.3.1.lcssa.us.i.i = phi i64 [ %target.4.0325.us.i.i, %B240.endif.us.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %target.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %onto.3.1.lcssa.us.i.i = phi i64 [ %onto.4.0325.us.i.i, %B240.endif.us.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %onto.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
   %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
   br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B998.endif.i
 
@@ -20961,14 +20961,14 @@ B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us
 B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
   %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
   %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %234, %B286.endif.us.us.preheader.i.i ]
-  %target.3.1248.us.us.i.i = phi i64 [ %target.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %target.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %onto.3.1248.us.us.i.i = phi i64 [ %onto.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
   %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
   %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
   %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
   br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
 
 B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
-  %target.2.2.lcssa.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %onto.2.2.lcssa.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
   br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
 
@@ -20977,12 +20977,12 @@ B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.
   br label %B332.endif.us.us.us.i.i
 
 B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
-  %target.2.2217.us.us.us.i.i = phi i64 [ %target.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %onto.2.2217.us.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
   br label %B366.us.us.us.i.i
 
 B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
-  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %target.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %onto.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
   %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.12.038.i, %B332.endif.us.us.us.i.i ]
   %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
   %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.12.038.i
@@ -20996,7 +20996,7 @@ B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us
   %.635.us.us.us.i.i = load i64, ptr %sunkaddr208.i, align 8
   %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
   %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
-  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %target.2.2217.us.us.us.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %onto.2.2217.us.us.us.i.i
   %.646.us.us.us.i.i = load i64, ptr %sunkaddr209.i, align 8
   %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
   %236 = xor i64 %.648.us.us.us.i.i, -1
@@ -21427,7 +21427,7 @@ B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_
 
 B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
   %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
-  %.690.us.us.us.i.i = add nsw i64 %target.2.2217.us.us.us.i.i, %.86.i.i
+  %.690.us.us.us.i.i = add nsw i64 %onto.2.2217.us.us.us.i.i, %.86.i.i
   %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
   br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
 

@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.gpu.device_angles c34981bd37daac6094b96e02b9ed61a9
-; digest nbgrad.kernels.gpu.device_linalg 94c7b0475d0356f6045d272460b8dfbf
-; digest nbgrad.kernels.gpu.device_math bec87722533c99fe55d6797e4df8a24e
-; digest nbgrad.kernels.gpu.device_matmul 046fad70ea50784dcb42289d4064c402
-; digest nbgrad.kernels.gpu.device_matrices 10d417a9adde7c24932f3356df64a041
-; digest nbgrad.kernels.gpu.device_recurrence ac14a834b7fa909cea95e8013cbb9aaa
-; digest nbgrad.kernels.gpu.device_scan 92cf0aa64727486875aebce6dc756568
-; digest nbgrad.kernels.gpu.device_scatter 9bf06a013b3a6c66fc82c36c8275a265
-; digest nbgrad.kernels.gpu.device_sort c4eb124cd31b68794bd7c4734788e855
-; digest nbgrad.kernels.gpu.device_transpose 537204c09d7e83af6f0662596a651f47
-; digest nbgrad.kernels.gpu.device_windows ac9f58b6341d14316ceec3acb4074ef3
+; digest nbgrad.kernels.gpu.device_angles f54bbfc0247090df12b64cc51488cd30
+; digest nbgrad.kernels.gpu.device_linalg 1608f7bae390fc8e635768740fde3f17
+; digest nbgrad.kernels.gpu.device_math 1632bceee04f545187da5a1b539f333f
+; digest nbgrad.kernels.gpu.device_matmul 25831b92157e5b34094aa163a5614004
+; digest nbgrad.kernels.gpu.device_matrices b69c9908f656b020d158685b28a9798e
+; digest nbgrad.kernels.gpu.device_recurrence 5c7c746b3a98a95bdcbbd03a13d56c3e
+; digest nbgrad.kernels.gpu.device_scan 0f6bfc8252620f2ba4bb45109f3d5736
+; digest nbgrad.kernels.gpu.device_scatter b71175ede34bb82ca1bc5f134722bd29
+; digest nbgrad.kernels.gpu.device_sort af9fbcc88e71c046ce5789b076a94a2e
+; digest nbgrad.kernels.gpu.device_transpose c8627db1e89e5f5430959c45f86d1a82
+; digest nbgrad.kernels.gpu.device_windows 536eb7b0bae55b98469cacd90c876e28
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 

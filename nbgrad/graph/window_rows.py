@@ -161,7 +161,7 @@ def product_form(name: str, inputs: Sequence[Node], params: Params) -> Node:
 
 
 def without_convolutions(outputs: Sequence[Node]) -> list[Node]:
-    """The same values, with products of matrices in place of convolutions."""
+    """Products of matrices in place of the convolutions of a graph."""
     made: dict[Node, Node] = {}
     for node in topological(outputs):
         inputs = tuple([made[source] for source in node.inputs])
