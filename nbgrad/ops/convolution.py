@@ -24,8 +24,8 @@ from .docstrings import documented
 Sides = tuple[Pair, Pair]
 """Padding as (before, after), for rows and for columns."""
 PAD_MODES = ("valid", "same", "pad")
-FEW_PIXELS, MANY_WEIGHTS = 128, 65536
-"""Below so many outputs of a filter, and above so many weights, the time is that of reading the weights."""
+WEIGHTS_PER_PIXEL = 8000
+"""Weights for each output of a filter from which on the time is that of reading them."""
 
 
 # ----- Arguments -----
@@ -160,7 +160,7 @@ def _made(name: str, one: Node, other: Node, params: Params, pixels: int) -> Nod
     if one.dtype == FLOAT16:
         # As products of matrices: those of float16 are added in float32.
         return cast(_made(name, cast(one, FLOAT32), cast(other, FLOAT32), params, pixels), FLOAT16)
-    few = pixels < FEW_PIXELS and other.size > MANY_WEIGHTS
+    few = other.size > WEIGHTS_PER_PIXEL * pixels
     if params[0] == params[1] == (1, 1) or few or 0 in (*one.shape, *other.shape):
         return product_form(name, (one, other), params)
     return make(name, (one, other), params)
