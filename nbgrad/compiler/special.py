@@ -277,10 +277,11 @@ def special_function(kernel: Special) -> cpu.Function:
     place, pointers = known.place.format(*node.params), known.pointers(known.dtype_of(node))
     key = f"special {place} {' '.join(pointers)}"
     if node.name in CONVOLUTIONS:
-        tile = tile_of(node)
-        called = tiles_ir(node.dtype.name, tile)
+        tile, dtype = tile_of(node), node.dtype.name
         # All loops of many turns are written in vectors.
-        return cpu.Function(f"{key} {tile}", "kernel", lambda: special_ir(place, pointers, called), finished=True)
+        return cpu.Function(
+            f"{key} {tile}", "kernel", lambda: special_ir(place, pointers, tiles_ir(dtype, tile)), finished=True
+        )
     return cpu.Function(key, "kernel", lambda: special_ir(place, pointers))
 
 
