@@ -16,7 +16,7 @@ from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from . import approximate, bits, device, linalg, sort
+from . import approximate, bits, convolution, device, linalg, sort
 
 
 def _bit_cast(source, target):
@@ -145,7 +145,7 @@ def _call_address(typing_context, address, pointers):
     return types.void(types.int64, pointers), generate
 
 
-# ----- What GPUs do (device.py) -----
+# ----- Functions that the target defines -----
 
 
 class _Together(FunctionAttributes):
@@ -166,6 +166,30 @@ def _target_function(builder, name, result, arguments, values, together=False):
     if together:
         declared.attributes = _Together()
     return builder.call(declared, values)
+
+
+def _register_tile(name):
+    """A Numba intrinsic for a function on tiles of vector registers, which is named by what its first pointer has."""
+
+    def generate(context, builder, signature, arguments):
+        called = f"{name}.{signature.args[0].dtype.name}"
+        _target_function(builder, called, ir.VoidType(), [value.type for value in arguments], arguments)
+        return context.get_dummy_value()
+
+    def typed(*kinds):
+        wanted = [kind if isinstance(kind, types.CPointer) else types.int64 for kind in kinds]
+        return types.void(*wanted), generate
+
+    if name == "tile":
+        return intrinsic(lambda typing_context, a, b, c, d, e, f, g, h, i, j: typed(a, b, c, d, e, f, g, h, i, j))
+    if name == "dots":
+        return intrinsic(lambda typing_context, a, b, c, d, e, f: typed(a, b, c, d, e, f))
+    if name == "copy":
+        return intrinsic(lambda typing_context, a, b, c: typed(a, b, c))
+    return intrinsic(lambda typing_context, a, b: typed(a, b))
+
+
+# ----- What GPUs do (device.py) -----
 
 
 def _position(name):
@@ -304,6 +328,10 @@ INTRINSICS = {
     sort.rank_bits: _rank_bits,
     linalg.at: _pointer_to,
     linalg.call: _call_address,
+    convolution.tile: _register_tile("tile"),
+    convolution.dots: _register_tile("dots"),
+    convolution.copy: _register_tile("copy"),
+    convolution.clear: _register_tile("clear"),
     device.thread: _position("thread"),
     device.block: _position("block"),
     device.threads: _position("threads"),

@@ -21,6 +21,7 @@ from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.lowering import kernel_module
 from nbgrad.compiler.matmul import matmul_ir
 from nbgrad.compiler.multiply_add import without_library_calls
+from nbgrad.compiler.register_tiles import registers, tiles_ir
 from nbgrad.compiler.tiles import emit
 from nbgrad.graph.builders import cast
 from nbgrad.graph.ir import PRIMITIVES, Node, make, placeholder
@@ -132,7 +133,9 @@ def test_conversions_and_reductions(cpu_name: str) -> None:
 @pytest.mark.parametrize("cpu_name", ["generic", *[pytest.param(name, marks=pytest.mark.slow) for name in CPUS][1:]])
 def test_special_kernels(cpu_name: str, every: int) -> None:
     for place, pointers in list(special.shipped())[::every]:
-        check(special.special_ir(place, pointers), "kernel", cpu_name)
+        dtype = pointers[0][1:]
+        tiles = tiles_ir(dtype, registers(dtype, "+neon")) if place.startswith("convolution.") else ""
+        check(special.special_ir(place, pointers, tiles), "kernel", cpu_name, finished=tiles != "")
     for dtype in ("float32", "float64"):
         check(matmul_ir(dtype), "kernel", cpu_name)
 

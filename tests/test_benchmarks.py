@@ -28,6 +28,7 @@ try:
     import peers
     from benchmarks import (
         cells,
+        convolutions,
         device_agreement,
         device_costs,
         device_libraries,
@@ -62,6 +63,7 @@ class Plain(Library):
         return x.reshape(b, c, h // 2, 2, w // 2, 2).max(axis=(3, 5))
 
 
+SMALL = {"layer": convolutions.layer(2, 3, 5, "float64"), "residual": convolutions.residual(1, 2, 4, "float64")}
 LONG = {"ode": pytest.mark.slow}  # a thousand steps are compiled as one program
 BY_HAND = {"stencil": pytest.mark.slow}  # Numba compiles it for ten seconds
 
@@ -94,6 +96,23 @@ def test_results_of_tasks_are_those_of_differences(name: str) -> None:
         found[0] @ ways[0] if task.what == "jacobian" else sum(np.vdot(g, w) for g, w in zip(found, ways, strict=True))
     )
     np.testing.assert_allclose(along, want, rtol=max(10 * task.tolerance, 1e-5))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_convolutions_are_those_of_differences(name: str) -> None:
+    task, plain = SMALL[name], Plain()
+    call, outputs = NbGrad().prepare(task)
+    value, *gradients = outputs(call())
+    inputs, rng = task.arrays(), np.random.default_rng(2)
+    ways = [rng.standard_normal(inputs[k].shape) for k in task.wrt]
+
+    def moved(step: float) -> Any:
+        there = [x + step * way for x, way in zip(inputs, ways, strict=False)]
+        return task.function(plain, *there, *inputs[len(ways) :])
+
+    np.testing.assert_allclose(value, moved(0.0), rtol=1e-12)
+    along = sum(np.vdot(g, way) for g, way in zip(gradients, ways, strict=True))
+    np.testing.assert_allclose(along, (moved(1e-6) - moved(-1e-6)) / 2e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=BY_HAND.get(name, ())) for name in by_hand.FUNCTIONS])

@@ -55,6 +55,16 @@ from .high_precision import (
     draw,
     nodes_of,
 )
+from .image_windows import (
+    CONVOLUTIONS,
+    WINDOWS,
+    convolved,
+    convolved_back,
+    convolved_pairs,
+    window_maxima,
+    windows_added,
+    windows_of,
+)
 
 pytestmark = pytest.mark.unoptimized
 
@@ -71,62 +81,20 @@ class Structure:
     step: str = "complex"
 
 
-WINDOWS = [
-    ((2, 3, 5, 6), ((3, 3), (1, 1), (1, 1), (1, 1), (5, 6))),
-    ((2, 1, 7, 5), ((3, 2), (2, 3), (1, 1), (0, 1), (3, 2))),
-    ((1, 2, 9, 8), ((2, 3), (1, 2), (3, 2), (2, 1), (8, 3))),
-    ((3, 2, 4, 4), ((2, 2), (2, 2), (1, 1), (0, 0), (2, 2))),
-    ((2, 2, 1, 40), ((1, 3), (1, 1), (1, 1), (0, 1), (1, 40))),
-    ((40, 30, 9, 9), ((3, 3), (2, 2), (1, 1), (1, 1), (5, 5))),
-]
-"""Shapes of images, with kernel, stride, dilation, padding before and number of windows, for two axes each."""
-
-
-def _window_places(shape: Any, windows: Any) -> Any:
-    """The position of every element of every window, and which of them lie in the image, one by one."""
-    (kh, kw), stride, dilation, before, count = windows
-    for i, j, y, x in np.ndindex(kh, kw, *count):
-        row, column = y * stride[0] + i * dilation[0] - before[0], x * stride[1] + j * dilation[1] - before[1]
-        if 0 <= row < shape[2] and 0 <= column < shape[3]:
-            yield i, j, y, x, row, column
-
-
-def _windows_of(a: Array, windows: Any) -> Array:
-    out = np.zeros((a.shape[1], *windows[0], a.shape[0], *windows[4]), a.dtype)
-    for i, j, y, x, row, column in _window_places(a.shape, windows):
-        out[:, i, j, :, y, x] = a[:, :, row, column].T
-    return out
-
-
-def _windows_added(a: Array, windows: Any, shape: Any) -> Array:
-    out = np.zeros(shape, a.dtype)
-    for i, j, y, x, row, column in _window_places(shape, windows):
-        out[:, :, row, column] += a[:, i, j, :, y, x].T
-    return out
-
-
-def _window_maxima(a: Array, windows: Any) -> Array:
-    out = np.zeros((*a.shape[:2], *windows[4]), int)
-    best = np.full(out.shape, -np.inf)
-    if windows[0][0]:
-        places = _window_places(a.shape, windows)
-    else:
-        spans = [
-            [range(k * n // m, -(-(k + 1) * n // m)) for k in range(m)]
-            for n, m in zip(a.shape[2:], windows[4], strict=True)
-        ]
-        places = [
-            (0, 0, y, x, row, column)
-            for y, rows in enumerate(spans[0])
-            for x, columns in enumerate(spans[1])
-            for row in rows
-            for column in columns
-        ]
-    for _, _, y, x, row, column in places:
-        larger = a[:, :, row, column] > best[:, :, y, x]
-        out[:, :, y, x] = np.where(larger, row * a.shape[3] + column, out[:, :, y, x])
-        best[:, :, y, x] = np.maximum(best[:, :, y, x], a[:, :, row, column])
-    return out
+def _convolutions(name: str, reference: Any, first: int, second: int, *result: int) -> list[Structure]:
+    """Cases of one of the three primitives: which of images, filters and outputs are its operands and its result."""
+    found: list[Structure] = []
+    for x, w, windows, groups in CONVOLUTIONS:
+        shapes = x, w, (x[0], w[0], *windows[4])
+        params, fixed = (*windows, x[2:], groups), (windows, groups, *[shapes[k] for k in result])
+        found.append(
+            Structure(
+                lambda a, b, p=params: make(name, (a, b), p),
+                lambda a, b, f=fixed: reference(a, b, *f),
+                (shapes[first], shapes[second]),
+            )
+        )
+    return found
 
 
 def _scattered(size: int, index: Array) -> Function:
@@ -382,22 +350,25 @@ STRUCTURAL: dict[str, list[Structure]] = {
         Structure(matmul, np.matmul, ((2, 0, 3), (2, 3, 2))),
     ],
     "unfold": [
-        Structure(lambda x, w=w: unfold(x, w), lambda x, w=w: _windows_of(x, w), (shape,)) for shape, w in WINDOWS
+        Structure(lambda x, w=w: unfold(x, w), lambda x, w=w: windows_of(x, w), (shape,)) for shape, w in WINDOWS
     ],
     "fold": [
         Structure(
             lambda x, w=w, s=shape: fold(x, w, s[2:]),
-            lambda x, w=w, s=shape: _windows_added(x, w, s),
+            lambda x, w=w, s=shape: windows_added(x, w, s),
             ((shape[1], *w[0], shape[0], *w[4]),),
         )
         for shape, w in WINDOWS
     ],
     "window_argmax": [
-        Structure(lambda x, w=w: window_argmax(x, w), lambda x, w=w: _window_maxima(x, w), (shape,), "real")
+        Structure(lambda x, w=w: window_argmax(x, w), lambda x, w=w: window_maxima(x, w), (shape,), "real")
         for shape, w in [*WINDOWS, ((2, 3, 5, 7), ((0, 0), (1, 1), (1, 1), (0, 0), (3, 4)))]
     ],
 }
 STRUCTURAL |= {
+    "convolve": _convolutions("convolve", convolved, 0, 1),
+    "convolve_transposed": _convolutions("convolve_transposed", convolved_back, 2, 1, 0),
+    "convolve_filters": _convolutions("convolve_filters", convolved_pairs, 0, 2, 1),
     "lu": [Structure(lu, _eliminated, (shape,)) for shape in [(3, 4, 4), (1, 1, 1), (2, 0, 0)]],
     "cholesky": [
         Structure(
@@ -430,8 +401,9 @@ STRUCTURAL |= {
 USES = [(name, position) for name, cases in STRUCTURAL.items() for position in range(len(cases))]
 
 
+CONVOLVING = "convolve convolve_transposed convolve_filters"
 FLOATS_ONLY = frozenset(
-    "matmul recurrence lu cholesky triangular_solve lu_solve symmetric_eigen complete_pivots".split()
+    f"{CONVOLVING} matmul recurrence lu cholesky triangular_solve lu_solve symmetric_eigen complete_pivots".split()
 )
 CONSTANTS_TO_DERIVATIVES = ("lu", "lu_solve", "symmetric_eigen")
 INTEGERS = frozenset("argsort scatter_last window_argmax complete_pivots".split())

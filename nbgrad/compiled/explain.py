@@ -22,6 +22,7 @@ from ..graph.custom_calls import OWN_KERNEL
 from ..graph.loops.loop_body import turns_of
 from ..graph.loops.noted import noting
 from ..graph.show import show as show_graph
+from ..graph.window_rows import multiplications
 from ..runtime.cpu_plan import Plan, Step
 from ..runtime.cpu_program import Program
 from ..runtime.loop_plan import TurnPlan
@@ -155,8 +156,7 @@ def _cost(step: Step) -> tuple[int, int]:
         return touched, _turn_cost(step.turns)
     node = kernel.node
     touched = sum(s.size * s.dtype.itemsize for s in kernel.buffers)
-    work = 2 * node.size * node.inputs[0].shape[-1] if node.name == "matmul" else node.size
-    return touched, work
+    return touched, 2 * multiplications(node) or node.size
 
 
 def _turn_cost(turns: ScalarTurns | TurnPlan) -> int:

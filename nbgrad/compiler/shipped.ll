@@ -1,33 +1,34 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.arithmetic 55931f399f2fc52a8dc82422e8cdb45c
-; digest nbgrad.kernels.comparison b78a0e5d44c29848d067f509e4dd0caf
-; digest nbgrad.kernels.error_function 60410e7affb433ddef589d298827b02e
-; digest nbgrad.kernels.exponential 587372e9d0249e2d040bb839c73a944d
-; digest nbgrad.kernels.gamma fcbb6939cb212784178129bd2d24ab03
-; digest nbgrad.kernels.hyperbolic b84fed1a455cdde70fcf11bd8253c7a3
-; digest nbgrad.kernels.inverse_trigonometric cbab8b09e2e007f3e90ff34c20958caf
-; digest nbgrad.kernels.jacobi 30c8d3ca37604a6f9e0f35b082e58a06
-; digest nbgrad.kernels.linalg f6744ea9f2a2cf698eb13d84d223ff8b
-; digest nbgrad.kernels.logarithm deee7e2781e08f4018b729ec686da46c
-; digest nbgrad.kernels.polygamma dc3eb9f88d1a719d29eac1971837232a
-; digest nbgrad.kernels.power 25972525ebff0fe68ad5a9c8647ba26d
-; digest nbgrad.kernels.random 0c4dbfc8ce09908db335f7834323cfdf
-; digest nbgrad.kernels.reciprocal_root 389b90fde5cacd850d387f049361a86a
-; digest nbgrad.kernels.rounding 8d7002e0eec8a712bd2da45d7aa6b812
-; digest nbgrad.kernels.scan 9b0d02816e4883651a4bc95478b5b845
-; digest nbgrad.kernels.scatter 0d734cfe8ca180e21edfbaa3c388128f
-; digest nbgrad.kernels.sinc 9a0fbef8c2d2a8eefd91912550576c5a
-; digest nbgrad.kernels.single 82e41ff2b7af4284178cab813e71f7eb
-; digest nbgrad.kernels.sort f6744ea9f2a2cf698eb13d84d223ff8b
-; digest nbgrad.kernels.trigonometric c95c86424bb9c555a16f9c4a439a4e29
-; digest nbgrad.kernels.widened 38645158a5f7200aec2ebe16d3156056
-; digest nbgrad.kernels.windows 61e0cca84b8cb990eaafb6ce9549372b
-; digest nbgrad.runtime.blocks 4e15a18a871bd67432279f81c9504c6f
-; digest nbgrad.runtime.native 6f88bfd71ebb7e89957e4a25e62ec454
-; digest nbgrad.runtime.native_steps 431fc3bb9240d711d7f84ea46c2adf90
-; digest nbgrad.runtime.native_tensors 904c89e5514a6ff12f1be3d994beca0e
-; digest nbgrad.runtime.turns 116cec6e2b6f7aba56b4c4bf95b2b09d
+; digest nbgrad.kernels.arithmetic 8372709272b9bfa4b06744398fe8cd33
+; digest nbgrad.kernels.comparison c08d071d4e8a8765ed2a0f4ee04a1804
+; digest nbgrad.kernels.convolution b73ffdff3b737d1817cd9a9846932c89
+; digest nbgrad.kernels.error_function 514c28d560731679103d6e1556ac8c75
+; digest nbgrad.kernels.exponential 90873f8d0075a237217f52649dfa5325
+; digest nbgrad.kernels.gamma 33273243129c7000fe87680afeb2b649
+; digest nbgrad.kernels.hyperbolic b955c542b56cba982dde9e7e91eb1156
+; digest nbgrad.kernels.inverse_trigonometric 3e8809f4b01fb39a75a5d9827f8b746d
+; digest nbgrad.kernels.jacobi baf26d96efe911f699b12be9a757e61a
+; digest nbgrad.kernels.linalg b73ffdff3b737d1817cd9a9846932c89
+; digest nbgrad.kernels.logarithm a041198ead2ee8af497adc598f439ccd
+; digest nbgrad.kernels.polygamma 3e084af5881066366d9775c61dbccf80
+; digest nbgrad.kernels.power 8a10cbc47effa9eced3c785cbefe24b8
+; digest nbgrad.kernels.random 9ae8ff724e4528846e9f6e90ce3a6a5f
+; digest nbgrad.kernels.reciprocal_root 5a9071c7e6165bc0da7cee31b1154348
+; digest nbgrad.kernels.rounding 52aa002b61ea247577048cac56e57557
+; digest nbgrad.kernels.scan fed49d626cb29aa413959c410b98989d
+; digest nbgrad.kernels.scatter e0f63249df12a8c5293c0ac15a4d0197
+; digest nbgrad.kernels.sinc 858c230d9c0d3f016f6f8d36cfcf4a3c
+; digest nbgrad.kernels.single 537435d1e90f301bfda94cc68dcbe582
+; digest nbgrad.kernels.sort b73ffdff3b737d1817cd9a9846932c89
+; digest nbgrad.kernels.trigonometric 9f3ec34c60561ce469e2da03438ab890
+; digest nbgrad.kernels.widened 2f50b54ee86996016eeeb90dea011a26
+; digest nbgrad.kernels.windows 491b28c29a04812ba94f2e62629b5eef
+; digest nbgrad.runtime.blocks 7afb3d2d32a414ab73cc998604a32887
+; digest nbgrad.runtime.native abe559bf23478f3ee55500428cc3372e
+; digest nbgrad.runtime.native_steps 0c9864a8203c97b0af38e4877cae02dc
+; digest nbgrad.runtime.native_tensors c02c3d42ebcbc9396b45ece8550d3b58
+; digest nbgrad.runtime.turns a9926b31cbbfee02a41f2295e321e881
 ;; nbgrad.add.bool.bool.bool nbgrad.kernels.comparison 300a2165cbae2cc7
 define internal i1 @nbgrad.add.bool.bool.bool(i1 %a0, i1 %a1) alwaysinline {
   %1 = or i1 %a0, %a1
@@ -2164,16 +2165,16 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.045000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.32.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3expB3v17B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single3expB4v136B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -1.045000e+02, %0 ]
   %.50.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i = fadd float %.50.i, 0xC168000000000000
@@ -2246,16 +2247,16 @@ declare float @llvm.fmuladd.f32(float, float, float)
 
 define internal float @nbgrad.exp2.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -1.510000e+02
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single4exp2B4v141B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.32.i = fcmp ogt float %a0, 1.290000e+02
-  br i1 %.32.i, label %_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.32.i, label %_ZN6nbgrad7kernels6single4exp2B4v141B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single4exp2B4v141B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single4exp2B3v21B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single4exp2B4v141B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 1.290000e+02, %B74.i ], [ %a0, %B144.i ], [ -1.510000e+02, %0 ]
   %.50.i = fadd float %"$phi146.0.2.0.i", 0x4168000000000000
   %.51.i = fadd float %.50.i, 0xC168000000000000
@@ -2339,16 +2340,16 @@ declare float @llvm.fabs.f32(float)
 
 define internal float @nbgrad.expm1.float32.float32(float %a0) alwaysinline {
   %.9.i = fcmp olt float %a0, -2.000000e+01
-  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
+  br i1 %.9.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i
 
 B74.i:                                            ; preds = %0
   %.28.i = fcmp ogt float %a0, 8.900000e+01
-  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
+  br i1 %.28.i, label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i
 
 B144.i:                                           ; preds = %B74.i
-  br label %_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single5expm1B3v23B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
+_ZN6nbgrad7kernels6single5expm1B4v143B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i, %B144.i
   %"$phi146.0.2.0.i" = phi float [ 8.900000e+01, %B74.i ], [ %a0, %B144.i ], [ -2.000000e+01, %0 ]
   %.46.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.47.i = fadd float %.46.i, 0xC168000000000000
@@ -2974,16 +2975,16 @@ define internal float @nbgrad.logaddexp.float32.float32.float32(float %a0, float
   %.108.i.i.i = fadd double %"$phi148.0.2.0.i.i.i", %.104.i.i.i
   %.86.i.i = fadd double %"$phi32.0.2.0.i.i", %.108.i.i.i
   %.91.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.91.i.i, label %B164.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.91.i.i, label %B164.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B164.i.i:                                         ; preds = %0
   %.97.i.i = fcmp oeq float %a0, %a1
-  br i1 %.97.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i.i
+  br i1 %.97.i.i, label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i.i
 
 B180.i.i:                                         ; preds = %B164.i.i
-  br label %_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened9logaddexpB3v36B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B164.i.i, %B180.i.i
+_ZN6nbgrad7kernels7widened9logaddexpB4v160B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B164.i.i, %B180.i.i
   %"$phi186.0.3.0.i.i" = phi double [ %.7.i, %B164.i.i ], [ %.12.i.i, %B180.i.i ], [ %.86.i.i, %0 ]
   %result = fptrunc double %"$phi186.0.3.0.i.i" to float
   ret float %result
@@ -3152,16 +3153,16 @@ define internal float @nbgrad.logaddexp2.float32.float32.float32(float %a0, floa
   %.97.i.i = fadd double %.7.i, 1.000000e+00
   %"$phi164.0.2.0.i.i" = select i1 %.92.i.i, double %.97.i.i, double %.87.i.i
   %.115.i.i = fcmp uno double %.12.i.i, 0.000000e+00
-  br i1 %.115.i.i, label %B206.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.115.i.i, label %B206.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B206.i.i:                                         ; preds = %0
   %.121.i.i = fcmp oeq float %a0, %a1
-  br i1 %.121.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B222.i.i
+  br i1 %.121.i.i, label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B222.i.i
 
 B222.i.i:                                         ; preds = %B206.i.i
-  br label %_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened10logaddexp2B3v39B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B206.i.i, %B222.i.i
+_ZN6nbgrad7kernels7widened10logaddexp2B4v164B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B206.i.i, %B222.i.i
   %"$phi228.0.3.0.i.i" = phi double [ %.7.i, %B206.i.i ], [ %.12.i.i, %B222.i.i ], [ %"$phi164.0.2.0.i.i", %0 ]
   %result = fptrunc double %"$phi228.0.3.0.i.i" to float
   ret float %result
@@ -3246,16 +3247,16 @@ define internal double @nbgrad.logaddexp2.float64.float64.float64(double %a0, do
   %.97.i = fadd double %a0, 1.000000e+00
   %"$phi164.0.2.0.i" = select i1 %.92.i, double %.97.i, double %.87.i
   %.115.i = fcmp uno double %.12.i, 0.000000e+00
-  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.115.i, label %B206.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B206.i:                                           ; preds = %0
   %.121.i = fcmp oeq double %a0, %a1
-  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
+  br i1 %.121.i, label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B222.i
 
 B222.i:                                           ; preds = %B206.i
-  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9logarithm10logaddexp2B4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9logarithm10logaddexp2B4v166B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
+_ZN6nbgrad7kernels9logarithm10logaddexp2B4v167B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B206.i, %B222.i
   %"$phi228.0.3.0.i" = phi double [ %a0, %B206.i ], [ %.12.i, %B222.i ], [ %"$phi164.0.2.0.i", %0 ]
   ret double %"$phi228.0.3.0.i"
 }
@@ -3315,11 +3316,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi240.0.2.0.i" = select i1 %.169.i, float %a0, float %.164.i
   %.191.i = tail call float @llvm.fabs.f32(float %a0)
   %.192.i = fcmp ugt float %.191.i, 6.553600e+04
-  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.192.i, label %B290.i, label %_ZN6nbgrad7kernels6single3sinB4v168B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B290.i:                                           ; preds = %B136.i
   %.195.i = tail call float @sinf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3sinB4v168B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B100.endif.i:                                     ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3331,7 +3332,7 @@ B100.endif.i:                                     ; preds = %0
   %.145.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3sinB3v42B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
+_ZN6nbgrad7kernels6single3sinB4v168B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B290.i
   %result.1.2.0.i = phi float [ %"$phi240.0.2.0.i", %B136.i ], [ %.195.i, %B290.i ]
   ret float %result.1.2.0.i
 }
@@ -3394,11 +3395,11 @@ B136.i:                                           ; preds = %B100.endif.i, %B90.
   %"$phi230.0.2.0.i" = select i1 %.165.i, double %a0, double %.160.i
   %.187.i = tail call double @llvm.fabs.f64(double %a0)
   %.188.i = fcmp ugt double %.187.i, 0x41D0000000000000
-  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.188.i, label %B280.i, label %_ZN6nbgrad7kernels13trigonometric3sinB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B280.i:                                           ; preds = %B136.i
   %.191.i = tail call double @sin(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3sinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3sinB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B100.endif.i:                                     ; preds = %0
   %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -3413,7 +3414,7 @@ B100.endif.i:                                     ; preds = %0
   %.144.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3sinB4v171B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
+_ZN6nbgrad7kernels13trigonometric3sinB4v172B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B280.i
   %result.1.2.0.i = phi double [ %"$phi230.0.2.0.i", %B136.i ], [ %.191.i, %B280.i ]
   ret double %result.1.2.0.i
 }
@@ -3472,11 +3473,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.165.i = bitcast i32 %.163.i to float
   %.170.i = tail call float @llvm.fabs.f32(float %a0)
   %.171.i = fcmp ugt float %.170.i, 6.553600e+04
-  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.171.i, label %B266.i, label %_ZN6nbgrad7kernels6single3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i:                                           ; preds = %B136.i
   %.174.i = tail call float @cosf(float %a0)
-  br label %_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B90.endif.i:                                      ; preds = %0
   %.9.i11.i = tail call float @llvm.fmuladd.f32(float %.6.i1.i, float 0xBF29AAEDA0000000, float 0x3F8110BF60000000)
@@ -3488,7 +3489,7 @@ B90.endif.i:                                      ; preds = %0
   %.130.i = fadd float %.10.i.i, %.16.i16.i
   br label %B136.i
 
-_ZN6nbgrad7kernels6single3cosB3v46B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels6single3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi float [ %.165.i, %B136.i ], [ %.174.i, %B266.i ]
   ret float %result.2.0.i
 }
@@ -3550,11 +3551,11 @@ B136.i:                                           ; preds = %B90.endif.i, %B128.
   %.161.i = bitcast i64 %.160.i to double
   %.166.i = tail call double @llvm.fabs.f64(double %a0)
   %.167.i = fcmp ugt double %.166.i, 0x41D0000000000000
-  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.167.i, label %B266.i, label %_ZN6nbgrad7kernels13trigonometric3cosB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i:                                           ; preds = %B136.i
   %.170.i = tail call double @cos(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3cosB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B90.endif.i:                                      ; preds = %0
   %.7.i14.i = tail call double @llvm.fmuladd.f64(double %.6.i1.i, double 0x3DE5DFB43B723020, double 0xBE5AE5FDE9E63372)
@@ -3569,7 +3570,7 @@ B90.endif.i:                                      ; preds = %0
   %.129.i = fadd double %.10.i.i, %.15.i22.i
   br label %B136.i
 
-_ZN6nbgrad7kernels13trigonometric3cosB4v176B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
+_ZN6nbgrad7kernels13trigonometric3cosB4v177B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B136.i, %B266.i
   %result.2.0.i = phi double [ %.161.i, %B136.i ], [ %.170.i, %B266.i ]
   ret double %result.2.0.i
 }
@@ -3640,7 +3641,7 @@ B226.i.i:                                         ; preds = %0
 
 B456.i.i:                                         ; preds = %B232.endif.i.i
   %.262.i.i = tail call double @tan(double %.6.i)
-  br label %_ZN6nbgrad7kernels7widened3tanB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened3tanB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B232.endif.i.i:                                   ; preds = %B226.i.i, %0
   %"$phi220.0.2.026.i.i" = phi double [ %.66.i.i, %B226.i.i ], [ %.109.i.i, %0 ]
@@ -3658,9 +3659,9 @@ B232.endif.i.i:                                   ; preds = %B226.i.i, %0
   %.236.i.i = fcmp olt double %.235.i.i, 1.000000e-300
   %"$phi406.0.2.0.i.i" = select i1 %.236.i.i, double %.6.i, double %.230.i.i
   %.259.i.i = fcmp ugt double %.235.i.i, 0x41D0000000000000
-  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.259.i.i, label %B456.i.i, label %_ZN6nbgrad7kernels7widened3tanB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened3tanB3v47B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %B232.endif.i.i
+_ZN6nbgrad7kernels7widened3tanB4v178B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B456.i.i, %B232.endif.i.i
   %result.1.2.0.i.i = phi double [ %"$phi406.0.2.0.i.i", %B232.endif.i.i ], [ %.262.i.i, %B456.i.i ]
   %result = fptrunc double %result.1.2.0.i.i to float
   ret float %result
@@ -3731,7 +3732,7 @@ B226.i:                                           ; preds = %0
 
 B456.i:                                           ; preds = %B232.endif.i
   %.262.i = tail call double @tan(double %a0)
-  br label %_ZN6nbgrad7kernels13trigonometric3tanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels13trigonometric3tanB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B232.endif.i:                                     ; preds = %B226.i, %0
   %"$phi220.0.2.026.i" = phi double [ %.66.i, %B226.i ], [ %.109.i, %0 ]
@@ -3749,9 +3750,9 @@ B232.endif.i:                                     ; preds = %B226.i, %0
   %.236.i = fcmp olt double %.235.i, 1.000000e-300
   %"$phi406.0.2.0.i" = select i1 %.236.i, double %a0, double %.230.i
   %.259.i = fcmp ugt double %.235.i, 0x41D0000000000000
-  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.259.i, label %B456.i, label %_ZN6nbgrad7kernels13trigonometric3tanB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels13trigonometric3tanB4v179B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
+_ZN6nbgrad7kernels13trigonometric3tanB4v180B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B456.i, %B232.endif.i
   %result.1.2.0.i = phi double [ %"$phi406.0.2.0.i", %B232.endif.i ], [ %.262.i, %B456.i ]
   ret double %result.1.2.0.i
 }
@@ -3780,13 +3781,13 @@ B140.i.i:                                         ; preds = %0
   %.70.i.i = fmul double %.69.i.i, 5.000000e-01
   %.72.i.i = fadd double %.382.i.i, 1.000000e-300
   %.78.i.i = fdiv double %.70.i.i, %.72.i.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B204.i.i:                                         ; preds = %0
   %.27.i.i = fmul double %.6.i, %.6.i
-  br label %_ZN6nbgrad7kernels7widened6arcsinB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arcsinB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arcsinB3v52B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B140.i.i, %B204.i.i
+_ZN6nbgrad7kernels7widened6arcsinB4v181B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B140.i.i, %B204.i.i
   %"$phi134.0.2.013.i.i" = phi double [ %.382.i.i, %B140.i.i ], [ %.8.i.i, %B204.i.i ]
   %"$phi92.0.2.0312.i.i" = phi double [ %.20.i.i, %B140.i.i ], [ %.27.i.i, %B204.i.i ]
   %"$phi206.0.2.0.i.i" = phi double [ %.78.i.i, %B140.i.i ], [ 0.000000e+00, %B204.i.i ]
@@ -3841,13 +3842,13 @@ B140.i:                                           ; preds = %0
   %.70.i = fmul double %.69.i, 5.000000e-01
   %.72.i = fadd double %.382.i, 1.000000e-300
   %.78.i = fdiv double %.70.i, %.72.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B204.i:                                           ; preds = %0
   %.27.i = fmul double %a0, %a0
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v183B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B140.i, %B204.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arcsinB4v184B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B140.i, %B204.i
   %"$phi134.0.2.013.i" = phi double [ %.382.i, %B140.i ], [ %.8.i, %B204.i ]
   %"$phi92.0.2.0312.i" = phi double [ %.20.i, %B140.i ], [ %.27.i, %B204.i ]
   %"$phi206.0.2.0.i" = phi double [ %.78.i, %B140.i ], [ 0.000000e+00, %B204.i ]
@@ -3907,12 +3908,12 @@ B434.i.i:                                         ; preds = %B206.endif.i.i, %B2
   %.20734.i.i = fadd double %.mux.i.i, %.20333.i.i
   %.21335.i.i = fsub double %.mux.i.i, %.20734.i.i
   %.21436.i.i = fadd double %.20333.i.i, %.21335.i.i
-  br label %_ZN6nbgrad7kernels7widened6arccosB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B438.i.i:                                         ; preds = %B206.endif.i.i
   %.203.i.i = fmul double %.422.i.i, 2.000000e+00
   %.207.i.i = fadd double %.203.i.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arccosB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arccosB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B206.endif.i.i:                                   ; preds = %0
   %.20.i.i = tail call double @llvm.fma.f64(double %.8.i.i, double -5.000000e-01, double 5.000000e-01)
@@ -3925,7 +3926,7 @@ B206.endif.i.i:                                   ; preds = %0
   %.127.i.i = fcmp uge float %a0, 0.000000e+00
   br i1 %.127.i.i, label %B438.i.i, label %B434.i.i
 
-_ZN6nbgrad7kernels7widened6arccosB3v55B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B434.i.i, %B438.i.i
+_ZN6nbgrad7kernels7widened6arccosB4v185B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B434.i.i, %B438.i.i
   %"$phi206.0.2.010.i.i" = phi double [ %"$phi206.0.2.011.i.i", %B434.i.i ], [ %.78.i.i, %B438.i.i ]
   %"$phi92.0.2.03128.i.i" = phi double [ %"$phi92.0.2.03129.i.i", %B434.i.i ], [ %.20.i.i, %B438.i.i ]
   %"$phi134.0.2.0136.i.i" = phi double [ %"$phi134.0.2.0137.i.i", %B434.i.i ], [ %.422.i.i, %B438.i.i ]
@@ -3981,12 +3982,12 @@ B434.i:                                           ; preds = %B206.endif.i, %B206
   %.20734.i = fadd double %.mux.i, %.20333.i
   %.21335.i = fsub double %.mux.i, %.20734.i
   %.21436.i = fadd double %.20333.i, %.21335.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B438.i:                                           ; preds = %B206.endif.i
   %.203.i = fmul double %.422.i, 2.000000e+00
   %.207.i = fadd double %.203.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B206.endif.i:                                     ; preds = %0
   %.20.i = tail call double @llvm.fma.f64(double %.8.i, double -5.000000e-01, double 5.000000e-01)
@@ -3999,7 +4000,7 @@ B206.endif.i:                                     ; preds = %0
   %.127.i = fcmp uge double %a0, 0.000000e+00
   br i1 %.127.i, label %B438.i, label %B434.i
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v186B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B434.i, %B438.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arccosB4v187B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B434.i, %B438.i
   %"$phi206.0.2.010.i" = phi double [ %"$phi206.0.2.011.i", %B434.i ], [ %.78.i, %B438.i ]
   %"$phi92.0.2.03128.i" = phi double [ %"$phi92.0.2.03129.i", %B434.i ], [ %.20.i, %B438.i ]
   %"$phi134.0.2.0136.i" = phi double [ %"$phi134.0.2.0137.i", %B434.i ], [ %.422.i, %B438.i ]
@@ -4036,18 +4037,18 @@ define internal float @nbgrad.arctan.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.13.i.i = fcmp ugt double %.8.i.i, 0x3FDA827999FCEF32
-  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i.i:                                          ; preds = %0
   %.22.i.i = fcmp ogt double %.8.i.i, 0x4003504F333F9DE6
-  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
+  br i1 %.22.i.i, label %_ZN6nbgrad7kernels7widened6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B202.i.i
 
 B202.i.i:                                         ; preds = %B92.i.i
   %.39.i.i = fadd double %.8.i.i, -1.000000e+00
   %.66.i.i = fadd double %.8.i.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened6arctanB3v57B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
+_ZN6nbgrad7kernels7widened6arctanB4v188B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B202.i.i
   %"$phi214.0.3.039.i.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i.i ], [ 0x3C91A62633145C07, %B92.i.i ]
   %"$phi134.0.3.0101938.i.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i.i, %B202.i.i ], [ %.8.i.i, %B92.i.i ]
   %"$phi108.0.3.0282137.i.i" = phi double [ %.8.i.i, %0 ], [ %.39.i.i, %B202.i.i ], [ -1.000000e+00, %B92.i.i ]
@@ -4083,18 +4084,18 @@ declare double @llvm.fmuladd.f64(double, double, double)
 define internal double @nbgrad.arctan.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.13.i = fcmp ugt double %.8.i, 0x3FDA827999FCEF32
-  br i1 %.13.i, label %B92.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v190B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.13.i, label %B92.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B92.i:                                            ; preds = %0
   %.22.i = fcmp ogt double %.8.i, 0x4003504F333F9DE6
-  br i1 %.22.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v190B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B202.i
+  br i1 %.22.i, label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B202.i
 
 B202.i:                                           ; preds = %B92.i
   %.39.i = fadd double %.8.i, -1.000000e+00
   %.66.i = fadd double %.8.i, 1.000000e+00
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v190B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v190B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B202.i
+_ZN6nbgrad7kernels21inverse_trigonometric6arctanB4v191B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B202.i
   %"$phi214.0.3.039.i" = phi double [ 0.000000e+00, %0 ], [ 0x3C81A62633145C07, %B202.i ], [ 0x3C91A62633145C07, %B92.i ]
   %"$phi134.0.3.0101938.i" = phi double [ 1.000000e+00, %0 ], [ %.66.i, %B202.i ], [ %.8.i, %B92.i ]
   %"$phi108.0.3.0282137.i" = phi double [ %.8.i, %0 ], [ %.39.i, %B202.i ], [ -1.000000e+00, %B92.i ]
@@ -4168,7 +4169,7 @@ B238.i.i:                                         ; preds = %B230.i.i, %B208.i.i
   %"$phi238.0.2.0.i.i" = phi double [ %.137.i.i, %B230.i.i ], [ 1.000000e+00, %B172.i.i ], [ 1.000000e+00, %B208.i.i ]
   %.152.i.i = fmul double %"$phi238.0.2.0.i.i", 0x3FDA827999FCEF32
   %.154.i.i = fcmp ogt double %"$phi220.0.3.05.i.i", %.152.i.i
-  br i1 %.154.i.i, label %B332.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.154.i.i, label %B332.i.i, label %_ZN6nbgrad7kernels7widened7arctan2B4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B332.i.i:                                         ; preds = %B238.i.i
   %.162.i.i = fsub double %"$phi220.0.3.05.i.i", %"$phi238.0.2.0.i.i"
@@ -4177,9 +4178,9 @@ B332.i.i:                                         ; preds = %B238.i.i
   %.202.i.i = fsub double %"$phi220.0.3.05.i.i", %.200.i.i
   %.220.i.i = fsub double %"$phi238.0.2.0.i.i", %.181.i.i
   %.224.i.i = fadd double %"$phi220.0.3.05.i.i", %.220.i.i
-  br label %_ZN6nbgrad7kernels7widened7arctan2B3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels7widened7arctan2B4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels7widened7arctan2B3v60B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B238.i.i, %B332.i.i
+_ZN6nbgrad7kernels7widened7arctan2B4v192B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B238.i.i, %B332.i.i
   %"$phi584.0.2.0.i.i" = phi double [ 0x3C81A62633145C07, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
   %"$phi562.0.2.026.i.i" = phi double [ 0x3FE921FB54442D18, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
   %"$phi326.0.2.023.i.i" = phi double [ %.202.i.i, %B332.i.i ], [ 0.000000e+00, %B238.i.i ]
@@ -4284,7 +4285,7 @@ B238.i:                                           ; preds = %B230.i, %B208.i, %B
   %"$phi238.0.2.0.i" = phi double [ %.137.i, %B230.i ], [ 1.000000e+00, %B172.i ], [ 1.000000e+00, %B208.i ]
   %.152.i = fmul double %"$phi238.0.2.0.i", 0x3FDA827999FCEF32
   %.154.i = fcmp ogt double %"$phi220.0.3.05.i", %.152.i
-  br i1 %.154.i, label %B332.i, label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.154.i, label %B332.i, label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B332.i:                                           ; preds = %B238.i
   %.162.i = fsub double %"$phi220.0.3.05.i", %"$phi238.0.2.0.i"
@@ -4293,9 +4294,9 @@ B332.i:                                           ; preds = %B238.i
   %.202.i = fsub double %"$phi220.0.3.05.i", %.200.i
   %.220.i = fsub double %"$phi238.0.2.0.i", %.181.i
   %.224.i = fadd double %"$phi220.0.3.05.i", %.220.i
-  br label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v193B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B238.i, %B332.i
+_ZN6nbgrad7kernels21inverse_trigonometric7arctan2B4v194B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B238.i, %B332.i
   %"$phi584.0.2.0.i" = phi double [ 0x3C81A62633145C07, %B332.i ], [ 0.000000e+00, %B238.i ]
   %"$phi562.0.2.026.i" = phi double [ 0x3FE921FB54442D18, %B332.i ], [ 0.000000e+00, %B238.i ]
   %"$phi326.0.2.023.i" = phi double [ %.202.i, %B332.i ], [ 0.000000e+00, %B238.i ]
@@ -4369,7 +4370,7 @@ define internal float @nbgrad.sinh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4sinhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4377,9 +4378,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4sinhB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4sinhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4sinhB3v62B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4sinhB4v195B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4436,7 +4437,7 @@ define internal double @nbgrad.sinh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4444,9 +4445,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4sinhB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4sinhB4v197B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4sinhB4v198B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4501,7 +4502,7 @@ define internal float @nbgrad.cosh.float32.float32(float %a0) alwaysinline {
   %.5.i.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i.i = fadd double %.5.i.i.i, 0xC338000000000000
   %.60.i.i.i = fcmp olt double %.6.i.i.i, 1.000000e+02
-  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.60.i.i.i, label %B266.i.i.i, label %_ZN6nbgrad7kernels7widened4coshB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B266.i.i.i:                                       ; preds = %0
   %.67.i.i.i = fsub double -2.000000e+00, %.6.i.i.i
@@ -4509,9 +4510,9 @@ B266.i.i.i:                                       ; preds = %0
   %.6.i2.i.i.i = bitcast double %.5.i1.i.i.i to i64
   %.7.i3.i.i.i = shl i64 %.6.i2.i.i.i, 52
   %.82.cast.i.i.i = bitcast i64 %.7.i3.i.i.i to double
-  br label %_ZN6nbgrad7kernels7widened4coshB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4coshB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4coshB3v65B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
+_ZN6nbgrad7kernels7widened4coshB4v199B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B266.i.i.i
   %"$phi306.0.2.0.i.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i.i, %B266.i.i.i ]
   %.29.i.i.i = fadd double %.6.i.i.i, -2.000000e+00
   %.5.i.i.i.i = fadd double %.29.i.i.i, 0x43380000000003FF
@@ -4563,7 +4564,7 @@ define internal double @nbgrad.cosh.float64.float64(double %a0) alwaysinline {
   %.5.i.i = tail call double @llvm.fmuladd.f64(double %.13.i.i, double 0x3FF71547652B82FE, double 0x4338000000000000)
   %.6.i.i = fadd double %.5.i.i, 0xC338000000000000
   %.60.i.i = fcmp olt double %.6.i.i, 1.000000e+02
-  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.60.i.i, label %B266.i.i, label %_ZN6nbgrad7kernels10hyperbolic4coshB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B266.i.i:                                         ; preds = %0
   %.67.i.i = fsub double -2.000000e+00, %.6.i.i
@@ -4571,9 +4572,9 @@ B266.i.i:                                         ; preds = %0
   %.6.i2.i.i = bitcast double %.5.i1.i.i to i64
   %.7.i3.i.i = shl i64 %.6.i2.i.i, 52
   %.82.cast.i.i = bitcast i64 %.7.i3.i.i to double
-  br label %_ZN6nbgrad7kernels10hyperbolic4coshB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic4coshB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic4coshB4v200B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
+_ZN6nbgrad7kernels10hyperbolic4coshB4v201B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B266.i.i
   %"$phi306.0.2.0.i.i" = phi double [ 0.000000e+00, %0 ], [ %.82.cast.i.i, %B266.i.i ]
   %.29.i.i = fadd double %.6.i.i, -2.000000e+00
   %.5.i.i.i = fadd double %.29.i.i, 0x43380000000003FF
@@ -4762,16 +4763,16 @@ B360.i.i:                                         ; preds = %0
   %.99.i.i = fmul double %.98.i.i, 5.000000e-01
   %.103.i.i = fdiv double %.99.i.i, %.95.i.i
   %.111.i.i = fadd double %.110.i.i, %.103.i.i
-  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.13.i.i, label %B370.thread.i.i, label %_ZN6nbgrad7kernels7widened7arcsinhB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.thread.i.i:                                  ; preds = %B360.i.i
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B370.i.i:                                         ; preds = %0
   %.128.i.i = fmul double %.8.i.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arcsinhB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arcsinhB3v69B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
+_ZN6nbgrad7kernels7widened7arcsinhB4v205B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B360.i.i, %B370.thread.i.i, %B370.i.i
   %"$phi380.2.3.04.i.i" = phi double [ %.128.i.i, %B370.i.i ], [ %.8.i.i, %B370.thread.i.i ], [ %.104.i.i, %B360.i.i ]
   %"$phi380.3.2.0.i.i" = phi double [ 0.000000e+00, %B370.i.i ], [ 0.000000e+00, %B370.thread.i.i ], [ %.111.i.i, %B360.i.i ]
   %.8.i.i.i = bitcast double %"$phi380.2.3.04.i.i" to i64
@@ -4866,16 +4867,16 @@ B360.i:                                           ; preds = %0
   %.99.i = fmul double %.98.i, 5.000000e-01
   %.103.i = fdiv double %.99.i, %.95.i
   %.111.i = fadd double %.110.i, %.103.i
-  br i1 %.13.i, label %B370.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.13.i, label %B370.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B370.thread.i:                                    ; preds = %B360.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B370.i:                                           ; preds = %0
   %.128.i = fmul double %.8.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v206B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B360.i, %B370.thread.i, %B370.i
+_ZN6nbgrad7kernels10hyperbolic7arcsinhB4v207B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B360.i, %B370.thread.i, %B370.i
   %"$phi380.2.3.04.i" = phi double [ %.128.i, %B370.i ], [ %.8.i, %B370.thread.i ], [ %.104.i, %B360.i ]
   %"$phi380.3.2.0.i" = phi double [ 0.000000e+00, %B370.i ], [ 0.000000e+00, %B370.thread.i ], [ %.111.i, %B360.i ]
   %.8.i.i = bitcast double %"$phi380.2.3.04.i" to i64
@@ -4966,16 +4967,16 @@ B284.i.i:                                         ; preds = %0
   %.39.i.i = fadd double %.34.i.i, 1.000000e-300
   %.43.i.i = fdiv double %.38.i.i, %.39.i.i
   %.51.i.i = fadd double %.50.i.i, %.43.i.i
-  br i1 %.8.i.i, label %B294.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.8.i.i, label %B294.thread.i.i, label %_ZN6nbgrad7kernels7widened7arccoshB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B294.thread.i.i:                                  ; preds = %B284.i.i
-  br label %_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B294.i.i:                                         ; preds = %0
   %.67.i.i = fmul double %.6.i, 2.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7arccoshB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7arccoshB3v72B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B284.i.i, %B294.thread.i.i, %B294.i.i
+_ZN6nbgrad7kernels7widened7arccoshB4v208B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B284.i.i, %B294.thread.i.i, %B294.i.i
   %"$phi304.2.3.02.i.i" = phi double [ %.67.i.i, %B294.i.i ], [ %.6.i, %B294.thread.i.i ], [ %.44.i.i, %B284.i.i ]
   %"$phi304.3.2.0.i.i" = phi double [ 0.000000e+00, %B294.i.i ], [ 0.000000e+00, %B294.thread.i.i ], [ %.51.i.i, %B284.i.i ]
   %.8.i.i.i = bitcast double %"$phi304.2.3.02.i.i" to i64
@@ -5065,16 +5066,16 @@ B284.i:                                           ; preds = %0
   %.39.i = fadd double %.34.i, 1.000000e-300
   %.43.i = fdiv double %.38.i, %.39.i
   %.51.i = fadd double %.50.i, %.43.i
-  br i1 %.8.i, label %B294.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.8.i, label %B294.thread.i, label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B294.thread.i:                                    ; preds = %B284.i
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B294.i:                                           ; preds = %0
   %.67.i = fmul double %a0, 2.000000e+00
-  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels10hyperbolic7arccoshB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels10hyperbolic7arccoshB4v209B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B284.i, %B294.thread.i, %B294.i
+_ZN6nbgrad7kernels10hyperbolic7arccoshB4v210B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B284.i, %B294.thread.i, %B294.i
   %"$phi304.2.3.02.i" = phi double [ %.67.i, %B294.i ], [ %a0, %B294.thread.i ], [ %.44.i, %B284.i ]
   %"$phi304.3.2.0.i" = phi double [ 0.000000e+00, %B294.i ], [ 0.000000e+00, %B294.thread.i ], [ %.51.i, %B284.i ]
   %.8.i.i = bitcast double %"$phi304.2.3.02.i" to i64
@@ -5314,16 +5315,16 @@ define internal double @nbgrad.hypot.float64.float64.float64(double %a0, double 
   %.12.i.i = fcmp ogt double %.6.i, %.10.i
   %.13.i.i = select i1 %.12.i.i, double %.6.i, double %.10.i
   %.83.i = fcmp ogt double %.13.i.i, 0x5F30000000000000
-  br i1 %.83.i, label %_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B144.i
+  br i1 %.83.i, label %_ZN6nbgrad7kernels5power5hypotB4v215B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B144.i
 
 B144.i:                                           ; preds = %0
   %.90.i = fcmp olt double %.13.i.i, 0x26F0000000000000
-  br i1 %.90.i, label %_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B196.i
+  br i1 %.90.i, label %_ZN6nbgrad7kernels5power5hypotB4v215B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B196.i
 
 B196.i:                                           ; preds = %B144.i
-  br label %_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels5power5hypotB4v215B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels5power5hypotB4v214B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B144.i, %B196.i
+_ZN6nbgrad7kernels5power5hypotB4v215B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B144.i, %B196.i
   %"$phi162.0.3.03.i" = phi double [ 1.000000e+00, %B196.i ], [ 0x1A70000000000000, %0 ], [ 0x6570000000000000, %B144.i ]
   %"$phi198.0.3.0.i" = phi double [ 1.000000e+00, %B196.i ], [ 0x6570000000000000, %0 ], [ 0x1A70000000000000, %B144.i ]
   %.13.i2.i = select i1 %.12.i.i, double %.10.i, double %.6.i
@@ -5944,17 +5945,17 @@ define internal float @nbgrad.nextafter.float32.float32.float32(float %a0, float
   %.35.i = add i32 %spec.select.i, %.11.i
   %.39.i = bitcast i32 %.35.i to float
   %.52.i = fcmp oeq float %a0, %a1
-  br i1 %.52.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v316B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i
+  br i1 %.52.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v317B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B180.i
 
 B180.i:                                           ; preds = %0
   %.46.i = tail call float @llvm.copysign.f32(float 0x36A0000000000000, float %a1)
   %.65.i = fcmp oeq float %a0, 0.000000e+00
-  br i1 %.65.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v316B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B196.i
+  br i1 %.65.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v317B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B196.i
 
 B196.i:                                           ; preds = %B180.i
-  br label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v316B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10comparison17nextafter_float32B4v317B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10comparison17nextafter_float32B4v316B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B180.i, %B196.i
+_ZN6nbgrad7kernels10comparison17nextafter_float32B4v317B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B180.i, %B196.i
   %"$phi198.0.3.0.i" = phi float [ %.39.i, %B196.i ], [ %a1, %0 ], [ %.46.i, %B180.i ]
   %.93.i = fcmp uno float %a0, %a1
   %.99.i = fadd float %a0, %a1
@@ -5973,17 +5974,17 @@ define internal double @nbgrad.nextafter.float64.float64.float64(double %a0, dou
   %.33.i = add nsw i64 %spec.select.i, %.11.i
   %.36.i = bitcast i64 %.33.i to double
   %.47.i = fcmp oeq double %a0, %a1
-  br i1 %.47.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v317B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B154.i
+  br i1 %.47.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v318B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B154.i
 
 B154.i:                                           ; preds = %0
   %.41.i = tail call double @llvm.copysign.f64(double 4.940660e-324, double %a1)
   %.59.i = fcmp oeq double %a0, 0.000000e+00
-  br i1 %.59.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v317B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B170.i
+  br i1 %.59.i, label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v318B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B170.i
 
 B170.i:                                           ; preds = %B154.i
-  br label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v317B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels10comparison17nextafter_float64B4v318B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels10comparison17nextafter_float64B4v317B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B154.i, %B170.i
+_ZN6nbgrad7kernels10comparison17nextafter_float64B4v318B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %0, %B154.i, %B170.i
   %"$phi172.0.3.0.i" = phi double [ %.36.i, %B170.i ], [ %a1, %0 ], [ %.41.i, %B154.i ]
   %.87.i = fcmp uno double %a0, %a1
   %.93.i = fadd double %a0, %a1
@@ -6027,16 +6028,16 @@ define internal float @nbgrad.nextafter_half.float32.float32.float32(float %a0, 
   %.95.i = xor i1 %.21.i, true
   %.98.i = and i1 %.93.i, %.95.i
   %.99.i = or i1 %.91.i, %.98.i
-  br i1 %.99.i, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v320B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B288.i
+  br i1 %.99.i, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v321B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B288.i
 
 B288.i:                                           ; preds = %0
   %2 = fcmp oeq float %.11.i, 0x7FF0000000000000
-  br i1 %2, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v320B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B324.i
+  br i1 %2, label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v321B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B324.i
 
 B324.i:                                           ; preds = %B288.i
-  br label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v320B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels10comparison14nextafter_halfB4v321B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels10comparison14nextafter_halfB4v320B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B288.i, %B324.i
+_ZN6nbgrad7kernels10comparison14nextafter_halfB4v321B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %0, %B288.i, %B324.i
   %"$phi326.0.3.0.i" = phi float [ %.5111.i, %B324.i ], [ %.80.i, %0 ], [ 6.550400e+04, %B288.i ]
   %.151.i = fcmp oeq float %a0, 0.000000e+00
   %.157.i = tail call float @llvm.copysign.f32(float 0x3E70000000000000, float %a1)
@@ -7207,16 +7208,16 @@ define internal float @nbgrad.erf.float32.float32(float %a0) alwaysinline {
   %.48.i = fneg float %"$phi104.0.2.0.i"
   %.49.i = fmul float %"$phi104.0.2.0.i", %.48.i
   %.9.i.i = fcmp olt float %.49.i, -1.045000e+02
-  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
+  br i1 %.9.i.i, label %_ZN6nbgrad7kernels6single3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B74.i.i
 
 B74.i.i:                                          ; preds = %0
   %.32.i.i = fcmp ogt float %.49.i, 8.900000e+01
-  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
+  br i1 %.32.i.i, label %_ZN6nbgrad7kernels6single3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B144.i.i
 
 B144.i.i:                                         ; preds = %B74.i.i
-  br label %_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels6single3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels6single3erfB3v77B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
+_ZN6nbgrad7kernels6single3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B74.i.i, %B144.i.i
   %"$phi146.0.2.0.i.i" = phi float [ 8.900000e+01, %B74.i.i ], [ %.49.i, %B144.i.i ], [ -1.045000e+02, %0 ]
   %.50.i.i = tail call float @llvm.fmuladd.f32(float %"$phi146.0.2.0.i.i", float 0x3FF7154760000000, float 0x4168000000000000)
   %.51.i.i = fadd float %.50.i.i, 0xC168000000000000
@@ -7332,7 +7333,7 @@ define internal double @nbgrad.erf.float64.float64(double %a0) alwaysinline {
   %.40.i.i.i = fmul double %.12.i11.i.i, %1
   %.115.i = fsub double 1.000000e+00, %.40.i.i.i
   %.120.i = fcmp olt double %.8.i, 1.000000e+00
-  br i1 %.120.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.120.i, label %B170.endif.i, label %_ZN6nbgrad7kernels14error_function3erfB4v529B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B170.endif.i:                                     ; preds = %0
   %.5.i1.i = fmul double %a0, %a0
@@ -7348,9 +7349,9 @@ B170.endif.i:                                     ; preds = %0
   %.15.i11.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i, double %.14.i10.i, double 0xBFD812746B0379C1)
   %.16.i12.i = tail call double @llvm.fmuladd.f64(double %.5.i1.i, double %.15.i11.i, double 0x3FC06EBA8214DB69)
   %.152.i = tail call double @llvm.fmuladd.f64(double %.8.i, double %.16.i12.i, double %.8.i)
-  br label %_ZN6nbgrad7kernels14error_function3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function3erfB4v529B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function3erfB4v528B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
+_ZN6nbgrad7kernels14error_function3erfB4v529B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B170.endif.i
   %"$phi232.0.2.0.i" = phi double [ %.152.i, %B170.endif.i ], [ %.115.i, %0 ]
   %.174.i = fcmp uno double %a0, 0.000000e+00
   %2 = tail call double @llvm.copysign.f64(double %"$phi232.0.2.0.i", double %a0)
@@ -7386,7 +7387,7 @@ define internal float @nbgrad.erfc.float32.float32(float %a0) alwaysinline {
   %.140.i.i = tail call double @llvm.fmuladd.f64(double %.6.i, double %.16.i.i.i, double %.138.i.i)
   %.143.i.i = fsub double %.108.i.i, %.140.i.i
   %.148.i.i = fcmp olt double %.8.i.i, 7.500000e-01
-  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
+  br i1 %.148.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B248.i.i
 
 B248.i.i:                                         ; preds = %0
   %.85.i.i = fcmp olt float %a0, 0.000000e+00
@@ -7493,12 +7494,12 @@ B248.i.i:                                         ; preds = %0
   %.88.i.i = fsub double 2.000000e+00, %.40.i7.i.i.i
   %"$phi136.0.2.0.i.i" = select i1 %.85.i.i, double %.88.i.i, double %.40.i7.i.i.i
   %.164.i.i = fcmp ult double %.8.i.i, 7.500000e-01
-  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.164.i.i, label %B264.i.i, label %_ZN6nbgrad7kernels7widened4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B264.i.i:                                         ; preds = %B248.i.i
-  br label %_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened4erfcB3v78B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
+_ZN6nbgrad7kernels7widened4erfcB4v532B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B248.i.i, %B264.i.i
   %"$phi266.0.3.0.i.i" = phi double [ %.8.i.i, %B264.i.i ], [ %.143.i.i, %0 ], [ %"$phi136.0.2.0.i.i", %B248.i.i ]
   %result = fptrunc double %"$phi266.0.3.0.i.i" to float
   ret float %result
@@ -7531,7 +7532,7 @@ define internal double @nbgrad.erfc.float64.float64(double %a0) alwaysinline {
   %.140.i = tail call double @llvm.fmuladd.f64(double %a0, double %.16.i.i, double %.138.i)
   %.143.i = fsub double %.108.i, %.140.i
   %.148.i = fcmp olt double %.8.i, 7.500000e-01
-  br i1 %.148.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
+  br i1 %.148.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B248.i
 
 B248.i:                                           ; preds = %0
   %.13.i = fcmp ogt double %.8.i, 7.500000e-01
@@ -7638,12 +7639,12 @@ B248.i:                                           ; preds = %0
   %.88.i = fsub double 2.000000e+00, %.40.i7.i.i
   %"$phi136.0.2.0.i" = select i1 %.85.i, double %.88.i, double %.40.i7.i.i
   %.164.i = fcmp ult double %.8.i, 7.500000e-01
-  br i1 %.164.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.164.i, label %B264.i, label %_ZN6nbgrad7kernels14error_function4erfcB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B264.i:                                           ; preds = %B248.i
-  br label %_ZN6nbgrad7kernels14error_function4erfcB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels14error_function4erfcB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels14error_function4erfcB4v535B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
+_ZN6nbgrad7kernels14error_function4erfcB4v536B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B248.i, %B264.i
   %"$phi266.0.3.0.i" = phi double [ %.8.i, %B264.i ], [ %.143.i, %0 ], [ %"$phi136.0.2.0.i", %B248.i ]
   ret double %"$phi266.0.3.0.i"
 }
@@ -8146,15 +8147,15 @@ B628.i.i:                                         ; preds = %0
   %.401.i.i = fmul double %.382.i.i, %.8.i.i
   %"$phi656.0.4.0.ph.i.i" = select i1 %.18.i.i, double %.382.i.i, double %.401.i.i
   %.429.i.i = fneg double %"$phi496.0.2.0.i.i"
-  br label %_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B646.i.i:                                         ; preds = %0
-  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
+  br i1 %.18.i.i, label %_ZN6nbgrad7kernels7widened7gammalnB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit, label %B654.i.i
 
 B654.i.i:                                         ; preds = %B646.i.i
-  br label %_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7gammalnB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7gammalnB3v87B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
+_ZN6nbgrad7kernels7widened7gammalnB4v544B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B628.i.i, %B646.i.i, %B654.i.i
   %"$phi656.0.4.021.i.i" = phi double [ %"$phi656.0.4.0.ph.i.i", %B628.i.i ], [ 1.000000e+00, %B654.i.i ], [ %.8.i.i, %B646.i.i ]
   %"$phi670.0.2.0.i.i" = phi double [ %.429.i.i, %B628.i.i ], [ %"$phi496.0.2.0.i.i", %B654.i.i ], [ %"$phi496.0.2.0.i.i", %B646.i.i ]
   %.8.i.i22.i.i = fcmp olt double %"$phi656.0.4.021.i.i", 0x10000000000000
@@ -8346,15 +8347,15 @@ B628.i:                                           ; preds = %0
   %.401.i = fmul double %.8.i, %.382.i
   %"$phi656.0.4.0.ph.i" = select i1 %.18.i, double %.382.i, double %.401.i
   %.429.i = fneg double %"$phi496.0.2.0.i"
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B646.i:                                           ; preds = %0
-  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
+  br i1 %.18.i, label %_ZN6nbgrad7kernels5gamma7gammalnB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit, label %B654.i
 
 B654.i:                                           ; preds = %B646.i
-  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7gammalnB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7gammalnB4v550B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
+_ZN6nbgrad7kernels5gamma7gammalnB4v551B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %B628.i, %B646.i, %B654.i
   %"$phi656.0.4.021.i" = phi double [ %"$phi656.0.4.0.ph.i", %B628.i ], [ 1.000000e+00, %B654.i ], [ %.8.i, %B646.i ]
   %"$phi670.0.2.0.i" = phi double [ %.429.i, %B628.i ], [ %"$phi496.0.2.0.i", %B654.i ], [ %"$phi496.0.2.0.i", %B646.i ]
   %.8.i.i22.i = fcmp olt double %"$phi656.0.4.021.i", 0x10000000000000
@@ -8417,7 +8418,7 @@ define internal float @nbgrad.digamma.float32.float32(float %a0) alwaysinline {
   %.6.i = fpext float %a0 to double
   %.8.i.i = tail call double @llvm.fabs.f64(double %.6.i)
   %.18.i.i = fcmp olt float %a0, 1.000000e+00
-  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.18.i.i, label %B80.i.i, label %_ZN6nbgrad7kernels7widened7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B80.i.i:                                          ; preds = %0
   %.25.i.i = fadd double %.8.i.i, 1.000000e+00
@@ -8427,14 +8428,14 @@ B80.i.i:                                          ; preds = %0
 B92.i.i:                                          ; preds = %B80.i.i
   %1 = fsub double %.8.i.i, %.25.i.i
   %.48.i.i = fadd double %1, 1.000000e+00
-  br label %_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B108.i.i:                                         ; preds = %B80.i.i
   %.54.i.i = fadd double %.25.i.i, -1.000000e+00
   %.56.i.i = fsub double %.8.i.i, %.54.i.i
-  br label %_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels7widened7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels7widened7digammaB3v94B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
+_ZN6nbgrad7kernels7widened7digammaB4v552B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %B92.i.i, %B108.i.i
   %"$phi74.0.2.07.i.i" = phi double [ %.25.i.i, %B92.i.i ], [ %.25.i.i, %B108.i.i ], [ %.8.i.i, %0 ]
   %"$phi126.0.3.0.i.i" = phi double [ %.48.i.i, %B92.i.i ], [ %.56.i.i, %B108.i.i ], [ 0.000000e+00, %0 ]
   %.13.i.i = fcmp olt float %a0, 0.000000e+00
@@ -8570,7 +8571,7 @@ declare double @llvm.fmuladd.f64(double, double, double)
 define internal double @nbgrad.digamma.float64.float64(double %a0) alwaysinline {
   %.8.i = tail call double @llvm.fabs.f64(double %a0)
   %.18.i = fcmp olt double %a0, 1.000000e+00
-  br i1 %.18.i, label %B80.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br i1 %.18.i, label %B80.i, label %_ZN6nbgrad7kernels5gamma7digammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B80.i:                                            ; preds = %0
   %.25.i = fadd double %.8.i, 1.000000e+00
@@ -8580,14 +8581,14 @@ B80.i:                                            ; preds = %0
 B92.i:                                            ; preds = %B80.i
   %1 = fsub double %.8.i, %.25.i
   %.48.i = fadd double %1, 1.000000e+00
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
 B108.i:                                           ; preds = %B80.i
   %.54.i = fadd double %.25.i, -1.000000e+00
   %.56.i = fsub double %.8.i, %.54.i
-  br label %_ZN6nbgrad7kernels5gamma7digammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
+  br label %_ZN6nbgrad7kernels5gamma7digammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit
 
-_ZN6nbgrad7kernels5gamma7digammaB4v555B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B108.i
+_ZN6nbgrad7kernels5gamma7digammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEd.exit: ; preds = %0, %B92.i, %B108.i
   %"$phi74.0.2.07.i" = phi double [ %.25.i, %B92.i ], [ %.25.i, %B108.i ], [ %.8.i, %0 ]
   %"$phi126.0.3.0.i" = phi double [ %.48.i, %B92.i ], [ %.56.i, %B108.i ], [ 0.000000e+00, %0 ]
   %.13.i = fcmp olt double %a0, 0.000000e+00
@@ -8756,7 +8757,7 @@ B126.i:                                           ; preds = %0
   %.57.i = tail call double @llvm.floor.f64(double %.6.i)
   %.59.i = fcmp une double %.57.i, %.6.i
   %.60.i = or i1 %.55.i, %.59.i
-  br i1 %.60.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
+  br i1 %.60.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.69.i = fadd double %.6.i, 1.000000e+00
@@ -8786,7 +8787,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.141.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B440.i:                                           ; preds = %B398.i
   %.148.i = fcmp oeq float %a1, 0xFFF0000000000000
@@ -8794,7 +8795,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.157.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B504.i:                                           ; preds = %B440.i
   %.163.i = fcmp ogt float %a1, 0.000000e+00
@@ -8974,7 +8975,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.225.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.69.i, 5.000000e-01
@@ -9264,12 +9265,12 @@ B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i,
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one float %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %.10.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %2, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
   %.199.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %3, %B202.9.i126.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -9606,9 +9607,9 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.79.i, double %.287.i, double %.344.i
   %.352.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.358.i = fmul double %factorial.3.1.i, %.352.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v556B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels9polygamma9polygammaB4v557B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.199.sink.i = phi double [ %.199.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.358.i, %B640.endif.endif.endif.i ], [ %.225.i, %B610.i ], [ %.157.i, %B474.i ], [ %.141.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   %result = fptrunc double %.199.sink.i to float
   ret float %result
@@ -9655,7 +9656,7 @@ B126.i:                                           ; preds = %0
   %.55.i = tail call double @llvm.floor.f64(double %a0)
   %.57.i = fcmp une double %a0, %.55.i
   %.58.i = or i1 %.57.i, %.53.i
-  br i1 %.58.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
+  br i1 %.58.i, label %_ZN6nbgrad7kernels9polygamma9polygammaB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B244.i
 
 B244.i:                                           ; preds = %B126.i
   %.67.i = fadd double %a0, 1.000000e+00
@@ -9685,7 +9686,7 @@ B398.i:                                           ; preds = %B352.i, %B244.i
 
 B430.i:                                           ; preds = %B398.i
   %.139.i = fmul double %factorial.3.1.i, 0.000000e+00
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B440.i:                                           ; preds = %B398.i
   %.146.i = fcmp oeq double %a1, 0xFFF0000000000000
@@ -9693,7 +9694,7 @@ B440.i:                                           ; preds = %B398.i
 
 B474.i:                                           ; preds = %B440.i
   %.155.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B504.i:                                           ; preds = %B440.i
   %.161.i = fcmp ogt double %a1, 0.000000e+00
@@ -9873,7 +9874,7 @@ B554.i:                                           ; preds = %B504.i
 
 B610.i:                                           ; preds = %B554.i
   %.223.i = fmul double %factorial.3.1.i, 0x7FF0000000000000
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.i:                                           ; preds = %B554.i
   %.21.i5.i = fmul double %.67.i, 5.000000e-01
@@ -10163,12 +10164,12 @@ B96.endif.i:                                      ; preds = %B108.i.i, %B92.i.i,
   %"$phi688.0.2.0.i.i" = select i1 %.423.i.i, double 0x7FF8000000000000, double %"$phi606.0.2.0.i.i"
   %.444.i.i = fcmp one double %a1, 0x7FF0000000000000
   %"$phi728.0.2.0.i.i" = select i1 %.444.i.i, double %"$phi688.0.2.0.i.i", double %a1
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B516.endif.i:                                     ; preds = %B36.i.i, %B202.9.i.i, %B202.8.i.i, %B202.7.i.i, %B202.6.i.i, %B202.5.i.i, %B202.4.i.i, %B202.3.i.i, %B202.2.i.i, %B202.1.i.i, %B202.i.i
   %storemerge.i.i = phi double [ %.308.6.i.i, %B202.6.i.i ], [ %.308.5.i.i, %B202.5.i.i ], [ %.308.i.i, %B202.i.i ], [ %.308.1.i.i, %B202.1.i.i ], [ %2, %B202.9.i.i ], [ %.308.2.i.i, %B202.2.i.i ], [ %.308.7.i.i, %B202.7.i.i ], [ %.308.3.i.i, %B202.3.i.i ], [ %.308.8.i.i, %B202.8.i.i ], [ %.308.4.i.i, %B202.4.i.i ], [ %.65.i.i, %B36.i.i ]
   %.197.i = fmul double %factorial.3.1.i, %storemerge.i.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B640.endif.i:                                     ; preds = %B36.i134.i, %B202.9.i126.i, %B202.8.i114.i, %B202.7.i102.i, %B202.6.i90.i, %B202.5.i78.i, %B202.4.i66.i, %B202.3.i54.i, %B202.2.i42.i, %B202.1.i30.i, %B202.i9.i
   %storemerge.i29.i = phi double [ %.308.6.i97.i, %B202.6.i90.i ], [ %.308.5.i85.i, %B202.5.i78.i ], [ %.308.i24.i, %B202.i9.i ], [ %.308.1.i37.i, %B202.1.i30.i ], [ %3, %B202.9.i126.i ], [ %.308.2.i49.i, %B202.2.i42.i ], [ %.308.7.i109.i, %B202.7.i102.i ], [ %.308.3.i61.i, %B202.3.i54.i ], [ %.308.8.i121.i, %B202.8.i114.i ], [ %.308.4.i73.i, %B202.4.i66.i ], [ %.65.i140.i, %B36.i134.i ]
@@ -10505,9 +10506,9 @@ B640.endif.endif.endif.i:                         ; preds = %B36.i414.i, %B202.9
   %"$phi762.2.2.0.i" = select i1 %.77.i, double %.285.i, double %.342.i
   %.350.i = fadd double %"$phi762.2.2.0.i", %storemerge.i309.i
   %.356.i = fmul double %factorial.3.1.i, %.350.i
-  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels9polygamma9polygammaB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels9polygamma9polygammaB4v558B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
+_ZN6nbgrad7kernels9polygamma9polygammaB4v559B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B126.i, %B430.i, %B474.i, %B610.i, %B96.endif.i, %B516.endif.i, %B640.endif.endif.endif.i
   %.197.sink.i = phi double [ %.197.i, %B516.endif.i ], [ %"$phi728.0.2.0.i.i", %B96.endif.i ], [ %.356.i, %B640.endif.endif.endif.i ], [ %.223.i, %B610.i ], [ %.155.i, %B474.i ], [ %.139.i, %B430.i ], [ 0x7FF8000000000000, %B126.i ]
   ret double %.197.sink.i
 }
@@ -10593,7 +10594,7 @@ B206.i:                                           ; preds = %0
   %.74.i = fcmp une float %"$phi520.0.2.0.frozen.i", 0.000000e+00
   %.83.i = fdiv double %.35.fca.0.load.cast.i, %.62.i
   %"$phi230.0.2.0.i" = select i1 %.74.i, double %.83.i, double 1.000000e+00
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B232.i:                                           ; preds = %0
   %.105.i = fcmp oeq float %a0, 1.000000e+00
@@ -10633,7 +10634,7 @@ B304.i:                                           ; preds = %B232.i
   %.158.i = tail call double @llvm.rint.f64(double %.6.i)
   %.160.i = fcmp une double %.158.i, %.6.i
   %.161.i = or i1 %.160.i, %.156.i
-  br i1 %.161.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B454.i
+  br i1 %.161.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit, label %B454.i
 
 B454.i:                                           ; preds = %B304.i
   %.179.i = tail call double @llvm.fabs.f64(double %.62.i)
@@ -10645,7 +10646,7 @@ B496.i:                                           ; preds = %B454.i
   %.193.i = fdiv double %.35.fca.0.load.cast.i, %.62.i
   %"$phi520.0.2.0.i" = select i1 %.184.i, double %.193.i, double 1.000000e+00
   %.236.i = fcmp ogt float %a0, 0.000000e+00
-  br i1 %.236.i, label %B538.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br i1 %.236.i, label %B538.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B538.i:                                           ; preds = %B496.i, %B538.i
   %sine.3.0.i = phi double [ %cosine.3.0.i, %B538.i ], [ %.35.fca.0.load.cast.i, %B496.i ]
@@ -10664,7 +10665,7 @@ B538.i:                                           ; preds = %B496.i, %B538.i
 
 B622.loopexit.i:                                  ; preds = %B538.i
   %3 = fmul double %.262.i, %.256.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B632.i:                                           ; preds = %B454.i
   %.308.i = fadd double %.6.i, 2.400000e+01
@@ -10710,14 +10711,14 @@ B834.i:                                           ; preds = %B822.i, %B834.i
 B886.i:                                           ; preds = %B834.i, %B822.i
   %scale.6.1.i = phi double [ 1.000000e+00, %B822.i ], [ %.396.i, %B834.i ]
   %.413.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
 B244.endif.i:                                     ; preds = %B326.endif.i.i, %B314.i.i
   %"$phi346.0.2.0.i.i" = phi double [ %.75.i.i, %B314.i.i ], [ %.102.i.i, %B326.endif.i.i ]
   %.145.i = fmul double %"$phi346.0.2.0.i.i", 0x400921FB54442D18
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit
 
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB3v98B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B206.i, %B304.i, %B496.i, %B622.loopexit.i, %B886.i, %B244.endif.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v560B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEff.exit: ; preds = %B206.i, %B304.i, %B496.i, %B622.loopexit.i, %B886.i, %B244.endif.i
   %.145.sink.i = phi double [ %.145.i, %B244.endif.i ], [ %.413.i, %B886.i ], [ 0x7FF8000000000000, %B304.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ %"$phi520.0.2.0.i", %B496.i ], [ %3, %B622.loopexit.i ]
   %result = fptrunc double %.145.sink.i to float
   ret float %result
@@ -10802,7 +10803,7 @@ B206.i:                                           ; preds = %0
   %.72.i = fcmp une double %"$phi520.0.2.0.frozen.i", 0.000000e+00
   %.81.i = fdiv double %.33.fca.0.load.cast.i, %.60.i
   %"$phi230.0.2.0.i" = select i1 %.72.i, double %.81.i, double 1.000000e+00
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B232.i:                                           ; preds = %0
   %.103.i = fcmp oeq double %a0, 1.000000e+00
@@ -10842,7 +10843,7 @@ B304.i:                                           ; preds = %B232.i
   %.156.i = tail call double @llvm.rint.f64(double %a0)
   %.158.i = fcmp une double %a0, %.156.i
   %.159.i = or i1 %.158.i, %.154.i
-  br i1 %.159.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B454.i
+  br i1 %.159.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit, label %B454.i
 
 B454.i:                                           ; preds = %B304.i
   %.177.i = tail call double @llvm.fabs.f64(double %.60.i)
@@ -10854,7 +10855,7 @@ B496.i:                                           ; preds = %B454.i
   %.191.i = fdiv double %.33.fca.0.load.cast.i, %.60.i
   %"$phi520.0.2.0.i" = select i1 %.182.i, double %.191.i, double 1.000000e+00
   %.234.i = fcmp ogt double %a0, 0.000000e+00
-  br i1 %.234.i, label %B538.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br i1 %.234.i, label %B538.i, label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B538.i:                                           ; preds = %B496.i, %B538.i
   %sine.3.0.i = phi double [ %cosine.3.0.i, %B538.i ], [ %.33.fca.0.load.cast.i, %B496.i ]
@@ -10873,7 +10874,7 @@ B538.i:                                           ; preds = %B496.i, %B538.i
 
 B622.loopexit.i:                                  ; preds = %B538.i
   %3 = fmul double %.260.i, %.254.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B632.i:                                           ; preds = %B454.i
   %.306.i = fadd double %a0, 2.400000e+01
@@ -10919,14 +10920,14 @@ B834.i:                                           ; preds = %B822.i, %B834.i
 B886.i:                                           ; preds = %B834.i, %B822.i
   %scale.6.1.i = phi double [ 1.000000e+00, %B822.i ], [ %.394.i, %B834.i ]
   %.411.i = fmul double %value.7.1.i, %scale.6.1.i
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
 B244.endif.i:                                     ; preds = %B326.endif.i.i, %B314.i.i
   %"$phi346.0.2.0.i.i" = phi double [ %.75.i.i, %B314.i.i ], [ %.102.i.i, %B326.endif.i.i ]
   %.143.i = fmul double %"$phi346.0.2.0.i.i", 0x400921FB54442D18
-  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
+  br label %_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit
 
-_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v101B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B206.i, %B304.i, %B496.i, %B622.loopexit.i, %B886.i, %B244.endif.i
+_ZN6nbgrad7kernels4sinc15sinc_derivativeB4v563B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEdd.exit: ; preds = %B206.i, %B304.i, %B496.i, %B622.loopexit.i, %B886.i, %B244.endif.i
   %.143.sink.i = phi double [ %.143.i, %B244.endif.i ], [ %.411.i, %B886.i ], [ 0x7FF8000000000000, %B304.i ], [ %"$phi230.0.2.0.i", %B206.i ], [ %"$phi520.0.2.0.i", %B496.i ], [ %3, %B622.loopexit.i ]
   ret double %.143.sink.i
 }
@@ -11016,14 +11017,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..248.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.291107.not.i = icmp slt i64 %math.i, 1
@@ -11066,7 +11067,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104113125.unr.i, 2
@@ -11170,7 +11171,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us154.i = icmp samesign ugt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i32 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.343.us.us.1.i, %B200.us.us.i ]
@@ -11221,9 +11222,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v564B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11237,14 +11238,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105121.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105121.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290107.not.i = icmp slt i64 %math.i, 1
@@ -11287,7 +11288,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104113125.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111114124.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104113125.unr.i, 2
@@ -11391,7 +11392,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us154.i = icmp samesign ugt i64 %.104113125.us135.i, 1
-  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.105.us154.i, label %B54.us134.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2110.us.us.i = phi i64 [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11442,9 +11443,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v565B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11458,14 +11459,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -11508,7 +11509,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104110122.unr.i, 2
@@ -11612,7 +11613,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us151.i = icmp samesign ugt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi float [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11663,9 +11664,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v566B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.recurrence(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11679,14 +11680,14 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.60.i = sub i64 %a5, %a4
   %..60.i = tail call i64 @llvm.smax.i64(i64 %.60.i, i64 0)
   %.105118.not.i = icmp slt i64 %.60.i, 1
-  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
+  br i1 %.105118.not.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.i
 
 B54.lr.ph.i:                                      ; preds = %0
   %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.20.i, i64 1)
   %math.i = extractvalue { i64, i1 } %1, 0
   %ov.i = extractvalue { i64, i1 } %1, 1
   %..247.i = tail call i64 @llvm.smax.i64(i64 %math.i, i64 0)
-  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
+  br i1 %ov.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.lr.ph.split.i
 
 B54.lr.ph.split.i:                                ; preds = %B54.lr.ph.i
   %.290104.not.i = icmp slt i64 %math.i, 1
@@ -11729,7 +11730,7 @@ B54.prol.loopexit.i:                              ; preds = %B54.prol.i, %B54.pr
   %.104110122.unr.i = phi i64 [ %..60.i, %B54.preheader.i ], [ %.114.prol.i, %B54.prol.i ]
   %.111111121.unr.i = phi i64 [ %a4, %B54.preheader.i ], [ %.118.prol.i, %B54.prol.i ]
   %11 = icmp eq i64 %.60.i, 1
-  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader21.i
+  br i1 %11, label %_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B54.preheader21.i
 
 B54.preheader21.i:                                ; preds = %B54.prol.loopexit.i
   %12 = add nuw i64 %.104110122.unr.i, 2
@@ -11833,7 +11834,7 @@ B198.B273.loopexit_crit_edge.us.i:                ; preds = %B198.B273.loopexit_
   %lsr.iv.next36.i = add i64 %lsr.iv35.i, %.20.i
   %lsr.iv.next46.i = add i64 %lsr.iv45.i, %.20.i
   %.105.us151.i = icmp samesign ugt i64 %.104110122.us132.i, 1
-  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.105.us151.i, label %B54.us131.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B200.us.us.i:                                     ; preds = %B200.us.us.i, %B200.us.us.preheader.new.i
   %state.2.2107.us.us.i = phi double [ %.202.us.i, %B200.us.us.preheader.new.i ], [ %.340.us.us.1.i, %B200.us.us.i ]
@@ -11884,9 +11885,9 @@ B54.i:                                            ; preds = %B54.i, %B54.prehead
   %lsr.iv.next25.i = add i64 %lsr.iv24.i, %14
   %lsr.iv.next27.i = add i64 %lsr.iv26.i, %14
   %.105.1.i = icmp samesign ugt i64 %lsr.iv.next.i, 2
-  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.105.1.i, label %B54.i, label %_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan10recurrenceB4v567B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
+_ZN6nbgrad7kernels4scan10recurrenceB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B198.B273.loopexit_crit_edge.us.i, %B54.i, %0, %B54.lr.ph.i, %B54.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11899,7 +11900,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -11961,9 +11962,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v568B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -11976,7 +11977,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12038,9 +12039,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v569B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12051,7 +12052,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12122,9 +12123,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v570B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_maximum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12135,7 +12136,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12206,9 +12207,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_maximumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_maximumB4v571B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_maximumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12221,7 +12222,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12283,9 +12284,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v572B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12298,7 +12299,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99120.not.i = icmp slt i64 %.54.i, 1
   %.235107.not.i = icmp slt i64 %.14.i, 1
   %or.cond149.i = select i1 %.99120.not.i, i1 true, i1 %.235107.not.i
-  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
+  br i1 %or.cond149.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B54.us132.preheader.i
 
 B54.us132.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12360,9 +12361,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us138.i = icmp sgt i64 %.98112124.us133.i, 1
-  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.99.us138.i, label %B54.us132.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v573B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12373,7 +12374,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12444,9 +12445,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v574B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.scan.running_minimum(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scan -
@@ -12457,7 +12458,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.99104.not.i = icmp slt i64 %.54.i, 1
   %.23591.not.i = icmp slt i64 %.14.i, 1
   %or.cond133.i = select i1 %.99104.not.i, i1 true, i1 %.23591.not.i
-  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
+  br i1 %or.cond133.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B54.us116.preheader.i
 
 B54.us116.preheader.i:                            ; preds = %0
   %unroll_iter.i = and i64 %.14.i, 9223372036854775806
@@ -12528,9 +12529,9 @@ B126.B201.loopexit_crit_edge.us.i:                ; preds = %B128.us.epil.prehea
   %scevgep2.i = getelementptr i8, ptr %lsr.iv.i, i64 %4
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %4
   %.99.us122.i = icmp sgt i64 %.9896108.us117.i, 1
-  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.99.us122.i, label %B54.us116.i, label %_ZN6nbgrad7kernels4scan15running_minimumB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels4scan15running_minimumB4v575B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
+_ZN6nbgrad7kernels4scan15running_minimumB4v577B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B126.B201.loopexit_crit_edge.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -12555,7 +12556,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep19.i = getelementptr i8, ptr %lsr.iv.i, i64 %11
   %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %14
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv23.i = phi ptr [ %scevgep22.i, %B126.lr.ph.i ], [ %scevgep24.i, %B124.loopexit.i ]
@@ -12754,7 +12755,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -12992,7 +12993,7 @@ B770.endif.endif.i:                               ; preds = %B770.endif.i
   %.1188367375.i = lshr i64 %.1131.i, 1
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v576B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v578B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13017,7 +13018,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep22.i = getelementptr i8, ptr %lsr.iv.i, i64 %10
   %scevgep27.i = getelementptr i8, ptr %lsr.iv26.i, i64 %13
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv26.i = phi ptr [ %scevgep25.i, %B126.lr.ph.i ], [ %scevgep27.i, %B124.loopexit.i ]
@@ -13211,7 +13212,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -13446,7 +13447,7 @@ B770.endif.endif.i:                               ; preds = %B770.endif.i
   %.1187367375.i = lshr i64 %.1130.i, 1
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v580B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float32,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13472,7 +13473,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep26.i = getelementptr i8, ptr %lsr.iv25.i, i64 %17
   %scevgep37.i = getelementptr i8, ptr %lsr.iv36.i, i64 %17
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv36.i = phi ptr [ %16, %B126.lr.ph.i ], [ %scevgep37.i, %B124.loopexit.i ]
@@ -13680,7 +13681,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -13911,7 +13912,7 @@ B770.endif.endif.i:                               ; preds = %B770.endif.i
   %.1195367375.i = lshr i64 %.1138.i, 1
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v581B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.sort.argsort(*float64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.sort -
@@ -13937,7 +13938,7 @@ B124.loopexit.i:                                  ; preds = %B768.loopexit.i, %B
   %scevgep26.i = getelementptr i8, ptr %lsr.iv25.i, i64 %16
   %scevgep37.i = getelementptr i8, ptr %lsr.iv36.i, i64 %16
   %.135.i = icmp sgt i64 %.134491.i, 1
-  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.135.i, label %B126.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B126.i:                                           ; preds = %B126.lr.ph.i, %B124.loopexit.i
   %lsr.iv36.i = phi ptr [ %15, %B126.lr.ph.i ], [ %scevgep37.i, %B124.loopexit.i ]
@@ -14142,7 +14143,7 @@ B90.endif.i:                                      ; preds = %B52.i, %0
   %levels.3.1.i = phi i64 [ 0, %0 ], [ %.36.i, %B52.i ]
   %.89.i = sub i64 %a5, %a4
   %.135490.not.i = icmp slt i64 %.89.i, 1
-  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
+  br i1 %.135490.not.i, label %_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B126.lr.ph.i
 
 B126.lr.ph.i:                                     ; preds = %B90.endif.i
   %.204.idx.i = shl i64 %.21.i, 4
@@ -14372,7 +14373,7 @@ B770.endif.endif.i:                               ; preds = %B770.endif.i
   %.1194367375.i = lshr i64 %.1137.i, 1
   br label %B814.i
 
-_ZN6nbgrad7kernels4sort7argsortB4v582B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
+_ZN6nbgrad7kernels4sort7argsortB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B124.loopexit.i, %B90.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14416,7 +14417,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -14428,12 +14429,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load i32, ptr %.278.epil.i, align 4
   %.282.epil.i = add i32 %.279.epil.i, %.276.epil.i
   store i32 %.282.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14443,7 +14444,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v583B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14486,7 +14487,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.150.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2388284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -14498,12 +14499,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.278.epil.i = load i64, ptr %.277.epil.i, align 8
   %.279.epil.i = add nsw i64 %.278.epil.i, %.275.epil.i
   store i64 %.279.epil.i, ptr %.274.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.150.i = load i64, ptr %a3, align 8
   %.23283.not.i = icmp slt i64 %.150.i, 1
-  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23283.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.150.i, 1
@@ -14513,7 +14514,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.150.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v584B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14557,7 +14558,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -14569,12 +14570,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load float, ptr %.278.epil.i, align 4
   %.280.epil.i = fadd float %.276.epil.i, %.279.epil.i
   store float %.280.epil.i, ptr %.275.epil.i, align 4
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14584,7 +14585,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v585B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_add(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14627,7 +14628,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 B166.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %2 = and i64 %.151.i, 1
   %lcmp.mod.not.i = icmp eq i64 %2, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.epil.preheader.i
 
 B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %B166.loopexit.unr-lcssa.i
   %.2398284.epil.init.i = phi i64 [ 0, %B106.preheader.i ], [ %unroll_iter.i, %B166.loopexit.unr-lcssa.i ]
@@ -14639,12 +14640,12 @@ B106.epil.preheader.i:                            ; preds = %B106.preheader.i, %
   %.279.epil.i = load double, ptr %.278.epil.i, align 8
   %.280.epil.i = fadd double %.276.epil.i, %.279.epil.i
   store double %.280.epil.i, ptr %.275.epil.i, align 8
-  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.151.i = load i64, ptr %a3, align 8
   %.23383.not.i = icmp slt i64 %.151.i, 1
-  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.23383.not.i, label %_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %3 = icmp eq i64 %.151.i, 1
@@ -14654,7 +14655,7 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.151.i, 9223372036854775806
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter11scatter_addB4v586B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter11scatter_addB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B166.loopexit.unr-lcssa.i, %B106.epil.preheader.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int32,*int32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14678,7 +14679,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -14764,9 +14765,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v587B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14790,7 +14791,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.238141.not.i = icmp slt i64 %.156.i, 1
   %.366130.not.i = icmp slt i64 %.150.i, 1
   %or.cond.i = select i1 %.238141.not.i, i1 true, i1 %.366130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.150.i, 3
@@ -14876,9 +14877,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.251.us.i, %.156.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v588B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -14902,7 +14903,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -14988,9 +14989,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v589B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_rows(*int64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15014,7 +15015,7 @@ B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.239141.not.i = icmp slt i64 %.157.i, 1
   %.367130.not.i = icmp slt i64 %.151.i, 1
   %or.cond.i = select i1 %.239141.not.i, i1 true, i1 %.367130.not.i
-  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
+  br i1 %or.cond.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.preheader.i
 
 B122.endif.us.preheader.i:                        ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.151.i, 3
@@ -15100,9 +15101,9 @@ B170.B120.loopexit_crit_edge.us.i:                ; preds = %B172.us.epil.i, %B1
   %scevgep11.i = getelementptr i8, ptr %lsr.iv.i, i64 %2
   %scevgep20.i = getelementptr i8, ptr %lsr.iv19.i, i64 %2
   %exitcond152.not.i = icmp eq i64 %.252.us.i, %.157.i
-  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
+  br i1 %exitcond152.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_rowsB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B122.endif.us.i
 
-_ZN6nbgrad7kernels7scatter12scatter_rowsB4v590B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_rowsB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B170.B120.loopexit_crit_edge.us.i, %B62.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.scatter.scatter_last(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.scatter -
@@ -15147,7 +15148,7 @@ B106.i:                                           ; preds = %B106.preheader.new.
 
 B132.loopexit.unr-lcssa.i:                        ; preds = %B106.i
   %lcmp.mod.not.i = icmp eq i64 %xtraiter.i, 0
-  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
+  br i1 %lcmp.mod.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i.preheader
 
 B106.epil.i.preheader:                            ; preds = %B106.preheader.i, %B132.loopexit.unr-lcssa.i
   %.2358284.epil.i.ph = phi i64 [ %unroll_iter.i, %B132.loopexit.unr-lcssa.i ], [ 0, %B106.preheader.i ]
@@ -15164,12 +15165,12 @@ B106.epil.i:                                      ; preds = %B106.epil.i.prehead
   store i64 %.2358284.epil.i, ptr %.271.epil.i, align 8
   %lsr.iv.next.i = add nsw i64 %lsr.iv.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.epil.i
 
 B62.endif.i:                                      ; preds = %B48.preheader.i, %0
   %.147.i = load i64, ptr %a2, align 8
   %.22983.not.i = icmp slt i64 %.147.i, 1
-  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
+  br i1 %.22983.not.i, label %_ZN6nbgrad7kernels7scatter12scatter_lastB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit, label %B106.preheader.i
 
 B106.preheader.i:                                 ; preds = %B62.endif.i
   %xtraiter.i = and i64 %.147.i, 3
@@ -15180,7 +15181,6858 @@ B106.preheader.new.i:                             ; preds = %B106.preheader.i
   %unroll_iter.i = and i64 %.147.i, 9223372036854775804
   br label %B106.i
 
-_ZN6nbgrad7kernels7scatter12scatter_lastB4v591B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+_ZN6nbgrad7kernels7scatter12scatter_lastB4v593B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B106.epil.i, %B132.loopexit.unr-lcssa.i, %B62.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.convolution.convolve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
+declare void @nbgrad.clear.float32(ptr, i64) local_unnamed_addr
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare void @nbgrad.tile.float32(ptr, ptr, i64, i64, i64, ptr, ptr, i64, i64, i64) local_unnamed_addr
+
+declare void @nbgrad.copy.float32(ptr, ptr, i64) local_unnamed_addr
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
+
+define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, ptr %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.23.i = load i64, ptr %a4, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 8
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.28.i = getelementptr i8, ptr %a4, i64 16
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.31.i = getelementptr i8, ptr %a4, i64 24
+  %.32.i = load i64, ptr %.31.i, align 8
+  %.70.i = getelementptr i8, ptr %a4, i64 128
+  %.71.i = load i64, ptr %.70.i, align 8
+  %.73.i = getelementptr i8, ptr %a4, i64 136
+  %.74.i = load i64, ptr %.73.i, align 8
+  %.76.i = getelementptr i8, ptr %a4, i64 144
+  %.77.i = load i64, ptr %.76.i, align 8
+  %.79.i = getelementptr i8, ptr %a4, i64 152
+  %.80.i = load i64, ptr %.79.i, align 8
+  %.118.i = getelementptr i8, ptr %a4, i64 160
+  %.119.i = load i64, ptr %.118.i, align 8
+  %.121.i = getelementptr i8, ptr %a4, i64 168
+  %.122.i = load i64, ptr %.121.i, align 8
+  %.124.i = getelementptr i8, ptr %a4, i64 176
+  %.125.i = load i64, ptr %.124.i, align 8
+  %.127.i = getelementptr i8, ptr %a4, i64 184
+  %.128.i = load i64, ptr %.127.i, align 8
+  %.130.i = getelementptr i8, ptr %a4, i64 192
+  %.131.i = load i64, ptr %.130.i, align 8
+  %.175.i = getelementptr i8, ptr %a4, i64 200
+  %.176.i = load i64, ptr %.175.i, align 8
+  %.178.i = getelementptr i8, ptr %a4, i64 208
+  %.179.i = load i64, ptr %.178.i, align 8
+  %.181.i = getelementptr i8, ptr %a4, i64 216
+  %.182.i = load i64, ptr %.181.i, align 8
+  %.184.i = getelementptr i8, ptr %a4, i64 224
+  %.185.i = load i64, ptr %.184.i, align 8
+  %.187.i = getelementptr i8, ptr %a4, i64 256
+  %.188.i = load i64, ptr %.187.i, align 8
+  %.236.i = add i64 %.71.i, -1
+  %.237.i = add i64 %.236.i, %.122.i
+  %.241.i = icmp eq i64 %.122.i, 0
+  br i1 %.241.i, label %B0.endif.i, label %B0.else.i
+
+B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i
+  %.539.i = icmp sgt i64 %.53817042078.i, 1
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
+  %.53817042078.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
+  %.54517172077.i = phi i64 [ %a5, %B524.lr.ph.i ], [ %.552.i, %B522.loopexit.i ]
+  %.548.i = add nsw i64 %.53817042078.i, -1
+  %.552.i = add i64 %.54517172077.i, 1
+  %.593.i = icmp ne i64 %.54517172077.i, -9223372036854775808
+  %.595.not.i = or i1 %78, %.593.i
+  %or.cond.i = select i1 %79, i1 %.595.not.i, i1 false
+  br i1 %or.cond.i, label %B524.else.if.i, label %B524.endif.i
+
+B828.loopexit.i:                                  ; preds = %B2575.i, %B1050.us.i, %B830.endif.endif.endif.i
+  %.1066.i = icmp sgt i64 %.106510631163.i, 1
+  br i1 %.1066.i, label %B830.endif.i, label %B1756.endif.i
+
+B966.i:                                           ; preds = %B966.lr.ph.i, %B2575.i
+  %lsr.iv184.i = phi i64 [ %lsr.iv.next185.i, %B2575.i ], [ %70, %B966.lr.ph.i ]
+  %table.4.21017.i = phi i64 [ %.1326.i, %B2575.i ], [ 33, %B966.lr.ph.i ]
+  %.12679511015.i = phi i64 [ %.1274.i, %B2575.i ], [ 0, %B966.lr.ph.i ]
+  %.1274.i = add nuw nsw i64 %.12679511015.i, 1
+  %1 = getelementptr i64, ptr %a4, i64 %table.4.21017.i
+  %.1302.i = getelementptr i8, ptr %1, i64 48
+  %.1303.i = load i64, ptr %.1302.i, align 8
+  %.1308.i = add nsw i64 %table.4.21017.i, 7
+  %.1324.i = shl nsw i64 %.1303.i, 1
+  %.1326.i = add nsw i64 %.1324.i, %.1308.i
+  %.1331.i = icmp eq i64 %.1303.i, 0
+  br i1 %.1331.i, label %B1050.i, label %B1118.i
+
+B1050.i:                                          ; preds = %B966.i
+  %.1317.i = mul i64 %.12679511015.i, %.1315.i
+  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.1317.i
+  tail call void @nbgrad.clear.float32(ptr %gep.i, i64 %.1315.i)
+  br label %B2575.i
+
+B1118.i:                                          ; preds = %B966.i
+  br i1 %.1388.i, label %B2575.i, label %B1118.endif.endif.i
+
+B1154.loopexit.i:                                 ; preds = %B1510.endif.endif.i, %358, %B1468.endif.i
+  %lsr.iv.next187.i = add i64 %lsr.iv186.i, %72
+  %.1429.i = icmp sgt i64 %.1428906938.i, 1
+  br i1 %.1429.i, label %B1156.endif.i, label %B2575.i
+
+B1468.i:                                          ; preds = %B1314.B1188.loopexit_crit_edge.us.i, %B1190.endif.lr.ph.i, %B1156.endif.i
+  br i1 %101, label %_ZN6nbgrad7kernels11convolution8convolveB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1468.endif.i
+
+B1510.i:                                          ; preds = %B1510.endif.endif.i, %B1510.lr.ph.i
+  %lsr.iv188.i = phi ptr [ %a2, %B1510.lr.ph.i ], [ %scevgep189.i, %B1510.endif.endif.i ]
+  %lsr.iv182.i = phi i64 [ %182, %B1510.lr.ph.i ], [ %lsr.iv.next183.i, %B1510.endif.endif.i ]
+  %lsr.iv180.i = phi i64 [ %361, %B1510.lr.ph.i ], [ %lsr.iv.next181.i, %B1510.endif.endif.i ]
+  %scevgep190.i = getelementptr i8, ptr %lsr.iv188.i, i64 %lsr.iv186.i
+  %2 = add i64 %lsr.iv182.i, -1
+  %.2100.i = icmp ne i64 %lsr.iv182.i, -9223372036854775807
+  %.2102.not.i = or i1 %103, %.2100.i
+  %or.cond2112.i = select i1 %104, i1 %.2102.not.i, i1 false
+  br i1 %or.cond2112.i, label %B1510.else.if.i, label %B1510.endif.endif.i
+
+B2575.i:                                          ; preds = %B1154.loopexit.i, %334, %B1118.i, %B1050.i
+  %lsr.iv.next185.i = add i64 %lsr.iv184.i, %71
+  %exitcond2894.not.i = icmp eq i64 %.188.i, %.1274.i
+  br i1 %exitcond2894.not.i, label %B828.loopexit.i, label %B966.i
+
+B0.else.i:                                        ; preds = %0
+  %.252.i = icmp ne i64 %.237.i, -9223372036854775808
+  %.253.i = icmp ne i64 %.122.i, -1
+  %.254.not.i = or i1 %.253.i, %.252.i
+  br i1 %.254.not.i, label %B0.else.if.i, label %B0.endif.i
+
+B0.endif.i:                                       ; preds = %15, %B0.else.i, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %15 ]
+  %.284.i = add i64 %.23.i, -1
+  %.285.i = add i64 %.284.i, %.119.i
+  %.289.i = icmp eq i64 %.119.i, 0
+  br i1 %.289.i, label %B0.endif.endif.i, label %B0.endif.else.i
+
+B0.else.if.i:                                     ; preds = %B0.else.i
+  %3 = or i64 %.237.i, %.122.i
+  %4 = icmp ult i64 %3, 4294967296
+  br i1 %4, label %5, label %12
+
+5:                                                ; preds = %B0.else.if.i
+  %6 = trunc nuw i64 %.122.i to i32
+  %7 = trunc nuw i64 %.237.i to i32
+  %8 = udiv i32 %7, %6
+  %9 = urem i32 %7, %6
+  %10 = zext i32 %8 to i64
+  %11 = zext i32 %9 to i64
+  br label %15
+
+12:                                               ; preds = %B0.else.if.i
+  %13 = sdiv i64 %.237.i, %.122.i
+  %14 = srem i64 %.237.i, %.122.i
+  br label %15
+
+15:                                               ; preds = %12, %5
+  %16 = phi i64 [ %10, %5 ], [ %13, %12 ]
+  %17 = phi i64 [ %11, %5 ], [ %14, %12 ]
+  %.259.i = xor i64 %17, %.122.i
+  %.260.i = icmp slt i64 %.259.i, 0
+  %.261.i = icmp ne i64 %17, 0
+  %.262.i = and i1 %.261.i, %.260.i
+  %.267.i = sext i1 %.262.i to i64
+  %spec.select.i = add i64 %16, %.267.i
+  br label %B0.endif.i
+
+B0.endif.else.i:                                  ; preds = %B0.endif.i
+  %.300.i = icmp ne i64 %.285.i, -9223372036854775808
+  %.301.i = icmp ne i64 %.119.i, -1
+  %.302.not.i = or i1 %.301.i, %.300.i
+  br i1 %.302.not.i, label %B0.endif.else.if.i, label %B0.endif.endif.i
+
+B0.endif.endif.i:                                 ; preds = %31, %B0.endif.else.i, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %34, %31 ]
+  %18 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.131.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %18, 0
+  %ov.i = extractvalue { i64, i1 } %18, 1
+  %.335.i = add i64 %math.i, %.32.i
+  br i1 %ov.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
+  %19 = or i64 %.285.i, %.119.i
+  %20 = icmp ult i64 %19, 4294967296
+  br i1 %20, label %21, label %28
+
+21:                                               ; preds = %B0.endif.else.if.i
+  %22 = trunc nuw i64 %.119.i to i32
+  %23 = trunc nuw i64 %.285.i to i32
+  %24 = udiv i32 %23, %22
+  %25 = urem i32 %23, %22
+  %26 = zext i32 %24 to i64
+  %27 = zext i32 %25 to i64
+  br label %31
+
+28:                                               ; preds = %B0.endif.else.if.i
+  %29 = sdiv i64 %.285.i, %.119.i
+  %30 = srem i64 %.285.i, %.119.i
+  br label %31
+
+31:                                               ; preds = %28, %21
+  %32 = phi i64 [ %26, %21 ], [ %29, %28 ]
+  %33 = phi i64 [ %27, %21 ], [ %30, %28 ]
+  %.307.i = xor i64 %33, %.119.i
+  %.308.i = icmp slt i64 %.307.i, 0
+  %.309.i = icmp ne i64 %33, 0
+  %.310.i = and i1 %.309.i, %.308.i
+  %.315.i = sext i1 %.310.i to i64
+  %spec.select742.i = add i64 %32, %.315.i
+  %34 = mul nsw i64 %spec.select742.i, %quot.0.i
+  br label %B0.endif.endif.i
+
+B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
+  %.350.i = icmp ne i64 %.335.i, -9223372036854775808
+  %.351.i = icmp ne i64 %.131.i, -1
+  %.352.not.i = or i1 %.351.i, %.350.i
+  br i1 %.352.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %47, %B0.endif.endif.else.i, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select743.i, %47 ]
+  %.383.i = add i64 %math.i, %.176.i
+  %.387.i = icmp eq i64 %.176.i, 0
+  br i1 %.387.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.else.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else.i
+  %35 = or i64 %.335.i, %.131.i
+  %36 = icmp ult i64 %35, 4294967296
+  br i1 %36, label %37, label %44
+
+37:                                               ; preds = %B0.endif.endif.else.if.i
+  %38 = trunc nuw i64 %.131.i to i32
+  %39 = trunc nuw i64 %.335.i to i32
+  %40 = udiv i32 %39, %38
+  %41 = urem i32 %39, %38
+  %42 = zext i32 %40 to i64
+  %43 = zext i32 %41 to i64
+  br label %47
+
+44:                                               ; preds = %B0.endif.endif.else.if.i
+  %45 = sdiv i64 %.335.i, %.131.i
+  %46 = srem i64 %.335.i, %.131.i
+  br label %47
+
+47:                                               ; preds = %44, %37
+  %48 = phi i64 [ %42, %37 ], [ %45, %44 ]
+  %49 = phi i64 [ %43, %37 ], [ %46, %44 ]
+  %.357.i = xor i64 %49, %.131.i
+  %.358.i = icmp slt i64 %.357.i, 0
+  %.359.i = icmp ne i64 %49, 0
+  %.360.i = and i1 %.359.i, %.358.i
+  %.365.i = sext i1 %.360.i to i64
+  %spec.select743.i = add i64 %48, %.365.i
+  br label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
+  %.398.i = icmp ne i64 %.383.i, -9223372036854775808
+  %.399.i = icmp ne i64 %.176.i, -1
+  %.400.not.i = or i1 %.399.i, %.398.i
+  br i1 %.400.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endif.else.i
+  %50 = or i64 %.383.i, %.176.i
+  %51 = icmp ult i64 %50, 4294967296
+  br i1 %51, label %52, label %59
+
+52:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %53 = trunc nuw i64 %.176.i to i32
+  %54 = trunc nuw i64 %.383.i to i32
+  %55 = udiv i32 %54, %53
+  %56 = urem i32 %54, %53
+  %57 = zext i32 %55 to i64
+  %58 = zext i32 %56 to i64
+  br label %62
+
+59:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %60 = sdiv i64 %.383.i, %.176.i
+  %61 = srem i64 %.383.i, %.176.i
+  br label %62
+
+62:                                               ; preds = %59, %52
+  %63 = phi i64 [ %57, %52 ], [ %60, %59 ]
+  %64 = phi i64 [ %58, %52 ], [ %61, %59 ]
+  %.405.i = xor i64 %64, %.176.i
+  %.406.i = icmp slt i64 %.405.i, 0
+  %.407.i = icmp ne i64 %64, 0
+  %.408.i = and i1 %.407.i, %.406.i
+  %.413.i = sext i1 %.408.i to i64
+  %spec.select744.i = add i64 %63, %.413.i
+  %65 = mul nsw i64 %spec.select744.i, %.176.i
+  br label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.i:               ; preds = %62, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %65, %62 ]
+  %.431.i = getelementptr i8, ptr %a4, i64 112
+  %.432.i = load i64, ptr %.431.i, align 8
+  %.434.i = getelementptr i8, ptr %a4, i64 120
+  %.435.i = load i64, ptr %.434.i, align 8
+  %.436.i = mul i64 %.432.i, %.128.i
+  %.437.i = mul i64 %.436.i, %.435.i
+  %.443.i = mul i64 %.437.i, %.125.i
+  %.449.i = mul i64 %.188.i, %.185.i
+  %.451.i = mul i64 %.449.i, %quot.3.0.i
+  %.453.i = add nsw i64 %.443.i, %.451.i
+  %.493.i = sub i64 %a6, %a5
+  %.5392052.not.i = icmp slt i64 %.493.i, 1
+  br i1 %.5392052.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B524.lr.ph.i
+
+B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
+  %.579.i = mul nsw i64 %quot.2.0.i, %quot.1.0.i
+  %.958.i = sub i64 %.80.i, %.122.i
+  %.1023.i = icmp sgt i64 %.29.i, 0
+  %.1024.i = icmp sgt i64 %.125.i, 0
+  %.1025.i = xor i1 %.1023.i, %.1024.i
+  %.1315.i = mul i64 %quot.3.0.i, %.185.i
+  %.1946.i = mul i64 %.182.i, %.179.i
+  %.2067.i = getelementptr float, ptr %a2, i64 %.453.i
+  %invariant.gep.i = getelementptr float, ptr %a2, i64 %.443.i
+  %.13.i58.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.119.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i58.i
+  %66 = mul i64 %.176.i, 12
+  %scevgep152.i = getelementptr i8, ptr %a2, i64 %66
+  %67 = shl i64 %.176.i, 3
+  %scevgep154.i = getelementptr i8, ptr %a2, i64 %67
+  %68 = shl i64 %.176.i, 2
+  %scevgep156.i = getelementptr i8, ptr %a2, i64 %68
+  %scevgep166.i = getelementptr i8, ptr %a4, i64 80
+  %scevgep176.i = getelementptr i8, ptr %a4, i64 56
+  %69 = add i64 %.179.i, %.74.i
+  %70 = shl i64 %.443.i, 2
+  %71 = shl i64 %.1315.i, 2
+  %72 = mul i64 %.185.i, %68
+  %73 = shl i64 %.1946.i, 2
+  %scevgep191.i = getelementptr i8, ptr %a4, i64 312
+  %74 = shl i64 %.77.i, 2
+  %75 = shl i64 %.185.i, 2
+  %76 = mul i64 %74, %.80.i
+  %77 = getelementptr i8, ptr %a2, i64 %70
+  %scevgep217.i = getelementptr i8, ptr %77, i64 4
+  %78 = icmp ne i64 %.579.i, -1
+  %79 = icmp ne i64 %.579.i, 0
+  %80 = icmp ne i64 %quot.2.0.i, -1
+  %81 = icmp ne i64 %quot.2.0.i, 0
+  %82 = icmp ne i64 %quot.1.0.i, -1
+  %83 = icmp ne i64 %quot.1.0.i, 0
+  %84 = icmp ne i64 %quot.0.i, -1
+  %85 = icmp ne i64 %quot.0.i, 0
+  %86 = icmp eq i64 %.125.i, 0
+  %87 = icmp eq i64 %quot.0.i, 1
+  %88 = trunc nuw i64 %.579.i to i32
+  %89 = trunc nuw i64 %quot.2.0.i to i32
+  %90 = trunc nuw i64 %quot.1.0.i to i32
+  %91 = trunc nuw i64 %quot.0.i to i32
+  %92 = or i64 %.125.i, %.29.i
+  %93 = icmp ult i64 %92, 4294967296
+  %94 = trunc nuw i64 %.125.i to i32
+  %95 = trunc nuw i64 %.29.i to i32
+  %96 = icmp sgt i64 %.1946.i, 0
+  %97 = icmp sgt i64 %.176.i, 0
+  %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
+  %sunkaddr238.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr239.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr240.i = getelementptr i8, ptr %a4, i64 72
+  %sunkaddr253.i = getelementptr i8, ptr %a4, i64 88
+  %98 = icmp slt i64 %.188.i, 1
+  %99 = trunc nuw i64 %.176.i to i32
+  %100 = icmp slt i64 %.176.i, 1
+  %101 = icmp eq i64 %.1946.i, 0
+  %sunkaddr266.i = getelementptr i8, ptr %a4, i64 232
+  %sunkaddr267.i = getelementptr i8, ptr %a4, i64 248
+  %sunkaddr268.i = getelementptr i8, ptr %a4, i64 240
+  %102 = trunc nuw i64 %.1946.i to i32
+  %103 = icmp ne i64 %.179.i, -1
+  %104 = icmp ne i64 %.179.i, 0
+  %105 = trunc nuw i64 %.179.i to i32
+  %sunkaddr271.i = getelementptr i8, ptr %a4, i64 104
+  %sunkaddr273.i = getelementptr i8, ptr %a4, i64 48
+  %sunkaddr276.i = getelementptr i8, ptr %a4, i64 96
+  br label %B524.i
+
+B524.endif.i:                                     ; preds = %117, %B524.i
+  %quot.4.0.i = phi i64 [ 0, %B524.i ], [ %spec.select745.i, %117 ]
+  %.639.not.i = or i1 %80, %.593.i
+  %or.cond2105.i = select i1 %81, i1 %.639.not.i, i1 false
+  br i1 %or.cond2105.i, label %B524.endif.else.if.i, label %B524.endif.endif.i
+
+B524.else.if.i:                                   ; preds = %B524.i
+  %106 = or i64 %.54517172077.i, %.579.i
+  %107 = icmp ult i64 %106, 4294967296
+  br i1 %107, label %108, label %114
+
+108:                                              ; preds = %B524.else.if.i
+  %109 = trunc nuw i64 %.54517172077.i to i32
+  %110 = udiv i32 %109, %88
+  %111 = urem i32 %109, %88
+  %112 = zext i32 %110 to i64
+  %113 = zext i32 %111 to i64
+  br label %117
+
+114:                                              ; preds = %B524.else.if.i
+  %115 = sdiv i64 %.54517172077.i, %.579.i
+  %116 = srem i64 %.54517172077.i, %.579.i
+  br label %117
+
+117:                                              ; preds = %114, %108
+  %118 = phi i64 [ %112, %108 ], [ %115, %114 ]
+  %119 = phi i64 [ %113, %108 ], [ %116, %114 ]
+  %.600.i = xor i64 %119, %.579.i
+  %.601.i = icmp slt i64 %.600.i, 0
+  %.602.i = icmp ne i64 %119, 0
+  %.603.i = and i1 %.602.i, %.601.i
+  %.608.i = sext i1 %.603.i to i64
+  %spec.select745.i = add i64 %118, %.608.i
+  br label %B524.endif.i
+
+B524.endif.endif.i:                               ; preds = %131, %B524.endif.i
+  %quot.5.0.i = phi i64 [ 0, %B524.endif.i ], [ %spec.select746.i, %131 ]
+  %.678.i = icmp ne i64 %quot.5.0.i, -9223372036854775808
+  %.680.not.i = or i1 %82, %.678.i
+  %or.cond2106.i = select i1 %83, i1 %.680.not.i, i1 false
+  br i1 %or.cond2106.i, label %B524.endif.endif.else.if.i, label %B524.endif.endif.endif.i
+
+B524.endif.else.if.i:                             ; preds = %B524.endif.i
+  %120 = or i64 %.54517172077.i, %quot.2.0.i
+  %121 = icmp ult i64 %120, 4294967296
+  br i1 %121, label %122, label %128
+
+122:                                              ; preds = %B524.endif.else.if.i
+  %123 = trunc nuw i64 %.54517172077.i to i32
+  %124 = udiv i32 %123, %89
+  %125 = urem i32 %123, %89
+  %126 = zext i32 %124 to i64
+  %127 = zext i32 %125 to i64
+  br label %131
+
+128:                                              ; preds = %B524.endif.else.if.i
+  %129 = sdiv i64 %.54517172077.i, %quot.2.0.i
+  %130 = srem i64 %.54517172077.i, %quot.2.0.i
+  br label %131
+
+131:                                              ; preds = %128, %122
+  %132 = phi i64 [ %126, %122 ], [ %129, %128 ]
+  %133 = phi i64 [ %127, %122 ], [ %130, %128 ]
+  %.644.i = xor i64 %133, %quot.2.0.i
+  %.645.i = icmp slt i64 %.644.i, 0
+  %.646.i = icmp ne i64 %133, 0
+  %.647.i = and i1 %.646.i, %.645.i
+  %.652.i = sext i1 %.647.i to i64
+  %spec.select746.i = add i64 %132, %.652.i
+  br label %B524.endif.endif.i
+
+B524.endif.endif.endif.i:                         ; preds = %142, %B524.endif.endif.i
+  %rem.6.0.i = phi i64 [ 0, %B524.endif.endif.i ], [ %spec.select747.i, %142 ]
+  br i1 %or.cond2105.i, label %B524.endif.endif.endif.else.if.i, label %B524.endif.endif.endif.endif.endif.i
+
+B524.endif.endif.else.if.i:                       ; preds = %B524.endif.endif.i
+  %134 = or i64 %quot.5.0.i, %quot.1.0.i
+  %135 = icmp ult i64 %134, 4294967296
+  br i1 %135, label %136, label %140
+
+136:                                              ; preds = %B524.endif.endif.else.if.i
+  %137 = trunc nuw i64 %quot.5.0.i to i32
+  %138 = urem i32 %137, %90
+  %139 = zext i32 %138 to i64
+  br label %142
+
+140:                                              ; preds = %B524.endif.endif.else.if.i
+  %141 = srem i64 %quot.5.0.i, %quot.1.0.i
+  br label %142
+
+142:                                              ; preds = %140, %136
+  %143 = phi i64 [ %139, %136 ], [ %141, %140 ]
+  %.685.i = xor i64 %143, %quot.1.0.i
+  %.686.i = icmp slt i64 %.685.i, 0
+  %.687.i = icmp ne i64 %143, 0
+  %.688.i = and i1 %.687.i, %.686.i
+  %.695.i = select i1 %.688.i, i64 %quot.1.0.i, i64 0
+  %spec.select747.i = add i64 %.695.i, %143
+  br label %B524.endif.endif.endif.i
+
+B524.endif.endif.endif.else.if.i:                 ; preds = %B524.endif.endif.endif.i
+  %144 = or i64 %.54517172077.i, %quot.2.0.i
+  %145 = icmp ult i64 %144, 4294967296
+  br i1 %145, label %146, label %150
+
+146:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %147 = trunc nuw i64 %.54517172077.i to i32
+  %148 = urem i32 %147, %89
+  %149 = zext i32 %148 to i64
+  br label %152
+
+150:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %151 = srem i64 %.54517172077.i, %quot.2.0.i
+  br label %152
+
+152:                                              ; preds = %150, %146
+  %153 = phi i64 [ %149, %146 ], [ %151, %150 ]
+  %.726.i = xor i64 %153, %quot.2.0.i
+  %.727.i = icmp slt i64 %.726.i, 0
+  %.728.i = icmp ne i64 %153, 0
+  %.729.i = and i1 %.728.i, %.727.i
+  %.736.i = select i1 %.729.i, i64 %quot.2.0.i, i64 0
+  %spec.select748.i = add i64 %.736.i, %153
+  %154 = mul nsw i64 %spec.select748.i, %.131.i
+  br label %B524.endif.endif.endif.endif.endif.i
+
+B524.endif.endif.endif.endif.endif.i:             ; preds = %152, %B524.endif.endif.endif.i
+  %rem.7.0.i = phi i64 [ 0, %B524.endif.endif.endif.i ], [ %154, %152 ]
+  %.753.i = sub nsw i64 %.32.i, %rem.7.0.i
+  %.13.i57.i = tail call i64 @llvm.smin.i64(i64 %.753.i, i64 %.131.i)
+  %.800.i = icmp ne i64 %rem.6.0.i, -9223372036854775808
+  %.802.not.i = or i1 %84, %.800.i
+  %or.cond2109.i = select i1 %85, i1 %.802.not.i, i1 false
+  br i1 %or.cond2109.i, label %B524.endif.endif.endif.en...if.i, label %B524.endif.endif.endif.en...endif.1.i
+
+B524.endif.endif.endif.en...if.i:                 ; preds = %B524.endif.endif.endif.endif.endif.i
+  %155 = or i64 %rem.6.0.i, %quot.0.i
+  %156 = icmp ult i64 %155, 4294967296
+  br i1 %156, label %157, label %163
+
+157:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %158 = trunc nuw i64 %rem.6.0.i to i32
+  %159 = udiv i32 %158, %91
+  %160 = urem i32 %158, %91
+  %161 = zext i32 %159 to i64
+  %162 = zext i32 %160 to i64
+  br label %166
+
+163:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %164 = sdiv i64 %rem.6.0.i, %quot.0.i
+  %165 = srem i64 %rem.6.0.i, %quot.0.i
+  br label %166
+
+166:                                              ; preds = %163, %157
+  %167 = phi i64 [ %161, %157 ], [ %164, %163 ]
+  %168 = phi i64 [ %162, %157 ], [ %165, %163 ]
+  %.807.i = xor i64 %168, %quot.0.i
+  %.808.i = icmp slt i64 %.807.i, 0
+  %.809.i = icmp ne i64 %168, 0
+  %.810.i = and i1 %.809.i, %.808.i
+  %.815.i = sext i1 %.810.i to i64
+  %spec.select749.i = add i64 %167, %.815.i
+  %169 = mul nsw i64 %spec.select749.i, %.119.i
+  %.83468.i = sub nsw i64 %.23.i, %169
+  %.13.i5869.i = tail call i64 @llvm.smin.i64(i64 %.83468.i, i64 %.119.i)
+  %arg.many.fr.i70.i = freeze i64 %.13.i5869.i
+  %.898.i = select i1 %.810.i, i64 %quot.0.i, i64 0
+  %spec.select750.i = add i64 %.898.i, %168
+  %170 = mul nsw i64 %spec.select750.i, %.122.i
+  br label %B524.endif.endif.endif.en...endif.1.i
+
+B524.endif.endif.endif.en...endif.1.i:            ; preds = %166, %B524.endif.endif.endif.endif.endif.i
+  %arg.many.fr.i73.i = phi i64 [ %arg.many.fr.i70.i, %166 ], [ %arg.many.fr.i.i, %B524.endif.endif.endif.endif.endif.i ]
+  %quot.8.071.i = phi i64 [ %169, %166 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+  %rem.9.0.i = phi i64 [ %170, %166 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+  %.915.i = sub i64 %.71.i, %rem.9.0.i
+  %.13.i59.i = tail call i64 @llvm.smin.i64(i64 %.915.i, i64 %.122.i)
+  %.960.i = add i64 %.958.i, %.13.i59.i
+  %"$phi750.1.2.1.i" = select i1 %87, i64 %.80.i, i64 %.960.i
+  %.971.i = add i64 %arg.many.fr.i73.i, -1
+  %.973.i = mul i64 %.971.i, %.80.i
+  %.975.i = add i64 %.973.i, -1
+  %.976.i = add i64 %.975.i, %.13.i59.i
+  %.978.i = mul i64 %.976.i, %.77.i
+  %.980.i = add nsw i64 %.978.i, %.74.i
+  br i1 %86, label %_ZN6nbgrad7kernels11convolution8convolveB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B750.endif.i
+
+B750.endif.i:                                     ; preds = %B524.endif.endif.endif.en...endif.1.i
+  br i1 %.1025.i, label %B1756.endif.i, label %B750.endif.endif.i
+
+B750.endif.endif.i:                               ; preds = %B750.endif.i
+  br i1 %93, label %171, label %176
+
+171:                                              ; preds = %B750.endif.endif.i
+  %172 = udiv i32 %95, %94
+  %173 = urem i32 %95, %94
+  %174 = zext i32 %172 to i64
+  %175 = zext i32 %173 to i64
+  br label %179
+
+176:                                              ; preds = %B750.endif.endif.i
+  %177 = sdiv i64 %.29.i, %.125.i
+  %178 = srem i64 %.29.i, %.125.i
+  br label %179
+
+179:                                              ; preds = %176, %171
+  %180 = phi i64 [ %174, %171 ], [ %177, %176 ]
+  %181 = phi i64 [ %175, %171 ], [ %178, %176 ]
+  %.1039.i = sub nsw i64 0, %181
+  %.1040.i = select i1 %.1023.i, i64 %181, i64 %.1039.i
+  %.1041.i = icmp sgt i64 %.1040.i, 0
+  %.1043.i = zext i1 %.1041.i to i64
+  %.1044.i = add i64 %180, %.1043.i
+  %.10661149.i = icmp sgt i64 %.1044.i, 0
+  br i1 %.10661149.i, label %B830.lr.ph.i, label %B1756.endif.i
+
+B830.lr.ph.i:                                     ; preds = %179
+  %.1386.i = icmp sgt i64 %.13.i57.i, 0
+  %.1388.i = xor i1 %97, %.1386.i
+  %.1985.i = icmp sgt i64 %.980.i, 0
+  %.1987.i = xor i1 %96, %.1985.i
+  %182 = add i64 %69, %.978.i
+  %183 = icmp sgt i64 %arg.many.fr.i73.i, 0
+  %184 = or i64 %.13.i57.i, %.176.i
+  %185 = icmp ult i64 %184, 4294967296
+  %186 = trunc nuw i64 %.13.i57.i to i32
+  %187 = or i64 %.980.i, %.1946.i
+  %188 = icmp ult i64 %187, 4294967296
+  %189 = trunc nuw i64 %.980.i to i32
+  br label %B830.endif.i
+
+B830.endif.i:                                     ; preds = %B830.lr.ph.i, %B828.loopexit.i
+  %.106510631163.i = phi i64 [ %.1044.i, %B830.lr.ph.i ], [ %.1075.i, %B828.loopexit.i ]
+  %.107210681162.i = phi i64 [ 0, %B830.lr.ph.i ], [ %.1079.i, %B828.loopexit.i ]
+  %.1075.i = add nsw i64 %.106510631163.i, -1
+  %.1079.i = add i64 %.107210681162.i, %.125.i
+  %.1109.i = sub nsw i64 %.29.i, %.107210681162.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.1109.i, i64 %.125.i)
+  %.32.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.35.i.i = load i64, ptr %sunkaddr238.i, align 8
+  %.38.i.i = load i64, ptr %sunkaddr239.i, align 8
+  %.41.i.i = load i64, ptr %sunkaddr240.i, align 8
+  %.80.i.i = load i64, ptr %.76.i, align 8
+  %.83.i.i = load i64, ptr %.79.i, align 8
+  %.86.i.i = load i64, ptr %.127.i, align 8
+  %.101.i.i = load i64, ptr %.431.i, align 8
+  %.105.i.i = load i64, ptr %.434.i, align 8
+  %.102.i.i = mul i64 %.86.i.i, %.13.i.i
+  %.106.i.i = mul i64 %.102.i.i, %.101.i.i
+  %.108.i.i = mul i64 %.106.i.i, %.105.i.i
+  tail call void @nbgrad.clear.float32(ptr %a2, i64 %.108.i.i)
+  %.193318.not.i.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.193318.not.i.i, label %B830.endif.endif.endif.i, label %B240.endif.lr.ph.i.i
+
+B240.endif.lr.ph.i.i:                             ; preds = %B830.endif.i
+  %.625.i.i = mul i64 %.35.i.i, %.32.i.i
+  %.630.i.i = mul i64 %.38.i.i, %rem.9.0.i
+  %.638.i.i = mul i64 %.83.i.i, %.80.i.i
+  br i1 %183, label %B240.endif.us.preheader.i.i, label %B830.endif.endif.endif.i
+
+B240.endif.us.preheader.i.i:                      ; preds = %B240.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.38.i.i, 2
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.35.i.i
+  %190 = trunc i64 %.41.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 0)
+  %191 = trunc i64 %.38.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.38.i.i, %.32.i.i
+  %192 = shl i64 %.80.i.i, 2
+  %193 = shl i64 %.41.i.i, 2
+  %194 = shl i64 %.41.i.i, 4
+  %195 = load i64, ptr %.431.i, align 8
+  %196 = icmp slt i64 %195, 1
+  br i1 %196, label %B830.endif.endif.endif.i, label %B240.endif.us.preheader30.i.i
+
+B240.endif.us.preheader30.i.i:                    ; preds = %B240.endif.us.preheader.i.i
+  %197 = shl i64 %.80.i.i, 3
+  %198 = icmp eq i64 %.41.i.i, 0
+  %199 = icmp eq i64 %.38.i.i, 0
+  %200 = icmp ne i64 %.41.i.i, -1
+  %201 = icmp ne i64 %.38.i.i, -1
+  %202 = icmp eq i64 %.41.i.i, 1
+  br label %B240.endif.us.i.i
+
+B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.i
+  %.242.us.pr.i.i = load i64, ptr %.431.i, align 8
+  br label %B240.endif.us.i.i
+
+B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
+  %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %195, %B240.endif.us.preheader30.i.i ]
+  %onto.4.0325.us.i.i = phi i64 [ %onto.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i.i, %B240.endif.us.preheader30.i.i ]
+  %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.107210681162.i, %B240.endif.us.preheader30.i.i ]
+  %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
+  %.206.us.i.i = add i64 %.199303323.us.i.i, 1
+  %.322243.us.not.i.i = icmp slt i64 %.242.us.i.i, 1
+  br i1 %.322243.us.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.us.preheader.i.i
+
+B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
+  %203 = load i64, ptr %.434.i, align 8
+  %204 = icmp slt i64 %203, 1
+  br i1 %204, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
+
+B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
+  %onto.3.1.lcssa.us.i.i = phi i64 [ %onto.4.0325.us.i.i, %B240.endif.us.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %onto.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
+  br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B830.endif.endif.endif.i
+
+B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us.i.i
+  %.371.us.us.pr.i.i = load i64, ptr %.434.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
+  br label %B286.endif.us.us.i.i
+
+B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %203, %B286.endif.us.us.preheader.i.i ]
+  %onto.3.1248.us.us.i.i = phi i64 [ %onto.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
+  %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
+  %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
+  br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
+
+B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
+  %onto.2.2.lcssa.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
+  br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
+
+B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.i
+  %.632.us.us.i.i = add nsw i64 %.328234246.us.us.i.i, %.630.i.i
+  br label %B332.endif.us.us.us.i.i
+
+B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
+  %onto.2.2217.us.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  br label %B366.us.us.us.i.i
+
+B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %onto.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.8.071.i, %B332.endif.us.us.us.i.i ]
+  %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
+  %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.8.071.i
+  %.614.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.615.us.us.us.i.i = mul nsw i64 %.614.us.us.us.i.i, %.611.us.us.us.i.i
+  %.617.us.us.us.i.i = add nsw i64 %.615.us.us.us.i.i, %quot.4.0.i
+  %.620.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.621.us.us.us.i.i = mul nsw i64 %.617.us.us.us.i.i, %.620.us.us.us.i.i
+  %.623.us.us.us.i.i = add nsw i64 %.621.us.us.us.i.i, %.199303323.us.i.i
+  %.627.us.us.us.i.i = mul i64 %.625.i.i, %.623.us.us.us.i.i
+  %.635.us.us.us.i.i = load i64, ptr %scevgep166.i, align 8
+  %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
+  %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %onto.2.2217.us.us.us.i.i
+  %.646.us.us.us.i.i = load i64, ptr %sunkaddr253.i, align 8
+  %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
+  %205 = xor i64 %.648.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.41.i.i, %205
+  br i1 %198, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+
+B0.else.i.i.i.i:                                  ; preds = %B366.us.us.us.i.i
+  %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
+  %.25.not.i.i.i.i = or i1 %200, %.23.i.i.i.i
+  br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
+
+B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
+  %206 = or i64 %.9.i.i.i.i, %.41.i.i
+  %207 = icmp ult i64 %206, 4294967296
+  br i1 %207, label %208, label %214
+
+208:                                              ; preds = %B0.else.if.i.i.i.i
+  %209 = trunc nuw i64 %.9.i.i.i.i to i32
+  %210 = udiv i32 %209, %190
+  %211 = urem i32 %209, %190
+  %212 = zext i32 %210 to i64
+  %213 = zext i32 %211 to i64
+  br label %217
+
+214:                                              ; preds = %B0.else.if.i.i.i.i
+  %215 = sdiv i64 %.9.i.i.i.i, %.41.i.i
+  %216 = srem i64 %.9.i.i.i.i, %.41.i.i
+  br label %217
+
+217:                                              ; preds = %214, %208
+  %218 = phi i64 [ %212, %208 ], [ %215, %214 ]
+  %219 = phi i64 [ %213, %208 ], [ %216, %214 ]
+  %.30.i.i.i.i = xor i64 %219, %.41.i.i
+  %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
+  %.32.i.i.i.i = icmp ne i64 %219, 0
+  %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
+  %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
+  %spec.select.i.i.i.i = add i64 %218, %.38.i.i.i.i
+  %220 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %220)
+  br label %B0.else.i20.i.i.i
+
+B0.else.i20.i.i.i:                                ; preds = %217, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %217 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.35.i.i
+  %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
+  %.25.not.i23.i.i.i = or i1 %200, %.23.i21.i.i.i
+  br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
+  %221 = or i64 %.9.i1860.i.i.i, %.41.i.i
+  %222 = icmp ult i64 %221, 4294967296
+  br i1 %222, label %223, label %229
+
+223:                                              ; preds = %B0.else.if.i25.i.i.i
+  %224 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %225 = udiv i32 %224, %190
+  %226 = urem i32 %224, %190
+  %227 = zext i32 %225 to i64
+  %228 = zext i32 %226 to i64
+  br label %232
+
+229:                                              ; preds = %B0.else.if.i25.i.i.i
+  %230 = sdiv i64 %.9.i1860.i.i.i, %.41.i.i
+  %231 = srem i64 %.9.i1860.i.i.i, %.41.i.i
+  br label %232
+
+232:                                              ; preds = %229, %223
+  %233 = phi i64 [ %227, %223 ], [ %230, %229 ]
+  %234 = phi i64 [ %228, %223 ], [ %231, %229 ]
+  %.30.i26.i.i.i = xor i64 %234, %.41.i.i
+  %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
+  %.32.i28.i.i.i = icmp ne i64 %234, 0
+  %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
+  %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
+  %spec.select.i31.i.i.i = add i64 %233, %.38.i30.i.i.i
+  %235 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %235)
+  br label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %232, %B0.else.i20.i.i.i, %B366.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.pre.i.i, %232 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %232 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+  %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
+  %236 = xor i64 %.636.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.38.i.i, %236
+  br i1 %199, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+
+B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
+  %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
+  %.25.not.i6.i.i.i = or i1 %201, %.23.i4.i.i.i
+  br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
+
+B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
+  %237 = or i64 %.9.i1.i.i.i, %.38.i.i
+  %238 = icmp ult i64 %237, 4294967296
+  br i1 %238, label %239, label %245
+
+239:                                              ; preds = %B0.else.if.i8.i.i.i
+  %240 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %241 = udiv i32 %240, %191
+  %242 = urem i32 %240, %191
+  %243 = zext i32 %241 to i64
+  %244 = zext i32 %242 to i64
+  br label %248
+
+245:                                              ; preds = %B0.else.if.i8.i.i.i
+  %246 = sdiv i64 %.9.i1.i.i.i, %.38.i.i
+  %247 = srem i64 %.9.i1.i.i.i, %.38.i.i
+  br label %248
+
+248:                                              ; preds = %245, %239
+  %249 = phi i64 [ %243, %239 ], [ %246, %245 ]
+  %250 = phi i64 [ %244, %239 ], [ %247, %245 ]
+  %.30.i9.i.i.i = xor i64 %250, %.38.i.i
+  %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
+  %.32.i11.i.i.i = icmp ne i64 %250, 0
+  %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
+  %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
+  %spec.select.i14.i.i.i = add i64 %249, %.38.i13.i.i.i
+  %251 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  br label %B0.else.i35.i.i.i
+
+B0.else.i35.i.i.i:                                ; preds = %248, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %251, %248 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %236
+  %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
+  %.25.not.i38.i.i.i = or i1 %201, %.23.i36.i.i.i
+  br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
+  %252 = or i64 %.9.i3352.i.i.i, %.38.i.i
+  %253 = icmp ult i64 %252, 4294967296
+  br i1 %253, label %254, label %260
+
+254:                                              ; preds = %B0.else.if.i40.i.i.i
+  %255 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %256 = udiv i32 %255, %191
+  %257 = urem i32 %255, %191
+  %258 = zext i32 %256 to i64
+  %259 = zext i32 %257 to i64
+  br label %263
+
+260:                                              ; preds = %B0.else.if.i40.i.i.i
+  %261 = sdiv i64 %.9.i3352.i.i.i, %.38.i.i
+  %262 = srem i64 %.9.i3352.i.i.i, %.38.i.i
+  br label %263
+
+263:                                              ; preds = %260, %254
+  %264 = phi i64 [ %258, %254 ], [ %261, %260 ]
+  %265 = phi i64 [ %259, %254 ], [ %262, %260 ]
+  %.30.i41.i.i.i = xor i64 %265, %.38.i.i
+  %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
+  %.32.i43.i.i.i = icmp ne i64 %265, 0
+  %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
+  %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
+  %spec.select.i46.i.i.i = add i64 %264, %.38.i45.i.i.i
+  %266 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %263, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %263 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %266, %263 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi750.1.2.1.i")
+  %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
+  %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
+  %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
+  br i1 %.347138.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+
+B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.392.i.i.i = add i64 %.627.us.us.us.i.i, %.648.us.us.us.i.i
+  %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
+  %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
+  br i1 %202, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+
+B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
+  %267 = add nuw i64 %..304.i.i.i, 1
+  %268 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %269 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %270 = add i64 %269, %268
+  %271 = shl i64 %270, 2
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %271
+  %272 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %273 = add i64 %272, %.636.us.us.us.i.i
+  %274 = mul i64 %273, %.35.i.i
+  %275 = add i64 %.13.i62.i.i.i, %.392.i.i.i
+  %276 = add i64 %275, %274
+  %277 = shl i64 %276, 2
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %277
+  br label %B278.us.i.i.i
+
+B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
+  %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %267, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  tail call void @nbgrad.copy.float32(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %192
+  %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B364.backedge.us.us.us.i.i
+
+B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
+  %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
+  br i1 %.508124.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+
+B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
+  %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
+  %278 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %279 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %280 = add i64 %279, %278
+  %281 = shl i64 %280, 2
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %281
+  %282 = mul i64 %.13.i62.i.i.i, %.41.i.i
+  %283 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %284 = add i64 %283, %.636.us.us.us.i.i
+  %285 = mul i64 %284, %.35.i.i
+  %286 = add i64 %282, %.392.i.i.i
+  %287 = add i64 %286, %285
+  %288 = shl i64 %287, 2
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %288
+  %289 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %289, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+
+B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
+  %290 = add i64 %278, %.642.us.us.us.i.i
+  %291 = shl i64 %290, 2
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %291
+  %292 = and i64 %..465.i.i.i, 9223372036854775804
+  %293 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %294 = add i64 %.13.i62.i.i.i, 3
+  %295 = add i64 %294, %xtraiter.i.i.i
+  %296 = mul i64 %295, %193
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %296
+  %297 = add i64 %.13.i62.i.i.i, 2
+  %298 = add i64 %297, %xtraiter.i.i.i
+  %299 = mul i64 %298, %193
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %299
+  %300 = add i64 %.13.i62.i.i.i, 1
+  %301 = add i64 %300, %xtraiter.i.i.i
+  %302 = mul i64 %301, %193
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %302
+  %303 = mul i64 %293, %193
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %303
+  %304 = mul i64 %.614.us.us.us.i.i, %lsr.iv31.i.i
+  %305 = add i64 %304, %quot.4.0.i
+  %306 = mul i64 %305, %.620.us.us.us.i.i
+  %307 = add i64 %306, %.199303323.us.i.i
+  %308 = mul i64 %307, %.32.i.i
+  %309 = sub i64 %lsr.iv.i.i, %.635.us.us.us.i.i
+  %310 = add i64 %309, %308
+  %311 = add i64 %310, %283
+  %312 = mul i64 %311, %.35.i.i
+  %313 = add i64 %312, %.648.us.us.us.i.i
+  %314 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr258.i = shl i64 %313, 2
+  br label %B278.us150.i.i.i
+
+B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
+  %315 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %315, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+
+B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
+  %xtraiter.i.i = and i64 %..304.i.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
+
+B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
+  %316 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %317 = add i64 %316, %278
+  %318 = shl i64 %317, 2
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %318
+  br label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
+  %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %.552.us.prol.i.us.prol.i.i = load float, ptr %lsr.iv82.i.us.prol.i.i, align 4
+  %319 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 2
+  %scevgep151.i = getelementptr i8, ptr %scevgep59.i.i, i64 %319
+  store float %.552.us.prol.i.us.prol.i.i, ptr %scevgep151.i, align 4
+  %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %193
+  %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
+  br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
+  %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %192
+  %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B278.us150.i.us.prol.loopexit.i.i
+
+B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, %B278.us150.i.us.preheader.i.i
+  %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %320 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %320, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+
+B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %192
+  br label %B278.us150.i.us.i.i
+
+B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
+  %lsr.iv63.i.i = phi ptr [ %scevgep62.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep64.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv80.i.us.i.i = phi ptr [ %lsr.iv80.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep81.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv76.i.us.i.i = phi ptr [ %lsr.iv76.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep77.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %.346130142.us151.i.us.i.i = phi i64 [ %.346130142.us151.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %.356.us153.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  br label %B486.us.prol.i.us.i.i
+
+B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i.i, %B278.us150.i.us.i.i
+  %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
+  %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
+  %.552.us.prol.i.us.i.i = load float, ptr %lsr.iv82.i.us.i.i, align 4
+  %321 = shl i64 %prol.iter.i.us.i.i, 2
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %321
+  store float %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 4
+  %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %193
+  %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
+  br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.i.i:          ; preds = %B486.us.prol.i.us.i.i
+  %scevgep81.i.us.i.i = getelementptr i8, ptr %lsr.iv80.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i
+  %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %.552.us.prol.i.us.1.i.i = load float, ptr %lsr.iv82.i.us.1.i.i, align 4
+  %322 = shl i64 %prol.iter.i.us.1.i.i, 2
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %322
+  store float %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 4
+  %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %193
+  %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
+  br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %192
+  %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %192
+  %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %197
+  %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B364.backedge.us.us.us.i.i
+
+B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
+  %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %scevgep45.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep47.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv40.i.i = phi ptr [ %scevgep39.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep41.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv34.i.i = phi ptr [ %scevgep33.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep35.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv96.i.i.i = phi ptr [ %scevgep95.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep97.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  br i1 %314, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
+  %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
+  %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
+  %.552.us.prol.i.i.i = load float, ptr %lsr.iv82.i.i.i, align 4
+  %323 = shl nuw nsw i64 %prol.iter.i.i.i, 2
+  %scevgep.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %323
+  store float %.552.us.prol.i.i.i, ptr %scevgep.i, align 4
+  %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %193
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
+  br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %292, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %293, %B486.us.prol.i.i.i ]
+  %324 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %325 = shl i64 %.514123125.us.unr.i.i.i, 2
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %325
+  br label %B486.us.i.i.i
+
+B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
+  %lsr.iv54.i.i = phi ptr [ %scevgep55.i.i, %B486.us.i.i.i ], [ %lsr.iv52.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv48.i.i = phi ptr [ %scevgep49.i.i, %B486.us.i.i.i ], [ %lsr.iv46.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %324, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr259.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr258.i
+  %.552.us.i.i.i = load float, ptr %sunkaddr259.i, align 4
+  store float %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 4
+  %sunkaddr261.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr258.i
+  %.552.us.1.i.i.i = load float, ptr %sunkaddr261.i, align 4
+  %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 4
+  store float %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 4
+  %sunkaddr263.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr258.i
+  %.552.us.2.i.i.i = load float, ptr %sunkaddr263.i, align 4
+  %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
+  store float %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 4
+  %sunkaddr265.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr258.i
+  %.552.us.3.i.i.i = load float, ptr %sunkaddr265.i, align 4
+  %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 12
+  store float %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 4
+  %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
+  %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %194
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %194
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %194
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %194
+  %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
+  br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
+
+B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
+  %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %192
+  %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %192
+  %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B364.backedge.us.us.us.i.i
+
+B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.585.us.us.us.i.i = add nuw nsw i64 %.578203205.us.us.us.i.i, 1
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.638.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i73.i, %.585.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B364.B566_crit_edge.us.us.us.i.i, label %B366.us.us.us.i.i
+
+B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
+  %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
+  %.690.us.us.us.i.i = add nsw i64 %onto.2.2217.us.us.us.i.i, %.86.i.i
+  %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
+  br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
+
+B830.endif.endif.endif.i:                         ; preds = %B238.loopexit.us.i.i, %B240.endif.us.preheader.i.i, %B240.endif.lr.ph.i.i, %B830.endif.i
+  br i1 %98, label %B828.loopexit.i, label %B966.lr.ph.i
+
+B966.lr.ph.i:                                     ; preds = %B830.endif.endif.endif.i
+  br i1 %.387.i, label %B966.us.i, label %B966.i
+
+B966.us.i:                                        ; preds = %B966.lr.ph.i, %B1050.us.i
+  %lsr.iv196.i = phi i64 [ %lsr.iv.next197.i, %B1050.us.i ], [ %.188.i, %B966.lr.ph.i ]
+  %lsr.iv194.i = phi ptr [ %scevgep195.i, %B1050.us.i ], [ %invariant.gep.i, %B966.lr.ph.i ]
+  %lsr.iv192.i = phi ptr [ %scevgep193.i, %B1050.us.i ], [ %scevgep191.i, %B966.lr.ph.i ]
+  %.1303.us.i = load i64, ptr %lsr.iv192.i, align 8
+  %.1331.us.i = icmp eq i64 %.1303.us.i, 0
+  br i1 %.1331.us.i, label %B1050.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B1050.us.i:                                       ; preds = %B966.us.i
+  tail call void @nbgrad.clear.float32(ptr %lsr.iv194.i, i64 %.1315.i)
+  %scevgep193.i = getelementptr i8, ptr %lsr.iv192.i, i64 56
+  %scevgep195.i = getelementptr i8, ptr %lsr.iv194.i, i64 %71
+  %lsr.iv.next197.i = add nsw i64 %lsr.iv196.i, -1
+  %exitcond2895.not.i = icmp eq i64 %lsr.iv.next197.i, 0
+  br i1 %exitcond2895.not.i, label %B828.loopexit.i, label %B966.us.i
+
+B1118.endif.endif.i:                              ; preds = %B1118.i
+  br i1 %185, label %326, label %331
+
+326:                                              ; preds = %B1118.endif.endif.i
+  %327 = udiv i32 %186, %99
+  %328 = urem i32 %186, %99
+  %329 = zext i32 %327 to i64
+  %330 = zext i32 %328 to i64
+  br label %334
+
+331:                                              ; preds = %B1118.endif.endif.i
+  %332 = sdiv i64 %.13.i57.i, %.176.i
+  %333 = srem i64 %.13.i57.i, %.176.i
+  br label %334
+
+334:                                              ; preds = %331, %326
+  %335 = phi i64 [ %329, %326 ], [ %332, %331 ]
+  %336 = phi i64 [ %330, %326 ], [ %333, %331 ]
+  %.1402.i = sub nsw i64 0, %336
+  %.1403.i = select i1 %.1386.i, i64 %336, i64 %.1402.i
+  %.1404.i = icmp sgt i64 %.1403.i, 0
+  %.1406.i = zext i1 %.1404.i to i64
+  %.1407.i = add i64 %335, %.1406.i
+  %.1429931.i = icmp sgt i64 %.1407.i, 0
+  br i1 %.1429931.i, label %B1156.endif.lr.ph.i, label %B2575.i
+
+B1156.endif.lr.ph.i:                              ; preds = %334
+  %..1303.i = tail call i64 @llvm.smax.i64(i64 %.1303.i, i64 0)
+  %.1825802.not.i = icmp eq i64 %..1303.i, 0
+  %337 = getelementptr i64, ptr %a4, i64 %.1308.i
+  %brmerge.i = or i1 %.193318.not.i.i, %.1825802.not.i
+  %xtraiter.i = and i64 %.1303.i, 3
+  %unroll_iter.i = and i64 %.1303.i, -4
+  %338 = add i64 %.1303.i, %table.4.21017.i
+  %339 = shl i64 %338, 3
+  %scevgep167.i = getelementptr i8, ptr %scevgep166.i, i64 %339
+  %scevgep177.i = getelementptr i8, ptr %scevgep176.i, i64 %339
+  %340 = icmp ult i64 %.1303.i, 4
+  %341 = icmp eq i64 %xtraiter.i, 0
+  br label %B1156.endif.i
+
+B1156.endif.i:                                    ; preds = %B1156.endif.lr.ph.i, %B1154.loopexit.i
+  %lsr.iv186.i = phi i64 [ %lsr.iv184.i, %B1156.endif.lr.ph.i ], [ %lsr.iv.next187.i, %B1154.loopexit.i ]
+  %.1428906938.i = phi i64 [ %.1407.i, %B1156.endif.lr.ph.i ], [ %.1438.i, %B1154.loopexit.i ]
+  %.1435908937.i = phi i64 [ 0, %B1156.endif.lr.ph.i ], [ %.1442.i, %B1154.loopexit.i ]
+  %.1438.i = add nsw i64 %.1428906938.i, -1
+  %.1442.i = add i64 %.1435908937.i, %.176.i
+  br i1 %100, label %B1468.i, label %B1190.endif.lr.ph.i
+
+B1190.endif.lr.ph.i:                              ; preds = %B1156.endif.i
+  %.1598.i = add nsw i64 %.1435908937.i, %rem.7.0.i
+  br i1 %brmerge.i, label %B1468.i, label %B1190.endif.us.i
+
+B1190.endif.us.i:                                 ; preds = %B1190.endif.lr.ph.i, %B1314.B1188.loopexit_crit_edge.us.i
+  %.1556847857.us.i = phi i64 [ %.1563.us.i, %B1314.B1188.loopexit_crit_edge.us.i ], [ 0, %B1190.endif.lr.ph.i ]
+  %.1563.us.i = add nuw nsw i64 %.1556847857.us.i, 1
+  %.1868.us.i = add nsw i64 %.1556847857.us.i, %.1435908937.i
+  %.1870.us.i = icmp slt i64 %.1868.us.i, %.13.i57.i
+  %.1617.us.i = add nsw i64 %.1556847857.us.i, %.453.i
+  br i1 %.1870.us.i, label %B1316.endif.us.us.us.preheader.i, label %B1316.endif.us.us877.i
+
+B1314.B1188.loopexit_crit_edge.us.i:              ; preds = %B1348.B1442_crit_edge.split.us834.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i
+  %exitcond2893.not.i = icmp eq i64 %.176.i, %.1563.us.i
+  br i1 %exitcond2893.not.i, label %B1468.i, label %B1190.endif.us.i
+
+B1316.endif.us.us.us.preheader.i:                 ; preds = %B1190.endif.us.i
+  %.1603.us.i = load i64, ptr %sunkaddr266.i, align 8
+  %.1600.us.i = add nsw i64 %.1598.i, %.1556847857.us.i
+  %.1604.us.i = mul nsw i64 %.1603.us.i, %.1600.us.i
+  %.1593.us.i = load i64, ptr %sunkaddr267.i, align 8
+  %.1595.us.i = mul nsw i64 %.1593.us.i, %quot.4.0.i
+  %.1605.us.i = add nsw i64 %.1595.us.i, %.1604.us.i
+  %.1608.us.i = load i64, ptr %sunkaddr268.i, align 8
+  %.1610.us.i = mul nsw i64 %.1608.us.i, %.107210681162.i
+  %.1611.us.i = add nsw i64 %.1605.us.i, %.1610.us.i
+  br label %B1316.endif.us.us.us.i
+
+B1316.endif.us.us877.i:                           ; preds = %B1190.endif.us.i, %B1348.B1442_crit_edge.split.us834.us.i
+  %place.3.6820.us.us878.i = phi i64 [ %.1908.us832.us.lcssa.i, %B1348.B1442_crit_edge.split.us834.us.i ], [ %.1617.us.i, %B1190.endif.us.i ]
+  %.1707811817.us.us881.i = phi i64 [ %.1714.us.us883.i, %B1348.B1442_crit_edge.split.us834.us.i ], [ 0, %B1190.endif.us.i ]
+  br i1 %340, label %B1350.us825.us.epil.i.preheader, label %B1350.us825.us.i
+
+B1350.us825.us.i:                                 ; preds = %B1316.endif.us.us877.i, %B1350.us825.us.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1350.us825.us.i ], [ %unroll_iter.i, %B1316.endif.us.us877.i ]
+  %place.2.7805.us826.us.i = phi i64 [ %.1908.us832.us.3.i, %B1350.us825.us.i ], [ %place.3.6820.us.us878.i, %B1316.endif.us.us877.i ]
+  %342 = shl i64 %place.2.7805.us826.us.i, 2
+  %scevgep158.i = getelementptr i8, ptr %a2, i64 %342
+  store float 0.000000e+00, ptr %scevgep158.i, align 4
+  %scevgep157.i = getelementptr i8, ptr %scevgep156.i, i64 %342
+  store float 0.000000e+00, ptr %scevgep157.i, align 4
+  %scevgep155.i = getelementptr i8, ptr %scevgep154.i, i64 %342
+  store float 0.000000e+00, ptr %scevgep155.i, align 4
+  %scevgep153.i = getelementptr i8, ptr %scevgep152.i, i64 %342
+  store float 0.000000e+00, ptr %scevgep153.i, align 4
+  %.1908.us832.us.3.i = add i64 %place.2.7805.us826.us.i, %68
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -4
+  %niter.ncmp.3.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %niter.ncmp.3.i, label %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i, label %B1350.us825.us.i
+
+B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i: ; preds = %B1350.us825.us.i
+  br i1 %341, label %B1348.B1442_crit_edge.split.us834.us.i, label %B1350.us825.us.epil.i.preheader
+
+B1350.us825.us.epil.i.preheader:                  ; preds = %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i, %B1316.endif.us.us877.i
+  %place.2.7805.us826.us.epil.i.ph = phi i64 [ %place.3.6820.us.us878.i, %B1316.endif.us.us877.i ], [ %.1908.us832.us.3.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i ]
+  br label %B1350.us825.us.epil.i
+
+B1350.us825.us.epil.i:                            ; preds = %B1350.us825.us.epil.i.preheader, %B1350.us825.us.epil.i
+  %lsr.iv160.i = phi i64 [ %lsr.iv.next161.i, %B1350.us825.us.epil.i ], [ %xtraiter.i, %B1350.us825.us.epil.i.preheader ]
+  %place.2.7805.us826.us.epil.i = phi i64 [ %.1908.us832.us.epil.i, %B1350.us825.us.epil.i ], [ %place.2.7805.us826.us.epil.i.ph, %B1350.us825.us.epil.i.preheader ]
+  %343 = shl i64 %place.2.7805.us826.us.epil.i, 2
+  %scevgep159.i = getelementptr i8, ptr %a2, i64 %343
+  store float 0.000000e+00, ptr %scevgep159.i, align 4
+  %.1908.us832.us.epil.i = add i64 %place.2.7805.us826.us.epil.i, %.176.i
+  %lsr.iv.next161.i = add nsw i64 %lsr.iv160.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next161.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B1348.B1442_crit_edge.split.us834.us.i, label %B1350.us825.us.epil.i
+
+B1348.B1442_crit_edge.split.us834.us.i:           ; preds = %B1350.us825.us.epil.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i
+  %.1908.us832.us.lcssa.i = phi i64 [ %.1908.us832.us.3.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i ], [ %.1908.us832.us.epil.i, %B1350.us825.us.epil.i ]
+  %.1714.us.us883.i = add nuw nsw i64 %.1707811817.us.us881.i, 1
+  %exitcond2890.not.i = icmp eq i64 %.13.i.i, %.1714.us.us883.i
+  br i1 %exitcond2890.not.i, label %B1314.B1188.loopexit_crit_edge.us.i, label %B1316.endif.us.us877.i
+
+B1316.endif.us.us.us.i:                           ; preds = %B1348.B1442_crit_edge.split.us.us.us.us.i, %B1316.endif.us.us.us.preheader.i
+  %place.3.6820.us.us.us.i = phi i64 [ %.1908.us.us.us.us.lcssa.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ %.1617.us.i, %B1316.endif.us.us.us.preheader.i ]
+  %source.3.6819.us.us.us.i = phi i64 [ %.1925.us.us.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ %.1611.us.i, %B1316.endif.us.us.us.preheader.i ]
+  %.1707811817.us.us.us.i = phi i64 [ %.1714.us.us.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ 0, %B1316.endif.us.us.us.preheader.i ]
+  %344 = getelementptr float, ptr %a1, i64 %source.3.6819.us.us.us.i
+  br i1 %340, label %B1350.us.us.us.us.epil.preheader.i, label %B1350.us.us.us.us.i
+
+B1350.us.us.us.us.i:                              ; preds = %B1316.endif.us.us.us.i, %B1350.us.us.us.us.i
+  %place.2.7805.us.us.us.us.i = phi i64 [ %.1908.us.us.us.us.3.i, %B1350.us.us.us.us.i ], [ %place.3.6820.us.us.us.i, %B1316.endif.us.us.us.i ]
+  %.1831801803.us.us.us.us.i = phi i64 [ %.1838.us.us.us.us.3.i, %B1350.us.us.us.us.i ], [ 0, %B1316.endif.us.us.us.i ]
+  %345 = shl i64 %.1831801803.us.us.us.us.i, 3
+  %scevgep173.i = getelementptr i8, ptr %scevgep167.i, i64 %345
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -24
+  %.1881.us.us.us.us.i = load i64, ptr %scevgep174.i, align 8
+  %.1885.us.us.us.us.i = getelementptr float, ptr %344, i64 %.1881.us.us.us.us.i
+  %.1886.us.us.us.us.i = load float, ptr %.1885.us.us.us.us.i, align 4
+  %346 = shl i64 %place.2.7805.us.us.us.us.i, 2
+  %scevgep165.i = getelementptr i8, ptr %a2, i64 %346
+  store float %.1886.us.us.us.us.i, ptr %scevgep165.i, align 4
+  %scevgep172.i = getelementptr i8, ptr %scevgep173.i, i64 -16
+  %.1881.us.us.us.us.1.i = load i64, ptr %scevgep172.i, align 8
+  %.1885.us.us.us.us.1.i = getelementptr float, ptr %344, i64 %.1881.us.us.us.us.1.i
+  %.1886.us.us.us.us.1.i = load float, ptr %.1885.us.us.us.us.1.i, align 4
+  %scevgep164.i = getelementptr i8, ptr %scevgep156.i, i64 %346
+  store float %.1886.us.us.us.us.1.i, ptr %scevgep164.i, align 4
+  %scevgep170.i = getelementptr i8, ptr %scevgep173.i, i64 -8
+  %.1881.us.us.us.us.2.i = load i64, ptr %scevgep170.i, align 8
+  %.1885.us.us.us.us.2.i = getelementptr float, ptr %344, i64 %.1881.us.us.us.us.2.i
+  %.1886.us.us.us.us.2.i = load float, ptr %.1885.us.us.us.us.2.i, align 4
+  %scevgep163.i = getelementptr i8, ptr %scevgep154.i, i64 %346
+  store float %.1886.us.us.us.us.2.i, ptr %scevgep163.i, align 4
+  %.1838.us.us.us.us.3.i = add nuw i64 %.1831801803.us.us.us.us.i, 4
+  %.1881.us.us.us.us.3.i = load i64, ptr %scevgep173.i, align 8
+  %.1885.us.us.us.us.3.i = getelementptr float, ptr %344, i64 %.1881.us.us.us.us.3.i
+  %.1886.us.us.us.us.3.i = load float, ptr %.1885.us.us.us.us.3.i, align 4
+  %scevgep162.i = getelementptr i8, ptr %scevgep152.i, i64 %346
+  store float %.1886.us.us.us.us.3.i, ptr %scevgep162.i, align 4
+  %.1908.us.us.us.us.3.i = add i64 %place.2.7805.us.us.us.us.i, %68
+  %niter138.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1838.us.us.us.us.3.i
+  br i1 %niter138.ncmp.3.i, label %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i, label %B1350.us.us.us.us.i
+
+B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i: ; preds = %B1350.us.us.us.us.i
+  br i1 %341, label %B1348.B1442_crit_edge.split.us.us.us.us.i, label %B1350.us.us.us.us.epil.preheader.i
+
+B1350.us.us.us.us.epil.preheader.i:               ; preds = %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i, %B1316.endif.us.us.us.i
+  %place.2.7805.us.us.us.us.epil.init.i = phi i64 [ %place.3.6820.us.us.us.i, %B1316.endif.us.us.us.i ], [ %.1908.us.us.us.us.3.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %.1831801803.us.us.us.us.epil.init.i = phi i64 [ 0, %B1316.endif.us.us.us.i ], [ %unroll_iter.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %347 = shl i64 %.1831801803.us.us.us.us.epil.init.i, 3
+  %scevgep178.i = getelementptr i8, ptr %scevgep177.i, i64 %347
+  br label %B1350.us.us.us.us.epil.i
+
+B1350.us.us.us.us.epil.i:                         ; preds = %B1350.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.preheader.i
+  %place.2.7805.us.us.us.us.epil.i = phi i64 [ %place.2.7805.us.us.us.us.epil.init.i, %B1350.us.us.us.us.epil.preheader.i ], [ %.1908.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.i ]
+  %epil.iter133.i = phi i64 [ 0, %B1350.us.us.us.us.epil.preheader.i ], [ %epil.iter133.next.i, %B1350.us.us.us.us.epil.i ]
+  %348 = shl nuw nsw i64 %epil.iter133.i, 3
+  %scevgep179.i = getelementptr i8, ptr %scevgep178.i, i64 %348
+  %.1881.us.us.us.us.epil.i = load i64, ptr %scevgep179.i, align 8
+  %.1885.us.us.us.us.epil.i = getelementptr float, ptr %344, i64 %.1881.us.us.us.us.epil.i
+  %.1886.us.us.us.us.epil.i = load float, ptr %.1885.us.us.us.us.epil.i, align 4
+  %349 = shl i64 %place.2.7805.us.us.us.us.epil.i, 2
+  %scevgep175.i = getelementptr i8, ptr %a2, i64 %349
+  store float %.1886.us.us.us.us.epil.i, ptr %scevgep175.i, align 4
+  %.1908.us.us.us.us.epil.i = add i64 %place.2.7805.us.us.us.us.epil.i, %.176.i
+  %epil.iter133.next.i = add i64 %epil.iter133.i, 1
+  %epil.iter133.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter133.next.i
+  br i1 %epil.iter133.cmp.not.i, label %B1348.B1442_crit_edge.split.us.us.us.us.i, label %B1350.us.us.us.us.epil.i
+
+B1348.B1442_crit_edge.split.us.us.us.us.i:        ; preds = %B1350.us.us.us.us.epil.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i
+  %.1908.us.us.us.us.lcssa.i = phi i64 [ %.1908.us.us.us.us.3.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ], [ %.1908.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.i ]
+  %.1714.us.us.us.i = add nuw nsw i64 %.1707811817.us.us.us.i, 1
+  %.1923.us.us.us.i = load i64, ptr %sunkaddr268.i, align 8
+  %.1925.us.us.us.i = add nsw i64 %.1923.us.us.us.i, %source.3.6819.us.us.us.i
+  %exitcond2892.not.i = icmp eq i64 %.13.i.i, %.1714.us.us.us.i
+  br i1 %exitcond2892.not.i, label %B1314.B1188.loopexit_crit_edge.us.i, label %B1316.endif.us.us.us.i
+
+B1468.endif.i:                                    ; preds = %B1468.i
+  br i1 %.1987.i, label %B1154.loopexit.i, label %B1468.endif.endif.i
+
+B1468.endif.endif.i:                              ; preds = %B1468.endif.i
+  br i1 %188, label %350, label %355
+
+350:                                              ; preds = %B1468.endif.endif.i
+  %351 = udiv i32 %189, %102
+  %352 = urem i32 %189, %102
+  %353 = zext i32 %351 to i64
+  %354 = zext i32 %352 to i64
+  br label %358
+
+355:                                              ; preds = %B1468.endif.endif.i
+  %356 = sdiv i64 %.980.i, %.1946.i
+  %357 = srem i64 %.980.i, %.1946.i
+  br label %358
+
+358:                                              ; preds = %355, %350
+  %359 = phi i64 [ %353, %350 ], [ %356, %355 ]
+  %360 = phi i64 [ %354, %350 ], [ %357, %355 ]
+  %.2001.i = sub nsw i64 0, %360
+  %.2002.i = select i1 %.1985.i, i64 %360, i64 %.2001.i
+  %.2003.i = icmp sgt i64 %.2002.i, 0
+  %.2005.i = zext i1 %.2003.i to i64
+  %.2006.i = add i64 %359, %.2005.i
+  %.2027901.i = icmp sgt i64 %.2006.i, 0
+  br i1 %.2027901.i, label %B1510.lr.ph.i, label %B1154.loopexit.i
+
+B1510.lr.ph.i:                                    ; preds = %358
+  %361 = add nuw i64 %.2006.i, 1
+  br label %B1510.i
+
+B1510.else.if.i:                                  ; preds = %B1510.i
+  %362 = or i64 %2, %.179.i
+  %363 = icmp ult i64 %362, 4294967296
+  br i1 %363, label %364, label %370
+
+364:                                              ; preds = %B1510.else.if.i
+  %365 = trunc nuw i64 %2 to i32
+  %366 = udiv i32 %365, %105
+  %367 = urem i32 %365, %105
+  %368 = zext i32 %366 to i64
+  %369 = zext i32 %367 to i64
+  br label %373
+
+370:                                              ; preds = %B1510.else.if.i
+  %371 = sdiv i64 %2, %.179.i
+  %372 = srem i64 %2, %.179.i
+  br label %373
+
+373:                                              ; preds = %370, %364
+  %374 = phi i64 [ %368, %364 ], [ %371, %370 ]
+  %375 = phi i64 [ %369, %364 ], [ %372, %370 ]
+  %.2107.i = xor i64 %375, %.179.i
+  %.2108.i = icmp slt i64 %.2107.i, 0
+  %.2109.i = icmp ne i64 %375, 0
+  %.2110.i = and i1 %.2109.i, %.2108.i
+  %.2115.i = sext i1 %.2110.i to i64
+  %spec.select751.i = add i64 %374, %.2115.i
+  br label %B1510.endif.endif.i
+
+B1510.endif.endif.i:                              ; preds = %373, %B1510.i
+  %quot.10.0.i = phi i64 [ 0, %B1510.i ], [ %spec.select751.i, %373 ]
+  %.13.i60.i = tail call i64 @llvm.smin.i64(i64 %quot.10.0.i, i64 %.182.i)
+  tail call void @nbgrad.tile.float32(ptr %.2067.i, ptr %337, i64 %.1303.i, i64 %.13.i.i, i64 %.437.i, ptr %lsr.iv188.i, ptr %scevgep190.i, i64 %.185.i, i64 %.107210681162.i, i64 %.13.i60.i)
+  %lsr.iv.next181.i = add i64 %lsr.iv180.i, -1
+  %lsr.iv.next183.i = sub i64 %lsr.iv182.i, %.1946.i
+  %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %73
+  %.2027.i = icmp samesign ugt i64 %lsr.iv.next181.i, 1
+  br i1 %.2027.i, label %B1510.i, label %B1154.loopexit.i
+
+B1756.endif.i:                                    ; preds = %B828.loopexit.i, %179, %B750.endif.i
+  br i1 %98, label %B522.loopexit.i, label %B1804.endif.lr.ph.i
+
+B1804.endif.lr.ph.i:                              ; preds = %B1756.endif.i
+  %.24911328.not.i = icmp slt i64 %.13.i57.i, 1
+  %.2719.i = add nsw i64 %.13.i59.i, %rem.9.0.i
+  %.26131257.not.i = icmp slt i64 %arg.many.fr.i73.i, 1
+  %or.cond115.i = or i1 %.24911328.not.i, %.26131257.not.i
+  br i1 %or.cond115.i, label %B522.loopexit.i, label %B1804.endif.us.i
+
+B1804.endif.us.i:                                 ; preds = %B1804.endif.lr.ph.i, %B2010.B1802.loopexit_crit_edge.us.i
+  %lsr.iv218.i = phi ptr [ %scevgep219.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ %scevgep217.i, %B1804.endif.lr.ph.i ]
+  %lsr.iv198.i = phi ptr [ %scevgep199.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ %invariant.gep.i, %B1804.endif.lr.ph.i ]
+  %table.5.11556.us.i = phi i64 [ %.2404.us.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ 33, %B1804.endif.lr.ph.i ]
+  %.229015041554.us.i = phi i64 [ %.2297.us.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ 0, %B1804.endif.lr.ph.i ]
+  %.2297.us.i = add nuw nsw i64 %.229015041554.us.i, 1
+  %.2327.us.i = getelementptr i64, ptr %a4, i64 %table.5.11556.us.i
+  %.2328.us.i = load i64, ptr %.2327.us.i, align 8
+  %.2332.us.i = getelementptr i8, ptr %.2327.us.i, i64 8
+  %.2333.us.i = load i64, ptr %.2332.us.i, align 8
+  %.2343.us.i = getelementptr i8, ptr %.2327.us.i, i64 16
+  %.2344.us.i = load i64, ptr %.2343.us.i, align 8
+  %.2348.us.i = getelementptr i8, ptr %.2327.us.i, i64 24
+  %.2349.us.i = load i64, ptr %.2348.us.i, align 8
+  %.2353.us.i = getelementptr i8, ptr %.2327.us.i, i64 32
+  %.2354.us.i = load i64, ptr %.2353.us.i, align 8
+  %.2358.us.i = getelementptr i8, ptr %.2327.us.i, i64 40
+  %.2359.us.i = load i64, ptr %.2358.us.i, align 8
+  %.2399.us.i = getelementptr i8, ptr %.2327.us.i, i64 48
+  %.2400.us.i = load i64, ptr %.2399.us.i, align 8
+  %.2401.us.i = shl nsw i64 %.2400.us.i, 1
+  %.2402.us.i = add i64 %table.5.11556.us.i, 7
+  %.2404.us.i = add i64 %.2402.us.i, %.2401.us.i
+  %.2653.us.i = mul nsw i64 %.229015041554.us.i, %quot.3.0.i
+  %invariant.gep.us.i = getelementptr float, ptr %a2, i64 %.2354.us.i
+  %invariant.gep1185.us.i = getelementptr float, ptr %a3, i64 %.2354.us.i
+  %.2954.us.i = sub i64 %.2359.us.i, %.2354.us.i
+  %.2954.us.fr.i = freeze i64 %.2954.us.i
+  %..2954.us.i = tail call i64 @llvm.smax.i64(i64 %.2954.us.fr.i, i64 0)
+  %.29971180.us.i = icmp sgt i64 %.2954.us.fr.i, 0
+  br i1 %.29971180.us.i, label %B2012.endif.us.us.us.preheader.i, label %B2012.endif.us.us1577.preheader.i
+
+B2010.B1802.loopexit_crit_edge.us.i:              ; preds = %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, %B2012.endif.us.us1577.preheader.split.i, %B2012.endif.us.us1577.preheader.i, %B2012.endif.us.us.us.preheader.i
+  %scevgep199.i = getelementptr i8, ptr %lsr.iv198.i, i64 %71
+  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %71
+  %exitcond2900.not.i = icmp eq i64 %.188.i, %.2297.us.i
+  br i1 %exitcond2900.not.i, label %B522.loopexit.i, label %B1804.endif.us.i
+
+B2012.endif.us.us.us.preheader.i:                 ; preds = %B1804.endif.us.i
+  %.13.i63.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2344.us.i)
+  %.13.i64.i = tail call i64 @llvm.smin.i64(i64 %.2719.i, i64 %.2349.us.i)
+  %.2785.us.us.us.us.i = sub i64 %.13.i64.i, %.13.i63.i
+  %.28281195.us.us.us.us.not.i = icmp slt i64 %.2785.us.us.us.us.i, 1
+  br i1 %.28281195.us.us.us.us.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.preheader126.i
+
+B2012.endif.us.us.us.preheader126.i:              ; preds = %B2012.endif.us.us.us.preheader.i
+  %.3006.us.us.us.us.us.prol.i = add nsw i64 %..2954.us.i, -1
+  %.3010.us.us.us.us.us.prol.i = add i64 %.2354.us.i, 1
+  %376 = sub i64 %.13.i63.i, %rem.9.0.i
+  %377 = mul i64 %376, %74
+  %scevgep209.i = getelementptr i8, ptr %lsr.iv198.i, i64 %377
+  %scevgep220.i = getelementptr i8, ptr %lsr.iv218.i, i64 %377
+  %378 = and i64 %..2954.us.i, 1
+  %379 = icmp eq i64 %378, 0
+  %380 = icmp eq i64 %.2954.us.fr.i, 1
+  br label %B2012.endif.us.us.us.i
+
+B2012.endif.us.us1577.preheader.i:                ; preds = %B1804.endif.us.i
+  %invariant.gep2964.i = getelementptr float, ptr %invariant.gep1185.us.i, i64 %.2333.us.i
+  %.13.i61.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2344.us.i)
+  %.13.i62.i = tail call i64 @llvm.smin.i64(i64 %.2719.i, i64 %.2349.us.i)
+  %.2785.us1366.us.i = sub i64 %.13.i62.i, %.13.i61.i
+  %.28281195.us1369.us.not.i = icmp slt i64 %.2785.us1366.us.i, 1
+  br i1 %.28281195.us1369.us.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us1577.preheader.split.i
+
+B2012.endif.us.us1577.preheader.split.i:          ; preds = %B2012.endif.us.us1577.preheader.i
+  %381 = load i64, ptr %sunkaddr271.i, align 8
+  %382 = icmp eq i64 %381, 1
+  br i1 %382, label %B2012.endif.us.us1577.preheader144.i, label %B2010.B1802.loopexit_crit_edge.us.i
+
+B2012.endif.us.us1577.preheader144.i:             ; preds = %B2012.endif.us.us1577.preheader.split.i
+  %383 = sub i64 %.13.i61.i, %rem.9.0.i
+  %384 = mul i64 %383, %74
+  %385 = shl i64 %.2354.us.i, 2
+  %386 = getelementptr i8, ptr %lsr.iv198.i, i64 %384
+  %scevgep200.i = getelementptr i8, ptr %386, i64 %385
+  br label %B2012.endif.us.us1577.i
+
+B2012.endif.us.us1577thread-pre-split.i:          ; preds = %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i
+  %.pr.i = load i64, ptr %sunkaddr271.i, align 8
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv201.i, i64 %75
+  br label %B2012.endif.us.us1577.i
+
+B2012.endif.us.us1577.i:                          ; preds = %B2012.endif.us.us1577thread-pre-split.i, %B2012.endif.us.us1577.preheader144.i
+  %lsr.iv201.i = phi ptr [ %scevgep200.i, %B2012.endif.us.us1577.preheader144.i ], [ %scevgep202.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %387 = phi i64 [ 1, %B2012.endif.us.us1577.preheader144.i ], [ %.pr.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %.249712951333.us.us1579.i = phi i64 [ 0, %B2012.endif.us.us1577.preheader144.i ], [ %.2504.us.us1585.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %.2504.us.us1585.i = add nuw nsw i64 %.249712951333.us.us1579.i, 1
+  %.2677.us.us1588.i = add i64 %.249712951333.us.us1579.i, %rem.7.0.i
+  %388 = icmp eq i64 %387, 1
+  br i1 %388, label %B2048.endif.endif.endif.us1364.us.i, label %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i
+
+B2048.endif.endif.endif.us1364.us.i:              ; preds = %B2012.endif.us.us1577.i, %B2046.loopexit.us1370.us.i
+  %lsr.iv203.i = phi ptr [ %scevgep204.i, %B2046.loopexit.us1370.us.i ], [ %lsr.iv201.i, %B2012.endif.us.us1577.i ]
+  %.261912411262.us1345.us.i = phi i64 [ %.2626.us1351.us.i, %B2046.loopexit.us1370.us.i ], [ 0, %B2012.endif.us.us1577.i ]
+  %.2626.us1351.us.i = add nuw nsw i64 %.261912411262.us1345.us.i, 1
+  %.2669.us1353.us.i = add nsw i64 %.261912411262.us1345.us.i, %quot.8.071.i
+  %.2671.us1354.us.i = mul nsw i64 %.2669.us1353.us.i, %.26.i
+  %.2673.us1355.us.i = add nsw i64 %.2671.us1354.us.i, %quot.4.0.i
+  %.2675.us1356.us.i = mul nsw i64 %.2673.us1355.us.i, %.32.i
+  %.2679.us1357.us.i = add i64 %.2677.us.us1588.i, %.2675.us1356.us.i
+  %.2682.us1358.us.i = load i64, ptr %sunkaddr273.i, align 8
+  %.2683.us1359.us.i = mul nsw i64 %.2679.us1357.us.i, %.2682.us1358.us.i
+  %.2871.us1377.us.i = add i64 %.2683.us1359.us.i, %.2328.us.i
+  %389 = load i64, ptr %sunkaddr271.i, align 8
+  %390 = icmp eq i64 %389, 1
+  br i1 %390, label %B2250.us.us.i, label %B2046.loopexit.us1370.us.i
+
+B2250.us.usthread-pre-split.i:                    ; preds = %B2576.us.us.i
+  %.2894.us.us.pr.i = load i64, ptr %sunkaddr271.i, align 8
+  %scevgep206.i = getelementptr i8, ptr %lsr.iv205.i, i64 %74
+  %.2837.us.us.i = add nsw i64 %.282711871199.us.us.i, -1
+  %.2841.us.us.i = add i64 %.283411881198.us.us.i, 1
+  br label %B2250.us.us.i
+
+B2250.us.us.i:                                    ; preds = %B2048.endif.endif.endif.us1364.us.i, %B2250.us.usthread-pre-split.i
+  %lsr.iv205.i = phi ptr [ %scevgep206.i, %B2250.us.usthread-pre-split.i ], [ %lsr.iv203.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.2894.us.us.i = phi i64 [ %.2894.us.us.pr.i, %B2250.us.usthread-pre-split.i ], [ 1, %B2048.endif.endif.endif.us1364.us.i ]
+  %.282711871199.us.us.i = phi i64 [ %.2837.us.us.i, %B2250.us.usthread-pre-split.i ], [ %.2785.us1366.us.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.283411881198.us.us.i = phi i64 [ %.2841.us.us.i, %B2250.us.usthread-pre-split.i ], [ %.13.i61.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.2895.us.us.i = icmp eq i64 %.2894.us.us.i, 1
+  br i1 %.2895.us.us.i, label %B2356.us.us.i, label %B2576.us.us.i
+
+B2356.us.us.i:                                    ; preds = %B2250.us.us.i
+  %.2868.us.us.i = load i64, ptr %sunkaddr276.i, align 8
+  %.2869.us.us.i = mul nsw i64 %.2868.us.us.i, %.283411881198.us.us.i
+  %.2873.us.us.i = add i64 %.2871.us1377.us.i, %.2869.us.us.i
+  %.2876.us.us.i = load i64, ptr %scevgep176.i, align 8
+  %.2877.us.us.i = mul nsw i64 %.2873.us.us.i, %.2876.us.us.i
+  %gep2965.i = getelementptr float, ptr %invariant.gep2964.i, i64 %.2877.us.us.i
+  tail call void @nbgrad.copy.float32(ptr %lsr.iv205.i, ptr %gep2965.i, i64 %.2954.us.fr.i)
+  br label %B2576.us.us.i
+
+B2576.us.us.i:                                    ; preds = %B2356.us.us.i, %B2250.us.us.i
+  %.2828.us.us.i = icmp samesign ugt i64 %.282711871199.us.us.i, 1
+  br i1 %.2828.us.us.i, label %B2250.us.usthread-pre-split.i, label %B2046.loopexit.us1370.us.i
+
+B2046.loopexit.us1370.us.i:                       ; preds = %B2576.us.us.i, %B2048.endif.endif.endif.us1364.us.i
+  %scevgep204.i = getelementptr i8, ptr %lsr.iv203.i, i64 %76
+  %exitcond2896.not.i = icmp eq i64 %arg.many.fr.i73.i, %.2626.us1351.us.i
+  br i1 %exitcond2896.not.i, label %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i, label %B2048.endif.endif.endif.us1364.us.i
+
+B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i: ; preds = %B2046.loopexit.us1370.us.i, %B2012.endif.us.us1577.i
+  %exitcond2897.not.i = icmp eq i64 %.13.i57.i, %.2504.us.us1585.i
+  br i1 %exitcond2897.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us1577thread-pre-split.i
+
+B2012.endif.us.us.us.i:                           ; preds = %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, %B2012.endif.us.us.us.preheader126.i
+  %lsr.iv221.i = phi ptr [ %scevgep220.i, %B2012.endif.us.us.us.preheader126.i ], [ %scevgep222.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %lsr.iv210.i = phi ptr [ %scevgep209.i, %B2012.endif.us.us.us.preheader126.i ], [ %scevgep211.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.249712951333.us.us.us.i = phi i64 [ 0, %B2012.endif.us.us.us.preheader126.i ], [ %.2504.us.us.us.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.2655.us.us.us.i = add nsw i64 %.249712951333.us.us.us.i, %.2653.us.i
+  %.2657.us.us.us.i = mul nsw i64 %.2655.us.us.us.i, %.185.i
+  %.2677.us.us.us.i = add i64 %.249712951333.us.us.us.i, %rem.7.0.i
+  %.2664.us.us.us.i = add i64 %.2657.us.us.us.i, %.443.i
+  br label %B2048.endif.endif.endif.us.us.us.us.i
+
+B2048.endif.endif.endif.us.us.us.us.i:            ; preds = %B2046.loopexit.us.us.us.us.loopexit.i, %B2012.endif.us.us.us.i
+  %lsr.iv223.i = phi ptr [ %scevgep224.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv221.i, %B2012.endif.us.us.us.i ]
+  %lsr.iv212.i = phi ptr [ %scevgep213.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv210.i, %B2012.endif.us.us.us.i ]
+  %.261912411262.us.us.us.us.i = phi i64 [ %.2626.us.us.us.us.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ 0, %B2012.endif.us.us.us.i ]
+  %.2663.us.us.us.us.i = mul i64 %.261912411262.us.us.us.us.i, %.80.i
+  %.2669.us.us.us.us.i = add nsw i64 %.261912411262.us.us.us.us.i, %quot.8.071.i
+  %.2671.us.us.us.us.i = mul nsw i64 %.2669.us.us.us.us.i, %.26.i
+  %.2673.us.us.us.us.i = add nsw i64 %.2671.us.us.us.us.i, %quot.4.0.i
+  %.2675.us.us.us.us.i = mul nsw i64 %.2673.us.us.us.us.i, %.32.i
+  %.2679.us.us.us.us.i = add i64 %.2677.us.us.us.i, %.2675.us.us.us.us.i
+  %.2682.us.us.us.us.i = load i64, ptr %sunkaddr273.i, align 8
+  %.2683.us.us.us.us.i = mul nsw i64 %.2679.us.us.us.us.i, %.2682.us.us.us.us.i
+  %.2871.us.us.us.us.i = add i64 %.2683.us.us.us.us.i, %.2328.us.i
+  %.2884.us.us.us.us.us.i = sub i64 %.2663.us.us.us.us.i, %rem.9.0.i
+  br label %B2250.us.us.us.us.us.i
+
+B2046.loopexit.us.us.us.us.loopexit.i:            ; preds = %B2576.us.us.us.us.us.i
+  %.2626.us.us.us.us.i = add nuw nsw i64 %.261912411262.us.us.us.us.i, 1
+  %scevgep213.i = getelementptr i8, ptr %lsr.iv212.i, i64 %76
+  %scevgep224.i = getelementptr i8, ptr %lsr.iv223.i, i64 %76
+  %exitcond2898.not.i = icmp eq i64 %arg.many.fr.i73.i, %.2626.us.us.us.us.i
+  br i1 %exitcond2898.not.i, label %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, label %B2048.endif.endif.endif.us.us.us.us.i
+
+B2250.us.us.us.us.us.i:                           ; preds = %B2576.us.us.us.us.us.i, %B2048.endif.endif.endif.us.us.us.us.i
+  %lsr.iv225.i = phi ptr [ %scevgep226.i, %B2576.us.us.us.us.us.i ], [ %lsr.iv223.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %lsr.iv214.i = phi ptr [ %scevgep215.i, %B2576.us.us.us.us.us.i ], [ %lsr.iv212.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.282711871199.us.us.us.us.us.i = phi i64 [ %.2837.us.us.us.us.us.i, %B2576.us.us.us.us.us.i ], [ %.2785.us.us.us.us.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.283411881198.us.us.us.us.us.i = phi i64 [ %.2841.us.us.us.us.us.i, %B2576.us.us.us.us.us.i ], [ %.13.i63.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.2837.us.us.us.us.us.i = add nsw i64 %.282711871199.us.us.us.us.us.i, -1
+  %.2841.us.us.us.us.us.i = add i64 %.283411881198.us.us.us.us.us.i, 1
+  %.2868.us.us.us.us.us.i = load i64, ptr %sunkaddr276.i, align 8
+  %.2869.us.us.us.us.us.i = mul nsw i64 %.2868.us.us.us.us.us.i, %.283411881198.us.us.us.us.us.i
+  %.2873.us.us.us.us.us.i = add i64 %.2871.us.us.us.us.i, %.2869.us.us.us.us.us.i
+  %.2876.us.us.us.us.us.i = load i64, ptr %scevgep176.i, align 8
+  %.2877.us.us.us.us.us.i = mul nsw i64 %.2873.us.us.us.us.us.i, %.2876.us.us.us.us.us.i
+  %.2879.us.us.us.us.us.i = add nsw i64 %.2877.us.us.us.us.us.i, %.2333.us.i
+  %reass.add.us.us.us.us.us.i = add i64 %.2884.us.us.us.us.us.i, %.283411881198.us.us.us.us.us.i
+  %reass.mul.us.us.us.us.us.i = mul i64 %reass.add.us.us.us.us.us.i, %.77.i
+  %.2888.us.us.us.us.us.i = add i64 %.2664.us.us.us.i, %reass.mul.us.us.us.us.us.i
+  %.2894.us.us.us.us.us.i = load i64, ptr %sunkaddr271.i, align 8
+  %.2895.us.us.us.us.us.i = icmp eq i64 %.2894.us.us.us.us.us.i, 1
+  br i1 %.2895.us.us.us.us.us.i, label %B2356.us.us.us.us.us.i, label %B2466.endif.us.us.us.us.us.i
+
+B2466.endif.us.us.us.us.us.i:                     ; preds = %B2250.us.us.us.us.us.i
+  %391 = getelementptr float, ptr %a3, i64 %.2879.us.us.us.us.us.i
+  br i1 %379, label %B2500.us.us.us.us.us.prol.loopexit.i, label %B2500.us.us.us.us.us.prol.i
+
+B2500.us.us.us.us.us.prol.i:                      ; preds = %B2466.endif.us.us.us.us.us.i
+  %gep15.i = getelementptr float, ptr %invariant.gep.us.i, i64 %.2888.us.us.us.us.us.i
+  %.3039.us.us.us.us.us.prol.i = load float, ptr %gep15.i, align 4
+  %.3043.us.us.us.us.us.prol.i = mul nsw i64 %.2894.us.us.us.us.us.i, %.2354.us.i
+  %.3047.us.us.us.us.us.prol.i = getelementptr float, ptr %391, i64 %.3043.us.us.us.us.us.prol.i
+  store float %.3039.us.us.us.us.us.prol.i, ptr %.3047.us.us.us.us.us.prol.i, align 4
+  br label %B2500.us.us.us.us.us.prol.loopexit.i
+
+B2500.us.us.us.us.us.prol.loopexit.i:             ; preds = %B2500.us.us.us.us.us.prol.i, %B2466.endif.us.us.us.us.us.i
+  %.299611781182.us.us.us.us.us.unr.i = phi i64 [ %..2954.us.i, %B2466.endif.us.us.us.us.us.i ], [ %.3006.us.us.us.us.us.prol.i, %B2500.us.us.us.us.us.prol.i ]
+  %.300311791181.us.us.us.us.us.unr.i = phi i64 [ %.2354.us.i, %B2466.endif.us.us.us.us.us.i ], [ %.3010.us.us.us.us.us.prol.i, %B2500.us.us.us.us.us.prol.i ]
+  br i1 %380, label %B2576.us.us.us.us.us.i, label %B2500.us.us.us.us.us.preheader.i
+
+B2500.us.us.us.us.us.preheader.i:                 ; preds = %B2500.us.us.us.us.us.prol.loopexit.i
+  %392 = add i64 %.299611781182.us.us.us.us.us.unr.i, 2
+  br label %B2500.us.us.us.us.us.i
+
+B2500.us.us.us.us.us.i:                           ; preds = %B2500.us.us.us.us.us.i, %B2500.us.us.us.us.us.preheader.i
+  %lsr.iv207.i = phi i64 [ %392, %B2500.us.us.us.us.us.preheader.i ], [ %lsr.iv.next208.i, %B2500.us.us.us.us.us.i ]
+  %.300311791181.us.us.us.us.us.i = phi i64 [ %.300311791181.us.us.us.us.us.unr.i, %B2500.us.us.us.us.us.preheader.i ], [ %.3010.us.us.us.us.us.1.i, %B2500.us.us.us.us.us.i ]
+  %.3010.us.us.us.us.us.i = add i64 %.300311791181.us.us.us.us.us.i, 1
+  %393 = shl i64 %.300311791181.us.us.us.us.us.i, 2
+  %scevgep216.i = getelementptr i8, ptr %lsr.iv214.i, i64 %393
+  %.3039.us.us.us.us.us.i = load float, ptr %scevgep216.i, align 4
+  %.3042.us.us.us.us.us.i = load i64, ptr %sunkaddr271.i, align 8
+  %.3043.us.us.us.us.us.i = mul nsw i64 %.3042.us.us.us.us.us.i, %.300311791181.us.us.us.us.us.i
+  %.3047.us.us.us.us.us.i = getelementptr float, ptr %391, i64 %.3043.us.us.us.us.us.i
+  store float %.3039.us.us.us.us.us.i, ptr %.3047.us.us.us.us.us.i, align 4
+  %.3010.us.us.us.us.us.1.i = add i64 %.300311791181.us.us.us.us.us.i, 2
+  %scevgep227.i = getelementptr i8, ptr %lsr.iv225.i, i64 %393
+  %.3039.us.us.us.us.us.1.i = load float, ptr %scevgep227.i, align 4
+  %.3042.us.us.us.us.us.1.i = load i64, ptr %sunkaddr271.i, align 8
+  %.3043.us.us.us.us.us.1.i = mul nsw i64 %.3042.us.us.us.us.us.1.i, %.3010.us.us.us.us.us.i
+  %.3047.us.us.us.us.us.1.i = getelementptr float, ptr %391, i64 %.3043.us.us.us.us.us.1.i
+  store float %.3039.us.us.us.us.us.1.i, ptr %.3047.us.us.us.us.us.1.i, align 4
+  %lsr.iv.next208.i = add i64 %lsr.iv207.i, -2
+  %.2997.us.us.us.us.us.1.i = icmp sgt i64 %lsr.iv.next208.i, 2
+  br i1 %.2997.us.us.us.us.us.1.i, label %B2500.us.us.us.us.us.i, label %B2576.us.us.us.us.us.i
+
+B2356.us.us.us.us.us.i:                           ; preds = %B2250.us.us.us.us.us.i
+  %gep.us.us.us.us.us.i = getelementptr float, ptr %invariant.gep.us.i, i64 %.2888.us.us.us.us.us.i
+  %gep1186.us.us.us.us.us.i = getelementptr float, ptr %invariant.gep1185.us.i, i64 %.2879.us.us.us.us.us.i
+  tail call void @nbgrad.copy.float32(ptr %gep.us.us.us.us.us.i, ptr %gep1186.us.us.us.us.us.i, i64 %.2954.us.fr.i)
+  br label %B2576.us.us.us.us.us.i
+
+B2576.us.us.us.us.us.i:                           ; preds = %B2500.us.us.us.us.us.i, %B2356.us.us.us.us.us.i, %B2500.us.us.us.us.us.prol.loopexit.i
+  %scevgep215.i = getelementptr i8, ptr %lsr.iv214.i, i64 %74
+  %scevgep226.i = getelementptr i8, ptr %lsr.iv225.i, i64 %74
+  %.2828.us.us.us.us.us.i = icmp samesign ugt i64 %.282711871199.us.us.us.us.us.i, 1
+  br i1 %.2828.us.us.us.us.us.i, label %B2250.us.us.us.us.us.i, label %B2046.loopexit.us.us.us.us.loopexit.i
+
+B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i: ; preds = %B2046.loopexit.us.us.us.us.loopexit.i
+  %.2504.us.us.us.i = add nuw nsw i64 %.249712951333.us.us.us.i, 1
+  %scevgep211.i = getelementptr i8, ptr %lsr.iv210.i, i64 %75
+  %scevgep222.i = getelementptr i8, ptr %lsr.iv221.i, i64 %75
+  %exitcond2899.not.i = icmp eq i64 %.13.i57.i, %.2504.us.us.us.i
+  br i1 %exitcond2899.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.i
+
+_ZN6nbgrad7kernels11convolution8convolveB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B524.endif.endif.endif.en...endif.1.i, %B522.loopexit.i, %B966.us.i, %B1468.i, %B0.endif.endif.endif.endif.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.convolution.convolve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
+declare void @nbgrad.clear.float64(ptr, i64) local_unnamed_addr
+
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare void @nbgrad.tile.float64(ptr, ptr, i64, i64, i64, ptr, ptr, i64, i64, i64) local_unnamed_addr
+
+declare void @nbgrad.copy.float64(ptr, ptr, i64) local_unnamed_addr
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
+
+define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, ptr %a2, ptr %a3, ptr %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.23.i = load i64, ptr %a4, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 8
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.28.i = getelementptr i8, ptr %a4, i64 16
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.31.i = getelementptr i8, ptr %a4, i64 24
+  %.32.i = load i64, ptr %.31.i, align 8
+  %.70.i = getelementptr i8, ptr %a4, i64 128
+  %.71.i = load i64, ptr %.70.i, align 8
+  %.73.i = getelementptr i8, ptr %a4, i64 136
+  %.74.i = load i64, ptr %.73.i, align 8
+  %.76.i = getelementptr i8, ptr %a4, i64 144
+  %.77.i = load i64, ptr %.76.i, align 8
+  %.79.i = getelementptr i8, ptr %a4, i64 152
+  %.80.i = load i64, ptr %.79.i, align 8
+  %.118.i = getelementptr i8, ptr %a4, i64 160
+  %.119.i = load i64, ptr %.118.i, align 8
+  %.121.i = getelementptr i8, ptr %a4, i64 168
+  %.122.i = load i64, ptr %.121.i, align 8
+  %.124.i = getelementptr i8, ptr %a4, i64 176
+  %.125.i = load i64, ptr %.124.i, align 8
+  %.127.i = getelementptr i8, ptr %a4, i64 184
+  %.128.i = load i64, ptr %.127.i, align 8
+  %.130.i = getelementptr i8, ptr %a4, i64 192
+  %.131.i = load i64, ptr %.130.i, align 8
+  %.175.i = getelementptr i8, ptr %a4, i64 200
+  %.176.i = load i64, ptr %.175.i, align 8
+  %.178.i = getelementptr i8, ptr %a4, i64 208
+  %.179.i = load i64, ptr %.178.i, align 8
+  %.181.i = getelementptr i8, ptr %a4, i64 216
+  %.182.i = load i64, ptr %.181.i, align 8
+  %.184.i = getelementptr i8, ptr %a4, i64 224
+  %.185.i = load i64, ptr %.184.i, align 8
+  %.187.i = getelementptr i8, ptr %a4, i64 256
+  %.188.i = load i64, ptr %.187.i, align 8
+  %.236.i = add i64 %.71.i, -1
+  %.237.i = add i64 %.236.i, %.122.i
+  %.241.i = icmp eq i64 %.122.i, 0
+  br i1 %.241.i, label %B0.endif.i, label %B0.else.i
+
+B522.loopexit.i:                                  ; preds = %B2010.B1802.loopexit_crit_edge.us.i, %B1804.endif.lr.ph.i, %B1756.endif.i
+  %.539.i = icmp sgt i64 %.53817042078.i, 1
+  br i1 %.539.i, label %B524.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B524.i:                                           ; preds = %B524.lr.ph.i, %B522.loopexit.i
+  %.53817042078.i = phi i64 [ %.493.i, %B524.lr.ph.i ], [ %.548.i, %B522.loopexit.i ]
+  %.54517172077.i = phi i64 [ %a5, %B524.lr.ph.i ], [ %.552.i, %B522.loopexit.i ]
+  %.548.i = add nsw i64 %.53817042078.i, -1
+  %.552.i = add i64 %.54517172077.i, 1
+  %.593.i = icmp ne i64 %.54517172077.i, -9223372036854775808
+  %.595.not.i = or i1 %78, %.593.i
+  %or.cond.i = select i1 %79, i1 %.595.not.i, i1 false
+  br i1 %or.cond.i, label %B524.else.if.i, label %B524.endif.i
+
+B828.loopexit.i:                                  ; preds = %B2575.i, %B1050.us.i, %B830.endif.endif.endif.i
+  %.1066.i = icmp sgt i64 %.106510631163.i, 1
+  br i1 %.1066.i, label %B830.endif.i, label %B1756.endif.i
+
+B966.i:                                           ; preds = %B966.lr.ph.i, %B2575.i
+  %lsr.iv184.i = phi i64 [ %lsr.iv.next185.i, %B2575.i ], [ %70, %B966.lr.ph.i ]
+  %table.4.21017.i = phi i64 [ %.1326.i, %B2575.i ], [ 33, %B966.lr.ph.i ]
+  %.12679511015.i = phi i64 [ %.1274.i, %B2575.i ], [ 0, %B966.lr.ph.i ]
+  %.1274.i = add nuw nsw i64 %.12679511015.i, 1
+  %1 = getelementptr i64, ptr %a4, i64 %table.4.21017.i
+  %.1302.i = getelementptr i8, ptr %1, i64 48
+  %.1303.i = load i64, ptr %.1302.i, align 8
+  %.1308.i = add nsw i64 %table.4.21017.i, 7
+  %.1324.i = shl nsw i64 %.1303.i, 1
+  %.1326.i = add nsw i64 %.1324.i, %.1308.i
+  %.1331.i = icmp eq i64 %.1303.i, 0
+  br i1 %.1331.i, label %B1050.i, label %B1118.i
+
+B1050.i:                                          ; preds = %B966.i
+  %.1317.i = mul i64 %.12679511015.i, %.1315.i
+  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.1317.i
+  tail call void @nbgrad.clear.float64(ptr %gep.i, i64 %.1315.i)
+  br label %B2575.i
+
+B1118.i:                                          ; preds = %B966.i
+  br i1 %.1388.i, label %B2575.i, label %B1118.endif.endif.i
+
+B1154.loopexit.i:                                 ; preds = %B1510.endif.endif.i, %359, %B1468.endif.i
+  %lsr.iv.next187.i = add i64 %lsr.iv186.i, %72
+  %.1429.i = icmp sgt i64 %.1428906938.i, 1
+  br i1 %.1429.i, label %B1156.endif.i, label %B2575.i
+
+B1468.i:                                          ; preds = %B1314.B1188.loopexit_crit_edge.us.i, %B1190.endif.lr.ph.i, %B1156.endif.i
+  br i1 %101, label %_ZN6nbgrad7kernels11convolution8convolveB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1468.endif.i
+
+B1510.i:                                          ; preds = %B1510.endif.endif.i, %B1510.lr.ph.i
+  %lsr.iv188.i = phi ptr [ %a2, %B1510.lr.ph.i ], [ %scevgep189.i, %B1510.endif.endif.i ]
+  %lsr.iv182.i = phi i64 [ %183, %B1510.lr.ph.i ], [ %lsr.iv.next183.i, %B1510.endif.endif.i ]
+  %lsr.iv180.i = phi i64 [ %362, %B1510.lr.ph.i ], [ %lsr.iv.next181.i, %B1510.endif.endif.i ]
+  %scevgep190.i = getelementptr i8, ptr %lsr.iv188.i, i64 %lsr.iv186.i
+  %2 = add i64 %lsr.iv182.i, -1
+  %.2098.i = icmp ne i64 %lsr.iv182.i, -9223372036854775807
+  %.2100.not.i = or i1 %104, %.2098.i
+  %or.cond2112.i = select i1 %105, i1 %.2100.not.i, i1 false
+  br i1 %or.cond2112.i, label %B1510.else.if.i, label %B1510.endif.endif.i
+
+B2575.i:                                          ; preds = %B1154.loopexit.i, %335, %B1118.i, %B1050.i
+  %lsr.iv.next185.i = add i64 %lsr.iv184.i, %71
+  %exitcond2894.not.i = icmp eq i64 %.188.i, %.1274.i
+  br i1 %exitcond2894.not.i, label %B828.loopexit.i, label %B966.i
+
+B0.else.i:                                        ; preds = %0
+  %.252.i = icmp ne i64 %.237.i, -9223372036854775808
+  %.253.i = icmp ne i64 %.122.i, -1
+  %.254.not.i = or i1 %.253.i, %.252.i
+  br i1 %.254.not.i, label %B0.else.if.i, label %B0.endif.i
+
+B0.endif.i:                                       ; preds = %15, %B0.else.i, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %15 ]
+  %.284.i = add i64 %.23.i, -1
+  %.285.i = add i64 %.284.i, %.119.i
+  %.289.i = icmp eq i64 %.119.i, 0
+  br i1 %.289.i, label %B0.endif.endif.i, label %B0.endif.else.i
+
+B0.else.if.i:                                     ; preds = %B0.else.i
+  %3 = or i64 %.237.i, %.122.i
+  %4 = icmp ult i64 %3, 4294967296
+  br i1 %4, label %5, label %12
+
+5:                                                ; preds = %B0.else.if.i
+  %6 = trunc nuw i64 %.122.i to i32
+  %7 = trunc nuw i64 %.237.i to i32
+  %8 = udiv i32 %7, %6
+  %9 = urem i32 %7, %6
+  %10 = zext i32 %8 to i64
+  %11 = zext i32 %9 to i64
+  br label %15
+
+12:                                               ; preds = %B0.else.if.i
+  %13 = sdiv i64 %.237.i, %.122.i
+  %14 = srem i64 %.237.i, %.122.i
+  br label %15
+
+15:                                               ; preds = %12, %5
+  %16 = phi i64 [ %10, %5 ], [ %13, %12 ]
+  %17 = phi i64 [ %11, %5 ], [ %14, %12 ]
+  %.259.i = xor i64 %17, %.122.i
+  %.260.i = icmp slt i64 %.259.i, 0
+  %.261.i = icmp ne i64 %17, 0
+  %.262.i = and i1 %.261.i, %.260.i
+  %.267.i = sext i1 %.262.i to i64
+  %spec.select.i = add i64 %16, %.267.i
+  br label %B0.endif.i
+
+B0.endif.else.i:                                  ; preds = %B0.endif.i
+  %.300.i = icmp ne i64 %.285.i, -9223372036854775808
+  %.301.i = icmp ne i64 %.119.i, -1
+  %.302.not.i = or i1 %.301.i, %.300.i
+  br i1 %.302.not.i, label %B0.endif.else.if.i, label %B0.endif.endif.i
+
+B0.endif.endif.i:                                 ; preds = %31, %B0.endif.else.i, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %34, %31 ]
+  %18 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.131.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %18, 0
+  %ov.i = extractvalue { i64, i1 } %18, 1
+  %.335.i = add i64 %math.i, %.32.i
+  br i1 %ov.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
+  %19 = or i64 %.285.i, %.119.i
+  %20 = icmp ult i64 %19, 4294967296
+  br i1 %20, label %21, label %28
+
+21:                                               ; preds = %B0.endif.else.if.i
+  %22 = trunc nuw i64 %.119.i to i32
+  %23 = trunc nuw i64 %.285.i to i32
+  %24 = udiv i32 %23, %22
+  %25 = urem i32 %23, %22
+  %26 = zext i32 %24 to i64
+  %27 = zext i32 %25 to i64
+  br label %31
+
+28:                                               ; preds = %B0.endif.else.if.i
+  %29 = sdiv i64 %.285.i, %.119.i
+  %30 = srem i64 %.285.i, %.119.i
+  br label %31
+
+31:                                               ; preds = %28, %21
+  %32 = phi i64 [ %26, %21 ], [ %29, %28 ]
+  %33 = phi i64 [ %27, %21 ], [ %30, %28 ]
+  %.307.i = xor i64 %33, %.119.i
+  %.308.i = icmp slt i64 %.307.i, 0
+  %.309.i = icmp ne i64 %33, 0
+  %.310.i = and i1 %.309.i, %.308.i
+  %.315.i = sext i1 %.310.i to i64
+  %spec.select742.i = add i64 %32, %.315.i
+  %34 = mul nsw i64 %spec.select742.i, %quot.0.i
+  br label %B0.endif.endif.i
+
+B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
+  %.350.i = icmp ne i64 %.335.i, -9223372036854775808
+  %.351.i = icmp ne i64 %.131.i, -1
+  %.352.not.i = or i1 %.351.i, %.350.i
+  br i1 %.352.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %47, %B0.endif.endif.else.i, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select743.i, %47 ]
+  %.383.i = add i64 %math.i, %.176.i
+  %.387.i = icmp eq i64 %.176.i, 0
+  br i1 %.387.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.else.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else.i
+  %35 = or i64 %.335.i, %.131.i
+  %36 = icmp ult i64 %35, 4294967296
+  br i1 %36, label %37, label %44
+
+37:                                               ; preds = %B0.endif.endif.else.if.i
+  %38 = trunc nuw i64 %.131.i to i32
+  %39 = trunc nuw i64 %.335.i to i32
+  %40 = udiv i32 %39, %38
+  %41 = urem i32 %39, %38
+  %42 = zext i32 %40 to i64
+  %43 = zext i32 %41 to i64
+  br label %47
+
+44:                                               ; preds = %B0.endif.endif.else.if.i
+  %45 = sdiv i64 %.335.i, %.131.i
+  %46 = srem i64 %.335.i, %.131.i
+  br label %47
+
+47:                                               ; preds = %44, %37
+  %48 = phi i64 [ %42, %37 ], [ %45, %44 ]
+  %49 = phi i64 [ %43, %37 ], [ %46, %44 ]
+  %.357.i = xor i64 %49, %.131.i
+  %.358.i = icmp slt i64 %.357.i, 0
+  %.359.i = icmp ne i64 %49, 0
+  %.360.i = and i1 %.359.i, %.358.i
+  %.365.i = sext i1 %.360.i to i64
+  %spec.select743.i = add i64 %48, %.365.i
+  br label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
+  %.398.i = icmp ne i64 %.383.i, -9223372036854775808
+  %.399.i = icmp ne i64 %.176.i, -1
+  %.400.not.i = or i1 %.399.i, %.398.i
+  br i1 %.400.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endif.else.i
+  %50 = or i64 %.383.i, %.176.i
+  %51 = icmp ult i64 %50, 4294967296
+  br i1 %51, label %52, label %59
+
+52:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %53 = trunc nuw i64 %.176.i to i32
+  %54 = trunc nuw i64 %.383.i to i32
+  %55 = udiv i32 %54, %53
+  %56 = urem i32 %54, %53
+  %57 = zext i32 %55 to i64
+  %58 = zext i32 %56 to i64
+  br label %62
+
+59:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %60 = sdiv i64 %.383.i, %.176.i
+  %61 = srem i64 %.383.i, %.176.i
+  br label %62
+
+62:                                               ; preds = %59, %52
+  %63 = phi i64 [ %57, %52 ], [ %60, %59 ]
+  %64 = phi i64 [ %58, %52 ], [ %61, %59 ]
+  %.405.i = xor i64 %64, %.176.i
+  %.406.i = icmp slt i64 %.405.i, 0
+  %.407.i = icmp ne i64 %64, 0
+  %.408.i = and i1 %.407.i, %.406.i
+  %.413.i = sext i1 %.408.i to i64
+  %spec.select744.i = add i64 %63, %.413.i
+  %65 = mul nsw i64 %spec.select744.i, %.176.i
+  br label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.i:               ; preds = %62, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %65, %62 ]
+  %.431.i = getelementptr i8, ptr %a4, i64 112
+  %.432.i = load i64, ptr %.431.i, align 8
+  %.434.i = getelementptr i8, ptr %a4, i64 120
+  %.435.i = load i64, ptr %.434.i, align 8
+  %.436.i = mul i64 %.432.i, %.128.i
+  %.437.i = mul i64 %.436.i, %.435.i
+  %.443.i = mul i64 %.437.i, %.125.i
+  %.449.i = mul i64 %.188.i, %.185.i
+  %.451.i = mul i64 %.449.i, %quot.3.0.i
+  %.453.i = add nsw i64 %.443.i, %.451.i
+  %.493.i = sub i64 %a6, %a5
+  %.5392052.not.i = icmp slt i64 %.493.i, 1
+  br i1 %.5392052.not.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B524.lr.ph.i
+
+B524.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.i
+  %.579.i = mul nsw i64 %quot.2.0.i, %quot.1.0.i
+  %.958.i = sub i64 %.80.i, %.122.i
+  %.1023.i = icmp sgt i64 %.29.i, 0
+  %.1024.i = icmp sgt i64 %.125.i, 0
+  %.1025.i = xor i1 %.1023.i, %.1024.i
+  %.1315.i = mul i64 %quot.3.0.i, %.185.i
+  %.1944.i = mul i64 %.182.i, %.179.i
+  %.2065.i = getelementptr double, ptr %a2, i64 %.453.i
+  %invariant.gep.i = getelementptr double, ptr %a2, i64 %.443.i
+  %.13.i58.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.119.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i58.i
+  %66 = mul i64 %.176.i, 24
+  %scevgep152.i = getelementptr i8, ptr %a2, i64 %66
+  %67 = shl i64 %.176.i, 4
+  %scevgep154.i = getelementptr i8, ptr %a2, i64 %67
+  %68 = shl i64 %.176.i, 3
+  %scevgep156.i = getelementptr i8, ptr %a2, i64 %68
+  %scevgep166.i = getelementptr i8, ptr %a4, i64 80
+  %scevgep176.i = getelementptr i8, ptr %a4, i64 56
+  %69 = add i64 %.179.i, %.74.i
+  %70 = shl i64 %.443.i, 3
+  %71 = shl i64 %.1315.i, 3
+  %72 = mul i64 %.185.i, %68
+  %73 = shl i64 %.1944.i, 3
+  %scevgep191.i = getelementptr i8, ptr %a4, i64 312
+  %74 = shl i64 %.77.i, 3
+  %75 = shl i64 %.185.i, 3
+  %76 = mul i64 %74, %.80.i
+  %77 = getelementptr i8, ptr %a2, i64 %70
+  %scevgep217.i = getelementptr i8, ptr %77, i64 8
+  %78 = icmp ne i64 %.579.i, -1
+  %79 = icmp ne i64 %.579.i, 0
+  %80 = icmp ne i64 %quot.2.0.i, -1
+  %81 = icmp ne i64 %quot.2.0.i, 0
+  %82 = icmp ne i64 %quot.1.0.i, -1
+  %83 = icmp ne i64 %quot.1.0.i, 0
+  %84 = icmp ne i64 %quot.0.i, -1
+  %85 = icmp ne i64 %quot.0.i, 0
+  %86 = icmp eq i64 %.125.i, 0
+  %87 = icmp eq i64 %quot.0.i, 1
+  %88 = trunc nuw i64 %.579.i to i32
+  %89 = trunc nuw i64 %quot.2.0.i to i32
+  %90 = trunc nuw i64 %quot.1.0.i to i32
+  %91 = trunc nuw i64 %quot.0.i to i32
+  %92 = or i64 %.125.i, %.29.i
+  %93 = icmp ult i64 %92, 4294967296
+  %94 = trunc nuw i64 %.125.i to i32
+  %95 = trunc nuw i64 %.29.i to i32
+  %96 = icmp sgt i64 %.1944.i, 0
+  %97 = icmp sgt i64 %.176.i, 0
+  %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
+  %sunkaddr238.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr239.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr240.i = getelementptr i8, ptr %a4, i64 72
+  %sunkaddr253.i = getelementptr i8, ptr %a4, i64 88
+  %98 = icmp slt i64 %.188.i, 1
+  %99 = trunc nuw i64 %.176.i to i32
+  %100 = icmp slt i64 %.176.i, 1
+  %101 = icmp eq i64 %.1944.i, 0
+  %102 = shl i64 %.176.i, 2
+  %sunkaddr266.i = getelementptr i8, ptr %a4, i64 232
+  %sunkaddr267.i = getelementptr i8, ptr %a4, i64 248
+  %sunkaddr268.i = getelementptr i8, ptr %a4, i64 240
+  %103 = trunc nuw i64 %.1944.i to i32
+  %104 = icmp ne i64 %.179.i, -1
+  %105 = icmp ne i64 %.179.i, 0
+  %106 = trunc nuw i64 %.179.i to i32
+  %sunkaddr271.i = getelementptr i8, ptr %a4, i64 104
+  %sunkaddr273.i = getelementptr i8, ptr %a4, i64 48
+  %sunkaddr276.i = getelementptr i8, ptr %a4, i64 96
+  br label %B524.i
+
+B524.endif.i:                                     ; preds = %118, %B524.i
+  %quot.4.0.i = phi i64 [ 0, %B524.i ], [ %spec.select745.i, %118 ]
+  %.639.not.i = or i1 %80, %.593.i
+  %or.cond2105.i = select i1 %81, i1 %.639.not.i, i1 false
+  br i1 %or.cond2105.i, label %B524.endif.else.if.i, label %B524.endif.endif.i
+
+B524.else.if.i:                                   ; preds = %B524.i
+  %107 = or i64 %.54517172077.i, %.579.i
+  %108 = icmp ult i64 %107, 4294967296
+  br i1 %108, label %109, label %115
+
+109:                                              ; preds = %B524.else.if.i
+  %110 = trunc nuw i64 %.54517172077.i to i32
+  %111 = udiv i32 %110, %88
+  %112 = urem i32 %110, %88
+  %113 = zext i32 %111 to i64
+  %114 = zext i32 %112 to i64
+  br label %118
+
+115:                                              ; preds = %B524.else.if.i
+  %116 = sdiv i64 %.54517172077.i, %.579.i
+  %117 = srem i64 %.54517172077.i, %.579.i
+  br label %118
+
+118:                                              ; preds = %115, %109
+  %119 = phi i64 [ %113, %109 ], [ %116, %115 ]
+  %120 = phi i64 [ %114, %109 ], [ %117, %115 ]
+  %.600.i = xor i64 %120, %.579.i
+  %.601.i = icmp slt i64 %.600.i, 0
+  %.602.i = icmp ne i64 %120, 0
+  %.603.i = and i1 %.602.i, %.601.i
+  %.608.i = sext i1 %.603.i to i64
+  %spec.select745.i = add i64 %119, %.608.i
+  br label %B524.endif.i
+
+B524.endif.endif.i:                               ; preds = %132, %B524.endif.i
+  %quot.5.0.i = phi i64 [ 0, %B524.endif.i ], [ %spec.select746.i, %132 ]
+  %.678.i = icmp ne i64 %quot.5.0.i, -9223372036854775808
+  %.680.not.i = or i1 %82, %.678.i
+  %or.cond2106.i = select i1 %83, i1 %.680.not.i, i1 false
+  br i1 %or.cond2106.i, label %B524.endif.endif.else.if.i, label %B524.endif.endif.endif.i
+
+B524.endif.else.if.i:                             ; preds = %B524.endif.i
+  %121 = or i64 %.54517172077.i, %quot.2.0.i
+  %122 = icmp ult i64 %121, 4294967296
+  br i1 %122, label %123, label %129
+
+123:                                              ; preds = %B524.endif.else.if.i
+  %124 = trunc nuw i64 %.54517172077.i to i32
+  %125 = udiv i32 %124, %89
+  %126 = urem i32 %124, %89
+  %127 = zext i32 %125 to i64
+  %128 = zext i32 %126 to i64
+  br label %132
+
+129:                                              ; preds = %B524.endif.else.if.i
+  %130 = sdiv i64 %.54517172077.i, %quot.2.0.i
+  %131 = srem i64 %.54517172077.i, %quot.2.0.i
+  br label %132
+
+132:                                              ; preds = %129, %123
+  %133 = phi i64 [ %127, %123 ], [ %130, %129 ]
+  %134 = phi i64 [ %128, %123 ], [ %131, %129 ]
+  %.644.i = xor i64 %134, %quot.2.0.i
+  %.645.i = icmp slt i64 %.644.i, 0
+  %.646.i = icmp ne i64 %134, 0
+  %.647.i = and i1 %.646.i, %.645.i
+  %.652.i = sext i1 %.647.i to i64
+  %spec.select746.i = add i64 %133, %.652.i
+  br label %B524.endif.endif.i
+
+B524.endif.endif.endif.i:                         ; preds = %143, %B524.endif.endif.i
+  %rem.6.0.i = phi i64 [ 0, %B524.endif.endif.i ], [ %spec.select747.i, %143 ]
+  br i1 %or.cond2105.i, label %B524.endif.endif.endif.else.if.i, label %B524.endif.endif.endif.endif.endif.i
+
+B524.endif.endif.else.if.i:                       ; preds = %B524.endif.endif.i
+  %135 = or i64 %quot.5.0.i, %quot.1.0.i
+  %136 = icmp ult i64 %135, 4294967296
+  br i1 %136, label %137, label %141
+
+137:                                              ; preds = %B524.endif.endif.else.if.i
+  %138 = trunc nuw i64 %quot.5.0.i to i32
+  %139 = urem i32 %138, %90
+  %140 = zext i32 %139 to i64
+  br label %143
+
+141:                                              ; preds = %B524.endif.endif.else.if.i
+  %142 = srem i64 %quot.5.0.i, %quot.1.0.i
+  br label %143
+
+143:                                              ; preds = %141, %137
+  %144 = phi i64 [ %140, %137 ], [ %142, %141 ]
+  %.685.i = xor i64 %144, %quot.1.0.i
+  %.686.i = icmp slt i64 %.685.i, 0
+  %.687.i = icmp ne i64 %144, 0
+  %.688.i = and i1 %.687.i, %.686.i
+  %.695.i = select i1 %.688.i, i64 %quot.1.0.i, i64 0
+  %spec.select747.i = add i64 %.695.i, %144
+  br label %B524.endif.endif.endif.i
+
+B524.endif.endif.endif.else.if.i:                 ; preds = %B524.endif.endif.endif.i
+  %145 = or i64 %.54517172077.i, %quot.2.0.i
+  %146 = icmp ult i64 %145, 4294967296
+  br i1 %146, label %147, label %151
+
+147:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %148 = trunc nuw i64 %.54517172077.i to i32
+  %149 = urem i32 %148, %89
+  %150 = zext i32 %149 to i64
+  br label %153
+
+151:                                              ; preds = %B524.endif.endif.endif.else.if.i
+  %152 = srem i64 %.54517172077.i, %quot.2.0.i
+  br label %153
+
+153:                                              ; preds = %151, %147
+  %154 = phi i64 [ %150, %147 ], [ %152, %151 ]
+  %.726.i = xor i64 %154, %quot.2.0.i
+  %.727.i = icmp slt i64 %.726.i, 0
+  %.728.i = icmp ne i64 %154, 0
+  %.729.i = and i1 %.728.i, %.727.i
+  %.736.i = select i1 %.729.i, i64 %quot.2.0.i, i64 0
+  %spec.select748.i = add i64 %.736.i, %154
+  %155 = mul nsw i64 %spec.select748.i, %.131.i
+  br label %B524.endif.endif.endif.endif.endif.i
+
+B524.endif.endif.endif.endif.endif.i:             ; preds = %153, %B524.endif.endif.endif.i
+  %rem.7.0.i = phi i64 [ 0, %B524.endif.endif.endif.i ], [ %155, %153 ]
+  %.753.i = sub nsw i64 %.32.i, %rem.7.0.i
+  %.13.i57.i = tail call i64 @llvm.smin.i64(i64 %.753.i, i64 %.131.i)
+  %.800.i = icmp ne i64 %rem.6.0.i, -9223372036854775808
+  %.802.not.i = or i1 %84, %.800.i
+  %or.cond2109.i = select i1 %85, i1 %.802.not.i, i1 false
+  br i1 %or.cond2109.i, label %B524.endif.endif.endif.en...if.i, label %B524.endif.endif.endif.en...endif.1.i
+
+B524.endif.endif.endif.en...if.i:                 ; preds = %B524.endif.endif.endif.endif.endif.i
+  %156 = or i64 %rem.6.0.i, %quot.0.i
+  %157 = icmp ult i64 %156, 4294967296
+  br i1 %157, label %158, label %164
+
+158:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %159 = trunc nuw i64 %rem.6.0.i to i32
+  %160 = udiv i32 %159, %91
+  %161 = urem i32 %159, %91
+  %162 = zext i32 %160 to i64
+  %163 = zext i32 %161 to i64
+  br label %167
+
+164:                                              ; preds = %B524.endif.endif.endif.en...if.i
+  %165 = sdiv i64 %rem.6.0.i, %quot.0.i
+  %166 = srem i64 %rem.6.0.i, %quot.0.i
+  br label %167
+
+167:                                              ; preds = %164, %158
+  %168 = phi i64 [ %162, %158 ], [ %165, %164 ]
+  %169 = phi i64 [ %163, %158 ], [ %166, %164 ]
+  %.807.i = xor i64 %169, %quot.0.i
+  %.808.i = icmp slt i64 %.807.i, 0
+  %.809.i = icmp ne i64 %169, 0
+  %.810.i = and i1 %.809.i, %.808.i
+  %.815.i = sext i1 %.810.i to i64
+  %spec.select749.i = add i64 %168, %.815.i
+  %170 = mul nsw i64 %spec.select749.i, %.119.i
+  %.83468.i = sub nsw i64 %.23.i, %170
+  %.13.i5869.i = tail call i64 @llvm.smin.i64(i64 %.83468.i, i64 %.119.i)
+  %arg.many.fr.i70.i = freeze i64 %.13.i5869.i
+  %.898.i = select i1 %.810.i, i64 %quot.0.i, i64 0
+  %spec.select750.i = add i64 %.898.i, %169
+  %171 = mul nsw i64 %spec.select750.i, %.122.i
+  br label %B524.endif.endif.endif.en...endif.1.i
+
+B524.endif.endif.endif.en...endif.1.i:            ; preds = %167, %B524.endif.endif.endif.endif.endif.i
+  %arg.many.fr.i73.i = phi i64 [ %arg.many.fr.i70.i, %167 ], [ %arg.many.fr.i.i, %B524.endif.endif.endif.endif.endif.i ]
+  %quot.8.071.i = phi i64 [ %170, %167 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+  %rem.9.0.i = phi i64 [ %171, %167 ], [ 0, %B524.endif.endif.endif.endif.endif.i ]
+  %.915.i = sub i64 %.71.i, %rem.9.0.i
+  %.13.i59.i = tail call i64 @llvm.smin.i64(i64 %.915.i, i64 %.122.i)
+  %.960.i = add i64 %.958.i, %.13.i59.i
+  %"$phi750.1.2.1.i" = select i1 %87, i64 %.80.i, i64 %.960.i
+  %.971.i = add i64 %arg.many.fr.i73.i, -1
+  %.973.i = mul i64 %.971.i, %.80.i
+  %.975.i = add i64 %.973.i, -1
+  %.976.i = add i64 %.975.i, %.13.i59.i
+  %.978.i = mul i64 %.976.i, %.77.i
+  %.980.i = add nsw i64 %.978.i, %.74.i
+  br i1 %86, label %_ZN6nbgrad7kernels11convolution8convolveB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B750.endif.i
+
+B750.endif.i:                                     ; preds = %B524.endif.endif.endif.en...endif.1.i
+  br i1 %.1025.i, label %B1756.endif.i, label %B750.endif.endif.i
+
+B750.endif.endif.i:                               ; preds = %B750.endif.i
+  br i1 %93, label %172, label %177
+
+172:                                              ; preds = %B750.endif.endif.i
+  %173 = udiv i32 %95, %94
+  %174 = urem i32 %95, %94
+  %175 = zext i32 %173 to i64
+  %176 = zext i32 %174 to i64
+  br label %180
+
+177:                                              ; preds = %B750.endif.endif.i
+  %178 = sdiv i64 %.29.i, %.125.i
+  %179 = srem i64 %.29.i, %.125.i
+  br label %180
+
+180:                                              ; preds = %177, %172
+  %181 = phi i64 [ %175, %172 ], [ %178, %177 ]
+  %182 = phi i64 [ %176, %172 ], [ %179, %177 ]
+  %.1039.i = sub nsw i64 0, %182
+  %.1040.i = select i1 %.1023.i, i64 %182, i64 %.1039.i
+  %.1041.i = icmp sgt i64 %.1040.i, 0
+  %.1043.i = zext i1 %.1041.i to i64
+  %.1044.i = add i64 %181, %.1043.i
+  %.10661149.i = icmp sgt i64 %.1044.i, 0
+  br i1 %.10661149.i, label %B830.lr.ph.i, label %B1756.endif.i
+
+B830.lr.ph.i:                                     ; preds = %180
+  %.1386.i = icmp sgt i64 %.13.i57.i, 0
+  %.1388.i = xor i1 %97, %.1386.i
+  %.1983.i = icmp sgt i64 %.980.i, 0
+  %.1985.i = xor i1 %96, %.1983.i
+  %183 = add i64 %69, %.978.i
+  %184 = icmp sgt i64 %arg.many.fr.i73.i, 0
+  %185 = or i64 %.13.i57.i, %.176.i
+  %186 = icmp ult i64 %185, 4294967296
+  %187 = trunc nuw i64 %.13.i57.i to i32
+  %188 = or i64 %.980.i, %.1944.i
+  %189 = icmp ult i64 %188, 4294967296
+  %190 = trunc nuw i64 %.980.i to i32
+  br label %B830.endif.i
+
+B830.endif.i:                                     ; preds = %B830.lr.ph.i, %B828.loopexit.i
+  %.106510631163.i = phi i64 [ %.1044.i, %B830.lr.ph.i ], [ %.1075.i, %B828.loopexit.i ]
+  %.107210681162.i = phi i64 [ 0, %B830.lr.ph.i ], [ %.1079.i, %B828.loopexit.i ]
+  %.1075.i = add nsw i64 %.106510631163.i, -1
+  %.1079.i = add i64 %.107210681162.i, %.125.i
+  %.1109.i = sub nsw i64 %.29.i, %.107210681162.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.1109.i, i64 %.125.i)
+  %.32.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.35.i.i = load i64, ptr %sunkaddr238.i, align 8
+  %.38.i.i = load i64, ptr %sunkaddr239.i, align 8
+  %.41.i.i = load i64, ptr %sunkaddr240.i, align 8
+  %.80.i.i = load i64, ptr %.76.i, align 8
+  %.83.i.i = load i64, ptr %.79.i, align 8
+  %.86.i.i = load i64, ptr %.127.i, align 8
+  %.101.i.i = load i64, ptr %.431.i, align 8
+  %.105.i.i = load i64, ptr %.434.i, align 8
+  %.102.i.i = mul i64 %.86.i.i, %.13.i.i
+  %.106.i.i = mul i64 %.102.i.i, %.101.i.i
+  %.108.i.i = mul i64 %.106.i.i, %.105.i.i
+  tail call void @nbgrad.clear.float64(ptr %a2, i64 %.108.i.i)
+  %.193318.not.i.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.193318.not.i.i, label %B830.endif.endif.endif.i, label %B240.endif.lr.ph.i.i
+
+B240.endif.lr.ph.i.i:                             ; preds = %B830.endif.i
+  %.625.i.i = mul i64 %.35.i.i, %.32.i.i
+  %.630.i.i = mul i64 %.38.i.i, %rem.9.0.i
+  %.638.i.i = mul i64 %.83.i.i, %.80.i.i
+  br i1 %184, label %B240.endif.us.preheader.i.i, label %B830.endif.endif.endif.i
+
+B240.endif.us.preheader.i.i:                      ; preds = %B240.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.38.i.i, 3
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.35.i.i
+  %191 = trunc i64 %.41.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 0)
+  %192 = trunc i64 %.38.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.38.i.i, %.32.i.i
+  %193 = shl i64 %.80.i.i, 3
+  %194 = shl i64 %.41.i.i, 3
+  %195 = shl i64 %.41.i.i, 5
+  %196 = load i64, ptr %.431.i, align 8
+  %197 = icmp slt i64 %196, 1
+  br i1 %197, label %B830.endif.endif.endif.i, label %B240.endif.us.preheader30.i.i
+
+B240.endif.us.preheader30.i.i:                    ; preds = %B240.endif.us.preheader.i.i
+  %198 = shl i64 %.80.i.i, 4
+  %199 = icmp eq i64 %.41.i.i, 0
+  %200 = icmp eq i64 %.38.i.i, 0
+  %201 = icmp ne i64 %.41.i.i, -1
+  %202 = icmp ne i64 %.38.i.i, -1
+  %203 = icmp eq i64 %.41.i.i, 1
+  br label %B240.endif.us.i.i
+
+B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.i
+  %.242.us.pr.i.i = load i64, ptr %.431.i, align 8
+  br label %B240.endif.us.i.i
+
+B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
+  %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %196, %B240.endif.us.preheader30.i.i ]
+  %onto.4.0325.us.i.i = phi i64 [ %onto.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i.i, %B240.endif.us.preheader30.i.i ]
+  %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.107210681162.i, %B240.endif.us.preheader30.i.i ]
+  %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
+  %.206.us.i.i = add i64 %.199303323.us.i.i, 1
+  %.322243.us.not.i.i = icmp slt i64 %.242.us.i.i, 1
+  br i1 %.322243.us.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.us.preheader.i.i
+
+B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
+  %204 = load i64, ptr %.434.i, align 8
+  %205 = icmp slt i64 %204, 1
+  br i1 %205, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
+
+B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
+  %onto.3.1.lcssa.us.i.i = phi i64 [ %onto.4.0325.us.i.i, %B240.endif.us.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %onto.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
+  br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B830.endif.endif.endif.i
+
+B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us.i.i
+  %.371.us.us.pr.i.i = load i64, ptr %.434.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
+  br label %B286.endif.us.us.i.i
+
+B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %204, %B286.endif.us.us.preheader.i.i ]
+  %onto.3.1248.us.us.i.i = phi i64 [ %onto.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
+  %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
+  %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
+  br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
+
+B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
+  %onto.2.2.lcssa.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
+  br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
+
+B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.i
+  %.632.us.us.i.i = add nsw i64 %.328234246.us.us.i.i, %.630.i.i
+  br label %B332.endif.us.us.us.i.i
+
+B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
+  %onto.2.2217.us.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  br label %B366.us.us.us.i.i
+
+B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %onto.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.8.071.i, %B332.endif.us.us.us.i.i ]
+  %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
+  %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.8.071.i
+  %.614.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.615.us.us.us.i.i = mul nsw i64 %.614.us.us.us.i.i, %.611.us.us.us.i.i
+  %.617.us.us.us.i.i = add nsw i64 %.615.us.us.us.i.i, %quot.4.0.i
+  %.620.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.621.us.us.us.i.i = mul nsw i64 %.617.us.us.us.i.i, %.620.us.us.us.i.i
+  %.623.us.us.us.i.i = add nsw i64 %.621.us.us.us.i.i, %.199303323.us.i.i
+  %.627.us.us.us.i.i = mul i64 %.625.i.i, %.623.us.us.us.i.i
+  %.635.us.us.us.i.i = load i64, ptr %scevgep166.i, align 8
+  %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
+  %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %onto.2.2217.us.us.us.i.i
+  %.646.us.us.us.i.i = load i64, ptr %sunkaddr253.i, align 8
+  %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
+  %206 = xor i64 %.648.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.41.i.i, %206
+  br i1 %199, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+
+B0.else.i.i.i.i:                                  ; preds = %B366.us.us.us.i.i
+  %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
+  %.25.not.i.i.i.i = or i1 %201, %.23.i.i.i.i
+  br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
+
+B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
+  %207 = or i64 %.9.i.i.i.i, %.41.i.i
+  %208 = icmp ult i64 %207, 4294967296
+  br i1 %208, label %209, label %215
+
+209:                                              ; preds = %B0.else.if.i.i.i.i
+  %210 = trunc nuw i64 %.9.i.i.i.i to i32
+  %211 = udiv i32 %210, %191
+  %212 = urem i32 %210, %191
+  %213 = zext i32 %211 to i64
+  %214 = zext i32 %212 to i64
+  br label %218
+
+215:                                              ; preds = %B0.else.if.i.i.i.i
+  %216 = sdiv i64 %.9.i.i.i.i, %.41.i.i
+  %217 = srem i64 %.9.i.i.i.i, %.41.i.i
+  br label %218
+
+218:                                              ; preds = %215, %209
+  %219 = phi i64 [ %213, %209 ], [ %216, %215 ]
+  %220 = phi i64 [ %214, %209 ], [ %217, %215 ]
+  %.30.i.i.i.i = xor i64 %220, %.41.i.i
+  %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
+  %.32.i.i.i.i = icmp ne i64 %220, 0
+  %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
+  %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
+  %spec.select.i.i.i.i = add i64 %219, %.38.i.i.i.i
+  %221 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %221)
+  br label %B0.else.i20.i.i.i
+
+B0.else.i20.i.i.i:                                ; preds = %218, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %218 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.35.i.i
+  %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
+  %.25.not.i23.i.i.i = or i1 %201, %.23.i21.i.i.i
+  br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
+  %222 = or i64 %.9.i1860.i.i.i, %.41.i.i
+  %223 = icmp ult i64 %222, 4294967296
+  br i1 %223, label %224, label %230
+
+224:                                              ; preds = %B0.else.if.i25.i.i.i
+  %225 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %226 = udiv i32 %225, %191
+  %227 = urem i32 %225, %191
+  %228 = zext i32 %226 to i64
+  %229 = zext i32 %227 to i64
+  br label %233
+
+230:                                              ; preds = %B0.else.if.i25.i.i.i
+  %231 = sdiv i64 %.9.i1860.i.i.i, %.41.i.i
+  %232 = srem i64 %.9.i1860.i.i.i, %.41.i.i
+  br label %233
+
+233:                                              ; preds = %230, %224
+  %234 = phi i64 [ %228, %224 ], [ %231, %230 ]
+  %235 = phi i64 [ %229, %224 ], [ %232, %230 ]
+  %.30.i26.i.i.i = xor i64 %235, %.41.i.i
+  %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
+  %.32.i28.i.i.i = icmp ne i64 %235, 0
+  %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
+  %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
+  %spec.select.i31.i.i.i = add i64 %234, %.38.i30.i.i.i
+  %236 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %236)
+  br label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %233, %B0.else.i20.i.i.i, %B366.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.pre.i.i, %233 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %233 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+  %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
+  %237 = xor i64 %.636.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.38.i.i, %237
+  br i1 %200, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+
+B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
+  %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
+  %.25.not.i6.i.i.i = or i1 %202, %.23.i4.i.i.i
+  br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
+
+B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
+  %238 = or i64 %.9.i1.i.i.i, %.38.i.i
+  %239 = icmp ult i64 %238, 4294967296
+  br i1 %239, label %240, label %246
+
+240:                                              ; preds = %B0.else.if.i8.i.i.i
+  %241 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %242 = udiv i32 %241, %192
+  %243 = urem i32 %241, %192
+  %244 = zext i32 %242 to i64
+  %245 = zext i32 %243 to i64
+  br label %249
+
+246:                                              ; preds = %B0.else.if.i8.i.i.i
+  %247 = sdiv i64 %.9.i1.i.i.i, %.38.i.i
+  %248 = srem i64 %.9.i1.i.i.i, %.38.i.i
+  br label %249
+
+249:                                              ; preds = %246, %240
+  %250 = phi i64 [ %244, %240 ], [ %247, %246 ]
+  %251 = phi i64 [ %245, %240 ], [ %248, %246 ]
+  %.30.i9.i.i.i = xor i64 %251, %.38.i.i
+  %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
+  %.32.i11.i.i.i = icmp ne i64 %251, 0
+  %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
+  %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
+  %spec.select.i14.i.i.i = add i64 %250, %.38.i13.i.i.i
+  %252 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  br label %B0.else.i35.i.i.i
+
+B0.else.i35.i.i.i:                                ; preds = %249, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %252, %249 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %237
+  %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
+  %.25.not.i38.i.i.i = or i1 %202, %.23.i36.i.i.i
+  br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
+  %253 = or i64 %.9.i3352.i.i.i, %.38.i.i
+  %254 = icmp ult i64 %253, 4294967296
+  br i1 %254, label %255, label %261
+
+255:                                              ; preds = %B0.else.if.i40.i.i.i
+  %256 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %257 = udiv i32 %256, %192
+  %258 = urem i32 %256, %192
+  %259 = zext i32 %257 to i64
+  %260 = zext i32 %258 to i64
+  br label %264
+
+261:                                              ; preds = %B0.else.if.i40.i.i.i
+  %262 = sdiv i64 %.9.i3352.i.i.i, %.38.i.i
+  %263 = srem i64 %.9.i3352.i.i.i, %.38.i.i
+  br label %264
+
+264:                                              ; preds = %261, %255
+  %265 = phi i64 [ %259, %255 ], [ %262, %261 ]
+  %266 = phi i64 [ %260, %255 ], [ %263, %261 ]
+  %.30.i41.i.i.i = xor i64 %266, %.38.i.i
+  %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
+  %.32.i43.i.i.i = icmp ne i64 %266, 0
+  %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
+  %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
+  %spec.select.i46.i.i.i = add i64 %265, %.38.i45.i.i.i
+  %267 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %264, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %264 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %267, %264 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi750.1.2.1.i")
+  %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
+  %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
+  %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
+  br i1 %.347138.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+
+B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.392.i.i.i = add i64 %.627.us.us.us.i.i, %.648.us.us.us.i.i
+  %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
+  %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
+  br i1 %203, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+
+B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
+  %268 = add nuw i64 %..304.i.i.i, 1
+  %269 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %270 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %271 = add i64 %270, %269
+  %272 = shl i64 %271, 3
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %272
+  %273 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %274 = add i64 %273, %.636.us.us.us.i.i
+  %275 = mul i64 %274, %.35.i.i
+  %276 = add i64 %.13.i62.i.i.i, %.392.i.i.i
+  %277 = add i64 %276, %275
+  %278 = shl i64 %277, 3
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %278
+  br label %B278.us.i.i.i
+
+B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
+  %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %268, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  tail call void @nbgrad.copy.float64(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %193
+  %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B364.backedge.us.us.us.i.i
+
+B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
+  %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
+  br i1 %.508124.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+
+B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
+  %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
+  %279 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %280 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %281 = add i64 %280, %279
+  %282 = shl i64 %281, 3
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %282
+  %283 = mul i64 %.13.i62.i.i.i, %.41.i.i
+  %284 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %285 = add i64 %284, %.636.us.us.us.i.i
+  %286 = mul i64 %285, %.35.i.i
+  %287 = add i64 %283, %.392.i.i.i
+  %288 = add i64 %287, %286
+  %289 = shl i64 %288, 3
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %289
+  %290 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %290, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+
+B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
+  %291 = add i64 %279, %.642.us.us.us.i.i
+  %292 = shl i64 %291, 3
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %292
+  %293 = and i64 %..465.i.i.i, 9223372036854775804
+  %294 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %295 = add i64 %.13.i62.i.i.i, 3
+  %296 = add i64 %295, %xtraiter.i.i.i
+  %297 = mul i64 %296, %194
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %297
+  %298 = add i64 %.13.i62.i.i.i, 2
+  %299 = add i64 %298, %xtraiter.i.i.i
+  %300 = mul i64 %299, %194
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %300
+  %301 = add i64 %.13.i62.i.i.i, 1
+  %302 = add i64 %301, %xtraiter.i.i.i
+  %303 = mul i64 %302, %194
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %303
+  %304 = mul i64 %294, %194
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %304
+  %305 = mul i64 %.614.us.us.us.i.i, %lsr.iv31.i.i
+  %306 = add i64 %305, %quot.4.0.i
+  %307 = mul i64 %306, %.620.us.us.us.i.i
+  %308 = add i64 %307, %.199303323.us.i.i
+  %309 = mul i64 %308, %.32.i.i
+  %310 = sub i64 %lsr.iv.i.i, %.635.us.us.us.i.i
+  %311 = add i64 %310, %309
+  %312 = add i64 %311, %284
+  %313 = mul i64 %312, %.35.i.i
+  %314 = add i64 %313, %.648.us.us.us.i.i
+  %315 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr258.i = shl i64 %314, 3
+  br label %B278.us150.i.i.i
+
+B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
+  %316 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %316, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+
+B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
+  %xtraiter.i.i = and i64 %..304.i.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
+
+B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
+  %317 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %318 = add i64 %317, %279
+  %319 = shl i64 %318, 3
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %319
+  br label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
+  %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %.552.us.prol.i.us.prol.i.i = load double, ptr %lsr.iv82.i.us.prol.i.i, align 8
+  %320 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 3
+  %scevgep151.i = getelementptr i8, ptr %scevgep59.i.i, i64 %320
+  store double %.552.us.prol.i.us.prol.i.i, ptr %scevgep151.i, align 8
+  %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %194
+  %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
+  br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
+  %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %193
+  %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B278.us150.i.us.prol.loopexit.i.i
+
+B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, %B278.us150.i.us.preheader.i.i
+  %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %321 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %321, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+
+B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %193
+  br label %B278.us150.i.us.i.i
+
+B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
+  %lsr.iv63.i.i = phi ptr [ %scevgep62.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep64.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv80.i.us.i.i = phi ptr [ %lsr.iv80.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep81.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv76.i.us.i.i = phi ptr [ %lsr.iv76.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep77.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %.346130142.us151.i.us.i.i = phi i64 [ %.346130142.us151.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %.356.us153.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  br label %B486.us.prol.i.us.i.i
+
+B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i.i, %B278.us150.i.us.i.i
+  %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
+  %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
+  %.552.us.prol.i.us.i.i = load double, ptr %lsr.iv82.i.us.i.i, align 8
+  %322 = shl i64 %prol.iter.i.us.i.i, 3
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %322
+  store double %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 8
+  %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %194
+  %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
+  br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.i.i:          ; preds = %B486.us.prol.i.us.i.i
+  %scevgep81.i.us.i.i = getelementptr i8, ptr %lsr.iv80.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i
+  %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %.552.us.prol.i.us.1.i.i = load double, ptr %lsr.iv82.i.us.1.i.i, align 8
+  %323 = shl i64 %prol.iter.i.us.1.i.i, 3
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %323
+  store double %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 8
+  %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %194
+  %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
+  br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %193
+  %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %193
+  %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %198
+  %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B364.backedge.us.us.us.i.i
+
+B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
+  %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %scevgep45.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep47.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv40.i.i = phi ptr [ %scevgep39.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep41.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv34.i.i = phi ptr [ %scevgep33.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep35.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv96.i.i.i = phi ptr [ %scevgep95.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep97.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  br i1 %315, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
+  %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
+  %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
+  %.552.us.prol.i.i.i = load double, ptr %lsr.iv82.i.i.i, align 8
+  %324 = shl nuw nsw i64 %prol.iter.i.i.i, 3
+  %scevgep.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %324
+  store double %.552.us.prol.i.i.i, ptr %scevgep.i, align 8
+  %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %194
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
+  br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %293, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %294, %B486.us.prol.i.i.i ]
+  %325 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %326 = shl i64 %.514123125.us.unr.i.i.i, 3
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %326
+  br label %B486.us.i.i.i
+
+B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
+  %lsr.iv54.i.i = phi ptr [ %scevgep55.i.i, %B486.us.i.i.i ], [ %lsr.iv52.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv48.i.i = phi ptr [ %scevgep49.i.i, %B486.us.i.i.i ], [ %lsr.iv46.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %325, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr259.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr258.i
+  %.552.us.i.i.i = load double, ptr %sunkaddr259.i, align 8
+  store double %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 8
+  %sunkaddr261.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr258.i
+  %.552.us.1.i.i.i = load double, ptr %sunkaddr261.i, align 8
+  %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
+  store double %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 8
+  %sunkaddr263.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr258.i
+  %.552.us.2.i.i.i = load double, ptr %sunkaddr263.i, align 8
+  %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
+  store double %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 8
+  %sunkaddr265.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr258.i
+  %.552.us.3.i.i.i = load double, ptr %sunkaddr265.i, align 8
+  %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 24
+  store double %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 8
+  %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
+  %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 32
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %195
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %195
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %195
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %195
+  %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
+  br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
+
+B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
+  %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %193
+  %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %193
+  %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B364.backedge.us.us.us.i.i
+
+B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.585.us.us.us.i.i = add nuw nsw i64 %.578203205.us.us.us.i.i, 1
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.638.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i73.i, %.585.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B364.B566_crit_edge.us.us.us.i.i, label %B366.us.us.us.i.i
+
+B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
+  %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
+  %.690.us.us.us.i.i = add nsw i64 %onto.2.2217.us.us.us.i.i, %.86.i.i
+  %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
+  br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
+
+B830.endif.endif.endif.i:                         ; preds = %B238.loopexit.us.i.i, %B240.endif.us.preheader.i.i, %B240.endif.lr.ph.i.i, %B830.endif.i
+  br i1 %98, label %B828.loopexit.i, label %B966.lr.ph.i
+
+B966.lr.ph.i:                                     ; preds = %B830.endif.endif.endif.i
+  br i1 %.387.i, label %B966.us.i, label %B966.i
+
+B966.us.i:                                        ; preds = %B966.lr.ph.i, %B1050.us.i
+  %lsr.iv196.i = phi i64 [ %lsr.iv.next197.i, %B1050.us.i ], [ %.188.i, %B966.lr.ph.i ]
+  %lsr.iv194.i = phi ptr [ %scevgep195.i, %B1050.us.i ], [ %invariant.gep.i, %B966.lr.ph.i ]
+  %lsr.iv192.i = phi ptr [ %scevgep193.i, %B1050.us.i ], [ %scevgep191.i, %B966.lr.ph.i ]
+  %.1303.us.i = load i64, ptr %lsr.iv192.i, align 8
+  %.1331.us.i = icmp eq i64 %.1303.us.i, 0
+  br i1 %.1331.us.i, label %B1050.us.i, label %_ZN6nbgrad7kernels11convolution8convolveB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B1050.us.i:                                       ; preds = %B966.us.i
+  tail call void @nbgrad.clear.float64(ptr %lsr.iv194.i, i64 %.1315.i)
+  %scevgep193.i = getelementptr i8, ptr %lsr.iv192.i, i64 56
+  %scevgep195.i = getelementptr i8, ptr %lsr.iv194.i, i64 %71
+  %lsr.iv.next197.i = add nsw i64 %lsr.iv196.i, -1
+  %exitcond2895.not.i = icmp eq i64 %lsr.iv.next197.i, 0
+  br i1 %exitcond2895.not.i, label %B828.loopexit.i, label %B966.us.i
+
+B1118.endif.endif.i:                              ; preds = %B1118.i
+  br i1 %186, label %327, label %332
+
+327:                                              ; preds = %B1118.endif.endif.i
+  %328 = udiv i32 %187, %99
+  %329 = urem i32 %187, %99
+  %330 = zext i32 %328 to i64
+  %331 = zext i32 %329 to i64
+  br label %335
+
+332:                                              ; preds = %B1118.endif.endif.i
+  %333 = sdiv i64 %.13.i57.i, %.176.i
+  %334 = srem i64 %.13.i57.i, %.176.i
+  br label %335
+
+335:                                              ; preds = %332, %327
+  %336 = phi i64 [ %330, %327 ], [ %333, %332 ]
+  %337 = phi i64 [ %331, %327 ], [ %334, %332 ]
+  %.1402.i = sub nsw i64 0, %337
+  %.1403.i = select i1 %.1386.i, i64 %337, i64 %.1402.i
+  %.1404.i = icmp sgt i64 %.1403.i, 0
+  %.1406.i = zext i1 %.1404.i to i64
+  %.1407.i = add i64 %336, %.1406.i
+  %.1429931.i = icmp sgt i64 %.1407.i, 0
+  br i1 %.1429931.i, label %B1156.endif.lr.ph.i, label %B2575.i
+
+B1156.endif.lr.ph.i:                              ; preds = %335
+  %..1303.i = tail call i64 @llvm.smax.i64(i64 %.1303.i, i64 0)
+  %.1825802.not.i = icmp eq i64 %..1303.i, 0
+  %338 = getelementptr i64, ptr %a4, i64 %.1308.i
+  %brmerge.i = or i1 %.193318.not.i.i, %.1825802.not.i
+  %xtraiter.i = and i64 %.1303.i, 3
+  %unroll_iter.i = and i64 %.1303.i, -4
+  %339 = add i64 %.1303.i, %table.4.21017.i
+  %340 = shl i64 %339, 3
+  %scevgep167.i = getelementptr i8, ptr %scevgep166.i, i64 %340
+  %scevgep177.i = getelementptr i8, ptr %scevgep176.i, i64 %340
+  %341 = icmp ult i64 %.1303.i, 4
+  %342 = icmp eq i64 %xtraiter.i, 0
+  br label %B1156.endif.i
+
+B1156.endif.i:                                    ; preds = %B1156.endif.lr.ph.i, %B1154.loopexit.i
+  %lsr.iv186.i = phi i64 [ %lsr.iv184.i, %B1156.endif.lr.ph.i ], [ %lsr.iv.next187.i, %B1154.loopexit.i ]
+  %.1428906938.i = phi i64 [ %.1407.i, %B1156.endif.lr.ph.i ], [ %.1438.i, %B1154.loopexit.i ]
+  %.1435908937.i = phi i64 [ 0, %B1156.endif.lr.ph.i ], [ %.1442.i, %B1154.loopexit.i ]
+  %.1438.i = add nsw i64 %.1428906938.i, -1
+  %.1442.i = add i64 %.1435908937.i, %.176.i
+  br i1 %100, label %B1468.i, label %B1190.endif.lr.ph.i
+
+B1190.endif.lr.ph.i:                              ; preds = %B1156.endif.i
+  %.1598.i = add nsw i64 %.1435908937.i, %rem.7.0.i
+  br i1 %brmerge.i, label %B1468.i, label %B1190.endif.us.i
+
+B1190.endif.us.i:                                 ; preds = %B1190.endif.lr.ph.i, %B1314.B1188.loopexit_crit_edge.us.i
+  %.1556847857.us.i = phi i64 [ %.1563.us.i, %B1314.B1188.loopexit_crit_edge.us.i ], [ 0, %B1190.endif.lr.ph.i ]
+  %.1563.us.i = add nuw nsw i64 %.1556847857.us.i, 1
+  %.1868.us.i = add nsw i64 %.1556847857.us.i, %.1435908937.i
+  %.1870.us.i = icmp slt i64 %.1868.us.i, %.13.i57.i
+  %.1617.us.i = add nsw i64 %.1556847857.us.i, %.453.i
+  br i1 %.1870.us.i, label %B1316.endif.us.us.us.preheader.i, label %B1316.endif.us.us877.i
+
+B1314.B1188.loopexit_crit_edge.us.i:              ; preds = %B1348.B1442_crit_edge.split.us834.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i
+  %exitcond2893.not.i = icmp eq i64 %.176.i, %.1563.us.i
+  br i1 %exitcond2893.not.i, label %B1468.i, label %B1190.endif.us.i
+
+B1316.endif.us.us.us.preheader.i:                 ; preds = %B1190.endif.us.i
+  %.1603.us.i = load i64, ptr %sunkaddr266.i, align 8
+  %.1600.us.i = add nsw i64 %.1598.i, %.1556847857.us.i
+  %.1604.us.i = mul nsw i64 %.1603.us.i, %.1600.us.i
+  %.1593.us.i = load i64, ptr %sunkaddr267.i, align 8
+  %.1595.us.i = mul nsw i64 %.1593.us.i, %quot.4.0.i
+  %.1605.us.i = add nsw i64 %.1595.us.i, %.1604.us.i
+  %.1608.us.i = load i64, ptr %sunkaddr268.i, align 8
+  %.1610.us.i = mul nsw i64 %.1608.us.i, %.107210681162.i
+  %.1611.us.i = add nsw i64 %.1605.us.i, %.1610.us.i
+  br label %B1316.endif.us.us.us.i
+
+B1316.endif.us.us877.i:                           ; preds = %B1190.endif.us.i, %B1348.B1442_crit_edge.split.us834.us.i
+  %place.3.6820.us.us878.i = phi i64 [ %.1906.us832.us.lcssa.i, %B1348.B1442_crit_edge.split.us834.us.i ], [ %.1617.us.i, %B1190.endif.us.i ]
+  %.1707811817.us.us881.i = phi i64 [ %.1714.us.us883.i, %B1348.B1442_crit_edge.split.us834.us.i ], [ 0, %B1190.endif.us.i ]
+  br i1 %341, label %B1350.us825.us.epil.i.preheader, label %B1350.us825.us.i
+
+B1350.us825.us.i:                                 ; preds = %B1316.endif.us.us877.i, %B1350.us825.us.i
+  %lsr.iv.i = phi i64 [ %lsr.iv.next.i, %B1350.us825.us.i ], [ %unroll_iter.i, %B1316.endif.us.us877.i ]
+  %place.2.7805.us826.us.i = phi i64 [ %.1906.us832.us.3.i, %B1350.us825.us.i ], [ %place.3.6820.us.us878.i, %B1316.endif.us.us877.i ]
+  %343 = shl i64 %place.2.7805.us826.us.i, 3
+  %scevgep158.i = getelementptr i8, ptr %a2, i64 %343
+  store double 0.000000e+00, ptr %scevgep158.i, align 8
+  %scevgep157.i = getelementptr i8, ptr %scevgep156.i, i64 %343
+  store double 0.000000e+00, ptr %scevgep157.i, align 8
+  %scevgep155.i = getelementptr i8, ptr %scevgep154.i, i64 %343
+  store double 0.000000e+00, ptr %scevgep155.i, align 8
+  %scevgep153.i = getelementptr i8, ptr %scevgep152.i, i64 %343
+  store double 0.000000e+00, ptr %scevgep153.i, align 8
+  %.1906.us832.us.3.i = add i64 %place.2.7805.us826.us.i, %102
+  %lsr.iv.next.i = add i64 %lsr.iv.i, -4
+  %niter.ncmp.3.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %niter.ncmp.3.i, label %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i, label %B1350.us825.us.i
+
+B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i: ; preds = %B1350.us825.us.i
+  br i1 %342, label %B1348.B1442_crit_edge.split.us834.us.i, label %B1350.us825.us.epil.i.preheader
+
+B1350.us825.us.epil.i.preheader:                  ; preds = %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i, %B1316.endif.us.us877.i
+  %place.2.7805.us826.us.epil.i.ph = phi i64 [ %place.3.6820.us.us878.i, %B1316.endif.us.us877.i ], [ %.1906.us832.us.3.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i ]
+  br label %B1350.us825.us.epil.i
+
+B1350.us825.us.epil.i:                            ; preds = %B1350.us825.us.epil.i.preheader, %B1350.us825.us.epil.i
+  %lsr.iv160.i = phi i64 [ %lsr.iv.next161.i, %B1350.us825.us.epil.i ], [ %xtraiter.i, %B1350.us825.us.epil.i.preheader ]
+  %place.2.7805.us826.us.epil.i = phi i64 [ %.1906.us832.us.epil.i, %B1350.us825.us.epil.i ], [ %place.2.7805.us826.us.epil.i.ph, %B1350.us825.us.epil.i.preheader ]
+  %344 = shl i64 %place.2.7805.us826.us.epil.i, 3
+  %scevgep159.i = getelementptr i8, ptr %a2, i64 %344
+  store double 0.000000e+00, ptr %scevgep159.i, align 8
+  %.1906.us832.us.epil.i = add i64 %place.2.7805.us826.us.epil.i, %.176.i
+  %lsr.iv.next161.i = add nsw i64 %lsr.iv160.i, -1
+  %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next161.i, 0
+  br i1 %epil.iter.cmp.not.i, label %B1348.B1442_crit_edge.split.us834.us.i, label %B1350.us825.us.epil.i
+
+B1348.B1442_crit_edge.split.us834.us.i:           ; preds = %B1350.us825.us.epil.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i
+  %.1906.us832.us.lcssa.i = phi i64 [ %.1906.us832.us.3.i, %B1348.B1442_crit_edge.split.us834.us.unr-lcssa.i ], [ %.1906.us832.us.epil.i, %B1350.us825.us.epil.i ]
+  %.1714.us.us883.i = add nuw nsw i64 %.1707811817.us.us881.i, 1
+  %exitcond2890.not.i = icmp eq i64 %.13.i.i, %.1714.us.us883.i
+  br i1 %exitcond2890.not.i, label %B1314.B1188.loopexit_crit_edge.us.i, label %B1316.endif.us.us877.i
+
+B1316.endif.us.us.us.i:                           ; preds = %B1348.B1442_crit_edge.split.us.us.us.us.i, %B1316.endif.us.us.us.preheader.i
+  %place.3.6820.us.us.us.i = phi i64 [ %.1906.us.us.us.us.lcssa.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ %.1617.us.i, %B1316.endif.us.us.us.preheader.i ]
+  %source.3.6819.us.us.us.i = phi i64 [ %.1923.us.us.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ %.1611.us.i, %B1316.endif.us.us.us.preheader.i ]
+  %.1707811817.us.us.us.i = phi i64 [ %.1714.us.us.us.i, %B1348.B1442_crit_edge.split.us.us.us.us.i ], [ 0, %B1316.endif.us.us.us.preheader.i ]
+  %345 = getelementptr double, ptr %a1, i64 %source.3.6819.us.us.us.i
+  br i1 %341, label %B1350.us.us.us.us.epil.preheader.i, label %B1350.us.us.us.us.i
+
+B1350.us.us.us.us.i:                              ; preds = %B1316.endif.us.us.us.i, %B1350.us.us.us.us.i
+  %place.2.7805.us.us.us.us.i = phi i64 [ %.1906.us.us.us.us.3.i, %B1350.us.us.us.us.i ], [ %place.3.6820.us.us.us.i, %B1316.endif.us.us.us.i ]
+  %.1831801803.us.us.us.us.i = phi i64 [ %.1838.us.us.us.us.3.i, %B1350.us.us.us.us.i ], [ 0, %B1316.endif.us.us.us.i ]
+  %346 = shl i64 %.1831801803.us.us.us.us.i, 3
+  %scevgep173.i = getelementptr i8, ptr %scevgep167.i, i64 %346
+  %scevgep174.i = getelementptr i8, ptr %scevgep173.i, i64 -24
+  %.1881.us.us.us.us.i = load i64, ptr %scevgep174.i, align 8
+  %.1885.us.us.us.us.i = getelementptr double, ptr %345, i64 %.1881.us.us.us.us.i
+  %.1886.us.us.us.us.i = load double, ptr %.1885.us.us.us.us.i, align 8
+  %347 = shl i64 %place.2.7805.us.us.us.us.i, 3
+  %scevgep165.i = getelementptr i8, ptr %a2, i64 %347
+  store double %.1886.us.us.us.us.i, ptr %scevgep165.i, align 8
+  %scevgep172.i = getelementptr i8, ptr %scevgep173.i, i64 -16
+  %.1881.us.us.us.us.1.i = load i64, ptr %scevgep172.i, align 8
+  %.1885.us.us.us.us.1.i = getelementptr double, ptr %345, i64 %.1881.us.us.us.us.1.i
+  %.1886.us.us.us.us.1.i = load double, ptr %.1885.us.us.us.us.1.i, align 8
+  %scevgep164.i = getelementptr i8, ptr %scevgep156.i, i64 %347
+  store double %.1886.us.us.us.us.1.i, ptr %scevgep164.i, align 8
+  %scevgep170.i = getelementptr i8, ptr %scevgep173.i, i64 -8
+  %.1881.us.us.us.us.2.i = load i64, ptr %scevgep170.i, align 8
+  %.1885.us.us.us.us.2.i = getelementptr double, ptr %345, i64 %.1881.us.us.us.us.2.i
+  %.1886.us.us.us.us.2.i = load double, ptr %.1885.us.us.us.us.2.i, align 8
+  %scevgep163.i = getelementptr i8, ptr %scevgep154.i, i64 %347
+  store double %.1886.us.us.us.us.2.i, ptr %scevgep163.i, align 8
+  %.1838.us.us.us.us.3.i = add nuw i64 %.1831801803.us.us.us.us.i, 4
+  %.1881.us.us.us.us.3.i = load i64, ptr %scevgep173.i, align 8
+  %.1885.us.us.us.us.3.i = getelementptr double, ptr %345, i64 %.1881.us.us.us.us.3.i
+  %.1886.us.us.us.us.3.i = load double, ptr %.1885.us.us.us.us.3.i, align 8
+  %scevgep162.i = getelementptr i8, ptr %scevgep152.i, i64 %347
+  store double %.1886.us.us.us.us.3.i, ptr %scevgep162.i, align 8
+  %.1906.us.us.us.us.3.i = add i64 %place.2.7805.us.us.us.us.i, %102
+  %niter138.ncmp.3.i = icmp eq i64 %unroll_iter.i, %.1838.us.us.us.us.3.i
+  br i1 %niter138.ncmp.3.i, label %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i, label %B1350.us.us.us.us.i
+
+B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i: ; preds = %B1350.us.us.us.us.i
+  br i1 %342, label %B1348.B1442_crit_edge.split.us.us.us.us.i, label %B1350.us.us.us.us.epil.preheader.i
+
+B1350.us.us.us.us.epil.preheader.i:               ; preds = %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i, %B1316.endif.us.us.us.i
+  %place.2.7805.us.us.us.us.epil.init.i = phi i64 [ %place.3.6820.us.us.us.i, %B1316.endif.us.us.us.i ], [ %.1906.us.us.us.us.3.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %.1831801803.us.us.us.us.epil.init.i = phi i64 [ 0, %B1316.endif.us.us.us.i ], [ %unroll_iter.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ]
+  %348 = shl i64 %.1831801803.us.us.us.us.epil.init.i, 3
+  %scevgep178.i = getelementptr i8, ptr %scevgep177.i, i64 %348
+  br label %B1350.us.us.us.us.epil.i
+
+B1350.us.us.us.us.epil.i:                         ; preds = %B1350.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.preheader.i
+  %place.2.7805.us.us.us.us.epil.i = phi i64 [ %place.2.7805.us.us.us.us.epil.init.i, %B1350.us.us.us.us.epil.preheader.i ], [ %.1906.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.i ]
+  %epil.iter133.i = phi i64 [ 0, %B1350.us.us.us.us.epil.preheader.i ], [ %epil.iter133.next.i, %B1350.us.us.us.us.epil.i ]
+  %349 = shl nuw nsw i64 %epil.iter133.i, 3
+  %scevgep179.i = getelementptr i8, ptr %scevgep178.i, i64 %349
+  %.1881.us.us.us.us.epil.i = load i64, ptr %scevgep179.i, align 8
+  %.1885.us.us.us.us.epil.i = getelementptr double, ptr %345, i64 %.1881.us.us.us.us.epil.i
+  %.1886.us.us.us.us.epil.i = load double, ptr %.1885.us.us.us.us.epil.i, align 8
+  %350 = shl i64 %place.2.7805.us.us.us.us.epil.i, 3
+  %scevgep175.i = getelementptr i8, ptr %a2, i64 %350
+  store double %.1886.us.us.us.us.epil.i, ptr %scevgep175.i, align 8
+  %.1906.us.us.us.us.epil.i = add i64 %place.2.7805.us.us.us.us.epil.i, %.176.i
+  %epil.iter133.next.i = add i64 %epil.iter133.i, 1
+  %epil.iter133.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter133.next.i
+  br i1 %epil.iter133.cmp.not.i, label %B1348.B1442_crit_edge.split.us.us.us.us.i, label %B1350.us.us.us.us.epil.i
+
+B1348.B1442_crit_edge.split.us.us.us.us.i:        ; preds = %B1350.us.us.us.us.epil.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i
+  %.1906.us.us.us.us.lcssa.i = phi i64 [ %.1906.us.us.us.us.3.i, %B1348.B1442_crit_edge.split.us.us.us.us.unr-lcssa.i ], [ %.1906.us.us.us.us.epil.i, %B1350.us.us.us.us.epil.i ]
+  %.1714.us.us.us.i = add nuw nsw i64 %.1707811817.us.us.us.i, 1
+  %.1921.us.us.us.i = load i64, ptr %sunkaddr268.i, align 8
+  %.1923.us.us.us.i = add nsw i64 %.1921.us.us.us.i, %source.3.6819.us.us.us.i
+  %exitcond2892.not.i = icmp eq i64 %.13.i.i, %.1714.us.us.us.i
+  br i1 %exitcond2892.not.i, label %B1314.B1188.loopexit_crit_edge.us.i, label %B1316.endif.us.us.us.i
+
+B1468.endif.i:                                    ; preds = %B1468.i
+  br i1 %.1985.i, label %B1154.loopexit.i, label %B1468.endif.endif.i
+
+B1468.endif.endif.i:                              ; preds = %B1468.endif.i
+  br i1 %189, label %351, label %356
+
+351:                                              ; preds = %B1468.endif.endif.i
+  %352 = udiv i32 %190, %103
+  %353 = urem i32 %190, %103
+  %354 = zext i32 %352 to i64
+  %355 = zext i32 %353 to i64
+  br label %359
+
+356:                                              ; preds = %B1468.endif.endif.i
+  %357 = sdiv i64 %.980.i, %.1944.i
+  %358 = srem i64 %.980.i, %.1944.i
+  br label %359
+
+359:                                              ; preds = %356, %351
+  %360 = phi i64 [ %354, %351 ], [ %357, %356 ]
+  %361 = phi i64 [ %355, %351 ], [ %358, %356 ]
+  %.1999.i = sub nsw i64 0, %361
+  %.2000.i = select i1 %.1983.i, i64 %361, i64 %.1999.i
+  %.2001.i = icmp sgt i64 %.2000.i, 0
+  %.2003.i = zext i1 %.2001.i to i64
+  %.2004.i = add i64 %360, %.2003.i
+  %.2025901.i = icmp sgt i64 %.2004.i, 0
+  br i1 %.2025901.i, label %B1510.lr.ph.i, label %B1154.loopexit.i
+
+B1510.lr.ph.i:                                    ; preds = %359
+  %362 = add nuw i64 %.2004.i, 1
+  br label %B1510.i
+
+B1510.else.if.i:                                  ; preds = %B1510.i
+  %363 = or i64 %2, %.179.i
+  %364 = icmp ult i64 %363, 4294967296
+  br i1 %364, label %365, label %371
+
+365:                                              ; preds = %B1510.else.if.i
+  %366 = trunc nuw i64 %2 to i32
+  %367 = udiv i32 %366, %106
+  %368 = urem i32 %366, %106
+  %369 = zext i32 %367 to i64
+  %370 = zext i32 %368 to i64
+  br label %374
+
+371:                                              ; preds = %B1510.else.if.i
+  %372 = sdiv i64 %2, %.179.i
+  %373 = srem i64 %2, %.179.i
+  br label %374
+
+374:                                              ; preds = %371, %365
+  %375 = phi i64 [ %369, %365 ], [ %372, %371 ]
+  %376 = phi i64 [ %370, %365 ], [ %373, %371 ]
+  %.2105.i = xor i64 %376, %.179.i
+  %.2106.i = icmp slt i64 %.2105.i, 0
+  %.2107.i = icmp ne i64 %376, 0
+  %.2108.i = and i1 %.2107.i, %.2106.i
+  %.2113.i = sext i1 %.2108.i to i64
+  %spec.select751.i = add i64 %375, %.2113.i
+  br label %B1510.endif.endif.i
+
+B1510.endif.endif.i:                              ; preds = %374, %B1510.i
+  %quot.10.0.i = phi i64 [ 0, %B1510.i ], [ %spec.select751.i, %374 ]
+  %.13.i60.i = tail call i64 @llvm.smin.i64(i64 %quot.10.0.i, i64 %.182.i)
+  tail call void @nbgrad.tile.float64(ptr %.2065.i, ptr %338, i64 %.1303.i, i64 %.13.i.i, i64 %.437.i, ptr %lsr.iv188.i, ptr %scevgep190.i, i64 %.185.i, i64 %.107210681162.i, i64 %.13.i60.i)
+  %lsr.iv.next181.i = add i64 %lsr.iv180.i, -1
+  %lsr.iv.next183.i = sub i64 %lsr.iv182.i, %.1944.i
+  %scevgep189.i = getelementptr i8, ptr %lsr.iv188.i, i64 %73
+  %.2025.i = icmp samesign ugt i64 %lsr.iv.next181.i, 1
+  br i1 %.2025.i, label %B1510.i, label %B1154.loopexit.i
+
+B1756.endif.i:                                    ; preds = %B828.loopexit.i, %180, %B750.endif.i
+  br i1 %98, label %B522.loopexit.i, label %B1804.endif.lr.ph.i
+
+B1804.endif.lr.ph.i:                              ; preds = %B1756.endif.i
+  %.24891328.not.i = icmp slt i64 %.13.i57.i, 1
+  %.2717.i = add nsw i64 %.13.i59.i, %rem.9.0.i
+  %.26111257.not.i = icmp slt i64 %arg.many.fr.i73.i, 1
+  %or.cond115.i = or i1 %.24891328.not.i, %.26111257.not.i
+  br i1 %or.cond115.i, label %B522.loopexit.i, label %B1804.endif.us.i
+
+B1804.endif.us.i:                                 ; preds = %B1804.endif.lr.ph.i, %B2010.B1802.loopexit_crit_edge.us.i
+  %lsr.iv218.i = phi ptr [ %scevgep219.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ %scevgep217.i, %B1804.endif.lr.ph.i ]
+  %lsr.iv198.i = phi ptr [ %scevgep199.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ %invariant.gep.i, %B1804.endif.lr.ph.i ]
+  %table.5.11556.us.i = phi i64 [ %.2402.us.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ 33, %B1804.endif.lr.ph.i ]
+  %.228815041554.us.i = phi i64 [ %.2295.us.i, %B2010.B1802.loopexit_crit_edge.us.i ], [ 0, %B1804.endif.lr.ph.i ]
+  %.2295.us.i = add nuw nsw i64 %.228815041554.us.i, 1
+  %.2325.us.i = getelementptr i64, ptr %a4, i64 %table.5.11556.us.i
+  %.2326.us.i = load i64, ptr %.2325.us.i, align 8
+  %.2330.us.i = getelementptr i8, ptr %.2325.us.i, i64 8
+  %.2331.us.i = load i64, ptr %.2330.us.i, align 8
+  %.2341.us.i = getelementptr i8, ptr %.2325.us.i, i64 16
+  %.2342.us.i = load i64, ptr %.2341.us.i, align 8
+  %.2346.us.i = getelementptr i8, ptr %.2325.us.i, i64 24
+  %.2347.us.i = load i64, ptr %.2346.us.i, align 8
+  %.2351.us.i = getelementptr i8, ptr %.2325.us.i, i64 32
+  %.2352.us.i = load i64, ptr %.2351.us.i, align 8
+  %.2356.us.i = getelementptr i8, ptr %.2325.us.i, i64 40
+  %.2357.us.i = load i64, ptr %.2356.us.i, align 8
+  %.2397.us.i = getelementptr i8, ptr %.2325.us.i, i64 48
+  %.2398.us.i = load i64, ptr %.2397.us.i, align 8
+  %.2399.us.i = shl nsw i64 %.2398.us.i, 1
+  %.2400.us.i = add i64 %table.5.11556.us.i, 7
+  %.2402.us.i = add i64 %.2400.us.i, %.2399.us.i
+  %.2651.us.i = mul nsw i64 %.228815041554.us.i, %quot.3.0.i
+  %invariant.gep.us.i = getelementptr double, ptr %a2, i64 %.2352.us.i
+  %invariant.gep1185.us.i = getelementptr double, ptr %a3, i64 %.2352.us.i
+  %.2952.us.i = sub i64 %.2357.us.i, %.2352.us.i
+  %.2952.us.fr.i = freeze i64 %.2952.us.i
+  %..2952.us.i = tail call i64 @llvm.smax.i64(i64 %.2952.us.fr.i, i64 0)
+  %.29951180.us.i = icmp sgt i64 %.2952.us.fr.i, 0
+  br i1 %.29951180.us.i, label %B2012.endif.us.us.us.preheader.i, label %B2012.endif.us.us1577.preheader.i
+
+B2010.B1802.loopexit_crit_edge.us.i:              ; preds = %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, %B2012.endif.us.us1577.preheader.split.i, %B2012.endif.us.us1577.preheader.i, %B2012.endif.us.us.us.preheader.i
+  %scevgep199.i = getelementptr i8, ptr %lsr.iv198.i, i64 %71
+  %scevgep219.i = getelementptr i8, ptr %lsr.iv218.i, i64 %71
+  %exitcond2900.not.i = icmp eq i64 %.188.i, %.2295.us.i
+  br i1 %exitcond2900.not.i, label %B522.loopexit.i, label %B1804.endif.us.i
+
+B2012.endif.us.us.us.preheader.i:                 ; preds = %B1804.endif.us.i
+  %.13.i63.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2342.us.i)
+  %.13.i64.i = tail call i64 @llvm.smin.i64(i64 %.2717.i, i64 %.2347.us.i)
+  %.2783.us.us.us.us.i = sub i64 %.13.i64.i, %.13.i63.i
+  %.28261195.us.us.us.us.not.i = icmp slt i64 %.2783.us.us.us.us.i, 1
+  br i1 %.28261195.us.us.us.us.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.preheader126.i
+
+B2012.endif.us.us.us.preheader126.i:              ; preds = %B2012.endif.us.us.us.preheader.i
+  %.3004.us.us.us.us.us.prol.i = add nsw i64 %..2952.us.i, -1
+  %.3008.us.us.us.us.us.prol.i = add i64 %.2352.us.i, 1
+  %377 = sub i64 %.13.i63.i, %rem.9.0.i
+  %378 = mul i64 %377, %74
+  %scevgep209.i = getelementptr i8, ptr %lsr.iv198.i, i64 %378
+  %scevgep220.i = getelementptr i8, ptr %lsr.iv218.i, i64 %378
+  %379 = and i64 %..2952.us.i, 1
+  %380 = icmp eq i64 %379, 0
+  %381 = icmp eq i64 %.2952.us.fr.i, 1
+  br label %B2012.endif.us.us.us.i
+
+B2012.endif.us.us1577.preheader.i:                ; preds = %B1804.endif.us.i
+  %invariant.gep2964.i = getelementptr double, ptr %invariant.gep1185.us.i, i64 %.2331.us.i
+  %.13.i61.i = tail call i64 @llvm.smax.i64(i64 %rem.9.0.i, i64 %.2342.us.i)
+  %.13.i62.i = tail call i64 @llvm.smin.i64(i64 %.2717.i, i64 %.2347.us.i)
+  %.2783.us1366.us.i = sub i64 %.13.i62.i, %.13.i61.i
+  %.28261195.us1369.us.not.i = icmp slt i64 %.2783.us1366.us.i, 1
+  br i1 %.28261195.us1369.us.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us1577.preheader.split.i
+
+B2012.endif.us.us1577.preheader.split.i:          ; preds = %B2012.endif.us.us1577.preheader.i
+  %382 = load i64, ptr %sunkaddr271.i, align 8
+  %383 = icmp eq i64 %382, 1
+  br i1 %383, label %B2012.endif.us.us1577.preheader144.i, label %B2010.B1802.loopexit_crit_edge.us.i
+
+B2012.endif.us.us1577.preheader144.i:             ; preds = %B2012.endif.us.us1577.preheader.split.i
+  %384 = sub i64 %.13.i61.i, %rem.9.0.i
+  %385 = mul i64 %384, %74
+  %386 = shl i64 %.2352.us.i, 3
+  %387 = getelementptr i8, ptr %lsr.iv198.i, i64 %385
+  %scevgep200.i = getelementptr i8, ptr %387, i64 %386
+  br label %B2012.endif.us.us1577.i
+
+B2012.endif.us.us1577thread-pre-split.i:          ; preds = %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i
+  %.pr.i = load i64, ptr %sunkaddr271.i, align 8
+  %scevgep202.i = getelementptr i8, ptr %lsr.iv201.i, i64 %75
+  br label %B2012.endif.us.us1577.i
+
+B2012.endif.us.us1577.i:                          ; preds = %B2012.endif.us.us1577thread-pre-split.i, %B2012.endif.us.us1577.preheader144.i
+  %lsr.iv201.i = phi ptr [ %scevgep200.i, %B2012.endif.us.us1577.preheader144.i ], [ %scevgep202.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %388 = phi i64 [ 1, %B2012.endif.us.us1577.preheader144.i ], [ %.pr.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %.249512951333.us.us1579.i = phi i64 [ 0, %B2012.endif.us.us1577.preheader144.i ], [ %.2502.us.us1585.i, %B2012.endif.us.us1577thread-pre-split.i ]
+  %.2502.us.us1585.i = add nuw nsw i64 %.249512951333.us.us1579.i, 1
+  %.2675.us.us1588.i = add i64 %.249512951333.us.us1579.i, %rem.7.0.i
+  %389 = icmp eq i64 %388, 1
+  br i1 %389, label %B2048.endif.endif.endif.us1364.us.i, label %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i
+
+B2048.endif.endif.endif.us1364.us.i:              ; preds = %B2012.endif.us.us1577.i, %B2046.loopexit.us1370.us.i
+  %lsr.iv203.i = phi ptr [ %scevgep204.i, %B2046.loopexit.us1370.us.i ], [ %lsr.iv201.i, %B2012.endif.us.us1577.i ]
+  %.261712411262.us1345.us.i = phi i64 [ %.2624.us1351.us.i, %B2046.loopexit.us1370.us.i ], [ 0, %B2012.endif.us.us1577.i ]
+  %.2624.us1351.us.i = add nuw nsw i64 %.261712411262.us1345.us.i, 1
+  %.2667.us1353.us.i = add nsw i64 %.261712411262.us1345.us.i, %quot.8.071.i
+  %.2669.us1354.us.i = mul nsw i64 %.2667.us1353.us.i, %.26.i
+  %.2671.us1355.us.i = add nsw i64 %.2669.us1354.us.i, %quot.4.0.i
+  %.2673.us1356.us.i = mul nsw i64 %.2671.us1355.us.i, %.32.i
+  %.2677.us1357.us.i = add i64 %.2675.us.us1588.i, %.2673.us1356.us.i
+  %.2680.us1358.us.i = load i64, ptr %sunkaddr273.i, align 8
+  %.2681.us1359.us.i = mul nsw i64 %.2677.us1357.us.i, %.2680.us1358.us.i
+  %.2869.us1377.us.i = add i64 %.2681.us1359.us.i, %.2326.us.i
+  %390 = load i64, ptr %sunkaddr271.i, align 8
+  %391 = icmp eq i64 %390, 1
+  br i1 %391, label %B2250.us.us.i, label %B2046.loopexit.us1370.us.i
+
+B2250.us.usthread-pre-split.i:                    ; preds = %B2576.us.us.i
+  %.2892.us.us.pr.i = load i64, ptr %sunkaddr271.i, align 8
+  %scevgep206.i = getelementptr i8, ptr %lsr.iv205.i, i64 %74
+  %.2835.us.us.i = add nsw i64 %.282511871199.us.us.i, -1
+  %.2839.us.us.i = add i64 %.283211881198.us.us.i, 1
+  br label %B2250.us.us.i
+
+B2250.us.us.i:                                    ; preds = %B2048.endif.endif.endif.us1364.us.i, %B2250.us.usthread-pre-split.i
+  %lsr.iv205.i = phi ptr [ %scevgep206.i, %B2250.us.usthread-pre-split.i ], [ %lsr.iv203.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.2892.us.us.i = phi i64 [ %.2892.us.us.pr.i, %B2250.us.usthread-pre-split.i ], [ 1, %B2048.endif.endif.endif.us1364.us.i ]
+  %.282511871199.us.us.i = phi i64 [ %.2835.us.us.i, %B2250.us.usthread-pre-split.i ], [ %.2783.us1366.us.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.283211881198.us.us.i = phi i64 [ %.2839.us.us.i, %B2250.us.usthread-pre-split.i ], [ %.13.i61.i, %B2048.endif.endif.endif.us1364.us.i ]
+  %.2893.us.us.i = icmp eq i64 %.2892.us.us.i, 1
+  br i1 %.2893.us.us.i, label %B2356.us.us.i, label %B2576.us.us.i
+
+B2356.us.us.i:                                    ; preds = %B2250.us.us.i
+  %.2866.us.us.i = load i64, ptr %sunkaddr276.i, align 8
+  %.2867.us.us.i = mul nsw i64 %.2866.us.us.i, %.283211881198.us.us.i
+  %.2871.us.us.i = add i64 %.2869.us1377.us.i, %.2867.us.us.i
+  %.2874.us.us.i = load i64, ptr %scevgep176.i, align 8
+  %.2875.us.us.i = mul nsw i64 %.2871.us.us.i, %.2874.us.us.i
+  %gep2965.i = getelementptr double, ptr %invariant.gep2964.i, i64 %.2875.us.us.i
+  tail call void @nbgrad.copy.float64(ptr %lsr.iv205.i, ptr %gep2965.i, i64 %.2952.us.fr.i)
+  br label %B2576.us.us.i
+
+B2576.us.us.i:                                    ; preds = %B2356.us.us.i, %B2250.us.us.i
+  %.2826.us.us.i = icmp samesign ugt i64 %.282511871199.us.us.i, 1
+  br i1 %.2826.us.us.i, label %B2250.us.usthread-pre-split.i, label %B2046.loopexit.us1370.us.i
+
+B2046.loopexit.us1370.us.i:                       ; preds = %B2576.us.us.i, %B2048.endif.endif.endif.us1364.us.i
+  %scevgep204.i = getelementptr i8, ptr %lsr.iv203.i, i64 %76
+  %exitcond2896.not.i = icmp eq i64 %arg.many.fr.i73.i, %.2624.us1351.us.i
+  br i1 %exitcond2896.not.i, label %B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i, label %B2048.endif.endif.endif.us1364.us.i
+
+B2046.B2010.loopexit_crit_edge.split.us1380.us.split.i: ; preds = %B2046.loopexit.us1370.us.i, %B2012.endif.us.us1577.i
+  %exitcond2897.not.i = icmp eq i64 %.13.i57.i, %.2502.us.us1585.i
+  br i1 %exitcond2897.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us1577thread-pre-split.i
+
+B2012.endif.us.us.us.i:                           ; preds = %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, %B2012.endif.us.us.us.preheader126.i
+  %lsr.iv221.i = phi ptr [ %scevgep220.i, %B2012.endif.us.us.us.preheader126.i ], [ %scevgep222.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %lsr.iv210.i = phi ptr [ %scevgep209.i, %B2012.endif.us.us.us.preheader126.i ], [ %scevgep211.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.249512951333.us.us.us.i = phi i64 [ 0, %B2012.endif.us.us.us.preheader126.i ], [ %.2502.us.us.us.i, %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i ]
+  %.2653.us.us.us.i = add nsw i64 %.249512951333.us.us.us.i, %.2651.us.i
+  %.2655.us.us.us.i = mul nsw i64 %.2653.us.us.us.i, %.185.i
+  %.2675.us.us.us.i = add i64 %.249512951333.us.us.us.i, %rem.7.0.i
+  %.2662.us.us.us.i = add i64 %.2655.us.us.us.i, %.443.i
+  br label %B2048.endif.endif.endif.us.us.us.us.i
+
+B2048.endif.endif.endif.us.us.us.us.i:            ; preds = %B2046.loopexit.us.us.us.us.loopexit.i, %B2012.endif.us.us.us.i
+  %lsr.iv223.i = phi ptr [ %scevgep224.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv221.i, %B2012.endif.us.us.us.i ]
+  %lsr.iv212.i = phi ptr [ %scevgep213.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ %lsr.iv210.i, %B2012.endif.us.us.us.i ]
+  %.261712411262.us.us.us.us.i = phi i64 [ %.2624.us.us.us.us.i, %B2046.loopexit.us.us.us.us.loopexit.i ], [ 0, %B2012.endif.us.us.us.i ]
+  %.2661.us.us.us.us.i = mul i64 %.261712411262.us.us.us.us.i, %.80.i
+  %.2667.us.us.us.us.i = add nsw i64 %.261712411262.us.us.us.us.i, %quot.8.071.i
+  %.2669.us.us.us.us.i = mul nsw i64 %.2667.us.us.us.us.i, %.26.i
+  %.2671.us.us.us.us.i = add nsw i64 %.2669.us.us.us.us.i, %quot.4.0.i
+  %.2673.us.us.us.us.i = mul nsw i64 %.2671.us.us.us.us.i, %.32.i
+  %.2677.us.us.us.us.i = add i64 %.2675.us.us.us.i, %.2673.us.us.us.us.i
+  %.2680.us.us.us.us.i = load i64, ptr %sunkaddr273.i, align 8
+  %.2681.us.us.us.us.i = mul nsw i64 %.2677.us.us.us.us.i, %.2680.us.us.us.us.i
+  %.2869.us.us.us.us.i = add i64 %.2681.us.us.us.us.i, %.2326.us.i
+  %.2882.us.us.us.us.us.i = sub i64 %.2661.us.us.us.us.i, %rem.9.0.i
+  br label %B2250.us.us.us.us.us.i
+
+B2046.loopexit.us.us.us.us.loopexit.i:            ; preds = %B2576.us.us.us.us.us.i
+  %.2624.us.us.us.us.i = add nuw nsw i64 %.261712411262.us.us.us.us.i, 1
+  %scevgep213.i = getelementptr i8, ptr %lsr.iv212.i, i64 %76
+  %scevgep224.i = getelementptr i8, ptr %lsr.iv223.i, i64 %76
+  %exitcond2898.not.i = icmp eq i64 %arg.many.fr.i73.i, %.2624.us.us.us.us.i
+  br i1 %exitcond2898.not.i, label %B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i, label %B2048.endif.endif.endif.us.us.us.us.i
+
+B2250.us.us.us.us.us.i:                           ; preds = %B2576.us.us.us.us.us.i, %B2048.endif.endif.endif.us.us.us.us.i
+  %lsr.iv225.i = phi ptr [ %scevgep226.i, %B2576.us.us.us.us.us.i ], [ %lsr.iv223.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %lsr.iv214.i = phi ptr [ %scevgep215.i, %B2576.us.us.us.us.us.i ], [ %lsr.iv212.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.282511871199.us.us.us.us.us.i = phi i64 [ %.2835.us.us.us.us.us.i, %B2576.us.us.us.us.us.i ], [ %.2783.us.us.us.us.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.283211881198.us.us.us.us.us.i = phi i64 [ %.2839.us.us.us.us.us.i, %B2576.us.us.us.us.us.i ], [ %.13.i63.i, %B2048.endif.endif.endif.us.us.us.us.i ]
+  %.2835.us.us.us.us.us.i = add nsw i64 %.282511871199.us.us.us.us.us.i, -1
+  %.2839.us.us.us.us.us.i = add i64 %.283211881198.us.us.us.us.us.i, 1
+  %.2866.us.us.us.us.us.i = load i64, ptr %sunkaddr276.i, align 8
+  %.2867.us.us.us.us.us.i = mul nsw i64 %.2866.us.us.us.us.us.i, %.283211881198.us.us.us.us.us.i
+  %.2871.us.us.us.us.us.i = add i64 %.2869.us.us.us.us.i, %.2867.us.us.us.us.us.i
+  %.2874.us.us.us.us.us.i = load i64, ptr %scevgep176.i, align 8
+  %.2875.us.us.us.us.us.i = mul nsw i64 %.2871.us.us.us.us.us.i, %.2874.us.us.us.us.us.i
+  %.2877.us.us.us.us.us.i = add nsw i64 %.2875.us.us.us.us.us.i, %.2331.us.i
+  %reass.add.us.us.us.us.us.i = add i64 %.2882.us.us.us.us.us.i, %.283211881198.us.us.us.us.us.i
+  %reass.mul.us.us.us.us.us.i = mul i64 %reass.add.us.us.us.us.us.i, %.77.i
+  %.2886.us.us.us.us.us.i = add i64 %.2662.us.us.us.i, %reass.mul.us.us.us.us.us.i
+  %.2892.us.us.us.us.us.i = load i64, ptr %sunkaddr271.i, align 8
+  %.2893.us.us.us.us.us.i = icmp eq i64 %.2892.us.us.us.us.us.i, 1
+  br i1 %.2893.us.us.us.us.us.i, label %B2356.us.us.us.us.us.i, label %B2466.endif.us.us.us.us.us.i
+
+B2466.endif.us.us.us.us.us.i:                     ; preds = %B2250.us.us.us.us.us.i
+  %392 = getelementptr double, ptr %a3, i64 %.2877.us.us.us.us.us.i
+  br i1 %380, label %B2500.us.us.us.us.us.prol.loopexit.i, label %B2500.us.us.us.us.us.prol.i
+
+B2500.us.us.us.us.us.prol.i:                      ; preds = %B2466.endif.us.us.us.us.us.i
+  %gep15.i = getelementptr double, ptr %invariant.gep.us.i, i64 %.2886.us.us.us.us.us.i
+  %.3037.us.us.us.us.us.prol.i = load double, ptr %gep15.i, align 8
+  %.3041.us.us.us.us.us.prol.i = mul nsw i64 %.2892.us.us.us.us.us.i, %.2352.us.i
+  %.3045.us.us.us.us.us.prol.i = getelementptr double, ptr %392, i64 %.3041.us.us.us.us.us.prol.i
+  store double %.3037.us.us.us.us.us.prol.i, ptr %.3045.us.us.us.us.us.prol.i, align 8
+  br label %B2500.us.us.us.us.us.prol.loopexit.i
+
+B2500.us.us.us.us.us.prol.loopexit.i:             ; preds = %B2500.us.us.us.us.us.prol.i, %B2466.endif.us.us.us.us.us.i
+  %.299411781182.us.us.us.us.us.unr.i = phi i64 [ %..2952.us.i, %B2466.endif.us.us.us.us.us.i ], [ %.3004.us.us.us.us.us.prol.i, %B2500.us.us.us.us.us.prol.i ]
+  %.300111791181.us.us.us.us.us.unr.i = phi i64 [ %.2352.us.i, %B2466.endif.us.us.us.us.us.i ], [ %.3008.us.us.us.us.us.prol.i, %B2500.us.us.us.us.us.prol.i ]
+  br i1 %381, label %B2576.us.us.us.us.us.i, label %B2500.us.us.us.us.us.preheader.i
+
+B2500.us.us.us.us.us.preheader.i:                 ; preds = %B2500.us.us.us.us.us.prol.loopexit.i
+  %393 = add i64 %.299411781182.us.us.us.us.us.unr.i, 2
+  br label %B2500.us.us.us.us.us.i
+
+B2500.us.us.us.us.us.i:                           ; preds = %B2500.us.us.us.us.us.i, %B2500.us.us.us.us.us.preheader.i
+  %lsr.iv207.i = phi i64 [ %393, %B2500.us.us.us.us.us.preheader.i ], [ %lsr.iv.next208.i, %B2500.us.us.us.us.us.i ]
+  %.300111791181.us.us.us.us.us.i = phi i64 [ %.300111791181.us.us.us.us.us.unr.i, %B2500.us.us.us.us.us.preheader.i ], [ %.3008.us.us.us.us.us.1.i, %B2500.us.us.us.us.us.i ]
+  %.3008.us.us.us.us.us.i = add i64 %.300111791181.us.us.us.us.us.i, 1
+  %394 = shl i64 %.300111791181.us.us.us.us.us.i, 3
+  %scevgep216.i = getelementptr i8, ptr %lsr.iv214.i, i64 %394
+  %.3037.us.us.us.us.us.i = load double, ptr %scevgep216.i, align 8
+  %.3040.us.us.us.us.us.i = load i64, ptr %sunkaddr271.i, align 8
+  %.3041.us.us.us.us.us.i = mul nsw i64 %.3040.us.us.us.us.us.i, %.300111791181.us.us.us.us.us.i
+  %.3045.us.us.us.us.us.i = getelementptr double, ptr %392, i64 %.3041.us.us.us.us.us.i
+  store double %.3037.us.us.us.us.us.i, ptr %.3045.us.us.us.us.us.i, align 8
+  %.3008.us.us.us.us.us.1.i = add i64 %.300111791181.us.us.us.us.us.i, 2
+  %scevgep227.i = getelementptr i8, ptr %lsr.iv225.i, i64 %394
+  %.3037.us.us.us.us.us.1.i = load double, ptr %scevgep227.i, align 8
+  %.3040.us.us.us.us.us.1.i = load i64, ptr %sunkaddr271.i, align 8
+  %.3041.us.us.us.us.us.1.i = mul nsw i64 %.3040.us.us.us.us.us.1.i, %.3008.us.us.us.us.us.i
+  %.3045.us.us.us.us.us.1.i = getelementptr double, ptr %392, i64 %.3041.us.us.us.us.us.1.i
+  store double %.3037.us.us.us.us.us.1.i, ptr %.3045.us.us.us.us.us.1.i, align 8
+  %lsr.iv.next208.i = add i64 %lsr.iv207.i, -2
+  %.2995.us.us.us.us.us.1.i = icmp sgt i64 %lsr.iv.next208.i, 2
+  br i1 %.2995.us.us.us.us.us.1.i, label %B2500.us.us.us.us.us.i, label %B2576.us.us.us.us.us.i
+
+B2356.us.us.us.us.us.i:                           ; preds = %B2250.us.us.us.us.us.i
+  %gep.us.us.us.us.us.i = getelementptr double, ptr %invariant.gep.us.i, i64 %.2886.us.us.us.us.us.i
+  %gep1186.us.us.us.us.us.i = getelementptr double, ptr %invariant.gep1185.us.i, i64 %.2877.us.us.us.us.us.i
+  tail call void @nbgrad.copy.float64(ptr %gep.us.us.us.us.us.i, ptr %gep1186.us.us.us.us.us.i, i64 %.2952.us.fr.i)
+  br label %B2576.us.us.us.us.us.i
+
+B2576.us.us.us.us.us.i:                           ; preds = %B2500.us.us.us.us.us.i, %B2356.us.us.us.us.us.i, %B2500.us.us.us.us.us.prol.loopexit.i
+  %scevgep215.i = getelementptr i8, ptr %lsr.iv214.i, i64 %74
+  %scevgep226.i = getelementptr i8, ptr %lsr.iv225.i, i64 %74
+  %.2826.us.us.us.us.us.i = icmp samesign ugt i64 %.282511871199.us.us.us.us.us.i, 1
+  br i1 %.2826.us.us.us.us.us.i, label %B2250.us.us.us.us.us.i, label %B2046.loopexit.us.us.us.us.loopexit.i
+
+B2046.B2010.loopexit_crit_edge.split.us.us.us.us.split.i: ; preds = %B2046.loopexit.us.us.us.us.loopexit.i
+  %.2502.us.us.us.i = add nuw nsw i64 %.249512951333.us.us.us.i, 1
+  %scevgep211.i = getelementptr i8, ptr %lsr.iv210.i, i64 %75
+  %scevgep222.i = getelementptr i8, ptr %lsr.iv221.i, i64 %75
+  %exitcond2899.not.i = icmp eq i64 %.13.i57.i, %.2502.us.us.us.i
+  br i1 %exitcond2899.not.i, label %B2010.B1802.loopexit_crit_edge.us.i, label %B2012.endif.us.us.us.i
+
+_ZN6nbgrad7kernels11convolution8convolveB4v601B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B524.endif.endif.endif.en...endif.1.i, %B522.loopexit.i, %B966.us.i, %B1468.i, %B0.endif.endif.endif.endif.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.convolution.correlate(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.convolution -
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+declare void @nbgrad.clear.float32(ptr, i64) local_unnamed_addr
+
+declare void @nbgrad.dots.float32(ptr, i64, ptr, ptr, i64, ptr) local_unnamed_addr
+
+declare void @nbgrad.copy.float32(ptr, ptr, i64) local_unnamed_addr
+
+declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
+
+declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
+
+define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr writeonly captures(none) %a3, ptr %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.23.i = load i64, ptr %a4, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 8
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.28.i = getelementptr i8, ptr %a4, i64 16
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.31.i = getelementptr i8, ptr %a4, i64 24
+  %.32.i = load i64, ptr %.31.i, align 8
+  %.70.i = getelementptr i8, ptr %a4, i64 128
+  %.71.i = load i64, ptr %.70.i, align 8
+  %.73.i = getelementptr i8, ptr %a4, i64 144
+  %.74.i = load i64, ptr %.73.i, align 8
+  %.76.i = getelementptr i8, ptr %a4, i64 152
+  %.77.i = load i64, ptr %.76.i, align 8
+  %.79.i = getelementptr i8, ptr %a4, i64 160
+  %.80.i = load i64, ptr %.79.i, align 8
+  %.82.i = getelementptr i8, ptr %a4, i64 168
+  %.83.i = load i64, ptr %.82.i, align 8
+  %.130.i = getelementptr i8, ptr %a4, i64 176
+  %.131.i = load i64, ptr %.130.i, align 8
+  %.133.i = getelementptr i8, ptr %a4, i64 184
+  %.134.i = load i64, ptr %.133.i, align 8
+  %.136.i = getelementptr i8, ptr %a4, i64 192
+  %.137.i = load i64, ptr %.136.i, align 8
+  %.145.i = getelementptr i8, ptr %a4, i64 200
+  %.146.i = load i64, ptr %.145.i, align 8
+  %.148.i = getelementptr i8, ptr %a4, i64 208
+  %.149.i = load i64, ptr %.148.i, align 8
+  %.151.i = getelementptr i8, ptr %a4, i64 216
+  %.152.i = load i64, ptr %.151.i, align 8
+  %.154.i = getelementptr i8, ptr %a4, i64 224
+  %.155.i = load i64, ptr %.154.i, align 8
+  %.157.i = getelementptr i8, ptr %a4, i64 232
+  %.158.i = load i64, ptr %.157.i, align 8
+  %.206.i = add i64 %.71.i, -1
+  %.207.i = add i64 %.206.i, %.83.i
+  %.211.i = icmp eq i64 %.83.i, 0
+  br i1 %.211.i, label %B0.endif.i, label %B0.else.i
+
+B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
+  %.613.i = icmp sgt i64 %.612705849.i, 1
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+
+B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
+  %.612705849.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
+  %.619712848.i = phi i64 [ %a5, %B582.lr.ph.i ], [ %.626.i, %B580.loopexit.i ]
+  %.622.i = add nsw i64 %.612705849.i, -1
+  %.626.i = add i64 %.619712848.i, 1
+  %.667.i = icmp ne i64 %.619712848.i, -9223372036854775808
+  %.669.not.i = or i1 %109, %.667.i
+  %or.cond.i = select i1 %110, i1 %.669.not.i, i1 false
+  br i1 %or.cond.i, label %B582.else.if.i, label %B582.endif.i
+
+B856.loopexit.i:                                  ; preds = %B1460.B1426.loopexit_crit_edge.us.i, %388, %B1392.endif.i
+  %exitcond1074.not.i = icmp eq i64 %.1098.i, %quot.1.0.i
+  br i1 %exitcond1074.not.i, label %B1688.endif.i, label %B858.i
+
+B858.i:                                           ; preds = %B858.lr.ph.i, %B856.loopexit.i
+  %.1091608670.i = phi i64 [ 0, %B858.lr.ph.i ], [ %.1098.i, %B856.loopexit.i ]
+  %.1098.i = add nuw nsw i64 %.1091608670.i, 1
+  br i1 %123, label %B858.endif.endif.endif.endif.i, label %B858.endif.endif.else.if.i
+
+B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B1392.endif.i
+
+B0.else.i:                                        ; preds = %0
+  %.222.i = icmp ne i64 %.207.i, -9223372036854775808
+  %.223.i = icmp ne i64 %.83.i, -1
+  %.224.not.i = or i1 %.223.i, %.222.i
+  br i1 %.224.not.i, label %B0.else.if.i, label %B0.endif.i
+
+B0.endif.i:                                       ; preds = %13, %B0.else.i, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %13 ]
+  %.254.i = add i64 %.23.i, -1
+  %.255.i = add i64 %.254.i, %.80.i
+  %.259.i = icmp eq i64 %.80.i, 0
+  br i1 %.259.i, label %B0.endif.endif.i, label %B0.endif.else.i
+
+B0.else.if.i:                                     ; preds = %B0.else.i
+  %1 = or i64 %.207.i, %.83.i
+  %2 = icmp ult i64 %1, 4294967296
+  br i1 %2, label %3, label %10
+
+3:                                                ; preds = %B0.else.if.i
+  %4 = trunc nuw i64 %.83.i to i32
+  %5 = trunc nuw i64 %.207.i to i32
+  %6 = udiv i32 %5, %4
+  %7 = urem i32 %5, %4
+  %8 = zext i32 %6 to i64
+  %9 = zext i32 %7 to i64
+  br label %13
+
+10:                                               ; preds = %B0.else.if.i
+  %11 = sdiv i64 %.207.i, %.83.i
+  %12 = srem i64 %.207.i, %.83.i
+  br label %13
+
+13:                                               ; preds = %10, %3
+  %14 = phi i64 [ %8, %3 ], [ %11, %10 ]
+  %15 = phi i64 [ %9, %3 ], [ %12, %10 ]
+  %.229.i = xor i64 %15, %.83.i
+  %.230.i = icmp slt i64 %.229.i, 0
+  %.231.i = icmp ne i64 %15, 0
+  %.232.i = and i1 %.231.i, %.230.i
+  %.237.i = sext i1 %.232.i to i64
+  %spec.select.i = add i64 %14, %.237.i
+  br label %B0.endif.i
+
+B0.endif.else.i:                                  ; preds = %B0.endif.i
+  %.270.i = icmp ne i64 %.255.i, -9223372036854775808
+  %.271.i = icmp ne i64 %.80.i, -1
+  %.272.not.i = or i1 %.271.i, %.270.i
+  br i1 %.272.not.i, label %B0.endif.else.if.i, label %B0.endif.endif.i
+
+B0.endif.endif.i:                                 ; preds = %29, %B0.endif.else.i, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %33, %29 ]
+  %16 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.137.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %16, 0
+  %ov.i = extractvalue { i64, i1 } %16, 1
+  %.305.i = add i64 %math.i, %.32.i
+  br i1 %ov.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
+  %17 = or i64 %.255.i, %.80.i
+  %18 = icmp ult i64 %17, 4294967296
+  br i1 %18, label %19, label %26
+
+19:                                               ; preds = %B0.endif.else.if.i
+  %20 = trunc nuw i64 %.80.i to i32
+  %21 = trunc nuw i64 %.255.i to i32
+  %22 = udiv i32 %21, %20
+  %23 = urem i32 %21, %20
+  %24 = zext i32 %22 to i64
+  %25 = zext i32 %23 to i64
+  br label %29
+
+26:                                               ; preds = %B0.endif.else.if.i
+  %27 = sdiv i64 %.255.i, %.80.i
+  %28 = srem i64 %.255.i, %.80.i
+  br label %29
+
+29:                                               ; preds = %26, %19
+  %30 = phi i64 [ %24, %19 ], [ %27, %26 ]
+  %31 = phi i64 [ %25, %19 ], [ %28, %26 ]
+  %.277.i = xor i64 %31, %.80.i
+  %.278.i = icmp slt i64 %.277.i, 0
+  %.279.i = icmp ne i64 %31, 0
+  %.280.i = and i1 %.279.i, %.278.i
+  %.285.i = sext i1 %.280.i to i64
+  %spec.select489.i = add i64 %30, %.285.i
+  %32 = mul nsw i64 %spec.select489.i, %quot.0.i
+  %33 = tail call i64 @llvm.smax.i64(i64 %32, i64 0)
+  br label %B0.endif.endif.i
+
+B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
+  %.320.i = icmp ne i64 %.305.i, -9223372036854775808
+  %.321.i = icmp ne i64 %.137.i, -1
+  %.322.not.i = or i1 %.321.i, %.320.i
+  br i1 %.322.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %46, %B0.endif.endif.else.i, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select490.i, %46 ]
+  %.352.i = add i64 %.29.i, -1
+  %.353.i = add i64 %.352.i, %.131.i
+  %.357.i = icmp eq i64 %.131.i, 0
+  br i1 %.357.i, label %B0.endif.endif.endif.endif.i, label %B0.endif.endif.endif.else.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else.i
+  %34 = or i64 %.305.i, %.137.i
+  %35 = icmp ult i64 %34, 4294967296
+  br i1 %35, label %36, label %43
+
+36:                                               ; preds = %B0.endif.endif.else.if.i
+  %37 = trunc nuw i64 %.137.i to i32
+  %38 = trunc nuw i64 %.305.i to i32
+  %39 = udiv i32 %38, %37
+  %40 = urem i32 %38, %37
+  %41 = zext i32 %39 to i64
+  %42 = zext i32 %40 to i64
+  br label %46
+
+43:                                               ; preds = %B0.endif.endif.else.if.i
+  %44 = sdiv i64 %.305.i, %.137.i
+  %45 = srem i64 %.305.i, %.137.i
+  br label %46
+
+46:                                               ; preds = %43, %36
+  %47 = phi i64 [ %41, %36 ], [ %44, %43 ]
+  %48 = phi i64 [ %42, %36 ], [ %45, %43 ]
+  %.327.i = xor i64 %48, %.137.i
+  %.328.i = icmp slt i64 %.327.i, 0
+  %.329.i = icmp ne i64 %48, 0
+  %.330.i = and i1 %.329.i, %.328.i
+  %.335.i = sext i1 %.330.i to i64
+  %spec.select490.i = add i64 %47, %.335.i
+  br label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
+  %.368.i = icmp ne i64 %.353.i, -9223372036854775808
+  %.369.i = icmp ne i64 %.131.i, -1
+  %.370.not.i = or i1 %.369.i, %.368.i
+  br i1 %.370.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.i:                     ; preds = %61, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %spec.select491.i, %61 ]
+  %.401.i = add i64 %math.i, %.146.i
+  %.405.i = icmp eq i64 %.146.i, 0
+  br i1 %.405.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.endif.else.i
+
+B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endif.else.i
+  %49 = or i64 %.353.i, %.131.i
+  %50 = icmp ult i64 %49, 4294967296
+  br i1 %50, label %51, label %58
+
+51:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %52 = trunc nuw i64 %.131.i to i32
+  %53 = trunc nuw i64 %.353.i to i32
+  %54 = udiv i32 %53, %52
+  %55 = urem i32 %53, %52
+  %56 = zext i32 %54 to i64
+  %57 = zext i32 %55 to i64
+  br label %61
+
+58:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %59 = sdiv i64 %.353.i, %.131.i
+  %60 = srem i64 %.353.i, %.131.i
+  br label %61
+
+61:                                               ; preds = %58, %51
+  %62 = phi i64 [ %56, %51 ], [ %59, %58 ]
+  %63 = phi i64 [ %57, %51 ], [ %60, %58 ]
+  %.375.i = xor i64 %63, %.131.i
+  %.376.i = icmp slt i64 %.375.i, 0
+  %.377.i = icmp ne i64 %63, 0
+  %.378.i = and i1 %.377.i, %.376.i
+  %.383.i = sext i1 %.378.i to i64
+  %spec.select491.i = add i64 %62, %.383.i
+  br label %B0.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.else.i:                ; preds = %B0.endif.endif.endif.endif.i
+  %.416.i = icmp ne i64 %.401.i, -9223372036854775808
+  %.417.i = icmp ne i64 %.146.i, -1
+  %.418.not.i = or i1 %.417.i, %.416.i
+  br i1 %.418.not.i, label %B0.endif.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.i:               ; preds = %77, %B0.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.i
+  %quot.4.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.else.i ], [ %spec.select492.i, %77 ]
+  %.444.i = mul i64 %quot.4.0.i, %.146.i
+  %.449.i = getelementptr i8, ptr %a4, i64 112
+  %.450.i = load i64, ptr %.449.i, align 8
+  %.454.i = getelementptr i8, ptr %a4, i64 120
+  %.455.i = load i64, ptr %.454.i, align 8
+  %.452.i = mul i64 %.134.i, %.131.i
+  %.456.i = mul i64 %.452.i, %.450.i
+  %.457.i = mul i64 %.456.i, %.455.i
+  %.463.i = mul i64 %.444.i, %.155.i
+  %.471.i = mul nsw i64 %.152.i, %.146.i
+  %64 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %.149.i, i64 -1)
+  %math233.i = extractvalue { i64, i1 } %64, 0
+  %ov234.i = extractvalue { i64, i1 } %64, 1
+  %.474.i = add i64 %.471.i, %math233.i
+  br i1 %ov234.i, label %B0.endif.endif.endif.endif.endif.else.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.else.if.i:             ; preds = %B0.endif.endif.endif.endif.else.i
+  %65 = or i64 %.401.i, %.146.i
+  %66 = icmp ult i64 %65, 4294967296
+  br i1 %66, label %67, label %74
+
+67:                                               ; preds = %B0.endif.endif.endif.endif.else.if.i
+  %68 = trunc nuw i64 %.146.i to i32
+  %69 = trunc nuw i64 %.401.i to i32
+  %70 = udiv i32 %69, %68
+  %71 = urem i32 %69, %68
+  %72 = zext i32 %70 to i64
+  %73 = zext i32 %71 to i64
+  br label %77
+
+74:                                               ; preds = %B0.endif.endif.endif.endif.else.if.i
+  %75 = sdiv i64 %.401.i, %.146.i
+  %76 = srem i64 %.401.i, %.146.i
+  br label %77
+
+77:                                               ; preds = %74, %67
+  %78 = phi i64 [ %72, %67 ], [ %75, %74 ]
+  %79 = phi i64 [ %73, %67 ], [ %76, %74 ]
+  %.423.i = xor i64 %79, %.146.i
+  %.424.i = icmp slt i64 %.423.i, 0
+  %.425.i = icmp ne i64 %79, 0
+  %.426.i = and i1 %.425.i, %.424.i
+  %.431.i = sext i1 %.426.i to i64
+  %spec.select492.i = add i64 %78, %.431.i
+  br label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.else.i:          ; preds = %B0.endif.endif.endif.endif.endif.i
+  %.489.i = icmp ne i64 %.474.i, -9223372036854775808
+  %.490.i = icmp ne i64 %.149.i, -1
+  %.491.not.i = or i1 %.490.i, %.489.i
+  br i1 %.491.not.i, label %B0.endif.endif.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.else.if.i:       ; preds = %B0.endif.endif.endif.endif.endif.else.i
+  %80 = or i64 %.474.i, %.149.i
+  %81 = icmp ult i64 %80, 4294967296
+  br i1 %81, label %82, label %89
+
+82:                                               ; preds = %B0.endif.endif.endif.endif.endif.else.if.i
+  %83 = trunc nuw i64 %.149.i to i32
+  %84 = trunc nuw i64 %.474.i to i32
+  %85 = udiv i32 %84, %83
+  %86 = urem i32 %84, %83
+  %87 = zext i32 %85 to i64
+  %88 = zext i32 %86 to i64
+  br label %92
+
+89:                                               ; preds = %B0.endif.endif.endif.endif.endif.else.if.i
+  %90 = sdiv i64 %.474.i, %.149.i
+  %91 = srem i64 %.474.i, %.149.i
+  br label %92
+
+92:                                               ; preds = %89, %82
+  %93 = phi i64 [ %87, %82 ], [ %90, %89 ]
+  %94 = phi i64 [ %88, %82 ], [ %91, %89 ]
+  %.496.i = xor i64 %94, %.149.i
+  %.497.i = icmp slt i64 %.496.i, 0
+  %.498.i = icmp ne i64 %94, 0
+  %.499.i = and i1 %.498.i, %.497.i
+  %.504.i = sext i1 %.499.i to i64
+  %spec.select493.i = add i64 %93, %.504.i
+  %95 = mul nsw i64 %spec.select493.i, %.149.i
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %92, %B0.endif.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.endif.i
+  %quot.5.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.endif.else.i ], [ %95, %92 ]
+  %.522.i = getelementptr i8, ptr %a4, i64 48
+  %.523.i = load i64, ptr %.522.i, align 8
+  %.525.i = getelementptr i8, ptr %a4, i64 56
+  %.526.i = load i64, ptr %.525.i, align 8
+  %.527.i = mul nsw i64 %.526.i, %.523.i
+  %.567.i = sub i64 %a6, %a5
+  %.613833.not.i = icmp slt i64 %.567.i, 1
+  br i1 %.613833.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B582.lr.ph.i
+
+B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
+  %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
+  %.908.i = add i64 %.152.i, -1
+  %96 = getelementptr float, ptr %a2, i64 %.457.i
+  %.956.i = getelementptr float, ptr %96, i64 %.463.i
+  %.972.i = icmp ne i64 %.444.i, -9223372036854775808
+  %.973.i = icmp ne i64 %.146.i, -1
+  %.974.not.i = or i1 %.973.i, %.972.i
+  %spec.select499.i = select i1 %.974.not.i, i64 %quot.4.0.i, i64 0
+  %97 = mul i64 %quot.5.0.i, %spec.select499.i
+  %.1295.i = sub i64 %.77.i, %.83.i
+  %98 = tail call i64 @llvm.smin.i64(i64 %quot.0.i, i64 0)
+  %99 = tail call i64 @llvm.smin.i64(i64 %.146.i, i64 0)
+  %100 = tail call i64 @llvm.smin.i64(i64 %.152.i, i64 0)
+  %.13.i3236.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.80.i)
+  %arg.many.fr.i37.i = freeze i64 %.13.i3236.i
+  %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 0)
+  %invariant.op43.i = add i64 %.457.i, %.13.i.i.i
+  %101 = shl i64 %.74.i, 2
+  %102 = shl i64 %quot.5.0.i, 2
+  %scevgep116.i = getelementptr i8, ptr %a4, i64 264
+  %103 = shl i64 %.152.i, 3
+  %104 = add i64 %.457.i, %.463.i
+  %105 = shl i64 %104, 2
+  %scevgep120.i = getelementptr i8, ptr %a2, i64 %105
+  %scevgep128.i = getelementptr i8, ptr %a3, i64 28
+  %106 = shl i64 %.158.i, 2
+  %107 = shl i64 %.29.i, 2
+  %108 = mul i64 %.158.i, %107
+  %109 = icmp ne i64 %.653.i, -1
+  %110 = icmp ne i64 %.653.i, 0
+  %111 = icmp ne i64 %quot.3.0.i, -1
+  %112 = icmp ne i64 %quot.3.0.i, 0
+  %113 = icmp ne i64 %quot.2.0.i, -1
+  %114 = icmp ne i64 %quot.2.0.i, 0
+  %115 = icmp ne i64 %.152.i, -1
+  %116 = icmp ne i64 %.152.i, 0
+  %117 = icmp eq i64 %quot.1.0.i, 0
+  %118 = trunc nuw i64 %.653.i to i32
+  %119 = trunc nuw i64 %quot.3.0.i to i32
+  %120 = trunc nuw i64 %quot.2.0.i to i32
+  %121 = trunc nuw i64 %.152.i to i32
+  %122 = icmp sgt i64 %.146.i, 0
+  %123 = icmp eq i64 %quot.0.i, 0
+  %124 = icmp eq i64 %quot.0.i, 1
+  %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
+  %sunkaddr194.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr195.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr196.i = getelementptr i8, ptr %a4, i64 72
+  %125 = trunc nuw i64 %quot.0.i to i32
+  %126 = icmp slt i64 %quot.0.i, 0
+  %sunkaddr208.i = getelementptr i8, ptr %a4, i64 80
+  %sunkaddr209.i = getelementptr i8, ptr %a4, i64 88
+  %127 = icmp ne i64 %.149.i, -1
+  %128 = icmp ne i64 %.149.i, 0
+  %129 = trunc nuw i64 %.149.i to i32
+  %130 = trunc nuw i64 %.146.i to i32
+  %131 = icmp slt i64 %.146.i, 0
+  %132 = icmp slt i64 %.152.i, 0
+  br label %B582.i
+
+B582.endif.i:                                     ; preds = %144, %B582.i
+  %quot.6.0.i = phi i64 [ 0, %B582.i ], [ %spec.select494.i, %144 ]
+  %.713.not.i = or i1 %111, %.667.i
+  %or.cond866.i = select i1 %112, i1 %.713.not.i, i1 false
+  br i1 %or.cond866.i, label %B582.endif.else.if.i, label %B582.endif.endif.i
+
+B582.else.if.i:                                   ; preds = %B582.i
+  %133 = or i64 %.619712848.i, %.653.i
+  %134 = icmp ult i64 %133, 4294967296
+  br i1 %134, label %135, label %141
+
+135:                                              ; preds = %B582.else.if.i
+  %136 = trunc nuw i64 %.619712848.i to i32
+  %137 = udiv i32 %136, %118
+  %138 = urem i32 %136, %118
+  %139 = zext i32 %137 to i64
+  %140 = zext i32 %138 to i64
+  br label %144
+
+141:                                              ; preds = %B582.else.if.i
+  %142 = sdiv i64 %.619712848.i, %.653.i
+  %143 = srem i64 %.619712848.i, %.653.i
+  br label %144
+
+144:                                              ; preds = %141, %135
+  %145 = phi i64 [ %139, %135 ], [ %142, %141 ]
+  %146 = phi i64 [ %140, %135 ], [ %143, %141 ]
+  %.674.i = xor i64 %146, %.653.i
+  %.675.i = icmp slt i64 %.674.i, 0
+  %.676.i = icmp ne i64 %146, 0
+  %.677.i = and i1 %.676.i, %.675.i
+  %.682.i = sext i1 %.677.i to i64
+  %spec.select494.i = add i64 %145, %.682.i
+  br label %B582.endif.i
+
+B582.endif.endif.i:                               ; preds = %158, %B582.endif.i
+  %quot.7.0.i = phi i64 [ 0, %B582.endif.i ], [ %spec.select495.i, %158 ]
+  %.752.i = icmp ne i64 %quot.7.0.i, -9223372036854775808
+  %.754.not.i = or i1 %113, %.752.i
+  %or.cond867.i = select i1 %114, i1 %.754.not.i, i1 false
+  br i1 %or.cond867.i, label %B582.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.i
+
+B582.endif.else.if.i:                             ; preds = %B582.endif.i
+  %147 = or i64 %.619712848.i, %quot.3.0.i
+  %148 = icmp ult i64 %147, 4294967296
+  br i1 %148, label %149, label %155
+
+149:                                              ; preds = %B582.endif.else.if.i
+  %150 = trunc nuw i64 %.619712848.i to i32
+  %151 = udiv i32 %150, %119
+  %152 = urem i32 %150, %119
+  %153 = zext i32 %151 to i64
+  %154 = zext i32 %152 to i64
+  br label %158
+
+155:                                              ; preds = %B582.endif.else.if.i
+  %156 = sdiv i64 %.619712848.i, %quot.3.0.i
+  %157 = srem i64 %.619712848.i, %quot.3.0.i
+  br label %158
+
+158:                                              ; preds = %155, %149
+  %159 = phi i64 [ %153, %149 ], [ %156, %155 ]
+  %160 = phi i64 [ %154, %149 ], [ %157, %155 ]
+  %.718.i = xor i64 %160, %quot.3.0.i
+  %.719.i = icmp slt i64 %.718.i, 0
+  %.720.i = icmp ne i64 %160, 0
+  %.721.i = and i1 %.720.i, %.719.i
+  %.726.i = sext i1 %.721.i to i64
+  %spec.select495.i = add i64 %159, %.726.i
+  br label %B582.endif.endif.i
+
+B582.endif.endif.else.if.i:                       ; preds = %B582.endif.endif.i
+  %161 = or i64 %quot.7.0.i, %quot.2.0.i
+  %162 = icmp ult i64 %161, 4294967296
+  br i1 %162, label %163, label %167
+
+163:                                              ; preds = %B582.endif.endif.else.if.i
+  %164 = trunc nuw i64 %quot.7.0.i to i32
+  %165 = urem i32 %164, %120
+  %166 = zext i32 %165 to i64
+  br label %169
+
+167:                                              ; preds = %B582.endif.endif.else.if.i
+  %168 = srem i64 %quot.7.0.i, %quot.2.0.i
+  br label %169
+
+169:                                              ; preds = %167, %163
+  %170 = phi i64 [ %166, %163 ], [ %168, %167 ]
+  %.759.i = xor i64 %170, %quot.2.0.i
+  %.760.i = icmp slt i64 %.759.i, 0
+  %.761.i = icmp ne i64 %170, 0
+  %.762.i = and i1 %.761.i, %.760.i
+  %.769.i = select i1 %.762.i, i64 %quot.2.0.i, i64 0
+  %spec.select496.i = add i64 %.769.i, %170
+  %171 = mul nsw i64 %spec.select496.i, %.137.i
+  br label %B582.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.i:                   ; preds = %169, %B582.endif.endif.i
+  %rem.8.0.i = phi i64 [ 0, %B582.endif.endif.i ], [ %171, %169 ]
+  %.786.i = sub nsw i64 %.32.i, %rem.8.0.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.786.i, i64 %.137.i)
+  br i1 %or.cond866.i, label %B582.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.else.if.i:           ; preds = %B582.endif.endif.endif.endif.i
+  %172 = or i64 %.619712848.i, %quot.3.0.i
+  %173 = icmp ult i64 %172, 4294967296
+  br i1 %173, label %174, label %178
+
+174:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
+  %175 = trunc nuw i64 %.619712848.i to i32
+  %176 = urem i32 %175, %119
+  %177 = zext i32 %176 to i64
+  br label %180
+
+178:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
+  %179 = srem i64 %.619712848.i, %quot.3.0.i
+  br label %180
+
+180:                                              ; preds = %178, %174
+  %181 = phi i64 [ %177, %174 ], [ %179, %178 ]
+  %.840.i = xor i64 %181, %quot.3.0.i
+  %.841.i = icmp slt i64 %.840.i, 0
+  %.842.i = icmp ne i64 %181, 0
+  %.843.i = and i1 %.842.i, %.841.i
+  %.850.i = select i1 %.843.i, i64 %quot.3.0.i, i64 0
+  %spec.select497.i = add i64 %.850.i, %181
+  %182 = mul nsw i64 %spec.select497.i, %.131.i
+  br label %B582.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.endif.endif.i:       ; preds = %180, %B582.endif.endif.endif.endif.i
+  %rem.9.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.i ], [ %182, %180 ]
+  %.867.i = sub i64 %.29.i, %rem.9.0.i
+  %.13.i31.i = tail call i64 @llvm.smin.i64(i64 %.867.i, i64 %.131.i)
+  %.902.i = mul i64 %.13.i31.i, %.158.i
+  %.909.i = add i64 %.908.i, %.902.i
+  %.924.i = icmp ne i64 %.909.i, -9223372036854775808
+  %.926.not.i = or i1 %115, %.924.i
+  %or.cond870.i = select i1 %116, i1 %.926.not.i, i1 false
+  br i1 %or.cond870.i, label %B582.endif.endif.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.endif.endif.endif.i: ; preds = %195, %B582.endif.endif.endif.endif.endif.endif.i
+  %quot.10.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.endif.endif.i ], [ %spec.select498.i, %195 ]
+  %183 = mul i64 %97, %quot.10.0.i
+  %spec.select871.i = select i1 %.405.i, i64 0, i64 %183
+  tail call void @nbgrad.clear.float32(ptr %.956.i, i64 %spec.select871.i)
+  br i1 %117, label %B1688.endif.i, label %B858.lr.ph.i
+
+B582.endif.endif.endif.endif.endif.endif.else.if.i: ; preds = %B582.endif.endif.endif.endif.endif.endif.i
+  %184 = or i64 %.909.i, %.152.i
+  %185 = icmp ult i64 %184, 4294967296
+  br i1 %185, label %186, label %192
+
+186:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %187 = trunc nuw i64 %.909.i to i32
+  %188 = udiv i32 %187, %121
+  %189 = urem i32 %187, %121
+  %190 = zext i32 %188 to i64
+  %191 = zext i32 %189 to i64
+  br label %195
+
+192:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %193 = sdiv i64 %.909.i, %.152.i
+  %194 = srem i64 %.909.i, %.152.i
+  br label %195
+
+195:                                              ; preds = %192, %186
+  %196 = phi i64 [ %190, %186 ], [ %193, %192 ]
+  %197 = phi i64 [ %191, %186 ], [ %194, %192 ]
+  %.931.i = xor i64 %197, %.152.i
+  %.932.i = icmp slt i64 %.931.i, 0
+  %.933.i = icmp ne i64 %197, 0
+  %.934.i = and i1 %.933.i, %.932.i
+  %.939.i = sext i1 %.934.i to i64
+  %spec.select498.i = add i64 %196, %.939.i
+  br label %B582.endif.endif.endif.endif.endif.endif.endif.i
+
+B858.lr.ph.i:                                     ; preds = %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %.1758.i = icmp sgt i64 %.13.i.i, 0
+  %.1760.i = xor i1 %122, %.1758.i
+  %198 = mul i64 %quot.10.0.i, %102
+  %199 = icmp slt i64 %.13.i31.i, 1
+  %200 = icmp slt i64 %.13.i.i, 1
+  %201 = or i64 %.13.i.i, %.146.i
+  %202 = icmp ult i64 %201, 4294967296
+  %203 = trunc nuw i64 %.13.i.i to i32
+  %204 = icmp slt i64 %quot.10.0.i, 1
+  br label %B858.i
+
+B858.endif.endif.else.if.i:                       ; preds = %B858.i
+  %205 = or i64 %.1091608670.i, %quot.0.i
+  %206 = icmp ult i64 %205, 4294967296
+  br i1 %206, label %207, label %213
+
+207:                                              ; preds = %B858.endif.endif.else.if.i
+  %208 = trunc nuw i64 %.1091608670.i to i32
+  %209 = udiv i32 %208, %125
+  %210 = urem i32 %208, %125
+  %211 = zext i32 %209 to i64
+  %212 = zext i32 %210 to i64
+  br label %216
+
+213:                                              ; preds = %B858.endif.endif.else.if.i
+  %214 = sdiv i64 %.1091608670.i, %quot.0.i
+  %215 = srem i64 %.1091608670.i, %quot.0.i
+  br label %216
+
+216:                                              ; preds = %213, %207
+  %217 = phi i64 [ %211, %207 ], [ %214, %213 ]
+  %218 = phi i64 [ %212, %207 ], [ %215, %213 ]
+  %.1146.i = icmp ne i64 %218, 0
+  %.1147.i = and i1 %126, %.1146.i
+  %.1152.i = sext i1 %.1147.i to i64
+  %spec.select500.i = add i64 %217, %.1152.i
+  %219 = mul nsw i64 %spec.select500.i, %.80.i
+  %.1171.i = sub nsw i64 %.23.i, %219
+  %.13.i32.i = tail call i64 @llvm.smin.i64(i64 %.1171.i, i64 %.80.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i32.i
+  %.1227.not.i = icmp eq i64 %218, 0
+  %.1235.i = select i1 %.1227.not.i, i64 0, i64 %98
+  %spec.select501.i = add nsw i64 %.1235.i, %218
+  %220 = mul nsw i64 %spec.select501.i, %.83.i
+  br label %B858.endif.endif.endif.endif.i
+
+B858.endif.endif.endif.endif.i:                   ; preds = %216, %B858.i
+  %arg.many.fr.i39.i = phi i64 [ %arg.many.fr.i.i, %216 ], [ %arg.many.fr.i37.i, %B858.i ]
+  %quot.12.038.i = phi i64 [ %219, %216 ], [ 0, %B858.i ]
+  %rem.13.0.i = phi i64 [ %220, %216 ], [ 0, %B858.i ]
+  %.1252.i = sub nsw i64 %.71.i, %rem.13.0.i
+  %.13.i33.i = tail call i64 @llvm.smin.i64(i64 %.1252.i, i64 %.83.i)
+  %.1297.i = add i64 %.1295.i, %.13.i33.i
+  %"$phi998.2.2.2.i" = select i1 %124, i64 %.77.i, i64 %.1297.i
+  %.32.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.35.i.i = load i64, ptr %sunkaddr194.i, align 8
+  %.38.i.i = load i64, ptr %sunkaddr195.i, align 8
+  %.41.i.i = load i64, ptr %sunkaddr196.i, align 8
+  %.80.i.i = load i64, ptr %.73.i, align 8
+  %.83.i.i = load i64, ptr %.76.i, align 8
+  %.86.i.i = load i64, ptr %.133.i, align 8
+  %.101.i.i = load i64, ptr %.449.i, align 8
+  %.105.i.i = load i64, ptr %.454.i, align 8
+  %.102.i.i = mul i64 %.86.i.i, %.13.i31.i
+  %.106.i.i = mul i64 %.102.i.i, %.101.i.i
+  %.108.i.i = mul i64 %.106.i.i, %.105.i.i
+  tail call void @nbgrad.clear.float32(ptr %a2, i64 %.108.i.i)
+  br i1 %199, label %B998.endif.i, label %B240.endif.lr.ph.i.i
+
+B240.endif.lr.ph.i.i:                             ; preds = %B858.endif.endif.endif.endif.i
+  %.572204.i.i = icmp sgt i64 %arg.many.fr.i39.i, 0
+  %.625.i.i = mul i64 %.35.i.i, %.32.i.i
+  %.630.i.i = mul i64 %.38.i.i, %rem.13.0.i
+  %.638.i.i = mul i64 %.83.i.i, %.80.i.i
+  br i1 %.572204.i.i, label %B240.endif.us.preheader.i.i, label %B998.endif.i
+
+B240.endif.us.preheader.i.i:                      ; preds = %B240.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.38.i.i, 2
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.35.i.i
+  %221 = trunc i64 %.41.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 0)
+  %222 = trunc i64 %.38.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.38.i.i, %.32.i.i
+  %223 = shl i64 %.80.i.i, 2
+  %224 = shl i64 %.41.i.i, 2
+  %225 = shl i64 %.41.i.i, 4
+  %226 = load i64, ptr %.449.i, align 8
+  %227 = icmp slt i64 %226, 1
+  br i1 %227, label %B998.endif.i, label %B240.endif.us.preheader30.i.i
+
+B240.endif.us.preheader30.i.i:                    ; preds = %B240.endif.us.preheader.i.i
+  %228 = shl i64 %.80.i.i, 3
+  %229 = icmp eq i64 %.41.i.i, 0
+  %230 = icmp eq i64 %.38.i.i, 0
+  %231 = icmp ne i64 %.41.i.i, -1
+  %232 = icmp ne i64 %.38.i.i, -1
+  %233 = icmp eq i64 %.41.i.i, 1
+  br label %B240.endif.us.i.i
+
+B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.i
+  %.242.us.pr.i.i = load i64, ptr %.449.i, align 8
+  br label %B240.endif.us.i.i
+
+B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
+  %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %226, %B240.endif.us.preheader30.i.i ]
+  %onto.4.0325.us.i.i = phi i64 [ %onto.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i31.i, %B240.endif.us.preheader30.i.i ]
+  %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %rem.9.0.i, %B240.endif.us.preheader30.i.i ]
+  %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
+  %.206.us.i.i = add i64 %.199303323.us.i.i, 1
+  %.322243.us.not.i.i = icmp slt i64 %.242.us.i.i, 1
+  br i1 %.322243.us.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.us.preheader.i.i
+
+B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
+  %234 = load i64, ptr %.454.i, align 8
+  %235 = icmp slt i64 %234, 1
+  br i1 %235, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
+
+B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
+  %onto.3.1.lcssa.us.i.i = phi i64 [ %onto.4.0325.us.i.i, %B240.endif.us.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %onto.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
+  br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B998.endif.i
+
+B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us.i.i
+  %.371.us.us.pr.i.i = load i64, ptr %.454.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
+  br label %B286.endif.us.us.i.i
+
+B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %234, %B286.endif.us.us.preheader.i.i ]
+  %onto.3.1248.us.us.i.i = phi i64 [ %onto.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
+  %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
+  %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
+  br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
+
+B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
+  %onto.2.2.lcssa.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
+  br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
+
+B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.i
+  %.632.us.us.i.i = add nsw i64 %.328234246.us.us.i.i, %.630.i.i
+  br label %B332.endif.us.us.us.i.i
+
+B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
+  %onto.2.2217.us.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  br label %B366.us.us.us.i.i
+
+B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %onto.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.12.038.i, %B332.endif.us.us.us.i.i ]
+  %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
+  %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.12.038.i
+  %.614.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.615.us.us.us.i.i = mul nsw i64 %.614.us.us.us.i.i, %.611.us.us.us.i.i
+  %.617.us.us.us.i.i = add nsw i64 %.615.us.us.us.i.i, %quot.6.0.i
+  %.620.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.621.us.us.us.i.i = mul nsw i64 %.617.us.us.us.i.i, %.620.us.us.us.i.i
+  %.623.us.us.us.i.i = add nsw i64 %.621.us.us.us.i.i, %.199303323.us.i.i
+  %.627.us.us.us.i.i = mul i64 %.625.i.i, %.623.us.us.us.i.i
+  %.635.us.us.us.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
+  %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %onto.2.2217.us.us.us.i.i
+  %.646.us.us.us.i.i = load i64, ptr %sunkaddr209.i, align 8
+  %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
+  %236 = xor i64 %.648.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.41.i.i, %236
+  br i1 %229, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+
+B0.else.i.i.i.i:                                  ; preds = %B366.us.us.us.i.i
+  %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
+  %.25.not.i.i.i.i = or i1 %231, %.23.i.i.i.i
+  br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
+
+B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
+  %237 = or i64 %.9.i.i.i.i, %.41.i.i
+  %238 = icmp ult i64 %237, 4294967296
+  br i1 %238, label %239, label %245
+
+239:                                              ; preds = %B0.else.if.i.i.i.i
+  %240 = trunc nuw i64 %.9.i.i.i.i to i32
+  %241 = udiv i32 %240, %221
+  %242 = urem i32 %240, %221
+  %243 = zext i32 %241 to i64
+  %244 = zext i32 %242 to i64
+  br label %248
+
+245:                                              ; preds = %B0.else.if.i.i.i.i
+  %246 = sdiv i64 %.9.i.i.i.i, %.41.i.i
+  %247 = srem i64 %.9.i.i.i.i, %.41.i.i
+  br label %248
+
+248:                                              ; preds = %245, %239
+  %249 = phi i64 [ %243, %239 ], [ %246, %245 ]
+  %250 = phi i64 [ %244, %239 ], [ %247, %245 ]
+  %.30.i.i.i.i = xor i64 %250, %.41.i.i
+  %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
+  %.32.i.i.i.i = icmp ne i64 %250, 0
+  %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
+  %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
+  %spec.select.i.i.i.i = add i64 %249, %.38.i.i.i.i
+  %251 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %251)
+  br label %B0.else.i20.i.i.i
+
+B0.else.i20.i.i.i:                                ; preds = %248, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %248 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.35.i.i
+  %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
+  %.25.not.i23.i.i.i = or i1 %231, %.23.i21.i.i.i
+  br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
+  %252 = or i64 %.9.i1860.i.i.i, %.41.i.i
+  %253 = icmp ult i64 %252, 4294967296
+  br i1 %253, label %254, label %260
+
+254:                                              ; preds = %B0.else.if.i25.i.i.i
+  %255 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %256 = udiv i32 %255, %221
+  %257 = urem i32 %255, %221
+  %258 = zext i32 %256 to i64
+  %259 = zext i32 %257 to i64
+  br label %263
+
+260:                                              ; preds = %B0.else.if.i25.i.i.i
+  %261 = sdiv i64 %.9.i1860.i.i.i, %.41.i.i
+  %262 = srem i64 %.9.i1860.i.i.i, %.41.i.i
+  br label %263
+
+263:                                              ; preds = %260, %254
+  %264 = phi i64 [ %258, %254 ], [ %261, %260 ]
+  %265 = phi i64 [ %259, %254 ], [ %262, %260 ]
+  %.30.i26.i.i.i = xor i64 %265, %.41.i.i
+  %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
+  %.32.i28.i.i.i = icmp ne i64 %265, 0
+  %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
+  %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
+  %spec.select.i31.i.i.i = add i64 %264, %.38.i30.i.i.i
+  %266 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %266)
+  br label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %263, %B0.else.i20.i.i.i, %B366.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.pre.i.i, %263 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %263 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+  %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
+  %267 = xor i64 %.636.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.38.i.i, %267
+  br i1 %230, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+
+B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
+  %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
+  %.25.not.i6.i.i.i = or i1 %232, %.23.i4.i.i.i
+  br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
+
+B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
+  %268 = or i64 %.9.i1.i.i.i, %.38.i.i
+  %269 = icmp ult i64 %268, 4294967296
+  br i1 %269, label %270, label %276
+
+270:                                              ; preds = %B0.else.if.i8.i.i.i
+  %271 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %272 = udiv i32 %271, %222
+  %273 = urem i32 %271, %222
+  %274 = zext i32 %272 to i64
+  %275 = zext i32 %273 to i64
+  br label %279
+
+276:                                              ; preds = %B0.else.if.i8.i.i.i
+  %277 = sdiv i64 %.9.i1.i.i.i, %.38.i.i
+  %278 = srem i64 %.9.i1.i.i.i, %.38.i.i
+  br label %279
+
+279:                                              ; preds = %276, %270
+  %280 = phi i64 [ %274, %270 ], [ %277, %276 ]
+  %281 = phi i64 [ %275, %270 ], [ %278, %276 ]
+  %.30.i9.i.i.i = xor i64 %281, %.38.i.i
+  %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
+  %.32.i11.i.i.i = icmp ne i64 %281, 0
+  %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
+  %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
+  %spec.select.i14.i.i.i = add i64 %280, %.38.i13.i.i.i
+  %282 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  br label %B0.else.i35.i.i.i
+
+B0.else.i35.i.i.i:                                ; preds = %279, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %282, %279 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %267
+  %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
+  %.25.not.i38.i.i.i = or i1 %232, %.23.i36.i.i.i
+  br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
+  %283 = or i64 %.9.i3352.i.i.i, %.38.i.i
+  %284 = icmp ult i64 %283, 4294967296
+  br i1 %284, label %285, label %291
+
+285:                                              ; preds = %B0.else.if.i40.i.i.i
+  %286 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %287 = udiv i32 %286, %222
+  %288 = urem i32 %286, %222
+  %289 = zext i32 %287 to i64
+  %290 = zext i32 %288 to i64
+  br label %294
+
+291:                                              ; preds = %B0.else.if.i40.i.i.i
+  %292 = sdiv i64 %.9.i3352.i.i.i, %.38.i.i
+  %293 = srem i64 %.9.i3352.i.i.i, %.38.i.i
+  br label %294
+
+294:                                              ; preds = %291, %285
+  %295 = phi i64 [ %289, %285 ], [ %292, %291 ]
+  %296 = phi i64 [ %290, %285 ], [ %293, %291 ]
+  %.30.i41.i.i.i = xor i64 %296, %.38.i.i
+  %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
+  %.32.i43.i.i.i = icmp ne i64 %296, 0
+  %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
+  %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
+  %spec.select.i46.i.i.i = add i64 %295, %.38.i45.i.i.i
+  %297 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %294, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %294 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %297, %294 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi998.2.2.2.i")
+  %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
+  %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
+  %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
+  br i1 %.347138.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+
+B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.392.i.i.i = add i64 %.627.us.us.us.i.i, %.648.us.us.us.i.i
+  %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
+  %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
+  br i1 %233, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+
+B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
+  %298 = add nuw i64 %..304.i.i.i, 1
+  %299 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %300 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %301 = add i64 %300, %299
+  %302 = shl i64 %301, 2
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %302
+  %303 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %304 = add i64 %303, %.636.us.us.us.i.i
+  %305 = mul i64 %304, %.35.i.i
+  %306 = add i64 %.13.i62.i.i.i, %.392.i.i.i
+  %307 = add i64 %306, %305
+  %308 = shl i64 %307, 2
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %308
+  br label %B278.us.i.i.i
+
+B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
+  %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %298, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  tail call void @nbgrad.copy.float32(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %223
+  %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B364.backedge.us.us.us.i.i
+
+B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
+  %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
+  br i1 %.508124.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+
+B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
+  %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
+  %309 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %310 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %311 = add i64 %310, %309
+  %312 = shl i64 %311, 2
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %312
+  %313 = mul i64 %.13.i62.i.i.i, %.41.i.i
+  %314 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %315 = add i64 %314, %.636.us.us.us.i.i
+  %316 = mul i64 %315, %.35.i.i
+  %317 = add i64 %313, %.392.i.i.i
+  %318 = add i64 %317, %316
+  %319 = shl i64 %318, 2
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %319
+  %320 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %320, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+
+B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
+  %321 = add i64 %309, %.642.us.us.us.i.i
+  %322 = shl i64 %321, 2
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %322
+  %323 = and i64 %..465.i.i.i, 9223372036854775804
+  %324 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %325 = add i64 %.13.i62.i.i.i, 3
+  %326 = add i64 %325, %xtraiter.i.i.i
+  %327 = mul i64 %326, %224
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %327
+  %328 = add i64 %.13.i62.i.i.i, 2
+  %329 = add i64 %328, %xtraiter.i.i.i
+  %330 = mul i64 %329, %224
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %330
+  %331 = add i64 %.13.i62.i.i.i, 1
+  %332 = add i64 %331, %xtraiter.i.i.i
+  %333 = mul i64 %332, %224
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %333
+  %334 = mul i64 %324, %224
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %334
+  %335 = mul i64 %.614.us.us.us.i.i, %lsr.iv31.i.i
+  %336 = add i64 %335, %quot.6.0.i
+  %337 = mul i64 %336, %.620.us.us.us.i.i
+  %338 = add i64 %337, %.199303323.us.i.i
+  %339 = mul i64 %338, %.32.i.i
+  %340 = sub i64 %lsr.iv.i.i, %.635.us.us.us.i.i
+  %341 = add i64 %340, %339
+  %342 = add i64 %341, %314
+  %343 = mul i64 %342, %.35.i.i
+  %344 = add i64 %343, %.648.us.us.us.i.i
+  %345 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr214.i = shl i64 %344, 2
+  br label %B278.us150.i.i.i
+
+B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
+  %346 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %346, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+
+B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
+  %xtraiter.i.i = and i64 %..304.i.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
+
+B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
+  %347 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %348 = add i64 %347, %309
+  %349 = shl i64 %348, 2
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %349
+  br label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
+  %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %.552.us.prol.i.us.prol.i.i = load float, ptr %lsr.iv82.i.us.prol.i.i, align 4
+  %350 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 2
+  %scevgep114.i = getelementptr i8, ptr %scevgep59.i.i, i64 %350
+  store float %.552.us.prol.i.us.prol.i.i, ptr %scevgep114.i, align 4
+  %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %224
+  %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
+  br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
+  %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %223
+  %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B278.us150.i.us.prol.loopexit.i.i
+
+B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, %B278.us150.i.us.preheader.i.i
+  %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %351 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %351, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+
+B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %223
+  br label %B278.us150.i.us.i.i
+
+B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
+  %lsr.iv63.i.i = phi ptr [ %scevgep62.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep64.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv80.i.us.i.i = phi ptr [ %lsr.iv80.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep81.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv76.i.us.i.i = phi ptr [ %lsr.iv76.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep77.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %.346130142.us151.i.us.i.i = phi i64 [ %.346130142.us151.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %.356.us153.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  br label %B486.us.prol.i.us.i.i
+
+B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i.i, %B278.us150.i.us.i.i
+  %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
+  %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
+  %.552.us.prol.i.us.i.i = load float, ptr %lsr.iv82.i.us.i.i, align 4
+  %352 = shl i64 %prol.iter.i.us.i.i, 2
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %352
+  store float %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 4
+  %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %224
+  %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
+  br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.i.i:          ; preds = %B486.us.prol.i.us.i.i
+  %scevgep81.i.us.i.i = getelementptr i8, ptr %lsr.iv80.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i
+  %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %.552.us.prol.i.us.1.i.i = load float, ptr %lsr.iv82.i.us.1.i.i, align 4
+  %353 = shl i64 %prol.iter.i.us.1.i.i, 2
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %353
+  store float %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 4
+  %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %224
+  %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
+  br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %223
+  %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %223
+  %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %228
+  %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B364.backedge.us.us.us.i.i
+
+B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
+  %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %scevgep45.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep47.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv40.i.i = phi ptr [ %scevgep39.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep41.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv34.i.i = phi ptr [ %scevgep33.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep35.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv96.i.i.i = phi ptr [ %scevgep95.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep97.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  br i1 %345, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
+  %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
+  %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
+  %.552.us.prol.i.i.i = load float, ptr %lsr.iv82.i.i.i, align 4
+  %354 = shl nuw nsw i64 %prol.iter.i.i.i, 2
+  %scevgep.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %354
+  store float %.552.us.prol.i.i.i, ptr %scevgep.i, align 4
+  %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %224
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
+  br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %323, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %324, %B486.us.prol.i.i.i ]
+  %355 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %356 = shl i64 %.514123125.us.unr.i.i.i, 2
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %356
+  br label %B486.us.i.i.i
+
+B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
+  %lsr.iv54.i.i = phi ptr [ %scevgep55.i.i, %B486.us.i.i.i ], [ %lsr.iv52.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv48.i.i = phi ptr [ %scevgep49.i.i, %B486.us.i.i.i ], [ %lsr.iv46.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %355, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr215.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr214.i
+  %.552.us.i.i.i = load float, ptr %sunkaddr215.i, align 4
+  store float %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 4
+  %sunkaddr217.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr214.i
+  %.552.us.1.i.i.i = load float, ptr %sunkaddr217.i, align 4
+  %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 4
+  store float %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 4
+  %sunkaddr219.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr214.i
+  %.552.us.2.i.i.i = load float, ptr %sunkaddr219.i, align 4
+  %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
+  store float %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 4
+  %sunkaddr221.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr214.i
+  %.552.us.3.i.i.i = load float, ptr %sunkaddr221.i, align 4
+  %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 12
+  store float %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 4
+  %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
+  %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %225
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %225
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %225
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %225
+  %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
+  br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
+
+B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
+  %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %223
+  %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %223
+  %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B364.backedge.us.us.us.i.i
+
+B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.585.us.us.us.i.i = add nuw nsw i64 %.578203205.us.us.us.i.i, 1
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.638.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i39.i, %.585.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B364.B566_crit_edge.us.us.us.i.i, label %B366.us.us.us.i.i
+
+B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
+  %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
+  %.690.us.us.us.i.i = add nsw i64 %onto.2.2217.us.us.us.i.i, %.86.i.i
+  %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
+  br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
+
+B998.endif.i:                                     ; preds = %B238.loopexit.us.i.i, %B240.endif.us.preheader.i.i, %B240.endif.lr.ph.i.i, %B858.endif.endif.endif.endif.i
+  %.1339.i = add nsw i64 %arg.many.fr.i39.i, -1
+  %.1341.i = mul nsw i64 %.1339.i, %.77.i
+  %.1343.i = add nsw i64 %.13.i33.i, %.1341.i
+  %.1345.i = mul nsw i64 %.1343.i, %.74.i
+  %.1348.i = add i64 %.1345.i, %math233.i
+  %.1363.i = icmp ne i64 %.1348.i, -9223372036854775808
+  %.1365.not.i = or i1 %127, %.1363.i
+  %or.cond875.i = select i1 %128, i1 %.1365.not.i, i1 false
+  br i1 %or.cond875.i, label %B998.endif.else.if.i, label %B998.endif.endif.endif.i
+
+B998.endif.else.if.i:                             ; preds = %B998.endif.i
+  %357 = or i64 %.1348.i, %.149.i
+  %358 = icmp ult i64 %357, 4294967296
+  br i1 %358, label %359, label %365
+
+359:                                              ; preds = %B998.endif.else.if.i
+  %360 = trunc nuw i64 %.1348.i to i32
+  %361 = udiv i32 %360, %129
+  %362 = urem i32 %360, %129
+  %363 = zext i32 %361 to i64
+  %364 = zext i32 %362 to i64
+  br label %368
+
+365:                                              ; preds = %B998.endif.else.if.i
+  %366 = sdiv i64 %.1348.i, %.149.i
+  %367 = srem i64 %.1348.i, %.149.i
+  br label %368
+
+368:                                              ; preds = %365, %359
+  %369 = phi i64 [ %363, %359 ], [ %366, %365 ]
+  %370 = phi i64 [ %364, %359 ], [ %367, %365 ]
+  %.1370.i = xor i64 %370, %.149.i
+  %.1371.i = icmp slt i64 %.1370.i, 0
+  %.1372.i = icmp ne i64 %370, 0
+  %.1373.i = and i1 %.1372.i, %.1371.i
+  %.1378.i = sext i1 %.1373.i to i64
+  %spec.select502.i = add i64 %369, %.1378.i
+  br label %B998.endif.endif.endif.i
+
+B998.endif.endif.endif.i:                         ; preds = %368, %B998.endif.i
+  %quot.14.0.i = phi i64 [ 0, %B998.endif.i ], [ %spec.select502.i, %368 ]
+  tail call void @nbgrad.clear.float32(ptr %96, i64 %.463.i)
+  %.1601538.not.i = icmp slt i64 %arg.many.fr.i39.i, 1
+  %or.cond1106.i = or i1 %200, %.1601538.not.i
+  br i1 %or.cond1106.i, label %B1392.i, label %B1196.endif.us.preheader.i
+
+B1196.endif.us.preheader.i:                       ; preds = %B998.endif.endif.endif.i
+  %.7.i.i.i = sub nsw i64 0, %rem.13.0.i
+  %.13.i.i4.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i.i.i, i64 0)
+  %371 = add i64 %.13.i.i4.i.i, %rem.13.0.i
+  br label %B1196.endif.us.i
+
+B1196.endif.us.i:                                 ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B1196.endif.us.preheader.i
+  %.1486543549.us.i = phi i64 [ %.1493.us.i, %B1228.B1194.loopexit_crit_edge.us.i ], [ 0, %B1196.endif.us.preheader.i ]
+  %.1648.us.i = add i64 %.1486543549.us.i, %rem.8.0.i
+  %.1655.us.i = mul nsw i64 %.1486543549.us.i, %.155.i
+  %.reass.reass.i = add i64 %invariant.op43.i, %.1655.us.i
+  br label %B1230.us.i
+
+B1230.us.i:                                       ; preds = %B1228.backedge.us.i, %B1196.endif.us.i
+  %.1607537539.us.i = phi i64 [ 0, %B1196.endif.us.i ], [ %.1614.us.i, %B1228.backedge.us.i ]
+  %.1666.us.i = load i64, ptr %.522.i, align 8
+  %.7.i5.i.i = sub nsw i64 %.1666.us.i, %rem.13.0.i
+  %.13.i.i6.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i5.i.i, i64 0)
+  %.13.i2.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i.i6.i.i, i64 %.13.i33.i)
+  %.304.i.i = sub i64 %.13.i2.i.i, %.13.i.i4.i.i
+  %.347123.not.i.i = icmp slt i64 %.304.i.i, 1
+  br i1 %.347123.not.i.i, label %B1228.backedge.us.i, label %B533.lr.ph.i.i
+
+B533.i.i:                                         ; preds = %B533.lr.ph.i.i, %B533.i.i
+  %lsr.iv10.i.i = phi ptr [ %scevgep9.i.i, %B533.lr.ph.i.i ], [ %scevgep11.i.i, %B533.i.i ]
+  %lsr.iv7.i.i = phi ptr [ %scevgep.i2.i, %B533.lr.ph.i.i ], [ %scevgep8.i.i, %B533.i.i ]
+  %lsr.iv.i3.i = phi i64 [ %372, %B533.lr.ph.i.i ], [ %lsr.iv.next.i4.i, %B533.i.i ]
+  tail call void @nbgrad.copy.float32(ptr %lsr.iv10.i.i, ptr %lsr.iv7.i.i, i64 %.423.i.i)
+  %lsr.iv.next.i4.i = add i64 %lsr.iv.i3.i, -1
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv7.i.i, i64 %101
+  %scevgep11.i.i = getelementptr i8, ptr %lsr.iv10.i.i, i64 %379
+  %.347.i.i = icmp samesign ugt i64 %lsr.iv.next.i4.i, 1
+  br i1 %.347.i.i, label %B533.i.i, label %B1228.backedge.us.i
+
+B533.lr.ph.i.i:                                   ; preds = %B1230.us.i
+  %.1669.us.i = load i64, ptr %.525.i, align 8
+  %.1661.us.i = mul i64 %.1607537539.us.i, %.77.i
+  %.1640.us.i = add nsw i64 %.1607537539.us.i, %quot.12.038.i
+  %.1642.us.i = mul nsw i64 %.1640.us.i, %.26.i
+  %.1644.us.i = add nsw i64 %.1642.us.i, %quot.6.0.i
+  %.1646.us.i = mul nsw i64 %.1644.us.i, %.32.i
+  %.1650.us.i = add i64 %.1648.us.i, %.1646.us.i
+  %.1652.us.i = mul nsw i64 %.527.i, %.1650.us.i
+  %.13.i.i.i1.i = tail call i64 @llvm.smax.i64(i64 %.1669.us.i, i64 0)
+  %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 %.13.i.i.i1.i)
+  %.13.i3.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i1.i.i, i64 %.13.i.i.i)
+  %.423.i.i = sub nsw i64 %.13.i3.i.i, %.13.i.i.i
+  %372 = add nuw i64 %.304.i.i, 1
+  %reass.add.i = add i64 %.1661.us.i, %.13.i.i4.i.i
+  %reass.mul.i = mul i64 %reass.add.i, %.74.i
+  %373 = add i64 %.reass.reass.i, %reass.mul.i
+  %374 = shl i64 %373, 2
+  %scevgep.i2.i = getelementptr i8, ptr %a2, i64 %374
+  %375 = mul i64 %.1669.us.i, %371
+  %376 = add i64 %.1652.us.i, %.13.i.i.i
+  %377 = add i64 %376, %375
+  %378 = shl i64 %377, 2
+  %scevgep9.i.i = getelementptr i8, ptr %a1, i64 %378
+  %379 = shl i64 %.1669.us.i, 2
+  br label %B533.i.i
+
+B1228.backedge.us.i:                              ; preds = %B533.i.i, %B1230.us.i
+  %.1614.us.i = add nuw nsw i64 %.1607537539.us.i, 1
+  %exitcond.not.i = icmp eq i64 %arg.many.fr.i39.i, %.1614.us.i
+  br i1 %exitcond.not.i, label %B1228.B1194.loopexit_crit_edge.us.i, label %B1230.us.i
+
+B1228.B1194.loopexit_crit_edge.us.i:              ; preds = %B1228.backedge.us.i
+  %.1493.us.i = add nuw nsw i64 %.1486543549.us.i, 1
+  %exitcond1071.not.i = icmp eq i64 %.13.i.i, %.1493.us.i
+  br i1 %exitcond1071.not.i, label %B1392.i, label %B1196.endif.us.i
+
+B1392.endif.i:                                    ; preds = %B1392.i
+  br i1 %.1760.i, label %B856.loopexit.i, label %B1392.endif.endif.i
+
+B1392.endif.endif.i:                              ; preds = %B1392.endif.i
+  br i1 %202, label %380, label %385
+
+380:                                              ; preds = %B1392.endif.endif.i
+  %381 = udiv i32 %203, %130
+  %382 = urem i32 %203, %130
+  %383 = zext i32 %381 to i64
+  %384 = zext i32 %382 to i64
+  br label %388
+
+385:                                              ; preds = %B1392.endif.endif.i
+  %386 = sdiv i64 %.13.i.i, %.146.i
+  %387 = srem i64 %.13.i.i, %.146.i
+  br label %388
+
+388:                                              ; preds = %385, %380
+  %389 = phi i64 [ %383, %380 ], [ %386, %385 ]
+  %390 = phi i64 [ %384, %380 ], [ %387, %385 ]
+  %.1774.i = sub nsw i64 0, %390
+  %.1775.i = select i1 %.1758.i, i64 %390, i64 %.1774.i
+  %.1776.i = icmp sgt i64 %.1775.i, 0
+  %.1778.i = zext i1 %.1776.i to i64
+  %.1779.i = add i64 %389, %.1778.i
+  %.1800578.i = icmp slt i64 %.1779.i, 1
+  %brmerge.i = select i1 %.1800578.i, i1 true, i1 %204
+  br i1 %brmerge.i, label %B856.loopexit.i, label %B1428.endif.us.i
+
+B1428.endif.us.i:                                 ; preds = %388, %B1460.B1426.loopexit_crit_edge.us.i
+  %.1799572580.us.i = phi i64 [ %.1809.us.i, %B1460.B1426.loopexit_crit_edge.us.i ], [ %.1779.i, %388 ]
+  %.1806573579.us.i = phi i64 [ %.1813.us.i, %B1460.B1426.loopexit_crit_edge.us.i ], [ 0, %388 ]
+  %.1809.us.i = add nsw i64 %.1799572580.us.i, -1
+  %.1813.us.i = add i64 %.1806573579.us.i, %.146.i
+  %.1961.us.i = mul nsw i64 %.1806573579.us.i, %.155.i
+  %.1965.us.i = getelementptr float, ptr %96, i64 %.1961.us.i
+  %.1988.us.i = icmp ne i64 %.1806573579.us.i, -9223372036854775808
+  %.1990.not.us.i = or i1 %.973.i, %.1988.us.i
+  br i1 %.1990.not.us.i, label %B1462.else.lr.ph.split.us.us.i, label %B1462.else.us585.i
+
+B1462.else.us585.i:                               ; preds = %B1428.endif.us.i, %B1462.else.us585.i
+  %lsr.iv119.i = phi i64 [ %lsr.iv.next.i, %B1462.else.us585.i ], [ %quot.10.0.i, %B1428.endif.us.i ]
+  %lsr.iv117.i = phi ptr [ %scevgep118.i, %B1462.else.us585.i ], [ %scevgep116.i, %B1428.endif.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep115.i, %B1462.else.us585.i ], [ %.956.i, %B1428.endif.us.i ]
+  tail call void @nbgrad.dots.float32(ptr %.1965.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv117.i, i64 %quot.14.0.i, ptr %lsr.iv.i)
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv.i, i64 %102
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv117.i, i64 %103
+  %lsr.iv.next.i = add i64 %lsr.iv119.i, -1
+  %exitcond1072.not.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %exitcond1072.not.i, label %B1460.B1426.loopexit_crit_edge.us.i, label %B1462.else.us585.i
+
+B1460.B1426.loopexit_crit_edge.us.i:              ; preds = %B1462.else.us585.i, %B1462.else.us.us.i
+  %.1800.us.i = icmp samesign ugt i64 %.1799572580.us.i, 1
+  br i1 %.1800.us.i, label %B1428.endif.us.i, label %B856.loopexit.i
+
+B1462.else.lr.ph.split.us.us.i:                   ; preds = %B1428.endif.us.i
+  %391 = or i64 %.1806573579.us.i, %.146.i
+  %392 = icmp ult i64 %391, 4294967296
+  br i1 %392, label %393, label %399
+
+393:                                              ; preds = %B1462.else.lr.ph.split.us.us.i
+  %394 = trunc nuw i64 %.1806573579.us.i to i32
+  %395 = udiv i32 %394, %130
+  %396 = urem i32 %394, %130
+  %397 = zext i32 %395 to i64
+  %398 = zext i32 %396 to i64
+  br label %402
+
+399:                                              ; preds = %B1462.else.lr.ph.split.us.us.i
+  %400 = sdiv i64 %.1806573579.us.i, %.146.i
+  %401 = srem i64 %.1806573579.us.i, %.146.i
+  br label %402
+
+402:                                              ; preds = %399, %393
+  %403 = phi i64 [ %397, %393 ], [ %400, %399 ]
+  %404 = phi i64 [ %398, %393 ], [ %401, %399 ]
+  %.1995.us.us.i = xor i64 %404, %.146.i
+  %.1996.us.us.i = icmp slt i64 %.1995.us.us.i, 0
+  %.1997.us.us.i = icmp ne i64 %404, 0
+  %.1998.us.us.i = and i1 %.1997.us.us.i, %.1996.us.us.i
+  %.2003.us.us.i = sext i1 %.1998.us.us.i to i64
+  %spec.select503.us.us.i = add i64 %403, %.2003.us.us.i
+  %405 = mul i64 %198, %spec.select503.us.us.i
+  %scevgep121.i = getelementptr i8, ptr %scevgep120.i, i64 %405
+  br label %B1462.else.us.us.i
+
+B1462.else.us.us.i:                               ; preds = %B1462.else.us.us.i, %402
+  %lsr.iv126.i = phi i64 [ %lsr.iv.next127.i, %B1462.else.us.us.i ], [ %quot.10.0.i, %402 ]
+  %lsr.iv124.i = phi ptr [ %scevgep125.i, %B1462.else.us.us.i ], [ %scevgep116.i, %402 ]
+  %lsr.iv122.i = phi ptr [ %scevgep123.i, %B1462.else.us.us.i ], [ %scevgep121.i, %402 ]
+  tail call void @nbgrad.dots.float32(ptr %.1965.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv124.i, i64 %quot.14.0.i, ptr %lsr.iv122.i)
+  %scevgep123.i = getelementptr i8, ptr %lsr.iv122.i, i64 %102
+  %scevgep125.i = getelementptr i8, ptr %lsr.iv124.i, i64 %103
+  %lsr.iv.next127.i = add i64 %lsr.iv126.i, -1
+  %exitcond1073.not.i = icmp eq i64 %lsr.iv.next127.i, 0
+  br i1 %exitcond1073.not.i, label %B1460.B1426.loopexit_crit_edge.us.i, label %B1462.else.us.us.i
+
+B1688.endif.i:                                    ; preds = %B856.loopexit.i, %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %.2130694.not.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.2130694.not.i, label %B580.loopexit.i, label %B1720.endif.lr.ph.i
+
+B1720.endif.lr.ph.i:                              ; preds = %B1688.endif.i
+  %.2251683.not.i = icmp slt i64 %.902.i, 1
+  %.2471.i = mul i64 %quot.6.0.i, %.32.i
+  br i1 %.2251683.not.i, label %B580.loopexit.i, label %B1720.endif.us.preheader.i
+
+B1720.endif.us.preheader.i:                       ; preds = %B1720.endif.lr.ph.i
+  br i1 %.405.i, label %B1720.endif.us.preheader.split.us.i, label %B1720.endif.us.preheader95.i
+
+B1720.endif.us.preheader95.i:                     ; preds = %B1720.endif.us.preheader.i
+  %xtraiter.i = and i64 %.902.i, 7
+  %unroll_iter.i = and i64 %.902.i, 9223372036854775800
+  %406 = add i64 %rem.8.0.i, %.2471.i
+  %407 = mul i64 %406, %.29.i
+  %408 = add i64 %rem.9.0.i, %407
+  %409 = mul i64 %408, %106
+  %scevgep129.i = getelementptr i8, ptr %scevgep128.i, i64 %409
+  %scevgep147.i = getelementptr i8, ptr %a3, i64 %409
+  %410 = icmp samesign ult i64 %.902.i, 8
+  %411 = icmp eq i64 %xtraiter.i, 0
+  br label %B1720.endif.us.i
+
+B1720.endif.us.preheader.split.us.i:              ; preds = %B1720.endif.us.preheader.i
+  br i1 %116, label %B1720.endif.us.us.us.preheader.i, label %B1720.endif.us.us.preheader.i
+
+B1720.endif.us.us.us.preheader.i:                 ; preds = %B1720.endif.us.preheader.split.us.i
+  %412 = add i64 %rem.8.0.i, %.2471.i
+  %413 = mul i64 %412, %.29.i
+  %414 = add i64 %rem.9.0.i, %413
+  %415 = mul i64 %414, %106
+  %scevgep177.i = getelementptr i8, ptr %a3, i64 %415
+  br label %B1720.endif.us.us.us.i
+
+B1720.endif.us.us.preheader.i:                    ; preds = %B1720.endif.us.preheader.split.us.i
+  %xtraiter98.i = and i64 %.902.i, 7
+  %unroll_iter102.i = and i64 %.902.i, 9223372036854775800
+  %416 = add i64 %rem.8.0.i, %.2471.i
+  %417 = mul i64 %416, %.29.i
+  %418 = add i64 %rem.9.0.i, %417
+  %419 = mul i64 %418, %106
+  %scevgep154.i = getelementptr i8, ptr %scevgep128.i, i64 %419
+  %scevgep172.i = getelementptr i8, ptr %a3, i64 %419
+  %420 = icmp samesign ult i64 %.902.i, 8
+  %421 = icmp eq i64 %xtraiter98.i, 0
+  br label %B1720.endif.us.us.i
+
+B1720.endif.us.us.us.i:                           ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.us.us.us.preheader.i
+  %lsr.iv178.i = phi ptr [ %scevgep177.i, %B1720.endif.us.us.us.preheader.i ], [ %scevgep179.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  %.2136689695.us.us.us.i = phi i64 [ 0, %B1720.endif.us.us.us.preheader.i ], [ %.2143.us.us.us.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  br label %B1754.us.us.us.us.us.i
+
+B1754.us.us.us.us.us.i:                           ; preds = %433, %B1720.endif.us.us.us.i
+  %.2257682684.us.us.us.us.us.i = phi i64 [ 0, %B1720.endif.us.us.us.i ], [ %.2264.us.us.us.us.us.i, %433 ]
+  %.2264.us.us.us.us.us.i = add nuw nsw i64 %.2257682684.us.us.us.us.us.i, 1
+  %422 = or i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  %423 = icmp ult i64 %422, 4294967296
+  br i1 %423, label %424, label %430
+
+424:                                              ; preds = %B1754.us.us.us.us.us.i
+  %425 = trunc nuw i64 %.2257682684.us.us.us.us.us.i to i32
+  %426 = udiv i32 %425, %121
+  %427 = urem i32 %425, %121
+  %428 = zext i32 %426 to i64
+  %429 = zext i32 %427 to i64
+  br label %433
+
+430:                                              ; preds = %B1754.us.us.us.us.us.i
+  %431 = sdiv i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  %432 = srem i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  br label %433
+
+433:                                              ; preds = %430, %424
+  %434 = phi i64 [ %428, %424 ], [ %431, %430 ]
+  %435 = phi i64 [ %429, %424 ], [ %432, %430 ]
+  %.2356.us.us.us.us.us.i = icmp ne i64 %435, 0
+  %.2357.us.us.us.us.us.i = and i1 %132, %.2356.us.us.us.us.us.i
+  %.2362.us.us.us.us.us.i = sext i1 %.2357.us.us.us.us.us.i to i64
+  %spec.select505.us.us.us.us.us.i = add i64 %434, %.2362.us.us.us.us.us.i
+  %.2376.us.us.us.us.us.i = mul nsw i64 %spec.select505.us.us.us.us.us.i, %quot.5.0.i
+  %.2447.us.not.us.us.us.us.i = icmp eq i64 %435, 0
+  %.2455.us.us.us.us.us.i = select i1 %.2447.us.not.us.us.us.us.i, i64 0, i64 %100
+  %436 = getelementptr float, ptr %.956.i, i64 %.2376.us.us.us.us.us.i
+  %437 = getelementptr float, ptr %436, i64 %.2455.us.us.us.us.us.i
+  %.2467.us.us.us.us.us.i = getelementptr float, ptr %437, i64 %435
+  %.2468.us.us.us.us.us.i = load float, ptr %.2467.us.us.us.us.us.i, align 4
+  %438 = shl i64 %.2257682684.us.us.us.us.us.i, 2
+  %scevgep180.i = getelementptr i8, ptr %lsr.iv178.i, i64 %438
+  store float %.2468.us.us.us.us.us.i, ptr %scevgep180.i, align 4
+  %exitcond1075.not.us.us.us.us.i = icmp eq i64 %.902.i, %.2264.us.us.us.us.us.i
+  br i1 %exitcond1075.not.us.us.us.us.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, label %B1754.us.us.us.us.us.i
+
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i: ; preds = %433
+  %.2143.us.us.us.i = add nuw nsw i64 %.2136689695.us.us.us.i, 1
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %108
+  %exitcond1076.not.us.us.i = icmp eq i64 %.13.i.i, %.2143.us.us.us.i
+  br i1 %exitcond1076.not.us.us.i, label %B580.loopexit.i, label %B1720.endif.us.us.us.i
+
+B1720.endif.us.us.i:                              ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1720.endif.us.us.preheader.i
+  %lsr.iv173.i = phi ptr [ %scevgep172.i, %B1720.endif.us.us.preheader.i ], [ %scevgep174.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %lsr.iv155.i = phi ptr [ %scevgep154.i, %B1720.endif.us.us.preheader.i ], [ %scevgep156.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2136689695.us.us.i = phi i64 [ 0, %B1720.endif.us.us.preheader.i ], [ %.2143.us.us.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2468.us.us.us.pre.i = load float, ptr %.956.i, align 4
+  br i1 %420, label %B1754.us.us.us.epil.preheader.i, label %B1754.us.us.us.i
+
+B1754.us.us.us.i:                                 ; preds = %B1720.endif.us.us.i, %B1754.us.us.us.i
+  %.2257682684.us.us.us.i = phi i64 [ %.2264.us.us.us.7.i, %B1754.us.us.us.i ], [ 0, %B1720.endif.us.us.i ]
+  %439 = shl i64 %.2257682684.us.us.us.i, 2
+  %scevgep170.i = getelementptr i8, ptr %lsr.iv155.i, i64 %439
+  %scevgep171.i = getelementptr i8, ptr %scevgep170.i, i64 -28
+  store float %.2468.us.us.us.pre.i, ptr %scevgep171.i, align 4
+  %scevgep169.i = getelementptr i8, ptr %scevgep170.i, i64 -24
+  store float %.2468.us.us.us.pre.i, ptr %scevgep169.i, align 4
+  %scevgep167.i = getelementptr i8, ptr %scevgep170.i, i64 -20
+  store float %.2468.us.us.us.pre.i, ptr %scevgep167.i, align 4
+  %scevgep165.i = getelementptr i8, ptr %scevgep170.i, i64 -16
+  store float %.2468.us.us.us.pre.i, ptr %scevgep165.i, align 4
+  %scevgep163.i = getelementptr i8, ptr %scevgep170.i, i64 -12
+  store float %.2468.us.us.us.pre.i, ptr %scevgep163.i, align 4
+  %scevgep161.i = getelementptr i8, ptr %scevgep170.i, i64 -8
+  store float %.2468.us.us.us.pre.i, ptr %scevgep161.i, align 4
+  %scevgep159.i = getelementptr i8, ptr %scevgep170.i, i64 -4
+  store float %.2468.us.us.us.pre.i, ptr %scevgep159.i, align 4
+  %.2264.us.us.us.7.i = add nuw i64 %.2257682684.us.us.us.i, 8
+  store float %.2468.us.us.us.pre.i, ptr %scevgep170.i, align 4
+  %niter103.ncmp.7.i = icmp eq i64 %unroll_iter102.i, %.2264.us.us.us.7.i
+  br i1 %niter103.ncmp.7.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, label %B1754.us.us.us.i
+
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i: ; preds = %B1754.us.us.us.i
+  br i1 %421, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, label %B1754.us.us.us.epil.preheader.i
+
+B1754.us.us.us.epil.preheader.i:                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, %B1720.endif.us.us.i
+  %.2257682684.us.us.us.epil.init.i = phi i64 [ 0, %B1720.endif.us.us.i ], [ %unroll_iter102.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i ]
+  %440 = shl i64 %.2257682684.us.us.us.epil.init.i, 2
+  %scevgep175.i = getelementptr i8, ptr %lsr.iv173.i, i64 %440
+  br label %B1754.us.us.us.epil.i
+
+B1754.us.us.us.epil.i:                            ; preds = %B1754.us.us.us.epil.i, %B1754.us.us.us.epil.preheader.i
+  %epil.iter99.i = phi i64 [ 0, %B1754.us.us.us.epil.preheader.i ], [ %epil.iter99.next.i, %B1754.us.us.us.epil.i ]
+  %441 = shl nuw nsw i64 %epil.iter99.i, 2
+  %scevgep176.i = getelementptr i8, ptr %scevgep175.i, i64 %441
+  store float %.2468.us.us.us.pre.i, ptr %scevgep176.i, align 4
+  %epil.iter99.next.i = add i64 %epil.iter99.i, 1
+  %epil.iter99.cmp.not.i = icmp eq i64 %xtraiter98.i, %epil.iter99.next.i
+  br i1 %epil.iter99.cmp.not.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, label %B1754.us.us.us.epil.i
+
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i: ; preds = %B1754.us.us.us.epil.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i
+  %.2143.us.us.i = add nuw nsw i64 %.2136689695.us.us.i, 1
+  %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %108
+  %scevgep174.i = getelementptr i8, ptr %lsr.iv173.i, i64 %108
+  %exitcond1076.not.us.i = icmp eq i64 %.13.i.i, %.2143.us.us.i
+  br i1 %exitcond1076.not.us.i, label %B580.loopexit.i, label %B1720.endif.us.us.i
+
+B1720.endif.us.i:                                 ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1720.endif.us.preheader95.i
+  %lsr.iv148.i = phi ptr [ %scevgep147.i, %B1720.endif.us.preheader95.i ], [ %scevgep149.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %lsr.iv130.i = phi ptr [ %scevgep129.i, %B1720.endif.us.preheader95.i ], [ %scevgep131.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %.2136689695.us.i = phi i64 [ 0, %B1720.endif.us.preheader95.i ], [ %.2143.us.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %442 = or i64 %.2136689695.us.i, %.146.i
+  %443 = icmp ult i64 %442, 4294967296
+  br i1 %443, label %444, label %450
+
+444:                                              ; preds = %B1720.endif.us.i
+  %445 = trunc nuw i64 %.2136689695.us.i to i32
+  %446 = udiv i32 %445, %130
+  %447 = urem i32 %445, %130
+  %448 = zext i32 %446 to i64
+  %449 = zext i32 %447 to i64
+  br label %453
+
+450:                                              ; preds = %B1720.endif.us.i
+  %451 = sdiv i64 %.2136689695.us.i, %.146.i
+  %452 = srem i64 %.2136689695.us.i, %.146.i
+  br label %453
+
+453:                                              ; preds = %450, %444
+  %454 = phi i64 [ %448, %444 ], [ %451, %450 ]
+  %455 = phi i64 [ %449, %444 ], [ %452, %450 ]
+  %.2313.us.i = icmp ne i64 %455, 0
+  %.2314.us.i = and i1 %131, %.2313.us.i
+  %.2319.us.i = sext i1 %.2314.us.i to i64
+  %spec.select504.us.i = add i64 %454, %.2319.us.i
+  %456 = mul nsw i64 %spec.select504.us.i, %quot.10.0.i
+  %.2403.us.not.i = icmp eq i64 %455, 0
+  %.2411.us.i = select i1 %.2403.us.not.i, i64 0, i64 %99
+  %spec.select506.us.i = add nsw i64 %.2411.us.i, %455
+  %457 = mul nsw i64 %spec.select506.us.i, %.152.i
+  %invariant.gep.i = getelementptr float, ptr %.956.i, i64 %457
+  br i1 %116, label %B1754.us.us44.i, label %B1720.endif.us.split.split.i
+
+B1754.us.us44.i:                                  ; preds = %453, %469
+  %.2257682684.us.us45.i = phi i64 [ %.2264.us.us46.i, %469 ], [ 0, %453 ]
+  %.2264.us.us46.i = add nuw nsw i64 %.2257682684.us.us45.i, 1
+  %458 = or i64 %.2257682684.us.us45.i, %.152.i
+  %459 = icmp ult i64 %458, 4294967296
+  br i1 %459, label %460, label %466
+
+460:                                              ; preds = %B1754.us.us44.i
+  %461 = trunc nuw i64 %.2257682684.us.us45.i to i32
+  %462 = udiv i32 %461, %121
+  %463 = urem i32 %461, %121
+  %464 = zext i32 %462 to i64
+  %465 = zext i32 %463 to i64
+  br label %469
+
+466:                                              ; preds = %B1754.us.us44.i
+  %467 = sdiv i64 %.2257682684.us.us45.i, %.152.i
+  %468 = srem i64 %.2257682684.us.us45.i, %.152.i
+  br label %469
+
+469:                                              ; preds = %466, %460
+  %470 = phi i64 [ %464, %460 ], [ %467, %466 ]
+  %471 = phi i64 [ %465, %460 ], [ %468, %466 ]
+  %.2356.us.us50.i = icmp ne i64 %471, 0
+  %.2357.us.us51.i = and i1 %132, %.2356.us.us50.i
+  %.2362.us.us52.i = sext i1 %.2357.us.us51.i to i64
+  %spec.select505.us.us53.i = add i64 %470, %456
+  %.2374.us.us56.i = add i64 %spec.select505.us.us53.i, %.2362.us.us52.i
+  %.2376.us.us57.i = mul nsw i64 %.2374.us.us56.i, %quot.5.0.i
+  %.2447.us.not.us60.i = icmp eq i64 %471, 0
+  %.2455.us.us61.i = select i1 %.2447.us.not.us60.i, i64 0, i64 %100
+  %gep.us.i = getelementptr float, ptr %invariant.gep.i, i64 %.2376.us.us57.i
+  %472 = getelementptr float, ptr %gep.us.i, i64 %.2455.us.us61.i
+  %.2467.us.us65.i = getelementptr float, ptr %472, i64 %471
+  %.2468.us.us66.i = load float, ptr %.2467.us.us65.i, align 4
+  %473 = shl i64 %.2257682684.us.us45.i, 2
+  %scevgep152.i = getelementptr i8, ptr %lsr.iv148.i, i64 %473
+  store float %.2468.us.us66.i, ptr %scevgep152.i, align 4
+  %exitcond1075.not.us68.i = icmp eq i64 %.902.i, %.2264.us.us46.i
+  br i1 %exitcond1075.not.us68.i, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.us44.i
+
+B1720.endif.us.split.split.i:                     ; preds = %453
+  %.2376.us.i = mul nsw i64 %456, %quot.5.0.i
+  %gep.i = getelementptr float, ptr %invariant.gep.i, i64 %.2376.us.i
+  %.2468.us.pre.i = load float, ptr %gep.i, align 4
+  br i1 %410, label %B1754.us.epil.preheader.i, label %B1754.us.i
+
+B1754.us.i:                                       ; preds = %B1720.endif.us.split.split.i, %B1754.us.i
+  %.2257682684.us.i = phi i64 [ %.2264.us.7.i, %B1754.us.i ], [ 0, %B1720.endif.us.split.split.i ]
+  %474 = shl i64 %.2257682684.us.i, 2
+  %scevgep145.i = getelementptr i8, ptr %lsr.iv130.i, i64 %474
+  %scevgep146.i = getelementptr i8, ptr %scevgep145.i, i64 -28
+  store float %.2468.us.pre.i, ptr %scevgep146.i, align 4
+  %scevgep144.i = getelementptr i8, ptr %scevgep145.i, i64 -24
+  store float %.2468.us.pre.i, ptr %scevgep144.i, align 4
+  %scevgep142.i = getelementptr i8, ptr %scevgep145.i, i64 -20
+  store float %.2468.us.pre.i, ptr %scevgep142.i, align 4
+  %scevgep140.i = getelementptr i8, ptr %scevgep145.i, i64 -16
+  store float %.2468.us.pre.i, ptr %scevgep140.i, align 4
+  %scevgep138.i = getelementptr i8, ptr %scevgep145.i, i64 -12
+  store float %.2468.us.pre.i, ptr %scevgep138.i, align 4
+  %scevgep136.i = getelementptr i8, ptr %scevgep145.i, i64 -8
+  store float %.2468.us.pre.i, ptr %scevgep136.i, align 4
+  %scevgep134.i = getelementptr i8, ptr %scevgep145.i, i64 -4
+  store float %.2468.us.pre.i, ptr %scevgep134.i, align 4
+  %.2264.us.7.i = add nuw i64 %.2257682684.us.i, 8
+  store float %.2468.us.pre.i, ptr %scevgep145.i, align 4
+  %niter.ncmp.7.i = icmp eq i64 %unroll_iter.i, %.2264.us.7.i
+  br i1 %niter.ncmp.7.i, label %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i, label %B1754.us.i
+
+B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i: ; preds = %B1754.us.i
+  br i1 %411, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.epil.preheader.i
+
+B1754.us.epil.preheader.i:                        ; preds = %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i, %B1720.endif.us.split.split.i
+  %.2257682684.us.epil.init.i = phi i64 [ 0, %B1720.endif.us.split.split.i ], [ %unroll_iter.i, %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i ]
+  %475 = shl i64 %.2257682684.us.epil.init.i, 2
+  %scevgep150.i = getelementptr i8, ptr %lsr.iv148.i, i64 %475
+  br label %B1754.us.epil.i
+
+B1754.us.epil.i:                                  ; preds = %B1754.us.epil.i, %B1754.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B1754.us.epil.preheader.i ], [ %epil.iter.next.i, %B1754.us.epil.i ]
+  %476 = shl nuw nsw i64 %epil.iter.i, 2
+  %scevgep151.i = getelementptr i8, ptr %scevgep150.i, i64 %476
+  store float %.2468.us.pre.i, ptr %scevgep151.i, align 4
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.epil.i
+
+B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %469, %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i
+  %.2143.us.i = add nuw nsw i64 %.2136689695.us.i, 1
+  %scevgep131.i = getelementptr i8, ptr %lsr.iv130.i, i64 %108
+  %scevgep149.i = getelementptr i8, ptr %lsr.iv148.i, i64 %108
+  %exitcond1076.not.i = icmp eq i64 %.13.i.i, %.2143.us.i
+  br i1 %exitcond1076.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
+
+_ZN6nbgrad7kernels11convolution9correlateB4v604B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
+  ret i64 0
+}
+;; nbgrad.kernels.convolution.correlate(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.convolution -
+declare i64 @llvm.smax.i64(i64, i64)
+
+declare i64 @llvm.smin.i64(i64, i64)
+
+declare void @nbgrad.clear.float64(ptr, i64) local_unnamed_addr
+
+declare void @nbgrad.dots.float64(ptr, i64, ptr, ptr, i64, ptr) local_unnamed_addr
+
+declare void @nbgrad.copy.float64(ptr, ptr, i64) local_unnamed_addr
+
+declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
+
+declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
+
+define internal noundef i64 @special(ptr %a0, ptr %a1, ptr %a2, ptr writeonly captures(none) %a3, ptr %a4, i64 %a5, i64 %a6) alwaysinline {
+  %.23.i = load i64, ptr %a4, align 8
+  %.25.i = getelementptr i8, ptr %a4, i64 8
+  %.26.i = load i64, ptr %.25.i, align 8
+  %.28.i = getelementptr i8, ptr %a4, i64 16
+  %.29.i = load i64, ptr %.28.i, align 8
+  %.31.i = getelementptr i8, ptr %a4, i64 24
+  %.32.i = load i64, ptr %.31.i, align 8
+  %.70.i = getelementptr i8, ptr %a4, i64 128
+  %.71.i = load i64, ptr %.70.i, align 8
+  %.73.i = getelementptr i8, ptr %a4, i64 144
+  %.74.i = load i64, ptr %.73.i, align 8
+  %.76.i = getelementptr i8, ptr %a4, i64 152
+  %.77.i = load i64, ptr %.76.i, align 8
+  %.79.i = getelementptr i8, ptr %a4, i64 160
+  %.80.i = load i64, ptr %.79.i, align 8
+  %.82.i = getelementptr i8, ptr %a4, i64 168
+  %.83.i = load i64, ptr %.82.i, align 8
+  %.130.i = getelementptr i8, ptr %a4, i64 176
+  %.131.i = load i64, ptr %.130.i, align 8
+  %.133.i = getelementptr i8, ptr %a4, i64 184
+  %.134.i = load i64, ptr %.133.i, align 8
+  %.136.i = getelementptr i8, ptr %a4, i64 192
+  %.137.i = load i64, ptr %.136.i, align 8
+  %.145.i = getelementptr i8, ptr %a4, i64 200
+  %.146.i = load i64, ptr %.145.i, align 8
+  %.148.i = getelementptr i8, ptr %a4, i64 208
+  %.149.i = load i64, ptr %.148.i, align 8
+  %.151.i = getelementptr i8, ptr %a4, i64 216
+  %.152.i = load i64, ptr %.151.i, align 8
+  %.154.i = getelementptr i8, ptr %a4, i64 224
+  %.155.i = load i64, ptr %.154.i, align 8
+  %.157.i = getelementptr i8, ptr %a4, i64 232
+  %.158.i = load i64, ptr %.157.i, align 8
+  %.206.i = add i64 %.71.i, -1
+  %.207.i = add i64 %.206.i, %.83.i
+  %.211.i = icmp eq i64 %.83.i, 0
+  br i1 %.211.i, label %B0.endif.i, label %B0.else.i
+
+B580.loopexit.i:                                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.lr.ph.i, %B1688.endif.i
+  %.613.i = icmp sgt i64 %.612705849.i, 1
+  br i1 %.613.i, label %B582.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+
+B582.i:                                           ; preds = %B582.lr.ph.i, %B580.loopexit.i
+  %.612705849.i = phi i64 [ %.567.i, %B582.lr.ph.i ], [ %.622.i, %B580.loopexit.i ]
+  %.619712848.i = phi i64 [ %a5, %B582.lr.ph.i ], [ %.626.i, %B580.loopexit.i ]
+  %.622.i = add nsw i64 %.612705849.i, -1
+  %.626.i = add i64 %.619712848.i, 1
+  %.667.i = icmp ne i64 %.619712848.i, -9223372036854775808
+  %.669.not.i = or i1 %109, %.667.i
+  %or.cond.i = select i1 %110, i1 %.669.not.i, i1 false
+  br i1 %or.cond.i, label %B582.else.if.i, label %B582.endif.i
+
+B856.loopexit.i:                                  ; preds = %B1460.B1426.loopexit_crit_edge.us.i, %388, %B1392.endif.i
+  %exitcond1074.not.i = icmp eq i64 %.1098.i, %quot.1.0.i
+  br i1 %exitcond1074.not.i, label %B1688.endif.i, label %B858.i
+
+B858.i:                                           ; preds = %B858.lr.ph.i, %B856.loopexit.i
+  %.1091608670.i = phi i64 [ 0, %B858.lr.ph.i ], [ %.1098.i, %B856.loopexit.i ]
+  %.1098.i = add nuw nsw i64 %.1091608670.i, 1
+  br i1 %123, label %B858.endif.endif.endif.endif.i, label %B858.endif.endif.else.if.i
+
+B1392.i:                                          ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B998.endif.endif.endif.i
+  br i1 %.405.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B1392.endif.i
+
+B0.else.i:                                        ; preds = %0
+  %.222.i = icmp ne i64 %.207.i, -9223372036854775808
+  %.223.i = icmp ne i64 %.83.i, -1
+  %.224.not.i = or i1 %.223.i, %.222.i
+  br i1 %.224.not.i, label %B0.else.if.i, label %B0.endif.i
+
+B0.endif.i:                                       ; preds = %13, %B0.else.i, %0
+  %quot.0.i = phi i64 [ 0, %0 ], [ 0, %B0.else.i ], [ %spec.select.i, %13 ]
+  %.254.i = add i64 %.23.i, -1
+  %.255.i = add i64 %.254.i, %.80.i
+  %.259.i = icmp eq i64 %.80.i, 0
+  br i1 %.259.i, label %B0.endif.endif.i, label %B0.endif.else.i
+
+B0.else.if.i:                                     ; preds = %B0.else.i
+  %1 = or i64 %.207.i, %.83.i
+  %2 = icmp ult i64 %1, 4294967296
+  br i1 %2, label %3, label %10
+
+3:                                                ; preds = %B0.else.if.i
+  %4 = trunc nuw i64 %.83.i to i32
+  %5 = trunc nuw i64 %.207.i to i32
+  %6 = udiv i32 %5, %4
+  %7 = urem i32 %5, %4
+  %8 = zext i32 %6 to i64
+  %9 = zext i32 %7 to i64
+  br label %13
+
+10:                                               ; preds = %B0.else.if.i
+  %11 = sdiv i64 %.207.i, %.83.i
+  %12 = srem i64 %.207.i, %.83.i
+  br label %13
+
+13:                                               ; preds = %10, %3
+  %14 = phi i64 [ %8, %3 ], [ %11, %10 ]
+  %15 = phi i64 [ %9, %3 ], [ %12, %10 ]
+  %.229.i = xor i64 %15, %.83.i
+  %.230.i = icmp slt i64 %.229.i, 0
+  %.231.i = icmp ne i64 %15, 0
+  %.232.i = and i1 %.231.i, %.230.i
+  %.237.i = sext i1 %.232.i to i64
+  %spec.select.i = add i64 %14, %.237.i
+  br label %B0.endif.i
+
+B0.endif.else.i:                                  ; preds = %B0.endif.i
+  %.270.i = icmp ne i64 %.255.i, -9223372036854775808
+  %.271.i = icmp ne i64 %.80.i, -1
+  %.272.not.i = or i1 %.271.i, %.270.i
+  br i1 %.272.not.i, label %B0.endif.else.if.i, label %B0.endif.endif.i
+
+B0.endif.endif.i:                                 ; preds = %29, %B0.endif.else.i, %B0.endif.i
+  %quot.1.0.i = phi i64 [ 0, %B0.endif.i ], [ 0, %B0.endif.else.i ], [ %33, %29 ]
+  %16 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.137.i, i64 1)
+  %math.i = extractvalue { i64, i1 } %16, 0
+  %ov.i = extractvalue { i64, i1 } %16, 1
+  %.305.i = add i64 %math.i, %.32.i
+  br i1 %ov.i, label %B0.endif.endif.endif.i, label %B0.endif.endif.else.i
+
+B0.endif.else.if.i:                               ; preds = %B0.endif.else.i
+  %17 = or i64 %.255.i, %.80.i
+  %18 = icmp ult i64 %17, 4294967296
+  br i1 %18, label %19, label %26
+
+19:                                               ; preds = %B0.endif.else.if.i
+  %20 = trunc nuw i64 %.80.i to i32
+  %21 = trunc nuw i64 %.255.i to i32
+  %22 = udiv i32 %21, %20
+  %23 = urem i32 %21, %20
+  %24 = zext i32 %22 to i64
+  %25 = zext i32 %23 to i64
+  br label %29
+
+26:                                               ; preds = %B0.endif.else.if.i
+  %27 = sdiv i64 %.255.i, %.80.i
+  %28 = srem i64 %.255.i, %.80.i
+  br label %29
+
+29:                                               ; preds = %26, %19
+  %30 = phi i64 [ %24, %19 ], [ %27, %26 ]
+  %31 = phi i64 [ %25, %19 ], [ %28, %26 ]
+  %.277.i = xor i64 %31, %.80.i
+  %.278.i = icmp slt i64 %.277.i, 0
+  %.279.i = icmp ne i64 %31, 0
+  %.280.i = and i1 %.279.i, %.278.i
+  %.285.i = sext i1 %.280.i to i64
+  %spec.select489.i = add i64 %30, %.285.i
+  %32 = mul nsw i64 %spec.select489.i, %quot.0.i
+  %33 = tail call i64 @llvm.smax.i64(i64 %32, i64 0)
+  br label %B0.endif.endif.i
+
+B0.endif.endif.else.i:                            ; preds = %B0.endif.endif.i
+  %.320.i = icmp ne i64 %.305.i, -9223372036854775808
+  %.321.i = icmp ne i64 %.137.i, -1
+  %.322.not.i = or i1 %.321.i, %.320.i
+  br i1 %.322.not.i, label %B0.endif.endif.else.if.i, label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.i:                           ; preds = %46, %B0.endif.endif.else.i, %B0.endif.endif.i
+  %quot.2.0.i = phi i64 [ 0, %B0.endif.endif.i ], [ 0, %B0.endif.endif.else.i ], [ %spec.select490.i, %46 ]
+  %.352.i = add i64 %.29.i, -1
+  %.353.i = add i64 %.352.i, %.131.i
+  %.357.i = icmp eq i64 %.131.i, 0
+  br i1 %.357.i, label %B0.endif.endif.endif.endif.i, label %B0.endif.endif.endif.else.i
+
+B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.else.i
+  %34 = or i64 %.305.i, %.137.i
+  %35 = icmp ult i64 %34, 4294967296
+  br i1 %35, label %36, label %43
+
+36:                                               ; preds = %B0.endif.endif.else.if.i
+  %37 = trunc nuw i64 %.137.i to i32
+  %38 = trunc nuw i64 %.305.i to i32
+  %39 = udiv i32 %38, %37
+  %40 = urem i32 %38, %37
+  %41 = zext i32 %39 to i64
+  %42 = zext i32 %40 to i64
+  br label %46
+
+43:                                               ; preds = %B0.endif.endif.else.if.i
+  %44 = sdiv i64 %.305.i, %.137.i
+  %45 = srem i64 %.305.i, %.137.i
+  br label %46
+
+46:                                               ; preds = %43, %36
+  %47 = phi i64 [ %41, %36 ], [ %44, %43 ]
+  %48 = phi i64 [ %42, %36 ], [ %45, %43 ]
+  %.327.i = xor i64 %48, %.137.i
+  %.328.i = icmp slt i64 %.327.i, 0
+  %.329.i = icmp ne i64 %48, 0
+  %.330.i = and i1 %.329.i, %.328.i
+  %.335.i = sext i1 %.330.i to i64
+  %spec.select490.i = add i64 %47, %.335.i
+  br label %B0.endif.endif.endif.i
+
+B0.endif.endif.endif.else.i:                      ; preds = %B0.endif.endif.endif.i
+  %.368.i = icmp ne i64 %.353.i, -9223372036854775808
+  %.369.i = icmp ne i64 %.131.i, -1
+  %.370.not.i = or i1 %.369.i, %.368.i
+  br i1 %.370.not.i, label %B0.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.i:                     ; preds = %61, %B0.endif.endif.endif.else.i, %B0.endif.endif.endif.i
+  %quot.3.0.i = phi i64 [ 0, %B0.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.else.i ], [ %spec.select491.i, %61 ]
+  %.401.i = add i64 %math.i, %.146.i
+  %.405.i = icmp eq i64 %.146.i, 0
+  br i1 %.405.i, label %B0.endif.endif.endif.endif.endif.i, label %B0.endif.endif.endif.endif.else.i
+
+B0.endif.endif.endif.else.if.i:                   ; preds = %B0.endif.endif.endif.else.i
+  %49 = or i64 %.353.i, %.131.i
+  %50 = icmp ult i64 %49, 4294967296
+  br i1 %50, label %51, label %58
+
+51:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %52 = trunc nuw i64 %.131.i to i32
+  %53 = trunc nuw i64 %.353.i to i32
+  %54 = udiv i32 %53, %52
+  %55 = urem i32 %53, %52
+  %56 = zext i32 %54 to i64
+  %57 = zext i32 %55 to i64
+  br label %61
+
+58:                                               ; preds = %B0.endif.endif.endif.else.if.i
+  %59 = sdiv i64 %.353.i, %.131.i
+  %60 = srem i64 %.353.i, %.131.i
+  br label %61
+
+61:                                               ; preds = %58, %51
+  %62 = phi i64 [ %56, %51 ], [ %59, %58 ]
+  %63 = phi i64 [ %57, %51 ], [ %60, %58 ]
+  %.375.i = xor i64 %63, %.131.i
+  %.376.i = icmp slt i64 %.375.i, 0
+  %.377.i = icmp ne i64 %63, 0
+  %.378.i = and i1 %.377.i, %.376.i
+  %.383.i = sext i1 %.378.i to i64
+  %spec.select491.i = add i64 %62, %.383.i
+  br label %B0.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.else.i:                ; preds = %B0.endif.endif.endif.endif.i
+  %.416.i = icmp ne i64 %.401.i, -9223372036854775808
+  %.417.i = icmp ne i64 %.146.i, -1
+  %.418.not.i = or i1 %.417.i, %.416.i
+  br i1 %.418.not.i, label %B0.endif.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.i:               ; preds = %77, %B0.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.i
+  %quot.4.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.else.i ], [ %spec.select492.i, %77 ]
+  %.444.i = mul i64 %quot.4.0.i, %.146.i
+  %.449.i = getelementptr i8, ptr %a4, i64 112
+  %.450.i = load i64, ptr %.449.i, align 8
+  %.454.i = getelementptr i8, ptr %a4, i64 120
+  %.455.i = load i64, ptr %.454.i, align 8
+  %.452.i = mul i64 %.134.i, %.131.i
+  %.456.i = mul i64 %.452.i, %.450.i
+  %.457.i = mul i64 %.456.i, %.455.i
+  %.463.i = mul i64 %.444.i, %.155.i
+  %.471.i = mul nsw i64 %.152.i, %.146.i
+  %64 = tail call { i64, i1 } @llvm.uadd.with.overflow.i64(i64 %.149.i, i64 -1)
+  %math233.i = extractvalue { i64, i1 } %64, 0
+  %ov234.i = extractvalue { i64, i1 } %64, 1
+  %.474.i = add i64 %.471.i, %math233.i
+  br i1 %ov234.i, label %B0.endif.endif.endif.endif.endif.else.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.else.if.i:             ; preds = %B0.endif.endif.endif.endif.else.i
+  %65 = or i64 %.401.i, %.146.i
+  %66 = icmp ult i64 %65, 4294967296
+  br i1 %66, label %67, label %74
+
+67:                                               ; preds = %B0.endif.endif.endif.endif.else.if.i
+  %68 = trunc nuw i64 %.146.i to i32
+  %69 = trunc nuw i64 %.401.i to i32
+  %70 = udiv i32 %69, %68
+  %71 = urem i32 %69, %68
+  %72 = zext i32 %70 to i64
+  %73 = zext i32 %71 to i64
+  br label %77
+
+74:                                               ; preds = %B0.endif.endif.endif.endif.else.if.i
+  %75 = sdiv i64 %.401.i, %.146.i
+  %76 = srem i64 %.401.i, %.146.i
+  br label %77
+
+77:                                               ; preds = %74, %67
+  %78 = phi i64 [ %72, %67 ], [ %75, %74 ]
+  %79 = phi i64 [ %73, %67 ], [ %76, %74 ]
+  %.423.i = xor i64 %79, %.146.i
+  %.424.i = icmp slt i64 %.423.i, 0
+  %.425.i = icmp ne i64 %79, 0
+  %.426.i = and i1 %.425.i, %.424.i
+  %.431.i = sext i1 %.426.i to i64
+  %spec.select492.i = add i64 %78, %.431.i
+  br label %B0.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.else.i:          ; preds = %B0.endif.endif.endif.endif.endif.i
+  %.489.i = icmp ne i64 %.474.i, -9223372036854775808
+  %.490.i = icmp ne i64 %.149.i, -1
+  %.491.not.i = or i1 %.490.i, %.489.i
+  br i1 %.491.not.i, label %B0.endif.endif.endif.endif.endif.else.if.i, label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.else.if.i:       ; preds = %B0.endif.endif.endif.endif.endif.else.i
+  %80 = or i64 %.474.i, %.149.i
+  %81 = icmp ult i64 %80, 4294967296
+  br i1 %81, label %82, label %89
+
+82:                                               ; preds = %B0.endif.endif.endif.endif.endif.else.if.i
+  %83 = trunc nuw i64 %.149.i to i32
+  %84 = trunc nuw i64 %.474.i to i32
+  %85 = udiv i32 %84, %83
+  %86 = urem i32 %84, %83
+  %87 = zext i32 %85 to i64
+  %88 = zext i32 %86 to i64
+  br label %92
+
+89:                                               ; preds = %B0.endif.endif.endif.endif.endif.else.if.i
+  %90 = sdiv i64 %.474.i, %.149.i
+  %91 = srem i64 %.474.i, %.149.i
+  br label %92
+
+92:                                               ; preds = %89, %82
+  %93 = phi i64 [ %87, %82 ], [ %90, %89 ]
+  %94 = phi i64 [ %88, %82 ], [ %91, %89 ]
+  %.496.i = xor i64 %94, %.149.i
+  %.497.i = icmp slt i64 %.496.i, 0
+  %.498.i = icmp ne i64 %94, 0
+  %.499.i = and i1 %.498.i, %.497.i
+  %.504.i = sext i1 %.499.i to i64
+  %spec.select493.i = add i64 %93, %.504.i
+  %95 = mul nsw i64 %spec.select493.i, %.149.i
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.i:   ; preds = %92, %B0.endif.endif.endif.endif.endif.else.i, %B0.endif.endif.endif.endif.endif.i
+  %quot.5.0.i = phi i64 [ 0, %B0.endif.endif.endif.endif.endif.i ], [ 0, %B0.endif.endif.endif.endif.endif.else.i ], [ %95, %92 ]
+  %.522.i = getelementptr i8, ptr %a4, i64 48
+  %.523.i = load i64, ptr %.522.i, align 8
+  %.525.i = getelementptr i8, ptr %a4, i64 56
+  %.526.i = load i64, ptr %.525.i, align 8
+  %.527.i = mul nsw i64 %.526.i, %.523.i
+  %.567.i = sub i64 %a6, %a5
+  %.613833.not.i = icmp slt i64 %.567.i, 1
+  br i1 %.613833.not.i, label %_ZN6nbgrad7kernels11convolution9correlateB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B582.lr.ph.i
+
+B582.lr.ph.i:                                     ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.i
+  %.653.i = mul nsw i64 %quot.3.0.i, %quot.2.0.i
+  %.908.i = add i64 %.152.i, -1
+  %96 = getelementptr double, ptr %a2, i64 %.457.i
+  %.956.i = getelementptr double, ptr %96, i64 %.463.i
+  %.972.i = icmp ne i64 %.444.i, -9223372036854775808
+  %.973.i = icmp ne i64 %.146.i, -1
+  %.974.not.i = or i1 %.973.i, %.972.i
+  %spec.select499.i = select i1 %.974.not.i, i64 %quot.4.0.i, i64 0
+  %97 = mul i64 %quot.5.0.i, %spec.select499.i
+  %.1295.i = sub i64 %.77.i, %.83.i
+  %98 = tail call i64 @llvm.smin.i64(i64 %quot.0.i, i64 0)
+  %99 = tail call i64 @llvm.smin.i64(i64 %.146.i, i64 0)
+  %100 = tail call i64 @llvm.smin.i64(i64 %.152.i, i64 0)
+  %.13.i3236.i = tail call i64 @llvm.smin.i64(i64 %.23.i, i64 %.80.i)
+  %arg.many.fr.i37.i = freeze i64 %.13.i3236.i
+  %.13.i.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 0)
+  %invariant.op43.i = add i64 %.457.i, %.13.i.i.i
+  %101 = shl i64 %.74.i, 3
+  %102 = shl i64 %quot.5.0.i, 3
+  %scevgep116.i = getelementptr i8, ptr %a4, i64 264
+  %103 = shl i64 %.152.i, 3
+  %104 = add i64 %.457.i, %.463.i
+  %105 = shl i64 %104, 3
+  %scevgep120.i = getelementptr i8, ptr %a2, i64 %105
+  %scevgep128.i = getelementptr i8, ptr %a3, i64 56
+  %106 = shl i64 %.158.i, 3
+  %107 = shl i64 %.29.i, 3
+  %108 = mul i64 %.158.i, %107
+  %109 = icmp ne i64 %.653.i, -1
+  %110 = icmp ne i64 %.653.i, 0
+  %111 = icmp ne i64 %quot.3.0.i, -1
+  %112 = icmp ne i64 %quot.3.0.i, 0
+  %113 = icmp ne i64 %quot.2.0.i, -1
+  %114 = icmp ne i64 %quot.2.0.i, 0
+  %115 = icmp ne i64 %.152.i, -1
+  %116 = icmp ne i64 %.152.i, 0
+  %117 = icmp eq i64 %quot.1.0.i, 0
+  %118 = trunc nuw i64 %.653.i to i32
+  %119 = trunc nuw i64 %quot.3.0.i to i32
+  %120 = trunc nuw i64 %quot.2.0.i to i32
+  %121 = trunc nuw i64 %.152.i to i32
+  %122 = icmp sgt i64 %.146.i, 0
+  %123 = icmp eq i64 %quot.0.i, 0
+  %124 = icmp eq i64 %quot.0.i, 1
+  %sunkaddr.i = getelementptr i8, ptr %a4, i64 32
+  %sunkaddr194.i = getelementptr i8, ptr %a4, i64 40
+  %sunkaddr195.i = getelementptr i8, ptr %a4, i64 64
+  %sunkaddr196.i = getelementptr i8, ptr %a4, i64 72
+  %125 = trunc nuw i64 %quot.0.i to i32
+  %126 = icmp slt i64 %quot.0.i, 0
+  %sunkaddr208.i = getelementptr i8, ptr %a4, i64 80
+  %sunkaddr209.i = getelementptr i8, ptr %a4, i64 88
+  %127 = icmp ne i64 %.149.i, -1
+  %128 = icmp ne i64 %.149.i, 0
+  %129 = trunc nuw i64 %.149.i to i32
+  %130 = trunc nuw i64 %.146.i to i32
+  %131 = icmp slt i64 %.146.i, 0
+  %132 = icmp slt i64 %.152.i, 0
+  br label %B582.i
+
+B582.endif.i:                                     ; preds = %144, %B582.i
+  %quot.6.0.i = phi i64 [ 0, %B582.i ], [ %spec.select494.i, %144 ]
+  %.713.not.i = or i1 %111, %.667.i
+  %or.cond866.i = select i1 %112, i1 %.713.not.i, i1 false
+  br i1 %or.cond866.i, label %B582.endif.else.if.i, label %B582.endif.endif.i
+
+B582.else.if.i:                                   ; preds = %B582.i
+  %133 = or i64 %.619712848.i, %.653.i
+  %134 = icmp ult i64 %133, 4294967296
+  br i1 %134, label %135, label %141
+
+135:                                              ; preds = %B582.else.if.i
+  %136 = trunc nuw i64 %.619712848.i to i32
+  %137 = udiv i32 %136, %118
+  %138 = urem i32 %136, %118
+  %139 = zext i32 %137 to i64
+  %140 = zext i32 %138 to i64
+  br label %144
+
+141:                                              ; preds = %B582.else.if.i
+  %142 = sdiv i64 %.619712848.i, %.653.i
+  %143 = srem i64 %.619712848.i, %.653.i
+  br label %144
+
+144:                                              ; preds = %141, %135
+  %145 = phi i64 [ %139, %135 ], [ %142, %141 ]
+  %146 = phi i64 [ %140, %135 ], [ %143, %141 ]
+  %.674.i = xor i64 %146, %.653.i
+  %.675.i = icmp slt i64 %.674.i, 0
+  %.676.i = icmp ne i64 %146, 0
+  %.677.i = and i1 %.676.i, %.675.i
+  %.682.i = sext i1 %.677.i to i64
+  %spec.select494.i = add i64 %145, %.682.i
+  br label %B582.endif.i
+
+B582.endif.endif.i:                               ; preds = %158, %B582.endif.i
+  %quot.7.0.i = phi i64 [ 0, %B582.endif.i ], [ %spec.select495.i, %158 ]
+  %.752.i = icmp ne i64 %quot.7.0.i, -9223372036854775808
+  %.754.not.i = or i1 %113, %.752.i
+  %or.cond867.i = select i1 %114, i1 %.754.not.i, i1 false
+  br i1 %or.cond867.i, label %B582.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.i
+
+B582.endif.else.if.i:                             ; preds = %B582.endif.i
+  %147 = or i64 %.619712848.i, %quot.3.0.i
+  %148 = icmp ult i64 %147, 4294967296
+  br i1 %148, label %149, label %155
+
+149:                                              ; preds = %B582.endif.else.if.i
+  %150 = trunc nuw i64 %.619712848.i to i32
+  %151 = udiv i32 %150, %119
+  %152 = urem i32 %150, %119
+  %153 = zext i32 %151 to i64
+  %154 = zext i32 %152 to i64
+  br label %158
+
+155:                                              ; preds = %B582.endif.else.if.i
+  %156 = sdiv i64 %.619712848.i, %quot.3.0.i
+  %157 = srem i64 %.619712848.i, %quot.3.0.i
+  br label %158
+
+158:                                              ; preds = %155, %149
+  %159 = phi i64 [ %153, %149 ], [ %156, %155 ]
+  %160 = phi i64 [ %154, %149 ], [ %157, %155 ]
+  %.718.i = xor i64 %160, %quot.3.0.i
+  %.719.i = icmp slt i64 %.718.i, 0
+  %.720.i = icmp ne i64 %160, 0
+  %.721.i = and i1 %.720.i, %.719.i
+  %.726.i = sext i1 %.721.i to i64
+  %spec.select495.i = add i64 %159, %.726.i
+  br label %B582.endif.endif.i
+
+B582.endif.endif.else.if.i:                       ; preds = %B582.endif.endif.i
+  %161 = or i64 %quot.7.0.i, %quot.2.0.i
+  %162 = icmp ult i64 %161, 4294967296
+  br i1 %162, label %163, label %167
+
+163:                                              ; preds = %B582.endif.endif.else.if.i
+  %164 = trunc nuw i64 %quot.7.0.i to i32
+  %165 = urem i32 %164, %120
+  %166 = zext i32 %165 to i64
+  br label %169
+
+167:                                              ; preds = %B582.endif.endif.else.if.i
+  %168 = srem i64 %quot.7.0.i, %quot.2.0.i
+  br label %169
+
+169:                                              ; preds = %167, %163
+  %170 = phi i64 [ %166, %163 ], [ %168, %167 ]
+  %.759.i = xor i64 %170, %quot.2.0.i
+  %.760.i = icmp slt i64 %.759.i, 0
+  %.761.i = icmp ne i64 %170, 0
+  %.762.i = and i1 %.761.i, %.760.i
+  %.769.i = select i1 %.762.i, i64 %quot.2.0.i, i64 0
+  %spec.select496.i = add i64 %.769.i, %170
+  %171 = mul nsw i64 %spec.select496.i, %.137.i
+  br label %B582.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.i:                   ; preds = %169, %B582.endif.endif.i
+  %rem.8.0.i = phi i64 [ 0, %B582.endif.endif.i ], [ %171, %169 ]
+  %.786.i = sub nsw i64 %.32.i, %rem.8.0.i
+  %.13.i.i = tail call i64 @llvm.smin.i64(i64 %.786.i, i64 %.137.i)
+  br i1 %or.cond866.i, label %B582.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.else.if.i:           ; preds = %B582.endif.endif.endif.endif.i
+  %172 = or i64 %.619712848.i, %quot.3.0.i
+  %173 = icmp ult i64 %172, 4294967296
+  br i1 %173, label %174, label %178
+
+174:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
+  %175 = trunc nuw i64 %.619712848.i to i32
+  %176 = urem i32 %175, %119
+  %177 = zext i32 %176 to i64
+  br label %180
+
+178:                                              ; preds = %B582.endif.endif.endif.endif.else.if.i
+  %179 = srem i64 %.619712848.i, %quot.3.0.i
+  br label %180
+
+180:                                              ; preds = %178, %174
+  %181 = phi i64 [ %177, %174 ], [ %179, %178 ]
+  %.840.i = xor i64 %181, %quot.3.0.i
+  %.841.i = icmp slt i64 %.840.i, 0
+  %.842.i = icmp ne i64 %181, 0
+  %.843.i = and i1 %.842.i, %.841.i
+  %.850.i = select i1 %.843.i, i64 %quot.3.0.i, i64 0
+  %spec.select497.i = add i64 %.850.i, %181
+  %182 = mul nsw i64 %spec.select497.i, %.131.i
+  br label %B582.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.endif.endif.i:       ; preds = %180, %B582.endif.endif.endif.endif.i
+  %rem.9.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.i ], [ %182, %180 ]
+  %.867.i = sub i64 %.29.i, %rem.9.0.i
+  %.13.i31.i = tail call i64 @llvm.smin.i64(i64 %.867.i, i64 %.131.i)
+  %.902.i = mul i64 %.13.i31.i, %.158.i
+  %.909.i = add i64 %.908.i, %.902.i
+  %.924.i = icmp ne i64 %.909.i, -9223372036854775808
+  %.926.not.i = or i1 %115, %.924.i
+  %or.cond870.i = select i1 %116, i1 %.926.not.i, i1 false
+  br i1 %or.cond870.i, label %B582.endif.endif.endif.endif.endif.endif.else.if.i, label %B582.endif.endif.endif.endif.endif.endif.endif.i
+
+B582.endif.endif.endif.endif.endif.endif.endif.i: ; preds = %195, %B582.endif.endif.endif.endif.endif.endif.i
+  %quot.10.0.i = phi i64 [ 0, %B582.endif.endif.endif.endif.endif.endif.i ], [ %spec.select498.i, %195 ]
+  %183 = mul i64 %97, %quot.10.0.i
+  %spec.select871.i = select i1 %.405.i, i64 0, i64 %183
+  tail call void @nbgrad.clear.float64(ptr %.956.i, i64 %spec.select871.i)
+  br i1 %117, label %B1688.endif.i, label %B858.lr.ph.i
+
+B582.endif.endif.endif.endif.endif.endif.else.if.i: ; preds = %B582.endif.endif.endif.endif.endif.endif.i
+  %184 = or i64 %.909.i, %.152.i
+  %185 = icmp ult i64 %184, 4294967296
+  br i1 %185, label %186, label %192
+
+186:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %187 = trunc nuw i64 %.909.i to i32
+  %188 = udiv i32 %187, %121
+  %189 = urem i32 %187, %121
+  %190 = zext i32 %188 to i64
+  %191 = zext i32 %189 to i64
+  br label %195
+
+192:                                              ; preds = %B582.endif.endif.endif.endif.endif.endif.else.if.i
+  %193 = sdiv i64 %.909.i, %.152.i
+  %194 = srem i64 %.909.i, %.152.i
+  br label %195
+
+195:                                              ; preds = %192, %186
+  %196 = phi i64 [ %190, %186 ], [ %193, %192 ]
+  %197 = phi i64 [ %191, %186 ], [ %194, %192 ]
+  %.931.i = xor i64 %197, %.152.i
+  %.932.i = icmp slt i64 %.931.i, 0
+  %.933.i = icmp ne i64 %197, 0
+  %.934.i = and i1 %.933.i, %.932.i
+  %.939.i = sext i1 %.934.i to i64
+  %spec.select498.i = add i64 %196, %.939.i
+  br label %B582.endif.endif.endif.endif.endif.endif.endif.i
+
+B858.lr.ph.i:                                     ; preds = %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %.1758.i = icmp sgt i64 %.13.i.i, 0
+  %.1760.i = xor i1 %122, %.1758.i
+  %198 = mul i64 %quot.10.0.i, %102
+  %199 = icmp slt i64 %.13.i31.i, 1
+  %200 = icmp slt i64 %.13.i.i, 1
+  %201 = or i64 %.13.i.i, %.146.i
+  %202 = icmp ult i64 %201, 4294967296
+  %203 = trunc nuw i64 %.13.i.i to i32
+  %204 = icmp slt i64 %quot.10.0.i, 1
+  br label %B858.i
+
+B858.endif.endif.else.if.i:                       ; preds = %B858.i
+  %205 = or i64 %.1091608670.i, %quot.0.i
+  %206 = icmp ult i64 %205, 4294967296
+  br i1 %206, label %207, label %213
+
+207:                                              ; preds = %B858.endif.endif.else.if.i
+  %208 = trunc nuw i64 %.1091608670.i to i32
+  %209 = udiv i32 %208, %125
+  %210 = urem i32 %208, %125
+  %211 = zext i32 %209 to i64
+  %212 = zext i32 %210 to i64
+  br label %216
+
+213:                                              ; preds = %B858.endif.endif.else.if.i
+  %214 = sdiv i64 %.1091608670.i, %quot.0.i
+  %215 = srem i64 %.1091608670.i, %quot.0.i
+  br label %216
+
+216:                                              ; preds = %213, %207
+  %217 = phi i64 [ %211, %207 ], [ %214, %213 ]
+  %218 = phi i64 [ %212, %207 ], [ %215, %213 ]
+  %.1146.i = icmp ne i64 %218, 0
+  %.1147.i = and i1 %126, %.1146.i
+  %.1152.i = sext i1 %.1147.i to i64
+  %spec.select500.i = add i64 %217, %.1152.i
+  %219 = mul nsw i64 %spec.select500.i, %.80.i
+  %.1171.i = sub nsw i64 %.23.i, %219
+  %.13.i32.i = tail call i64 @llvm.smin.i64(i64 %.1171.i, i64 %.80.i)
+  %arg.many.fr.i.i = freeze i64 %.13.i32.i
+  %.1227.not.i = icmp eq i64 %218, 0
+  %.1235.i = select i1 %.1227.not.i, i64 0, i64 %98
+  %spec.select501.i = add nsw i64 %.1235.i, %218
+  %220 = mul nsw i64 %spec.select501.i, %.83.i
+  br label %B858.endif.endif.endif.endif.i
+
+B858.endif.endif.endif.endif.i:                   ; preds = %216, %B858.i
+  %arg.many.fr.i39.i = phi i64 [ %arg.many.fr.i.i, %216 ], [ %arg.many.fr.i37.i, %B858.i ]
+  %quot.12.038.i = phi i64 [ %219, %216 ], [ 0, %B858.i ]
+  %rem.13.0.i = phi i64 [ %220, %216 ], [ 0, %B858.i ]
+  %.1252.i = sub nsw i64 %.71.i, %rem.13.0.i
+  %.13.i33.i = tail call i64 @llvm.smin.i64(i64 %.1252.i, i64 %.83.i)
+  %.1297.i = add i64 %.1295.i, %.13.i33.i
+  %"$phi998.2.2.2.i" = select i1 %124, i64 %.77.i, i64 %.1297.i
+  %.32.i.i = load i64, ptr %sunkaddr.i, align 8
+  %.35.i.i = load i64, ptr %sunkaddr194.i, align 8
+  %.38.i.i = load i64, ptr %sunkaddr195.i, align 8
+  %.41.i.i = load i64, ptr %sunkaddr196.i, align 8
+  %.80.i.i = load i64, ptr %.73.i, align 8
+  %.83.i.i = load i64, ptr %.76.i, align 8
+  %.86.i.i = load i64, ptr %.133.i, align 8
+  %.101.i.i = load i64, ptr %.449.i, align 8
+  %.105.i.i = load i64, ptr %.454.i, align 8
+  %.102.i.i = mul i64 %.86.i.i, %.13.i31.i
+  %.106.i.i = mul i64 %.102.i.i, %.101.i.i
+  %.108.i.i = mul i64 %.106.i.i, %.105.i.i
+  tail call void @nbgrad.clear.float64(ptr %a2, i64 %.108.i.i)
+  br i1 %199, label %B998.endif.i, label %B240.endif.lr.ph.i.i
+
+B240.endif.lr.ph.i.i:                             ; preds = %B858.endif.endif.endif.endif.i
+  %.572204.i.i = icmp sgt i64 %arg.many.fr.i39.i, 0
+  %.625.i.i = mul i64 %.35.i.i, %.32.i.i
+  %.630.i.i = mul i64 %.38.i.i, %rem.13.0.i
+  %.638.i.i = mul i64 %.83.i.i, %.80.i.i
+  br i1 %.572204.i.i, label %B240.endif.us.preheader.i.i, label %B998.endif.i
+
+B240.endif.us.preheader.i.i:                      ; preds = %B240.endif.lr.ph.i.i
+  %factor.op.mul6.i.i = shl i64 %.38.i.i, 3
+  %factor.op.mul5.reass.i.i = mul i64 %factor.op.mul6.i.i, %.35.i.i
+  %221 = trunc i64 %.41.i.i to i32
+  %.13.i.i.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 0)
+  %222 = trunc i64 %.38.i.i to i32
+  %.8.i3251.i.i.i = add i64 %.38.i.i, %.32.i.i
+  %223 = shl i64 %.80.i.i, 3
+  %224 = shl i64 %.41.i.i, 3
+  %225 = shl i64 %.41.i.i, 5
+  %226 = load i64, ptr %.449.i, align 8
+  %227 = icmp slt i64 %226, 1
+  br i1 %227, label %B998.endif.i, label %B240.endif.us.preheader30.i.i
+
+B240.endif.us.preheader30.i.i:                    ; preds = %B240.endif.us.preheader.i.i
+  %228 = shl i64 %.80.i.i, 4
+  %229 = icmp eq i64 %.41.i.i, 0
+  %230 = icmp eq i64 %.38.i.i, 0
+  %231 = icmp ne i64 %.41.i.i, -1
+  %232 = icmp ne i64 %.38.i.i, -1
+  %233 = icmp eq i64 %.41.i.i, 1
+  br label %B240.endif.us.i.i
+
+B240.endif.usthread-pre-split.i.i:                ; preds = %B238.loopexit.us.i.i
+  %.242.us.pr.i.i = load i64, ptr %.449.i, align 8
+  br label %B240.endif.us.i.i
+
+B240.endif.us.i.i:                                ; preds = %B240.endif.usthread-pre-split.i.i, %B240.endif.us.preheader30.i.i
+  %.242.us.i.i = phi i64 [ %.242.us.pr.i.i, %B240.endif.usthread-pre-split.i.i ], [ %226, %B240.endif.us.preheader30.i.i ]
+  %onto.4.0325.us.i.i = phi i64 [ %onto.3.1.lcssa.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ 0, %B240.endif.us.preheader30.i.i ]
+  %.192302324.us.i.i = phi i64 [ %.202.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %.13.i31.i, %B240.endif.us.preheader30.i.i ]
+  %.199303323.us.i.i = phi i64 [ %.206.us.i.i, %B240.endif.usthread-pre-split.i.i ], [ %rem.9.0.i, %B240.endif.us.preheader30.i.i ]
+  %.202.us.i.i = add nsw i64 %.192302324.us.i.i, -1
+  %.206.us.i.i = add i64 %.199303323.us.i.i, 1
+  %.322243.us.not.i.i = icmp slt i64 %.242.us.i.i, 1
+  br i1 %.322243.us.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.us.preheader.i.i
+
+B286.endif.us.us.preheader.i.i:                   ; preds = %B240.endif.us.i.i
+  %234 = load i64, ptr %.454.i, align 8
+  %235 = icmp slt i64 %234, 1
+  br i1 %235, label %B238.loopexit.us.i.i, label %B286.endif.us.us.i.i
+
+B238.loopexit.us.i.i:                             ; preds = %B284.loopexit.us.us.i.i, %B286.endif.us.us.preheader.i.i, %B240.endif.us.i.i
+  %onto.3.1.lcssa.us.i.i = phi i64 [ %onto.4.0325.us.i.i, %B240.endif.us.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ], [ %onto.2.2.lcssa.us.us.i.i, %B284.loopexit.us.us.i.i ]
+  %.193.us.i.i = icmp sgt i64 %.192302324.us.i.i, 1
+  br i1 %.193.us.i.i, label %B240.endif.usthread-pre-split.i.i, label %B998.endif.i
+
+B286.endif.us.usthread-pre-split.i.i:             ; preds = %B284.loopexit.us.us.i.i
+  %.371.us.us.pr.i.i = load i64, ptr %.454.i, align 8
+  %lsr.iv.next.i.i = add i64 %lsr.iv.i.i, 1
+  br label %B286.endif.us.us.i.i
+
+B286.endif.us.us.i.i:                             ; preds = %B286.endif.us.us.preheader.i.i, %B286.endif.us.usthread-pre-split.i.i
+  %lsr.iv.i.i = phi i64 [ %lsr.iv.next.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %.630.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.371.us.us.i.i = phi i64 [ %.371.us.us.pr.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %234, %B286.endif.us.us.preheader.i.i ]
+  %onto.3.1248.us.us.i.i = phi i64 [ %onto.2.2.lcssa.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ %onto.4.0325.us.i.i, %B286.endif.us.us.preheader.i.i ]
+  %.328234246.us.us.i.i = phi i64 [ %.335.us.us.i.i, %B286.endif.us.usthread-pre-split.i.i ], [ 0, %B286.endif.us.us.preheader.i.i ]
+  %.335.us.us.i.i = add nuw nsw i64 %.328234246.us.us.i.i, 1
+  %.451214.us.us.not.i.i = icmp slt i64 %.371.us.us.i.i, 1
+  br i1 %.451214.us.us.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.lr.ph.us.us.i.i
+
+B284.loopexit.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B286.endif.us.us.i.i
+  %onto.2.2.lcssa.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B286.endif.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %exitcond436.not.i.i = icmp eq i64 %.242.us.i.i, %.335.us.us.i.i
+  br i1 %exitcond436.not.i.i, label %B238.loopexit.us.i.i, label %B286.endif.us.usthread-pre-split.i.i
+
+B332.endif.lr.ph.us.us.i.i:                       ; preds = %B286.endif.us.us.i.i
+  %.632.us.us.i.i = add nsw i64 %.328234246.us.us.i.i, %.630.i.i
+  br label %B332.endif.us.us.us.i.i
+
+B332.endif.us.us.us.i.i:                          ; preds = %B364.B566_crit_edge.us.us.us.i.i, %B332.endif.lr.ph.us.us.i.i
+  %onto.2.2217.us.us.us.i.i = phi i64 [ %onto.3.1248.us.us.i.i, %B332.endif.lr.ph.us.us.i.i ], [ %.690.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  %.457209215.us.us.us.i.i = phi i64 [ 0, %B332.endif.lr.ph.us.us.i.i ], [ %.464.us.us.us.i.i, %B364.B566_crit_edge.us.us.us.i.i ]
+  br label %B366.us.us.us.i.i
+
+B366.us.us.us.i.i:                                ; preds = %B364.backedge.us.us.us.i.i, %B332.endif.us.us.us.i.i
+  %lsr.iv57.i.i = phi i64 [ %lsr.iv.next58.i.i, %B364.backedge.us.us.us.i.i ], [ %onto.2.2217.us.us.us.i.i, %B332.endif.us.us.us.i.i ]
+  %lsr.iv31.i.i = phi i64 [ %lsr.iv.next32.i.i, %B364.backedge.us.us.us.i.i ], [ %quot.12.038.i, %B332.endif.us.us.us.i.i ]
+  %.578203205.us.us.us.i.i = phi i64 [ %.585.us.us.us.i.i, %B364.backedge.us.us.us.i.i ], [ 0, %B332.endif.us.us.us.i.i ]
+  %.611.us.us.us.i.i = add nsw i64 %.578203205.us.us.us.i.i, %quot.12.038.i
+  %.614.us.us.us.i.i = load i64, ptr %.25.i, align 8
+  %.615.us.us.us.i.i = mul nsw i64 %.614.us.us.us.i.i, %.611.us.us.us.i.i
+  %.617.us.us.us.i.i = add nsw i64 %.615.us.us.us.i.i, %quot.6.0.i
+  %.620.us.us.us.i.i = load i64, ptr %.28.i, align 8
+  %.621.us.us.us.i.i = mul nsw i64 %.617.us.us.us.i.i, %.620.us.us.us.i.i
+  %.623.us.us.us.i.i = add nsw i64 %.621.us.us.us.i.i, %.199303323.us.i.i
+  %.627.us.us.us.i.i = mul i64 %.625.i.i, %.623.us.us.us.i.i
+  %.635.us.us.us.i.i = load i64, ptr %sunkaddr208.i, align 8
+  %.636.us.us.us.i.i = sub i64 %.632.us.us.i.i, %.635.us.us.us.i.i
+  %.640.us.us.us.i.i = mul i64 %.578203205.us.us.us.i.i, %.638.i.i
+  %.642.us.us.us.i.i = add nsw i64 %.640.us.us.us.i.i, %onto.2.2217.us.us.us.i.i
+  %.646.us.us.us.i.i = load i64, ptr %sunkaddr209.i, align 8
+  %.648.us.us.us.i.i = sub i64 %.457209215.us.us.us.i.i, %.646.us.us.us.i.i
+  %236 = xor i64 %.648.us.us.us.i.i, -1
+  %.9.i.i.i.i = add i64 %.41.i.i, %236
+  br i1 %229, label %B0.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i.i.i.i
+
+B0.else.i.i.i.i:                                  ; preds = %B366.us.us.us.i.i
+  %.23.i.i.i.i = icmp ne i64 %.9.i.i.i.i, -9223372036854775808
+  %.25.not.i.i.i.i = or i1 %231, %.23.i.i.i.i
+  br i1 %.25.not.i.i.i.i, label %B0.else.if.i.i.i.i, label %B0.else.i20.i.i.i
+
+B0.else.if.i.i.i.i:                               ; preds = %B0.else.i.i.i.i
+  %237 = or i64 %.9.i.i.i.i, %.41.i.i
+  %238 = icmp ult i64 %237, 4294967296
+  br i1 %238, label %239, label %245
+
+239:                                              ; preds = %B0.else.if.i.i.i.i
+  %240 = trunc nuw i64 %.9.i.i.i.i to i32
+  %241 = udiv i32 %240, %221
+  %242 = urem i32 %240, %221
+  %243 = zext i32 %241 to i64
+  %244 = zext i32 %242 to i64
+  br label %248
+
+245:                                              ; preds = %B0.else.if.i.i.i.i
+  %246 = sdiv i64 %.9.i.i.i.i, %.41.i.i
+  %247 = srem i64 %.9.i.i.i.i, %.41.i.i
+  br label %248
+
+248:                                              ; preds = %245, %239
+  %249 = phi i64 [ %243, %239 ], [ %246, %245 ]
+  %250 = phi i64 [ %244, %239 ], [ %247, %245 ]
+  %.30.i.i.i.i = xor i64 %250, %.41.i.i
+  %.31.i.i.i.i = icmp slt i64 %.30.i.i.i.i, 0
+  %.32.i.i.i.i = icmp ne i64 %250, 0
+  %.33.i.i.i.i = and i1 %.32.i.i.i.i, %.31.i.i.i.i
+  %.38.i.i.i.i = sext i1 %.33.i.i.i.i to i64
+  %spec.select.i.i.i.i = add i64 %249, %.38.i.i.i.i
+  %251 = tail call i64 @llvm.smax.i64(i64 %spec.select.i.i.i.i, i64 0)
+  %.pre15.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %251)
+  br label %B0.else.i20.i.i.i
+
+B0.else.i20.i.i.i:                                ; preds = %248, %B0.else.i.i.i.i
+  %.13.i58.i.pre-phi.i.i = phi i64 [ %.pre15.i.i, %248 ], [ %.13.i.i.i.i, %B0.else.i.i.i.i ]
+  %.9.i1860.i.i.i = add i64 %.9.i.i.i.i, %.35.i.i
+  %.23.i21.i.i.i = icmp ne i64 %.9.i1860.i.i.i, -9223372036854775808
+  %.25.not.i23.i.i.i = or i1 %231, %.23.i21.i.i.i
+  br i1 %.25.not.i23.i.i.i, label %B0.else.if.i25.i.i.i, label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i25.i.i.i:                             ; preds = %B0.else.i20.i.i.i
+  %252 = or i64 %.9.i1860.i.i.i, %.41.i.i
+  %253 = icmp ult i64 %252, 4294967296
+  br i1 %253, label %254, label %260
+
+254:                                              ; preds = %B0.else.if.i25.i.i.i
+  %255 = trunc nuw i64 %.9.i1860.i.i.i to i32
+  %256 = udiv i32 %255, %221
+  %257 = urem i32 %255, %221
+  %258 = zext i32 %256 to i64
+  %259 = zext i32 %257 to i64
+  br label %263
+
+260:                                              ; preds = %B0.else.if.i25.i.i.i
+  %261 = sdiv i64 %.9.i1860.i.i.i, %.41.i.i
+  %262 = srem i64 %.9.i1860.i.i.i, %.41.i.i
+  br label %263
+
+263:                                              ; preds = %260, %254
+  %264 = phi i64 [ %258, %254 ], [ %261, %260 ]
+  %265 = phi i64 [ %259, %254 ], [ %262, %260 ]
+  %.30.i26.i.i.i = xor i64 %265, %.41.i.i
+  %.31.i27.i.i.i = icmp slt i64 %.30.i26.i.i.i, 0
+  %.32.i28.i.i.i = icmp ne i64 %265, 0
+  %.33.i29.i.i.i = and i1 %.32.i28.i.i.i, %.31.i27.i.i.i
+  %.38.i30.i.i.i = sext i1 %.33.i29.i.i.i to i64
+  %spec.select.i31.i.i.i = add i64 %264, %.38.i30.i.i.i
+  %266 = tail call i64 @llvm.smax.i64(i64 %spec.select.i31.i.i.i, i64 0)
+  %.pre.i.i = tail call i64 @llvm.smin.i64(i64 %.80.i.i, i64 %266)
+  br label %B0.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.i.i.i:           ; preds = %263, %B0.else.i20.i.i.i, %B366.us.us.us.i.i
+  %.13.i16.i.pre-phi.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.pre.i.i, %263 ], [ %.13.i.i.i.i, %B0.else.i20.i.i.i ]
+  %.13.i62.i.i.i = phi i64 [ %.13.i.i.i.i, %B366.us.us.us.i.i ], [ %.13.i58.i.pre-phi.i.i, %263 ], [ %.13.i58.i.pre-phi.i.i, %B0.else.i20.i.i.i ]
+  %.13.i48.i.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i16.i.pre-phi.i.i, i64 %.13.i62.i.i.i)
+  %267 = xor i64 %.636.us.us.us.i.i, -1
+  %.9.i1.i.i.i = add i64 %.38.i.i, %267
+  br i1 %230, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i, label %B0.else.i3.i.i.i
+
+B0.else.i3.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.i.i.i
+  %.23.i4.i.i.i = icmp ne i64 %.9.i1.i.i.i, -9223372036854775808
+  %.25.not.i6.i.i.i = or i1 %232, %.23.i4.i.i.i
+  br i1 %.25.not.i6.i.i.i, label %B0.else.if.i8.i.i.i, label %B0.else.i35.i.i.i
+
+B0.else.if.i8.i.i.i:                              ; preds = %B0.else.i3.i.i.i
+  %268 = or i64 %.9.i1.i.i.i, %.38.i.i
+  %269 = icmp ult i64 %268, 4294967296
+  br i1 %269, label %270, label %276
+
+270:                                              ; preds = %B0.else.if.i8.i.i.i
+  %271 = trunc nuw i64 %.9.i1.i.i.i to i32
+  %272 = udiv i32 %271, %222
+  %273 = urem i32 %271, %222
+  %274 = zext i32 %272 to i64
+  %275 = zext i32 %273 to i64
+  br label %279
+
+276:                                              ; preds = %B0.else.if.i8.i.i.i
+  %277 = sdiv i64 %.9.i1.i.i.i, %.38.i.i
+  %278 = srem i64 %.9.i1.i.i.i, %.38.i.i
+  br label %279
+
+279:                                              ; preds = %276, %270
+  %280 = phi i64 [ %274, %270 ], [ %277, %276 ]
+  %281 = phi i64 [ %275, %270 ], [ %278, %276 ]
+  %.30.i9.i.i.i = xor i64 %281, %.38.i.i
+  %.31.i10.i.i.i = icmp slt i64 %.30.i9.i.i.i, 0
+  %.32.i11.i.i.i = icmp ne i64 %281, 0
+  %.33.i12.i.i.i = and i1 %.32.i11.i.i.i, %.31.i10.i.i.i
+  %.38.i13.i.i.i = sext i1 %.33.i12.i.i.i to i64
+  %spec.select.i14.i.i.i = add i64 %280, %.38.i13.i.i.i
+  %282 = tail call i64 @llvm.smax.i64(i64 %spec.select.i14.i.i.i, i64 0)
+  br label %B0.else.i35.i.i.i
+
+B0.else.i35.i.i.i:                                ; preds = %279, %B0.else.i3.i.i.i
+  %quot.0.i7.ph.i.i.i = phi i64 [ %282, %279 ], [ 0, %B0.else.i3.i.i.i ]
+  %.9.i3352.i.i.i = add i64 %.8.i3251.i.i.i, %267
+  %.23.i36.i.i.i = icmp ne i64 %.9.i3352.i.i.i, -9223372036854775808
+  %.25.not.i38.i.i.i = or i1 %232, %.23.i36.i.i.i
+  br i1 %.25.not.i38.i.i.i, label %B0.else.if.i40.i.i.i, label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.else.if.i40.i.i.i:                             ; preds = %B0.else.i35.i.i.i
+  %283 = or i64 %.9.i3352.i.i.i, %.38.i.i
+  %284 = icmp ult i64 %283, 4294967296
+  br i1 %284, label %285, label %291
+
+285:                                              ; preds = %B0.else.if.i40.i.i.i
+  %286 = trunc nuw i64 %.9.i3352.i.i.i to i32
+  %287 = udiv i32 %286, %222
+  %288 = urem i32 %286, %222
+  %289 = zext i32 %287 to i64
+  %290 = zext i32 %288 to i64
+  br label %294
+
+291:                                              ; preds = %B0.else.if.i40.i.i.i
+  %292 = sdiv i64 %.9.i3352.i.i.i, %.38.i.i
+  %293 = srem i64 %.9.i3352.i.i.i, %.38.i.i
+  br label %294
+
+294:                                              ; preds = %291, %285
+  %295 = phi i64 [ %289, %285 ], [ %292, %291 ]
+  %296 = phi i64 [ %290, %285 ], [ %293, %291 ]
+  %.30.i41.i.i.i = xor i64 %296, %.38.i.i
+  %.31.i42.i.i.i = icmp slt i64 %.30.i41.i.i.i, 0
+  %.32.i43.i.i.i = icmp ne i64 %296, 0
+  %.33.i44.i.i.i = and i1 %.32.i43.i.i.i, %.31.i42.i.i.i
+  %.38.i45.i.i.i = sext i1 %.33.i44.i.i.i to i64
+  %spec.select.i46.i.i.i = add i64 %295, %.38.i45.i.i.i
+  %297 = tail call i64 @llvm.smax.i64(i64 %spec.select.i46.i.i.i, i64 0)
+  br label %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+
+B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i: ; preds = %294, %B0.else.i35.i.i.i, %B0.endif.endif.endif.endif.endif.i.i.i
+  %quot.0.i755.i.i.i = phi i64 [ %quot.0.i7.ph.i.i.i, %294 ], [ %quot.0.i7.ph.i.i.i, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %quot.0.i39.i.i.i = phi i64 [ %297, %294 ], [ 0, %B0.else.i35.i.i.i ], [ 0, %B0.endif.endif.endif.endif.endif.i.i.i ]
+  %.13.i17.i.i.i = tail call i64 @llvm.smin.i64(i64 %quot.0.i39.i.i.i, i64 %"$phi998.2.2.2.i")
+  %.304.i.i.i = sub i64 %.13.i17.i.i.i, %quot.0.i755.i.i.i
+  %..304.i.i.i = tail call i64 @llvm.smax.i64(i64 %.304.i.i.i, i64 0)
+  %.347138.not.i.i.i = icmp slt i64 %.304.i.i.i, 1
+  br i1 %.347138.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.lr.ph.i.i.i
+
+B278.lr.ph.i.i.i:                                 ; preds = %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.392.i.i.i = add i64 %.627.us.us.us.i.i, %.648.us.us.us.i.i
+  %.465.i.i.i = sub i64 %.13.i48.i.i.i, %.13.i62.i.i.i
+  %..465.i.i.i = tail call i64 @llvm.smax.i64(i64 %.465.i.i.i, i64 0)
+  br i1 %233, label %B278.us.preheader.i.i.i, label %B278.lr.ph.split.i.i.i
+
+B278.us.preheader.i.i.i:                          ; preds = %B278.lr.ph.i.i.i
+  %298 = add nuw i64 %..304.i.i.i, 1
+  %299 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %300 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %301 = add i64 %300, %299
+  %302 = shl i64 %301, 3
+  %scevgep.i.i.i = getelementptr i8, ptr %a2, i64 %302
+  %303 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %304 = add i64 %303, %.636.us.us.us.i.i
+  %305 = mul i64 %304, %.35.i.i
+  %306 = add i64 %.13.i62.i.i.i, %.392.i.i.i
+  %307 = add i64 %306, %305
+  %308 = shl i64 %307, 3
+  %scevgep72.i.i.i = getelementptr i8, ptr %a0, i64 %308
+  br label %B278.us.i.i.i
+
+B278.us.i.i.i:                                    ; preds = %B278.us.i.i.i, %B278.us.preheader.i.i.i
+  %lsr.iv73.i.i.i = phi ptr [ %scevgep72.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep74.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv70.i.i.i = phi ptr [ %scevgep.i.i.i, %B278.us.preheader.i.i.i ], [ %scevgep71.i.i.i, %B278.us.i.i.i ]
+  %lsr.iv.i.i.i = phi i64 [ %298, %B278.us.preheader.i.i.i ], [ %lsr.iv.next.i.i.i, %B278.us.i.i.i ]
+  tail call void @nbgrad.copy.float64(ptr %lsr.iv73.i.i.i, ptr %lsr.iv70.i.i.i, i64 %.465.i.i.i)
+  %lsr.iv.next.i.i.i = add i64 %lsr.iv.i.i.i, -1
+  %scevgep71.i.i.i = getelementptr i8, ptr %lsr.iv70.i.i.i, i64 %223
+  %scevgep74.i.i.i = getelementptr i8, ptr %lsr.iv73.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us.i.i.i = icmp samesign ugt i64 %lsr.iv.next.i.i.i, 1
+  br i1 %.347.us.i.i.i, label %B278.us.i.i.i, label %B364.backedge.us.us.us.i.i
+
+B278.lr.ph.split.i.i.i:                           ; preds = %B278.lr.ph.i.i.i
+  %.508124.not.i.i.i = icmp slt i64 %.465.i.i.i, 1
+  br i1 %.508124.not.i.i.i, label %B364.backedge.us.us.us.i.i, label %B278.us150.preheader.i.i.i
+
+B278.us150.preheader.i.i.i:                       ; preds = %B278.lr.ph.split.i.i.i
+  %xtraiter.i.i.i = and i64 %..465.i.i.i, 3
+  %309 = mul i64 %quot.0.i755.i.i.i, %.80.i.i
+  %310 = add i64 %.13.i62.i.i.i, %.642.us.us.us.i.i
+  %311 = add i64 %310, %309
+  %312 = shl i64 %311, 3
+  %scevgep75.i.i.i = getelementptr i8, ptr %a2, i64 %312
+  %313 = mul i64 %.13.i62.i.i.i, %.41.i.i
+  %314 = mul i64 %quot.0.i755.i.i.i, %.38.i.i
+  %315 = add i64 %314, %.636.us.us.us.i.i
+  %316 = mul i64 %315, %.35.i.i
+  %317 = add i64 %313, %.392.i.i.i
+  %318 = add i64 %317, %316
+  %319 = shl i64 %318, 3
+  %scevgep79.i.i.i = getelementptr i8, ptr %a0, i64 %319
+  %320 = icmp samesign ult i64 %.465.i.i.i, 4
+  br i1 %320, label %B278.us150.preheader.i.split.us.i.i, label %B278.us150.i.preheader.i.i
+
+B278.us150.i.preheader.i.i:                       ; preds = %B278.us150.preheader.i.i.i
+  %321 = add i64 %309, %.642.us.us.us.i.i
+  %322 = shl i64 %321, 3
+  %scevgep95.i.i.i = getelementptr i8, ptr %a2, i64 %322
+  %323 = and i64 %..465.i.i.i, 9223372036854775804
+  %324 = add i64 %xtraiter.i.i.i, %.13.i62.i.i.i
+  %325 = add i64 %.13.i62.i.i.i, 3
+  %326 = add i64 %325, %xtraiter.i.i.i
+  %327 = mul i64 %326, %224
+  %scevgep33.i.i = getelementptr i8, ptr %a0, i64 %327
+  %328 = add i64 %.13.i62.i.i.i, 2
+  %329 = add i64 %328, %xtraiter.i.i.i
+  %330 = mul i64 %329, %224
+  %scevgep39.i.i = getelementptr i8, ptr %a0, i64 %330
+  %331 = add i64 %.13.i62.i.i.i, 1
+  %332 = add i64 %331, %xtraiter.i.i.i
+  %333 = mul i64 %332, %224
+  %scevgep45.i.i = getelementptr i8, ptr %a0, i64 %333
+  %334 = mul i64 %324, %224
+  %scevgep51.i.i = getelementptr i8, ptr %a0, i64 %334
+  %335 = mul i64 %.614.us.us.us.i.i, %lsr.iv31.i.i
+  %336 = add i64 %335, %quot.6.0.i
+  %337 = mul i64 %336, %.620.us.us.us.i.i
+  %338 = add i64 %337, %.199303323.us.i.i
+  %339 = mul i64 %338, %.32.i.i
+  %340 = sub i64 %lsr.iv.i.i, %.635.us.us.us.i.i
+  %341 = add i64 %340, %339
+  %342 = add i64 %341, %314
+  %343 = mul i64 %342, %.35.i.i
+  %344 = add i64 %343, %.648.us.us.us.i.i
+  %345 = icmp eq i64 %xtraiter.i.i.i, 0
+  %sunkaddr214.i = shl i64 %344, 3
+  br label %B278.us150.i.i.i
+
+B278.us150.preheader.i.split.us.i.i:              ; preds = %B278.us150.preheader.i.i.i
+  %346 = icmp eq i64 %xtraiter.i.i.i, 0
+  br i1 %346, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader.i.i
+
+B278.us150.i.us.preheader.i.i:                    ; preds = %B278.us150.preheader.i.split.us.i.i
+  %xtraiter.i.i = and i64 %..304.i.i.i, 1
+  %lcmp.mod.not.i.i = icmp eq i64 %xtraiter.i.i, 0
+  br i1 %lcmp.mod.not.i.i, label %B278.us150.i.us.prol.loopexit.i.i, label %B486.us.prol.i.us.prol.preheader.i.i
+
+B486.us.prol.i.us.prol.preheader.i.i:             ; preds = %B278.us150.i.us.preheader.i.i
+  %347 = add i64 %.13.i62.i.i.i, %lsr.iv57.i.i
+  %348 = add i64 %347, %309
+  %349 = shl i64 %348, 3
+  %scevgep59.i.i = getelementptr i8, ptr %a2, i64 %349
+  br label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.i.us.prol.i.i:                       ; preds = %B486.us.prol.i.us.prol.i.i, %B486.us.prol.i.us.prol.preheader.i.i
+  %lsr.iv82.i.us.prol.i.i = phi ptr [ %scevgep83.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ %scevgep79.i.i.i, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %prol.iter.i.us.prol.i.i = phi i64 [ %prol.iter.next.i.us.prol.i.i, %B486.us.prol.i.us.prol.i.i ], [ 0, %B486.us.prol.i.us.prol.preheader.i.i ]
+  %.552.us.prol.i.us.prol.i.i = load double, ptr %lsr.iv82.i.us.prol.i.i, align 8
+  %350 = shl nuw nsw i64 %prol.iter.i.us.prol.i.i, 3
+  %scevgep114.i = getelementptr i8, ptr %scevgep59.i.i, i64 %350
+  store double %.552.us.prol.i.us.prol.i.i, ptr %scevgep114.i, align 8
+  %prol.iter.next.i.us.prol.i.i = add nuw nsw i64 %prol.iter.i.us.prol.i.i, 1
+  %scevgep83.i.us.prol.i.i = getelementptr i8, ptr %lsr.iv82.i.us.prol.i.i, i64 %224
+  %prol.iter.cmp.not.i.us.prol.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.prol.i.i
+  br i1 %prol.iter.cmp.not.i.us.prol.i.i, label %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, label %B486.us.prol.i.us.prol.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.prol.i.i:     ; preds = %B486.us.prol.i.us.prol.i.i
+  %.356.us153.i.us.prol.i.i = add nsw i64 %..304.i.i.i, -1
+  %scevgep77.i.us.prol.i.i = getelementptr i8, ptr %scevgep75.i.i.i, i64 %223
+  %scevgep81.i.us.prol.i.i = getelementptr i8, ptr %scevgep79.i.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B278.us150.i.us.prol.loopexit.i.i
+
+B278.us150.i.us.prol.loopexit.i.i:                ; preds = %B486.us.prol.loopexit.loopexit.i.us.prol.i.i, %B278.us150.i.us.preheader.i.i
+  %lsr.iv80.i.us.unr.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep81.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %lsr.iv76.i.us.unr.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %scevgep77.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %.346130142.us151.i.us.unr.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.us.preheader.i.i ], [ %.356.us153.i.us.prol.i.i, %B486.us.prol.loopexit.loopexit.i.us.prol.i.i ]
+  %351 = icmp eq i64 %.304.i.i.i, 1
+  br i1 %351, label %B364.backedge.us.us.us.i.i, label %B278.us150.i.us.preheader26.i.i
+
+B278.us150.i.us.preheader26.i.i:                  ; preds = %B278.us150.i.us.prol.loopexit.i.i
+  %scevgep62.i.i = getelementptr i8, ptr %lsr.iv76.i.us.unr.i.i, i64 %223
+  br label %B278.us150.i.us.i.i
+
+B278.us150.i.us.i.i:                              ; preds = %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us150.i.us.preheader26.i.i
+  %lsr.iv63.i.i = phi ptr [ %scevgep62.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep64.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv80.i.us.i.i = phi ptr [ %lsr.iv80.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep81.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %lsr.iv76.i.us.i.i = phi ptr [ %lsr.iv76.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %scevgep77.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  %.346130142.us151.i.us.i.i = phi i64 [ %.346130142.us151.i.us.unr.i.i, %B278.us150.i.us.preheader26.i.i ], [ %.356.us153.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i ]
+  br label %B486.us.prol.i.us.i.i
+
+B486.us.prol.i.us.i.i:                            ; preds = %B486.us.prol.i.us.i.i, %B278.us150.i.us.i.i
+  %lsr.iv82.i.us.i.i = phi ptr [ %scevgep83.i.us.i.i, %B486.us.prol.i.us.i.i ], [ %lsr.iv80.i.us.i.i, %B278.us150.i.us.i.i ]
+  %prol.iter.i.us.i.i = phi i64 [ %prol.iter.next.i.us.i.i, %B486.us.prol.i.us.i.i ], [ 0, %B278.us150.i.us.i.i ]
+  %.552.us.prol.i.us.i.i = load double, ptr %lsr.iv82.i.us.i.i, align 8
+  %352 = shl i64 %prol.iter.i.us.i.i, 3
+  %scevgep61.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %352
+  store double %.552.us.prol.i.us.i.i, ptr %scevgep61.i.i, align 8
+  %prol.iter.next.i.us.i.i = add nuw nsw i64 %prol.iter.i.us.i.i, 1
+  %scevgep83.i.us.i.i = getelementptr i8, ptr %lsr.iv82.i.us.i.i, i64 %224
+  %prol.iter.cmp.not.i.us.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.i.i
+  br i1 %prol.iter.cmp.not.i.us.i.i, label %B486.us.prol.loopexit.loopexit.i.us.i.i, label %B486.us.prol.i.us.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.i.i:          ; preds = %B486.us.prol.i.us.i.i
+  %scevgep81.i.us.i.i = getelementptr i8, ptr %lsr.iv80.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  br label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.i.us.1.i.i:                          ; preds = %B486.us.prol.i.us.1.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i
+  %lsr.iv82.i.us.1.i.i = phi ptr [ %scevgep83.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ %scevgep81.i.us.i.i, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %prol.iter.i.us.1.i.i = phi i64 [ %prol.iter.next.i.us.1.i.i, %B486.us.prol.i.us.1.i.i ], [ 0, %B486.us.prol.loopexit.loopexit.i.us.i.i ]
+  %.552.us.prol.i.us.1.i.i = load double, ptr %lsr.iv82.i.us.1.i.i, align 8
+  %353 = shl i64 %prol.iter.i.us.1.i.i, 3
+  %scevgep65.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %353
+  store double %.552.us.prol.i.us.1.i.i, ptr %scevgep65.i.i, align 8
+  %prol.iter.next.i.us.1.i.i = add nuw nsw i64 %prol.iter.i.us.1.i.i, 1
+  %scevgep83.i.us.1.i.i = getelementptr i8, ptr %lsr.iv82.i.us.1.i.i, i64 %224
+  %prol.iter.cmp.not.i.us.1.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.us.1.i.i
+  br i1 %prol.iter.cmp.not.i.us.1.i.i, label %B486.us.prol.loopexit.loopexit.i.us.1.i.i, label %B486.us.prol.i.us.1.i.i
+
+B486.us.prol.loopexit.loopexit.i.us.1.i.i:        ; preds = %B486.us.prol.i.us.1.i.i
+  %scevgep77.i.us.i.i = getelementptr i8, ptr %lsr.iv76.i.us.i.i, i64 %223
+  %.356.us153.i.us.1.i.i = add nsw i64 %.346130142.us151.i.us.i.i, -2
+  %scevgep77.i.us.1.i.i = getelementptr i8, ptr %scevgep77.i.us.i.i, i64 %223
+  %scevgep81.i.us.1.i.i = getelementptr i8, ptr %scevgep81.i.us.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep64.i.i = getelementptr i8, ptr %lsr.iv63.i.i, i64 %228
+  %.347.us161.i.us.1.i.i = icmp sgt i64 %.346130142.us151.i.us.i.i, 2
+  br i1 %.347.us161.i.us.1.i.i, label %B278.us150.i.us.i.i, label %B364.backedge.us.us.us.i.i
+
+B278.us150.i.i.i:                                 ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B278.us150.i.preheader.i.i
+  %lsr.iv52.i.i = phi ptr [ %scevgep51.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep53.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv46.i.i = phi ptr [ %scevgep45.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep47.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv40.i.i = phi ptr [ %scevgep39.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep41.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv34.i.i = phi ptr [ %scevgep33.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep35.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv96.i.i.i = phi ptr [ %scevgep95.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep97.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv80.i.i.i = phi ptr [ %scevgep79.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep81.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %lsr.iv76.i.i.i = phi ptr [ %scevgep75.i.i.i, %B278.us150.i.preheader.i.i ], [ %scevgep77.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  %.346130142.us151.i.i.i = phi i64 [ %..304.i.i.i, %B278.us150.i.preheader.i.i ], [ %.356.us153.i.i.i, %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i ]
+  br i1 %345, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.i.i.i:                               ; preds = %B278.us150.i.i.i, %B486.us.prol.i.i.i
+  %lsr.iv82.i.i.i = phi ptr [ %scevgep83.i.i.i, %B486.us.prol.i.i.i ], [ %lsr.iv80.i.i.i, %B278.us150.i.i.i ]
+  %prol.iter.i.i.i = phi i64 [ %prol.iter.next.i.i.i, %B486.us.prol.i.i.i ], [ 0, %B278.us150.i.i.i ]
+  %.552.us.prol.i.i.i = load double, ptr %lsr.iv82.i.i.i, align 8
+  %354 = shl nuw nsw i64 %prol.iter.i.i.i, 3
+  %scevgep.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %354
+  store double %.552.us.prol.i.i.i, ptr %scevgep.i, align 8
+  %prol.iter.next.i.i.i = add nuw nsw i64 %prol.iter.i.i.i, 1
+  %scevgep83.i.i.i = getelementptr i8, ptr %lsr.iv82.i.i.i, i64 %224
+  %prol.iter.cmp.not.i.i.i = icmp eq i64 %xtraiter.i.i.i, %prol.iter.next.i.i.i
+  br i1 %prol.iter.cmp.not.i.i.i, label %B486.us.prol.loopexit.i.i.i, label %B486.us.prol.i.i.i
+
+B486.us.prol.loopexit.i.i.i:                      ; preds = %B486.us.prol.i.i.i, %B278.us150.i.i.i
+  %.507122126.us.unr.i.i.i = phi i64 [ %..465.i.i.i, %B278.us150.i.i.i ], [ %323, %B486.us.prol.i.i.i ]
+  %.514123125.us.unr.i.i.i = phi i64 [ %.13.i62.i.i.i, %B278.us150.i.i.i ], [ %324, %B486.us.prol.i.i.i ]
+  %355 = add nuw i64 %.507122126.us.unr.i.i.i, 4
+  %356 = shl i64 %.514123125.us.unr.i.i.i, 3
+  %scevgep98.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %356
+  br label %B486.us.i.i.i
+
+B486.us.i.i.i:                                    ; preds = %B486.us.i.i.i, %B486.us.prol.loopexit.i.i.i
+  %lsr.iv54.i.i = phi ptr [ %scevgep55.i.i, %B486.us.i.i.i ], [ %lsr.iv52.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv48.i.i = phi ptr [ %scevgep49.i.i, %B486.us.i.i.i ], [ %lsr.iv46.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv42.i.i = phi ptr [ %scevgep43.i.i, %B486.us.i.i.i ], [ %lsr.iv40.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv36.i.i = phi ptr [ %scevgep37.i.i, %B486.us.i.i.i ], [ %lsr.iv34.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv99.i.i.i = phi ptr [ %scevgep100.i.i.i, %B486.us.i.i.i ], [ %scevgep98.i.i.i, %B486.us.prol.loopexit.i.i.i ]
+  %lsr.iv84.i.i.i = phi i64 [ %lsr.iv.next85.i.i.i, %B486.us.i.i.i ], [ %355, %B486.us.prol.loopexit.i.i.i ]
+  %sunkaddr215.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %sunkaddr214.i
+  %.552.us.i.i.i = load double, ptr %sunkaddr215.i, align 8
+  store double %.552.us.i.i.i, ptr %lsr.iv99.i.i.i, align 8
+  %sunkaddr217.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %sunkaddr214.i
+  %.552.us.1.i.i.i = load double, ptr %sunkaddr217.i, align 8
+  %scevgep103.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 8
+  store double %.552.us.1.i.i.i, ptr %scevgep103.i.i.i, align 8
+  %sunkaddr219.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %sunkaddr214.i
+  %.552.us.2.i.i.i = load double, ptr %sunkaddr219.i, align 8
+  %scevgep102.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 16
+  store double %.552.us.2.i.i.i, ptr %scevgep102.i.i.i, align 8
+  %sunkaddr221.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %sunkaddr214.i
+  %.552.us.3.i.i.i = load double, ptr %sunkaddr221.i, align 8
+  %scevgep101.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 24
+  store double %.552.us.3.i.i.i, ptr %scevgep101.i.i.i, align 8
+  %lsr.iv.next85.i.i.i = add i64 %lsr.iv84.i.i.i, -4
+  %scevgep100.i.i.i = getelementptr i8, ptr %lsr.iv99.i.i.i, i64 32
+  %scevgep37.i.i = getelementptr i8, ptr %lsr.iv36.i.i, i64 %225
+  %scevgep43.i.i = getelementptr i8, ptr %lsr.iv42.i.i, i64 %225
+  %scevgep49.i.i = getelementptr i8, ptr %lsr.iv48.i.i, i64 %225
+  %scevgep55.i.i = getelementptr i8, ptr %lsr.iv54.i.i, i64 %225
+  %.508.us.3.i.i.i = icmp sgt i64 %lsr.iv.next85.i.i.i, 4
+  br i1 %.508.us.3.i.i.i, label %B486.us.i.i.i, label %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i
+
+B484.B533.loopexit_crit_edge.us.i.loopexit.i.i:   ; preds = %B486.us.i.i.i
+  %.356.us153.i.i.i = add nsw i64 %.346130142.us151.i.i.i, -1
+  %scevgep77.i.i.i = getelementptr i8, ptr %lsr.iv76.i.i.i, i64 %223
+  %scevgep81.i.i.i = getelementptr i8, ptr %lsr.iv80.i.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep97.i.i.i = getelementptr i8, ptr %lsr.iv96.i.i.i, i64 %223
+  %scevgep35.i.i = getelementptr i8, ptr %lsr.iv34.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep41.i.i = getelementptr i8, ptr %lsr.iv40.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep47.i.i = getelementptr i8, ptr %lsr.iv46.i.i, i64 %factor.op.mul5.reass.i.i
+  %scevgep53.i.i = getelementptr i8, ptr %lsr.iv52.i.i, i64 %factor.op.mul5.reass.i.i
+  %.347.us161.i.i.i = icmp sgt i64 %.346130142.us151.i.i.i, 1
+  br i1 %.347.us161.i.i.i, label %B278.us150.i.i.i, label %B364.backedge.us.us.us.i.i
+
+B364.backedge.us.us.us.i.i:                       ; preds = %B484.B533.loopexit_crit_edge.us.i.loopexit.i.i, %B486.us.prol.loopexit.loopexit.i.us.1.i.i, %B278.us.i.i.i, %B278.us150.i.us.prol.loopexit.i.i, %B278.us150.preheader.i.split.us.i.i, %B278.lr.ph.split.i.i.i, %B0.endif.endif.endif.endif.endif.endif.endif.endif.endif.i.i.i
+  %.585.us.us.us.i.i = add nuw nsw i64 %.578203205.us.us.us.i.i, 1
+  %lsr.iv.next32.i.i = add i64 %lsr.iv31.i.i, 1
+  %lsr.iv.next58.i.i = add i64 %lsr.iv57.i.i, %.638.i.i
+  %exitcond.not.i.i = icmp eq i64 %arg.many.fr.i39.i, %.585.us.us.us.i.i
+  br i1 %exitcond.not.i.i, label %B364.B566_crit_edge.us.us.us.i.i, label %B366.us.us.us.i.i
+
+B364.B566_crit_edge.us.us.us.i.i:                 ; preds = %B364.backedge.us.us.us.i.i
+  %.464.us.us.us.i.i = add nuw nsw i64 %.457209215.us.us.us.i.i, 1
+  %.690.us.us.us.i.i = add nsw i64 %onto.2.2217.us.us.us.i.i, %.86.i.i
+  %exitcond435.not.i.i = icmp eq i64 %.371.us.us.i.i, %.464.us.us.us.i.i
+  br i1 %exitcond435.not.i.i, label %B284.loopexit.us.us.i.i, label %B332.endif.us.us.us.i.i
+
+B998.endif.i:                                     ; preds = %B238.loopexit.us.i.i, %B240.endif.us.preheader.i.i, %B240.endif.lr.ph.i.i, %B858.endif.endif.endif.endif.i
+  %.1339.i = add nsw i64 %arg.many.fr.i39.i, -1
+  %.1341.i = mul nsw i64 %.1339.i, %.77.i
+  %.1343.i = add nsw i64 %.13.i33.i, %.1341.i
+  %.1345.i = mul nsw i64 %.1343.i, %.74.i
+  %.1348.i = add i64 %.1345.i, %math233.i
+  %.1363.i = icmp ne i64 %.1348.i, -9223372036854775808
+  %.1365.not.i = or i1 %127, %.1363.i
+  %or.cond875.i = select i1 %128, i1 %.1365.not.i, i1 false
+  br i1 %or.cond875.i, label %B998.endif.else.if.i, label %B998.endif.endif.endif.i
+
+B998.endif.else.if.i:                             ; preds = %B998.endif.i
+  %357 = or i64 %.1348.i, %.149.i
+  %358 = icmp ult i64 %357, 4294967296
+  br i1 %358, label %359, label %365
+
+359:                                              ; preds = %B998.endif.else.if.i
+  %360 = trunc nuw i64 %.1348.i to i32
+  %361 = udiv i32 %360, %129
+  %362 = urem i32 %360, %129
+  %363 = zext i32 %361 to i64
+  %364 = zext i32 %362 to i64
+  br label %368
+
+365:                                              ; preds = %B998.endif.else.if.i
+  %366 = sdiv i64 %.1348.i, %.149.i
+  %367 = srem i64 %.1348.i, %.149.i
+  br label %368
+
+368:                                              ; preds = %365, %359
+  %369 = phi i64 [ %363, %359 ], [ %366, %365 ]
+  %370 = phi i64 [ %364, %359 ], [ %367, %365 ]
+  %.1370.i = xor i64 %370, %.149.i
+  %.1371.i = icmp slt i64 %.1370.i, 0
+  %.1372.i = icmp ne i64 %370, 0
+  %.1373.i = and i1 %.1372.i, %.1371.i
+  %.1378.i = sext i1 %.1373.i to i64
+  %spec.select502.i = add i64 %369, %.1378.i
+  br label %B998.endif.endif.endif.i
+
+B998.endif.endif.endif.i:                         ; preds = %368, %B998.endif.i
+  %quot.14.0.i = phi i64 [ 0, %B998.endif.i ], [ %spec.select502.i, %368 ]
+  tail call void @nbgrad.clear.float64(ptr %96, i64 %.463.i)
+  %.1601538.not.i = icmp slt i64 %arg.many.fr.i39.i, 1
+  %or.cond1106.i = or i1 %200, %.1601538.not.i
+  br i1 %or.cond1106.i, label %B1392.i, label %B1196.endif.us.preheader.i
+
+B1196.endif.us.preheader.i:                       ; preds = %B998.endif.endif.endif.i
+  %.7.i.i.i = sub nsw i64 0, %rem.13.0.i
+  %.13.i.i4.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i.i.i, i64 0)
+  %371 = add i64 %.13.i.i4.i.i, %rem.13.0.i
+  br label %B1196.endif.us.i
+
+B1196.endif.us.i:                                 ; preds = %B1228.B1194.loopexit_crit_edge.us.i, %B1196.endif.us.preheader.i
+  %.1486543549.us.i = phi i64 [ %.1493.us.i, %B1228.B1194.loopexit_crit_edge.us.i ], [ 0, %B1196.endif.us.preheader.i ]
+  %.1648.us.i = add i64 %.1486543549.us.i, %rem.8.0.i
+  %.1655.us.i = mul nsw i64 %.1486543549.us.i, %.155.i
+  %.reass.reass.i = add i64 %invariant.op43.i, %.1655.us.i
+  br label %B1230.us.i
+
+B1230.us.i:                                       ; preds = %B1228.backedge.us.i, %B1196.endif.us.i
+  %.1607537539.us.i = phi i64 [ 0, %B1196.endif.us.i ], [ %.1614.us.i, %B1228.backedge.us.i ]
+  %.1666.us.i = load i64, ptr %.522.i, align 8
+  %.7.i5.i.i = sub nsw i64 %.1666.us.i, %rem.13.0.i
+  %.13.i.i6.i.i = tail call i64 @llvm.smax.i64(i64 %.7.i5.i.i, i64 0)
+  %.13.i2.i.i = tail call i64 @llvm.smin.i64(i64 %.13.i.i6.i.i, i64 %.13.i33.i)
+  %.304.i.i = sub i64 %.13.i2.i.i, %.13.i.i4.i.i
+  %.347123.not.i.i = icmp slt i64 %.304.i.i, 1
+  br i1 %.347123.not.i.i, label %B1228.backedge.us.i, label %B533.lr.ph.i.i
+
+B533.i.i:                                         ; preds = %B533.lr.ph.i.i, %B533.i.i
+  %lsr.iv10.i.i = phi ptr [ %scevgep9.i.i, %B533.lr.ph.i.i ], [ %scevgep11.i.i, %B533.i.i ]
+  %lsr.iv7.i.i = phi ptr [ %scevgep.i2.i, %B533.lr.ph.i.i ], [ %scevgep8.i.i, %B533.i.i ]
+  %lsr.iv.i3.i = phi i64 [ %372, %B533.lr.ph.i.i ], [ %lsr.iv.next.i4.i, %B533.i.i ]
+  tail call void @nbgrad.copy.float64(ptr %lsr.iv10.i.i, ptr %lsr.iv7.i.i, i64 %.423.i.i)
+  %lsr.iv.next.i4.i = add i64 %lsr.iv.i3.i, -1
+  %scevgep8.i.i = getelementptr i8, ptr %lsr.iv7.i.i, i64 %101
+  %scevgep11.i.i = getelementptr i8, ptr %lsr.iv10.i.i, i64 %379
+  %.347.i.i = icmp samesign ugt i64 %lsr.iv.next.i4.i, 1
+  br i1 %.347.i.i, label %B533.i.i, label %B1228.backedge.us.i
+
+B533.lr.ph.i.i:                                   ; preds = %B1230.us.i
+  %.1669.us.i = load i64, ptr %.525.i, align 8
+  %.1661.us.i = mul i64 %.1607537539.us.i, %.77.i
+  %.1640.us.i = add nsw i64 %.1607537539.us.i, %quot.12.038.i
+  %.1642.us.i = mul nsw i64 %.1640.us.i, %.26.i
+  %.1644.us.i = add nsw i64 %.1642.us.i, %quot.6.0.i
+  %.1646.us.i = mul nsw i64 %.1644.us.i, %.32.i
+  %.1650.us.i = add i64 %.1648.us.i, %.1646.us.i
+  %.1652.us.i = mul nsw i64 %.527.i, %.1650.us.i
+  %.13.i.i.i1.i = tail call i64 @llvm.smax.i64(i64 %.1669.us.i, i64 0)
+  %.13.i1.i.i = tail call i64 @llvm.smin.i64(i64 %.74.i, i64 %.13.i.i.i1.i)
+  %.13.i3.i.i = tail call i64 @llvm.smax.i64(i64 %.13.i1.i.i, i64 %.13.i.i.i)
+  %.423.i.i = sub nsw i64 %.13.i3.i.i, %.13.i.i.i
+  %372 = add nuw i64 %.304.i.i, 1
+  %reass.add.i = add i64 %.1661.us.i, %.13.i.i4.i.i
+  %reass.mul.i = mul i64 %reass.add.i, %.74.i
+  %373 = add i64 %.reass.reass.i, %reass.mul.i
+  %374 = shl i64 %373, 3
+  %scevgep.i2.i = getelementptr i8, ptr %a2, i64 %374
+  %375 = mul i64 %.1669.us.i, %371
+  %376 = add i64 %.1652.us.i, %.13.i.i.i
+  %377 = add i64 %376, %375
+  %378 = shl i64 %377, 3
+  %scevgep9.i.i = getelementptr i8, ptr %a1, i64 %378
+  %379 = shl i64 %.1669.us.i, 3
+  br label %B533.i.i
+
+B1228.backedge.us.i:                              ; preds = %B533.i.i, %B1230.us.i
+  %.1614.us.i = add nuw nsw i64 %.1607537539.us.i, 1
+  %exitcond.not.i = icmp eq i64 %arg.many.fr.i39.i, %.1614.us.i
+  br i1 %exitcond.not.i, label %B1228.B1194.loopexit_crit_edge.us.i, label %B1230.us.i
+
+B1228.B1194.loopexit_crit_edge.us.i:              ; preds = %B1228.backedge.us.i
+  %.1493.us.i = add nuw nsw i64 %.1486543549.us.i, 1
+  %exitcond1071.not.i = icmp eq i64 %.13.i.i, %.1493.us.i
+  br i1 %exitcond1071.not.i, label %B1392.i, label %B1196.endif.us.i
+
+B1392.endif.i:                                    ; preds = %B1392.i
+  br i1 %.1760.i, label %B856.loopexit.i, label %B1392.endif.endif.i
+
+B1392.endif.endif.i:                              ; preds = %B1392.endif.i
+  br i1 %202, label %380, label %385
+
+380:                                              ; preds = %B1392.endif.endif.i
+  %381 = udiv i32 %203, %130
+  %382 = urem i32 %203, %130
+  %383 = zext i32 %381 to i64
+  %384 = zext i32 %382 to i64
+  br label %388
+
+385:                                              ; preds = %B1392.endif.endif.i
+  %386 = sdiv i64 %.13.i.i, %.146.i
+  %387 = srem i64 %.13.i.i, %.146.i
+  br label %388
+
+388:                                              ; preds = %385, %380
+  %389 = phi i64 [ %383, %380 ], [ %386, %385 ]
+  %390 = phi i64 [ %384, %380 ], [ %387, %385 ]
+  %.1774.i = sub nsw i64 0, %390
+  %.1775.i = select i1 %.1758.i, i64 %390, i64 %.1774.i
+  %.1776.i = icmp sgt i64 %.1775.i, 0
+  %.1778.i = zext i1 %.1776.i to i64
+  %.1779.i = add i64 %389, %.1778.i
+  %.1800578.i = icmp slt i64 %.1779.i, 1
+  %brmerge.i = select i1 %.1800578.i, i1 true, i1 %204
+  br i1 %brmerge.i, label %B856.loopexit.i, label %B1428.endif.us.i
+
+B1428.endif.us.i:                                 ; preds = %388, %B1460.B1426.loopexit_crit_edge.us.i
+  %.1799572580.us.i = phi i64 [ %.1809.us.i, %B1460.B1426.loopexit_crit_edge.us.i ], [ %.1779.i, %388 ]
+  %.1806573579.us.i = phi i64 [ %.1813.us.i, %B1460.B1426.loopexit_crit_edge.us.i ], [ 0, %388 ]
+  %.1809.us.i = add nsw i64 %.1799572580.us.i, -1
+  %.1813.us.i = add i64 %.1806573579.us.i, %.146.i
+  %.1961.us.i = mul nsw i64 %.1806573579.us.i, %.155.i
+  %.1965.us.i = getelementptr double, ptr %96, i64 %.1961.us.i
+  %.1988.us.i = icmp ne i64 %.1806573579.us.i, -9223372036854775808
+  %.1990.not.us.i = or i1 %.973.i, %.1988.us.i
+  br i1 %.1990.not.us.i, label %B1462.else.lr.ph.split.us.us.i, label %B1462.else.us585.i
+
+B1462.else.us585.i:                               ; preds = %B1428.endif.us.i, %B1462.else.us585.i
+  %lsr.iv119.i = phi i64 [ %lsr.iv.next.i, %B1462.else.us585.i ], [ %quot.10.0.i, %B1428.endif.us.i ]
+  %lsr.iv117.i = phi ptr [ %scevgep118.i, %B1462.else.us585.i ], [ %scevgep116.i, %B1428.endif.us.i ]
+  %lsr.iv.i = phi ptr [ %scevgep115.i, %B1462.else.us585.i ], [ %.956.i, %B1428.endif.us.i ]
+  tail call void @nbgrad.dots.float64(ptr %.1965.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv117.i, i64 %quot.14.0.i, ptr %lsr.iv.i)
+  %scevgep115.i = getelementptr i8, ptr %lsr.iv.i, i64 %102
+  %scevgep118.i = getelementptr i8, ptr %lsr.iv117.i, i64 %103
+  %lsr.iv.next.i = add i64 %lsr.iv119.i, -1
+  %exitcond1072.not.i = icmp eq i64 %lsr.iv.next.i, 0
+  br i1 %exitcond1072.not.i, label %B1460.B1426.loopexit_crit_edge.us.i, label %B1462.else.us585.i
+
+B1460.B1426.loopexit_crit_edge.us.i:              ; preds = %B1462.else.us585.i, %B1462.else.us.us.i
+  %.1800.us.i = icmp samesign ugt i64 %.1799572580.us.i, 1
+  br i1 %.1800.us.i, label %B1428.endif.us.i, label %B856.loopexit.i
+
+B1462.else.lr.ph.split.us.us.i:                   ; preds = %B1428.endif.us.i
+  %391 = or i64 %.1806573579.us.i, %.146.i
+  %392 = icmp ult i64 %391, 4294967296
+  br i1 %392, label %393, label %399
+
+393:                                              ; preds = %B1462.else.lr.ph.split.us.us.i
+  %394 = trunc nuw i64 %.1806573579.us.i to i32
+  %395 = udiv i32 %394, %130
+  %396 = urem i32 %394, %130
+  %397 = zext i32 %395 to i64
+  %398 = zext i32 %396 to i64
+  br label %402
+
+399:                                              ; preds = %B1462.else.lr.ph.split.us.us.i
+  %400 = sdiv i64 %.1806573579.us.i, %.146.i
+  %401 = srem i64 %.1806573579.us.i, %.146.i
+  br label %402
+
+402:                                              ; preds = %399, %393
+  %403 = phi i64 [ %397, %393 ], [ %400, %399 ]
+  %404 = phi i64 [ %398, %393 ], [ %401, %399 ]
+  %.1995.us.us.i = xor i64 %404, %.146.i
+  %.1996.us.us.i = icmp slt i64 %.1995.us.us.i, 0
+  %.1997.us.us.i = icmp ne i64 %404, 0
+  %.1998.us.us.i = and i1 %.1997.us.us.i, %.1996.us.us.i
+  %.2003.us.us.i = sext i1 %.1998.us.us.i to i64
+  %spec.select503.us.us.i = add i64 %403, %.2003.us.us.i
+  %405 = mul i64 %198, %spec.select503.us.us.i
+  %scevgep121.i = getelementptr i8, ptr %scevgep120.i, i64 %405
+  br label %B1462.else.us.us.i
+
+B1462.else.us.us.i:                               ; preds = %B1462.else.us.us.i, %402
+  %lsr.iv126.i = phi i64 [ %lsr.iv.next127.i, %B1462.else.us.us.i ], [ %quot.10.0.i, %402 ]
+  %lsr.iv124.i = phi ptr [ %scevgep125.i, %B1462.else.us.us.i ], [ %scevgep116.i, %402 ]
+  %lsr.iv122.i = phi ptr [ %scevgep123.i, %B1462.else.us.us.i ], [ %scevgep121.i, %402 ]
+  tail call void @nbgrad.dots.float64(ptr %.1965.us.i, i64 %.155.i, ptr %a2, ptr %lsr.iv124.i, i64 %quot.14.0.i, ptr %lsr.iv122.i)
+  %scevgep123.i = getelementptr i8, ptr %lsr.iv122.i, i64 %102
+  %scevgep125.i = getelementptr i8, ptr %lsr.iv124.i, i64 %103
+  %lsr.iv.next127.i = add i64 %lsr.iv126.i, -1
+  %exitcond1073.not.i = icmp eq i64 %lsr.iv.next127.i, 0
+  br i1 %exitcond1073.not.i, label %B1460.B1426.loopexit_crit_edge.us.i, label %B1462.else.us.us.i
+
+B1688.endif.i:                                    ; preds = %B856.loopexit.i, %B582.endif.endif.endif.endif.endif.endif.endif.i
+  %.2130694.not.i = icmp slt i64 %.13.i.i, 1
+  br i1 %.2130694.not.i, label %B580.loopexit.i, label %B1720.endif.lr.ph.i
+
+B1720.endif.lr.ph.i:                              ; preds = %B1688.endif.i
+  %.2251683.not.i = icmp slt i64 %.902.i, 1
+  %.2471.i = mul i64 %quot.6.0.i, %.32.i
+  br i1 %.2251683.not.i, label %B580.loopexit.i, label %B1720.endif.us.preheader.i
+
+B1720.endif.us.preheader.i:                       ; preds = %B1720.endif.lr.ph.i
+  br i1 %.405.i, label %B1720.endif.us.preheader.split.us.i, label %B1720.endif.us.preheader95.i
+
+B1720.endif.us.preheader95.i:                     ; preds = %B1720.endif.us.preheader.i
+  %xtraiter.i = and i64 %.902.i, 7
+  %unroll_iter.i = and i64 %.902.i, 9223372036854775800
+  %406 = add i64 %rem.8.0.i, %.2471.i
+  %407 = mul i64 %406, %.29.i
+  %408 = add i64 %rem.9.0.i, %407
+  %409 = mul i64 %408, %106
+  %scevgep129.i = getelementptr i8, ptr %scevgep128.i, i64 %409
+  %scevgep147.i = getelementptr i8, ptr %a3, i64 %409
+  %410 = icmp samesign ult i64 %.902.i, 8
+  %411 = icmp eq i64 %xtraiter.i, 0
+  br label %B1720.endif.us.i
+
+B1720.endif.us.preheader.split.us.i:              ; preds = %B1720.endif.us.preheader.i
+  br i1 %116, label %B1720.endif.us.us.us.preheader.i, label %B1720.endif.us.us.preheader.i
+
+B1720.endif.us.us.us.preheader.i:                 ; preds = %B1720.endif.us.preheader.split.us.i
+  %412 = add i64 %rem.8.0.i, %.2471.i
+  %413 = mul i64 %412, %.29.i
+  %414 = add i64 %rem.9.0.i, %413
+  %415 = mul i64 %414, %106
+  %scevgep177.i = getelementptr i8, ptr %a3, i64 %415
+  br label %B1720.endif.us.us.us.i
+
+B1720.endif.us.us.preheader.i:                    ; preds = %B1720.endif.us.preheader.split.us.i
+  %xtraiter98.i = and i64 %.902.i, 7
+  %unroll_iter102.i = and i64 %.902.i, 9223372036854775800
+  %416 = add i64 %rem.8.0.i, %.2471.i
+  %417 = mul i64 %416, %.29.i
+  %418 = add i64 %rem.9.0.i, %417
+  %419 = mul i64 %418, %106
+  %scevgep154.i = getelementptr i8, ptr %scevgep128.i, i64 %419
+  %scevgep172.i = getelementptr i8, ptr %a3, i64 %419
+  %420 = icmp samesign ult i64 %.902.i, 8
+  %421 = icmp eq i64 %xtraiter98.i, 0
+  br label %B1720.endif.us.us.i
+
+B1720.endif.us.us.us.i:                           ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, %B1720.endif.us.us.us.preheader.i
+  %lsr.iv178.i = phi ptr [ %scevgep177.i, %B1720.endif.us.us.us.preheader.i ], [ %scevgep179.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  %.2136689695.us.us.us.i = phi i64 [ 0, %B1720.endif.us.us.us.preheader.i ], [ %.2143.us.us.us.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i ]
+  br label %B1754.us.us.us.us.us.i
+
+B1754.us.us.us.us.us.i:                           ; preds = %433, %B1720.endif.us.us.us.i
+  %.2257682684.us.us.us.us.us.i = phi i64 [ 0, %B1720.endif.us.us.us.i ], [ %.2264.us.us.us.us.us.i, %433 ]
+  %.2264.us.us.us.us.us.i = add nuw nsw i64 %.2257682684.us.us.us.us.us.i, 1
+  %422 = or i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  %423 = icmp ult i64 %422, 4294967296
+  br i1 %423, label %424, label %430
+
+424:                                              ; preds = %B1754.us.us.us.us.us.i
+  %425 = trunc nuw i64 %.2257682684.us.us.us.us.us.i to i32
+  %426 = udiv i32 %425, %121
+  %427 = urem i32 %425, %121
+  %428 = zext i32 %426 to i64
+  %429 = zext i32 %427 to i64
+  br label %433
+
+430:                                              ; preds = %B1754.us.us.us.us.us.i
+  %431 = sdiv i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  %432 = srem i64 %.2257682684.us.us.us.us.us.i, %.152.i
+  br label %433
+
+433:                                              ; preds = %430, %424
+  %434 = phi i64 [ %428, %424 ], [ %431, %430 ]
+  %435 = phi i64 [ %429, %424 ], [ %432, %430 ]
+  %.2356.us.us.us.us.us.i = icmp ne i64 %435, 0
+  %.2357.us.us.us.us.us.i = and i1 %132, %.2356.us.us.us.us.us.i
+  %.2362.us.us.us.us.us.i = sext i1 %.2357.us.us.us.us.us.i to i64
+  %spec.select505.us.us.us.us.us.i = add i64 %434, %.2362.us.us.us.us.us.i
+  %.2376.us.us.us.us.us.i = mul nsw i64 %spec.select505.us.us.us.us.us.i, %quot.5.0.i
+  %.2447.us.not.us.us.us.us.i = icmp eq i64 %435, 0
+  %.2455.us.us.us.us.us.i = select i1 %.2447.us.not.us.us.us.us.i, i64 0, i64 %100
+  %436 = getelementptr double, ptr %.956.i, i64 %.2376.us.us.us.us.us.i
+  %437 = getelementptr double, ptr %436, i64 %.2455.us.us.us.us.us.i
+  %.2467.us.us.us.us.us.i = getelementptr double, ptr %437, i64 %435
+  %.2468.us.us.us.us.us.i = load double, ptr %.2467.us.us.us.us.us.i, align 8
+  %438 = shl i64 %.2257682684.us.us.us.us.us.i, 3
+  %scevgep180.i = getelementptr i8, ptr %lsr.iv178.i, i64 %438
+  store double %.2468.us.us.us.us.us.i, ptr %scevgep180.i, align 8
+  %exitcond1075.not.us.us.us.us.i = icmp eq i64 %.902.i, %.2264.us.us.us.us.us.i
+  br i1 %exitcond1075.not.us.us.us.us.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i, label %B1754.us.us.us.us.us.i
+
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.us.us.i: ; preds = %433
+  %.2143.us.us.us.i = add nuw nsw i64 %.2136689695.us.us.us.i, 1
+  %scevgep179.i = getelementptr i8, ptr %lsr.iv178.i, i64 %108
+  %exitcond1076.not.us.us.i = icmp eq i64 %.13.i.i, %.2143.us.us.us.i
+  br i1 %exitcond1076.not.us.us.i, label %B580.loopexit.i, label %B1720.endif.us.us.us.i
+
+B1720.endif.us.us.i:                              ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, %B1720.endif.us.us.preheader.i
+  %lsr.iv173.i = phi ptr [ %scevgep172.i, %B1720.endif.us.us.preheader.i ], [ %scevgep174.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %lsr.iv155.i = phi ptr [ %scevgep154.i, %B1720.endif.us.us.preheader.i ], [ %scevgep156.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2136689695.us.us.i = phi i64 [ 0, %B1720.endif.us.us.preheader.i ], [ %.2143.us.us.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i ]
+  %.2468.us.us.us.pre.i = load double, ptr %.956.i, align 8
+  br i1 %420, label %B1754.us.us.us.epil.preheader.i, label %B1754.us.us.us.i
+
+B1754.us.us.us.i:                                 ; preds = %B1720.endif.us.us.i, %B1754.us.us.us.i
+  %.2257682684.us.us.us.i = phi i64 [ %.2264.us.us.us.7.i, %B1754.us.us.us.i ], [ 0, %B1720.endif.us.us.i ]
+  %439 = shl i64 %.2257682684.us.us.us.i, 3
+  %scevgep170.i = getelementptr i8, ptr %lsr.iv155.i, i64 %439
+  %scevgep171.i = getelementptr i8, ptr %scevgep170.i, i64 -56
+  store double %.2468.us.us.us.pre.i, ptr %scevgep171.i, align 8
+  %scevgep169.i = getelementptr i8, ptr %scevgep170.i, i64 -48
+  store double %.2468.us.us.us.pre.i, ptr %scevgep169.i, align 8
+  %scevgep167.i = getelementptr i8, ptr %scevgep170.i, i64 -40
+  store double %.2468.us.us.us.pre.i, ptr %scevgep167.i, align 8
+  %scevgep165.i = getelementptr i8, ptr %scevgep170.i, i64 -32
+  store double %.2468.us.us.us.pre.i, ptr %scevgep165.i, align 8
+  %scevgep163.i = getelementptr i8, ptr %scevgep170.i, i64 -24
+  store double %.2468.us.us.us.pre.i, ptr %scevgep163.i, align 8
+  %scevgep161.i = getelementptr i8, ptr %scevgep170.i, i64 -16
+  store double %.2468.us.us.us.pre.i, ptr %scevgep161.i, align 8
+  %scevgep159.i = getelementptr i8, ptr %scevgep170.i, i64 -8
+  store double %.2468.us.us.us.pre.i, ptr %scevgep159.i, align 8
+  %.2264.us.us.us.7.i = add nuw i64 %.2257682684.us.us.us.i, 8
+  store double %.2468.us.us.us.pre.i, ptr %scevgep170.i, align 8
+  %niter103.ncmp.7.i = icmp eq i64 %unroll_iter102.i, %.2264.us.us.us.7.i
+  br i1 %niter103.ncmp.7.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, label %B1754.us.us.us.i
+
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i: ; preds = %B1754.us.us.us.i
+  br i1 %421, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, label %B1754.us.us.us.epil.preheader.i
+
+B1754.us.us.us.epil.preheader.i:                  ; preds = %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i, %B1720.endif.us.us.i
+  %.2257682684.us.us.us.epil.init.i = phi i64 [ 0, %B1720.endif.us.us.i ], [ %unroll_iter102.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i ]
+  %440 = shl i64 %.2257682684.us.us.us.epil.init.i, 3
+  %scevgep175.i = getelementptr i8, ptr %lsr.iv173.i, i64 %440
+  br label %B1754.us.us.us.epil.i
+
+B1754.us.us.us.epil.i:                            ; preds = %B1754.us.us.us.epil.i, %B1754.us.us.us.epil.preheader.i
+  %epil.iter99.i = phi i64 [ 0, %B1754.us.us.us.epil.preheader.i ], [ %epil.iter99.next.i, %B1754.us.us.us.epil.i ]
+  %441 = shl nuw nsw i64 %epil.iter99.i, 3
+  %scevgep176.i = getelementptr i8, ptr %scevgep175.i, i64 %441
+  store double %.2468.us.us.us.pre.i, ptr %scevgep176.i, align 8
+  %epil.iter99.next.i = add i64 %epil.iter99.i, 1
+  %epil.iter99.cmp.not.i = icmp eq i64 %xtraiter98.i, %epil.iter99.next.i
+  br i1 %epil.iter99.cmp.not.i, label %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i, label %B1754.us.us.us.epil.i
+
+B1752.B1718.loopexit_crit_edge.us.split.us.us.split.i: ; preds = %B1754.us.us.us.epil.i, %B1752.B1718.loopexit_crit_edge.us.split.us.us.split.unr-lcssa.i
+  %.2143.us.us.i = add nuw nsw i64 %.2136689695.us.us.i, 1
+  %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %108
+  %scevgep174.i = getelementptr i8, ptr %lsr.iv173.i, i64 %108
+  %exitcond1076.not.us.i = icmp eq i64 %.13.i.i, %.2143.us.us.i
+  br i1 %exitcond1076.not.us.i, label %B580.loopexit.i, label %B1720.endif.us.us.i
+
+B1720.endif.us.i:                                 ; preds = %B1752.B1718.loopexit_crit_edge.us.split.i, %B1720.endif.us.preheader95.i
+  %lsr.iv148.i = phi ptr [ %scevgep147.i, %B1720.endif.us.preheader95.i ], [ %scevgep149.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %lsr.iv130.i = phi ptr [ %scevgep129.i, %B1720.endif.us.preheader95.i ], [ %scevgep131.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %.2136689695.us.i = phi i64 [ 0, %B1720.endif.us.preheader95.i ], [ %.2143.us.i, %B1752.B1718.loopexit_crit_edge.us.split.i ]
+  %442 = or i64 %.2136689695.us.i, %.146.i
+  %443 = icmp ult i64 %442, 4294967296
+  br i1 %443, label %444, label %450
+
+444:                                              ; preds = %B1720.endif.us.i
+  %445 = trunc nuw i64 %.2136689695.us.i to i32
+  %446 = udiv i32 %445, %130
+  %447 = urem i32 %445, %130
+  %448 = zext i32 %446 to i64
+  %449 = zext i32 %447 to i64
+  br label %453
+
+450:                                              ; preds = %B1720.endif.us.i
+  %451 = sdiv i64 %.2136689695.us.i, %.146.i
+  %452 = srem i64 %.2136689695.us.i, %.146.i
+  br label %453
+
+453:                                              ; preds = %450, %444
+  %454 = phi i64 [ %448, %444 ], [ %451, %450 ]
+  %455 = phi i64 [ %449, %444 ], [ %452, %450 ]
+  %.2313.us.i = icmp ne i64 %455, 0
+  %.2314.us.i = and i1 %131, %.2313.us.i
+  %.2319.us.i = sext i1 %.2314.us.i to i64
+  %spec.select504.us.i = add i64 %454, %.2319.us.i
+  %456 = mul nsw i64 %spec.select504.us.i, %quot.10.0.i
+  %.2403.us.not.i = icmp eq i64 %455, 0
+  %.2411.us.i = select i1 %.2403.us.not.i, i64 0, i64 %99
+  %spec.select506.us.i = add nsw i64 %.2411.us.i, %455
+  %457 = mul nsw i64 %spec.select506.us.i, %.152.i
+  %invariant.gep.i = getelementptr double, ptr %.956.i, i64 %457
+  br i1 %116, label %B1754.us.us44.i, label %B1720.endif.us.split.split.i
+
+B1754.us.us44.i:                                  ; preds = %453, %469
+  %.2257682684.us.us45.i = phi i64 [ %.2264.us.us46.i, %469 ], [ 0, %453 ]
+  %.2264.us.us46.i = add nuw nsw i64 %.2257682684.us.us45.i, 1
+  %458 = or i64 %.2257682684.us.us45.i, %.152.i
+  %459 = icmp ult i64 %458, 4294967296
+  br i1 %459, label %460, label %466
+
+460:                                              ; preds = %B1754.us.us44.i
+  %461 = trunc nuw i64 %.2257682684.us.us45.i to i32
+  %462 = udiv i32 %461, %121
+  %463 = urem i32 %461, %121
+  %464 = zext i32 %462 to i64
+  %465 = zext i32 %463 to i64
+  br label %469
+
+466:                                              ; preds = %B1754.us.us44.i
+  %467 = sdiv i64 %.2257682684.us.us45.i, %.152.i
+  %468 = srem i64 %.2257682684.us.us45.i, %.152.i
+  br label %469
+
+469:                                              ; preds = %466, %460
+  %470 = phi i64 [ %464, %460 ], [ %467, %466 ]
+  %471 = phi i64 [ %465, %460 ], [ %468, %466 ]
+  %.2356.us.us50.i = icmp ne i64 %471, 0
+  %.2357.us.us51.i = and i1 %132, %.2356.us.us50.i
+  %.2362.us.us52.i = sext i1 %.2357.us.us51.i to i64
+  %spec.select505.us.us53.i = add i64 %470, %456
+  %.2374.us.us56.i = add i64 %spec.select505.us.us53.i, %.2362.us.us52.i
+  %.2376.us.us57.i = mul nsw i64 %.2374.us.us56.i, %quot.5.0.i
+  %.2447.us.not.us60.i = icmp eq i64 %471, 0
+  %.2455.us.us61.i = select i1 %.2447.us.not.us60.i, i64 0, i64 %100
+  %gep.us.i = getelementptr double, ptr %invariant.gep.i, i64 %.2376.us.us57.i
+  %472 = getelementptr double, ptr %gep.us.i, i64 %.2455.us.us61.i
+  %.2467.us.us65.i = getelementptr double, ptr %472, i64 %471
+  %.2468.us.us66.i = load double, ptr %.2467.us.us65.i, align 8
+  %473 = shl i64 %.2257682684.us.us45.i, 3
+  %scevgep152.i = getelementptr i8, ptr %lsr.iv148.i, i64 %473
+  store double %.2468.us.us66.i, ptr %scevgep152.i, align 8
+  %exitcond1075.not.us68.i = icmp eq i64 %.902.i, %.2264.us.us46.i
+  br i1 %exitcond1075.not.us68.i, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.us44.i
+
+B1720.endif.us.split.split.i:                     ; preds = %453
+  %.2376.us.i = mul nsw i64 %456, %quot.5.0.i
+  %gep.i = getelementptr double, ptr %invariant.gep.i, i64 %.2376.us.i
+  %.2468.us.pre.i = load double, ptr %gep.i, align 8
+  br i1 %410, label %B1754.us.epil.preheader.i, label %B1754.us.i
+
+B1754.us.i:                                       ; preds = %B1720.endif.us.split.split.i, %B1754.us.i
+  %.2257682684.us.i = phi i64 [ %.2264.us.7.i, %B1754.us.i ], [ 0, %B1720.endif.us.split.split.i ]
+  %474 = shl i64 %.2257682684.us.i, 3
+  %scevgep145.i = getelementptr i8, ptr %lsr.iv130.i, i64 %474
+  %scevgep146.i = getelementptr i8, ptr %scevgep145.i, i64 -56
+  store double %.2468.us.pre.i, ptr %scevgep146.i, align 8
+  %scevgep144.i = getelementptr i8, ptr %scevgep145.i, i64 -48
+  store double %.2468.us.pre.i, ptr %scevgep144.i, align 8
+  %scevgep142.i = getelementptr i8, ptr %scevgep145.i, i64 -40
+  store double %.2468.us.pre.i, ptr %scevgep142.i, align 8
+  %scevgep140.i = getelementptr i8, ptr %scevgep145.i, i64 -32
+  store double %.2468.us.pre.i, ptr %scevgep140.i, align 8
+  %scevgep138.i = getelementptr i8, ptr %scevgep145.i, i64 -24
+  store double %.2468.us.pre.i, ptr %scevgep138.i, align 8
+  %scevgep136.i = getelementptr i8, ptr %scevgep145.i, i64 -16
+  store double %.2468.us.pre.i, ptr %scevgep136.i, align 8
+  %scevgep134.i = getelementptr i8, ptr %scevgep145.i, i64 -8
+  store double %.2468.us.pre.i, ptr %scevgep134.i, align 8
+  %.2264.us.7.i = add nuw i64 %.2257682684.us.i, 8
+  store double %.2468.us.pre.i, ptr %scevgep145.i, align 8
+  %niter.ncmp.7.i = icmp eq i64 %unroll_iter.i, %.2264.us.7.i
+  br i1 %niter.ncmp.7.i, label %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i, label %B1754.us.i
+
+B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i: ; preds = %B1754.us.i
+  br i1 %411, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.epil.preheader.i
+
+B1754.us.epil.preheader.i:                        ; preds = %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i, %B1720.endif.us.split.split.i
+  %.2257682684.us.epil.init.i = phi i64 [ 0, %B1720.endif.us.split.split.i ], [ %unroll_iter.i, %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i ]
+  %475 = shl i64 %.2257682684.us.epil.init.i, 3
+  %scevgep150.i = getelementptr i8, ptr %lsr.iv148.i, i64 %475
+  br label %B1754.us.epil.i
+
+B1754.us.epil.i:                                  ; preds = %B1754.us.epil.i, %B1754.us.epil.preheader.i
+  %epil.iter.i = phi i64 [ 0, %B1754.us.epil.preheader.i ], [ %epil.iter.next.i, %B1754.us.epil.i ]
+  %476 = shl nuw nsw i64 %epil.iter.i, 3
+  %scevgep151.i = getelementptr i8, ptr %scevgep150.i, i64 %476
+  store double %.2468.us.pre.i, ptr %scevgep151.i, align 8
+  %epil.iter.next.i = add i64 %epil.iter.i, 1
+  %epil.iter.cmp.not.i = icmp eq i64 %xtraiter.i, %epil.iter.next.i
+  br i1 %epil.iter.cmp.not.i, label %B1752.B1718.loopexit_crit_edge.us.split.i, label %B1754.us.epil.i
+
+B1752.B1718.loopexit_crit_edge.us.split.i:        ; preds = %B1754.us.epil.i, %469, %B1752.B1718.loopexit_crit_edge.us.split.loopexit93.unr-lcssa.i
+  %.2143.us.i = add nuw nsw i64 %.2136689695.us.i, 1
+  %scevgep131.i = getelementptr i8, ptr %lsr.iv130.i, i64 %108
+  %scevgep149.i = getelementptr i8, ptr %lsr.iv148.i, i64 %108
+  %exitcond1076.not.i = icmp eq i64 %.13.i.i, %.2143.us.i
+  br i1 %exitcond1076.not.i, label %B580.loopexit.i, label %B1720.endif.us.i
+
+_ZN6nbgrad7kernels11convolution9correlateB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B580.loopexit.i, %B1392.i, %B0.endif.endif.endif.endif.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -15224,7 +22076,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -15233,7 +22085,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -15247,7 +22099,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 2
   %factor.op.mul61.i = shl i64 %4, 2
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -15337,7 +22189,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -16006,7 +22858,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v592B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.unfold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -16050,7 +22902,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.2372430.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.2372430.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.4191562.not.i = icmp slt i64 %.58.i, 1
@@ -16059,7 +22911,7 @@ B282.lr.ph.i:                                     ; preds = %0
   %or.cond.i = select i1 %.815.i, i1 %.818.i, i1 false
   %.822.i = icmp eq i64 %.148.i, %.20.i
   %or.cond723.i = select i1 %or.cond.i, i1 %.822.i, i1 false
-  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
+  br i1 %.4191562.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader.i
 
 B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %.5411225.not.i = icmp slt i64 %.60.i, 1
@@ -16073,7 +22925,7 @@ B282.us.preheader.i:                              ; preds = %B282.lr.ph.i
   %7 = shl nuw i64 %..148.i, 3
   %factor.op.mul61.i = shl i64 %4, 3
   %.reass62.i = mul i64 %factor.op.mul61.i, %.148.i
-  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
+  br i1 %.5411225.not.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.preheader96.i
 
 B282.us.preheader96.i:                            ; preds = %B282.us.preheader.i
   %8 = add i64 %.106.i, %.18.i
@@ -16163,7 +23015,7 @@ B282.endif.endif.us.i:                            ; preds = %39, %B282.else.us.i
 
 B370.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B406.B370.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.23621302458.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows6unfoldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B372.endif.us.us.i:                               ; preds = %B406.B370.loopexit_crit_edge.us.us.i, %B282.endif.endif.us.i
   %lsr.iv227.i = phi i64 [ %45, %B282.endif.endif.us.i ], [ %lsr.iv.next228.i, %B406.B370.loopexit_crit_edge.us.us.i ]
@@ -16832,7 +23684,7 @@ B406.B370.loopexit_crit_edge.us.us.i:             ; preds = %B1731.us.us.i
   %exitcond4178.not.i = icmp eq i64 %.58.i, %.432.us.us.i
   br i1 %exitcond4178.not.i, label %B370.B280.loopexit_crit_edge.us.loopexit.i, label %B372.endif.us.us.i
 
-_ZN6nbgrad7kernels7windows6unfoldB4v594B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
+_ZN6nbgrad7kernels7windows6unfoldB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B370.B280.loopexit_crit_edge.us.loopexit.i, %0, %B282.lr.ph.i, %B282.us.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -16875,7 +23727,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -16930,7 +23782,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -16963,7 +23815,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -16995,7 +23847,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -17051,7 +23903,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -17124,7 +23976,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -17419,7 +24271,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -17476,7 +24328,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 2
@@ -17533,11 +24385,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -17553,9 +24405,9 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v595B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v614B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.fold(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -17598,7 +24450,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.191.i = sub i64 %a4, %a3
   %..191.i = tail call i64 @llvm.smax.i64(i64 %.191.i, i64 0)
   %.237754.not.i = icmp slt i64 %.191.i, 1
-  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
+  br i1 %.237754.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.lr.ph.i
 
 B282.lr.ph.i:                                     ; preds = %0
   %.340.i = mul i64 %.20.i, %.18.i
@@ -17653,7 +24505,7 @@ B282.us.us.preheader.i:                           ; preds = %B282.us.preheader.s
 
 B282.us.preheader.split.us.split.us.i:            ; preds = %B282.us.preheader.split.us.i
   %31 = icmp slt i64 %.340.i, 1
-  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
+  br i1 %31, label %_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader.i
 
 B282.us.us.us.preheader.i:                        ; preds = %B282.us.preheader.split.us.split.us.i
   %xtraiter54.i = and i64 %..191.i, 3
@@ -17686,7 +24538,7 @@ B282.us.us.us.prol.loopexit.i:                    ; preds = %B282.us.us.us.prol.
   %.236687764.us.us.us.unr.i = phi i64 [ %..191.i, %B282.us.us.us.preheader.i ], [ %36, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %.243691763.us.us.us.unr.i = phi i64 [ %a3, %B282.us.us.us.preheader.i ], [ %37, %B282.us.us.us.prol.loopexit.loopexit.i ]
   %38 = icmp samesign ult i64 %.191.i, 4
-  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
+  br i1 %38, label %_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us.us.us.preheader60.i
 
 B282.us.us.us.preheader60.i:                      ; preds = %B282.us.us.us.prol.loopexit.i
   %39 = add nuw i64 %.236687764.us.us.us.unr.i, 4
@@ -17718,7 +24570,7 @@ B282.us.us.us.i:                                  ; preds = %B282.us.us.us.i, %B
   %lsr.iv.next82.i = add i64 %lsr.iv81.i, -4
   %scevgep.i = getelementptr i8, ptr %lsr.iv83.i, i64 %44
   %.237.us.us.us.3.i = icmp samesign ugt i64 %lsr.iv.next82.i, 4
-  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.us.3.i, label %B282.us.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.us.i:                                     ; preds = %B396.endif.us.us.i, %B282.us.us.preheader.i
   %lsr.iv91.i = phi i64 [ %27, %B282.us.us.preheader.i ], [ %lsr.iv.next92.i, %B396.endif.us.us.i ]
@@ -17774,7 +24626,7 @@ B396.endif.us.us.i:                               ; preds = %B376.lr.ph.us.us.i,
   %lsr.iv.next92.i = add i64 %lsr.iv91.i, -1
   %.250.us.us.i = add i64 %.243691763.us.us.i, 1
   %.237.us.us.i = icmp samesign ugt i64 %lsr.iv.next92.i, 1
-  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.us.i, label %B282.us.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B282.us.i:                                        ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B282.us.preheader64.i
   %.236687764.us.i = phi i64 [ %.246.us.i, %B428.B280.loopexit_crit_edge.us.loopexit.i ], [ %..191.i, %B282.us.preheader64.i ]
@@ -17847,7 +24699,7 @@ B376.lr.ph.us.i:                                  ; preds = %B282.endif.endif.us
 
 B428.B280.loopexit_crit_edge.us.loopexit.i:       ; preds = %B464.B428.loopexit_crit_edge.us.us.i
   %.237.us.i = icmp sgt i64 %.236687764.us.i, 1
-  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us.i, label %B282.us.i, label %_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B430.endif.us.us.i:                               ; preds = %B464.B428.loopexit_crit_edge.us.us.i, %B396.endif.us.i
   %lsr.iv123.i = phi ptr [ %scevgep122.i, %B396.endif.us.i ], [ %scevgep124.i, %B464.B428.loopexit_crit_edge.us.us.i ]
@@ -18142,7 +24994,7 @@ B282.lr.ph.split.i:                               ; preds = %B282.lr.ph.i
   br i1 %130, label %B282.lr.ph.split.split.us.i, label %B282.lr.ph.split.split.i
 
 B282.lr.ph.split.split.us.i:                      ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.preheader.i
 
 B282.us926.us.preheader.i:                        ; preds = %B282.lr.ph.split.split.us.i
   %132 = mul i64 %.340.i, %.16.i
@@ -18199,7 +25051,7 @@ B282.us926.us.i:                                  ; preds = %B282.us926.us.i, %B
   br i1 %niter.ncmp.7.i, label %common.ret.loopexit.unr-lcssa.i, label %B282.us926.us.i
 
 B282.lr.ph.split.split.i:                         ; preds = %B282.lr.ph.split.i
-  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
+  br i1 %131, label %_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us981.preheader.i
 
 B282.us981.preheader.i:                           ; preds = %B282.lr.ph.split.split.i
   %154 = shl nuw i64 %..340.i, 3
@@ -18256,11 +25108,11 @@ B282.endif.endif.us997.i:                         ; preds = %169, %B282.us981.i
   %lsr.iv.next80.i = add i64 %lsr.iv79.i, -1
   %.250.us985.i = add i64 %.243691763.us983.i, 1
   %.237.us1008.i = icmp samesign ugt i64 %lsr.iv.next80.i, 1
-  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.237.us1008.i, label %B282.us981.i, label %_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 common.ret.loopexit.unr-lcssa.i:                  ; preds = %B282.us926.us.i
   %lcmp.mod57.not.i = icmp eq i64 %xtraiter56.i, 0
-  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
+  br i1 %lcmp.mod57.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.preheader.i
 
 B282.us926.us.epil.preheader.i:                   ; preds = %common.ret.loopexit.unr-lcssa.i, %B282.us926.us.preheader.i
   %indvar.epil.init.i = phi i64 [ 0, %B282.us926.us.preheader.i ], [ %unroll_iter.i, %common.ret.loopexit.unr-lcssa.i ]
@@ -18276,9 +25128,9 @@ B282.us926.us.epil.i:                             ; preds = %B282.us926.us.epil.
   %scevgep67.i = getelementptr i8, ptr %lsr.iv.i, i64 %135
   %lsr.iv.next.i = add nsw i64 %lsr.iv68.i, -1
   %epil.iter.cmp.not.i = icmp eq i64 %lsr.iv.next.i, 0
-  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
+  br i1 %epil.iter.cmp.not.i, label %_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B282.us926.us.epil.i
 
-_ZN6nbgrad7kernels7windows4foldB4v596B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
+_ZN6nbgrad7kernels7windows4foldB4v615B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B428.B280.loopexit_crit_edge.us.loopexit.i, %B396.endif.us.us.i, %B282.us.us.us.i, %B282.endif.endif.us997.i, %B282.us926.us.epil.i, %0, %B282.us.preheader.split.us.split.us.i, %B282.us.us.us.prol.loopexit.i, %B282.lr.ph.split.split.us.i, %B282.lr.ph.split.split.i, %common.ret.loopexit.unr-lcssa.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -18311,13 +25163,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -18629,9 +25481,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v597B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v616B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.windows.window_argmax(*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.windows -
@@ -18664,13 +25516,13 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.114.i = load i64, ptr %.113.i, align 8
   %.157.i = sub i64 %a4, %a3
   %.203452.not.i = icmp slt i64 %.157.i, 1
-  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
+  br i1 %.203452.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.lr.ph.i
 
 B244.endif.lr.ph.i:                               ; preds = %0
   %.246.i = mul i64 %.16.i, %.14.i
   %.333423.not.i = icmp slt i64 %.112.i, 1
   %.1235.i = mul nsw i64 %.68.i, %.16.i
-  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
+  br i1 %.333423.not.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit, label %B244.endif.us.preheader.i
 
 B244.endif.us.preheader.i:                        ; preds = %B244.endif.lr.ph.i
   %1 = mul i64 %.246.i, %a3
@@ -18982,9 +25834,9 @@ B294.B242.loopexit_crit_edge.us.i:                ; preds = %B294.loopexit.us.i
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %5
   %scevgep12.i = getelementptr i8, ptr %lsr.iv11.i, i64 %5
   %.203.us.i = icmp sgt i64 %.202438460.us.i, 1
-  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.203.us.i, label %B244.endif.us.i, label %_ZN6nbgrad7kernels7windows13window_argmaxB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels7windows13window_argmaxB4v598B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
+_ZN6nbgrad7kernels7windows13window_argmaxB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B294.B242.loopexit_crit_edge.us.i, %0, %B244.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19007,7 +25859,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep324.i = getelementptr float, ptr %a2, i64 %.20.fr.i
   %.159382.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159382.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159382.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.204.i = add i64 %.20.fr.i, 2
@@ -19407,11 +26259,11 @@ B362.B1055.loopexit_crit_edge.us.us.i:            ; preds = %B364.endif.us.us.3.
   %scevgep958.i = getelementptr i8, ptr %lsr.iv957.i, i64 %26
   %scevgep964.i = getelementptr i8, ptr %lsr.iv963.i, i64 %30
   %.159.us.us.i = icmp sgt i64 %.158328392.us.us.i, 1
-  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.us.split.i:                ; preds = %B138.endif.lr.ph.split.us.i
   %64 = icmp sgt i64 %.211.i, 0
-  br i1 %64, label %B138.endif.us.us481.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %64, label %B138.endif.us.us481.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.us.us481.preheader.i:                  ; preds = %B138.endif.lr.ph.split.us.split.i
   %unroll_iter923.i = and i64 %.211.i, 9223372036854775804
@@ -19458,7 +26310,7 @@ B298.endif.endif.us.us494.i:                      ; preds = %B226.us.us496.epil.
   %scevgep1004.i = getelementptr i8, ptr %lsr.iv1003.i, i64 %73
   %scevgep1009.i = getelementptr i8, ptr %lsr.iv1008.i, i64 %68
   %.159.us.us495.i = icmp sgt i64 %.158328392.us.us482.i, 1
-  br i1 %.159.us.us495.i, label %B138.endif.us.us481.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.us.us495.i, label %B138.endif.us.us481.i, label %_ZN6nbgrad7kernels6linalg2luB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B226.us.us496.i:                                  ; preds = %B138.endif.us.us481.i, %B226.us.us496.i
   %.311291293.us.us498.i = phi i64 [ %.318.us.us500.3.i, %B226.us.us496.i ], [ 0, %B138.endif.us.us481.i ]
@@ -19597,7 +26449,7 @@ B1055.loopexit288.loopexit.i:                     ; preds = %B942.endif.epil.pre
   %scevgep1044.i = getelementptr i8, ptr %lsr.iv1043.i, i64 %9
   %scevgep1054.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %9
   %.159.i = icmp samesign ugt i64 %.158328392.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1055.loopexit288.loopexit.i, %B138.endif.preheader.i
   %lsr.iv1053.i = phi ptr [ %13, %B138.endif.preheader.i ], [ %scevgep1054.i, %B1055.loopexit288.loopexit.i ]
@@ -19671,7 +26523,7 @@ B942.endif.i:                                     ; preds = %B942.endif.i, %B942
   %niter918.ncmp.1.i = icmp eq i64 %unroll_iter917.i, %.1093.1.i
   br i1 %niter918.ncmp.1.i, label %B1055.loopexit288.loopexit.unr-lcssa.i, label %B942.endif.i
 
-_ZN6nbgrad7kernels6linalg2luB4v599B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1055.loopexit288.loopexit.i, %B298.endif.endif.us.us494.i, %B362.B1055.loopexit_crit_edge.us.us.i, %0, %B138.endif.lr.ph.split.us.split.i
+_ZN6nbgrad7kernels6linalg2luB4v618B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1055.loopexit288.loopexit.i, %B298.endif.endif.us.us494.i, %B362.B1055.loopexit_crit_edge.us.us.i, %0, %B138.endif.lr.ph.split.us.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -19694,7 +26546,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %invariant.gep.i = getelementptr i64, ptr %a1, i64 %.65.i
   %invariant.gep324.i = getelementptr double, ptr %a2, i64 %.20.fr.i
   %.159382.not.i = icmp slt i64 %.113.i, 1
-  br i1 %.159382.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.159382.not.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.204.i = add i64 %.20.fr.i, 2
@@ -20118,11 +26970,11 @@ B362.B1055.loopexit_crit_edge.us.us.i:            ; preds = %B364.endif.us.us.3.
   %scevgep1000.i = getelementptr i8, ptr %lsr.iv999.i, i64 %31
   %scevgep1017.i = getelementptr i8, ptr %lsr.iv1016.i, i64 %31
   %.159.us.us.i = icmp sgt i64 %.158328392.us.us.i, 1
-  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.us.i, label %B138.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.lr.ph.split.us.split.i:                ; preds = %B138.endif.lr.ph.split.us.i
   %72 = icmp sgt i64 %.211.i, 0
-  br i1 %72, label %B138.endif.us.us481.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %72, label %B138.endif.us.us481.preheader.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.us.us481.preheader.i:                  ; preds = %B138.endif.lr.ph.split.us.split.i
   %unroll_iter959.i = and i64 %.211.i, 9223372036854775804
@@ -20169,7 +27021,7 @@ B298.endif.endif.us.us494.i:                      ; preds = %B226.us.us496.epil.
   %scevgep1054.i = getelementptr i8, ptr %lsr.iv1053.i, i64 %81
   %scevgep1059.i = getelementptr i8, ptr %lsr.iv1058.i, i64 %76
   %.159.us.us495.i = icmp sgt i64 %.158328392.us.us482.i, 1
-  br i1 %.159.us.us495.i, label %B138.endif.us.us481.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.us.us495.i, label %B138.endif.us.us481.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B226.us.us496.i:                                  ; preds = %B138.endif.us.us481.i, %B226.us.us496.i
   %.311291293.us.us498.i = phi i64 [ %.318.us.us500.3.i, %B226.us.us496.i ], [ 0, %B138.endif.us.us481.i ]
@@ -20308,7 +27160,7 @@ B1055.loopexit288.loopexit.i:                     ; preds = %B942.endif.epil.pre
   %scevgep1094.i = getelementptr i8, ptr %lsr.iv1093.i, i64 %9
   %scevgep1104.i = getelementptr i8, ptr %lsr.iv1103.i, i64 %9
   %.159.i = icmp samesign ugt i64 %.158328392.i, 1
-  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.159.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1055.loopexit288.loopexit.i, %B138.endif.preheader.i
   %lsr.iv1103.i = phi ptr [ %13, %B138.endif.preheader.i ], [ %scevgep1104.i, %B1055.loopexit288.loopexit.i ]
@@ -20382,7 +27234,7 @@ B942.endif.i:                                     ; preds = %B942.endif.i, %B942
   %niter954.ncmp.1.i = icmp eq i64 %unroll_iter953.i, %.1093.1.i
   br i1 %niter954.ncmp.1.i, label %B1055.loopexit288.loopexit.unr-lcssa.i, label %B942.endif.i
 
-_ZN6nbgrad7kernels6linalg2luB4v602B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1055.loopexit288.loopexit.i, %B298.endif.endif.us.us494.i, %B362.B1055.loopexit_crit_edge.us.us.i, %0, %B138.endif.lr.ph.split.us.split.i
+_ZN6nbgrad7kernels6linalg2luB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1055.loopexit288.loopexit.i, %B298.endif.endif.us.us494.i, %B362.B1055.loopexit_crit_edge.us.us.i, %0, %B138.endif.lr.ph.split.us.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20401,7 +27253,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -20418,7 +27270,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.461.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -20779,7 +27631,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep88.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr164.i = shl i64 %.120278306.us.us.i, 3
@@ -20944,9 +27796,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %10
   %scevgep122.i = getelementptr i8, ptr %lsr.iv121.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v605B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v624B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.cholesky(*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -20965,7 +27817,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.31226.i = sub i64 %a5, %a4
   %.68.i = mul i64 %.26.i, %.31226.i
   %.114299.not.i = icmp slt i64 %.68.i, 1
-  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.114299.not.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.27.i = mul i64 %.26.i, %a4
@@ -20982,7 +27834,7 @@ B122.endif.preheader.i:                           ; preds = %B122.endif.lr.ph.i
   %scevgep.i = getelementptr i8, ptr %a1, i64 %5
   %6 = shl i64 %.68.i, 3
   tail call void @llvm.memset.p0.i64(ptr align 8 %scevgep.i, i8 0, i64 %6, i1 false)
-  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br label %_ZN6nbgrad7kernels6linalg8choleskyB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.us.i:                      ; preds = %B122.endif.lr.ph.i
   %.459.i = icmp samesign ult i64 %.20.fr.i, 5
@@ -21343,7 +28195,7 @@ B696.us.us.i:                                     ; preds = %B636.lr.ph.us.us.pr
   %scevgep88.i = getelementptr i8, ptr %lsr.iv.i, i64 %19
   %scevgep94.i = getelementptr i8, ptr %lsr.iv93.i, i64 %19
   %.114.us.us.i = icmp sgt i64 %.113277307.us.us.i, 1
-  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.us.i, label %B122.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B318.endif.loopexit.us.us.i:                      ; preds = %B34.loopexit.i.us.us.i
   %sunkaddr164.i = shl i64 %.120278306.us.us.i, 3
@@ -21508,9 +28360,9 @@ B696.us.i:                                        ; preds = %B594.loopexit.us.i,
   %scevgep113.i = getelementptr i8, ptr %lsr.iv112.i, i64 %10
   %scevgep122.i = getelementptr i8, ptr %lsr.iv121.i, i64 %10
   %.114.us.i = icmp sgt i64 %.113277307.us.i, 1
-  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.114.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg8choleskyB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg8choleskyB4v607B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
+_ZN6nbgrad7kernels6linalg8choleskyB4v626B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B696.us.i, %B696.us.us.i, %0, %B122.endif.preheader.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float32,*float32,*int64,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -21532,7 +28384,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -21559,7 +28411,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -21624,7 +28476,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -21705,7 +28557,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -21810,7 +28662,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -21823,7 +28675,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -21933,7 +28785,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -21976,7 +28828,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 12
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v609B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v628B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a10float32_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.triangular_solve(*float64,*float64,*int64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -21998,7 +28850,7 @@ define internal noundef i64 @special(ptr %a0, ptr readonly captures(none) %a1, p
   %.91.i = mul i64 %.49.i, %.54223.i
   %..91.i = tail call i64 @llvm.smax.i64(i64 %.91.i, i64 0)
   %.137261.not.i = icmp slt i64 %.91.i, 1
-  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
+  br i1 %.137261.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.lr.ph.i
 
 B206.endif.lr.ph.i:                               ; preds = %0
   %.39.i = load i64, ptr %.38.i, align 8
@@ -22025,7 +28877,7 @@ B206.endif.preheader.i:                           ; preds = %B206.endif.lr.ph.i
   %spec.select.i = select i1 %.398.inv.i, i64 %.23.i, i64 64
   %.395.i = icmp sgt i64 %.23.i, 128
   %spec.select.mux.i = select i1 %.395.i, i64 %spec.select.i, i64 %.23.i
-  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
+  br i1 %.415.not.not.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.preheader.split.i
 
 B206.endif.preheader.split.i:                     ; preds = %B206.endif.preheader.i
   %.419197.i = add nuw nsw i64 %spec.select.i, %.23.i
@@ -22090,7 +28942,7 @@ B206.endif.preheader40.i:                         ; preds = %14
 
 B206.endif.preheader.split.split.us.i:            ; preds = %14
   %29 = icmp slt i64 %.188.i, 1
-  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
+  br i1 %29, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit, label %B206.endif.us13.preheader.i
 
 B206.endif.us13.preheader.i:                      ; preds = %B206.endif.preheader.split.split.us.i
   %xtraiter58.i = and i64 %..188.i, 3
@@ -22171,7 +29023,7 @@ B296.loopexit.us33.i:                             ; preds = %B270.us21.i, %B270.
   %scevgep107.i = getelementptr i8, ptr %lsr.iv106.i, i64 %32
   %lsr.iv.next110.i = sub i64 %lsr.iv109.i, %.188.i
   %.137.us32.i = icmp sgt i64 %.136244265.us14.i, 1
-  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us32.i, label %B206.endif.us13.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.lr.ph.split.us.i:                      ; preds = %B206.endif.lr.ph.i
   %42 = icmp slt i64 %.188.i, 1
@@ -22276,7 +29128,7 @@ B268.B296_crit_edge.us.us.i:                      ; preds = %B270.us.us.i, %B270
   %scevgep79.i = getelementptr i8, ptr %lsr.iv78.i, i64 %43
   %lsr.iv.next82.i = sub i64 %lsr.iv81.i, %.23.i
   %.137.us.us.i = icmp sgt i64 %.136244265.us.us.i, 1
-  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.us.i, label %B206.endif.us.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B206.endif.us.preheader.i
   %lsr.iv71.i = phi ptr [ %scevgep70.i, %B206.endif.us.preheader.i ], [ %scevgep72.i, %B206.endif.us.i ]
@@ -22289,7 +29141,7 @@ B206.endif.us.i:                                  ; preds = %B206.endif.us.i, %B
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %43
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %50
   %.137.us.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.us.i, label %B206.endif.us.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B270.i:                                           ; preds = %B270.preheader66.i, %B270.i
   %lsr.iv141.i = phi i64 [ %68, %B270.preheader66.i ], [ %lsr.iv.next142.i, %B270.i ]
@@ -22399,7 +29251,7 @@ B1771.loopexit.loopexit.i:                        ; preds = %B1522.i, %B296.i
   %scevgep135.i = getelementptr i8, ptr %lsr.iv134.i, i64 %19
   %lsr.iv.next138.i = sub i64 %lsr.iv137.i, %.188.i
   %.137.i = icmp sgt i64 %.136244265.i, 1
-  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
+  br i1 %.137.i, label %B206.endif.i, label %_ZN6nbgrad7kernels6linalg16triangular_solveB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit
 
 B206.endif.i:                                     ; preds = %B1771.loopexit.loopexit.i, %B206.endif.preheader40.i
   %lsr.iv137.i = phi i64 [ %20, %B206.endif.preheader40.i ], [ %lsr.iv.next138.i, %B1771.loopexit.loopexit.i ]
@@ -22442,7 +29294,7 @@ B270.preheader66.i:                               ; preds = %B270.prol.loopexit.
   %68 = add i64 %67, 24
   br label %B270.i
 
-_ZN6nbgrad7kernels6linalg16triangular_solveB4v610B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
+_ZN6nbgrad7kernels6linalg16triangular_solveB4v629B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a10float64_2a8int64_2axx.exit: ; preds = %B1771.loopexit.loopexit.i, %B296.loopexit.us33.i, %B268.B296_crit_edge.us.us.i, %B206.endif.us.i, %0, %B206.endif.preheader.i, %B206.endif.preheader.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float32,*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -22460,7 +29312,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.40854.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40854.i
   %.1231304.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -22786,7 +29638,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep225.i = getelementptr i8, ptr %lsr.iv224.i, i64 %12
   %scevgep248.i = getelementptr i8, ptr %lsr.iv247.i, i64 %12
   %.123.i = icmp sgt i64 %.12211621340.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv247.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep248.i, %B1910.i ]
@@ -23250,7 +30102,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep236.i = getelementptr i8, ptr %scevgep235.i, i64 %.pre6.i
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v611B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v630B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.lu_solve(*float64,*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -23268,7 +30120,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.40854.i = sub i64 %a6, %a5
   %.77.i = mul i64 %.35.i, %.40854.i
   %.1231304.not.i = icmp slt i64 %.77.i, 1
-  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
+  br i1 %.1231304.not.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.endif.lr.ph.i
 
 B138.endif.lr.ph.i:                               ; preds = %0
   %.36.i = mul i64 %.35.i, %a5
@@ -23594,7 +30446,7 @@ B1910.i:                                          ; preds = %B812.loopexit.i, %B
   %scevgep225.i = getelementptr i8, ptr %lsr.iv224.i, i64 %12
   %scevgep248.i = getelementptr i8, ptr %lsr.iv247.i, i64 %12
   %.123.i = icmp sgt i64 %.12211621340.i, 1
-  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.123.i, label %B138.endif.i, label %_ZN6nbgrad7kernels6linalg8lu_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
 B138.endif.i:                                     ; preds = %B1910.i, %B138.endif.lr.ph.i
   %lsr.iv247.i = phi ptr [ %23, %B138.endif.lr.ph.i ], [ %scevgep248.i, %B1910.i ]
@@ -24058,7 +30910,7 @@ B1852.preheader.i:                                ; preds = %B1852.lr.ph.i
   %scevgep236.i = getelementptr i8, ptr %scevgep235.i, i64 %.pre6.i
   br label %B1852.i
 
-_ZN6nbgrad7kernels6linalg8lu_solveB4v612B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
+_ZN6nbgrad7kernels6linalg8lu_solveB4v631B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1910.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float32,*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -24086,7 +30938,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -24907,9 +31759,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %scevgep72.i = getelementptr i8, ptr %lsr.iv71.i, i64 %16
   %scevgep87.i = getelementptr i8, ptr %lsr.iv86.i, i64 %16
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v613B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v632B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.jacobi.symmetric_eigen(*float64,*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.jacobi -
@@ -24935,7 +31787,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.6758.i = sub i64 %a5, %a4
   %.106.i = mul i64 %.58.i, %.6758.i
   %.15161.not.i = icmp slt i64 %.106.i, 1
-  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
+  br i1 %.15161.not.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit, label %B138.lr.ph.i
 
 B138.lr.ph.i:                                     ; preds = %0
   %.60.i = mul i64 %.58.i, %a4
@@ -25806,9 +32658,9 @@ B136.backedge.i:                                  ; preds = %B1114.loopexit.i.i,
   %lsr.iv.next90.i = add i64 %lsr.iv89.i, %"$phi66.0.2.0.i"
   %scevgep95.i = getelementptr i8, ptr %lsr.iv94.i, i64 %20
   %.151.i = icmp sgt i64 %.1505963.i, 1
-  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.151.i, label %B138.i, label %_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v617B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
+_ZN6nbgrad7kernels6jacobi15symmetric_eigenB4v636B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B136.backedge.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float32,*float32,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -25826,7 +32678,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -26293,7 +33145,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -26323,7 +33175,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %56 = icmp eq i64 %.63.i, 1
-  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %56, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %57 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -26361,11 +33213,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 8
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %62 = icmp sgt i64 %.168.i, 0
-  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %62, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -26438,9 +33290,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %66
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v620B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v639B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.kernels.linalg.complete_pivots(*float64,*float64,*int64,*int64,int64,int64)int64 nbgrad.kernels.linalg -
@@ -26458,7 +33310,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, p
   %.63.i = mul i64 %.22.i, %.26497.i
   %..63.i = tail call i64 @llvm.smax.i64(i64 %.63.i, i64 0)
   %.109691.not.i = icmp slt i64 %.63.i, 1
-  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
+  br i1 %.109691.not.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v640B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.lr.ph.i
 
 B122.endif.lr.ph.i:                               ; preds = %0
   %.168.i = mul i64 %.17.i, %.17.i
@@ -26924,7 +33776,7 @@ B360.B120.loopexit_crit_edge.us.i:                ; preds = %B1272.us.i
   %scevgep148.i = getelementptr i8, ptr %lsr.iv147.i, i64 %5
   %scevgep156.i = getelementptr i8, ptr %lsr.iv155.i, i64 %5
   %.109.us.i = icmp sgt i64 %.108661705.us.i, 1
-  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us.i, label %B122.endif.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v640B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.i:                         ; preds = %B122.endif.lr.ph.i
   %.339.i = icmp eq i64 %.17.i, 1
@@ -26954,7 +33806,7 @@ B122.endif.us756.us.prol.loopexit.i:              ; preds = %B122.endif.us756.us
   %.108661705.us757.us.unr.i = phi i64 [ %..63.i, %B122.endif.us756.us.preheader.i ], [ %.118.us759.us.prol.i, %B122.endif.us756.us.prol.i ]
   %.115662704.us758.us.unr.i = phi i64 [ %.23.i, %B122.endif.us756.us.preheader.i ], [ %.122.us760.us.prol.i, %B122.endif.us756.us.prol.i ]
   %55 = icmp eq i64 %.63.i, 1
-  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
+  br i1 %55, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v640B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit, label %B122.endif.us756.us.preheader51.i
 
 B122.endif.us756.us.preheader51.i:                ; preds = %B122.endif.us756.us.prol.loopexit.i
   %56 = add nuw i64 %.108661705.us757.us.unr.i, 2
@@ -26992,11 +33844,11 @@ B122.endif.us756.us.i:                            ; preds = %B122.endif.us756.us
   %scevgep168.i = getelementptr i8, ptr %lsr.iv167.i, i64 32
   %lsr.iv.next174.i = add i64 %lsr.iv173.i, 16
   %.109.us770.us.1.i = icmp samesign ugt i64 %lsr.iv.next165.i, 2
-  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us770.us.1.i, label %B122.endif.us756.us.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v640B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.lr.ph.split.split.i:                   ; preds = %B122.endif.lr.ph.split.i
   %61 = icmp sgt i64 %.168.i, 0
-  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %61, label %B122.endif.us837.preheader.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v640B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
 B122.endif.us837.preheader.i:                     ; preds = %B122.endif.lr.ph.split.split.i
   %xtraiter.i = and i64 %.168.i, 3
@@ -27069,9 +33921,9 @@ B202.B242.endif_crit_edge.us858.i:                ; preds = %B204.us847.epil.i, 
   %scevgep194.i = getelementptr i8, ptr %lsr.iv193.i, i64 %65
   %lsr.iv.next203.i = add i64 %lsr.iv202.i, %.168.i
   %.109.us846.i = icmp sgt i64 %.108661705.us838.i, 1
-  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
+  br i1 %.109.us846.i, label %B122.endif.us837.i, label %_ZN6nbgrad7kernels6linalg15complete_pivotsB4v640B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels6linalg15complete_pivotsB4v621B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
+_ZN6nbgrad7kernels6linalg15complete_pivotsB4v640B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2a8int64_2axx.exit: ; preds = %B202.B242.endif_crit_edge.us858.i, %B122.endif.us756.us.i, %B360.B120.loopexit_crit_edge.us.i, %0, %B122.endif.us756.us.prol.loopexit.i, %B122.endif.lr.ph.split.split.i
   ret i64 0
 }
 ;; nbgrad.runtime.native.entry(int64,int64,int64)int64 nbgrad.runtime.native -
@@ -27273,7 +34125,7 @@ B158.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.71.i = load i64, ptr %.70.i, align 8
   %.74.i = inttoptr i64 %.64.i to ptr
   %.75.i = tail call i64 %.74.i(i64 %.71.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v888B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B300.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.9.i.i.i = add nsw i64 %.14.i, 56
@@ -27345,7 +34197,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v888B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -28629,7 +35481,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.22.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native5entryB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v888B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.22.i, 80
@@ -28637,7 +35489,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native5entryB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native5entryB4v888B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -28693,7 +35545,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i18.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i18.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native5entryB4v102B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native5entryB4v888B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B158.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.75.i, %B158.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -28902,7 +35754,7 @@ B216.i:                                           ; preds = %B296.i.i.i, %B176.i
   %.82.i = load i64, ptr %.81.i, align 8
   %.83.i = inttoptr i64 %.75.i to ptr
   %.84.i = tail call i64 %.83.i(i64 %.82.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v904B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B358.i:                                           ; preds = %B424.i.i, %B68.endif.i.i
   %.89.i = shl nsw i64 %.29.i, 3
@@ -28975,7 +35827,7 @@ B48.i.i:                                          ; preds = %B0.endif.i.i, %B292
   %.70.i.i = load i64, ptr %.69.i.i, align 8
   %.71.i.i = inttoptr i64 %.70.i.i to ptr
   %.72.i.i = tail call i64 %.71.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v904B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B142.i.i:                                         ; preds = %B0.endif.i.i
   %.20.i1.i.i = add i64 %.107.sink.i.i.i, 63
@@ -30273,7 +37125,7 @@ B64.i.i.i:                                        ; preds = %B548.i.i
   %sunkaddr306.i.i = inttoptr i64 %.20.i to ptr
   %sunkaddr307.i.i = getelementptr i8, ptr %sunkaddr306.i.i, i64 152
   store i64 0, ptr %sunkaddr307.i.i, align 8
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v904B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B122.i.i.i:                                       ; preds = %B548.i.i
   %.31.i45.i.i = add nsw i64 %.20.i, 80
@@ -30281,7 +37133,7 @@ B122.i.i.i:                                       ; preds = %B548.i.i
   %.35.i.i.i = load i64, ptr %.34.i46.i.i, align 8
   %.37.i.i.i = inttoptr i64 %.35.i.i.i to ptr
   %.38.i.i.i = tail call i64 %.37.i.i.i(i64 %.107.sink.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6native10entry_intoB4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6native10entry_intoB4v904B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i.i:                                     ; preds = %B706.i.i.i, %B138.i.i.i
   %.107.sink.i.i.i = phi i64 [ %.107.i.i.i, %B706.i.i.i ], [ %.34.i.i.i, %B138.i.i.i ]
@@ -30336,7 +37188,7 @@ B392.i.i.i:                                       ; preds = %B198.i.i.i, %B136.i
   %exitcond.not.i.i19.i = icmp eq i64 %lsr.iv.next2.i.i.i, 0
   br i1 %exitcond.not.i.i19.i, label %B312.loopexit.i.i, label %B136.i.i.i
 
-_ZN6nbgrad7runtime6native10entry_intoB4v118B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
+_ZN6nbgrad7runtime6native10entry_intoB4v904B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B216.i, %B48.i.i, %B64.i.i.i, %B122.i.i.i
   %storemerge.i = phi i64 [ %.84.i, %B216.i ], [ %.72.i.i, %B48.i.i ], [ %result.3.0.i.i, %B122.i.i.i ], [ %result.3.0.i.i, %B64.i.i.i ]
   ret i64 %storemerge.i
 }
@@ -30357,7 +37209,7 @@ define internal noundef i64 @native(i64 %a0) alwaysinline {
   %.22.i = tail call i64 %.21.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.23.i = and i64 %.22.i, 4294967295
   %.32.i = icmp eq i64 %.23.i, 0
-  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
+  br i1 %.32.i, label %_ZN6nbgrad7runtime6native6workerB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B0.else.if.i
 
 B26.preheader.i.i:                                ; preds = %28
   %.125.i = add nsw i64 %a0, 56
@@ -30378,7 +37230,7 @@ B26.preheader.i.i:                                ; preds = %28
   %arg.steps.fr.i.i = freeze i64 %.141.i
   %.arg.steps.i.i = tail call i64 @llvm.smax.i64(i64 %arg.steps.fr.i.i, i64 0)
   %.138131.not.i.i = icmp slt i64 %arg.steps.fr.i.i, 1
-  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
+  br i1 %.138131.not.i.i, label %_ZN6nbgrad7runtime6native6workerB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit, label %B26.us.i.preheader.i
 
 B26.us.i.preheader.i:                             ; preds = %B26.preheader.i.i
   %1 = icmp eq i64 %arg.steps.fr.i.i, 1
@@ -30447,7 +37299,7 @@ B250.us.i.i:                                      ; preds = %B88.endif.us.i.i, %
 
 B86.B566_crit_edge.us.i.i:                        ; preds = %B518.us.i.i
   %.389.us.i.i = icmp slt i64 %spec.select.us.i.i, %.80.1.i
-  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.389.us.i.i, label %B26.us.i.i, label %_ZN6nbgrad7runtime6native6workerB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %.25.i = add nsw i64 %a0, 16
@@ -30497,9 +37349,9 @@ B0.else.if.i:                                     ; preds = %0
   %.92.lobit.i = phi i64 [ 0, %19 ], [ %27, %24 ]
   %.80.1.i = add i64 %.92.lobit.i, %29
   %.121.i = icmp slt i64 %.37.1.i, %.80.1.i
-  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.121.i, label %B26.preheader.i.i, label %_ZN6nbgrad7runtime6native6workerB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
-_ZN6nbgrad7runtime6native6workerB4v121B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
+_ZN6nbgrad7runtime6native6workerB4v907B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %B86.B566_crit_edge.us.i.i, %0, %B26.preheader.i.i, %28
   ret i64 0
 }
 ;; nbgrad.runtime.native.run(int64,int64,int64,int64)int64 nbgrad.runtime.native -
@@ -30517,7 +37369,7 @@ define internal noundef i64 @native(i64 %a0, i64 %a1, i64 %a2, i64 %a3) alwaysin
   %.20.i = inttoptr i64 %.19.i to ptr
   %.21.i = load i64, ptr %.20.i, align 8
   %.114107.not.i = icmp slt i64 %.15.i, 1
-  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v123B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
+  br i1 %.114107.not.i, label %_ZN6nbgrad7runtime6native3runB4v909B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B150.lr.ph.i
 
 B150.lr.ph.i:                                     ; preds = %0
   %.28.i = add nsw i64 %a0, 24
@@ -30737,7 +37589,7 @@ B1066.i:                                          ; preds = %B1022.endif.i, %B10
   %.396.i = shl nsw i64 %.166.i, 3
   %.400.i = add nsw i64 %.396.i, %.202.i
   %.114.i = icmp samesign ugt i64 %.11399109.i, 1
-  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v123B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.114.i, label %B150.i, label %_ZN6nbgrad7runtime6native3runB4v909B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B398.endif.i:                                     ; preds = %B336.i
   store i64 %.202.i, ptr %1, align 8
@@ -30764,9 +37616,9 @@ B1022.endif.i:                                    ; preds = %B1022.i
   %.30.i.i = inttoptr i64 %.29.i.i to ptr
   %.31.i.i = tail call i64 %.30.i.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.32.i.not.i = icmp eq i64 %.31.i.i, %.22.i.i
-  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v123B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
+  br i1 %.32.i.not.i, label %_ZN6nbgrad7runtime6native3runB4v909B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B1066.i
 
-_ZN6nbgrad7runtime6native3runB4v123B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
+_ZN6nbgrad7runtime6native3runB4v909B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1066.i, %B1022.endif.i, %0
   ret i64 0
 }
 ;; nbgrad.runtime.native.interrupted(int64)int64 nbgrad.runtime.native -
@@ -30780,13 +37632,13 @@ define internal i64 @native(i64 %a0) alwaysinline {
   %.17.i = inttoptr i64 %.16.i to ptr
   %.18.i = load i64, ptr %.17.i, align 8
   %.19.not.i = icmp eq i64 %.13.i, %.18.i
-  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br i1 %.19.not.i, label %B158.i, label %_ZN6nbgrad7runtime6native11interruptedB4v911B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 common.ret.sink.split.i:                          ; preds = %B914.i, %B552.i
   %.pre24.sink.in.i = phi i64 [ %.pre.i, %B914.i ], [ %.72.i, %B552.i ]
   %.pre24.sink.i = inttoptr i64 %.pre24.sink.in.i to ptr
   %.131.i = load i64, ptr %.pre24.sink.i, align 8
-  br label %_ZN6nbgrad7runtime6native11interruptedB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
+  br label %_ZN6nbgrad7runtime6native11interruptedB4v911B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit
 
 B158.i:                                           ; preds = %0
   %.27.i = add nsw i64 %a0, 256
@@ -30856,7 +37708,7 @@ B914.i:                                           ; preds = %B860.i, %B658.i
   %.124.i = tail call i64 %.123.i(i64 %.120.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   br label %common.ret.sink.split.i
 
-_ZN6nbgrad7runtime6native11interruptedB4v125B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
+_ZN6nbgrad7runtime6native11interruptedB4v911B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEx.exit: ; preds = %0, %common.ret.sink.split.i
   %.131.sink.i = phi i64 [ 0, %0 ], [ %.131.i, %common.ret.sink.split.i ]
   ret i64 %.131.sink.i
 }
@@ -31052,7 +37904,7 @@ B1496.i:                                          ; preds = %B1472.i
   %.607.i = inttoptr i64 %.605.i to ptr
   %.608.i = tail call i64 %.607.i(i64 %.21.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.609.not.i = icmp eq i64 %.608.i, 0
-  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.609.not.i, label %B1656.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v912B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1656.i:                                          ; preds = %B1496.i, %B1472.i
   %look.4.1.i = phi i64 [ %.598.i, %B1496.i ], [ %.586.i, %B1472.i ]
@@ -31224,10 +38076,10 @@ B2576.i:                                          ; preds = %B2476.us.i, %B2476.
   %.978.i = tail call i64 %.977.i(i64 %.973.i, i64 %.37.i, i64 %.231.i, i64 %.21.i, i64 0, i64 0, i64 0, i64 0)
   %.981.i = load i64, ptr %sunkaddr48.i, align 8
   %.982.not.i = icmp eq i64 %.981.i, 0
-  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.982.not.i, label %B1470.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v912B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2766.i:                                          ; preds = %B1470.i
-  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.236.i, label %B2778.endif.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v912B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B2862.i:                                          ; preds = %B2862.lr.ph.i, %B2862.i
   %lsr.iv.i = phi i64 [ %40, %B2862.lr.ph.i ], [ %lsr.iv.next.i, %B2862.i ]
@@ -31254,7 +38106,7 @@ B2862.i:                                          ; preds = %B2862.lr.ph.i, %B28
   %.1193.i = add nsw i64 %spec.8.1405.i, 24
   %lsr.iv.next.i = add i64 %lsr.iv.i, -1
   %.1123.i = icmp samesign ugt i64 %lsr.iv.next.i, 1
-  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
+  br i1 %.1123.i, label %B2862.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v912B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit
 
 B1334.endif.i:                                    ; preds = %B988.i, %B754.i, %B420.B1334.endif_crit_edge.i
   %.866.pre-phi.i = phi i64 [ %.pre420.i, %B420.B1334.endif_crit_edge.i ], [ %.258.i, %B754.i ], [ %.258.i, %B988.i ]
@@ -31351,14 +38203,14 @@ B2778.endif.i:                                    ; preds = %B2766.i
   %.1042.i = inttoptr i64 %.1041.i to ptr
   %.1043.i = load i64, ptr %.1042.i, align 8
   %.1123402.not.i = icmp slt i64 %.1043.i, 1
-  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
+  br i1 %.1123402.not.i, label %_ZN6nbgrad7runtime5turns9run_turnsB4v912B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit, label %B2862.lr.ph.i
 
 B2862.lr.ph.i:                                    ; preds = %B2778.endif.i
   %40 = add nuw i64 %.1043.i, 1
   %sunkaddr50.i = getelementptr i8, ptr %.15.i, i64 96
   br label %B2862.i
 
-_ZN6nbgrad7runtime5turns9run_turnsB4v126B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
+_ZN6nbgrad7runtime5turns9run_turnsB4v912B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxxx.exit: ; preds = %B1496.i, %B2576.i, %B2862.i, %B2766.i, %B2778.endif.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.take(int64,int64)int64 nbgrad.runtime.blocks -
@@ -31425,7 +38277,7 @@ B498.i:                                           ; preds = %B312.i, %B312.prol.
   %.382.i = load i64, ptr %.381.i, align 8
   %.384.i = sub nsw i64 %.382.i, %.50.i
   store i64 %.384.i, ptr %.381.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v914B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B676.i:                                           ; preds = %B170.i
   %.408.i = inttoptr i64 %a0 to ptr
@@ -31435,14 +38287,14 @@ B676.i:                                           ; preds = %B170.i
   %.417.i = icmp ne i64 %.412.i, 0
   %.420.i = icmp sgt i64 %.50.i, 4194303
   %or.cond.i = select i1 %.417.i, i1 %.420.i, i1 false
-  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br i1 %or.cond.i, label %B804.i, label %_ZN6nbgrad7runtime6blocks4takeB4v914B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
 B804.i:                                           ; preds = %B676.i
   %.424.i = add nsw i64 %a0, 24
   %.425.i = inttoptr i64 %.424.i to ptr
   %.426.i = load i64, ptr %.425.i, align 8
   %.427.not.i = icmp eq i64 %.426.i, 0
-  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
+  br i1 %.427.not.i, label %_ZN6nbgrad7runtime6blocks4takeB4v914B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit, label %B864.else.if.i
 
 B230.endif.i:                                     ; preds = %B172.i
   %7 = add i64 %lsr.iv6.i, -8
@@ -31487,9 +38339,9 @@ B864.else.if.i:                                   ; preds = %B804.i
   %.485.i = sub i64 %.482.i, %.472.i
   %.486.i = inttoptr i64 %.426.i to ptr
   %.487.i = tail call i64 %.486.i(i64 %.472.i, i64 %.485.i, i64 14, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4takeB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
+  br label %_ZN6nbgrad7runtime6blocks4takeB4v914B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit
 
-_ZN6nbgrad7runtime6blocks4takeB4v128B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
+_ZN6nbgrad7runtime6blocks4takeB4v914B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExx.exit: ; preds = %B498.i, %B676.i, %B804.i, %B864.else.if.i
   %storemerge125.i = phi i64 [ %.208.i, %B498.i ], [ %.412.i, %B864.else.if.i ], [ %.412.i, %B804.i ], [ %.412.i, %B676.i ]
   ret i64 %storemerge125.i
 }
@@ -31507,7 +38359,7 @@ B106.i:                                           ; preds = %0
   %.71.i = load i64, ptr %.70.i, align 8
   %.73.i = inttoptr i64 %.71.i to ptr
   %.74.i = tail call i64 %.73.i(i64 %a1, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v915B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B204.i:                                           ; preds = %0
   %.81.i = add nsw i64 %a0, 40
@@ -31590,7 +38442,7 @@ B852.i:                                           ; preds = %B666.i, %B666.prol.
   %.376.i = add nsw i64 %total.3.1.i, %.53.i
   %sunkaddr12.i = getelementptr i8, ptr %sunkaddr7.i, i64 32
   store i64 %.376.i, ptr %sunkaddr12.i, align 8
-  br label %_ZN6nbgrad7runtime6blocks4giveB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime6blocks4giveB4v915B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B630.endif.i:                                     ; preds = %B384.i, %B204.i
   %total.3.1.i = phi i64 [ %.88.i, %B204.i ], [ %.158.i, %B384.i ]
@@ -31629,7 +38481,7 @@ B666.preheader1.i:                                ; preds = %B666.prol.loopexit.
   %13 = add nuw i64 %.280116120.unr.i, 1
   br label %B666.i
 
-_ZN6nbgrad7runtime6blocks4giveB4v129B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
+_ZN6nbgrad7runtime6blocks4giveB4v915B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B106.i, %B852.i
   ret i64 0
 }
 ;; nbgrad.runtime.blocks.resize(int64,int64,int64)int64 nbgrad.runtime.blocks -
@@ -31751,7 +38603,7 @@ B264.i:                                           ; preds = %B0.endif.i, %B292.i
   %.95.i = load i64, ptr %.94.i, align 8
   %.96.i = inttoptr i64 %.95.i to ptr
   %.97.i = tail call i64 %.96.i(i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v918B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B600.i:                                           ; preds = %B2836.i.i, %B2772.i.i
   %sunkaddr431.i = getelementptr i8, ptr %.21.i, i64 16
@@ -33713,7 +40565,7 @@ B1496.i:                                          ; preds = %B1452.endif.i
   %.914.i = load i64, ptr %.913.i, align 8
   %.917.i = inttoptr i64 %.914.i to ptr
   %.918.i = tail call i64 %.917.i(i64 %.907.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v918B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B706.i.i, %B138.i.i
   %.107.sink.i.i = phi i64 [ %.107.i.i, %B706.i.i ], [ %.34.i.i, %B138.i.i ]
@@ -34079,9 +40931,9 @@ B1314.endif.i:                                    ; preds = %B1316.i, %B1284.end
   br label %B1452.i
 
 B1452.endif.i:                                    ; preds = %B122.i.i, %B64.i.i
-  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br i1 %fits.4.0.i, label %B1496.i, label %_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v918B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
-_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v132B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
+_ZN6nbgrad7runtime14native_tensors13entry_tensorsB4v918B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B264.i, %B1496.i, %B1452.endif.i
   %result.3.0.sink.i = phi i64 [ %.97.i, %B264.i ], [ %.918.i, %B1496.i ], [ %result.3.0.i, %B1452.endif.i ]
   ret i64 %result.3.0.sink.i
 }
@@ -34266,14 +41118,14 @@ B566.i.i.i:                                       ; preds = %B490.i.i.i
 
 B850.i.i.i:                                       ; preds = %B566.i.i.i
   %.11.not.i.i.i.i = icmp eq i64 %.227.i.i.i, 0
-  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
+  br i1 %.11.not.i.i.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B16.i.i.i.i
 
 B16.i.i.i.i:                                      ; preds = %B850.i.i.i
   %sunkaddr520.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 280
   %.19.i.i.i.i = load i64, ptr %sunkaddr520.i.i, align 8
   %.21.i.i.i.i = inttoptr i64 %.19.i.i.i.i to ptr
   %.22.i.i.i.i = tail call i64 %.21.i.i.i.i(i64 %.227.i.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B900.i.i.i:                                       ; preds = %B566.i.i.i
   %sunkaddr10.i.i.i = getelementptr i8, ptr %sunkaddr.i.i.i, i64 72
@@ -34320,7 +41172,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -35253,19 +42105,19 @@ B110.i:                                           ; preds = %B994.i.i.i, %B0.end
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps11expect_callB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i, %B900.i.i.i
   %result.6.0336412420424.sink.i.i = phi i64 [ %result.6.0336412420424.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ], [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %.250.i.i.i, %B900.i.i.i ]
   switch i64 %result.6.0336412420424.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps11expect_callB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps11expect_callB4v140B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps11expect_callB4v926B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B850.i.i.i, %B16.i.i.i.i, %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336412420424.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B850.i.i.i ], [ 0, %B16.i.i.i.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }
@@ -35405,7 +42257,7 @@ B662.i.i:                                         ; preds = %B496.endif.i.i
   %.231.i.i = inttoptr i64 %.230.i.i to ptr
   %.232.i.i = tail call i64 %.231.i.i(i64 %.225.i.i, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0)
   %.246.not.i.i = icmp eq i64 %.232.i.i, 0
-  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
+  br i1 %.246.not.i.i, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit, label %B974.i.i
 
 B974.i.i:                                         ; preds = %B662.i.i
   %.250.i.i = add nsw i64 %.14.i, 224
@@ -36150,19 +43002,19 @@ B110.i:                                           ; preds = %B0.endif.i, %B496.e
   %.66.i = load i64, ptr %.65.i, align 8
   %.69.i = inttoptr i64 %.66.i to ptr
   %.70.i = tail call i64 %.69.i(i64 %.59.i, i64 %a1, i64 %a2, i64 0, i64 0, i64 0, i64 0, i64 0)
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B282.i:                                           ; preds = %B0.endif.i
-  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+  br label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
 
 B0.endif.i:                                       ; preds = %B2268.endif.endif.endif.sink.split.i.i, %B2268.endif.endif.i.i
   %result.6.0336287295299.sink.i.i = phi i64 [ %result.6.0336.i.i, %B2268.endif.endif.i.i ], [ %result.6.0336287295299.ph.i.i, %B2268.endif.endif.endif.sink.split.i.i ]
   switch i64 %result.6.0336287295299.sink.i.i, label %B282.i [
     i64 0, label %B110.i
-    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
+    i64 1, label %_ZN6nbgrad7runtime12native_steps15expect_functionB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit
   ]
 
-_ZN6nbgrad7runtime12native_steps15expect_functionB4v158B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
+_ZN6nbgrad7runtime12native_steps15expect_functionB4v944B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAExxx.exit: ; preds = %B662.i.i, %B110.i, %B282.i, %B0.endif.i
   %storemerge.i = phi i64 [ %.70.i, %B110.i ], [ %result.6.0336287295299.sink.i.i, %B282.i ], [ 0, %B0.endif.i ], [ 0, %B662.i.i ]
   ret i64 %storemerge.i
 }

@@ -1,16 +1,16 @@
 ; IR of nbgrad's kernels, made by `python -m nbgrad.precompile`. Do not edit.
 ; llvm 22
-; digest nbgrad.kernels.gpu.device_angles 4f773442d99fdcfea81b764ca4e76d8a
-; digest nbgrad.kernels.gpu.device_linalg 1c10a7d20760acac94ce9142835b784e
-; digest nbgrad.kernels.gpu.device_math 58a8ad99e203baf3ca4ded20352a15a3
-; digest nbgrad.kernels.gpu.device_matmul 310b666443e317efa84d1b137b4d831d
-; digest nbgrad.kernels.gpu.device_matrices cab0cc175d495e6286a102070ded6e79
-; digest nbgrad.kernels.gpu.device_recurrence 08da7d1f8c998b4e1c17dfdb1a630f0b
-; digest nbgrad.kernels.gpu.device_scan f4e4cfcb986360bfdcb321d4f7f2fa5a
-; digest nbgrad.kernels.gpu.device_scatter a74d81c9cb0c3d49bd37bb1fc7d5ca16
-; digest nbgrad.kernels.gpu.device_sort a24e49f98ca0140aa75f127fd33acbd0
-; digest nbgrad.kernels.gpu.device_transpose 867bf34e707a398b5d6b23f035bfcd36
-; digest nbgrad.kernels.gpu.device_windows 82ec9e5f93fb97b0037a435b4cc7d3c2
+; digest nbgrad.kernels.gpu.device_angles ab22b67828fa469599eca7abca9457f9
+; digest nbgrad.kernels.gpu.device_linalg 800b0c66f72f205a43ceccbb5291ed3b
+; digest nbgrad.kernels.gpu.device_math fee7f1d5bf170b26b23a8b58d8cbb46d
+; digest nbgrad.kernels.gpu.device_matmul 8064f554bc848ad1b107d1217cf7eb40
+; digest nbgrad.kernels.gpu.device_matrices 62ff09093d457c62265b76fac42f3614
+; digest nbgrad.kernels.gpu.device_recurrence 3f36b5b5403c9de26be0ba5fd610978c
+; digest nbgrad.kernels.gpu.device_scan be7c4e411986e306bcbe7e5f8f3cfd7f
+; digest nbgrad.kernels.gpu.device_scatter 30158572a448d26696d13b1ae2ea085c
+; digest nbgrad.kernels.gpu.device_sort 40d6ce3997fbbb8136e9b7bd34131c49
+; digest nbgrad.kernels.gpu.device_transpose af60f771988adad17ef7ec3c7a39a016
+; digest nbgrad.kernels.gpu.device_windows 71b09a5fb46628dcb37ee9d0fc331985
 ;; nbgrad.kernels.gpu.device_math.exp(float32)float32 nbgrad.kernels.gpu.device_math -
 declare float @nbgrad.approximate.muladd.f32(float, float, float) local_unnamed_addr mustprogress nofree nosync nounwind willreturn memory(none)
 
@@ -373,12 +373,12 @@ B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i
   %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
   %.222.i.i.i = and i64 %.44.i.i.i, 32
   %.223.not.i.i.i = icmp eq i64 %.222.i.i.i, 0
-  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
 B304.i.i.i:                                       ; preds = %B240.i.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
   %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
   %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
   %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
@@ -419,9 +419,9 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IK
   %"$phi730.1.2.0.i.i.i" = select i1 %4, float %.422.i.i.i, float 0x7FF8000000000000
   br label %B0.endif.i
 
-B0.endif.i:                                       ; preds = %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i, %0
-  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
-  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+B0.endif.i:                                       ; preds = %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i, %0
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
   %5 = and i32 %quadrant.2.0.in.sroa.speculated.i.i, 1
   %.8.not.i.i.i = icmp eq i32 %5, 0
   %.19.i.i.i = fmul float %.119.in.i.i, %.119.in.i.i
@@ -432,16 +432,16 @@ B370.i.i.i:                                       ; preds = %B0.endif.i
   %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.36.i.i1.i, float 0x3FA55554A0000000)
   %.42.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.39.i.i.i, float -5.000000e-01)
   %.53.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.42.i.i.i, float 1.000000e+00)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B414.i.i.i:                                       ; preds = %B0.endif.i
   %.26.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
   %.29.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.26.i.i.i, float 0xBFC5555460000000)
   %.66.i.i.i = fmul float %.119.in.i.i, %.19.i.i.i
   %.71.i.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i.i, float %.29.i.i.i, float %.119.in.i.i)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3sinB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles3sinB4v638B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B370.i.i.i, %B414.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles3sinB4v657B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B370.i.i.i, %B414.i.i.i
   %"$phi452.0.2.0.i.i.i" = phi float [ %.53.i.i.i, %B370.i.i.i ], [ %.71.i.i.i, %B414.i.i.i ]
   %6 = bitcast float %a0 to i32
   %7 = bitcast float %"$phi452.0.2.0.i.i.i" to i32
@@ -502,12 +502,12 @@ B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i
   %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
   %.222.i.i.i = and i64 %.44.i.i.i, 32
   %.223.not.i.i.i = icmp eq i64 %.222.i.i.i, 0
-  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
 B304.i.i.i:                                       ; preds = %B240.i.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
   %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
   %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
   %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
@@ -548,9 +548,9 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IK
   %"$phi730.1.2.0.i.i.i" = select i1 %4, float %.422.i.i.i, float 0x7FF8000000000000
   br label %B0.endif.i
 
-B0.endif.i:                                       ; preds = %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i, %0
-  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
-  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+B0.endif.i:                                       ; preds = %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i, %0
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
   %5 = and i32 %quadrant.2.0.in.sroa.speculated.i.i, 1
   %.11.not.i.i = icmp eq i32 %5, 0
   %.19.i.i.i = fmul float %.119.in.i.i, %.119.in.i.i
@@ -561,16 +561,16 @@ B370.i.i.i:                                       ; preds = %B0.endif.i
   %.39.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.36.i.i1.i, float 0x3FA55554A0000000)
   %.42.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.39.i.i.i, float -5.000000e-01)
   %.53.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.42.i.i.i, float 1.000000e+00)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B414.i.i.i:                                       ; preds = %B0.endif.i
   %.26.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
   %.29.i.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i.i, float %.26.i.i.i, float 0xBFC5555460000000)
   %.66.i.i.i = fmul float %.119.in.i.i, %.19.i.i.i
   %.71.i.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i.i, float %.29.i.i.i, float %.119.in.i.i)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3cosB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles3cosB4v645B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B370.i.i.i, %B414.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles3cosB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B370.i.i.i, %B414.i.i.i
   %"$phi452.0.2.0.i.i.i" = phi float [ %.53.i.i.i, %B370.i.i.i ], [ %.71.i.i.i, %B414.i.i.i ]
   %6 = bitcast float %"$phi452.0.2.0.i.i.i" to i32
   %7 = shl i32 %quadrant.2.0.in.sroa.speculated.i.i, 30
@@ -598,7 +598,7 @@ define internal float @special(float %a0) alwaysinline {
   %.12.i.i.i = tail call float @llvm.fma.f32(float %.6.i.i.i, float 0xBCF8469880000000, float %.11.i.i.i)
   %1 = bitcast float %.5.i.i.i to i32
   %.48.i.i = fcmp ugt float %.5.i.i, 6.553600e+04
-  br i1 %.48.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.48.i.i, label %B92.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i.i:                                          ; preds = %0
   %2 = bitcast float %.5.i.i to i32
@@ -632,12 +632,12 @@ B240.i.i.i:                                       ; preds = %B238.i.i.i, %B162.i
   %"$phi240.0.2.0.i.i.i" = phi i64 [ 2102212464, %B238.i.i.i ], [ 1326507024, %B162.i.i.i ]
   %.222.i.i.i = and i64 %.44.i.i.i, 32
   %.223.not.i.i.i = icmp eq i64 %.222.i.i.i, 0
-  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br i1 %.223.not.i.i.i, label %B304.i.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
 B304.i.i.i:                                       ; preds = %B240.i.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i: ; preds = %B304.i.i.i, %B240.i.i.i
   %"$phi294.0.2.0173.i.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i.i", %B304.i.i.i ], [ %"$phi228.0.2.0155.i.i.i", %B240.i.i.i ]
   %"$phi270.0.2.0158162171.i.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i.i", %B304.i.i.i ], [ %"$phi204.0.2.0134139153.i.i.i", %B240.i.i.i ]
   %"$phi282.0.2.0164169.i.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i.i", %B304.i.i.i ], [ %"$phi216.0.2.0143149.i.i.i", %B240.i.i.i ]
@@ -676,11 +676,11 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IK
   %3 = trunc nuw nsw i64 %.412.i.i.i to i32
   %4 = fcmp one float %.5.i.i, 0x7FF0000000000000
   %"$phi730.1.2.0.i.i.i" = select i1 %4, float %.422.i.i.i, float 0x7FF8000000000000
-  br label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles3tanB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles3tanB4v647B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
-  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
-  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+_ZN6nbgrad7kernels3gpu13device_angles3tanB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i
+  %quadrant.2.0.in.sroa.speculated.i.i = phi i32 [ %1, %0 ], [ %3, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
+  %.119.in.i.i = phi float [ %.12.i.i.i, %0 ], [ %"$phi730.1.2.0.i.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i.i ]
   %.10.i.i = fmul float %.119.in.i.i, %.119.in.i.i
   %.13.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float 0x3F71F1A600000000, float 0x3F15C659E0000000)
   %.15.i.i = tail call float @llvm.fmuladd.f32(float %.10.i.i, float %.13.i.i, float 0x3F86325460000000)
@@ -721,7 +721,7 @@ define internal float @special(float %a0) alwaysinline {
   %.8.i = tail call float @llvm.fabs.f32(float %arg.x.fr.i)
   %.6.i.i = tail call float @llvm.fma.f32(float %.8.i, float -5.000000e-01, float 5.000000e-01)
   %.23.i.i = fcmp une float %.6.i.i, 0.000000e+00
-  br i1 %.23.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.23.i.i, label %select.true.sink.i.i, label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 select.true.sink.i.i:                             ; preds = %0
   %.11.i.i = tail call float @nbgrad.approximate.rsqrt.f32(float %.6.i.i)
@@ -730,9 +730,9 @@ select.true.sink.i.i:                             ; preds = %0
   %.14.i.i = fneg float %.13.i.i
   %.16.i.i = tail call float @llvm.fma.f32(float %.14.i.i, float %.13.i.i, float %.6.i.i)
   %.18.i.i = tail call float @llvm.fma.f32(float %.16.i.i, float %.17.i.i, float %.13.i.i)
-  br label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v649B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
+_ZN6nbgrad7kernels3gpu11device_math6arcsinB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %select.true.sink.i.i
   %"$phi220.0.2.0.i.i" = phi float [ %.18.i.i, %select.true.sink.i.i ], [ 0.000000e+00, %0 ]
   %.55.i = fcmp ogt float %.8.i, 5.000000e-01
   %.95.i = fmul float %arg.x.fr.i, %arg.x.fr.i
@@ -777,12 +777,12 @@ select.true.sink.i.i:                             ; preds = %0
 B252.i:                                           ; preds = %B120.endif.i
   %.141.i = fmul float %.132.i, 2.000000e+00
   %.165.i = tail call float @llvm.fma.f32(float %.132.i, float -2.000000e+00, float 0x400921FB60000000)
-  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v652B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B324.i:                                           ; preds = %B120.endif.i
   %.148.i = fsub float 0x3FF921FB60000000, %.132.i
   %.174.i = fadd float %.132.i, 0x3FF921FB60000000
-  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v652B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_math6arccosB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B120.endif.i:                                     ; preds = %select.true.sink.i.i, %0
   %"$phi220.0.2.0.i.i" = phi float [ %.18.i.i, %select.true.sink.i.i ], [ 0.000000e+00, %0 ]
@@ -798,7 +798,7 @@ B120.endif.i:                                     ; preds = %select.true.sink.i.
   %.132.i = tail call float @llvm.fmuladd.f32(float %.105.i, float %.13.i2.i, float %"$phi102.0.2.05.i")
   br i1 %.55.i, label %B252.i, label %B324.i
 
-_ZN6nbgrad7kernels3gpu11device_math6arccosB4v652B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B252.i, %B324.i
+_ZN6nbgrad7kernels3gpu11device_math6arccosB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %B252.i, %B324.i
   %"$phi246.0.2.08.i" = phi float [ %.141.i, %B252.i ], [ %.148.i, %B324.i ]
   %"$phi358.0.2.0.i" = phi float [ %.165.i, %B252.i ], [ %.174.i, %B324.i ]
   %.187.i = fcmp oge float %arg.x.fr.i, 0.000000e+00
@@ -1207,16 +1207,16 @@ B370.i.i:                                         ; preds = %0
   %.39.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.36.i.i, float 0x3FA55554A0000000)
   %.42.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.39.i.i, float -5.000000e-01)
   %.53.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.42.i.i, float 1.000000e+00)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v683B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
 
 B414.i.i:                                         ; preds = %0
   %.26.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
   %.29.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.26.i.i, float 0xBFC5555460000000)
   %.66.i.i = fmul float %.19.i.i, %.9.i
   %.71.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i, float %.29.i.i, float %.9.i)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v683B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v664B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit: ; preds = %B370.i.i, %B414.i.i
+_ZN6nbgrad7kernels3gpu13device_angles6sin_atB4v683B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit: ; preds = %B370.i.i, %B414.i.i
   %"$phi452.0.2.0.i.i" = phi float [ %.53.i.i, %B370.i.i ], [ %.71.i.i, %B414.i.i ]
   %.40.i = bitcast float %a0 to i32
   %.273.cast.i = bitcast float %"$phi452.0.2.0.i.i" to i32
@@ -1244,16 +1244,16 @@ B370.i.i:                                         ; preds = %0
   %.39.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.36.i.i, float 0x3FA55554A0000000)
   %.42.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.39.i.i, float -5.000000e-01)
   %.53.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.42.i.i, float 1.000000e+00)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
 
 B414.i.i:                                         ; preds = %0
   %.26.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float 0xBF29954940000000, float 0x3F811077A0000000)
   %.29.i.i = tail call float @llvm.fmuladd.f32(float %.19.i.i, float %.26.i.i, float 0xBFC5555460000000)
   %.66.i.i = fmul float %.19.i.i, %.9.i
   %.71.i.i = tail call float @llvm.fmuladd.f32(float %.66.i.i, float %.29.i.i, float %.9.i)
-  br label %_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v666B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit: ; preds = %B370.i.i, %B414.i.i
+_ZN6nbgrad7kernels3gpu13device_angles6cos_atB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEfx.exit: ; preds = %B370.i.i, %B414.i.i
   %"$phi452.0.2.0.i.i" = phi float [ %.53.i.i, %B370.i.i ], [ %.71.i.i, %B414.i.i ]
   %2 = bitcast float %"$phi452.0.2.0.i.i" to i32
   %3 = lshr i64 %a1, 2
@@ -1312,7 +1312,7 @@ define internal i64 @special(float %a0) alwaysinline {
   %.12.i.i = tail call float @llvm.fma.f32(float %.6.i.i, float 0xBCF8469880000000, float %.11.i.i)
   %1 = bitcast float %.5.i.i to i32
   %.48.i = fcmp ugt float %.5.i, 6.553600e+04
-  br i1 %.48.i, label %B92.i, label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br i1 %.48.i, label %B92.i, label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v687B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
 B92.i:                                            ; preds = %0
   %2 = bitcast float %.5.i to i32
@@ -1346,12 +1346,12 @@ B240.i.i:                                         ; preds = %B238.i.i, %B162.i.i
   %"$phi240.0.2.0.i.i" = phi i64 [ 2102212464, %B238.i.i ], [ 1326507024, %B162.i.i ]
   %.222.i.i = and i64 %.44.i.i, 32
   %.223.not.i.i = icmp eq i64 %.222.i.i, 0
-  br i1 %.223.not.i.i, label %B304.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+  br i1 %.223.not.i.i, label %B304.i.i, label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
 
 B304.i.i:                                         ; preds = %B240.i.i
-  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+  br label %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
 
-_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i: ; preds = %B304.i.i, %B240.i.i
+_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i: ; preds = %B304.i.i, %B240.i.i
   %"$phi294.0.2.0173.i.i" = phi i64 [ %"$phi216.0.2.0143149.i.i", %B304.i.i ], [ %"$phi228.0.2.0155.i.i", %B240.i.i ]
   %"$phi270.0.2.0158162171.i.i" = phi i64 [ %"$phi192.0.2.0128132141151.i.i", %B304.i.i ], [ %"$phi204.0.2.0134139153.i.i", %B240.i.i ]
   %"$phi282.0.2.0164169.i.i" = phi i64 [ %"$phi204.0.2.0134139153.i.i", %B304.i.i ], [ %"$phi216.0.2.0143149.i.i", %B240.i.i ]
@@ -1391,11 +1391,11 @@ _ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IK
   %.427.i.i = and i32 %3, 3
   %4 = fcmp one float %.5.i, 0x7FF0000000000000
   %"$phi730.1.2.0.i.i" = select i1 %4, float %.422.i.i, float 0x7FF8000000000000
-  br label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_angles5angleB4v687B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit
 
-_ZN6nbgrad7kernels3gpu13device_angles5angleB4v668B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
-  %quadrant.2.0.in.sroa.speculated.i = phi i32 [ %1, %0 ], [ %.427.i.i, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
-  %.119.in.i = phi float [ %.12.i.i, %0 ], [ %"$phi730.1.2.0.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v641B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
+_ZN6nbgrad7kernels3gpu13device_angles5angleB4v687B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAEf.exit: ; preds = %0, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i
+  %quadrant.2.0.in.sroa.speculated.i = phi i32 [ %1, %0 ], [ %.427.i.i, %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
+  %.119.in.i = phi float [ %.12.i.i, %0 ], [ %"$phi730.1.2.0.i.i", %_ZN6nbgrad7kernels3gpu13device_angles17reduce_huge_angleB4v660B54c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPMAsTQA_3dEf.exit.i ]
   %.119.i = bitcast float %.119.in.i to i32
   %.116.i = sext i32 %quadrant.2.0.in.sroa.speculated.i to i64
   %.117.i = shl nsw i64 %.116.i, 32
@@ -1422,7 +1422,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -1442,7 +1442,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr i64, ptr %a1, i64 %.74.i
   store i64 %.96.i, ptr %.110.i, align 8
   %.19673.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -1465,7 +1465,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.176.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1957175.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.064.i", 4
@@ -1497,9 +1497,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v669B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v688B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_rows(*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -1521,7 +1521,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -1541,7 +1541,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr float, ptr %a1, i64 %.74.i
   store float %.96.i, ptr %.110.i, align 4
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -1564,7 +1564,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 3
@@ -1596,9 +1596,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v671B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_rows(*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -1620,7 +1620,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -1640,7 +1640,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr double, ptr %a1, i64 %.74.i
   store double %.96.i, ptr %.110.i, align 8
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -1663,7 +1663,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 4
@@ -1695,9 +1695,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v673B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_totals(*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -1739,7 +1739,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr i64, ptr %a1, i64 %.373.i
   store i64 %spec.select3.i, ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -2075,9 +2075,9 @@ B326.endif.endif.endif.i:                         ; preds = %B566.i.i, %B422.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v675B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_totals(*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -2119,7 +2119,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr float, ptr %a1, i64 %.373.i
   store float %"$phi508.0.2.0.i", ptr %.376.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -2469,9 +2469,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v681B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_totals(*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -2513,7 +2513,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr double, ptr %a1, i64 %.373.i
   store double %"$phi508.0.2.0.i", ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -2863,9 +2863,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v685B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v703B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_carries(*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -2887,7 +2887,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v689B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.peel.i:                                      ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -2944,7 +2944,7 @@ B264.peel.i:                                      ; preds = %B246.peel.i
 B280.peel.i:                                      ; preds = %B264.peel.i, %B246.peel.i
   %.178.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %total.3.1.4.i.i, i32 31)
   %.188.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v689B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.i:                                           ; preds = %B280.peel.i, %B280.i
   %state.2.0.i = phi i64 [ %.178.i, %B280.i ], [ %.178.peel.i, %B280.peel.i ]
@@ -2982,9 +2982,9 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.178.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.6.i.i, i32 31)
   %.184.i = add nuw i64 %first.2.0.i, 32
   %.188.i = icmp slt i64 %.184.i, %a2
-  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v689B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v689B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_carries(*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -3006,7 +3006,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B246.peel.i:                                      ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -3074,7 +3074,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast float %total.3.1.4.i.i to i32
   %.179.peel.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B246.i:                                           ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i32 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -3124,9 +3124,9 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v690B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v708B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_carries(*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -3148,7 +3148,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v709B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B246.peel.i:                                      ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -3216,7 +3216,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast double %total.3.1.4.i.i to i64
   %.179.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v709B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B246.i:                                           ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i64 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -3266,9 +3266,9 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v709B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v691B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v709B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_tiles(*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -3328,7 +3328,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v710B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr i64, ptr %a2, i64 %.184128.i
@@ -3731,9 +3731,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v710B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v692B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v710B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_tiles(*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -3795,7 +3795,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v693B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v711B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr float, ptr %a2, i64 %.18499.i
@@ -4212,9 +4212,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v693B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v711B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v693B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v711B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.sum_tiles(*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -4276,7 +4276,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr double, ptr %a2, i64 %.18499.i
@@ -4693,9 +4693,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v694B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_rows(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -4719,7 +4719,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v713B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -4739,7 +4739,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr i64, ptr %a1, i64 %.74.i
   store i64 %.96.i, ptr %.110.i, align 8
   %.19673.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v713B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -4762,7 +4762,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.176.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1957175.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v713B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.064.i", 4
@@ -4794,9 +4794,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v713B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v695B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v713B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_rows(*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -4818,7 +4818,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -4838,7 +4838,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr float, ptr %a1, i64 %.74.i
   store float %.96.i, ptr %.110.i, align 4
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -4864,7 +4864,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 3
@@ -4902,9 +4902,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v697B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_rows(*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -4926,7 +4926,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v717B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -4946,7 +4946,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr double, ptr %a1, i64 %.74.i
   store double %.96.i, ptr %.110.i, align 8
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v717B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -4972,7 +4972,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v717B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 4
@@ -5010,9 +5010,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v717B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v699B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v717B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_totals(*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -5056,7 +5056,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr i64, ptr %a1, i64 %.373.i
   store i64 %"$phi508.0.2.0.i", ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v719B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -5382,9 +5382,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v719B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v701B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v719B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_totals(*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -5435,7 +5435,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr float, ptr %a1, i64 %.373.i
   store float %"$phi508.0.2.0.i", ptr %.376.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v704B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -5791,9 +5791,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v704B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v704B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_totals(*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -5844,7 +5844,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr double, ptr %a1, i64 %.373.i
   store double %"$phi508.0.2.0.i", ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -6200,9 +6200,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v707B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_carries(*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6226,7 +6226,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v710B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v728B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.peel.i:                                      ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -6283,7 +6283,7 @@ B264.peel.i:                                      ; preds = %B246.peel.i
 B280.peel.i:                                      ; preds = %B264.peel.i, %B246.peel.i
   %.178.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %total.3.1.4.i.i, i32 31)
   %.188.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v710B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v728B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.i:                                           ; preds = %B280.peel.i, %B280.i
   %state.2.0.i = phi i64 [ %.178.i, %B280.i ], [ %.178.peel.i, %B280.peel.i ]
@@ -6321,9 +6321,9 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.178.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %spec.select.i.i, i32 31)
   %.184.i = add nuw i64 %first.2.0.i, 32
   %.188.i = icmp slt i64 %.184.i, %a2
-  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v710B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v728B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v710B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v728B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_carries(*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6345,7 +6345,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v711B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v729B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B108.endif.peel.i:                                ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -6462,7 +6462,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast float %total.3.1.4.i.i to i32
   %.179.peel.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v711B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v729B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B246.i:                                           ; preds = %B98.4.i57.i, %B20.endif.4.i51.i
   %total.3.1.4.i63.i = phi float [ %total.3.1.3.i53.i, %B20.endif.4.i51.i ], [ %"$phi34.0.2.0.i20.i62.i", %B98.4.i57.i ]
@@ -6484,7 +6484,7 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v711B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v729B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B108.endif.i:                                     ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i32 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -6566,7 +6566,7 @@ B98.4.i57.i:                                      ; preds = %B20.endif.4.i51.i
   %"$phi34.0.2.0.i20.i62.i" = select i1 %or.cond.i19.i61.i, float %total.3.1.3.i53.i, float %.59.4.i58.i
   br label %B246.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v711B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v729B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_carries(*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6588,7 +6588,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B108.endif.peel.i:                                ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -6705,7 +6705,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast double %total.3.1.4.i.i to i64
   %.179.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B246.i:                                           ; preds = %B98.4.i57.i, %B20.endif.4.i51.i
   %total.3.1.4.i63.i = phi double [ %total.3.1.3.i53.i, %B20.endif.4.i51.i ], [ %"$phi34.0.2.0.i20.i62.i", %B98.4.i57.i ]
@@ -6727,7 +6727,7 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B108.endif.i:                                     ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i64 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -6809,7 +6809,7 @@ B98.4.i57.i:                                      ; preds = %B20.endif.4.i51.i
   %"$phi34.0.2.0.i20.i62.i" = select i1 %or.cond.i19.i61.i, double %total.3.1.3.i53.i, double %.59.4.i58.i
   br label %B246.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v712B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v730B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_tiles(*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -6873,7 +6873,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v713B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr i64, ptr %a2, i64 %.184128.i
@@ -7266,9 +7266,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v713B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v713B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_tiles(*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -7340,7 +7340,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v714B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr float, ptr %a2, i64 %.18499.i
@@ -7776,9 +7776,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v714B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v714B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.maximum_tiles(*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -7850,7 +7850,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr double, ptr %a2, i64 %.18499.i
@@ -8286,9 +8286,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v715B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_rows(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8312,7 +8312,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -8332,7 +8332,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr i64, ptr %a1, i64 %.74.i
   store i64 %.96.i, ptr %.110.i, align 8
   %.19673.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19673.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -8355,7 +8355,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.176.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1957175.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.064.i", 4
@@ -8387,9 +8387,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v716B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_rows(*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8411,7 +8411,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -8431,7 +8431,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr float, ptr %a1, i64 %.74.i
   store float %.96.i, ptr %.110.i, align 4
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -8457,7 +8457,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 3
@@ -8495,9 +8495,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v718B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_rows(*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8519,7 +8519,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.26.i = zext i32 %.25.i to i64
   %.27.i = add nuw nsw i64 %.24.i, %.26.i
   %.32.i = icmp slt i64 %.27.i, %a3
-  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.32.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.35.not.i = icmp eq i64 %a5, 0
@@ -8539,7 +8539,7 @@ B104.i:                                           ; preds = %0
   %.110.i = getelementptr double, ptr %a1, i64 %.74.i
   store double %.96.i, ptr %.110.i, align 8
   %.19670.not.i = icmp slt i64 %.64.i, 1
-  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
+  br i1 %.19670.not.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader.i
 
 B302.endif.preheader.i:                           ; preds = %B104.i
   %xtraiter.i = and i64 %.64.i, 1
@@ -8565,7 +8565,7 @@ B302.endif.prol.loopexit.i:                       ; preds = %B302.endif.prol.i, 
   %at.2.173.unr.i = phi i64 [ %.74.i, %B302.endif.preheader.i ], [ %.236.prol.i, %B302.endif.prol.i ]
   %.1956872.unr.i = phi i64 [ %.64.i, %B302.endif.preheader.i ], [ %.205.prol.i, %B302.endif.prol.i ]
   %1 = icmp eq i64 %a4, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit, label %B302.endif.preheader1.i
 
 B302.endif.preheader1.i:                          ; preds = %B302.endif.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.061.i", 4
@@ -8603,9 +8603,9 @@ B302.endif.i:                                     ; preds = %B302.endif.i, %B302
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next10.i = add i64 %lsr.iv9.i, -2
   %.196.1.i = icmp samesign ugt i64 %lsr.iv.next10.i, 2
-  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.196.1.i, label %B302.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v720B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu11device_scan8sum_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.endif.i, %0, %B104.i, %B302.endif.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_totals(*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -8647,7 +8647,7 @@ B470.i:                                           ; preds = %B326.endif.endif.en
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr i64, ptr %a1, i64 %.373.i
   store i64 %"$phi508.0.2.0.i", ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v740B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -8973,9 +8973,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v740B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v722B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v740B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxx.exit: ; preds = %B470.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_totals(*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -9026,7 +9026,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr float, ptr %a1, i64 %.373.i
   store float %"$phi508.0.2.0.i", ptr %.376.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v743B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -9382,9 +9382,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v743B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v725B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v743B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_totals(*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -9435,7 +9435,7 @@ B508.i:                                           ; preds = %B474.i, %B470.i
   %.373.i = zext i32 %.372.i to i64
   %.376.i = getelementptr double, ptr %a1, i64 %.373.i
   store double %"$phi508.0.2.0.i", ptr %.376.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v728B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v746B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
 B0.endif.else.if.i:                               ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -9791,9 +9791,9 @@ B326.endif.endif.endif.i:                         ; preds = %B578.i.i, %B566.i.i
   %.317.i = add nuw nsw i64 %.308.i, 8
   %.321.i = icmp samesign ule i64 %.13.i.i, %.317.i
   %or.cond.i = select i1 %.314.i, i1 %.321.i, i1 false
-  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v728B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
+  br i1 %or.cond.i, label %B470.i, label %_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v746B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v728B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
+_ZN6nbgrad7kernels3gpu11device_scan10sum_totalsB4v746B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxx.exit: ; preds = %B508.i, %B326.endif.endif.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_carries(*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -9815,7 +9815,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.35.i, label %B246.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v749B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.peel.i:                                      ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -9872,7 +9872,7 @@ B264.peel.i:                                      ; preds = %B246.peel.i
 B280.peel.i:                                      ; preds = %B264.peel.i, %B246.peel.i
   %.178.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %total.3.1.4.i.i, i32 31)
   %.188.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.peel.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v749B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
 B246.i:                                           ; preds = %B280.peel.i, %B280.i
   %state.2.0.i = phi i64 [ %.178.i, %B280.i ], [ %.178.peel.i, %B280.peel.i ]
@@ -9910,9 +9910,9 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.178.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %spec.select.i.i, i32 31)
   %.184.i = add nuw i64 %first.2.0.i, 32
   %.188.i = icmp slt i64 %.184.i, %a2
-  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
+  br i1 %.188.i, label %B246.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v749B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v731B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v749B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_carries(*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -9934,7 +9934,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v750B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B108.endif.peel.i:                                ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -10051,7 +10051,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast float %total.3.1.4.i.i to i32
   %.179.peel.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v750B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B246.i:                                           ; preds = %B98.4.i57.i, %B20.endif.4.i51.i
   %total.3.1.4.i63.i = phi float [ %total.3.1.3.i53.i, %B20.endif.4.i51.i ], [ %"$phi34.0.2.0.i20.i62.i", %B98.4.i57.i ]
@@ -10073,7 +10073,7 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
+  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v750B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit
 
 B108.endif.i:                                     ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i32 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -10155,7 +10155,7 @@ B98.4.i57.i:                                      ; preds = %B20.endif.4.i51.i
   %"$phi34.0.2.0.i20.i62.i" = select i1 %or.cond.i19.i61.i, float %total.3.1.3.i53.i, float %.59.4.i58.i
   br label %B246.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v732B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v750B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_carries(*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -10177,7 +10177,7 @@ define internal noundef i64 @special(ptr captures(none) %a0, i64 %a1, i64 %a2) a
   %.13.i = zext nneg i32 %1 to i64
   %.17.i = tail call i32 @nbgrad.block()
   %.35.i = icmp sgt i64 %a2, 0
-  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.35.i, label %B108.endif.peel.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B108.endif.peel.i:                                ; preds = %0
   %.18.i = zext i32 %.17.i to i64
@@ -10294,7 +10294,7 @@ B280.peel.i:                                      ; preds = %B264.peel.i, %B246.
   %.177.peel.i = bitcast double %total.3.1.4.i.i to i64
   %.179.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.peel.i, i32 31)
   %.190.peel.i = icmp samesign ugt i64 %a2, 32
-  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.peel.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B246.i:                                           ; preds = %B98.4.i57.i, %B20.endif.4.i51.i
   %total.3.1.4.i63.i = phi double [ %total.3.1.3.i53.i, %B20.endif.4.i51.i ], [ %"$phi34.0.2.0.i20.i62.i", %B98.4.i57.i ]
@@ -10316,7 +10316,7 @@ B280.i:                                           ; preds = %B264.i, %B246.i
   %.179.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.177.i, i32 31)
   %.186.i = add nuw i64 %first.2.0.i, 32
   %.190.i = icmp slt i64 %.186.i, %a2
-  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
+  br i1 %.190.i, label %B108.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit
 
 B108.endif.i:                                     ; preds = %B280.peel.i, %B280.i
   %state.2.0.in.i = phi i64 [ %.179.i, %B280.i ], [ %.179.peel.i, %B280.peel.i ]
@@ -10398,7 +10398,7 @@ B98.4.i57.i:                                      ; preds = %B20.endif.4.i51.i
   %"$phi34.0.2.0.i20.i62.i" = select i1 %or.cond.i19.i61.i, double %total.3.1.3.i53.i, double %.59.4.i58.i
   br label %B246.i
 
-_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v733B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
+_ZN6nbgrad7kernels3gpu11device_scan11sum_carriesB4v751B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2axx.exit: ; preds = %B280.i, %0, %B280.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_tiles(*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -10460,7 +10460,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v752B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr i64, ptr %a2, i64 %.184128.i
@@ -10853,9 +10853,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v752B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v734B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v752B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_tiles(*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -10927,7 +10927,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v735B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v753B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr float, ptr %a2, i64 %.18499.i
@@ -11363,9 +11363,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v735B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v753B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v735B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v753B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scan.minimum_tiles(*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scan -
@@ -11437,7 +11437,7 @@ B860.i:                                           ; preds = %B750.endif.endif.en
   %.756.i = tail call i32 @nbgrad.thread()
   %.757.i = zext i32 %.756.i to i64
   %.762.i = icmp sgt i64 %.13.i.i, %.757.i
-  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.762.i, label %B928.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
 B928.preheader.i:                                 ; preds = %B860.i
   %2 = getelementptr double, ptr %a2, i64 %.18499.i
@@ -11873,9 +11873,9 @@ B928.endif.i:                                     ; preds = %B928.endif.i, %B928
   %.802.i = zext i32 %.801.i to i64
   %.804.i = add nuw nsw i64 %k.1.2.0.i, %.802.i
   %.808.i = icmp slt i64 %.804.i, %.13.i.i
-  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.808.i, label %B928.endif.i, label %_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit
 
-_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v736B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
+_ZN6nbgrad7kernels3gpu11device_scan9sum_tilesB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B928.endif.i, %B860.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_rows(*int64,*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -11897,7 +11897,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v737B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v755B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -11917,7 +11917,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr i64, ptr %a2, i64 %.77.i
   store i64 %.99.i, ptr %.113.i, align 8
   %.19972.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19972.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v737B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19972.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v755B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -11945,7 +11945,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.175.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1987074.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v737B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v755B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.063.i", 4
@@ -11990,9 +11990,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next13.i = add i64 %lsr.iv12.i, -2
   %.199.1.i = icmp samesign ugt i64 %lsr.iv.next13.i, 2
-  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v737B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v755B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v737B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v755B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_rows(*float32,*float32,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -12014,7 +12014,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v756B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -12034,7 +12034,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr float, ptr %a2, i64 %.77.i
   store float %.99.i, ptr %.113.i, align 4
   %.19969.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v756B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -12062,7 +12062,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.172.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1986771.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v756B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.060.i", 3
@@ -12107,9 +12107,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next13.i = add i64 %lsr.iv12.i, -2
   %.199.1.i = icmp samesign ugt i64 %lsr.iv.next13.i, 2
-  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
+  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v756B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v738B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v756B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_rows(*float64,*float64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -12131,7 +12131,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.29.i = zext i32 %.28.i to i64
   %.30.i = add nuw nsw i64 %.27.i, %.29.i
   %.35.i = icmp slt i64 %.30.i, %a4
-  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v739B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.35.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v757B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
 
 B104.i:                                           ; preds = %0
   %.38.not.i = icmp eq i64 %a6, 0
@@ -12151,7 +12151,7 @@ B104.i:                                           ; preds = %0
   %.113.i = getelementptr double, ptr %a2, i64 %.77.i
   store double %.99.i, ptr %.113.i, align 8
   %.19969.not.i = icmp slt i64 %.67.i, 1
-  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v739B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.lr.ph.i
+  br i1 %.19969.not.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v757B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.lr.ph.i
 
 B302.lr.ph.i:                                     ; preds = %B104.i
   %xtraiter.i = and i64 %.67.i, 1
@@ -12179,7 +12179,7 @@ B302.prol.loopexit.i:                             ; preds = %B302.prol.i, %B302.
   %at.2.172.unr.i = phi i64 [ %.77.i, %B302.lr.ph.i ], [ %.239.prol.i, %B302.prol.i ]
   %.1986771.unr.i = phi i64 [ %.67.i, %B302.lr.ph.i ], [ %.208.prol.i, %B302.prol.i ]
   %1 = icmp eq i64 %a5, 2
-  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v739B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.preheader.i
+  br i1 %1, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v757B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit, label %B302.preheader.i
 
 B302.preheader.i:                                 ; preds = %B302.prol.loopexit.i
   %2 = shl nsw i64 %"$phi114.0.2.060.i", 4
@@ -12224,9 +12224,9 @@ B302.i:                                           ; preds = %B302.i, %B302.prehe
   %lsr.iv.next.i = add i64 %lsr.iv.i, %2
   %lsr.iv.next13.i = add i64 %lsr.iv12.i, -2
   %.199.1.i = icmp samesign ugt i64 %lsr.iv.next13.i, 2
-  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v739B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.199.1.i, label %B302.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v757B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v739B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu17device_recurrence15recurrence_rowsB4v757B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxx.exit: ; preds = %B302.i, %0, %B104.i, %B302.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_totals(*int64,*int64,*int64,*int64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -12290,7 +12290,7 @@ B858.i:                                           ; preds = %B762.endif.else.if.
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.605.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v740B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.605.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v758B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0199.i = phi i64 [ %m.6.0.i.i, %B1044.backedge.i ], [ %.656.i, %B1046.lr.ph.i ]
@@ -12425,7 +12425,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.964.i = zext i32 %.963.i to i64
   %.967.i = getelementptr i64, ptr %a4, i64 %.964.i
   store i64 %e.1.3.0.lcssa.i, ptr %.967.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v740B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v758B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.else.if.i:             ; preds = %0
   %4 = icmp ult i64 %a7, 4294967296
@@ -13276,7 +13276,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.860.i = add nsw i64 %storemerge.i.i, %.807.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v740B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v758B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_totals(*float32,*float32,*float32,*float32,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -13342,7 +13342,7 @@ B858.i:                                           ; preds = %B762.endif.else.if.
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v747B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0169.i = phi float [ %m.6.0.i.i, %B1044.backedge.i ], [ %.644.i, %B1046.lr.ph.i ]
@@ -13481,7 +13481,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.950.i = zext i32 %.949.i to i64
   %.953.i = getelementptr i64, ptr %a4, i64 %.950.i
   store i64 %e.1.3.0.lcssa.i, ptr %.953.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v747B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.else.if.i:             ; preds = %0
   %5 = icmp ult i64 %a7, 4294967296
@@ -14344,7 +14344,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.850.i = fadd float %.795.i, %storemerge.i.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v747B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_totals(*float64,*float64,*float64,*float64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -14408,7 +14408,7 @@ B858.i:                                           ; preds = %B762.endif.else.if.
 
 B912.i:                                           ; preds = %B858.i, %B828.i
   tail call void @nbgrad.barrier()
-  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br i1 %.593.i, label %B952.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B1046.i:                                          ; preds = %B1046.lr.ph.i, %B1044.backedge.i
   %m.1.3.0169.i = phi double [ %m.6.0.i.i, %B1044.backedge.i ], [ %.644.i, %B1046.lr.ph.i ]
@@ -14547,7 +14547,7 @@ B1246.i:                                          ; preds = %B1044.backedge.i, %
   %.949.i = zext i32 %.948.i to i64
   %.952.i = getelementptr i64, ptr %a4, i64 %.949.i
   store i64 %e.1.3.0.lcssa.i, ptr %.952.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B0.endif.endif.endif.endif.else.if.i:             ; preds = %0
   %5 = icmp ult i64 %a7, 4294967296
@@ -15410,7 +15410,7 @@ B1098.endif.i:                                    ; preds = %B154.i.i, %B124.i.i
   %.849.i = fadd double %.795.i, %storemerge.i.i
   br label %B1166.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v754B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
+_ZN6nbgrad7kernels3gpu17device_recurrence17recurrence_totalsB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B912.i, %B1246.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_carries(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -15514,7 +15514,7 @@ B422.i:                                           ; preds = %B412.i, %B394.i
   %.263.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.231.i, i32 31)
   %.269.i = add nuw nsw i64 %first.2.0.i, 32
   %.273.i = icmp slt i64 %.269.i, %a4
-  br i1 %.273.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v761B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.273.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -15525,7 +15525,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.63.i = zext i32 %.62.i to i64
   %.65.i = mul nsw i64 %a4, %.63.i
   %.80.i = icmp sgt i64 %a4, 0
-  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v761B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.89.i = add nsw i64 %a4, -1
@@ -15697,7 +15697,7 @@ B412.peel.i:                                      ; preds = %B394.peel.i
 B422.peel.i:                                      ; preds = %B412.peel.i, %B394.peel.i
   %.263.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %s.5.1.i.i, i32 31)
   %.273.peel.i = icmp samesign ugt i64 %a4, 32
-  br i1 %.273.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v761B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.273.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B194.endif.preheader.i:                           ; preds = %B422.peel.i
   %6 = icmp eq i64 %a5, 0
@@ -15850,7 +15850,7 @@ B256.endif.i48.i:                                 ; preds = %B154.i.i39.i, %B124
   %.217.i50.i = add nsw i64 %storemerge.i.i49.i, %s.2.0.i12.i
   br label %B300.i51.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v761B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
+_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_carries(*float32,*float32,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -15961,7 +15961,7 @@ B422.i:                                           ; preds = %B412.i, %B394.i
   %.258.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.256.i, i32 31)
   %.265.i = add nuw nsw i64 %first.2.0.i, 32
   %.269.i = icmp slt i64 %.265.i, %a4
-  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
+  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v780B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -15972,7 +15972,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.63.i = zext i32 %.62.i to i64
   %.65.i = mul nsw i64 %a4, %.63.i
   %.80.i = icmp sgt i64 %a4, 0
-  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
+  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v780B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
 
 B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.89.i = add nsw i64 %a4, -1
@@ -16153,7 +16153,7 @@ B422.peel.i:                                      ; preds = %B412.peel.i, %B394.
   %.256.peel.i = bitcast float %s.5.1.i.i to i32
   %.258.peel.i = tail call i32 @nbgrad.shuffle.from.i32(i32 %.256.peel.i, i32 31)
   %.269.peel.i = icmp samesign ugt i64 %a4, 32
-  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
+  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v780B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit
 
 B194.endif.preheader.i:                           ; preds = %B422.peel.i
   %8 = icmp eq i64 %a5, 0
@@ -16315,7 +16315,7 @@ B256.endif.i99.i:                                 ; preds = %B154.i.i103.i, %B12
   %.223.i101.i = fadd float %s.2.0.i13.i, %storemerge.i.i100.i
   br label %B300.i31.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v762B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
+_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v780B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_carries(*float64,*float64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -16424,7 +16424,7 @@ B422.i:                                           ; preds = %B412.i, %B394.i
   %.258.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.256.i, i32 31)
   %.265.i = add nuw nsw i64 %first.2.0.i, 32
   %.269.i = icmp slt i64 %.265.i, %a4
-  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
+  br i1 %.269.i, label %B194.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
 
 B0.endif.i:                                       ; preds = %B40.i.i, %0
   tail call void @nbgrad.barrier()
@@ -16435,7 +16435,7 @@ B0.endif.i:                                       ; preds = %B40.i.i, %0
   %.63.i = zext i32 %.62.i to i64
   %.65.i = mul nsw i64 %a4, %.63.i
   %.80.i = icmp sgt i64 %a4, 0
-  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
+  br i1 %.80.i, label %B194.endif.peel.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
 
 B194.endif.peel.i:                                ; preds = %B0.endif.i
   %.89.i = add nsw i64 %a4, -1
@@ -16616,7 +16616,7 @@ B422.peel.i:                                      ; preds = %B412.peel.i, %B394.
   %.256.peel.i = bitcast double %s.5.1.i.i to i64
   %.258.peel.i = tail call i64 @nbgrad.shuffle.from.i64(i64 %.256.peel.i, i32 31)
   %.269.peel.i = icmp samesign ugt i64 %a4, 32
-  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
+  br i1 %.269.peel.i, label %B194.endif.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit
 
 B194.endif.preheader.i:                           ; preds = %B422.peel.i
   %8 = icmp eq i64 %a5, 0
@@ -16778,7 +16778,7 @@ B256.endif.i98.i:                                 ; preds = %B154.i.i102.i, %B12
   %.222.i100.i = fadd double %s.2.0.i12.i, %storemerge.i.i99.i
   br label %B300.i30.i
 
-_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v763B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
+_ZN6nbgrad7kernels3gpu17device_recurrence18recurrence_carriesB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axxx.exit: ; preds = %B422.i, %B0.endif.i, %B422.peel.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_tiles(*int64,*int64,*int64,*int64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -16971,7 +16971,7 @@ B1470.i:                                          ; preds = %B1396.endif.i
 B1664.i:                                          ; preds = %B1580.endif.i, %B1580.endif.prol.loopexit.i, %B1484.endif.endif.i, %B1364.i
   tail call void @nbgrad.barrier()
   %.1341.i = icmp sgt i64 %.13.i157.i, %.454.i
-  br i1 %.1341.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.1341.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1708.preheader.i:                                ; preds = %B1664.i
   %4 = getelementptr i64, ptr %a3, i64 %.292246.i
@@ -17884,9 +17884,9 @@ B1708.endif.i:                                    ; preds = %B1708.endif.i, %B17
   %.1381.i = zext i32 %.1380.i to i64
   %.1383.i = add nuw nsw i64 %k.1.2.0.i, %.1381.i
   %.1387.i = icmp slt i64 %.1383.i, %.13.i157.i
-  br i1 %.1387.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.1387.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v764B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
+_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_tiles(*float32,*float32,*float32,*float32,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -18089,7 +18089,7 @@ B1470.i:                                          ; preds = %B1396.endif.i
 B1664.i:                                          ; preds = %B1580.endif.i, %B1580.endif.prol.loopexit.i, %B1484.endif.endif.i, %B1364.i
   tail call void @nbgrad.barrier()
   %.1333.i = icmp sgt i64 %.13.i160.i, %.448.i
-  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
 B1708.preheader.i:                                ; preds = %B1664.i
   %6 = getelementptr float, ptr %a3, i64 %.292192.i
@@ -19018,9 +19018,9 @@ B1708.endif.i:                                    ; preds = %B1708.endif.i, %B17
   %.1373.i = zext i32 %.1372.i to i64
   %.1375.i = add nuw nsw i64 %k.1.2.0.i, %.1373.i
   %.1379.i = icmp slt i64 %.1375.i, %.13.i160.i
-  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
+  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v765B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
+_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_recurrence.recurrence_tiles(*float64,*float64,*float64,*float64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_recurrence -
@@ -19221,7 +19221,7 @@ B1470.i:                                          ; preds = %B1396.endif.i
 B1664.i:                                          ; preds = %B1580.endif.i, %B1580.endif.prol.loopexit.i, %B1484.endif.endif.i, %B1364.i
   tail call void @nbgrad.barrier()
   %.1333.i = icmp sgt i64 %.13.i163.i, %.448.i
-  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br i1 %.1333.i, label %B1708.preheader.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
 B1708.preheader.i:                                ; preds = %B1664.i
   %6 = getelementptr double, ptr %a3, i64 %.292192.i
@@ -20150,9 +20150,9 @@ B1708.endif.i:                                    ; preds = %B1708.endif.i, %B17
   %.1373.i = zext i32 %.1372.i to i64
   %.1375.i = add nuw nsw i64 %k.1.2.0.i, %.1373.i
   %.1379.i = icmp slt i64 %.1375.i, %.13.i163.i
-  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
+  br i1 %.1379.i, label %B1708.endif.i, label %_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit
 
-_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v766B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
+_ZN6nbgrad7kernels3gpu17device_recurrence16recurrence_tilesB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2a8int64_2axxxxx.exit: ; preds = %B1708.endif.i, %B1664.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*int32,*int32,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20176,7 +20176,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v767B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -20193,9 +20193,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v767B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v767B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*int64,*int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20219,7 +20219,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -20236,9 +20236,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v768B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*float32,*float32,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20262,7 +20262,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v769B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v787B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -20279,9 +20279,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v769B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v787B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v769B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v787B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add(*int64,*float64,*float64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20305,7 +20305,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.22.i = zext i32 %.21.i to i64
   %.23.i = add nuw nsw i64 %.20.i, %.22.i
   %.28.i = icmp slt i64 %.23.i, %a3
-  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
+  br i1 %.28.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v788B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.47.i, %B104.i ], [ %.23.i, %0 ]
@@ -20322,9 +20322,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.45.i = mul nuw nsw i64 %.44.i, %.42.i
   %.47.i = add nuw nsw i64 %.45.i, %k.2.0.i
   %.51.i = icmp slt i64 %.47.i, %a3
-  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
+  br i1 %.51.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter3addB4v788B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter3addB4v770B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter3addB4v788B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*int32,*int32,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20394,7 +20394,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.97.i = tail call i32 @nbgrad.thread()
   %.98.i = zext i32 %.97.i to i64
   %.103.i = icmp sgt i64 %a4, %.98.i
-  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v771B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
+  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v789B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.132.i, %B524.i ], [ %.98.i, %B394.i ]
@@ -20413,9 +20413,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.130.i = zext i32 %.129.i to i64
   %.132.i = add nuw nsw i64 %k.2.2.0.i, %.130.i
   %.136.i = icmp slt i64 %.132.i, %a4
-  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v771B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
+  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v789B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v771B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v789B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*int64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20485,7 +20485,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.96.i = tail call i32 @nbgrad.thread()
   %.97.i = zext i32 %.96.i to i64
   %.102.i = icmp sgt i64 %a4, %.97.i
-  br i1 %.102.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.102.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.130.i, %B524.i ], [ %.97.i, %B394.i ]
@@ -20504,9 +20504,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.128.i = zext i32 %.127.i to i64
   %.130.i = add nuw nsw i64 %k.2.2.0.i, %.128.i
   %.134.i = icmp slt i64 %.130.i, %a4
-  br i1 %.134.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
+  br i1 %.134.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v772B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v790B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*float32,*float32,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20576,7 +20576,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.97.i = tail call i32 @nbgrad.thread()
   %.98.i = zext i32 %.97.i to i64
   %.103.i = icmp sgt i64 %a4, %.98.i
-  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
+  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.133.i, %B524.i ], [ %.98.i, %B394.i ]
@@ -20595,9 +20595,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.131.i = zext i32 %.130.i to i64
   %.133.i = add nuw nsw i64 %k.2.2.0.i, %.131.i
   %.137.i = icmp slt i64 %.133.i, %a4
-  br i1 %.137.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
+  br i1 %.137.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v773B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_shared(*int64,*float64,*float64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20667,7 +20667,7 @@ B394.i:                                           ; preds = %B260.i, %B132.i
   %.97.i = tail call i32 @nbgrad.thread()
   %.98.i = zext i32 %.97.i to i64
   %.103.i = icmp sgt i64 %a4, %.98.i
-  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
+  br i1 %.103.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v792B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
 
 B462.i:                                           ; preds = %B394.i, %B524.i
   %k.2.2.0.i = phi i64 [ %.132.i, %B524.i ], [ %.98.i, %B394.i ]
@@ -20686,9 +20686,9 @@ B524.i:                                           ; preds = %B490.i, %B462.i
   %.130.i = zext i32 %.129.i to i64
   %.132.i = add nuw nsw i64 %k.2.2.0.i, %.130.i
   %.136.i = icmp slt i64 %.132.i, %a4
-  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
+  br i1 %.136.i, label %B462.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v792B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v774B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit: ; preds = %B524.i, %B394.i
+_ZN6nbgrad7kernels3gpu14device_scatter10add_sharedB4v792B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axx.exit: ; preds = %B524.i, %B394.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*int32,*int32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20719,7 +20719,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v775B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v793B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -20759,7 +20759,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v775B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v793B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -20768,9 +20768,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v775B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v793B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v775B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v793B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int32_2a8int32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*int64,*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20801,7 +20801,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v776B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -20841,7 +20841,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v776B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -20850,9 +20850,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v776B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v776B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v794B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20883,7 +20883,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -20923,7 +20923,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -20932,9 +20932,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v777B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.add_rows(*int64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -20965,7 +20965,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.44.i = lshr i64 %.43.i, %a5
   %.45.i = add nuw nsw i64 %.44.i, %.41.i
   %.50.i = icmp slt i64 %.45.i, %a3
-  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.50.i, label %B170.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
 
 B170.preheader.i:                                 ; preds = %0
   %.73.i = icmp slt i64 %.28.i, %a4
@@ -21005,7 +21005,7 @@ B292.loopexit.us.i:                               ; preds = %B212.us.i
   %.104.us.i = mul nuw nsw i64 %.34.i, %.102.us.i
   %.106.us.i = add nuw nsw i64 %.104.us.i, %row.2.0.us.i
   %.110.us.i = icmp slt i64 %.106.us.i, %a3
-  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.110.us.i, label %B170.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
 
 B170.i:                                           ; preds = %B170.preheader.i, %B170.i
   %row.2.0.i = phi i64 [ %.106.i, %B170.i ], [ %.45.i, %B170.preheader.i ]
@@ -21014,9 +21014,9 @@ B170.i:                                           ; preds = %B170.preheader.i, %
   %.104.i = mul nuw nsw i64 %.34.i, %.102.i
   %.106.i = add nuw nsw i64 %.104.i, %row.2.0.i
   %.110.i = icmp slt i64 %.106.i, %a3
-  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.110.i, label %B170.i, label %_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v778B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter8add_rowsB4v796B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B170.i, %B292.loopexit.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted(*int64,*float32,*int64,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21041,7 +21041,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.34.i = zext i32 %.33.i to i64
   %.35.i = add nuw nsw i64 %.32.i, %.34.i
   %.40.i = icmp slt i64 %.35.i, %a7
-  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v797B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B104.preheader.i:                                 ; preds = %0
   %.23.i.i = icmp sgt i64 %arg.rows.fr.i, 0
@@ -21113,7 +21113,7 @@ B384.us.i:                                        ; preds = %B320.us.i, %B270.us
   %.285.us.i = mul nuw nsw i64 %.284.us.i, %.282.us.i
   %.287.us.i = add nuw nsw i64 %.285.us.i, %k.2.0.us.i
   %.291.us.i = icmp slt i64 %.287.us.i, %a7
-  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v797B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B104.endif.endif.loopexit.us.i:                   ; preds = %B24.i.us.i
   %.17971.not.us.not.i = icmp sgt i64 %arg.rows.fr.i, %spec.select32.i.us.i
@@ -21142,9 +21142,9 @@ B104.us1.i:                                       ; preds = %B104.preheader.i, %
   %.285.us15.i = mul nuw nsw i64 %.284.us14.i, %.282.us12.i
   %.287.us16.i = add nuw nsw i64 %.285.us15.i, %k.2.0.us2.i
   %.291.us17.i = icmp slt i64 %.287.us16.i, %a7
-  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v797B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v779B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v797B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted(*int64,*float64,*int64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21169,7 +21169,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.34.i = zext i32 %.33.i to i64
   %.35.i = add nuw nsw i64 %.32.i, %.34.i
   %.40.i = icmp slt i64 %.35.i, %a7
-  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.40.i, label %B104.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B104.preheader.i:                                 ; preds = %0
   %.23.i.i = icmp sgt i64 %arg.rows.fr.i, 0
@@ -21241,7 +21241,7 @@ B384.us.i:                                        ; preds = %B320.us.i, %B270.us
   %.285.us.i = mul nuw nsw i64 %.284.us.i, %.282.us.i
   %.287.us.i = add nuw nsw i64 %.285.us.i, %k.2.0.us.i
   %.291.us.i = icmp slt i64 %.287.us.i, %a7
-  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.291.us.i, label %B104.us.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B104.endif.endif.loopexit.us.i:                   ; preds = %B24.i.us.i
   %.17971.not.us.not.i = icmp sgt i64 %arg.rows.fr.i, %spec.select32.i.us.i
@@ -21270,9 +21270,9 @@ B104.us1.i:                                       ; preds = %B104.preheader.i, %
   %.285.us15.i = mul nuw nsw i64 %.284.us14.i, %.282.us12.i
   %.287.us16.i = add nuw nsw i64 %.285.us15.i, %k.2.0.us2.i
   %.291.us17.i = icmp slt i64 %.287.us16.i, %a7
-  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.291.us17.i, label %B104.us1.i, label %_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v781B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter10sum_sortedB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B104.us1.i, %B384.us.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted_long(*int64,*float32,*int64,*float32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21297,7 +21297,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.37.i = tail call i32 @nbgrad.block()
   %.38.i = zext i32 %.37.i to i64
   %.43.i = icmp sgt i64 %a7, %.38.i
-  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v800B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B106.preheader.i:                                 ; preds = %0
   %1 = lshr exact i64 %.33.i, 3
@@ -21454,7 +21454,7 @@ B658.i:                                           ; preds = %B648.i, %B518.i
   %.388.i = zext i32 %.387.i to i64
   %.390.i = add nuw nsw i64 %k.2.0.i, %.388.i
   %.394.i = icmp slt i64 %.390.i, %a7
-  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
+  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v800B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit
 
 B24.i4.i:                                         ; preds = %B24.i.i, %B24.i4.i
   %low.2.0.i5.i = phi i64 [ %spec.select32.i16.i, %B24.i4.i ], [ 0, %B24.i.i ]
@@ -21498,7 +21498,7 @@ B622.preheader.new.i:                             ; preds = %B622.preheader.i
   %unroll_iter.i = and i64 %storemerge.i, 9223372036854775800
   br label %B622.i
 
-_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v782B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B658.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v800B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2a8int64_2a10float32_2a10float32_2axxx.exit: ; preds = %B658.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.sum_sorted_long(*int64,*float64,*int64,*float64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21523,7 +21523,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr readon
   %.37.i = tail call i32 @nbgrad.block()
   %.38.i = zext i32 %.37.i to i64
   %.43.i = icmp sgt i64 %a7, %.38.i
-  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.43.i, label %B106.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v801B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B106.preheader.i:                                 ; preds = %0
   %1 = lshr exact i64 %.33.i, 2
@@ -21680,7 +21680,7 @@ B658.i:                                           ; preds = %B648.i, %B518.i
   %.388.i = zext i32 %.387.i to i64
   %.390.i = add nuw nsw i64 %k.2.0.i, %.388.i
   %.394.i = icmp slt i64 %.390.i, %a7
-  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
+  br i1 %.394.i, label %B106.i, label %_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v801B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit
 
 B24.i4.i:                                         ; preds = %B24.i.i, %B24.i4.i
   %low.2.0.i5.i = phi i64 [ %spec.select32.i16.i, %B24.i4.i ], [ 0, %B24.i.i ]
@@ -21724,7 +21724,7 @@ B622.preheader.new.i:                             ; preds = %B622.preheader.i
   %unroll_iter.i = and i64 %storemerge.i, 9223372036854775800
   br label %B622.i
 
-_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v783B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B658.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter15sum_sorted_longB4v801B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2a8int64_2a10float64_2a10float64_2axxx.exit: ; preds = %B658.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.narrow(*int32,*int8,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21746,7 +21746,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.19.i = zext i32 %.18.i to i64
   %.20.i = add nuw nsw i64 %.17.i, %.19.i
   %.25.i = icmp slt i64 %.20.i, %a2
-  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
+  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.42.i, %B104.i ], [ %.20.i, %0 ]
@@ -21762,9 +21762,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.40.i = mul nuw nsw i64 %.39.i, %.37.i
   %.42.i = add nuw nsw i64 %.40.i, %k.2.0.i
   %.46.i = icmp slt i64 %.42.i, %a2
-  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
+  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v784B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v802B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a7int8_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.narrow(*int32,*int16,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21786,7 +21786,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.19.i = zext i32 %.18.i to i64
   %.20.i = add nuw nsw i64 %.17.i, %.19.i
   %.25.i = icmp slt i64 %.20.i, %a2
-  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
+  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.42.i, %B104.i ], [ %.20.i, %0 ]
@@ -21802,9 +21802,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.40.i = mul nuw nsw i64 %.39.i, %.37.i
   %.42.i = add nuw nsw i64 %.40.i, %k.2.0.i
   %.46.i = icmp slt i64 %.42.i, %a2
-  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
+  br i1 %.46.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v785B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter6narrowB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int16_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_scatter.last(*int64,*int64,int64)int64 nbgrad.kernels.gpu.device_scatter -
@@ -21828,7 +21828,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, i
   %.19.i = zext i32 %.18.i to i64
   %.20.i = add nuw nsw i64 %.17.i, %.19.i
   %.25.i = icmp slt i64 %.20.i, %a2
-  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
+  br i1 %.25.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v804B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
 
 B104.i:                                           ; preds = %0, %B104.i
   %k.2.0.i = phi i64 [ %.41.i, %B104.i ], [ %.20.i, %0 ]
@@ -21843,9 +21843,9 @@ B104.i:                                           ; preds = %0, %B104.i
   %.39.i = mul nuw nsw i64 %.38.i, %.36.i
   %.41.i = add nuw nsw i64 %.39.i, %k.2.0.i
   %.45.i = icmp slt i64 %.41.i, %a2
-  br i1 %.45.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
+  br i1 %.45.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v804B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit
 
-_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v786B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
+_ZN6nbgrad7kernels3gpu14device_scatter4lastB4v804B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2ax.exit: ; preds = %B104.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*int32,*int64,*int32,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -22003,7 +22003,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v787B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
+  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.652.i = add nsw i64 %.56.i, -1
@@ -22038,7 +22038,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.707.us.i = zext i32 %.706.us.i to i64
   %.709.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.707.us.i
   %.712.us.i = icmp samesign ult i64 %.709.us.i, 1024
-  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v787B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
+  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.709.i, %B1330.i ], [ %.191.i, %B1196.preheader.i ]
@@ -22068,7 +22068,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.707.i = zext i32 %.706.i to i64
   %.709.i = add nuw nsw i64 %k.1.2.0.i, %.707.i
   %.712.i = icmp samesign ult i64 %.709.i, 1024
-  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v787B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
+  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %2 = icmp ult i64 %a5, 4294967296
@@ -22145,7 +22145,7 @@ B950.endif.i:                                     ; preds = %B20.i5.i, %B950.i
   %.550.i = sub i64 %low.4.1.i2.i, %.519.i
   br label %B1016.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v787B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v805B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*int64,*int64,*int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -22303,7 +22303,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.652.i = add nsw i64 %.56.i, -1
@@ -22338,7 +22338,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.707.us.i = zext i32 %.706.us.i to i64
   %.709.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.707.us.i
   %.712.us.i = icmp samesign ult i64 %.709.us.i, 1024
-  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.709.i, %B1330.i ], [ %.191.i, %B1196.preheader.i ]
@@ -22368,7 +22368,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.707.i = zext i32 %.706.i to i64
   %.709.i = add nuw nsw i64 %k.1.2.0.i, %.707.i
   %.712.i = icmp samesign ult i64 %.709.i, 1024
-  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
+  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %2 = icmp ult i64 %a5, 4294967296
@@ -22445,7 +22445,7 @@ B950.endif.i:                                     ; preds = %B20.i5.i, %B950.i
   %.550.i = sub i64 %low.4.1.i2.i, %.519.i
   br label %B1016.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v791B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*float32,*int64,*float32,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -22641,7 +22641,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
+  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v813B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.652.i = add nsw i64 %.56.i, -1
@@ -22676,7 +22676,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.707.us.i = zext i32 %.706.us.i to i64
   %.709.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.707.us.i
   %.712.us.i = icmp samesign ult i64 %.709.us.i, 1024
-  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
+  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v813B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.709.i, %B1330.i ], [ %.191.i, %B1196.preheader.i ]
@@ -22706,7 +22706,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.707.i = zext i32 %.706.i to i64
   %.709.i = add nuw nsw i64 %k.1.2.0.i, %.707.i
   %.712.i = icmp samesign ult i64 %.709.i, 1024
-  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
+  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v813B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %2 = icmp ult i64 %a5, 4294967296
@@ -22784,7 +22784,7 @@ B950.endif.i:                                     ; preds = %B20.i7.i, %B20.us.i
   %.550.i = sub i64 %low.4.1.i3.i, %.519.i
   br label %B1016.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v795B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v813B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.sort_tiles(*float64,*int64,*float64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -22980,7 +22980,7 @@ B1104.i:                                          ; preds = %B1048.i, %B664.i
 B1170.i:                                          ; preds = %B1104.i, %B620.i
   %old_keys.3.1.i = phi ptr [ %.25.i, %B620.i ], [ %new_keys.2.0.i, %B1104.i ]
   %old.3.1.i = phi ptr [ %.42.i, %B620.i ], [ %new.2.0.i, %B1104.i ]
-  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
+  br i1 %.199.i, label %B1196.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
 
 B1196.preheader.i:                                ; preds = %B1170.i
   %.652.i = add nsw i64 %.56.i, -1
@@ -23015,7 +23015,7 @@ B1330.us.i:                                       ; preds = %B1246.us.i, %B1196.
   %.707.us.i = zext i32 %.706.us.i to i64
   %.709.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.707.us.i
   %.712.us.i = icmp samesign ult i64 %.709.us.i, 1024
-  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
+  br i1 %.712.us.i, label %B1196.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
 
 B1196.i:                                          ; preds = %B1196.preheader.i, %B1330.i
   %k.1.2.0.i = phi i64 [ %.709.i, %B1330.i ], [ %.191.i, %B1196.preheader.i ]
@@ -23045,7 +23045,7 @@ B1330.i:                                          ; preds = %B1246.i, %B1196.i
   %.707.i = zext i32 %.706.i to i64
   %.709.i = add nuw nsw i64 %k.1.2.0.i, %.707.i
   %.712.i = icmp samesign ult i64 %.709.i, 1024
-  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
+  br i1 %.712.i, label %B1196.i, label %_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %2 = icmp ult i64 %a5, 4294967296
@@ -23123,7 +23123,7 @@ B950.endif.i:                                     ; preds = %B20.i7.i, %B20.us.i
   %.550.i = sub i64 %low.4.1.i3.i, %.519.i
   br label %B1016.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v799B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
+_ZN6nbgrad7kernels3gpu11device_sort10sort_tilesB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2axxxxx.exit: ; preds = %B1330.i, %B1330.us.i, %B1170.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*int32,*int64,*int32,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -23225,7 +23225,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
+  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.483.i = sub i64 %.315.i, %.289.i
@@ -23298,7 +23298,7 @@ B958.us.i:                                        ; preds = %B20.i24.i, %B20.i.i
   %.525.us.i = zext i32 %.524.us.i to i64
   %.527.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.525.us.i
   %.531.us.i = icmp slt i64 %.527.us.i, %.295.i
-  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
+  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader4.i
   %k.1.2.0.i = phi i64 [ %.527.i, %B958.i ], [ %.202.i, %B788.preheader4.i ]
@@ -23357,7 +23357,7 @@ B958.i:                                           ; preds = %B20.i38.i, %B20.i8.
   %.525.i = zext i32 %.524.i to i64
   %.527.i = add nuw nsw i64 %k.1.2.0.i, %.525.i
   %.531.i = icmp slt i64 %.527.i, %.295.i
-  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
+  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %14 = icmp ult i64 %a5, 4294967296
@@ -23424,7 +23424,7 @@ B420.endif.i:                                     ; preds = %B98.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr76.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v803B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int64_2a8int32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*int64,*int64,*int64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -23526,7 +23526,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.483.i = sub i64 %.315.i, %.289.i
@@ -23599,7 +23599,7 @@ B958.us.i:                                        ; preds = %B20.i24.i, %B20.i.i
   %.525.us.i = zext i32 %.524.us.i to i64
   %.527.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.525.us.i
   %.531.us.i = icmp slt i64 %.527.us.i, %.295.i
-  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader4.i
   %k.1.2.0.i = phi i64 [ %.527.i, %B958.i ], [ %.202.i, %B788.preheader4.i ]
@@ -23658,7 +23658,7 @@ B958.i:                                           ; preds = %B20.i38.i, %B20.i8.
   %.525.i = zext i32 %.524.i to i64
   %.527.i = add nuw nsw i64 %k.1.2.0.i, %.525.i
   %.531.i = icmp slt i64 %.527.i, %.295.i
-  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
+  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %14 = icmp ult i64 %a5, 4294967296
@@ -23725,7 +23725,7 @@ B420.endif.i:                                     ; preds = %B98.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr76.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v806B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v824B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2a8int64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*float32,*int64,*float32,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -23838,7 +23838,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
+  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v827B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.483.i = sub i64 %.315.i, %.289.i
@@ -23953,7 +23953,7 @@ B958.us.i:                                        ; preds = %B20.i46.i, %B20.us.
   %.525.us.i = zext i32 %.524.us.i to i64
   %.527.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.525.us.i
   %.531.us.i = icmp slt i64 %.527.us.i, %.295.i
-  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
+  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v827B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader8.i
   %k.1.2.0.i = phi i64 [ %.527.i, %B958.i ], [ %.202.i, %B788.preheader8.i ]
@@ -24054,7 +24054,7 @@ B958.i:                                           ; preds = %B20.i76.i, %B20.us.
   %.525.i = zext i32 %.524.i to i64
   %.527.i = add nuw nsw i64 %k.1.2.0.i, %.525.i
   %.531.i = icmp slt i64 %.527.i, %.295.i
-  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
+  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v827B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %14 = icmp ult i64 %a5, 4294967296
@@ -24121,7 +24121,7 @@ B420.endif.i:                                     ; preds = %B210.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr158.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v809B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v827B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2a10float32_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_sort.merge_runs(*float64,*int64,*float64,*int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_sort -
@@ -24234,7 +24234,7 @@ B630.i:                                           ; preds = %B630.i, %B630.prehe
 
 B744.i:                                           ; preds = %B630.i, %B490.i
   tail call void @nbgrad.barrier()
-  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v812B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
+  br i1 %.324.i, label %B788.preheader.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
 
 B788.preheader.i:                                 ; preds = %B744.i
   %.483.i = sub i64 %.315.i, %.289.i
@@ -24349,7 +24349,7 @@ B958.us.i:                                        ; preds = %B20.i46.i, %B20.us.
   %.525.us.i = zext i32 %.524.us.i to i64
   %.527.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.525.us.i
   %.531.us.i = icmp slt i64 %.527.us.i, %.295.i
-  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v812B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
+  br i1 %.531.us.i, label %B788.us.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
 
 B788.i:                                           ; preds = %B958.i, %B788.preheader8.i
   %k.1.2.0.i = phi i64 [ %.527.i, %B958.i ], [ %.202.i, %B788.preheader8.i ]
@@ -24450,7 +24450,7 @@ B958.i:                                           ; preds = %B20.i76.i, %B20.us.
   %.525.i = zext i32 %.524.i to i64
   %.527.i = add nuw nsw i64 %k.1.2.0.i, %.525.i
   %.531.i = icmp slt i64 %.527.i, %.295.i
-  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v812B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
+  br i1 %.531.i, label %B788.i, label %_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %14 = icmp ult i64 %a5, 4294967296
@@ -24517,7 +24517,7 @@ B420.endif.i:                                     ; preds = %B210.i.i, %B420.i
   store i64 %least.4.1.i.i, ptr %sunkaddr158.i, align 8
   br label %B490.i
 
-_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v812B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
+_ZN6nbgrad7kernels3gpu11device_sort10merge_runsB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2a10float64_2a8int64_2axxxx.exit: ; preds = %B958.i, %B958.us.i, %B744.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.unfold(*float32,*float32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -24543,7 +24543,7 @@ B348.i:                                           ; preds = %B348.preheader.i, %
   %y.2.0.i = phi i64 [ %.432.i, %B348.i ], [ %.136.i, %B348.preheader.i ]
   %.432.i = add nsw i64 %y.2.0.i, %.430.i
   %.436.i = icmp slt i64 %.432.i, %a17
-  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select117.i, %11 ]
@@ -24565,7 +24565,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -24613,7 +24613,7 @@ B222.endif.i:                                     ; preds = %38, %B222.else.i, %
   %.211.i = mul i64 %.209.i, %quot.1.0.i
   %.212.i = add i64 %.191.i, %.211.i
   %.237.i = icmp slt i64 %.136.i, %a17
-  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B348.preheader.i:                                 ; preds = %B222.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -24703,7 +24703,7 @@ B670.loopexit.split.us.us.us.i:                   ; preds = %B642.loopexit.us.us
   %.432.us.us.i = add nsw i64 %y.2.0.us.us.i, %.430.i
   %scevgep21.i = getelementptr i8, ptr %lsr.iv.i, i64 %20
   %.436.us.us.i = icmp slt i64 %.432.us.us.i, %a17
-  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B348.us.i:                                        ; preds = %B348.preheader.split.us.i, %B670.loopexit.split.us125.i
   %y.2.0.us.i = phi i64 [ %.432.us.i, %B670.loopexit.split.us125.i ], [ %.136.i, %B348.preheader.split.us.i ]
@@ -24718,7 +24718,7 @@ B382.us121.i:                                     ; preds = %B382.us121.i, %B348
 B670.loopexit.split.us125.i:                      ; preds = %B382.us121.i
   %.432.us.i = add nsw i64 %y.2.0.us.i, %.430.i
   %.436.us.i = icmp slt i64 %.432.us.i, %a17
-  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B222.else.if.i:                                   ; preds = %B222.else.i
   %26 = or i64 %.121.i, %a5
@@ -24750,7 +24750,7 @@ B222.else.if.i:                                   ; preds = %B222.else.i
   %spec.select118.i = add i64 %39, %.176.i
   br label %B222.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v815B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.unfold(*float64,*float64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -24776,7 +24776,7 @@ B348.i:                                           ; preds = %B348.preheader.i, %
   %y.2.0.i = phi i64 [ %.432.i, %B348.i ], [ %.136.i, %B348.preheader.i ]
   %.432.i = add nsw i64 %y.2.0.i, %.430.i
   %.436.i = icmp slt i64 %.432.i, %a17
-  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.i, label %B348.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select117.i, %11 ]
@@ -24798,7 +24798,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B222.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -24846,7 +24846,7 @@ B222.endif.i:                                     ; preds = %38, %B222.else.i, %
   %.211.i = mul i64 %.209.i, %quot.1.0.i
   %.212.i = add i64 %.191.i, %.211.i
   %.237.i = icmp slt i64 %.136.i, %a17
-  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B348.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B348.preheader.i:                                 ; preds = %B222.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -24936,7 +24936,7 @@ B670.loopexit.split.us.us.us.i:                   ; preds = %B642.loopexit.us.us
   %.432.us.us.i = add nsw i64 %y.2.0.us.us.i, %.430.i
   %scevgep21.i = getelementptr i8, ptr %lsr.iv.i, i64 %20
   %.436.us.us.i = icmp slt i64 %.432.us.us.i, %a17
-  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.us.i, label %B348.us.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B348.us.i:                                        ; preds = %B348.preheader.split.us.i, %B670.loopexit.split.us125.i
   %y.2.0.us.i = phi i64 [ %.432.us.i, %B670.loopexit.split.us125.i ], [ %.136.i, %B348.preheader.split.us.i ]
@@ -24951,7 +24951,7 @@ B382.us121.i:                                     ; preds = %B382.us121.i, %B348
 B670.loopexit.split.us125.i:                      ; preds = %B382.us121.i
   %.432.us.i = add nsw i64 %y.2.0.us.i, %.430.i
   %.436.us.i = icmp slt i64 %.432.us.i, %a17
-  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.436.us.i, label %B348.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B222.else.if.i:                                   ; preds = %B222.else.i
   %26 = or i64 %.121.i, %a5
@@ -24983,7 +24983,7 @@ B222.else.if.i:                                   ; preds = %B222.else.i
   %spec.select118.i = add i64 %39, %.176.i
   br label %B222.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v816B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows6unfoldB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B348.i, %B670.loopexit.split.us125.i, %B670.loopexit.split.us.us.us.i, %B0.endif.i, %B222.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.fold(*float32,*float32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -25010,7 +25010,7 @@ B352.i:                                           ; preds = %B352.preheader.i, %
   %row.2.0.i = phi i64 [ %.916.i, %B352.i ], [ %.136.i, %B352.preheader.i ]
   %.916.i = add nsw i64 %row.2.0.i, %.914.i
   %.920.i = icmp slt i64 %.916.i, %a7
-  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %11 ]
@@ -25032,7 +25032,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add nsw i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -25083,7 +25083,7 @@ B224.endif.i:                                     ; preds = %64, %B224.else.i, %
   %.216.i = mul i64 %.212.i, %.214.i
   %.226.i = mul i64 %.214.i, %a5
   %.237.i = icmp slt i64 %.136.i, %a7
-  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B352.preheader.i:                                 ; preds = %B224.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -25214,7 +25214,7 @@ B824.us311.i:                                     ; preds = %B562.us289.preheade
 B916.loopexit.us.i:                               ; preds = %B858.us.i
   %.916.us.i = add nsw i64 %row.2.0.us.i, %.914.i
   %.920.us.i = icmp slt i64 %.916.us.i, %a7
-  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit
 
 B562.lr.ph.us.i:                                  ; preds = %B388.endif.endif.endif.us.i
   br i1 %21, label %B562.us.us.i, label %B562.us289.preheader.i
@@ -25336,7 +25336,7 @@ B224.else.if.i:                                   ; preds = %B224.else.i
   %spec.select233.i = add i64 %65, %.176.i
   br label %B224.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows4foldB4v817B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows4foldB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.fold(*float64,*float64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -25363,7 +25363,7 @@ B352.i:                                           ; preds = %B352.preheader.i, %
   %row.2.0.i = phi i64 [ %.916.i, %B352.i ], [ %.136.i, %B352.preheader.i ]
   %.916.i = add nsw i64 %row.2.0.i, %.914.i
   %.920.i = icmp slt i64 %.916.i, %a7
-  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.i, label %B352.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %11, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %11 ]
@@ -25385,7 +25385,7 @@ B0.endif.i:                                       ; preds = %11, %0
   %.136.i = add nsw i64 %.131.i, %.135.i
   %.142.i = mul nsw i64 %a6, %a5
   %.144.i = icmp slt i64 %.121.i, %.142.i
-  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.144.i, label %B224.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %1 = icmp ult i64 %a4, 4294967296
@@ -25436,7 +25436,7 @@ B224.endif.i:                                     ; preds = %64, %B224.else.i, %
   %.216.i = mul i64 %.212.i, %.214.i
   %.226.i = mul i64 %.214.i, %a5
   %.237.i = icmp slt i64 %.136.i, %a7
-  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.237.i, label %B352.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B352.preheader.i:                                 ; preds = %B224.endif.i
   %.243.i = shl nuw i64 1, %a2
@@ -25567,7 +25567,7 @@ B824.us311.i:                                     ; preds = %B562.us289.preheade
 B916.loopexit.us.i:                               ; preds = %B858.us.i
   %.916.us.i = add nsw i64 %row.2.0.us.i, %.914.i
   %.920.us.i = icmp slt i64 %.916.us.i, %a7
-  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
+  br i1 %.920.us.i, label %B352.us.i, label %_ZN6nbgrad7kernels3gpu14device_windows4foldB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit
 
 B562.lr.ph.us.i:                                  ; preds = %B388.endif.endif.endif.us.i
   br i1 %21, label %B562.us.us.i, label %B562.us289.preheader.i
@@ -25689,7 +25689,7 @@ B224.else.if.i:                                   ; preds = %B224.else.i
   %spec.select233.i = add i64 %65, %.176.i
   br label %B224.endif.i
 
-_ZN6nbgrad7kernels3gpu14device_windows4foldB4v818B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
+_ZN6nbgrad7kernels3gpu14device_windows4foldB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxxxxxxxxxxxxx.exit: ; preds = %B352.i, %B916.loopexit.us.i, %B0.endif.i, %B224.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.window_argmax(*float32,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -25714,7 +25714,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.67.i = mul nsw i64 %.65.i, %a14
   %.69.i = mul nsw i64 %.67.i, %a15
   %.70.i = icmp slt i64 %.59.i, %.69.i
-  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.preheader.i:                                 ; preds = %0
   %.172.i = mul i64 %a5, %a4
@@ -25812,7 +25812,7 @@ B830.i:                                           ; preds = %B742.B812_crit_edge
   %.944.i = mul nuw nsw i64 %.943.i, %.941.i
   %.946.i = add nuw nsw i64 %.944.i, %k.2.0.i
   %.956.i = icmp slt i64 %.946.i, %.69.i
-  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.endif.i:                                     ; preds = %22, %B124.i
   %quot.0.i = phi i64 [ 0, %B124.i ], [ %spec.select.i, %22 ]
@@ -26139,7 +26139,7 @@ B742.B812_crit_edge.us.i:                         ; preds = %B744.us.i, %B744.us
   %.662.us.i = icmp sgt i64 %.661250258.us.i, 1
   br i1 %.662.us.i, label %B704.endif.us.i, label %B830.i
 
-_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v819B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
+_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_windows.window_argmax(*float64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_windows -
@@ -26164,7 +26164,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.67.i = mul nsw i64 %.65.i, %a14
   %.69.i = mul nsw i64 %.67.i, %a15
   %.70.i = icmp slt i64 %.59.i, %.69.i
-  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.70.i, label %B124.preheader.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.preheader.i:                                 ; preds = %0
   %.172.i = mul i64 %a5, %a4
@@ -26262,7 +26262,7 @@ B830.i:                                           ; preds = %B742.B812_crit_edge
   %.944.i = mul nuw nsw i64 %.943.i, %.941.i
   %.946.i = add nuw nsw i64 %.944.i, %k.2.0.i
   %.956.i = icmp slt i64 %.946.i, %.69.i
-  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
+  br i1 %.956.i, label %B124.i, label %_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit
 
 B124.endif.i:                                     ; preds = %22, %B124.i
   %quot.0.i = phi i64 [ 0, %B124.i ], [ %spec.select.i, %22 ]
@@ -26589,7 +26589,7 @@ B742.B812_crit_edge.us.i:                         ; preds = %B744.us.i, %B744.us
   %.662.us.i = icmp sgt i64 %.661250258.us.i, 1
   br i1 %.662.us.i, label %B704.endif.us.i, label %B830.i
 
-_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v820B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
+_ZN6nbgrad7kernels3gpu14device_windows13window_argmaxB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a8int64_2axxxxxxxxxxxxxx.exit: ; preds = %B830.i, %0
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.complete_pivots(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -27106,7 +27106,7 @@ B1528.i:                                          ; preds = %B1348.i, %B1506.loo
   %scevgep67.i = getelementptr i8, ptr %lsr.iv66.i, i64 %28
   %scevgep71.i = getelementptr i8, ptr %lsr.iv70.i, i64 %28
   %exitcond.not.i = icmp eq i64 %.295218222.i, %22
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B600.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B600.i
 
 B192.endif.i:                                     ; preds = %B162.i, %B120.i
   %"$phi192.0.2.0.i" = phi ptr [ %.46.i, %B120.i ], [ %.54.i, %B162.i ]
@@ -27127,7 +27127,7 @@ B346.preheader.i:                                 ; preds = %B192.endif.i
 B532.endif.i:                                     ; preds = %B442.i, %B426.i
   tail call void @nbgrad.barrier()
   %.289221.i = icmp sgt i64 %a3, 1
-  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B600.lr.ph.i:                                     ; preds = %B532.endif.i
   %.357.i = lshr i64 %.18.i, 5
@@ -27178,7 +27178,7 @@ B852.endif.endif.i:                               ; preds = %B228.endif.i.i, %B3
   %.607.not.i = icmp eq i64 %spec.select211.i, %.295218222.i
   br i1 %.607.not.i, label %B976.i, label %B926.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v821B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.complete_pivots(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -27688,7 +27688,7 @@ B1528.i:                                          ; preds = %B1348.i, %B1506.loo
   %scevgep67.i = getelementptr i8, ptr %lsr.iv66.i, i64 %28
   %scevgep71.i = getelementptr i8, ptr %lsr.iv70.i, i64 %28
   %exitcond.not.i = icmp eq i64 %.295218222.i, %22
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B600.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B600.i
 
 B192.endif.i:                                     ; preds = %B162.i, %B120.i
   %"$phi192.0.2.0.i" = phi ptr [ %.46.i, %B120.i ], [ %.54.i, %B162.i ]
@@ -27709,7 +27709,7 @@ B346.preheader.i:                                 ; preds = %B192.endif.i
 B532.endif.i:                                     ; preds = %B442.i, %B426.i
   tail call void @nbgrad.barrier()
   %.289221.i = icmp sgt i64 %a3, 1
-  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.289221.i, label %B600.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B600.lr.ph.i:                                     ; preds = %B532.endif.i
   %.357.i = lshr i64 %.18.i, 5
@@ -27760,7 +27760,7 @@ B852.endif.endif.i:                               ; preds = %B228.endif.i.i, %B3
   %.607.not.i = icmp eq i64 %spec.select211.i, %.295218222.i
   br i1 %.607.not.i, label %B976.i, label %B926.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v825B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices15complete_pivotsB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1528.i, %B532.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu(*float32,*float32,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -28235,7 +28235,7 @@ B1428.preheader.i:                                ; preds = %B1412.i
 
 B1578.i:                                          ; preds = %B1428.endif.i, %B1412.i
   %brmerge.i = or i1 %.63.not184.i, %.148.i
-  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B1604.preheader.i
+  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit, label %B1604.preheader.i
 
 B1604.preheader.i:                                ; preds = %B1578.i
   %16 = getelementptr float, ptr %a1, i64 %.50.i
@@ -28251,7 +28251,7 @@ B1604.i:                                          ; preds = %B1604.i, %B1604.pre
   %.790.i = zext i32 %.789.i to i64
   %.792.i = add nuw nsw i64 %k.2.5.1.i, %.790.i
   %.798.i = icmp samesign ult i64 %.792.i, %.38.i
-  br i1 %.798.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
+  br i1 %.798.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit
 
 B254.endif.i:                                     ; preds = %B224.i, %B182.i
   %"$phi254.0.2.0.i" = phi ptr [ %.67.i, %B182.i ], [ %.75.i, %B224.i ]
@@ -28309,7 +28309,7 @@ B1428.endif.i:                                    ; preds = %B1428.endif.i, %B14
   %.757.i = icmp slt i64 %.753.i, %a3
   br i1 %.757.i, label %B1428.endif.i, label %B1578.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices2luB4v829B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
+_ZN6nbgrad7kernels3gpu15device_matrices2luB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu(*float64,*float64,*int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -28777,7 +28777,7 @@ B1428.preheader.i:                                ; preds = %B1412.i
 
 B1578.i:                                          ; preds = %B1428.endif.i, %B1412.i
   %brmerge.i = or i1 %.63.not184.i, %.148.i
-  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B1604.preheader.i
+  br i1 %brmerge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit, label %B1604.preheader.i
 
 B1604.preheader.i:                                ; preds = %B1578.i
   %16 = getelementptr double, ptr %a1, i64 %.50.i
@@ -28793,7 +28793,7 @@ B1604.i:                                          ; preds = %B1604.i, %B1604.pre
   %.789.i = zext i32 %.788.i to i64
   %.791.i = add nuw nsw i64 %k.2.5.1.i, %.789.i
   %.797.i = icmp samesign ult i64 %.791.i, %.38.i
-  br i1 %.797.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
+  br i1 %.797.i, label %B1604.i, label %_ZN6nbgrad7kernels3gpu15device_matrices2luB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit
 
 B254.endif.i:                                     ; preds = %B224.i, %B182.i
   %"$phi254.0.2.0.i" = phi ptr [ %.67.i, %B182.i ], [ %.75.i, %B224.i ]
@@ -28851,7 +28851,7 @@ B1428.endif.i:                                    ; preds = %B1428.endif.i, %B14
   %.756.i = icmp slt i64 %.752.i, %a3
   br i1 %.756.i, label %B1428.endif.i, label %B1578.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices2luB4v830B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
+_ZN6nbgrad7kernels3gpu15device_matrices2luB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a8int64_2axx.exit: ; preds = %B1604.i, %B1578.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.cholesky(*float32,*float32,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29037,7 +29037,7 @@ B866.i:                                           ; preds = %B844.i, %B636.i
 
 B896.i:                                           ; preds = %B866.i, %B332.endif.i
   %regular.2.0.lcssa.i = phi i1 [ true, %B332.endif.i ], [ %"$phi440.1.2.1.i", %B866.i ]
-  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.preheader.i:                                 ; preds = %B896.i
   %.475.i = icmp slt i64 %.20.i, %a2
@@ -29098,7 +29098,7 @@ B1104.loopexit.split.us.us.us.i:                  ; preds = %B1082.us.us.us.i
   %.545.us.us.i = add nuw nsw i64 %i.1.2.0.us.us.i, %.31.i
   %scevgep34.i = getelementptr i8, ptr %lsr.iv.i, i64 %21
   %.549.us.us.i = icmp slt i64 %.545.us.us.i, %a2
-  br i1 %.549.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.us.i:                                        ; preds = %B1104.loopexit.split.us168.i, %B912.us.preheader.i
   %lsr.iv38.i = phi ptr [ %scevgep37.i, %B912.us.preheader.i ], [ %scevgep39.i, %B1104.loopexit.split.us168.i ]
@@ -29120,13 +29120,13 @@ B1104.loopexit.split.us168.i:                     ; preds = %B928.us159.i
   %.545.us.i = add nuw nsw i64 %i.1.2.0.us.i, %.31.i
   %scevgep39.i = getelementptr i8, ptr %lsr.iv38.i, i64 %17
   %.549.us.i = icmp slt i64 %.545.us.i, %a2
-  br i1 %.549.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B912.i:                                           ; preds = %B912.preheader.i, %B912.i
   %i.1.2.0.i = phi i64 [ %.545.i, %B912.i ], [ %.25.i, %B912.preheader.i ]
   %.545.i = add nuw nsw i64 %i.1.2.0.i, %.31.i
   %.549.i = icmp slt i64 %.545.i, %a2
-  br i1 %.549.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
+  br i1 %.549.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit
 
 B332.endif.i:                                     ; preds = %B220.i, %B310.loopexit.us.i, %B202.i
   tail call void @nbgrad.barrier()
@@ -29148,7 +29148,7 @@ B396.lr.ph.i:                                     ; preds = %B332.endif.i
   %33 = shl i64 %a2, 7
   br label %B396.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v831B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
+_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.cholesky(*float64,*float64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29334,7 +29334,7 @@ B866.i:                                           ; preds = %B844.i, %B636.i
 
 B896.i:                                           ; preds = %B866.i, %B332.endif.i
   %regular.2.0.lcssa.i = phi i1 [ true, %B332.endif.i ], [ %spec.select.i, %B866.i ]
-  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.71.i, label %B912.preheader.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.preheader.i:                                 ; preds = %B896.i
   %.474.i = icmp slt i64 %.20.i, %a2
@@ -29395,7 +29395,7 @@ B1104.loopexit.split.us.us.us.i:                  ; preds = %B1082.us.us.us.i
   %.543.us.us.i = add nuw nsw i64 %i.1.2.0.us.us.i, %.31.i
   %scevgep34.i = getelementptr i8, ptr %lsr.iv.i, i64 %21
   %.547.us.us.i = icmp slt i64 %.543.us.us.i, %a2
-  br i1 %.547.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.us.us.i, label %B912.us.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.us.i:                                        ; preds = %B1104.loopexit.split.us168.i, %B912.us.preheader.i
   %lsr.iv38.i = phi ptr [ %scevgep37.i, %B912.us.preheader.i ], [ %scevgep39.i, %B1104.loopexit.split.us168.i ]
@@ -29417,13 +29417,13 @@ B1104.loopexit.split.us168.i:                     ; preds = %B928.us159.i
   %.543.us.i = add nuw nsw i64 %i.1.2.0.us.i, %.31.i
   %scevgep39.i = getelementptr i8, ptr %lsr.iv38.i, i64 %17
   %.547.us.i = icmp slt i64 %.543.us.i, %a2
-  br i1 %.547.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.us.i, label %B912.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B912.i:                                           ; preds = %B912.preheader.i, %B912.i
   %i.1.2.0.i = phi i64 [ %.543.i, %B912.i ], [ %.25.i, %B912.preheader.i ]
   %.543.i = add nuw nsw i64 %i.1.2.0.i, %.31.i
   %.547.i = icmp slt i64 %.543.i, %a2
-  br i1 %.547.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
+  br i1 %.547.i, label %B912.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit
 
 B332.endif.i:                                     ; preds = %B220.i, %B310.loopexit.us.i, %B202.i
   tail call void @nbgrad.barrier()
@@ -29445,7 +29445,7 @@ B396.lr.ph.i:                                     ; preds = %B332.endif.i
   %33 = shl i64 %a2, 8
   br label %B396.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v832B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
+_ZN6nbgrad7kernels3gpu15device_matrices8choleskyB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axx.exit: ; preds = %B912.i, %B1104.loopexit.split.us168.i, %B1104.loopexit.split.us.us.us.i, %B896.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.triangular_solve(*float32,*float32,*float32,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29539,7 +29539,7 @@ B666.i:                                           ; preds = %B666.i, %B666.prehe
 
 B774.i:                                           ; preds = %B666.i, %B590.i, %B558.i
   %exitcond.not.i = icmp eq i64 %.296.i, %a3
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B402.i
 
 B0.endif.i:                                       ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -29602,7 +29602,7 @@ B0.else.if.i:                                     ; preds = %0
 
 B370.endif.i:                                     ; preds = %B0.endif.i
   %.283137.not.i = icmp slt i64 %a3, 1
-  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
+  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
 
 B370.endif.B402.lr.ph_crit_edge.i:                ; preds = %B370.endif.i
   %.pre.i = mul i64 %.34.i, %a4
@@ -29631,7 +29631,7 @@ B402.lr.ph.i:                                     ; preds = %B302.i, %B370.endif
   %35 = icmp eq i64 %a7, %a8
   br label %B402.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v833B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.triangular_solve(*float64,*float64,*float64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29725,7 +29725,7 @@ B666.i:                                           ; preds = %B666.i, %B666.prehe
 
 B774.i:                                           ; preds = %B666.i, %B590.i, %B558.i
   %exitcond.not.i = icmp eq i64 %.296.i, %a3
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B402.i
 
 B0.endif.i:                                       ; preds = %22, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %22 ]
@@ -29788,7 +29788,7 @@ B0.else.if.i:                                     ; preds = %0
 
 B370.endif.i:                                     ; preds = %B0.endif.i
   %.283137.not.i = icmp slt i64 %a3, 1
-  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
+  br i1 %.283137.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit, label %B370.endif.B402.lr.ph_crit_edge.i
 
 B370.endif.B402.lr.ph_crit_edge.i:                ; preds = %B370.endif.i
   %.pre.i = mul i64 %.34.i, %a4
@@ -29817,7 +29817,7 @@ B402.lr.ph.i:                                     ; preds = %B302.i, %B370.endif
   %35 = icmp eq i64 %a7, %a8
   br label %B402.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v834B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices16triangular_solveB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxx.exit: ; preds = %B774.i, %B370.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu_solve(*float32,*float32,*float32,*float32,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -29944,12 +29944,12 @@ B1078.i:                                          ; preds = %B868.epil.preheader
   store float %.813.i, ptr %.1061.i, align 4
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %76
   %exitcond368.not.i = icmp eq i64 %.759.i, %a4
-  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.i
+  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.i
 
 B0.endif.i:                                       ; preds = %20, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %20 ]
   %.83.i = icmp slt i64 %quot.0.i, %a6
-  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %8 = or i64 %.33.i, %a5
@@ -29986,7 +29986,7 @@ B116.endif.i:                                     ; preds = %B0.endif.i
   %reass.mul.i = mul i64 %reass.add.i, %a5
   %.97.i = add i64 %reass.mul.i, %.33.i
   %.158.i = icmp sgt i64 %a4, 0
-  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
+  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit
 
 B220.lr.ph.i:                                     ; preds = %B116.endif.i
   %.107.i = add nuw i64 %a4, 2
@@ -30410,7 +30410,7 @@ B1000.endif.us.i:                                 ; preds = %B868.us.us.epil.pre
   %.1061.us.i = getelementptr float, ptr %67, i64 %.pre.us.i
   store float %.825.us.i, ptr %.1061.us.i, align 4
   %exitcond368.not.us.i = icmp eq i64 %.759.us.i, %a4
-  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.us.i
+  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit, label %B704.us.i
 
 B868.preheader.i:                                 ; preds = %B704.i
   %.959410.i = mul nuw nsw i64 %5, %a4
@@ -30418,7 +30418,7 @@ B868.preheader.i:                                 ; preds = %B704.i
   %93 = icmp eq i64 %.pre-phi, %.752348354.i
   br i1 %93, label %B868.epil.preheader.i, label %B868.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v835B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2a10float32_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.lu_solve(*float64,*float64,*float64,*float64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -30545,12 +30545,12 @@ B1078.i:                                          ; preds = %B868.epil.preheader
   store double %.813.i, ptr %.1061.i, align 8
   %scevgep69.i = getelementptr i8, ptr %lsr.iv68.i, i64 %76
   %exitcond368.not.i = icmp eq i64 %.759.i, %a4
-  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.i
+  br i1 %exitcond368.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.i
 
 B0.endif.i:                                       ; preds = %20, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %20 ]
   %.83.i = icmp slt i64 %quot.0.i, %a6
-  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.83.i, label %B116.endif.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
 
 B0.else.if.i:                                     ; preds = %0
   %8 = or i64 %.33.i, %a5
@@ -30587,7 +30587,7 @@ B116.endif.i:                                     ; preds = %B0.endif.i
   %reass.mul.i = mul i64 %reass.add.i, %a5
   %.97.i = add i64 %reass.mul.i, %.33.i
   %.158.i = icmp sgt i64 %a4, 0
-  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
+  br i1 %.158.i, label %B220.lr.ph.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit
 
 B220.lr.ph.i:                                     ; preds = %B116.endif.i
   %.107.i = add nuw i64 %a4, 2
@@ -31011,7 +31011,7 @@ B1000.endif.us.i:                                 ; preds = %B868.us.us.epil.pre
   %.1061.us.i = getelementptr double, ptr %67, i64 %.pre.us.i
   store double %.825.us.i, ptr %.1061.us.i, align 8
   %exitcond368.not.us.i = icmp eq i64 %.759.us.i, %a4
-  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.us.i
+  br i1 %exitcond368.not.us.i, label %_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit, label %B704.us.i
 
 B868.preheader.i:                                 ; preds = %B704.i
   %.959410.i = mul nuw nsw i64 %5, %a4
@@ -31019,7 +31019,7 @@ B868.preheader.i:                                 ; preds = %B704.i
   %93 = icmp eq i64 %.pre-phi, %.752348354.i
   br i1 %93, label %B868.epil.preheader.i, label %B868.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v836B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
+_ZN6nbgrad7kernels3gpu15device_matrices8lu_solveB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2a10float64_2axxxx.exit: ; preds = %B1078.i, %B1000.endif.us.i, %B0.endif.i, %B116.endif.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.symmetric_eigen(*float32,*float32,*float32,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -31048,7 +31048,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.32.i = zext i32 %.31.i to i64
   %.33.i = add nuw nsw i64 %.30.i, %.32.i
   %.38.i = icmp slt i64 %.33.i, %a4
-  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
 
 B104.i:                                           ; preds = %0
   %arg.vectors.fr.i.i = freeze i64 %a6
@@ -31550,7 +31550,7 @@ B1206.epil.i.i:                                   ; preds = %B1150.epil.preheade
 B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
   %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
   %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.preheader.i.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.preheader.i.i
 
 B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
   %.1777675685.i.i = phi i64 [ %.1784.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
@@ -31689,7 +31689,7 @@ B1018.epil.preheader.i.i:                         ; preds = %B1074.endif.loopexi
 B1074.endif.i.i:                                  ; preds = %B1018.epil.preheader.i.i, %B1074.endif.loopexit.unr-lcssa.i.i, %B104.i
   %61 = add i64 %arg.n.fr.i.i, -2
   %.1654729.i.i = icmp ult i64 %61, 9223372036854775807
-  br i1 %.1654729.i.i, label %B1116.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+  br i1 %.1654729.i.i, label %B1116.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
 
 B1116.endif.lr.ph.i.i:                            ; preds = %B1074.endif.i.i
   %.1611.neg.i.i = add i64 %arg.n.fr.i.i, -1
@@ -31790,7 +31790,7 @@ B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B
 B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
   %.1663.us12.i.i = add nsw i64 %.1653721733.us10.i.i, -1
   %.1654.us16.i.i = icmp sgt i64 %.1653721733.us10.i.i, 1
-  br i1 %.1654.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
+  br i1 %.1654.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit
 
 B1150.us.us.preheader.i.i:                        ; preds = %B1114.loopexit.us.i.i, %B1150.us.us.preheader.preheader.i.i
   %indvar50.i.i = phi i64 [ %indvar.next51.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1150.us.us.preheader.preheader.i.i ]
@@ -31825,7 +31825,7 @@ B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.pr
 B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
   %indvar.next51.i.i = add nuw nsw i64 %indvar50.i.i, 1
   %exitcond29.not.i = icmp eq i64 %indvar.next51.i.i, %.1611.neg.i.i
-  br i1 %exitcond29.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.us.us.preheader.i.i
+  br i1 %exitcond29.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit, label %B1150.us.us.preheader.i.i
 
 B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
   %.1777675685.us.us.i.i = phi i64 [ %.1784.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
@@ -31867,7 +31867,7 @@ B1150.preheader.i.i:                              ; preds = %B1150.preheader.pre
   %75 = icmp eq i64 %indvar.i.i, 9223372036854775806
   br i1 %75, label %B1150.epil.preheader.i.i, label %B1150.i.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v837B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
+_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matrices.symmetric_eigen(*float64,*float64,*float64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matrices -
@@ -31894,7 +31894,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.32.i = zext i32 %.31.i to i64
   %.33.i = add nuw nsw i64 %.30.i, %.32.i
   %.38.i = icmp slt i64 %.33.i, %a4
-  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+  br i1 %.38.i, label %B104.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
 
 B104.i:                                           ; preds = %0
   %arg.vectors.fr.i.i = freeze i64 %a6
@@ -32478,7 +32478,7 @@ B1206.epil.i.i:                                   ; preds = %B1150.epil.preheade
 B1114.loopexit.i.i:                               ; preds = %B1206.epil.i.i, %B1150.epil.preheader.i.i, %B1114.loopexit.unr-lcssa.i.i
   %indvar.next.i.i = add nuw nsw i64 %indvar.i.i, 1
   %exitcond.not.i = icmp eq i64 %indvar.next.i.i, 9223372036854775807
-  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.preheader.i.i
+  br i1 %exitcond.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.preheader.i.i
 
 B1150.i.i:                                        ; preds = %B1150.preheader.i.i, %B1442.1.i.i
   %.1769675685.i.i = phi i64 [ %.1776.1.i.i, %B1442.1.i.i ], [ 0, %B1150.preheader.i.i ]
@@ -32594,7 +32594,7 @@ B1018.epil.i.i:                                   ; preds = %B1018.epil.i.i, %B1
 B1074.endif.i.i:                                  ; preds = %B1018.epil.i.i, %B104.i
   %84 = add i64 %arg.n.fr.i.i, -2
   %.1646729.i.i = icmp ult i64 %84, 9223372036854775807
-  br i1 %.1646729.i.i, label %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+  br i1 %.1646729.i.i, label %B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
 
 B1074.endif.i.B1116.endif.lr.ph.i_crit_edge.i:    ; preds = %B1074.endif.i.i
   %.pre.i = add nsw i64 %.66.i, %arg.n.fr.i.i
@@ -32700,7 +32700,7 @@ B1442.us709.us.i.i:                               ; preds = %B1378.us.us.i.i, %B
 B1114.loopexit.us15.i.split.i:                    ; preds = %B1442.us709.us.i.i
   %.1655.us12.i.i = add nsw i64 %.1645721733.us10.i.i, -1
   %.1646.us16.i.i = icmp sgt i64 %.1645721733.us10.i.i, 1
-  br i1 %.1646.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
+  br i1 %.1646.us16.i.i, label %B1150.us695.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit
 
 B1150.us.us.preheader.i.i:                        ; preds = %B1114.loopexit.us.i.i, %B1150.us.us.preheader.preheader.i.i
   %indvar69.i.i = phi i64 [ %indvar.next70.i.i, %B1114.loopexit.us.i.i ], [ 0, %B1150.us.us.preheader.preheader.i.i ]
@@ -32735,7 +32735,7 @@ B1206.us.us.epil.i.i:                             ; preds = %B1150.us.us.epil.pr
 B1114.loopexit.us.i.i:                            ; preds = %B1206.us.us.epil.i.i, %B1150.us.us.epil.preheader.i.i, %B1114.loopexit.us.unr-lcssa.i.i
   %indvar.next70.i.i = add nuw nsw i64 %indvar69.i.i, 1
   %exitcond31.not.i = icmp eq i64 %indvar.next70.i.i, %.1603.neg.i.i
-  br i1 %exitcond31.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.us.us.preheader.i.i
+  br i1 %exitcond31.not.i, label %_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit, label %B1150.us.us.preheader.i.i
 
 B1150.us.us.i.i:                                  ; preds = %B1150.us.us.preheader.i.i, %B1442.us.us.1.i.i
   %.1769675685.us.us.i.i = phi i64 [ %.1776.us.us.1.i.i, %B1442.us.us.1.i.i ], [ 0, %B1150.us.us.preheader.i.i ]
@@ -32777,7 +32777,7 @@ B1150.preheader.i.i:                              ; preds = %B1150.preheader.pre
   %99 = icmp eq i64 %indvar.i.i, 9223372036854775806
   br i1 %99, label %B1150.epil.preheader.i.i, label %B1150.i.i
 
-_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v838B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
+_ZN6nbgrad7kernels3gpu15device_matrices15symmetric_eigenB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxx.exit: ; preds = %B1114.loopexit.i.i, %B1114.loopexit.us15.i.split.i, %B1114.loopexit.us.i.i, %0, %B1074.endif.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matmul.matmul(*float32,*float32,*float32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matmul -
@@ -33115,7 +33115,7 @@ B1036.i:                                          ; preds = %B1012.i
 B1052.i:                                          ; preds = %B1036.i, %B1012.i, %B926.i
   %.686.i = add nsw i64 %.626.i, 16
   %.688.i = icmp slt i64 %.686.i, %a3
-  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
+  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
 
 B1076.i:                                          ; preds = %B1052.i
   %.694.i = or disjoint i64 %.214.i, %.208.i
@@ -33132,7 +33132,7 @@ B1094.i:                                          ; preds = %B1076.i
 B1116.i:                                          ; preds = %B1094.i, %B1076.i
   %.718.i = or disjoint i64 %.694.i, 16
   %.720.i = icmp slt i64 %.718.i, %a4
-  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
+  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
 
 B1140.i:                                          ; preds = %B1116.i
   %6 = getelementptr float, ptr %a2, i64 %.633.i
@@ -33140,7 +33140,7 @@ B1140.i:                                          ; preds = %B1116.i
   %7 = getelementptr i8, ptr %6, i64 %.idx.i
   %.735.i = getelementptr i8, ptr %7, i64 64
   store float %fourth.4.1.i, ptr %.735.i, align 4
-  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %18, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %18 ]
@@ -33477,7 +33477,7 @@ B382.endif.endif.endif.endif.i:                   ; preds = %B90.3.i23.i, %B90.2
   tail call void @nbgrad.barrier()
   br label %B560.i
 
-_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v839B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
+_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2a10float32_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_matmul.matmul(*float64,*float64,*float64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_matmul -
@@ -33815,7 +33815,7 @@ B1036.i:                                          ; preds = %B1012.i
 B1052.i:                                          ; preds = %B1036.i, %B1012.i, %B926.i
   %.686.i = add nsw i64 %.626.i, 16
   %.688.i = icmp slt i64 %.686.i, %a3
-  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
+  br i1 %.688.i, label %B1076.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
 
 B1076.i:                                          ; preds = %B1052.i
   %.694.i = or disjoint i64 %.214.i, %.208.i
@@ -33832,7 +33832,7 @@ B1094.i:                                          ; preds = %B1076.i
 B1116.i:                                          ; preds = %B1094.i, %B1076.i
   %.718.i = or disjoint i64 %.694.i, 16
   %.720.i = icmp slt i64 %.718.i, %a4
-  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
+  br i1 %.720.i, label %B1140.i, label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
 
 B1140.i:                                          ; preds = %B1116.i
   %6 = getelementptr double, ptr %a2, i64 %.633.i
@@ -33840,7 +33840,7 @@ B1140.i:                                          ; preds = %B1116.i
   %7 = getelementptr i8, ptr %6, i64 %.idx.i
   %.735.i = getelementptr i8, ptr %7, i64 128
   store double %fourth.4.1.i, ptr %.735.i, align 8
-  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %18, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %18 ]
@@ -34177,7 +34177,7 @@ B382.endif.endif.endif.endif.i:                   ; preds = %B90.3.i23.i, %B90.2
   tail call void @nbgrad.barrier()
   br label %B560.i
 
-_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v843B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
+_ZN6nbgrad7kernels3gpu13device_matmul6matmulB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2a10float64_2axxxxxxxxxxxxxxx.exit: ; preds = %B1052.i, %B1116.i, %B1140.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int8,*int8,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -34222,7 +34222,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.271.i = tail call i32 @nbgrad.thread()
   %.277.i = icmp ult i32 %.271.i, 1024
-  br i1 %.277.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+  br i1 %.277.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v865B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.271.i, 5
@@ -34249,7 +34249,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.314.us.i, %B562.us.i ], [ %.273.i, %B562.preheader.i ]
   %.314.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.205.i
   %.317.us.i = icmp samesign ult i64 %.314.us.i, 32
-  br i1 %.317.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+  br i1 %.317.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v865B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep.i, %B562.preheader23.i ], [ %scevgep27.i, %B660.i ]
@@ -34268,7 +34268,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.314.i = add nuw nsw i64 %k.1.2.0.i, %.205.i
   %scevgep27.i = getelementptr i8, ptr %lsr.iv.i, i64 %9
   %.317.i = icmp samesign ult i64 %.314.i, 32
-  br i1 %.317.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
+  br i1 %.317.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v865B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %21, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %21 ]
@@ -34423,7 +34423,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %65, %.159.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v847B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v865B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int16,*int16,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -34468,7 +34468,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.272.i = tail call i32 @nbgrad.thread()
   %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.272.i, 5
@@ -34502,7 +34502,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
   %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
   %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
@@ -34522,7 +34522,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
   %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
   %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %27, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
@@ -34682,7 +34682,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %80, %.160.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v848B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int32,*int32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -34727,7 +34727,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.272.i = tail call i32 @nbgrad.thread()
   %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v867B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.272.i, 5
@@ -34761,7 +34761,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
   %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
   %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v867B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
@@ -34781,7 +34781,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
   %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
   %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v867B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %27, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
@@ -34941,7 +34941,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %80, %.160.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v849B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v867B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_transpose.transpose(*int64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_transpose -
@@ -34986,7 +34986,7 @@ B488.i:                                           ; preds = %B368.us.i, %B466.i,
   tail call void @nbgrad.barrier()
   %.272.i = tail call i32 @nbgrad.thread()
   %.278.i = icmp ult i32 %.272.i, 1024
-  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+  br i1 %.278.i, label %B562.preheader.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
 
 B562.preheader.i:                                 ; preds = %B488.i
   %1 = lshr i32 %.272.i, 5
@@ -35020,7 +35020,7 @@ B562.us.i:                                        ; preds = %B562.preheader.i, %
   %k.1.2.0.us.i = phi i64 [ %.315.us.i, %B562.us.i ], [ %.274.i, %B562.preheader.i ]
   %.315.us.i = add nuw nsw i64 %k.1.2.0.us.i, %.206.i
   %.318.us.i = icmp samesign ult i64 %.315.us.i, 32
-  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+  br i1 %.318.us.i, label %B562.us.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
 
 B562.i:                                           ; preds = %B660.i, %B562.preheader23.i
   %lsr.iv.i = phi ptr [ %scevgep27.i, %B562.preheader23.i ], [ %scevgep28.i, %B660.i ]
@@ -35040,7 +35040,7 @@ B660.i:                                           ; preds = %B598.i, %B562.i
   %.315.i = add nuw nsw i64 %k.1.2.0.i, %.206.i
   %scevgep28.i = getelementptr i8, ptr %lsr.iv.i, i64 %14
   %.318.i = icmp samesign ult i64 %.315.i, 32
-  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
+  br i1 %.318.i, label %B562.i, label %_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit
 
 B0.endif.i:                                       ; preds = %27, %0
   %quot.0.i = phi i64 [ 0, %0 ], [ %spec.select.i, %27 ]
@@ -35200,7 +35200,7 @@ B0.endif.endif.else.if.i:                         ; preds = %B0.endif.endif.i
   %spec.select47.i = add nsw i64 %80, %.160.i
   br label %B0.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v850B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
+_ZN6nbgrad7kernels3gpu16device_transpose9transposeB4v868B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxx.exit: ; preds = %B562.us.i, %B660.i, %B488.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int8,*int8,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -35230,7 +35230,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -35267,7 +35267,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -35382,7 +35382,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i8 %.435.i, ptr %.448.i, align 1
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -35415,7 +35415,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v851B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE7int8_2a7int8_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int16,*int16,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -35445,7 +35445,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -35482,7 +35482,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -35597,7 +35597,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i16 %.435.i, ptr %.448.i, align 2
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -35630,7 +35630,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v852B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v870B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int16_2a8int16_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int32,*int32,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -35660,7 +35660,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -35697,7 +35697,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -35812,7 +35812,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i32 %.435.i, ptr %.448.i, align 4
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -35845,7 +35845,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v853B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v871B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a8int32_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_strided(*int64,*int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -35875,7 +35875,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.97.i = icmp eq i64 %.56.i, 0
   %.94.i = icmp slt i64 %.93.i, 1
   %or.cond = select i1 %.97.i, i1 true, i1 %.94.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %B178.preheader.i
   %.1376670.i = phi i64 [ %.147.i, %B178.endif.endif.endif.endif.endif.endif.i ], [ %.117.i, %B178.preheader.i ]
@@ -35912,7 +35912,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.116.i = zext i1 %.114.not.i to i64
   %.117.i = add nuw i64 %14, %.116.i
   %.13868.i = icmp sgt i64 %.117.i, 0
-  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
+  br i1 %.13868.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
 
 B178.preheader.i:                                 ; preds = %13
   %16 = icmp ne i64 %a4, -1
@@ -36027,7 +36027,7 @@ B178.endif.endif.endif.endif.endif.endif.i:       ; preds = %70, %B178.endif.end
   store i64 %.435.i, ptr %.448.i, align 8
   %.147.i = add nsw i64 %.1376670.i, -1
   %.138.i = icmp samesign ugt i64 %.1376670.i, 1
-  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
+  br i1 %.138.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit
 
 B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.endif.endif.i
   %59 = or i64 %quot.3.0.i, %a2
@@ -36060,7 +36060,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select65.i = add i64 %71, %.410.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v854B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
+_ZN6nbgrad7kernels3gpu13device_linalg12copy_stridedB4v872B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a8int64_2axxxxxxxxxxxx.exit: ; preds = %B178.endif.endif.endif.endif.endif.endif.i, %0, %13
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_upper(*float32,*float32,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -36091,7 +36091,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.79.i = icmp eq i64 %.38.i, 0
   %.76.i = icmp slt i64 %.75.i, 1
   %or.cond = select i1 %.79.i, i1 true, i1 %.76.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B326.i
   %.119108112.i = phi i64 [ %.129.i, %B326.i ], [ %.99.i, %B178.preheader.i ]
@@ -36127,7 +36127,7 @@ B326.i:                                           ; preds = %B178.endif.endif.en
   store float %.472.i, ptr %.473.i, align 4
   %.129.i = add nsw i64 %.119108112.i, -1
   %.120.i = icmp samesign ugt i64 %.119108112.i, 1
-  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.38.i, %.75.i
@@ -36155,7 +36155,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.98.i = zext i1 %.96.not.i to i64
   %.99.i = add nuw i64 %16, %.98.i
   %.120110.i = icmp sgt i64 %.99.i, 0
-  br i1 %.120110.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120110.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.lr.ph.i:                                     ; preds = %15
   %.246.i = icmp eq i64 %a2, 0
@@ -36182,7 +36182,7 @@ B178.us.us1.preheader.i:                          ; preds = %B178.lr.ph.split.us
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.i
   %.444.us.us.pre.i = load float, ptr %a0, align 4
   store float %.444.us.us.pre.i, ptr %a1, align 4
-  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %xtraiter.i = and i64 %.99.i, 7
@@ -36198,7 +36198,7 @@ B178.us.prol.preheader.i:                         ; preds = %B178.us.preheader.i
 B178.us.prol.loopexit.i:                          ; preds = %B178.us.prol.preheader.i, %B178.us.preheader.i
   %.119108112.us.unr.i = phi i64 [ %.99.i, %B178.us.preheader.i ], [ %24, %B178.us.prol.preheader.i ]
   %25 = icmp samesign ult i64 %.99.i, 8
-  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B178.us.preheader31.i
+  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit, label %B178.us.preheader31.i
 
 B178.us.preheader31.i:                            ; preds = %B178.us.prol.loopexit.i
   %26 = add nuw i64 %.119108112.us.unr.i, 8
@@ -36237,7 +36237,7 @@ B178.us.us1.i:                                    ; preds = %35, %B178.us.us1.pr
   %.473.us.us10.i = getelementptr float, ptr %a1, i64 %spec.select.us.us.i
   store float %.444.us.us9.i, ptr %.473.us.us10.i, align 4
   %.120.us.us11.i = icmp samesign ugt i64 %.119108112.us.us2.i, 1
-  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.us.i:                                        ; preds = %B178.us.i, %B178.us.preheader31.i
   %.444.us.i = phi float [ %.444.us.pre.i, %B178.us.preheader31.i ], [ %.444.us.5.i, %B178.us.i ]
@@ -36249,7 +36249,7 @@ B178.us.i:                                        ; preds = %B178.us.i, %B178.us
   store float %.444.us.5.i, ptr %a1, align 4
   %lsr.iv.next.i = add i64 %lsr.iv.i, -8
   %.120.us.7.i = icmp samesign ugt i64 %lsr.iv.next.i, 8
-  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
+  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit
 
 B178.endif.endif.i:                               ; preds = %B178.i
   %37 = or i64 %.126109111.i, %arg.parts.fr.i
@@ -36393,7 +36393,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select107.i = add i64 %87, %.401.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v855B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v873B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float32_2a10float32_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.copy_upper(*float64,*float64,int64,int64,int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -36424,7 +36424,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.79.i = icmp eq i64 %.38.i, 0
   %.76.i = icmp slt i64 %.75.i, 1
   %or.cond = select i1 %.79.i, i1 true, i1 %.76.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B326.i
   %.119107111.i = phi i64 [ %.129.i, %B326.i ], [ %.99.i, %B178.preheader.i ]
@@ -36458,7 +36458,7 @@ B326.i:                                           ; preds = %B178.endif.endif.en
   store double %value.2.1.i, ptr %.470.i, align 8
   %.129.i = add nsw i64 %.119107111.i, -1
   %.120.i = icmp samesign ugt i64 %.119107111.i, 1
-  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.38.i, %.75.i
@@ -36486,7 +36486,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.98.i = zext i1 %.96.not.i to i64
   %.99.i = add nuw i64 %16, %.98.i
   %.120109.i = icmp sgt i64 %.99.i, 0
-  br i1 %.120109.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120109.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.lr.ph.i:                                     ; preds = %15
   %.246.i = icmp eq i64 %a2, 0
@@ -36513,7 +36513,7 @@ B178.us.us1.preheader.i:                          ; preds = %B178.lr.ph.split.us
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.i
   %.443.us.us.pre.i = load double, ptr %a0, align 8
   store double %.443.us.us.pre.i, ptr %a1, align 8
-  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %xtraiter.i = and i64 %.99.i, 7
@@ -36529,7 +36529,7 @@ B178.us.prol.preheader.i:                         ; preds = %B178.us.preheader.i
 B178.us.prol.loopexit.i:                          ; preds = %B178.us.prol.preheader.i, %B178.us.preheader.i
   %.119107111.us.unr.i = phi i64 [ %.99.i, %B178.us.preheader.i ], [ %24, %B178.us.prol.preheader.i ]
   %25 = icmp samesign ult i64 %.99.i, 8
-  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B178.us.preheader31.i
+  br i1 %25, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit, label %B178.us.preheader31.i
 
 B178.us.preheader31.i:                            ; preds = %B178.us.prol.loopexit.i
   %26 = add nuw i64 %.119107111.us.unr.i, 8
@@ -36568,7 +36568,7 @@ B178.us.us1.i:                                    ; preds = %35, %B178.us.us1.pr
   %.470.us.us10.i = getelementptr double, ptr %a1, i64 %spec.select.us.us.i
   store double %.443.us.us9.i, ptr %.470.us.us10.i, align 8
   %.120.us.us11.i = icmp samesign ugt i64 %.119107111.us.us2.i, 1
-  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.us.us11.i, label %B178.us.us1.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.us.i:                                        ; preds = %B178.us.i, %B178.us.preheader31.i
   %.443.us.i = phi double [ %.443.us.pre.i, %B178.us.preheader31.i ], [ %.443.us.5.i, %B178.us.i ]
@@ -36580,7 +36580,7 @@ B178.us.i:                                        ; preds = %B178.us.i, %B178.us
   store double %.443.us.5.i, ptr %a1, align 8
   %lsr.iv.next.i = add i64 %lsr.iv.i, -8
   %.120.us.7.i = icmp samesign ugt i64 %lsr.iv.next.i, 8
-  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
+  br i1 %.120.us.7.i, label %B178.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit
 
 B178.endif.endif.i:                               ; preds = %B178.i
   %37 = or i64 %.126108110.i, %arg.parts.fr.i
@@ -36723,7 +36723,7 @@ B178.endif.endif.endif.endif.endif.else.if.i:     ; preds = %B178.endif.endif.en
   %spec.select106.i = add i64 %87, %.401.i
   br label %B178.endif.endif.endif.endif.endif.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v856B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu13device_linalg10copy_upperB4v874B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE10float64_2a10float64_2axxxxxx.exit: ; preds = %B326.i, %B178.us.i, %35, %0, %15, %B178.us.us.preheader.i, %B178.us.prol.loopexit.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.keep_lower(*int32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -36754,7 +36754,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B313.i
   %lsr.iv44.i = phi ptr [ %scevgep43.i, %B178.preheader.i ], [ %scevgep45.i, %B313.i ]
@@ -36775,7 +36775,7 @@ B313.i:                                           ; preds = %B244.endif.i, %B313
   %scevgep45.i = getelementptr i8, ptr %lsr.iv44.i, i64 %17
   %.120.i = add nsw i64 %.1108084.i, -1
   %.111.i = icmp samesign ugt i64 %.1108084.i, 1
-  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -36803,7 +36803,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.11182.i = icmp sgt i64 %.90.i, 0
-  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   %.197.i = icmp eq i64 %a2, 0
@@ -36829,7 +36829,7 @@ B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   ]
 
 B178.lr.ph.split.us.split.us.i:                   ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us.preheader.i
 
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.split.us.i
   %25 = shl i64 %.24.i, 2
@@ -36856,10 +36856,10 @@ B274.us.us.i:                                     ; preds = %B178.us.us.i
 
 B313.us.us.i:                                     ; preds = %B274.us.us.i, %B178.us.us.i
   %.111.us.us.i = icmp samesign ugt i64 %.1108084.us.us.i, 1
-  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.preheader32.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.preheader32.i
 
 B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   %27 = shl i64 %.24.i, 2
@@ -36868,7 +36868,7 @@ B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   br label %B178.us.i
 
 B178.lr.ph.split.us.split.split.us.i:             ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us89.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B178.us.us89.preheader.i
 
 B178.us.us89.preheader.i:                         ; preds = %B178.lr.ph.split.us.split.split.us.i
   %29 = shl i64 %.24.i, 2
@@ -36895,7 +36895,7 @@ B274.us.us97.i:                                   ; preds = %B178.us.us89.i
 
 B313.us.us99.i:                                   ; preds = %B274.us.us97.i, %B178.us.us89.i
   %.111.us.us100.i = icmp samesign ugt i64 %.1108084.us.us90.i, 1
-  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.usthread-pre-split.i:                        ; preds = %B313.us.i
   %.379.us.pr.i = load i32, ptr %a0, align 4
@@ -36916,7 +36916,7 @@ B274.us.i:                                        ; preds = %B178.us.i
 
 B313.us.i:                                        ; preds = %B274.us.i, %B178.us.i
   %.111.us.i = icmp samesign ugt i64 %.1108084.us.i, 1
-  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B178.endif.i:                                     ; preds = %B178.i
   %31 = or i64 %.1178183.i, %arg.parts.fr.i
@@ -37058,7 +37058,7 @@ B244.else.if.i:                                   ; preds = %B244.else.i
   %spec.select79.i = add i64 %81, %.363.i
   br label %B244.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v857B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v875B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.keep_lower(*int32,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -37089,7 +37089,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader.i, %B313.i
   %lsr.iv44.i = phi ptr [ %scevgep43.i, %B178.preheader.i ], [ %scevgep45.i, %B313.i ]
@@ -37110,7 +37110,7 @@ B313.i:                                           ; preds = %B244.endif.i, %B313
   %scevgep45.i = getelementptr i8, ptr %lsr.iv44.i, i64 %17
   %.120.i = add nsw i64 %.1108084.i, -1
   %.111.i = icmp samesign ugt i64 %.1108084.i, 1
-  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -37138,7 +37138,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.11182.i = icmp sgt i64 %.90.i, 0
-  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.11182.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   %.197.i = icmp eq i64 %a2, 0
@@ -37164,7 +37164,7 @@ B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   ]
 
 B178.lr.ph.split.us.split.us.i:                   ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us.preheader.i
 
 B178.us.us.preheader.i:                           ; preds = %B178.lr.ph.split.us.split.us.i
   %25 = shl i64 %.24.i, 3
@@ -37191,10 +37191,10 @@ B274.us.us.i:                                     ; preds = %B178.us.us.i
 
 B313.us.us.i:                                     ; preds = %B274.us.us.i, %B178.us.us.i
   %.111.us.us.i = icmp samesign ugt i64 %.1108084.us.us.i, 1
-  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.us.i, label %B178.us.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.preheader32.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.preheader32.i
 
 B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   %27 = shl i64 %.24.i, 3
@@ -37203,7 +37203,7 @@ B178.us.preheader32.i:                            ; preds = %B178.us.preheader.i
   br label %B178.us.i
 
 B178.lr.ph.split.us.split.split.us.i:             ; preds = %B178.lr.ph.split.us.i
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us89.preheader.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B178.us.us89.preheader.i
 
 B178.us.us89.preheader.i:                         ; preds = %B178.lr.ph.split.us.split.split.us.i
   %29 = shl i64 %.24.i, 3
@@ -37230,7 +37230,7 @@ B274.us.us97.i:                                   ; preds = %B178.us.us89.i
 
 B313.us.us99.i:                                   ; preds = %B274.us.us97.i, %B178.us.us89.i
   %.111.us.us100.i = icmp samesign ugt i64 %.1108084.us.us90.i, 1
-  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.us100.i, label %B178.us.us89thread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.usthread-pre-split.i:                        ; preds = %B313.us.i
   %.379.us.pr.i = load i32, ptr %a0, align 4
@@ -37251,7 +37251,7 @@ B274.us.i:                                        ; preds = %B178.us.i
 
 B313.us.i:                                        ; preds = %B274.us.i, %B178.us.i
   %.111.us.i = icmp samesign ugt i64 %.1108084.us.i, 1
-  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.111.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B178.endif.i:                                     ; preds = %B178.i
   %31 = or i64 %.1178183.i, %arg.parts.fr.i
@@ -37393,7 +37393,7 @@ B244.else.if.i:                                   ; preds = %B244.else.i
   %spec.select79.i = add i64 %81, %.363.i
   br label %B244.endif.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v858B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg10keep_lowerB4v876B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B313.i, %B313.us.i, %B313.us.us.i, %B313.us.us99.i, %0, %13, %B178.lr.ph.split.us.split.us.i, %B178.us.preheader.i, %B178.lr.ph.split.us.split.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.spoil(*int32,*float32,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -37424,7 +37424,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader14.i, %B246.1.i
   %lsr.iv23.i = phi ptr [ %a1, %B178.preheader14.i ], [ %scevgep24.i, %B246.1.i ]
@@ -37461,7 +37461,7 @@ B246.1.i:                                         ; preds = %B210.1.i, %B246.i
   %lsr.iv.next22.i = sub i64 %lsr.iv21.i, %22
   %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %23
   %.108.1.i = icmp sgt i64 %lsr.iv.next.i, 2
-  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.26.i, %.63.i
@@ -37489,7 +37489,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %14, %.86.i
   %.10845.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   switch i64 %arg.length.fr.i, label %B178.us50.preheader.i [
@@ -37527,7 +37527,7 @@ B178.prol.loopexit.i:                             ; preds = %B210.prol.i, %B178.
   %.1074347.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %.117.prol.i, %B210.prol.i ], [ %.117.prol.i, %B178.prol.i ]
   %.1144446.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B210.prol.i ], [ %.121.prol.i, %B178.prol.i ]
   %19 = icmp eq i64 %.87.i, 1
-  br i1 %19, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.preheader14.i
+  br i1 %19, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.preheader14.i
 
 B178.preheader14.i:                               ; preds = %B178.prol.loopexit.i
   %20 = add nuw i64 %.1074347.unr.i, 2
@@ -37542,7 +37542,7 @@ B178.preheader14.i:                               ; preds = %B178.prol.loopexit.
 B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   %25 = load i32, ptr %a0, align 4
   %26 = icmp eq i32 %25, 0
-  br i1 %26, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.us.preheader.i
+  br i1 %26, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit, label %B178.us.preheader.i
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %27 = shl i64 %.21.i, 2
@@ -37569,7 +37569,7 @@ B210.us.i:                                        ; preds = %B178.us.i
 
 B246.us.i:                                        ; preds = %B210.us.i, %B178.us.i
   %.108.us.i = icmp samesign ugt i64 %.1074347.us.i, 1
-  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
 B178.us50.i:                                      ; preds = %B246.us62.i, %B178.us50.preheader.i
   %lsr.iv.i = phi ptr [ %scevgep.i, %B178.us50.preheader.i ], [ %scevgep16.i, %B246.us62.i ]
@@ -37615,9 +37615,9 @@ B246.us62.i:                                      ; preds = %B210.us60.i, %40
   %scevgep16.i = getelementptr i8, ptr %lsr.iv.i, i64 %17
   %.117.us53.i = add nsw i64 %.1074347.us51.i, -1
   %.108.us63.i = icmp samesign ugt i64 %.1074347.us51.i, 1
-  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
+  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v859B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v877B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.spoil(*int32,*float64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -37648,7 +37648,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr writeo
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader14.i, %B246.1.i
   %lsr.iv23.i = phi ptr [ %a1, %B178.preheader14.i ], [ %scevgep24.i, %B246.1.i ]
@@ -37685,7 +37685,7 @@ B246.1.i:                                         ; preds = %B210.1.i, %B246.i
   %lsr.iv.next22.i = sub i64 %lsr.iv21.i, %22
   %scevgep24.i = getelementptr i8, ptr %lsr.iv23.i, i64 %23
   %.108.1.i = icmp sgt i64 %lsr.iv.next.i, 2
-  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.108.1.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.26.i, %.63.i
@@ -37713,7 +37713,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %14, %.86.i
   %.10845.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.10845.i, label %B178.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B178.lr.ph.i:                                     ; preds = %13
   switch i64 %arg.length.fr.i, label %B178.us50.preheader.i [
@@ -37751,7 +37751,7 @@ B178.prol.loopexit.i:                             ; preds = %B210.prol.i, %B178.
   %.1074347.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %.117.prol.i, %B210.prol.i ], [ %.117.prol.i, %B178.prol.i ]
   %.1144446.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B210.prol.i ], [ %.121.prol.i, %B178.prol.i ]
   %19 = icmp eq i64 %.87.i, 1
-  br i1 %19, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.preheader14.i
+  br i1 %19, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.preheader14.i
 
 B178.preheader14.i:                               ; preds = %B178.prol.loopexit.i
   %20 = add nuw i64 %.1074347.unr.i, 2
@@ -37766,7 +37766,7 @@ B178.preheader14.i:                               ; preds = %B178.prol.loopexit.
 B178.lr.ph.split.us.i:                            ; preds = %B178.lr.ph.i
   %25 = load i32, ptr %a0, align 4
   %26 = icmp eq i32 %25, 0
-  br i1 %26, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.us.preheader.i
+  br i1 %26, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit, label %B178.us.preheader.i
 
 B178.us.preheader.i:                              ; preds = %B178.lr.ph.split.us.i
   %27 = shl i64 %.21.i, 3
@@ -37793,7 +37793,7 @@ B210.us.i:                                        ; preds = %B178.us.i
 
 B246.us.i:                                        ; preds = %B210.us.i, %B178.us.i
   %.108.us.i = icmp samesign ugt i64 %.1074347.us.i, 1
-  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.108.us.i, label %B178.usthread-pre-split.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
 B178.us50.i:                                      ; preds = %B246.us62.i, %B178.us50.preheader.i
   %lsr.iv.i = phi ptr [ %scevgep.i, %B178.us50.preheader.i ], [ %scevgep16.i, %B246.us62.i ]
@@ -37839,9 +37839,9 @@ B246.us62.i:                                      ; preds = %B210.us60.i, %40
   %scevgep16.i = getelementptr i8, ptr %lsr.iv.i, i64 %17
   %.117.us53.i = add nsw i64 %.1074347.us51.i, -1
   %.108.us63.i = icmp samesign ugt i64 %.1074347.us51.i, 1
-  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
+  br i1 %.108.us63.i, label %B178.us50.i, label %_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v860B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
+_ZN6nbgrad7kernels3gpu13device_linalg5spoilB4v878B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axx.exit: ; preds = %B246.1.i, %B246.us.i, %B246.us62.i, %0, %13, %B178.prol.loopexit.i, %B178.lr.ph.split.us.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of(*int32,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -37873,7 +37873,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit, label %B0.endif.endif.i
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -37901,12 +37901,12 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.112247.i = icmp sgt i64 %.90.i, 0
-  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B180.endif.lr.ph.i:                               ; preds = %13
   %.154.i = add i64 %a2, 2
   %.212.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
 B180.endif.us.preheader.i:                        ; preds = %B180.endif.lr.ph.i
   %xtraiter.i = and i64 %a2, 3
@@ -38154,9 +38154,9 @@ B178.loopexit.loopexit.us.i:                      ; preds = %B580.endif.us.epil.
   %scevgep68.i = getelementptr i8, ptr %lsr.iv67.i, i64 %40
   %scevgep76.i = getelementptr i8, ptr %lsr.iv75.i, i64 %47
   %.112.us.i = icmp samesign ugt i64 %.111233249.us.i, 1
-  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
+  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v861B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
+_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v879B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of(*int32,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -38188,7 +38188,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr captur
   %.70.i = icmp eq i64 %.29.i, 0
   %.67.i = icmp slt i64 %.66.i, 1
   %or.cond = select i1 %.70.i, i1 true, i1 %.67.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit, label %B0.endif.endif.i
 
 B0.endif.endif.i:                                 ; preds = %0
   %1 = or i64 %.29.i, %.66.i
@@ -38216,12 +38216,12 @@ B0.endif.endif.i:                                 ; preds = %0
   %.89.i = zext i1 %.87.not.i to i64
   %.90.i = add nuw i64 %14, %.89.i
   %.112247.i = icmp sgt i64 %.90.i, 0
-  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.112247.i, label %B180.endif.lr.ph.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B180.endif.lr.ph.i:                               ; preds = %13
   %.154.i = add i64 %a2, 2
   %.212.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.212.i, label %B180.endif.us.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
 B180.endif.us.preheader.i:                        ; preds = %B180.endif.lr.ph.i
   %xtraiter.i = and i64 %a2, 3
@@ -38470,9 +38470,9 @@ B178.loopexit.loopexit.us.i:                      ; preds = %B580.endif.us.epil.
   %scevgep70.i = getelementptr i8, ptr %lsr.iv69.i, i64 %40
   %scevgep78.i = getelementptr i8, ptr %lsr.iv77.i, i64 %47
   %.112.us.i = icmp samesign ugt i64 %.111233249.us.i, 1
-  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
+  br i1 %.112.us.i, label %B180.endif.us.i, label %_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v862B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
+_ZN6nbgrad7kernels3gpu13device_linalg8order_ofB4v880B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int32_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i, %0, %13, %B180.endif.lr.ph.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of_long(*int64,*float32,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -38504,7 +38504,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, i
   %.70.i.i = icmp eq i64 %.29.i.i, 0
   %.67.i.i = icmp slt i64 %.66.i.i, 1
   %or.cond = select i1 %.70.i.i, i1 true, i1 %.67.i.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit, label %B0.endif.endif.i.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit, label %B0.endif.endif.i.i
 
 B0.endif.endif.i.i:                               ; preds = %0
   %1 = or i64 %.29.i.i, %.66.i.i
@@ -38532,12 +38532,12 @@ B0.endif.endif.i.i:                               ; preds = %0
   %.89.i.i = zext i1 %.87.not.i.i to i64
   %.90.i.i = add nuw i64 %14, %.89.i.i
   %.112247.i.i = icmp sgt i64 %.90.i.i, 0
-  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
 B180.endif.lr.ph.i.i:                             ; preds = %13
   %.154.i.i = add i64 %a2, 2
   %.212.i.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
 B180.endif.us.preheader.i.i:                      ; preds = %B180.endif.lr.ph.i.i
   %xtraiter.i.i = and i64 %a2, 3
@@ -38840,9 +38840,9 @@ B178.loopexit.loopexit.us.i.i:                    ; preds = %B580.endif.us.epil.
   %scevgep10.i = getelementptr i8, ptr %lsr.iv9.i, i64 %40
   %scevgep18.i = getelementptr i8, ptr %lsr.iv17.i, i64 %40
   %.112.us.i.i = icmp samesign ugt i64 %.111233249.us.i.i, 1
-  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
+  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v863B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
+_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v881B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float32_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.order_of_long(*int64,*float64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -38874,7 +38874,7 @@ define internal noundef i64 @special(ptr readonly captures(none) %a0, ptr %a1, i
   %.70.i.i = icmp eq i64 %.29.i.i, 0
   %.67.i.i = icmp slt i64 %.66.i.i, 1
   %or.cond = select i1 %.70.i.i, i1 true, i1 %.67.i.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit, label %B0.endif.endif.i.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit, label %B0.endif.endif.i.i
 
 B0.endif.endif.i.i:                               ; preds = %0
   %1 = or i64 %.29.i.i, %.66.i.i
@@ -38902,12 +38902,12 @@ B0.endif.endif.i.i:                               ; preds = %0
   %.89.i.i = zext i1 %.87.not.i.i to i64
   %.90.i.i = add nuw i64 %14, %.89.i.i
   %.112247.i.i = icmp sgt i64 %.90.i.i, 0
-  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.112247.i.i, label %B180.endif.lr.ph.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
 B180.endif.lr.ph.i.i:                             ; preds = %13
   %.154.i.i = add i64 %a2, 2
   %.212.i.i = icmp sgt i64 %a2, 0
-  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.212.i.i, label %B180.endif.us.preheader.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
 B180.endif.us.preheader.i.i:                      ; preds = %B180.endif.lr.ph.i.i
   %xtraiter.i.i = and i64 %a2, 3
@@ -39213,9 +39213,9 @@ B178.loopexit.loopexit.us.i.i:                    ; preds = %B580.endif.us.epil.
   %scevgep8.i = getelementptr i8, ptr %lsr.iv7.i, i64 %40
   %scevgep22.i = getelementptr i8, ptr %lsr.iv21.i, i64 %40
   %.112.us.i.i = icmp samesign ugt i64 %.111233249.us.i.i, 1
-  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
+  br i1 %.112.us.i.i, label %B180.endif.us.i.i, label %_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit
 
-_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v866B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
+_ZN6nbgrad7kernels3gpu13device_linalg13order_of_longB4v884B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2a10float64_2axxx.exit: ; preds = %B178.loopexit.loopexit.us.i.i, %0, %13, %B180.endif.lr.ph.i.i
   ret i64 0
 }
 ;; nbgrad.kernels.gpu.device_linalg.addresses(*int64,int64,int64,int64)int64 nbgrad.kernels.gpu.device_linalg -
@@ -39245,7 +39245,7 @@ define internal noundef i64 @special(ptr writeonly captures(none) %a0, i64 %a1, 
   %.67.i = icmp eq i64 %.26.i, 0
   %.64.i = icmp slt i64 %.63.i, 1
   %or.cond = select i1 %.67.i, i1 true, i1 %.64.i
-  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B0.endif.endif.i
+  br i1 %or.cond, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B0.endif.endif.i
 
 B178.i:                                           ; preds = %B178.preheader1.i, %B178.i
   %lsr.iv13.i = phi i64 [ %44, %B178.preheader1.i ], [ %lsr.iv.next14.i, %B178.i ]
@@ -39271,7 +39271,7 @@ B178.i:                                           ; preds = %B178.preheader1.i, 
   %lsr.iv.next11.i = add i64 %lsr.iv10.i, %31
   %lsr.iv.next14.i = add i64 %lsr.iv13.i, %31
   %.108.3.i = icmp samesign ugt i64 %lsr.iv.next.i, 4
-  br i1 %.108.3.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
+  br i1 %.108.3.i, label %B178.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
 
 B0.endif.endif.i:                                 ; preds = %0
   %3 = or i64 %.26.i, %.63.i
@@ -39299,7 +39299,7 @@ B0.endif.endif.i:                                 ; preds = %0
   %.86.i = zext i1 %.84.not.i to i64
   %.87.i = add nuw i64 %16, %.86.i
   %.10842.i = icmp sgt i64 %.87.i, 0
-  br i1 %.10842.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
+  br i1 %.10842.i, label %B178.preheader.i, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit
 
 B178.preheader.i:                                 ; preds = %15
   %xtraiter.i = and i64 %.87.i, 3
@@ -39336,7 +39336,7 @@ B178.prol.loopexit.i:                             ; preds = %B178.prol.loopexit.
   %.1074044.unr.i = phi i64 [ %.87.i, %B178.preheader.i ], [ %23, %B178.prol.loopexit.loopexit.i ]
   %.1144143.unr.i = phi i64 [ %.21.i, %B178.preheader.i ], [ %.121.prol.i, %B178.prol.loopexit.loopexit.i ]
   %24 = icmp samesign ult i64 %.87.i, 4
-  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B178.preheader1.i
+  br i1 %24, label %_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit, label %B178.preheader1.i
 
 B178.preheader1.i:                                ; preds = %B178.prol.loopexit.i
   %25 = add nuw i64 %.1074044.unr.i, 4
@@ -39362,7 +39362,7 @@ B178.preheader1.i:                                ; preds = %B178.prol.loopexit.
   %sunkaddr.i = shl i64 %32, 3
   br label %B178.i
 
-_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v869B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit: ; preds = %B178.i, %0, %15, %B178.prol.loopexit.i
+_ZN6nbgrad7kernels3gpu13device_linalg9addressesB4v887B58c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsBAQ4s_2fqErM2IZJFEEM0wQAE8int64_2axxx.exit: ; preds = %B178.i, %0, %15, %B178.prol.loopexit.i
   ret i64 0
 }
 ;; end

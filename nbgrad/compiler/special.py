@@ -7,6 +7,7 @@ The sources lie in kernels/ and are compiled by Numba, once per dtype; matrix pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,15 +15,20 @@ import numpy as np
 
 from ..graph.ir import Node
 from ..graph.shapes import Shape
+from ..graph.window_rows import CONVOLUTIONS, multiplications
 from . import cpu
+from .convolution_plan import cut, tile_of
 from .fuse import Special
 from .host_calls import host_address
 from .matmul import library_address, matmul_function, matmul_rows, matmul_sizes, shared
 from .matrices.small_eigenvalues import negligible_part
 from .matrices.small_factors import block_count, is_small, small_ir, small_key
+from .register_tiles import tiles_ir
 from .scalars import kernel_module, lower
 
 NUMBERS, FLOATS, POSITIONS = "int32 int64 float32 float64", "float32 float64", "int64"
+SHARED_PRODUCTS = 16_000_000
+"""Multiplications of a convolution, times the bytes of a number, from which on threads share it: 80 microseconds."""
 SMALL_MATRIX = 64
 """Larger matrices follow one after the other: BLAS shares each among threads."""
 
@@ -48,6 +54,8 @@ class SpecialKernel:
         Bytes of scratch memory.
     variants : tuple of str
         What `{0}` may be.
+    apart : bool
+        Whether each thread has scratch memory of its own, which is then that of one chunk.
     """
 
     place: str
@@ -57,6 +65,7 @@ class SpecialKernel:
     sizes: Callable[[Node, int], list[int]]
     workspace: Callable[[Node], int] = lambda node: 0
     variants: tuple[str, ...] = ("",)
+    apart: bool = False
 
     def pointers(self, dtype: str) -> list[str]:
         """The types of its arguments, with a dtype in place of `*`."""
@@ -91,6 +100,18 @@ def _planes(node: Node) -> int:
 
 def _windows(node: Node, rows: int) -> list[int]:
     return [*_images(node), *[number for pair in node.params[:5] for number in pair]]
+
+
+def _convolution(place: str) -> SpecialKernel:
+    return SpecialKernel(
+        f"convolution.{place}",
+        "* * * *",
+        FLOATS,
+        lambda node: cut(node).pieces,
+        lambda node, rows: cut(node).sizes,
+        workspace=lambda node: cut(node).workspace * node.dtype.itemsize,
+        apart=True,
+    )
 
 
 # ----- Batches of matrices -----
@@ -153,6 +174,9 @@ KERNELS: dict[str, SpecialKernel] = {
     "scatter_last": SpecialKernel(
         "scatter.scatter_last", "int64 int64", POSITIONS, _one, lambda node, rows: [node.inputs[0].size, node.size]
     ),
+    "convolve": _convolution("convolve"),
+    "convolve_transposed": _convolution("convolve"),
+    "convolve_filters": _convolution("correlate"),
     "unfold": SpecialKernel("windows.unfold", "* *", FLOATS, _planes, _windows),
     "fold": SpecialKernel("windows.fold", "* *", FLOATS, _planes, _windows),
     "window_argmax": SpecialKernel("windows.window_argmax", "* int64", FLOATS, _planes, _windows),
@@ -211,7 +235,7 @@ code of their own."""
 
 def shipped() -> Iterator[tuple[str, list[str]]]:
     """The kernels that the package comes with: place in kernels/, and the types of the arguments."""
-    for kernel in KERNELS.values():
+    for kernel in {kernel.place: kernel for kernel in KERNELS.values()}.values():
         for variant in kernel.variants:
             for dtype in kernel.dtypes.split():
                 yield kernel.place.format(variant), kernel.pointers(dtype)
@@ -239,7 +263,16 @@ def rows_of(kernel: Special) -> int:
 
 def shared_by_threads(kernel: Special) -> bool:
     """Whether a kernel takes long enough that threads share its rows, by a rule of its own."""
-    return kernel.node.name == "matmul" and shared(kernel.node)
+    node = kernel.node
+    if node.name in CONVOLUTIONS:
+        return multiplications(node) * node.dtype.itemsize >= SHARED_PRODUCTS
+    return node.name == "matmul" and shared(node)
+
+
+def works_apart(kernel: Special) -> bool:
+    """Whether each thread has scratch memory of its own."""
+    known = KERNELS.get(kernel.node.name)
+    return known is not None and known.apart
 
 
 def special_sizes(kernel: Special) -> list[int]:
@@ -267,14 +300,23 @@ def special_function(kernel: Special) -> cpu.Function:
         return cpu.Function(f"small {key}", "kernel", lambda: small_ir(*key))
     known = KERNELS[node.name]
     place, pointers = known.place.format(*node.params), known.pointers(known.dtype_of(node))
-    return cpu.Function(f"special {place} {' '.join(pointers)}", "kernel", lambda: special_ir(place, pointers))
+    key = f"special {place} {' '.join(pointers)}"
+    if node.name in CONVOLUTIONS:
+        tile, dtype = tile_of(node), node.dtype.name
+        # All loops of many turns are written in vectors.
+        return cpu.Function(
+            f"{key} {tile}", "kernel", lambda: special_ir(place, pointers, tiles_ir(dtype, tile)), finished=True
+        )
+    return cpu.Function(key, "kernel", lambda: special_ir(place, pointers))
 
 
-def special_ir(place: str, pointers: Sequence[str]) -> str:
-    """The IR of a kernel, with the ABI of a fused loop."""
+def special_ir(place: str, pointers: Sequence[str], called: str = "") -> str:
+    """The IR of a kernel, with the ABI of a fused loop, and of functions that it calls."""
     module, _, name = place.partition(".")
     text = lower(getattr(kernel_module(module), name), [*pointers, "*int64", "int64", "int64"], "int64", "special")
-    lines = [text, "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {"]
+    for name in re.findall(r"^(?:define|declare) [^@]*@([\w.]+)\(", called, re.MULTILINE):
+        text = re.sub(rf"^declare [^@]*@{re.escape(name)}\(.*\n", "", text, flags=re.MULTILINE)
+    lines = [text, called, "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {"]
     for position in range(len(pointers)):
         lines.append(f"  %at{position} = getelementptr ptr, ptr %pointers, i64 {position}")
         lines.append(f"  %p{position} = load ptr, ptr %at{position}")

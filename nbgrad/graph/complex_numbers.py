@@ -16,6 +16,7 @@ that 2.0 * z scales both parts of z, as in C99, also where they are infinite.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from . import ir
 from .builders import argsort, take_last, truth
 from .ir import BOOL, COMPLEX_OF, INT64, PART_OF, Node, Params, elementwise, literal_value, make, zeros
 from .primitives import PRIMITIVES
+from .window_rows import CONVOLUTIONS, product_form
 
 COMPLEX, REAL, IMAG, LITERAL, BROADCAST, SELECT = (
     PRIMITIVES[name] for name in "complex real imag literal broadcast select".split()
@@ -314,6 +316,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "cast": _cast,
     **{name: _each(name) for name in "reshape transpose broadcast slice pad concatenate sum unfold fold".split()},
     **{name: _each(name) for name in "add subtract stop_gradient rint".split()},
+    **{name: partial(product_form, name) for name in CONVOLUTIONS},
     "gather": _each("gather", 0),
     "scatter_add": _each("scatter_add", 1),
     "select": _each("select", 1, 2),

@@ -1,6 +1,7 @@
-"""Primitives on windows of images: columns for convolutions, their transpose, and positions of window maxima.
+"""Primitives on windows of images: convolutions, columns and their transpose, and positions of window maxima.
 
-In: nothing. Out: a table of rows. Called by primitives.py.
+In: nothing. Out: a table of rows; also convolutions as products of matrices, for targets without a kernel for them.
+Called by primitives.py.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .builders import reshape, spread, transpose
-from .ir import INT64, Node, Params, make
-from .rows import INTEGER, Linear, ShapeAndDtype, named, row
+from .builders import matmul, reshape, spread, spread_all, transpose
+from .ir import INT64, Node, Params, broadcast, literal, make, topological, with_inputs
+from .rows import INTEGER, Linear, Multilinear, ShapeAndDtype, named, row
 
 Array = np.ndarray
 
@@ -106,7 +107,174 @@ def _batched_fold(node: Node, operands: Sequence[Node | None], size: int) -> Nod
     return reshape(made, (size, *node.shape))
 
 
-WINDOWS = named(
+# ----- Convolutions -----
+
+
+def _convolved(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
+    x, weight = inputs
+    assert x.shape[1] == weight.shape[1] * params[6] and x.shape[2:] == params[5], (inputs, params)
+    assert weight.shape[2:] == params[0] and weight.shape[0] % params[6] == 0, (inputs, params)
+    return (x.shape[0], weight.shape[0], *params[4]), x.dtype
+
+
+def _transposed(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
+    y, weight = inputs
+    assert y.shape[1] == weight.shape[0] and y.shape[2:] == params[4], (inputs, params)
+    assert weight.shape[2:] == params[0] and weight.shape[0] % params[6] == 0, (inputs, params)
+    return (y.shape[0], weight.shape[1] * params[6], *params[5]), y.dtype
+
+
+def _filters(inputs: Sequence[Node], params: Params) -> ShapeAndDtype:
+    x, y = inputs
+    assert x.shape[0] == y.shape[0] and x.shape[2:] == params[5] and y.shape[2:] == params[4], (inputs, params)
+    return (y.shape[1], x.shape[1] // params[6], *params[0]), x.dtype
+
+
+def product_form(name: str, inputs: Sequence[Node], params: Params) -> Node:
+    """A convolution, or one of its transposes, as a product of matrices with the windows in columns."""
+    *windows, size, groups = params
+    one, other = inputs
+    filters = name == "convolve_filters"
+    kernel, stride, _, before, extents = windows
+    pointwise = kernel == (1, 1) and stride == (1, 1) and before == (0, 0) and extents == size
+    count, outputs = one.shape[0], other.shape[filters]
+    channels = (one if name != "convolve_transposed" else other).shape[1]
+    depth = (channels // groups if filters else other.shape[1]) * kernel[0] * kernel[1]
+    pixels = count * extents[0] * extents[1]
+
+    def columns() -> Node:
+        made = transpose(one, (1, 0, 2, 3)) if pointwise else make("unfold", (one,), tuple(windows))
+        return reshape(made, (groups, depth, pixels))
+
+    def rows(y: Node) -> Node:
+        return reshape(transpose(y, (1, 0, 2, 3)), (groups, outputs // groups, pixels))
+
+    if filters:
+        return reshape(matmul(rows(other), transpose(columns(), (0, 2, 1))), (outputs, channels // groups, *kernel))
+    weight = reshape(other, (groups, outputs // groups, depth))
+    if name == "convolve":
+        return transpose(reshape(matmul(weight, columns()), (outputs, count, *extents)), (1, 0, 2, 3))
+    product = matmul(transpose(weight, (0, 2, 1)), rows(one))
+    if pointwise:
+        return transpose(reshape(product, (channels * groups, count, *size)), (1, 0, 2, 3))
+    return make("fold", (reshape(product, (channels * groups, *kernel, count, *extents)),), (*windows, size))
+
+
+def without_convolutions(outputs: Sequence[Node]) -> list[Node]:
+    """Products of matrices in place of the convolutions of a graph."""
+    made: dict[Node, Node] = {}
+    for node in topological(outputs):
+        inputs = tuple([made[source] for source in node.inputs])
+        if node.name in CONVOLUTIONS:
+            made[node] = product_form(node.name, inputs, node.params)
+        else:
+            made[node] = node if inputs == node.inputs else with_inputs(node, inputs)
+    return [made[node] for node in outputs]
+
+
+def multiplications(node: Node) -> int:
+    """How many products of numbers a product of matrices or a convolution adds up; 0 for other nodes."""
+    if node.name == "matmul":
+        return node.size * node.inputs[0].shape[2]
+    if node.name not in CONVOLUTIONS:
+        return 0
+    (kh, kw), *_, (oh, ow), _, _ = node.params
+    convolved, weights = (node.inputs[0], node) if node.name == "convolve_filters" else node.inputs
+    return convolved.shape[0] * oh * ow * kh * kw * weights.shape[0] * weights.shape[1]
+
+
+def _convolution(params: tuple[Any, ...], x: Array, weight: Array) -> Array:
+    kernel, _, _, _, count, _, groups = params
+    depth = weight.shape[1] * kernel[0] * kernel[1]
+    columns = _unfold(params[:5], x).reshape(groups, depth, -1)
+    y = np.matmul(weight.reshape(groups, -1, depth), columns)
+    return np.moveaxis(y.reshape(weight.shape[0], x.shape[0], *count), 0, 1)
+
+
+def _transposed_convolution(params: tuple[Any, ...], y: Array, weight: Array) -> Array:
+    kernel, _, _, _, count, _, groups = params
+    depth = weight.shape[1] * kernel[0] * kernel[1]
+    rows = np.moveaxis(y, 1, 0).reshape(groups, y.shape[1] // groups, -1)
+    columns = np.matmul(weight.reshape(groups, -1, depth).swapaxes(1, 2), rows)
+    return _fold(params[:6], columns.reshape(weight.shape[1] * groups, *kernel, y.shape[0], *count))
+
+
+def _convolution_filters(params: tuple[Any, ...], x: Array, y: Array) -> Array:
+    kernel, *_, groups = params
+    channels, outputs, pixels = x.shape[1] // groups, y.shape[1], y.shape[0] * y.shape[2] * y.shape[3]
+    columns = _unfold(params[:5], x).reshape(groups, channels * kernel[0] * kernel[1], pixels)
+    rows = np.moveaxis(y, 1, 0).reshape(groups, outputs // groups, pixels)
+    return np.matmul(rows, columns.swapaxes(1, 2)).reshape(outputs, channels, *kernel)
+
+
+def _batched_convolution(node: Node, operands: Sequence[Node | None], size: int) -> Node:
+    """Images of all values one after the other if the filters are the same for all; otherwise groups of channels."""
+    *windows, groups = node.params
+    one, other = node.inputs
+    filters = node.name == "convolve_filters"
+    if not size:
+        return broadcast(literal(0.0, node.dtype), (0, *node.shape))
+    if operands[0] is not None and operands[1] is None and not filters:
+        flat = reshape(operands[0], (size * one.shape[0], *one.shape[1:]))
+        return reshape(make(node.name, (flat, other), node.params), (size, *node.shape))
+    images, second = spread_all(node, operands, size)
+    beside = _beside(images)
+    second = _beside(second) if filters else reshape(second, (size * other.shape[0], *other.shape[1:]))
+    made = make(node.name, (beside, second), (*windows, groups * size))
+    if filters:
+        return reshape(made, (size, *node.shape))
+    count, channels, *extents = node.shape
+    return transpose(reshape(made, (count, size, channels, *extents)), (1, 0, 2, 3, 4))
+
+
+def _beside(images: Node) -> Node:
+    """The channels of all values beside each other."""
+    size, count, channels, *extents = images.shape
+    return reshape(transpose(images, (1, 0, 2, 3, 4)), (count, size * channels, *extents))
+
+
+CONVOLUTIONS = named(
+    convolve=row(
+        "special",
+        _convolved,
+        _convolution,
+        Multilinear(
+            (
+                lambda g, node: make("convolve_transposed", (g, node.inputs[1]), node.params),
+                lambda g, node: make("convolve_filters", (node.inputs[0], g), node.params),
+            )
+        ),
+        batch=_batched_convolution,
+    ),
+    convolve_transposed=row(
+        "special",
+        _transposed,
+        _transposed_convolution,
+        Multilinear(
+            (
+                lambda g, node: make("convolve", (g, node.inputs[1]), node.params),
+                lambda g, node: make("convolve_filters", (g, node.inputs[0]), node.params),
+            )
+        ),
+        batch=_batched_convolution,
+    ),
+    convolve_filters=row(
+        "special",
+        _filters,
+        _convolution_filters,
+        Multilinear(
+            (
+                lambda g, node: make("convolve_transposed", (node.inputs[1], g), node.params),
+                lambda g, node: make("convolve", (node.inputs[0], g), node.params),
+            )
+        ),
+        batch=_batched_convolution,
+    ),
+)
+"""The three transposes of one trilinear form, the sum of y * convolve(x, weight): each is linear in two of x, weight
+and y and gives what belongs to the third, so that all derivatives are made of them. Their parameters are the windows,
+the height and width of x, and the number of groups."""
+WINDOWS = CONVOLUTIONS | named(
     unfold=row(
         "special",
         _unfolded,

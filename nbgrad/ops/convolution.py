@@ -1,9 +1,8 @@
 """Convolutions, their adjoints, and windows as columns.
 
 In: images `(N, C, H, W)` (or one, `(C, H, W)`) and filters. Out: Tensors. Called by users and by nbgrad.nn. A
-convolution is one copy of the image's windows into columns, the primitive `unfold`, and one matrix product, which BLAS
-computes for the whole batch; its adjoint is a product and `fold`, the transpose of `unfold`. So every derivative of a
-convolution is again made of these.
+convolution is the primitive `convolve`, which has a kernel of its own; where windows are the pixels themselves, or
+filters have many more numbers than there are pixels, it is a matrix product.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ import math
 from typing import Any
 
 from ..errors import ArgumentError, ShapeError
-from ..functions.linalg.matrix_products import batched
 from ..graph import builders
-from ..graph.builders import Pair, Windows, reshape, transpose
-from ..graph.ir import Node
+from ..graph.builders import Pair, Windows, cast, reshape, transpose
+from ..graph.ir import Node, Params, make
+from ..graph.window_rows import product_form
 from ..record.as_node import as_node, wrap
-from ..record.axes_and_dtypes import inexact, integer, integers
+from ..record.axes_and_dtypes import FLOAT16, FLOAT32, inexact, integer, integers
 from ..record.promotion import promote
 from ..record.tensor import Tensor
 from .docstrings import documented
@@ -25,6 +24,8 @@ from .docstrings import documented
 Sides = tuple[Pair, Pair]
 """Padding as (before, after), for rows and for columns."""
 PAD_MODES = ("valid", "same", "pad")
+WEIGHTS_PER_PIXEL = 8000
+"""Weights for each output of a filter from which on the time is that of reading them."""
 
 
 # ----- Arguments -----
@@ -153,35 +154,28 @@ def _with_bias(y: Node, bias: Any, name: str) -> Node:
 # ----- On nodes -----
 
 
-def _is_pointwise(windows: Windows, size: Pair) -> bool:
-    """Whether windows are the pixels themselves."""
-    kernel, stride, _, before, count = windows
-    return kernel == (1, 1) and stride == (1, 1) and before == (0, 0) and count == size
+def _made(name: str, one: Node, other: Node, params: Params, pixels: int) -> Node:
+    """A convolution or its transpose, as a product of matrices where that is the better form: where windows are the
+    pixels themselves, and where there is little to do beside reading the weights."""
+    if one.dtype == FLOAT16:
+        # As products of matrices: those of float16 are added in float32.
+        return cast(_made(name, cast(one, FLOAT32), cast(other, FLOAT32), params, pixels), FLOAT16)
+    few = other.size > WEIGHTS_PER_PIXEL * pixels
+    if params[0] == params[1] == (1, 1) or few or 0 in (*one.shape, *other.shape):
+        return product_form(name, (one, other), params)
+    return make(name, (one, other), params)
 
 
 def convolve(x: Node, weight: Node, windows: Windows, groups: int) -> Node:
     """`(N, C, H, W)` and `(Cout, C / groups, kh, kw)` to `(N, Cout, oh, ow)`, in one dtype."""
-    count, channels, *size = x.shape
-    outputs = weight.shape[0]
-    pixels = count * math.prod(windows[4])
-    depth = channels // groups * math.prod(windows[0])
-    columns = transpose(x, (1, 0, 2, 3)) if _is_pointwise(windows, (size[0], size[1])) else builders.unfold(x, windows)
-    y = batched(reshape(weight, (groups, outputs // groups, depth)), reshape(columns, (groups, depth, pixels)))
-    return transpose(reshape(y, (outputs, count, *windows[4])), (1, 0, 2, 3))
+    params = (*windows, x.shape[2:], groups)
+    return _made("convolve", x, weight, params, x.shape[0] * math.prod(windows[4]))
 
 
 def deconvolve(y: Node, weight: Node, windows: Windows, size: Pair, groups: int) -> Node:
     """The transpose of `convolve` in x: `(N, C, oh, ow)` and `(C, Cout / groups, kh, kw)` to `(N, Cout, *size)`."""
-    count, channels = y.shape[:2]
-    outputs = weight.shape[1] * groups
-    pixels = count * math.prod(windows[4])
-    depth = weight.shape[1] * math.prod(windows[0])
-    rows = reshape(transpose(y, (1, 0, 2, 3)), (groups, channels // groups, pixels))
-    filters = transpose(reshape(weight, (groups, channels // groups, depth)), (0, 2, 1))
-    columns = batched(filters, rows)
-    if _is_pointwise(windows, size):
-        return transpose(reshape(columns, (outputs, count, *size)), (1, 0, 2, 3))
-    return builders.fold(reshape(columns, (outputs, *windows[0], count, *windows[4])), windows, size)
+    params = (*windows, size, groups)
+    return _made("convolve_transposed", y, weight, params, y.shape[0] * math.prod(windows[4]))
 
 
 # ----- Convolutions -----

@@ -21,11 +21,12 @@ import numpy as np
 from ..compiler.fuse import HEAVY_WEIGHT, LIGHT, Fused, Special
 from ..compiler.loops import Access, Loop, Reduction, Value, normalise
 from ..compiler.scalar_turns import ScalarTurns, scalar_turns
-from ..compiler.special import rows_of, shared_by_threads, workspace_bytes
+from ..compiler.special import rows_of, shared_by_threads, works_apart, workspace_bytes
 from ..compiler.views import View, contiguous_strides
 from ..graph.ir import Node, placeholder
 from ..graph.loops.loop_body import LOOP
 from ..graph.primitives import FLOAT_UNARY
+from ..graph.window_rows import multiplications
 from .front import literals_of
 from .lifetimes import Lifetimes, Place, aligned, in_words, nbytes
 from .loop_plan import TurnPlan, turn_plan
@@ -100,7 +101,7 @@ def _elements(step: Step) -> int:
     if isinstance(step.kernel, Loop):
         return math.prod(step.kernel.shape)
     node = step.kernel.node
-    return node.size * (node.inputs[0].shape[-1] if node.name == "matmul" else 8)
+    return multiplications(node) or node.size * 8
 
 
 def plan(
@@ -376,9 +377,10 @@ class _Planner:
         if kernel.node.primitive is LOOP:
             turns = scalar_turns(kernel) or turn_plan(kernel, plan, self.slots)
         extra = turns.workspace if isinstance(turns, TurnPlan) else 0 if turns else workspace_bytes(kernel)
-        block = self.arena.take(extra) if extra else None
+        apart = aligned(extra) if works_apart(kernel) else 0
+        block = self.arena.take(apart * self.slots or extra) if extra else None
         if block is not None:
-            places.append(Place(0, block[0]))
+            places.append(Place(0, block[0], 0, apart))
         rows = rows_of(kernel)
         heavy = rows > 1 and kernel.node.size * SPECIAL_WORK >= PARALLEL_WORK
         parallel = heavy or shared_by_threads(kernel)

@@ -27,6 +27,7 @@ from ..device.memory.arrays import Device, DeviceArray, Memory
 from ..errors import DeviceError
 from ..graph.ir import Node
 from ..graph.loops.loop_rewrites import written_out
+from ..graph.window_rows import without_convolutions
 from ..process.gc_pause import RareCollection
 from ..process.locks import ForkSafeLock
 from .cpu_program import MISSED, Output
@@ -71,7 +72,8 @@ class DeviceProgram:
         self.device = device
         device.driver.use(device.index)
         with RareCollection():
-            self._front = front(written_out([output.node for output in outputs]), arguments, copies=False)
+            results = without_convolutions(written_out([output.node for output in outputs]))
+            self._front = front(results, arguments, copies=False)
         self.graph = self._front.graph
         self._inputs = arguments
         self.outputs = outputs

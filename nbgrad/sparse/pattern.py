@@ -26,6 +26,7 @@ from ..graph.ir import Node, literal_value, topological
 from ..graph.loops.loop_rewrites import written_out
 from ..graph.primitives import PRIMITIVES
 from ..graph.trace import current_trace
+from ..graph.window_rows import without_convolutions
 from ..runtime.evaluate import concrete
 
 EMPTY, ALL = 0, 1
@@ -59,7 +60,7 @@ def dependencies(outputs: Sequence[Node], sources: Sequence[Node]) -> Any:
         known[node] = sets.single(offset, node.shape)
         offset += node.size
     walk = _Walk(sets)
-    outputs = written_out(outputs)
+    outputs = without_convolutions(written_out(outputs))
     for node in topological(outputs):
         if node not in known:
             known[node] = walk.ids(node, [known[source] for source in node.inputs])
