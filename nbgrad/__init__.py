@@ -28,8 +28,8 @@ from . import ops as ops
 from .compiled.explain import explain as explain
 from .compiled.jit import jit as jit
 from .compiled.jit import ms_function as ms_function
-from .compiler.blas_provider import set_blas as set_blas
 from .compiler.cache import counters as counters
+from .compiler.matrices.blas_provider import set_blas as set_blas
 from .context import GRAPH_MODE as GRAPH_MODE
 from .context import PYNATIVE_MODE as PYNATIVE_MODE
 from .context import get_context as get_context

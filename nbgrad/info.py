@@ -13,7 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from .compiler import blas_provider, cache
+from .compiler import cache
+from .compiler.matrices import blas_provider
 from .process import private_interfaces
 from .runtime import threads
 

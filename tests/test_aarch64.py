@@ -19,7 +19,7 @@ from nbgrad.compiler import cpu, special
 from nbgrad.compiler.fuse import fuse
 from nbgrad.compiler.loops import Loop
 from nbgrad.compiler.lowering import kernel_module
-from nbgrad.compiler.matmul import matmul_ir
+from nbgrad.compiler.matrices.matmul import matmul_ir
 from nbgrad.compiler.multiply_add import without_library_calls
 from nbgrad.compiler.register_tiles import registers, tiles_ir
 from nbgrad.compiler.tiles import emit

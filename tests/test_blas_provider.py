@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.compiler import blas_provider
+from nbgrad.compiler.matrices import blas_provider
 from nbgrad.errors import ArgumentError
 
 ALONE = """
 import ctypes, numpy as np, nbgrad as nb
-from nbgrad.compiler import blas_provider, matmul
+from nbgrad.compiler.matrices import blas_provider, matmul
 from nbgrad.info import info
 nb.set_blas("numpy")
 nb.set_blas("numpy")

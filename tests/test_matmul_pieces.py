@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.compiler import matmul
+from nbgrad.compiler.matrices import matmul
 from nbgrad.graph.ir import make, placeholder
 
 # Shapes (batch, m, k, n), and how many pieces at least: rows, columns, both, many matrices, vectors.

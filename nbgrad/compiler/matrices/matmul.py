@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..graph.ir import Node
-from ..process.locks import building
-from . import cpu
+from ...graph.ir import Node
+from ...process.locks import building
+from .. import cpu
+from ..fuse import Special
 from .blas_provider import provider
-from .fuse import Special
-from .matrices.small_products import is_small, layouts, small_ir, small_key, small_pieces, small_sizes
+from .small_products import is_small, layouts, small_ir, small_key, small_pieces, small_sizes
 
 PRODUCTS_PER_MICROSECOND = 30_000
 """Multiplications of float64 that BLAS does on one core; of float32 twice as many."""

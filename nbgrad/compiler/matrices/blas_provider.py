@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import ArgumentError
-from ..process.locks import building
+from ...errors import ArgumentError
+from ...process.locks import building
 
 LETTERS = {"float64": "d", "float32": "s"}
 PREFIXES = ("scipy_", "")
