@@ -416,6 +416,16 @@ def test_threads_that_compile_make_the_same_code(
 
 
 @pytest.mark.unoptimized
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="object code is no ELF")
+def test_code_does_not_depend_on_what_was_compiled_before(objects: dict[str, bytes]) -> None:
+    # A machine of LLVM remembers the addresses of functions that are marked as used, and takes later ones for these.
+    # Object code with such functions says in its head that it has GNU's extensions.
+    nb.jit(lambda x: x * 2 + 1)(np.ones(3, np.float16))
+    heads = [data[:8] for symbol, data in objects.items() if symbol.startswith("kernel.")]
+    assert heads and all(head[:4] == b"\x7fELF" and head[7] == 0 for head in heads)
+
+
+@pytest.mark.unoptimized
 def test_without_more_threads_one_compiles(
     threads: Callable[[int], None], objects: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

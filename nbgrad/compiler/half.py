@@ -9,7 +9,7 @@ last rounding counts.
 from __future__ import annotations
 
 CONVERSIONS = """
-@llvm.used = appending global [3 x ptr] [
+@llvm.compiler.used = appending global [3 x ptr] [
   ptr @__truncsfhf2, ptr @__truncdfhf2, ptr @__extendhfsf2
 ], section "llvm.metadata"
 
