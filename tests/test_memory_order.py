@@ -308,9 +308,32 @@ def kind_by_branch(b: Any) -> Any:
     return w
 
 
+def dtype_by_branch(b: Any) -> Any:
+    w = np.sum(b, axis=0)
+    if np.sum(b) > 10.0:
+        w = b[0].astype(np.float32)
+    return w
+
+
+def diagonal_of_what_is_written(b: Any) -> Any:
+    w = np.stack([b, b]).T
+    v = np.diagonal(w)
+    np.multiply(w, 2.0, out=w)
+    return v * 1.0
+
+
 @pytest.mark.parametrize(
     "program",
-    [order_after_a_loop, order_by_turns, order_by_branch, order_inside_of_turns, shared_in_a_branch, kind_by_branch],
+    [
+        dtype_by_branch,
+        diagonal_of_what_is_written,
+        order_after_a_loop,
+        order_by_turns,
+        order_by_branch,
+        order_inside_of_turns,
+        shared_in_a_branch,
+        kind_by_branch,
+    ],
 )
 def test_branches_and_loops_by_value(program: Any) -> None:
     compiled = nb.jit(nb.differentiable_source(program))
@@ -319,4 +342,4 @@ def test_branches_and_loops_by_value(program: Any) -> None:
             expected = program(layout(BASE * size))
             found = compiled(layout(BASE * size))
             np.testing.assert_allclose(found, expected, rtol=1e-14)
-            assert type(found) is type(expected)
+            assert type(found) is type(expected) and found.dtype == expected.dtype

@@ -106,6 +106,8 @@ def _selected_leaf(test: Any, yes: Any, no: Any, name: str, loose: bool) -> Any:
     if a.shape != b.shape or (a.dtype == BOOL) != (b.dtype == BOOL):
         both = [f"{node.dtype}{list(node.shape)}" for node in (a, b)]
         cannot(f"{name} is {both[0]} on one side and {both[1]} on the other")
+    if a.dtype != b.dtype and not (a.weak or b.weak) and stays_pythons():
+        cannot(f"{name} is of {a.dtype} on one side and of {b.dtype} on the other")
     a, b = promote([a, b])
     same = same_order(a, b)
     if stays_pythons():

@@ -33,7 +33,6 @@ from ...runtime.memory_order import (
     order_of_loop,
     strides_of,
     with_axis_order,
-    with_strides,
 )
 from .joining import stack_nodes
 from .shaping import broadcast_node, common_shape
@@ -220,7 +219,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         # NumPy's is a view that steps along both axes.
         strides = strides_of(node)
         kept = [stride for axis, stride in enumerate(strides) if axis not in (first, second)]
-        found = with_strides(found, (*kept, strides[first] + strides[second]))
+        found.layout = (*kept, strides[first] + strides[second])
     return wrap(found)
 
 
