@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..record.shared_memory import written as pass_on
 from ..record.tensor import Tensor
 
 _MOST = 500
@@ -64,6 +65,7 @@ class Watched:
             if isinstance(value, Tensor):
                 if value._node is not before and value._node.shape == before.shape:
                     value._node = before
+                    pass_on(value)  # views saw the write
                     changed = changed or "an array"
                 continue
             now = value if type(value) in (list, dict, set) else value.__dict__
