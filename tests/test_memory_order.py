@@ -343,3 +343,15 @@ def test_branches_and_loops_by_value(program: Any) -> None:
             found = compiled(layout(BASE * size))
             np.testing.assert_allclose(found, expected, rtol=1e-14)
             assert type(found) is type(expected) and found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("where", [lambda v: v.flat, lambda v: v.T, lambda v: v[:2], lambda v: v.real])
+def test_views_do_not_see_what_a_side_that_is_not_taken_writes(where: Any) -> None:
+    def program(b: Any) -> Any:
+        v = np.zeros(b.shape) + b
+        w = np.broadcast_to(v, (2, *v.shape))
+        if np.sum(b) < -1.0:
+            where(v)[0] = 0.1
+        return w
+
+    np.testing.assert_array_equal(nb.jit(nb.differentiable_source(program))(BASE), program(BASE))
