@@ -17,7 +17,7 @@ from ..graph.ir import BOOL, INT64, Node, broadcast, elementwise
 from ..graph.trace import current_trace
 from ..record.as_node import as_node
 from ..runtime.evaluate import concrete
-from ..runtime.memory_order import copied, may_differ, strides_of, with_strides
+from ..runtime.memory_order import copied, like_array, same_order
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import Results, kind_as, name_of, results_as
 from .recorded_turn import Arrays
@@ -165,10 +165,8 @@ def _selected(name: str, tests: Sequence[Node], branches: Sequence[Callable[...,
 
 def _laid_out(value: Node, sides: Sequence[Node]) -> Node:
     """A chosen array, which lies in memory as all sides do, or in C order."""
-    if not any(map(may_differ, sides)):
-        return value
-    strides = {strides_of(side) for side in sides}
-    return with_strides(value, strides.pop()) if len(strides) == 1 else copied(value, "C")
+    first = sides[0]
+    return like_array(value, first) if all(same_order(first, side) for side in sides) else copied(value, "C")
 
 
 def _where(test: Node, yes: Node, no: Node) -> Node:

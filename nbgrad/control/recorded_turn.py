@@ -20,7 +20,7 @@ from ..graph.trace import recording
 from ..record.foreign_arrays import described_output
 from ..record.tensor import Tensor
 from ..runtime.evaluate import require
-from ..runtime.memory_order import may_differ, strides_of, with_strides
+from ..runtime.memory_order import like_array
 from ..transforms.arguments import Results, flatten, kind_as, kind_of, name_of, node_of, results_as
 from .turn_bounds import End, check_end
 
@@ -109,10 +109,7 @@ class Turn:
 
     def at_end(self, values: Sequence[Node]) -> list[Node]:
         """The values that a turn or more has carried on, which lie in memory as NumPy's would."""
-        return [
-            with_strides(value, strides_of(after)) if may_differ(after) else value
-            for value, after in zip(values, self.following.nodes, strict=True)
-        ]
+        return [like_array(value, after) for value, after in zip(values, self.following.nodes, strict=True)]
 
     def given_back(self, last: Sequence[Node], every: Sequence[Node]) -> tuple[Any, Any]:
         """The values carried out of the last turn, and the results of every turn, as the caller gets them."""
@@ -162,10 +159,7 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
     slices = [like(node, node.shape[1:]) for node in scanned.nodes]
     sources = [source for node in (*carried, *slices) for source in (node.inputs or (node,))]
     with recording(sources, turn=True) as trace:
-        stand_ins = [
-            with_strides(inside, strides_of(node)) if may_differ(node) else inside
-            for inside, node in zip(carried, first.nodes, strict=True)
-        ]
+        stand_ins = [like_array(inside, node) for inside, node in zip(carried, first.nodes, strict=True)]
         given = [[Tensor._of(node) for node in nodes] for nodes in (stand_ins, slices)]
         try:
             found = body(first.filled(given[0]), scanned.filled(given[1]))

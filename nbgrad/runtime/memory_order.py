@@ -271,6 +271,16 @@ def may_differ(node: Node) -> bool:
     return node.ndim > 1 and (node.layout is not None or node.primitive.kind == "movement")
 
 
+def same_order(one: Node, other: Node) -> bool:
+    """Whether NumPy's arrays in place of two nodes of one shape and dtype lie in memory in one way."""
+    return not (may_differ(one) or may_differ(other)) or strides_of(one) == strides_of(other)
+
+
+def like_array(node: Node, source: Node) -> Node:
+    """A node that lies in memory as another one of its shape and dtype."""
+    return with_strides(node, strides_of(source)) if may_differ(source) else node
+
+
 def like_copy(node: Node, source: Node) -> Node:
     """A node with as many axes as another one, laid out as a copy of that in order "K"."""
     if node.layout is None and not may_differ(source):

@@ -12,13 +12,13 @@ import numpy as np
 import optree
 
 from ..graph.builders import reshape
-from ..graph.ir import BOOL, Node, broadcast, elementwise
+from ..graph.ir import BOOL, broadcast, elementwise
 from ..graph.trace import current_trace
 from ..record.as_node import as_node
 from ..record.promotion import promote
 from ..record.tensor import Tensor
 from ..record.zero_dimensional import ZeroDimensional
-from ..runtime.memory_order import may_differ, strides_of, with_strides
+from ..runtime.memory_order import like_array, same_order
 from ..transforms.arguments import flatten
 
 
@@ -54,11 +54,6 @@ def stays_pythons() -> bool:
             return False
         trace = trace.parent
     return True
-
-
-def same_order(one: Node, other: Node) -> bool:
-    """Whether NumPy's arrays in place of two nodes lie in memory in one order."""
-    return not (may_differ(one) or may_differ(other)) or strides_of(one) == strides_of(other)
 
 
 def _is_array_without_axes(value: Any) -> bool:
@@ -116,7 +111,7 @@ def _selected_leaf(test: Any, yes: Any, no: Any, name: str, loose: bool) -> Any:
         if not same:
             cannot(f"{name} lies in memory in another order on one side")
     node = elementwise("select", broadcast(condition_of(test), a.shape), a, b)
-    node = with_strides(node, strides_of(a)) if same and may_differ(a) else node
+    node = like_array(node, a) if same else node
     kind = ZeroDimensional if isinstance(yes, ZeroDimensional) or isinstance(no, ZeroDimensional) else Tensor
     return kind._of(node)
 

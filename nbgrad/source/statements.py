@@ -28,6 +28,7 @@ from ..record.as_node import as_node
 from ..record.shared_memory import has_relatives
 from ..record.tensor import Tensor
 from ..record.zero_dimensional import ZeroDimensional, is_scalar
+from ..runtime.memory_order import same_order
 from ..transforms.arguments import flatten
 from .chosen_values import (
     UNSET,
@@ -36,7 +37,6 @@ from .chosen_values import (
     cannot,
     condition_of,
     is_number,
-    same_order,
     selected,
     shown,
     stays_pythons,

@@ -49,13 +49,11 @@ def records_example(name: str, value: Any) -> Any:
         return np.zeros((1,) * value.ndim, value.dtype)[() if value.ndim == 0 else ...]
     fields, shapes = [], []
     for field, given in value.items():
+        shapes.append(_shape(given))
         if is_records(given):
-            inner = records_example(f"{name}_{field}", given)
-            fields.append((field, inner.dtype))
-            shapes.append(_common_shape(given))
+            fields.append((field, records_example(f"{name}_{field}", given).dtype))
         else:
             fields.append((field, as_node(given).dtype if isinstance(given, Tensor) else np.asarray(given).dtype))
-            shapes.append(np.shape(given))
     shape = min(shapes, key=len, default=())
     if not fields or any(one[: len(shape)] != shape for one in shapes):
         shown = ", ".join(f"{field} {one}" for (field, _), one in zip(fields, shapes, strict=True)) or "none"
@@ -65,11 +63,9 @@ def records_example(name: str, value: Any) -> Any:
     return np.zeros((1,) * len(shape), np.dtype(whole))[() if not shape else ...]
 
 
-def _common_shape(value: Any) -> tuple[int, ...]:
-    """The shape of records, of a dict the axes that its fields have in common."""
-    if not isinstance(value, dict):
-        return value.shape
-    return min((_common_shape(one) if is_records(one) else np.shape(one) for one in value.values()), key=len)
+def _shape(value: Any) -> tuple[int, ...]:
+    """The shape of an array, and of a dict of fields the axes that they have in common."""
+    return min(map(_shape, value.values()), key=len, default=()) if isinstance(value, dict) else np.shape(value)
 
 
 def parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
