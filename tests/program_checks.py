@@ -275,14 +275,16 @@ class Case:
     # ----- Running -----
 
     def by_numpy(self, args: Any) -> Any:
-        """What NumPy gives, with the arguments after the call; None if it raises, warns, or numbers are not finite."""
+        """NumPy's results, with the arguments after the call; None if it raises, warns, makes arrays of objects (of a
+        dict, say), or numbers are not finite."""
         with warnings.catch_warnings(), np.errstate(all="raise", under="ignore"):
             warnings.simplefilter("error")
             try:
                 result = self.numpy_total(*args)
             except Exception:
                 return None
-        good = all(np.all(np.isfinite(np.asarray(leaf, complex))) for leaf in leaves(result))
+        numbers = [np.asarray(leaf) for leaf in leaves(result)]
+        good = all(array.dtype != object and np.all(np.isfinite(array)) for array in numbers)
         return (*result, args) if good else None
 
     def numpy(self, seed: int, step: float = 0.0, again: bool = False) -> Any:
