@@ -308,6 +308,20 @@ def kind_by_branch(b: Any) -> Any:
     return w
 
 
+def array_without_axes_by_branch(b: Any) -> Any:
+    w = np.asarray(np.sum(b))
+    if w > 10.0:
+        w = np.where(w > 20.0, w, -0.75)
+    return w
+
+
+def array_without_axes_after_turns(b: Any) -> Any:
+    w = np.asarray(np.sum(b))
+    while w > 1.0:
+        w = np.asarray(w * 0.5)
+    return w
+
+
 def dtype_by_branch(b: Any) -> Any:
     w = np.sum(b, axis=0)
     if np.sum(b) > 10.0:
@@ -333,6 +347,8 @@ def diagonal_of_what_is_written(b: Any) -> Any:
         order_inside_of_turns,
         shared_in_a_branch,
         kind_by_branch,
+        array_without_axes_by_branch,
+        array_without_axes_after_turns,
     ],
 )
 def test_branches_and_loops_by_value(program: Any) -> None:

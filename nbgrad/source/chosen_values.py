@@ -17,7 +17,7 @@ from ..graph.trace import current_trace
 from ..record.as_node import as_node
 from ..record.promotion import promote
 from ..record.tensor import Tensor
-from ..record.zero_dimensional import ZeroDimensional
+from ..record.zero_dimensional import ZeroDimensional, as_array
 from ..runtime.memory_order import like_array, same_order
 from ..transforms.arguments import flatten
 
@@ -112,8 +112,8 @@ def _selected_leaf(test: Any, yes: Any, no: Any, name: str, loose: bool) -> Any:
             cannot(f"{name} lies in memory in another order on one side")
     node = elementwise("select", broadcast(condition_of(test), a.shape), a, b)
     node = like_array(node, a) if same else node
-    kind = ZeroDimensional if isinstance(yes, ZeroDimensional) or isinstance(no, ZeroDimensional) else Tensor
-    return kind._of(node)
+    found = Tensor._of(node)
+    return as_array(found) if _is_array_without_axes(yes) or _is_array_without_axes(no) else found
 
 
 def condition_of(test: Any) -> Any:

@@ -27,7 +27,7 @@ from ..graph.trace import current_trace, recording
 from ..record.as_node import as_node
 from ..record.shared_memory import has_relatives
 from ..record.tensor import Tensor
-from ..record.zero_dimensional import ZeroDimensional, is_scalar
+from ..record.zero_dimensional import ZeroDimensional, as_array, is_scalar
 from ..runtime.memory_order import same_order
 from ..transforms.arguments import flatten
 from .chosen_values import (
@@ -427,7 +427,7 @@ def _staged(
     def filled(carried: Sequence[Any]) -> State:
         every = list(leaves)
         for k, value in zip(moving, carried, strict=True):
-            every[k] = value if not isinstance(leaves[k], ZeroDimensional) else ZeroDimensional._of(value._node)
+            every[k] = as_array(value) if isinstance(leaves[k], ZeroDimensional) else value
         return tuple(optree.tree_unflatten(tree, every))  # type: ignore[arg-type]
 
     def body(carried: Any) -> Any:
