@@ -329,6 +329,20 @@ def dtype_by_branch(b: Any) -> Any:
     return w
 
 
+def python_float_by_branch(b: Any) -> Any:
+    w = 0.5
+    if np.sum(b) > 10.0:
+        w = np.argsort(b[0])[1]
+    return w + np.float64(0.0) if isinstance(w, float) else w
+
+
+def narrow_by_branch(b: Any) -> Any:
+    w = 0.1
+    if np.sum(b) > 10.0:
+        w = b[0, 0].astype(np.float32)
+    return b * w
+
+
 def diagonal_of_what_is_written(b: Any) -> Any:
     w = np.stack([b, b]).T
     v = np.diagonal(w)
@@ -340,6 +354,8 @@ def diagonal_of_what_is_written(b: Any) -> Any:
     "program",
     [
         dtype_by_branch,
+        python_float_by_branch,
+        narrow_by_branch,
         diagonal_of_what_is_written,
         order_after_a_loop,
         order_by_turns,

@@ -12,7 +12,7 @@ import numpy as np
 import optree
 
 from ..graph.builders import reshape
-from ..graph.ir import BOOL, broadcast, elementwise
+from ..graph.ir import BOOL, Node, broadcast, elementwise
 from ..graph.trace import current_trace
 from ..record.as_node import as_node
 from ..record.promotion import promote
@@ -101,7 +101,7 @@ def _selected_leaf(test: Any, yes: Any, no: Any, name: str, loose: bool) -> Any:
     if a.shape != b.shape or (a.dtype == BOOL) != (b.dtype == BOOL):
         both = [f"{node.dtype}{list(node.shape)}" for node in (a, b)]
         cannot(f"{name} is {both[0]} on one side and {both[1]} on the other")
-    if a.dtype != b.dtype and not (a.weak or b.weak) and stays_pythons():
+    if stays_pythons() and not (_becomes(a, b) or _becomes(b, a)):
         cannot(f"{name} is of {a.dtype} on one side and of {b.dtype} on the other")
     a, b = promote([a, b])
     same = same_order(a, b)
@@ -114,6 +114,11 @@ def _selected_leaf(test: Any, yes: Any, no: Any, name: str, loose: bool) -> Any:
     node = like_array(node, a) if same else node
     found = Tensor._of(node)
     return as_array(found) if _is_array_without_axes(yes) or _is_array_without_axes(no) else found
+
+
+def _becomes(a: Node, b: Node) -> bool:
+    """Whether a value can be handed on in the dtype of another one: it has it, or is Python's and loses nothing."""
+    return a.dtype == b.dtype or (a.weak and np.can_cast(a.dtype, b.dtype))
 
 
 def condition_of(test: Any) -> Any:
