@@ -16,7 +16,7 @@ from nbgrad.errors import ArgumentError
 
 ALONE = """
 import ctypes, numpy as np, nbgrad as nb
-from nbgrad.compiler.matrices import blas_provider, matmul
+from nbgrad.compiler.matrices import blas_guard, blas_provider
 from nbgrad.info import info
 nb.set_blas("numpy")
 nb.set_blas("numpy")
@@ -31,7 +31,7 @@ nb.set_num_threads(1)
 alone = nb.jit(lambda a: a @ a)(large)
 nb.set_num_threads(2)
 np.testing.assert_array_equal(nb.jit(lambda a: a @ a)(large), alone)
-assert threads() == before and not matmul._guard()[[matmul.LOCK, matmul.COUNT]].any()
+assert threads() == before and not blas_guard.guard()[[blas_guard.LOCK, blas_guard.COUNT]].any()
 assert dict(info())["blas of products"] == "numpy"
 try:
     nb.set_blas("scipy")

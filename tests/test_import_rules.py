@@ -73,7 +73,7 @@ TABLES = {
     "nbgrad.numpy.drop_in": "numpy.linalg, fft and random",
     "nbgrad.ops": "MindSpore's functions",
     "nbgrad.ops.class_forms": "MindSpore's functions, by their classes",
-    "nbgrad.compiler.matrices.matmul": "modules of SciPy",
+    "nbgrad.compiler.matrices.blas_routines": "modules of SciPy",
     "nbgrad.device.exchange": "libraries of arrays",
 }
 """Modules that import by a name from a table, at its first use, and the names in the table."""

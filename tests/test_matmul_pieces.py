@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nbgrad as nb
-from nbgrad.compiler.matrices import matmul
+from nbgrad.compiler.matrices import blas_guard, matmul
 from nbgrad.graph.ir import make, placeholder
 
 # Shapes (batch, m, k, n), and how many pieces at least: rows, columns, both, many matrices, vectors.
@@ -83,8 +83,8 @@ def test_pieces_cover_a_product() -> None:
 
 def blas_threads() -> int:
     """How many threads SciPy's OpenBLAS has now; 0 if it is another library."""
-    guard = matmul._guard()
-    return ctypes.CFUNCTYPE(ctypes.c_int)(int(guard[matmul.GET]))() if guard[matmul.GET] else 0
+    get = int(blas_guard.guard()[blas_guard.GET])
+    return ctypes.CFUNCTYPE(ctypes.c_int)(get)() if get else 0
 
 
 def test_threads_of_blas_are_given_back() -> None:
@@ -106,11 +106,12 @@ def test_threads_of_blas_are_given_back() -> None:
         thread.join()
     assert not failed
     assert blas_threads() == before
-    assert list(matmul._guard()[[matmul.LOCK, matmul.COUNT]]) == [0, 0]
+    assert list(blas_guard.guard()[[blas_guard.LOCK, blas_guard.COUNT]]) == [0, 0]
 
 
 FORK = """
-import os, threading, numpy as np, nbgrad as nb
+import ctypes, os, threading, numpy as np, nbgrad as nb
+from nbgrad.compiler.matrices import blas_guard
 nb.set_num_threads(2)
 a = np.random.default_rng(0).standard_normal((600, 600))
 product = nb.jit(lambda a: a @ a)
@@ -119,7 +120,7 @@ running = True
 def work():
     while running:
         product(a)
-thread = threading.Thread(target=work)
+thread = threading.Thread(target=work, daemon=True)  # an error here ends the process
 thread.start()
 for _ in range(8):
     child = os.fork()
@@ -131,6 +132,12 @@ for _ in range(8):
             code = 0
         finally:
             os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+guard = blas_guard.guard()
+for _ in range(4 if guard[blas_guard.SET] else 0):
+    child = ctypes.PyDLL(None).fork()  # without Python's hooks, which open the guard in a child
+    if child == 0:
+        os._exit(int(guard[blas_guard.COUNT]))  # no product runs at the fork
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 running = False
 thread.join()

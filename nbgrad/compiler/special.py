@@ -20,7 +20,8 @@ from . import cpu
 from .convolution_plan import cut, tile_of
 from .fuse import Special
 from .host_calls import host_address
-from .matrices.matmul import library_address, matmul_function, matmul_rows, matmul_sizes, shared
+from .matrices.blas_routines import library_address
+from .matrices.matmul import matmul_function, matmul_rows, matmul_sizes, shared
 from .matrices.small_eigenvalues import negligible_part
 from .matrices.small_factors import block_count, is_small, small_ir, small_key
 from .register_tiles import tiles_ir

@@ -40,7 +40,7 @@ INTERFACES = (
     Interface(
         "CPython's functions in C",
         r"ctypes\.pythonapi",
-        "compiler/matrices/matmul.py device/memory/dlpack.py process/object_layout.py runtime/blocks.py "
+        "compiler/matrices/blas_routines.py device/memory/dlpack.py process/object_layout.py runtime/blocks.py "
         "runtime/cpu_program.py runtime/native.py runtime/native_steps.py runtime/native_tensors.py",
         "the stable part of the C interface, METH_FASTCALL, and NEP 49's handlers of memory",
         "looked up by name when native code is first needed",
@@ -120,8 +120,8 @@ INTERFACES = (
     ),
     Interface(
         "SciPy's pointers to BLAS and LAPACK",
-        r"__pyx_capi__|openblas_set_num_threads",
-        "compiler/matrices/matmul.py",
+        r"__pyx_capi__",
+        "compiler/matrices/blas_routines.py",
         "cython_blas and cython_lapack export their routines by name",
         "looked up by name; their file is found by path, else imported",
     ),

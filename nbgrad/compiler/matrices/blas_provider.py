@@ -1,9 +1,10 @@
 """The library that multiplies matrices, if it is not SciPy's BLAS.
 
 In: the name or the path of a library, from the user. Out: the addresses of its products, and of its functions for the
-number of threads. Called by matmul.py and info.py. It is chosen once, before the first product is compiled: programs
-hold addresses, and results must not change their digits while a process runs. Integers are handed over as 64 bits, of
-which libraries with short integers read the lower half, so that both kinds of interface are the same to us.
+number of threads. Called by blas_guard.py, blas_routines.py and info.py. It is chosen once, before the first product is
+compiled: programs hold addresses, and results must not change their digits while a process runs. Integers are handed
+over as 64 bits, of which libraries with short integers read the lower half, so that both kinds of interface are the
+same to us.
 """
 
 from __future__ import annotations

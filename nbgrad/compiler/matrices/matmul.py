@@ -9,24 +9,14 @@ result do not depend on the number of threads.
 
 from __future__ import annotations
 
-import ctypes
 import math
-import os
-from collections.abc import Callable
-from functools import cache
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
-import numpy as np
-
 from ...graph.ir import Node
-from ...process.locks import building
 from .. import cpu
 from ..fuse import Special
-from .blas_provider import provider
+from .blas_guard import GUARD_IR, SET, guard
+from .blas_routines import product_address
 from .small_products import is_small, layouts, small_ir, small_key, small_pieces, small_sizes
 
 PRODUCTS_PER_MICROSECOND = 30_000
@@ -107,10 +97,9 @@ def matmul_sizes(kernel: Special) -> list[int]:
     cut = pieces(node)
     (ta, lda), (tb, ldb) = layouts(kernel)
     letters = [ord("T" if transposed else "N") for transposed in (ta, tb)]
-    small = microseconds(node) < 0.1 * batch or not _guard()[SET]
-    guard = 0 if small else _guard().ctypes.data
+    free = microseconds(node) < 0.1 * batch or not guard()[SET]
     return [
-        *[product_address(node.dtype.name), guard, m, n, node.inputs[0].shape[2]],
+        *[product_address(node.dtype.name), 0 if free else guard().ctypes.data, m, n, node.inputs[0].shape[2]],
         *[letters[0], lda, kernel.views[0].strides[0], 1 if ta else lda],
         *[letters[1], ldb, kernel.views[1].strides[0], ldb if tb else 1],
         *([n, batch * n] if kernel.interleaved else [m * n, n]),
@@ -120,117 +109,6 @@ def matmul_sizes(kernel: Special) -> list[int]:
 
 _SIZES = "function guard m n k ta lda da sa tb ldb db sb dc ldc rows columns across each".split()
 """For both operands: letter, leading dimension, distance of matrices, distance of rows (of b: columns)."""
-
-
-# ----- The threads of BLAS -----
-
-LOCK, COUNT, HELD, GET, SET, GUARD_LENGTH = range(6)
-"""A guard: a lock, how many products are running, the number of threads before, and BLAS's functions for it."""
-
-
-@cache
-def _guard() -> np.ndarray:
-    """The guard by which native code holds BLAS to one thread; all zeros if this BLAS is not OpenBLAS."""
-    guard = np.zeros(GUARD_LENGTH, np.int64)
-    chosen = provider()
-    if chosen is not None:
-        guard[[GET, SET]] = chosen.get, chosen.set
-        if chosen.set and hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_released(guard))
-        return guard
-    source = _exported("cython_blas").__file__
-    assert source is not None
-    library = ctypes.CDLL(source)
-    for prefix in ("scipy_openblas", "openblas"):
-        for suffix in ("", "64_"):
-            if hasattr(library, f"{prefix}_set_num_threads{suffix}"):
-                for slot, name in ((GET, "get"), (SET, "set")):
-                    function = getattr(library, f"{prefix}_{name}_num_threads{suffix}")
-                    guard[slot] = ctypes.cast(function, ctypes.c_void_p).value or 0
-                if hasattr(os, "register_at_fork"):
-                    os.register_at_fork(after_in_child=_released(guard))
-                return guard
-    return guard
-
-
-def _released(guard: np.ndarray) -> Callable[[], None]:
-    """Frees a guard in a forked child, where the threads that held it do not exist."""
-    resize = ctypes.CFUNCTYPE(None, ctypes.c_int)(int(guard[SET]))
-
-    def release() -> None:
-        if guard[COUNT]:
-            resize(int(guard[HELD]))
-        guard[LOCK] = guard[COUNT] = 0
-
-    return release
-
-
-_GUARD_IR = """
-define internal void @lock(ptr %guard) {
-entry:
-  br label %spin
-spin:
-  %both = cmpxchg ptr %guard, i64 0, i64 1 acquire monotonic
-  %done = extractvalue { i64, i1 } %both, 1
-  br i1 %done, label %out, label %spin
-out:
-  ret void
-}
-define internal void @resize(ptr %guard, i64 %threads) {
-  %at = getelementptr i64, ptr %guard, i64 4
-  %address = load i64, ptr %at
-  %function = inttoptr i64 %address to ptr
-  %short = trunc i64 %threads to i32
-  call void %function(i32 %short)
-  ret void
-}
-define internal void @hold(i64 %address) {
-  %guard = inttoptr i64 %address to ptr
-  %count.at = getelementptr i64, ptr %guard, i64 1
-  %held.at = getelementptr i64, ptr %guard, i64 2
-  %get.at = getelementptr i64, ptr %guard, i64 3
-  call void @lock(ptr %guard)
-  %count = load i64, ptr %count.at
-  %more = add i64 %count, 1
-  store i64 %more, ptr %count.at
-  %first = icmp eq i64 %count, 0
-  br i1 %first, label %change, label %out
-change:
-  %get.address = load i64, ptr %get.at
-  %get = inttoptr i64 %get.address to ptr
-  %threads = call i32 %get()
-  %wide = sext i32 %threads to i64
-  store i64 %wide, ptr %held.at
-  %several = icmp sgt i64 %wide, 1
-  br i1 %several, label %set, label %out
-set:
-  call void @resize(ptr %guard, i64 1)
-  br label %out
-out:
-  store atomic i64 0, ptr %guard release, align 8
-  ret void
-}
-define internal void @release(i64 %address) {
-  %guard = inttoptr i64 %address to ptr
-  %count.at = getelementptr i64, ptr %guard, i64 1
-  %held.at = getelementptr i64, ptr %guard, i64 2
-  call void @lock(ptr %guard)
-  %count = load i64, ptr %count.at
-  %less = sub i64 %count, 1
-  store i64 %less, ptr %count.at
-  %threads = load i64, ptr %held.at
-  %last = icmp eq i64 %less, 0
-  %several = icmp sgt i64 %threads, 1
-  %change = and i1 %last, %several
-  br i1 %change, label %set, label %out
-set:
-  call void @resize(ptr %guard, i64 %threads)
-  br label %out
-out:
-  store atomic i64 0, ptr %guard release, align 8
-  ret void
-}
-"""
 
 
 # ----- Native code -----
@@ -251,7 +129,7 @@ def matmul_ir(dtype: str) -> str:
     Letters and numbers are handed over as 64 bits, of which a library may read less.
     """
     kind = {"float64": "double", "float32": "float"}[dtype]
-    lines = [_GUARD_IR, "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {", "entry:"]
+    lines = [GUARD_IR, "define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {", "entry:"]
     for position, name in enumerate(_SIZES):
         lines.append(f"  %{name}.at = getelementptr i64, ptr %sizes, i64 {position}")
         lines.append(f"  %{name} = load i64, ptr %{name}.at")
@@ -314,50 +192,3 @@ def matmul_ir(dtype: str) -> str:
         "",
     ]
     return "\n".join(lines)
-
-
-# ----- BLAS and LAPACK -----
-
-
-def product_address(dtype: str) -> int:
-    """The address of the product of matrices."""
-    chosen = provider()
-    return library_address("gemm", dtype) if chosen is None else chosen.products[dtype]
-
-
-@cache
-def library_address(routine: str, dtype: str) -> int:
-    """The address of a routine of BLAS or LAPACK, from the pointers that SciPy exports for compiled code."""
-    capsules = _exported("cython_blas" if routine in ("gemm", "trsm", "trsv") else "cython_lapack").__pyx_capi__
-    capsule = capsules[{"float64": "d", "float32": "s"}[dtype] + routine]
-    name = ctypes.pythonapi.PyCapsule_GetName
-    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(get(capsule, name(capsule)))
-
-
-def _exported(module_name: str) -> ModuleType:
-    """A table of pointers of SciPy's, which can be loaded only once."""
-    with building.held():
-        return _loaded(module_name)
-
-
-@cache
-def _loaded(module_name: str) -> ModuleType:
-    """The table from its file, because importing scipy.linalg takes a quarter second."""
-    import importlib
-
-    scipy = PathFinder.find_spec("scipy")
-    for folder in (scipy.submodule_search_locations or []) if scipy is not None else []:
-        for path in sorted((Path(folder) / "linalg").glob(f"{module_name}.*")):
-            if path.suffix in (".so", ".pyd"):
-                spec = spec_from_file_location(f"scipy.linalg.{module_name}", path)
-                if spec is not None and spec.loader is not None:
-                    try:
-                        module = module_from_spec(spec)
-                        spec.loader.exec_module(module)
-                    except ImportError:
-                        break
-                    return module
-    return importlib.import_module(f"scipy.linalg.{module_name}")
