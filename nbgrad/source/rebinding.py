@@ -38,6 +38,7 @@ from ..graph.loops.watch import runs_as_python
 from ..record.tensor import Tensor
 from . import replacements, statements
 from .control_flow import has_flow, rewritten
+from .scipy_doors import door, of_scipy, without_door
 
 Anything = TypeVar("Anything")
 
@@ -122,6 +123,12 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     return _Source(function, modules).root()
 
 
+@functools.cache
+def _inside_scipy() -> _Source:
+    """The conversion of all of SciPy, for calls with recorded values."""
+    return _Source(None, ("scipy",), inside_scipy=True)
+
+
 def converted(original: Any, modules: str) -> Any:
     """A class or module of NumPy's own that is written in Python, as nbgrad.numpy/drop_in.py has it."""
     return _Source(original, (modules,)).as_if_unknown(original)
@@ -179,8 +186,8 @@ class _View(ModuleType):
 class _Source:
     """One conversion: the modules that take part, and the objects that were converted already."""
 
-    def __init__(self, function: Any, modules: Iterable[Any]) -> None:
-        self.function = function
+    def __init__(self, function: Any, modules: Iterable[Any], inside_scipy: bool = False) -> None:
+        self.function, self.inside_scipy = function, inside_scipy
         self.packages: list[str] = []
         self.home = _globals_of(function)
         for module in modules:
@@ -188,7 +195,8 @@ class _Source:
             if name not in sys.modules:
                 message = f"There is no imported module {name!r}. Import it first, or give the module itself."
                 raise ArgumentError(message)
-            self.packages.append(name)
+            if inside_scipy or name.partition(".")[0] != "scipy":  # SciPy has doors
+                self.packages.append(name)
         self.known: dict[int, tuple[Any, Any]] = {}
         """By identity: an object, and its converted form. The original is kept, so that no other object has its id."""
         self.globals: dict[int, _Globals] = {}
@@ -270,6 +278,8 @@ class _Source:
 
     def _converted(self, value: Any) -> Any:
         kind = type(value)
+        if not self.inside_scipy and of_scipy(value):
+            return door(value, _inside_scipy().convert)
         if kind is FunctionType:
             return self._function(value)
         if kind is MethodType:
@@ -277,7 +287,7 @@ class _Source:
         if kind in _CONTAINERS:
             return self._container(value)
         if isinstance(value, ModuleType):
-            if self.takes_part(value.__name__):
+            if self.takes_part(value.__name__) or value.__name__.partition(".")[0] == "scipy":
                 return _View(self, value)
             return replacements.of_library(value)
         if isinstance(value, type):
@@ -290,9 +300,7 @@ class _Source:
         if hasattr(value, "arg_extractor"):
             # A multimethod, whose `__wrapped__` only takes the arrays out of its arguments.
             inner = replacements.implementation_of(value)
-            return (
-                self.convert(inner) if isinstance(inner, FunctionType) and self.takes_part(inner.__globals__) else value
-            )
+            return self.convert(inner) if isinstance(inner, FunctionType) else value
         inner = getattr(value, "py_func", None) or getattr(value, "__wrapped__", None)
         if isinstance(inner, FunctionType) and not isinstance(value, type):
             # A function that Numba compiled, or lru_cache remembers.
@@ -412,7 +420,7 @@ class _Source:
             ours = isinstance(value, MemberDescriptorType) and value.__objclass__ is cls
             if not ours and name not in ("__dict__", "__weakref__", "_abc_impl"):
                 members[name] = self.convert(value)
-        bases = tuple([self.convert(base) for base in cls.__bases__])
+        bases = tuple([without_door(self.convert(base)) for base in cls.__bases__])
         kind = _ConvertedABC if any(isinstance(base, abc.ABCMeta) for base in (cls, *bases)) else _Converted
         new = kind(cls.__name__, bases, {**members, "_converted_from": cls})
         self.known[id(cls)] = cls, new

@@ -24,8 +24,8 @@ from ..record.tensor import Tensor
 from . import statements
 from .control_flow import CALLS
 from .math_functions import functions
-from .scipy_table import implementation_of as implementation_of
-from .scipy_table import replacement_in_scipy
+from ..scipy.scipy_calls import implementation_of as implementation_of
+from ..scipy.scipy_calls import replacement_in_scipy
 
 _NUMPY_MODULES = ("linalg", "fft", "random")
 

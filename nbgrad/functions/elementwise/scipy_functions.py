@@ -44,7 +44,8 @@ def _run(name: str, output: int | None) -> Callable[..., np.ndarray]:
     def run(*arrays: np.ndarray) -> np.ndarray:
         import scipy.special
 
-        result = getattr(scipy.special, name)(*arrays)
+        inside = scipy.special._ufuncs  # type: ignore[attr-defined]  # which has those that functions wrap
+        result = getattr(scipy.special if hasattr(scipy.special, name) else inside, name)(*arrays)
         return result if output is None else result[output]
 
     return run
@@ -296,17 +297,6 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     ),
     "gammainc": (_gammainc_slope(1, False), _gammainc_density(0, False)),
     "gammaincc": (_gammainc_slope(1, True), _gammainc_density(0, True)),
-    "betainc": (
-        lambda v, a, b, x: _unknown(v, a),
-        lambda v, a, b, x: _unknown(v, b),
-        lambda v, a, b, x: exp(
-            elementwise("xlogy", a - 1, x)
-            + elementwise("xlogy", b - 1, 1 - x)
-            + gammaln(a + b)
-            - gammaln(a)
-            - gammaln(b)
-        ),
-    ),
     "zeta": (_unknown, lambda v, s, q: -cast(s, q.dtype) * apply("zeta", cast(s, q.dtype) + 1, q)),  # [25.11.17]
     # ----- The error function and its relatives [7] -----
     "erf": (lambda v, x: exp(-x * x) * (2 / _ROOT_PI),),
@@ -389,7 +379,7 @@ COMPLEX_FUNCTIONS: dict[str, Callable[..., Any]] = {
         name: partial(apply, name)
         for name in (
             "gamma loggamma rgamma psi erf erfc erfcx erfi wofz dawsn log_ndtr expi exp1 spence jv yv iv kv kve hyp1f1 "
-            "hyp2f1"
+            "hyp2f1 hyp0f1 hankel1 hankel2 wrightomega"
         ).split()
     },
     **{name: partial(_several, name) for name in SEVERAL},

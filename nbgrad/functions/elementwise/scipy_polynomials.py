@@ -1,0 +1,246 @@
+"""More ufuncs of `scipy.special`: orthogonal polynomials, elliptic integrals, Kelvin and spherical Bessel functions, ...
+
+In: operand nodes. Out: nodes. `MORE` has a row of partial derivatives for each, as `PARTIALS` of scipy_functions.py, to
+which it is added. Called by scipy_ufuncs.py. Formulas by their numbers in the NIST Digital Library of Mathematical
+Functions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...graph.builders import cast
+from ...graph.formulas import choose
+from ...graph.host_functions import HostFunction, host
+from ...graph.ir import Node, broadcast, elementwise, make
+from ...graph.shapes import joint_shape
+from .scipy_functions import Partial, _number, _Rule, _unknown, _zero, apply, cos, exp, log, log1p, power, sin
+
+_DEGREE = math.pi / 180
+
+
+def _lower(name: str, scale: Any, *shift: int) -> tuple[Partial, ...]:
+    """An orthogonal polynomial: its derivative is `scale` times one of a degree less, whose parameters are shifted."""
+    count = len(shift)
+
+    def slope(value: Node, n: Node, *rest: Node) -> Node:
+        *given, x = rest
+        none = elementwise("less", n, 1)
+        below = choose(none, 0, n - 1, n)
+        parameters = [p + s for p, s in zip(given, shift, strict=True)]
+        found = apply(name, below, *parameters, x) * scale(cast(n, x.dtype), *given)
+        return elementwise("select", none, found * 0, found)
+
+    return (_unknown, *[_parameter(k) for k in range(count)], slope)
+
+
+def _parameter(k: int) -> Partial:
+    return lambda v, n, *rest: _unknown(v, rest[k])
+
+
+def _as_gegenbauer(alpha: float, scale: Any) -> tuple[Partial, ...]:
+    """A polynomial whose derivative is a multiple of Gegenbauer's of a degree less."""
+
+    def slope(value: Node, n: Node, x: Node) -> Node:
+        none = elementwise("less", n, 1)
+        found = apply("eval_gegenbauer", choose(none, 0, n - 1, n), _number(alpha, x), x) * scale(cast(n, x.dtype))
+        return elementwise("select", none, found * 0, found)
+
+    return (_unknown, slope)
+
+
+def _spherical(name: str, below: float, first: float) -> tuple[Partial, ...]:
+    """Spherical Bessel functions [10.51]: f_n' = +-f_(n-1) - (n+1)/z f_n, and f_0' = +-f_1."""
+
+    def slope(value: Node, n: Node, z: Node) -> Node:
+        none = elementwise("less", n, 1)
+        lower = apply(name, choose(none, 0, n - 1, n), z) * below - (cast(n, z.dtype) + 1) / z * value
+        return elementwise("select", none, apply(name, n * 0 + 1, z) * first, lower)
+
+    return (_unknown, slope)
+
+
+def _elliptic_k(value: Node, m: Node) -> Node:
+    """[19.4.1], with the limit pi/8 at 0."""
+    zero = elementwise("equal", m, 0)
+    safe = choose(zero, 0.5, m, m)
+    return choose(zero, math.pi / 8, (apply("ellipe", safe) / (1 - safe) - apply("ellipk", safe)) / (safe * 2), m)
+
+
+def _elliptic_e(value: Node, m: Node) -> Node:
+    """[19.4.2], with the limit -pi/8 at 0."""
+    zero = elementwise("equal", m, 0)
+    safe = choose(zero, 0.5, m, m)
+    return choose(zero, -math.pi / 8, (apply("ellipe", safe) - apply("ellipk", safe)) / (safe * 2), m)
+
+
+def _elliptic_k_near_1(value: Node, p: Node) -> Node:
+    """Of ellipk(1 - p) by p."""
+    return (value - apply("ellipe", 1 - p) / p) / ((1 - p) * 2)
+
+
+def _root(phi: Node, m: Node) -> Node:
+    sine = sin(phi)
+    return elementwise("sqrt", 1 - m * sine * sine)
+
+
+def _incomplete_k_by_m(value: Node, phi: Node, m: Node) -> Node:
+    """[19.4.5]"""
+    e = apply("ellipeinc", phi, m)
+    return e / (m * (1 - m) * 2) - value / (m * 2) - sin(phi) * cos(phi) / ((1 - m) * 2 * _root(phi, m))
+
+
+def _wright_omega(value: Node, z: Node) -> Node:
+    return value / (value + 1)
+
+
+def _inverse_box_cox(one: float) -> tuple[Partial, ...]:
+    """(1 + y l)**(1/l) and its limit exp(y), for l = 0; less `one`."""
+
+    def by_y(value: Node, y: Node, l: Node) -> Node:
+        return (value + one) / (y * l + 1)
+
+    def by_l(value: Node, y: Node, l: Node) -> Node:
+        zero = elementwise("equal", l, 0)
+        safe = choose(zero, 1, l, l)
+        slope = y / (safe * (y * safe + 1)) - log1p(y * safe) / (safe * safe)
+        return (value + one) * elementwise("select", zero, y * y * -0.5, slope)
+
+    return (by_y, by_l)
+
+
+def _voigt(kind: str) -> Partial:
+    """The profile is re w(z) / (s sqrt(2 pi)) with z = (x + ig) / (s sqrt 2), w' = -2 z w + 2i / sqrt(pi) [7.10.2]."""
+
+    def slope(value: Node, x: Node, s: Node, g: Node) -> Node:
+        from ...graph.complex_numbers import pair, parts
+
+        scale = s * math.sqrt(2)
+        z = pair(x / scale, g / scale)
+        re, im = parts(z * apply("wofz", z) * -2)
+        im = im + 2 / math.sqrt(math.pi)
+        size = s * s * (2 * math.sqrt(math.pi))
+        if kind == "x":
+            return re / size
+        if kind == "g":
+            return -im / size
+        return -value / s - (re * x - im * g) / (size * s)
+
+    return slope
+
+
+def _struve(name: str, sign: float) -> tuple[Partial, ...]:
+    """[11.4.27, 11.4.30]"""
+    return (_unknown, lambda v, n, x: apply(name, n - 1, x) - n / x * v)
+
+
+def _hankel(name: str) -> tuple[Partial, ...]:
+    return (_unknown, lambda v, n, z: (apply(name, n - 1, z) - apply(name, n + 1, z)) * 0.5)
+
+
+def _mean(which: int) -> Partial:
+    """The arithmetic-geometric mean is pi (a + b) / (4 K(m)) with m = ((a - b) / (a + b))**2 [19.8.5]."""
+
+    def slope(value: Node, a: Node, b: Node) -> Node:
+        total, apart = a + b, a - b
+        ratio = apart / total
+        m = ratio * ratio
+        k = apply("ellipk", m)
+        by_m = (b if which == 0 else -a) * apart * 4 / (total * total * total)
+        return value / total - value / k * _elliptic_k(k, m) * by_m
+
+    return slope
+
+
+# ----- Lambert's function, of complex numbers and an integer branch -----
+
+
+def _lambert_run(z: np.ndarray, k: np.ndarray, tolerance: np.ndarray) -> np.ndarray:
+    from scipy.special import lambertw
+
+    return lambertw(z, k, float(tolerance.flat[0]) if tolerance.size else 1e-8)
+
+
+LAMBERT = HostFunction("lambertw", lambda inputs, params: (inputs[0].shape, inputs[0].dtype), _lambert_run)
+
+
+def lambert(z: Node, k: Node, tolerance: Node) -> Node:
+    """The solution w of w exp(w) = z on a branch; its derivative is exp(-w) / (1 + w) [4.13.4]."""
+    shape = joint_shape(joint_shape(z.shape, k.shape), tolerance.shape)
+    nodes = tuple([broadcast(node, shape) for node in (z, k, tolerance)])
+    rule = _Rule((lambda w, *operands: exp(-w) / (w + 1), _zero, _zero))
+    return make("custom", (host(LAMBERT, nodes), *nodes), (rule, 0))
+
+
+MORE: dict[str, tuple[Partial, ...]] = {
+    # ----- Orthogonal polynomials [18.9] -----
+    "eval_legendre": _as_gegenbauer(1.5, lambda n: 1),
+    "eval_chebyt": (_unknown, lambda v, n, x: apply("eval_chebyu", n - 1, x) * cast(n, x.dtype)),
+    "eval_chebyu": _as_gegenbauer(2.0, lambda n: 2),
+    "eval_gegenbauer": _lower("eval_gegenbauer", lambda n, a: a * 2, 1),
+    "eval_jacobi": _lower("eval_jacobi", lambda n, a, b: (n + a + b + 1) * 0.5, 1, 1),
+    "eval_genlaguerre": _lower("eval_genlaguerre", lambda n, a: -1, 1),
+    "eval_laguerre": (
+        _unknown,
+        lambda v, n, x: elementwise(
+            "select",
+            elementwise("less", n, 1),
+            x * 0,
+            -apply("eval_genlaguerre", choose(elementwise("less", n, 1), 0, n - 1, n), _number(1, x), x),
+        ),
+    ),
+    "eval_hermite": _lower("eval_hermite", lambda n: n * 2),
+    "eval_hermitenorm": _lower("eval_hermitenorm", lambda n: n),
+    # ----- Elliptic integrals [19.4] -----
+    "ellipk": (_elliptic_k,),
+    "ellipe": (_elliptic_e,),
+    "ellipkm1": (_elliptic_k_near_1,),
+    "ellipkinc": (lambda v, phi, m: 1 / _root(phi, m), _incomplete_k_by_m),
+    "ellipeinc": (lambda v, phi, m: _root(phi, m), lambda v, phi, m: (v - apply("ellipkinc", phi, m)) / (m * 2)),
+    # ----- Bessel functions and their relatives -----
+    "yn": (_zero, lambda v, n, x: (apply("yn", n - 1, x) - apply("yn", n + 1, x)) * 0.5),
+    "kn": (_zero, lambda v, n, x: (apply("kn", n - 1, x) + apply("kn", n + 1, x)) * -0.5),
+    "_spherical_jn": _spherical("_spherical_jn", 1, -1),
+    "_spherical_yn": _spherical("_spherical_yn", 1, -1),
+    "_spherical_in": _spherical("_spherical_in", 1, 1),
+    "_spherical_kn": _spherical("_spherical_kn", -1, -1),
+    "jve": (_unknown, lambda v, n, x: (apply("jve", n - 1, x) - apply("jve", n + 1, x)) * 0.5),
+    "yve": (_unknown, lambda v, n, x: (apply("yve", n - 1, x) - apply("yve", n + 1, x)) * 0.5),
+    "ber": (lambda v, x: apply("berp", x),),
+    "bei": (lambda v, x: apply("beip", x),),
+    "ker": (lambda v, x: apply("kerp", x),),
+    "kei": (lambda v, x: apply("keip", x),),
+    "berp": (lambda v, x: -apply("bei", x) - v / x,),
+    "beip": (lambda v, x: apply("ber", x) - v / x,),
+    "kerp": (lambda v, x: -apply("kei", x) - v / x,),
+    "keip": (lambda v, x: apply("ker", x) - v / x,),
+    "struve": _struve("struve", 1),
+    "modstruve": _struve("modstruve", 1),
+    "hankel1": _hankel("hankel1"),
+    "hankel2": _hankel("hankel2"),
+    # ----- Hypergeometric functions [13.3.22, 16.3.1] -----
+    "hyp0f1": (_unknown, lambda v, b, z: apply("hyp0f1", b + 1, z) / b),
+    "hyperu": (
+        _unknown,
+        lambda v, a, b, x: _unknown(v, b),
+        lambda v, a, b, x: -a * apply("hyperu", a + 1, b + 1, x),
+    ),
+    # ----- Elementary functions and distributions -----
+    "wrightomega": (_wright_omega,),
+    "inv_boxcox": _inverse_box_cox(0.0),
+    "inv_boxcox1p": _inverse_box_cox(1.0),
+    "powm1": (lambda v, x, y: y * power(x, y - 1), lambda v, x, y: (v + 1) * log(x)),
+    "agm": (_mean(0), _mean(1)),
+    "radian": tuple([lambda v, d, m, s, k=k: d * 0 + _DEGREE / 60**k for k in range(3)]),
+    "cosm1": (lambda v, x: -sin(x),),
+    "sindg": (lambda v, x: apply("cosdg", x) * _DEGREE,),
+    "cosdg": (lambda v, x: apply("sindg", x) * -_DEGREE,),
+    "tandg": (lambda v, x: (v * v + 1) * _DEGREE,),
+    "cotdg": (lambda v, x: (v * v + 1) * -_DEGREE,),
+    "ndtri_exp": (lambda v, y: exp(y + v * v * 0.5) * math.sqrt(2 * math.pi),),
+    "voigt_profile": tuple([_voigt(kind) for kind in "xsg"]),
+}
+"""By the ufunc's name: its partial derivatives, from the value and the operands."""

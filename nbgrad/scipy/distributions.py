@@ -1,0 +1,1 @@
+def replacement_of_distribution(value): return value

@@ -1,0 +1,146 @@
+"""Doors into SciPy in code that `differentiable_source` runs: the way a call takes depends on its arguments.
+
+In: a function or class of SciPy, and its form for recorded values. Out: an object in its place. Where no argument holds
+a recorded value, a call goes to SciPy itself, with plain arrays; otherwise to the other form, which is SciPy's own
+Python code with nbgrad's NumPy. Called by rebinding.py. What nbgrad/scipy/table.py has is replaced before.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import optree
+
+from ..errors import DtypeError, NbgradError, is_installed
+from ..record.as_node import SEQUENCES
+from ..record.tensor import Tensor
+
+_DEEPEST = 4
+"""Functions within functions, or objects within objects, in which recorded values are looked for."""
+
+
+def of_scipy(value: Any) -> bool:
+    """Whether a value is a function or a class that SciPy defines in Python."""
+    if isinstance(value, FunctionType):
+        return str(value.__globals__.get("__name__", "")).partition(".")[0] == "scipy"
+    if not isinstance(value, type) or issubclass(value, BaseException | tuple | dict):
+        return False
+    return str(value.__module__).partition(".")[0] == "scipy"
+
+
+def recorded(value: Any, deepest: int = _DEEPEST) -> bool:
+    """Whether a value that is differentiated or compiled is in an argument: also in what a function refers to."""
+    if isinstance(value, Tensor):
+        return bool(value._node.traced)
+    if isinstance(value, (*SEQUENCES, set)):
+        return any(recorded(item, deepest) for item in value)
+    if isinstance(value, dict):
+        return any(recorded(item, deepest) for item in value.values())
+    if deepest == 0 or isinstance(value, type | ModuleType):
+        return False
+    inside: list[Any] = []
+    if isinstance(value, FunctionType):
+        inside = [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
+        inside += [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    elif isinstance(value, MethodType):
+        inside = [value.__self__]
+    elif isinstance(value, functools.partial):
+        inside = [value.func, *value.args, *value.keywords.values()]
+    elif hasattr(value, "__dict__"):
+        inside = [*vars(value).values()]
+    return any(recorded(item, deepest - 1) for item in inside)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    """An argument with arrays in place of Tensors, which are constants."""
+    return optree.tree_map(
+        lambda leaf: leaf.asnumpy() if isinstance(leaf, Tensor) else leaf, value, none_is_leaf=True
+    )
+
+
+def _called(original: Any, other: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a call that takes the way that its arguments need."""
+    if not recorded((args, kwargs)):
+        return original(*_plain(args), **_plain(kwargs))
+    try:
+        return other()(*args, **kwargs)
+    except (AttributeError, TypeError) as error:
+        if isinstance(error, NbgradError) or not _is_from_inside(error):
+            raise
+        name = f"{original.__module__.partition('._')[0]}.{original.__name__}"
+        message = (
+            f"{name} does not work on recorded values: its code in SciPy stops at {type(error).__name__}, {error}. "
+            "Give it a derivative by nb.primitive; docs/scipy.md lists the functions that have one."
+        )
+        raise DtypeError(message) from error
+
+
+def _is_from_inside(error: BaseException) -> bool:
+    """Whether an error was raised by an installed package, and not by a function of the user's."""
+    entry = error.__traceback__
+    last = ""
+    while entry is not None:
+        name = str(entry.tb_frame.f_globals.get("__name__", ""))
+        if not name.startswith("nbgrad.") and entry.tb_frame.f_code.co_filename[:1] != "<":
+            last = entry.tb_frame.f_code.co_filename
+        entry = entry.tb_next
+    return is_installed(last)
+
+
+def door(original: Any, converted: Callable[[Any], Any]) -> Any:
+    """A function or class of SciPy with a second form: `converted(original)`, made at the first call that needs it."""
+    if isinstance(original, type):
+        return _ClassDoor(original.__name__, (), {"_original": original, "_converted": staticmethod(converted)})
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return _called(original, lambda: converted(original), args, kwargs)
+
+    del call.__wrapped__  # type: ignore[attr-defined]
+    call.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
+    return call
+
+
+class _ClassDoor(type):
+    """The class of doors that stand for classes: calls make an object, and other names are the original's."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        own = cls.__dict__
+        return _called(own["_original"], lambda: own["_converted"](own["_original"]), args, kwargs)
+
+    def __getattr__(cls, name: str) -> Any:
+        found = getattr(cls.__dict__["_original"], name)
+        if not isinstance(found, MethodType):
+            return found
+        own = cls.__dict__
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return _called(found, lambda: getattr(own["_converted"](own["_original"]), name), args, kwargs)
+
+        return call
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.__dict__["_original"]) or isinstance(value, cls._form())
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.__dict__["_original"]) or issubclass(other, cls._form())
+
+    def _form(cls) -> Any:
+        return cls.__dict__["_converted"](cls.__dict__["_original"])
+
+
+def without_door(value: Any) -> Any:
+    """The class behind a door; other values as they are."""
+    return value.__dict__["_original"] if isinstance(value, _ClassDoor) else value
