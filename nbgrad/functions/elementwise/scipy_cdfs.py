@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...graph.formulas import choose
 from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, elementwise, make
 from .scipy_functions import (
@@ -20,6 +21,7 @@ from .scipy_functions import (
     _gammainc_density,
     _gammainc_slope,
     _last_dtype,
+    _number,
     _polygamma,
     _Rule,
     _unknown,
@@ -177,12 +179,42 @@ def _student_density(value: Node | None, n: Node, t: Node) -> Node:
     return exp(size - (n + 1) * 0.5 * log1p(t * t / n))
 
 
+def _student_slope(n: Node, t: Node) -> Node:
+    """The derivative of the logarithm of Student's density by n."""
+    square = t * t / n
+    slope = digamma((n + 1) * 0.5) - digamma(n * 0.5) - 1 / n - log1p(square)
+    return slope * 0.5 + (n + 1) * 0.5 * square / (n * (square + 1))
+
+
 def _student_by_degrees(value: Node | None, n: Node, t: Node) -> Node:
-    """stdtr(n, t) = 1/2 + sign(t)/2 betainc(1/2, n/2, t**2 / (n + t**2)): of t/sqrt(n), and of n/2."""
-    half = n * 0 + 0.5
-    share = t * t / (n + t * t)
-    by_half = elementwise("sign", t) * _half(_beta_b, half, n * 0.5, share)
-    return by_half * 0.5 - _student_density(None, n, t) * t / (n * 2)
+    """stdtr(n, t) = 1/2 + sign(t)/2 betainc(1/2, n/2, t**2 / (n + t**2)): of t/sqrt(n), and of n/2.
+
+    The derivatives by t are those of the density, which exist at 0, too.
+    """
+    side = elementwise("sign", t)
+    first = side * 0.25 * _beta_b(None, *_of_square(n, t)) - _student_density(None, n, t) * t / (n * 2)  # type: ignore
+    rule = _Rule((_student_twice, lambda v, n, t: _student_density(None, n, t) * _student_slope(n, t)))
+    return make("custom", (first, n, t), (rule, 0))
+
+
+def _student_twice(value: Node, n: Node, t: Node) -> Node:
+    """The second derivative by n; that of third order by n is not known."""
+    square, total = t * t, n + t * t
+    half, other, share = _of_square(n, t)
+    curved = _by_parameters(0, 2)(None, half, other, share)
+    crossed = _beta_density(0, 1)(None, half, other, share)
+    assert curved is not None and crossed is not None
+    density = _student_density(None, n, t)
+    value = elementwise("sign", t) * 0.25 * (curved * 0.5 - crossed * square / (total * total))
+    value = value - density * t / (n * 2) * (_student_slope(n, t) - 1 / n)
+    rule = _Rule((lambda v, n, t: _unknown(v, n), lambda v, n, t: _unknown(v, t)))
+    return make("custom", (value, n, t), (rule, 0))
+
+
+def _of_square(n: Node, t: Node) -> tuple[Node, Node, Node]:
+    """The operands of the beta function; at t = 0, where its factors are 0, any share will do."""
+    share = choose(elementwise("equal", t, 0), 0.5, t * t / (n + t * t), t)
+    return _number(0.5, n), n * 0.5, share
 
 
 def _share(n: Node, d: Node, x: Node) -> tuple[Node, Node]:
