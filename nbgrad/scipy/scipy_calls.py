@@ -39,7 +39,7 @@ def _dispatching(name: str, original: Function, entry: Entry) -> Function:
             return original(*args, **kwargs)
         given = signature.bind(*args, **kwargs)
         function = _of(entry)
-        taken = entry.taken.split() or list(inspect.signature(function).parameters)
+        taken = entry.taken.split() or [*inspect.signature(function).parameters]
         for parameter, value in given.arguments.items():
             default = signature.parameters[parameter].default
             usual = value is default or (isinstance(value, bool | int | float | str) and value == default)
@@ -47,7 +47,9 @@ def _dispatching(name: str, original: Function, entry: Entry) -> Function:
                 message = f"{name} does not take {parameter} for Tensors; leave it away."
                 raise ArgumentError(message)
         given.apply_defaults()
-        return function(*[given.arguments[parameter] for parameter in taken])
+        if entry.taken:
+            return function(*[given.arguments[parameter] for parameter in taken])
+        return function(**{name: given.arguments[name] for name in taken if name in given.arguments})
 
     dispatch.__name__ = dispatch.__qualname__ = original.__name__
     dispatch.__doc__ = f"As `{name}`; of Tensors, with derivatives."
