@@ -59,16 +59,16 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
     "scipy.signal": {
         **_all(
             "scipy.convolutions",
-            "convolve correlate fftconvolve oaconvolve convolve2d correlate2d",
+            "convolve correlate fftconvolve oaconvolve convolve2d correlate2d upfirdn",
         ),
-        **_all("scipy.recursive_filters", "lfilter sosfilt filtfilt sosfiltfilt lfilter_zi sosfilt_zi"),
-        **_all("scipy.resampling", "resample resample_poly upfirdn decimate savgol_filter detrend"),
+        **_all("scipy.recursive_filters", "lfilter sosfilt medfilt"),
     },
     "scipy.ndimage": {
         **_all(
             "scipy.image_filters",
             "correlate1d convolve1d correlate convolve uniform_filter1d uniform_filter gaussian_filter1d "
-            "gaussian_filter sobel prewitt laplace gaussian_laplace gaussian_gradient_magnitude",
+            "gaussian_filter sobel prewitt laplace gaussian_laplace gaussian_gradient_magnitude maximum_filter "
+            "minimum_filter median_filter",
         ),
         **_all(
             "scipy.image_points",
