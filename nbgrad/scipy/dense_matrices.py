@@ -79,3 +79,8 @@ def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed:
         message = f"solve has no assume_a={assume_a!r}; leave it away."
         raise ArgumentError(message)
     return linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
+
+
+def lstsq(a: Any, b: Any, cond: Any = None) -> Any:
+    """The least squares solution, its residuals, the rank and the singular values."""
+    return tuple(linalg.lstsq(a, b, cond))

@@ -105,6 +105,27 @@ def _state(k: int, b: Any, a: Any, x: Any, y: Any, start: Any) -> Any:
     return total + start[..., k + n] if k + n < start.shape[-1] else total
 
 
+def lfilter_zi(b: Any, a: Any) -> Any:
+    """The state in which a step of height 1 gives a constant result."""
+    b, a = _line("b", b), _line("a", a)
+    n = max(b.shape[0], a.shape[0])
+    b, a = [np.pad(line / a[0], (0, n - line.shape[0])) for line in (b, a)]
+    parts = b[1:] - a[1:] * b[0]
+    first = np.sum(parts) / np.sum(a)
+    return np.cumsum(a)[:-1] * first - np.concatenate([np.zeros(1), np.cumsum(parts)[:-1]])
+
+
+def sosfilt_zi(sos: Any) -> Any:
+    """The states of sections in which a step of height 1 gives a constant result."""
+    sos, scale = np.asarray(sos), 1.0
+    states: list[Any] = []
+    for k in range(sos.shape[0]):
+        b, a = sos[k, :3], sos[k, 3:]
+        states.append(lfilter_zi(b, a) * scale)
+        scale = scale * np.sum(b) / np.sum(a)
+    return np.stack(states)
+
+
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """A signal filtered by sections of second order, one after the other."""
     sos, x = np.asarray(sos), np.asarray(x)

@@ -96,7 +96,7 @@ def _is_from_inside(error: BaseException) -> bool:
         if not name.startswith("nbgrad.") and entry.tb_frame.f_code.co_filename[:1] != "<":
             last = entry.tb_frame.f_code.co_filename
         entry = entry.tb_next
-    return is_installed(last)
+    return is_installed(last) or last.endswith(".pyx")
 
 
 def door(original: Any, converted: Callable[[Any], Any]) -> Any:
