@@ -84,3 +84,26 @@ def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed:
 def lstsq(a: Any, b: Any, cond: Any = None) -> Any:
     """The least squares solution, its residuals, the rank and the singular values."""
     return tuple(linalg.lstsq(a, b, cond))
+
+
+def fractional_matrix_power(A: Any, t: float) -> Any:  # noqa: N803 - SciPy's name
+    """A power of a matrix: exp(t log(A))."""
+    return np.expm(np.logm(A) * t)
+
+
+def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+    """The solution X of a X + X a^H = q."""
+    a = np.asarray(a)
+    return np.solve_sylvester(a, np.conj(a).T, q)
+
+
+def eigh_tridiagonal(d: Any, e: Any) -> Any:
+    """Eigenvalues and eigenvectors of a symmetric tridiagonal matrix, which is made as a full one."""
+    e = np.asarray(e)
+    return tuple(linalg.eigh(np.diag(np.asarray(d)) + np.diag(e, 1) + np.diag(e, -1)))
+
+
+def eigvalsh_tridiagonal(d: Any, e: Any) -> Any:
+    """Eigenvalues of a symmetric tridiagonal matrix, which is made as a full one."""
+    e = np.asarray(e)
+    return linalg.eigvalsh(np.diag(np.asarray(d)) + np.diag(e, 1) + np.diag(e, -1))

@@ -1,8 +1,7 @@
-"""`scipy.interpolate.RegularGridInterpolator` for recorded values.
+"""`scipy.interpolate.RegularGridInterpolator` and `interpn` for recorded values.
 
 In: the points of a grid along each axis, values on it. Out: a callable object that gives Tensors, with derivatives by
-points, values and the grid. Called by code that `differentiable_source` runs, by scipy_calls.py, and by SciPy's
-`interpn`, which is Python.
+points, values and the grid. Called by code that `differentiable_source` runs, by scipy_calls.py.
 """
 
 from __future__ import annotations
@@ -81,3 +80,11 @@ class RegularGridInterpolator:
         if self.bounds_error or self.fill_value is None:
             return total
         return np.where(np.reshape(outside, shape), self.fill_value, total)
+
+
+def interpn(
+    points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = math.nan
+) -> Any:
+    """The values at points of a function on a rectangular grid."""
+    found = RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
+    return np.reshape(found, (1, *found.shape)) if found.ndim == 0 else found

@@ -26,7 +26,8 @@ def _all(module: str, names: str, taken: str = "") -> dict[str, Entry]:
 FUNCTIONS: dict[str, dict[str, Entry]] = {
     "scipy.linalg": {
         **_all("numpy.linalg", "inv det pinv svdvals eigvals", "a"),
-        **_all("scipy.dense_matrices", "eig eigh eigvalsh svd qr cholesky solve lstsq"),
+        **_all("scipy.dense_matrices", "eig eigh eigvalsh svd qr cholesky solve lstsq "
+             "fractional_matrix_power solve_continuous_lyapunov eigh_tridiagonal eigvalsh_tridiagonal"),
         **_all("numpy.linalg", "norm", "a ord axis keepdims"),
         **_all("numpy", "solve_triangular", "a b trans lower unit_diagonal"),
         **_all("numpy", "cho_factor", "a lower"),
@@ -75,7 +76,10 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
             "spline_filter1d spline_filter map_coordinates affine_transform shift zoom rotate",
         ),
     },
-    "scipy.interpolate": _all("scipy.spline_bases", "make_interp_spline splev splrep"),
+    "scipy.interpolate": {
+        **_all("scipy.spline_bases", "make_interp_spline splev splrep"),
+        **_all("scipy.grids", "interpn"),
+    },
     "scipy.spatial.distance": _all("scipy.distances", "cdist pdist squareform"),
 }
 """By SciPy's module and the name there. The solvers' rows (scipy.optimize, integrate, sparse.linalg) belong here."""

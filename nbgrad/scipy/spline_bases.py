@@ -121,7 +121,7 @@ def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any =
     k = operator.index(k)
     x, y, axis = data("make_interp_spline", x, y, axis, 1 if k == 0 else 2)
     rising("make_interp_spline", x)
-    sides = _sides(bc_type, k)
+    sides = _sides(bc_type)
     if k == 0:
         return _spline(np.concatenate([x, x[-1:]]), y, 0, axis)
     if k == 1 and t is None and not any(sides):
@@ -159,11 +159,9 @@ def _spline(t: Any, c: Any, k: int, axis: int) -> BSpline:
     return made
 
 
-def _sides(bc_type: Any, k: int) -> list[list[tuple[int, Any]]]:
+def _sides(bc_type: Any) -> list[list[tuple[int, Any]]]:
     """The derivatives that are given at both ends, by order."""
-    names = {"not-a-knot": [], "natural": [(2, 0.0)], "clamped": [(1, 0.0)]}
-    if k == 5:
-        names |= {"natural": [(3, 0.0), (4, 0.0)], "clamped": [(1, 0.0), (2, 0.0)]}
+    names: dict[str, list[tuple[int, Any]]] = {"not-a-knot": [], "natural": [(2, 0.0)], "clamped": [(1, 0.0)]}
     pair = [bc_type, bc_type] if bc_type is None or isinstance(bc_type, str) else [*bc_type]
     found: list[list[tuple[int, Any]]] = []
     for one in pair:

@@ -106,7 +106,7 @@ def replacement_of(value: Any) -> Any:
     known = _objects().get(id(value))
     if known is None or known[0] is not value:
         library = str(getattr(value, "__module__", None) or type(value).__module__).partition(".")[0]
-        return replacement_in_scipy(value) if library == "scipy" else value
+        return replacement_in_scipy(value) if library == "scipy" or type(value).__name__ == "fortran" else value
     replacement = known[1]
     if type(replacement) is tuple:
         module, name = replacement
