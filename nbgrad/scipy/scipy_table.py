@@ -92,6 +92,7 @@ CLASSES: dict[str, dict[str, Entry]] = {
         **_all("scipy.spline_bases", "BSpline"),
         **_all("scipy.grids", "RegularGridInterpolator"),
     },
+    "scipy.stats": {"gaussian_kde": Entry("scipy.density_estimates", "GaussianKde")},
 }
 """Classes: `cls(...)` makes an object of ours, and `cls.of(original)` makes one of SciPy's object."""
 

@@ -38,7 +38,7 @@ from ..graph.loops.watch import runs_as_python
 from ..record.tensor import Tensor
 from . import replacements, statements
 from .control_flow import has_flow, rewritten
-from .scipy_doors import door, of_scipy, without_door
+from .scipy_doors import ObjectDoor, door, has_methods, of_scipy, without_door
 
 Anything = TypeVar("Anything")
 
@@ -280,6 +280,8 @@ class _Source:
         kind = type(value)
         if not self.inside_scipy and of_scipy(value):
             return door(value, _inside_scipy().convert)
+        if not self.inside_scipy and has_methods(value):
+            return ObjectDoor(value, _inside_scipy().convert)
         if kind is FunctionType:
             return self._function(value)
         if kind is MethodType:

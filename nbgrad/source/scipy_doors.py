@@ -64,10 +64,23 @@ def _is_filled(cell: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """An argument with arrays in place of Tensors, which are constants."""
-    return optree.tree_map(
-        lambda leaf: leaf.asnumpy() if isinstance(leaf, Tensor) else leaf, value, none_is_leaf=True
-    )
+    """An argument with arrays in place of Tensors, which are constants, and without doors."""
+
+    def plain(leaf: Any) -> Any:
+        if isinstance(leaf, ObjectDoor):
+            return leaf._original
+        return leaf.asnumpy() if isinstance(leaf, Tensor) else leaf
+
+    return optree.tree_map(plain, value, none_is_leaf=True)
+
+
+def _through(value: Any) -> Any:
+    """An argument for SciPy's code with nbgrad's NumPy: objects in their form for recorded values."""
+
+    def through(leaf: Any) -> Any:
+        return leaf._form() if isinstance(leaf, ObjectDoor) else leaf
+
+    return optree.tree_map(through, value, none_is_leaf=True)
 
 
 def _called(original: Any, other: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -75,11 +88,13 @@ def _called(original: Any, other: Callable[[], Any], args: tuple[Any, ...], kwar
     if not recorded((args, kwargs)):
         return original(*_plain(args), **_plain(kwargs))
     try:
-        return other()(*args, **kwargs)
+        return other()(*_through(args), **_through(kwargs))
     except (AttributeError, TypeError) as error:
         if isinstance(error, NbgradError) or not _is_from_inside(error):
             raise
-        name = f"{original.__module__.partition('._')[0]}.{original.__name__}"
+        owner = getattr(original, "__self__", original)
+        owner = owner if hasattr(owner, "__name__") else type(owner)
+        name = f"{owner.__module__.partition('._')[0]}.{owner.__name__}"
         message = (
             f"{name} does not work on recorded values: its code in SciPy stops at {type(error).__name__}, {error}. "
             "Give it a derivative by nb.primitive; docs/scipy.md lists the functions that have one."
@@ -113,12 +128,48 @@ def door(original: Any, converted: Callable[[Any], Any]) -> Any:
     return call
 
 
+class ObjectDoor:
+    """An object that SciPy has made of plain arrays: its methods take the way that their arguments need."""
+
+    def __init__(self, original: Any, converted: Callable[[Any], Any]) -> None:
+        self.__dict__.update(_original=original, _form=lambda: converted(original))
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.__dict__["_original"], name)
+        if not isinstance(found, MethodType):
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return _called(found, lambda: getattr(self._form(), name), args, kwargs)
+
+        return call
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._original, name, value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = self._original.__call__
+        return _called(found, self._form, args, kwargs)
+
+
+_OBJECTS = ("scipy.stats", "scipy.signal", "scipy.interpolate")
+"""Modules whose objects get doors; those of others, such as sparse matrices and bounds, are data."""
+
+
+def has_methods(value: Any) -> bool:
+    """Whether a value is an object of SciPy's whose methods take arrays."""
+    kind = type(value)
+    mine = str(kind.__module__).startswith(_OBJECTS) and not issubclass(kind, tuple | dict | BaseException)
+    return mine and hasattr(value, "__dict__") and not isinstance(value, type | FunctionType)
+
+
 class _ClassDoor(type):
     """The class of doors that stand for classes: calls make an object, and other names are the original's."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        own = cls.__dict__
-        return _called(own["_original"], lambda: own["_converted"](own["_original"]), args, kwargs)
+        original, converted = cls.__dict__["_original"], cls.__dict__["_converted"]
+        found = _called(original, lambda: converted(original), args, kwargs)
+        return ObjectDoor(found, converted) if isinstance(found, original) and has_methods(found) else found
 
     def __getattr__(cls, name: str) -> Any:
         found = getattr(cls.__dict__["_original"], name)
@@ -132,6 +183,7 @@ class _ClassDoor(type):
         return call
 
     def __instancecheck__(cls, value: Any) -> bool:
+        value = value._original if isinstance(value, ObjectDoor) else value
         return isinstance(value, cls.__dict__["_original"]) or isinstance(value, cls._form())
 
     def __subclasscheck__(cls, other: type) -> bool:
