@@ -9,9 +9,9 @@ from __future__ import annotations
 
 SPECIAL: dict[str, str] = {}
 SPECIAL["plain"] = """
-expit log_expit exp10 exp2 expm1 cbrt entr cosm1 sindg cosdg tandg cotdg erf erfc erfcx erfi dawsn: f(V)
-expi exp1 i0 i0e i1 i1e j0 j1 y0 y1 k0 k0e k1 k1e log1p gammaln gammasgn gamma rgamma psi digamma: f(W)
-ber bei ker kei berp beip kerp keip exprel spence loggamma kolmogi: f(W) | kolmogi: without derivative
+expit log_expit exp10 exp2 expm1 cbrt cosm1 sindg cosdg tandg cotdg erf erfc erfcx erfi dawsn: f(V)
+expi exp1 i0 i0e i1 i1e j0 j1 y0 y1 k0 k0e k1 k1e log1p gammaln gamma rgamma psi digamma entr: f(W)
+ber bei ker kei berp beip kerp keip exprel spence loggamma: f(W)
 erfinv: f(U - 0.5)
 erfcinv ndtri logit ellipk ellipe ellipkm1: f(U)
 ndtr log_ndtr wrightomega: f(V)
@@ -52,14 +52,13 @@ airy: f(V)
 eval_legendre eval_chebyt eval_chebyu eval_laguerre eval_hermite eval_hermitenorm: f(K, U)
 eval_gegenbauer eval_genlaguerre: f(K, 0.7, U) | by the argument; by the parameters NaN
 eval_jacobi: f(K, 0.7, 0.3, U) | by the argument; by the parameters NaN
-spherical_jn spherical_yn spherical_in spherical_kn: f(K, W) | without `derivative=True`
 lambertw: np.real(f(W))
-polygamma: f(2, W)
-round: f(V) | zero
 """
 SPECIAL["source"] = """
 logsumexp: f(A); f(A, axis=1, b=P); f(A, b=A, return_sign=True, keepdims=True)
 softmax log_softmax: f(A, axis=1)
+spherical_jn spherical_yn spherical_in spherical_kn: f(K, W) | not with `derivative=True`
+polygamma: f(2, W)
 multigammaln: f(W + 2.0, 3)
 comb perm: f(R + 2.0, W)
 factorial: f(W)
@@ -69,7 +68,7 @@ jvp yvp ivp kvp: f(1.5, W)
 h1vp h2vp: np.abs(f(1.5, W))
 """
 SPECIAL["constant"] = """
-errstate geterr seterr bernoulli euler factorial2 factorialk stirling2 ai_zeros bei_zeros beip_zeros ber_zeros
+errstate geterr seterr round gammasgn bernoulli euler factorial2 factorialk stirling2 ai_zeros bei_zeros beip_zeros ber_zeros
 berp_zeros bi_zeros erf_zeros fresnel_zeros fresnelc_zeros fresnels_zeros jn_zeros jnjnp_zeros jnp_zeros jnyn_zeros
 kei_zeros keip_zeros kelvin_zeros ker_zeros kerp_zeros y0_zeros y1_zeros y1p_zeros yn_zeros ynp_zeros
 c_roots cg_roots h_roots he_roots j_roots js_roots l_roots la_roots p_roots ps_roots s_roots t_roots ts_roots u_roots
@@ -79,7 +78,7 @@ roots_sh_legendre chebyc chebys chebyt chebyu gegenbauer genlaguerre hermite her
 sh_chebyt sh_chebyu sh_jacobi sh_legendre
 """
 SPECIAL["no"] = """
-airye bdtri bdtrik bdtrin besselpoly btdtria btdtrib chdtriv chndtr chndtridf chndtrinc chndtrix elliprc elliprd elliprf elliprg elliprj ellipj eval_chebyc eval_chebys eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi eval_sh_legendre fdtridfd gdtria gdtrib hankel1e hankel2e it2i0k0 it2j0y0 it2struve0 itairy iti0k0 itj0y0 itmodstruve0 itstruve0 kelvin kolmogorov log_wright_bessel lpmv mathieu_a mathieu_b mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem modfresnelm modfresnelp nbdtri nbdtrik nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit nrdtrimn nrdtrisd obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pbdv pbvv pbwa pdtri pdtrik pro_ang1 pro_ang1_cv pro_cv pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv smirnov smirnovi stdtridf tklmbda wright_bessel zetac: a ufunc without a rule of differentiation here
+airye bdtri bdtrik bdtrin besselpoly btdtria btdtrib chdtriv chndtr chndtridf chndtrinc chndtrix elliprc elliprd elliprf elliprg elliprj ellipj eval_chebyc eval_chebys eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi eval_sh_legendre fdtridfd gdtria gdtrib hankel1e hankel2e it2i0k0 it2j0y0 it2struve0 itairy iti0k0 itj0y0 itmodstruve0 itstruve0 kelvin kolmogi kolmogorov log_wright_bessel lpmv mathieu_a mathieu_b mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem modfresnelm modfresnelp nbdtri nbdtrik nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit nrdtrimn nrdtrisd obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pbdv pbvv pbwa pdtri pdtrik pro_ang1 pro_ang1_cv pro_cv pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv smirnov smirnovi stdtridf tklmbda wright_bessel zetac: a ufunc without a rule of differentiation here
 assoc_legendre_p assoc_legendre_p_all legendre_p legendre_p_all sph_harm_y sph_harm_y_all sph_legendre_p sph_legendre_p_all: compiled functions that are no ufuncs of NumPy's; eval_legendre is one
 assoc_laguerre ellip_harm ellip_harm_2 ellip_normal lmbda lqmn lqn mathieu_even_coef mathieu_odd_coef obl_cv_seq pbdn_seq pbdv_seq pbvv_seq pro_cv_seq riccati_jn riccati_yn: compiled code that gives plain numbers
 """
@@ -97,10 +96,10 @@ eig: np.abs(f(M)[0])
 svd: f(M, compute_uv=False)
 qr: np.abs(f(M)[1])
 lu: f(M)[1:]; f(M, permute_l=True)
-solve: f(M, V3); f(M, V3, assume_a="sym"); f(S + S.T, V3, assume_a="pos", lower=True); f(M, V3, transposed=True)
+solve: f(M, V3); f(S + N, V3, assume_a="sym"); f(S + S.T, V3, assume_a="pos", lower=True); f(M, V3, transposed=True)
 solve_triangular: f(M, V3, lower=True)
 lstsq: f(A.T, W4)[0]
-cho_factor: f(S + S.T)[0]
+cho_factor: np.triu(f(S + S.T)[0])
 cho_solve: f((M, True), V3)
 lu_factor: f(M)[0]
 lu_solve: f((M, np.arange(3)), V3)
@@ -167,7 +166,7 @@ SIGNAL["source"] = """
 convolve correlate: f(L, V); f(L, V, "same"); f(V, L, "valid"); f(A, M); f(A, M, "same", method="fft")
 fftconvolve oaconvolve: f(L, V); f(A, M[:, :1], "same", axes=0)
 convolve2d correlate2d: f(A, M); f(A, M, "same", "symm"); f(A, M, "full", "wrap"); f(M, A[:2, :2], "valid")
-lfilter: f(W, R, L); f(V, W, L, zi=H); f(W[:2], W, A, axis=0)
+lfilter: f(W, np.append(R[4:], V / 3), L); f(V[:2], np.append(R[4:], U), L, zi=V); f(W[:2], W[4:], A, axis=0)
 lfilter_zi: f(V[:3], R[:3])
 lfiltic: f(V[:3], R[:3], V[:2])
 sosfilt: f([[0.2, 0.4, 0.2, 1.0, -0.5, 0.3]], L); f([[0.2, 0.4, 0.2, 1.0, -0.5, 0.3]], L, zi=H[None, :2])
@@ -182,11 +181,11 @@ savgol_filter: f(L, 5, 2); f(L, 5, 2, mode="nearest")
 detrend: f(L); f(L, type="constant")
 hilbert: np.abs(f(L))
 hilbert2: np.abs(f(A))
-envelope: f(L)
+envelope: f(L) | checked to first order
 medfilt: f(L, 3)
 medfilt2d: f(A, 3)
 wiener: f(L, 3)
-deconvolve: f(L, R[:2])[0]
+deconvolve: f(L, np.append(R[4:], U[:2]))[0]
 welch csd: np.abs(f(L, *[L**2][: f.__name__ == "csd"], nperseg=8)[1])
 periodogram: f(L)[1]
 coherence: f(L, L**2, nperseg=8)[1]

@@ -12,7 +12,7 @@ Akima1DInterpolator: f(R, V)(U + 0.2); f(R, V, method="makima")(U + 0.2)
 CubicHermiteSpline: f(R, V, W)(U)
 pchip_interpolate: f(R, V, U)
 PPoly: f(M[:, :2], R[:3])(U); f(M[:, :2], R[:3], extrapolate="periodic")(U)
-BSpline: f(np.concatenate([R - 5, R + 5]), V, 3)(U); f(np.concatenate([R - 5, R + 5]), V, 3).derivative()(U)
+BSpline: f(np.concatenate([R - 5, R + 5]), np.append(V, W[0]), 3)(U); f(np.concatenate([R - 5, R + 5]), np.append(V, W[0]), 3).derivative()(U)
 make_interp_spline: f(R, V)(U); f(R, V, k=2)(U); f(R, V, bc_type="clamped")(U, 1)
 splev: f(U, (np.concatenate([R - 5, R + 5]), np.append(V, W), 3)); f(U, (np.concatenate([R - 5, R + 5]), np.append(V, W), 3), der=1)
 splrep: f(R, V)[1]
@@ -23,7 +23,7 @@ BarycentricInterpolator KroghInterpolator: f(R, V)(U)
 barycentric_interpolate krogh_interpolate: f(R, V, U)
 lagrange: f(R[:3], V[:3])(U)
 pade: f(W, 2)[0](U)
-griddata: f(R, V, U + 0.2)
+griddata: f(np.arange(5.0), V, np.array([0.3, 2.4]))
 """
 INTERPOLATE["constant"] = """
 generate_knots insert approximate_taylor_polynomial
@@ -105,8 +105,8 @@ cdist: f(A, P); f(A, P, "cosine"); f(A, P, "correlation"); f(A, P, "minkowski", 
 pdist: f(A); f(A, "sqeuclidean"); f(A, "cityblock"); f(P, "braycurtis")
 squareform: f(f(V3)); f(V3)
 braycurtis canberra chebyshev cityblock correlation cosine euclidean jensenshannon minkowski sqeuclidean: np.asarray(f(W, R))
-mahalanobis: f(V3, U[:3], np.eye(3))
-seuclidean: f(W, R, [1.0, 2.0, 1.0, 3.0, 1.0])
+mahalanobis: np.asarray(f(V3, U[:3], np.eye(3)))
+seuclidean: np.asarray(f(W, R, [1.0, 2.0, 1.0, 3.0, 1.0]))
 """
 DISTANCE["constant"] = """
 dice directed_hausdorff hamming is_valid_dm is_valid_y jaccard num_obs_dm num_obs_y rogerstanimoto russellrao sokalsneath

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 import scipy
 
 import nbgrad as nb
-from nbgrad.errors import NbgradError
 from nbgrad.record.tensor import Tensor
 
 from .agreement import check_derivative, quiet
@@ -54,7 +52,7 @@ def agrees(plain: Any, recorded: Any, arrays: list[np.ndarray], where: str, **op
     assert len(got) == len(want) > 0, where
     for one, other in zip(got, want, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9, err_msg=where)
-    check_derivative(either, *arrays, tolerance=5e-6, **options)
+    check_derivative(either, *arrays, tolerance=2e-5, **options)
 
 
 # ----- The table knows every name, and the page is current -----
@@ -84,8 +82,6 @@ def test_function(namespace: str, name: str, row: Any) -> None:
         function = function_of(namespace, name, call)
         recorded = function if row.kind == "plain" else nb.differentiable_source(function)
         arrays = [SAMPLES[one].copy() for one in variables(call) if SAMPLES[one].dtype.kind == "f"]
-        if "without derivative" in row.remark and name in row.remark:
-            continue
         agrees(function, recorded, arrays, call, second="first order" not in row.remark)
 
 
@@ -95,7 +91,7 @@ def test_distribution(name: str, kind: str, shapes: list[float]) -> None:
     distribution = named("scipy.stats", name)
     points = np.array([0.12, 0.47, 0.81])
     places = distribution.ppf(points, *shapes) * 1.3 + 0.2
-    counts = np.array([1.0, 2.0, 0.0]) if name != "bernoulli" else np.array([0.0, 1.0])
+    counts = np.array([0.0, 1.0]) if name == "bernoulli" else np.array([1.0, 2.0, 4.0])
     whole = [5] if name == "binom" else []
     free = [np.array(one) for one in shapes[len(whole) :]]
 

@@ -79,7 +79,9 @@ def _cut(name: str, whole: Any, first: Any, second: Any, mode: str, axes: list[i
     kept = [slice(None)] * whole.ndim
     larger, smaller = [first[k] > second[k] for k in axes], [first[k] < second[k] for k in axes]
     if mode == "valid" and any(larger) and any(smaller):
-        message = f"{name} with mode='valid' needs one array that is larger along all axes, but got {first} and {second}."
+        message = (
+            f"{name} with mode='valid' needs one array that is larger along all axes, but got {first} and {second}."
+        )
         raise ShapeError(message)
     for axis in axes:
         n, k = first[axis], second[axis]
@@ -179,4 +181,3 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1) -> Any:
     else:
         whole = _by_spectra(spread, h.reshape((1,) * (spread.ndim - 1) + (h.shape[0],)), [spread.ndim - 1])
     return np.moveaxis(whole[..., ::down], -1, axis)
-

@@ -64,7 +64,14 @@ def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed:
         If `assume_a` is no structure that SciPy has.
     """
     a = np.asarray(a)
-    mirrored = {"sym": False, "symmetric": False, "her": True, "hermitian": True, "pos": True, "positive definite": True}
+    mirrored = {
+        "sym": False,
+        "symmetric": False,
+        "her": True,
+        "hermitian": True,
+        "pos": True,
+        "positive definite": True,
+    }
     triangles = {"upper triangular": np.triu, "lower triangular": np.tril}
     kind = assume_a
     if kind in mirrored:

@@ -25,7 +25,12 @@ class RegularGridInterpolator:
     ) -> None:
         only("method", method, "linear", "nearest")
         self.grid = tuple([np.asarray(p) * 1.0 for p in points])
-        self.values, self.method, self.bounds_error, self.fill_value = np.asarray(values), method, bounds_error, fill_value
+        self.values, self.method, self.bounds_error, self.fill_value = (
+            np.asarray(values),
+            method,
+            bounds_error,
+            fill_value,
+        )
         extents = tuple([p.shape[0] for p in self.grid])
         if self.values.shape[: len(extents)] != extents:
             message = f"The grid has {extents} points along its axes, but the values have shape {self.values.shape}."
@@ -72,7 +77,9 @@ class RegularGridInterpolator:
             else:
                 sides.append([(place, 1 - share), (place + 1, share)])
         if self.bounds_error:
-            require(as_node(~np.any(outside)), "A point is outside of the grid: give bounds_error=False, fill_value=None.")
+            require(
+                as_node(~np.any(outside)), "A point is outside of the grid: give bounds_error=False, fill_value=None."
+            )
         total: Any = 0.0
         for corner in itertools.product(*sides):
             weight = math.prod([share for _, share in corner])

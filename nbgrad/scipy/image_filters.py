@@ -34,7 +34,9 @@ def image(name: str, value: Any) -> Any:
     """
     found = np.asarray(value)
     if found.dtype.kind not in "fc":
-        message = f"{name} gives {found.dtype} for an image of {found.dtype}, which has no derivative: use x.astype(float)."
+        message = (
+            f"{name} gives {found.dtype} for an image of {found.dtype}, which has no derivative: use x.astype(float)."
+        )
         raise DtypeError(message)
     return found
 
@@ -57,7 +59,9 @@ def extended(x: Any, axis: int, before: int, after: int, mode: str, cval: Any) -
     """An image with elements beyond both ends of an axis."""
     only("mode", mode, *MODES)
     if before < 0 or after < 0:
-        message = f"A filter's origin must be inside of it, but would need {before} and {after} elements beyond the ends."
+        message = (
+            f"A filter's origin must be inside of it, but would need {before} and {after} elements beyond the ends."
+        )
         raise ArgumentError(message)
     if mode in ("constant", "grid-constant"):
         width = [(before, after) if k == axis else (0, 0) for k in range(x.ndim)]
@@ -180,9 +184,7 @@ def gaussian_filter1d(
 # ----- Along several axes -----
 
 
-def _one_by_one(
-    name: str, input: Any, axes: Any, step: Callable[..., Any], **options: Any
-) -> Any:
+def _one_by_one(name: str, input: Any, axes: Any, step: Callable[..., Any], **options: Any) -> Any:
     """A filter along one axis after the other, with options for each."""
     x = image(name, input)
     chosen = _axes(axes, x.ndim)
@@ -246,7 +248,9 @@ def laplace(input: Any, mode: Any = "reflect", cval: Any = 0.0, axes: Any = None
     return sum(correlate1d(x, [1, -2, 1], axis, mode, cval) for axis, mode in zip(chosen, modes, strict=True))
 
 
-def _of_each_axis(name: str, input: Any, sigma: Any, mode: Any, cval: Any, axes: Any, order: int, **options: Any) -> Any:
+def _of_each_axis(
+    name: str, input: Any, sigma: Any, mode: Any, cval: Any, axes: Any, order: int, **options: Any
+) -> Any:
     """Gaussian filters, each of them differentiated along one axis."""
     x = image(name, input)
     chosen = _axes(axes, x.ndim)
@@ -293,7 +297,9 @@ def convolve(
     """A convolution with weights along all axes, or some of them."""
     weights = _weights(weights)
     sizes = _shape(weights)
-    origins = [-o - (1 if size % 2 == 0 else 0) for o, size in zip(_each(origin, len(sizes), "origin"), sizes, strict=True)]
+    origins = [
+        -o - (1 if size % 2 == 0 else 0) for o, size in zip(_each(origin, len(sizes), "origin"), sizes, strict=True)
+    ]
     return correlate(input, weights[tuple([slice(None, None, -1)] * len(sizes))], mode, cval, origins, axes)
 
 

@@ -12,6 +12,7 @@ import itertools
 import math
 import operator
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy
@@ -48,8 +49,20 @@ def _filtered(x: Node, order: int, mode: str) -> Node:
     return with_rule(host(SPLINE_FILTER, (x,), order, mode), _transpose, x, static=(order, mode))
 
 
+_SHORT = 32
+"""Elements up to which SciPy's filter for "reflect" differs from the exact one by more than rounding."""
+
+
+@cache
+def _matrix(n: int, order: int, mode: str) -> numpy.ndarray:
+    """SciPy's filter of a line of n elements."""
+    return _run(numpy.eye(n), order, mode).T
+
+
 def _transpose(g: Node, node: Node, x: Node, order: int, mode: str) -> list[Node | None]:
     """The filter inverts a symmetric matrix; that of "mirror" is one whose first and last rows count twice."""
+    if mode == "reflect" and x.shape[-1] <= _SHORT:
+        return [as_node(np.matmul(wrap(g), _matrix(x.shape[-1], order, mode)))]
     if mode != "mirror" or x.shape[-1] < 2:
         return [_filtered(g, order, mode)]
     ends = numpy.ones(x.shape[-1], g.dtype)

@@ -29,7 +29,9 @@ class _Multivariate:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if any(holds_tensors(value) for value in (*args, *kwargs.values())):
-                message = f"The {name} of this distribution of scipy.stats does not work on recorded values; logpdf does."
+                message = (
+                    f"The {name} of this distribution of scipy.stats does not work on recorded values; logpdf does."
+                )
                 raise DtypeError(message)
             return found(*args, **kwargs)
 

@@ -49,7 +49,9 @@ def data(name: str, x: Any, y: Any, axis: int, least: int) -> tuple[Any, Any, in
         y = y * 1.0
     axis = axis % max(y.ndim, 1)
     if x.ndim != 1 or y.ndim < 1 or y.shape[axis] != x.shape[0] or x.shape[0] < least:
-        message = f"{name} needs {least} abscissae or more and as many values, but the shapes are {x.shape} and {y.shape}."
+        message = (
+            f"{name} needs {least} abscissae or more and as many values, but the shapes are {x.shape} and {y.shape}."
+        )
         raise ShapeError(message)
     return x, np.moveaxis(y, axis, 0), axis
 
@@ -133,7 +135,9 @@ class PPoly:
         """The integral between two points."""
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         if isinstance(extrapolate, str):
-            message = "The integral of a periodic function is not known for Tensors: integrate over parts of one period."
+            message = (
+                "The integral of a periodic function is not known for Tensors: integrate over parts of one period."
+            )
             raise ArgumentError(message)
         whole = self._made(self.c, self.x, extrapolate, self.axis).antiderivative()
         return whole(b) - whole(a)
@@ -213,7 +217,9 @@ class CubicSpline(CubicHermiteSpline):
         periodic = isinstance(bc_type, str) and bc_type == "periodic"
         if extrapolate is None:
             extrapolate = "periodic" if periodic else True
-        self._from_slopes(x, y, _periodic(x, y) if periodic else _natural(x, y, _conditions(bc_type)), axis, extrapolate)
+        self._from_slopes(
+            x, y, _periodic(x, y) if periodic else _natural(x, y, _conditions(bc_type)), axis, extrapolate
+        )
 
 
 def _conditions(bc_type: Any) -> list[tuple[int, Any]]:

@@ -48,7 +48,9 @@ def _formula(g: Node, y: Node, b: Node, a: Node, x: Node) -> list[Node | None]:
 
     def products(moved: Any, count: int) -> Any:
         n = moved.shape[-1]
-        found = [np.sum(grad[..., k:] * np.conj(moved[..., : n - k])) if k < n else 0.0 * np.sum(moved) for k in range(count)]
+        found = [
+            np.sum(grad[..., k:] * np.conj(moved[..., : n - k])) if k < n else 0.0 * np.sum(moved) for k in range(count)
+        ]
         return np.stack(found)
 
     by_a = -products(again, a.shape[0])
@@ -156,3 +158,8 @@ def medfilt(volume: Any, kernel_size: Any = None) -> Any:
         message = f"medfilt needs windows of odd extents, but got {kernel_size}."
         raise ArgumentError(message)
     return median_filter(volume, tuple(sizes), mode="constant")
+
+
+def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
+    """Medians of windows of a matrix, with zeros beyond the borders."""
+    return medfilt(input, kernel_size)

@@ -109,7 +109,7 @@ def implementation_of(multimethod: Any) -> Any:
 def replacement_in_scipy(value: Any) -> Any:
     """The replacement of an object of SciPy; the object itself, if there is none."""
     for module in {**FUNCTIONS, **CLASSES}:
-        if not hasattr(sys.modules.get(module), "__doc__") or not _is_ready(module):
+        if module not in sys.modules or not _is_ready(module):
             continue
         known = _functions_of(module).get(id(value))
         if known is not None and known[0] is value:

@@ -26,8 +26,11 @@ def _all(module: str, names: str, taken: str = "") -> dict[str, Entry]:
 FUNCTIONS: dict[str, dict[str, Entry]] = {
     "scipy.linalg": {
         **_all("numpy.linalg", "inv det pinv svdvals eigvals", "a"),
-        **_all("scipy.dense_matrices", "eig eigh eigvalsh svd qr cholesky solve lstsq "
-             "fractional_matrix_power solve_continuous_lyapunov eigh_tridiagonal eigvalsh_tridiagonal"),
+        **_all(
+            "scipy.dense_matrices",
+            "eig eigh eigvalsh svd qr cholesky solve lstsq "
+            "fractional_matrix_power solve_continuous_lyapunov eigh_tridiagonal eigvalsh_tridiagonal",
+        ),
         **_all("numpy.linalg", "norm", "a ord axis keepdims"),
         **_all("numpy", "solve_triangular", "a b trans lower unit_diagonal"),
         **_all("numpy", "cho_factor", "a lower"),
@@ -62,7 +65,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
             "scipy.convolutions",
             "convolve correlate fftconvolve oaconvolve convolve2d correlate2d upfirdn",
         ),
-        **_all("scipy.recursive_filters", "lfilter lfilter_zi sosfilt sosfilt_zi medfilt"),
+        **_all("scipy.recursive_filters", "lfilter lfilter_zi sosfilt sosfilt_zi medfilt medfilt2d"),
     },
     "scipy.ndimage": {
         **_all(

@@ -201,7 +201,9 @@ def splrep(x: Any, y: Any, k: int = 3, s: Any = None) -> tuple[Any, Any, int]:
         For smoothing: its knots follow from the values.
     """
     if s not in (None, 0):
-        message = "splrep of Tensors interpolates: s=0. For smoothing, choose the knots: make_interp_spline(x, y, t=...)."
+        message = (
+            "splrep of Tensors interpolates: s=0. For smoothing, choose the knots: make_interp_spline(x, y, t=...)."
+        )
         raise ArgumentError(message)
     found = make_interp_spline(x, y, k)
     return found.t, np.concatenate([found.c, np.zeros(k + 1)]), found.k

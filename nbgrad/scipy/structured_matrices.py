@@ -94,7 +94,7 @@ def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
 
 
 def cholesky_banded(ab: Any, lower: bool = False) -> Any:
-    """The diagonals of the Cholesky factor; it is found as a full matrix."""
+    """The diagonals of the Cholesky factor; it is found as a full matrix. Elements outside of it stay, as in SciPy."""
     ab = np.asarray(ab)
     count, n = ab.shape[-2] - 1, ab.shape[-1]
     rows, columns = numpy.indices((n, n))
@@ -102,10 +102,13 @@ def cholesky_banded(ab: Any, lower: bool = False) -> Any:
     full = np.take_along_axis(_both_sides(ab, lower), numpy.clip(place, 0, 2 * count), axis=-2)
     full = np.where((place >= 0) & (place <= 2 * count), full, 0.0)
     factor = linalg.cholesky(full, upper=not lower)
-    lines = [_shifted(np.diagonal(factor, -k), 0) for k in range(count + 1)] if lower else None
-    if lines is not None:
-        return np.stack([np.pad(line, (0, k)) for k, line in enumerate(lines)])
-    return np.stack([np.pad(np.diagonal(factor, k), (k, 0)) for k in range(count, -1, -1)])
+    if lower:
+        lines = [np.pad(np.diagonal(factor, -k), (0, k)) for k in range(count + 1)]
+    else:
+        lines = [np.pad(np.diagonal(factor, k), (k, 0)) for k in range(count, -1, -1)]
+    row, place = numpy.indices((count + 1, n))
+    inside = row + place < n if lower else row + place >= count
+    return np.where(inside, np.stack(lines), ab)
 
 
 def cho_solve_banded(cb_and_lower: Any, b: Any) -> Any:
@@ -143,7 +146,9 @@ def _run(c: Any, r: Any, b: Any) -> Any:
         try:
             found[place] = solve((c[place], r[place]), b[place], check_finite=False)
         except numpy.linalg.LinAlgError:
-            message = "solve_toeplitz needs leading minors that are regular, but Levinson's recursion met a singular one."
+            message = (
+                "solve_toeplitz needs leading minors that are regular, but Levinson's recursion met a singular one."
+            )
             raise MatrixError(message) from None
     return found
 
