@@ -1,7 +1,8 @@
 """The facts about the public functions of SciPy's modules: rows, read by scipy_surface.py.
 
 A block belongs to a kind (see `KINDS` there). A row is `names: call; call | remark`: `f` is the function, the other
-names are the sample arrays of scipy_surface.py, which become Tensors if they hold floats. The rows of solvers
+names are the sample arrays of scipy_surface.py, which become Tensors if they hold floats. Lines that begin with blanks
+belong to the row before. The rows of solvers
 (scipy.optimize, scipy.integrate, scipy.sparse.linalg) say what works today.
 """
 
@@ -68,7 +69,8 @@ jvp yvp ivp kvp: f(1.5, W)
 h1vp h2vp: np.abs(f(1.5, W))
 """
 SPECIAL["constant"] = """
-errstate geterr seterr round gammasgn bernoulli euler factorial2 factorialk stirling2 ai_zeros bei_zeros beip_zeros ber_zeros
+errstate geterr seterr round gammasgn bernoulli euler factorial2 factorialk stirling2 ai_zeros bei_zeros beip_zeros
+  ber_zeros
 berp_zeros bi_zeros erf_zeros fresnel_zeros fresnelc_zeros fresnels_zeros jn_zeros jnjnp_zeros jnp_zeros jnyn_zeros
 kei_zeros keip_zeros kelvin_zeros ker_zeros kerp_zeros y0_zeros y1_zeros y1p_zeros yn_zeros ynp_zeros
 c_roots cg_roots h_roots he_roots j_roots js_roots l_roots la_roots p_roots ps_roots s_roots t_roots ts_roots u_roots
@@ -78,9 +80,19 @@ roots_sh_legendre chebyc chebys chebyt chebyu gegenbauer genlaguerre hermite her
 sh_chebyt sh_chebyu sh_jacobi sh_legendre
 """
 SPECIAL["no"] = """
-airye bdtri bdtrik bdtrin besselpoly btdtria btdtrib chdtriv chndtr chndtridf chndtrinc chndtrix elliprc elliprd elliprf elliprg elliprj ellipj eval_chebyc eval_chebys eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi eval_sh_legendre fdtridfd gdtria gdtrib hankel1e hankel2e it2i0k0 it2j0y0 it2struve0 itairy iti0k0 itj0y0 itmodstruve0 itstruve0 kelvin kolmogi kolmogorov log_wright_bessel lpmv mathieu_a mathieu_b mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem modfresnelm modfresnelp nbdtri nbdtrik nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit nrdtrimn nrdtrisd obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pbdv pbvv pbwa pdtri pdtrik pro_ang1 pro_ang1_cv pro_cv pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv smirnov smirnovi stdtridf tklmbda wright_bessel zetac: a ufunc without a rule of differentiation here
-assoc_legendre_p assoc_legendre_p_all legendre_p legendre_p_all sph_harm_y sph_harm_y_all sph_legendre_p sph_legendre_p_all: compiled functions that are no ufuncs of NumPy's; eval_legendre is one
-assoc_laguerre ellip_harm ellip_harm_2 ellip_normal lmbda lqmn lqn mathieu_even_coef mathieu_odd_coef obl_cv_seq pbdn_seq pbdv_seq pbvv_seq pro_cv_seq riccati_jn riccati_yn: compiled code that gives plain numbers
+airye bdtri bdtrik bdtrin besselpoly btdtria btdtrib chdtriv chndtr chndtridf chndtrinc chndtrix elliprc elliprd
+  elliprf elliprg elliprj ellipj eval_chebyc eval_chebys eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi
+  eval_sh_legendre fdtridfd gdtria gdtrib hankel1e hankel2e it2i0k0 it2j0y0 it2struve0 itairy iti0k0 itj0y0
+  itmodstruve0 itstruve0 kelvin kolmogi kolmogorov log_wright_bessel lpmv mathieu_a mathieu_b mathieu_cem
+  mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem modfresnelm modfresnelp nbdtri nbdtrik
+  nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit nrdtrimn nrdtrisd
+  obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pbdv pbvv pbwa pdtri pdtrik pro_ang1
+  pro_ang1_cv pro_cv pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv smirnov smirnovi stdtridf tklmbda wright_bessel
+  zetac: a ufunc without a rule of differentiation here
+assoc_legendre_p assoc_legendre_p_all legendre_p legendre_p_all sph_harm_y sph_harm_y_all sph_legendre_p
+  sph_legendre_p_all: compiled functions that are no ufuncs of NumPy's; eval_legendre is one
+assoc_laguerre ellip_harm ellip_harm_2 ellip_normal lmbda lqmn lqn mathieu_even_coef mathieu_odd_coef obl_cv_seq
+  pbdn_seq pbdv_seq pbvv_seq pro_cv_seq riccati_jn riccati_yn: compiled code that gives plain numbers
 """
 
 LINALG: dict[str, str] = {}
@@ -128,12 +140,14 @@ expm_frechet: f(M * 0.3, N)
 expm_cond: f(M * 0.1) | first order
 """
 LINALG["constant"] = """
-bandwidth issymmetric ishermitian find_best_blas_type get_blas_funcs get_lapack_funcs hadamard helmert hilbert invhilbert
+bandwidth issymmetric ishermitian find_best_blas_type get_blas_funcs get_lapack_funcs hadamard helmert hilbert
+  invhilbert
 invpascal pascal dft diagsvd
 """
 LINALG["no"] = """
 eig_banded eigvals_banded: compiled code; make the full matrix and use eigh
-schur rsf2csf cdf2rdf hessenberg qz ordqz cossin ldl rq qr_delete qr_insert qr_multiply qr_update matrix_balance: LAPACK's factorisations, which have no derivative here
+schur rsf2csf cdf2rdf hessenberg qz ordqz cossin ldl rq qr_delete qr_insert qr_multiply qr_update matrix_balance:
+  LAPACK's factorisations, which have no derivative here
 signm funm solve_continuous_are solve_discrete_are: they rest on Schur's form, which has no derivative here
 null_space orth: a basis that is not unique
 clarkson_woodruff_transform: random and sparse
@@ -211,17 +225,23 @@ lsim: f(([1.0], [1.0, 0.4]), L, np.arange(16.0))[1]
 vectorstrength: f(L, 2.0)[0]
 """
 SIGNAL["constant"] = """
-band_stop_obj bessel besselap buttap butter buttord cheb1ap cheb1ord cheb2ap cheb2ord cheby1 cheby2 check_COLA check_NOLA
+band_stop_obj bessel besselap buttap butter buttord cheb1ap cheb1ord cheb2ap cheb2ord cheby1 cheby2 check_COLA
+  check_NOLA
 choose_conv_method closest_STFT_dual_window correlation_lags ellip ellipap ellipord firls firwin firwin2 firwin_2d
 gammatone get_window iircomb iirdesign iirfilter iirnotch iirpeak kaiser_atten kaiser_beta kaiserord max_len_seq remez
 savgol_coeffs unit_impulse czt_points argrelextrema argrelmax argrelmin find_peaks find_peaks_cwt peak_prominences
 peak_widths unique_roots square
 """
 SIGNAL["no"] = """
-CZT ZoomFFT ShortTimeFFT StateSpace TransferFunction ZerosPolesGain lti dlti: made of constants; their methods take recorded signals where SciPy's code for them is Python
-symiirorder1 symiirorder2 sepfir2d cspline2d qspline2d cspline1d_eval qspline1d_eval order_filter spline_filter istft: compiled code, or arrays that are written from elsewhere
+CZT ZoomFFT ShortTimeFFT StateSpace TransferFunction ZerosPolesGain lti dlti: made of constants; their methods take
+  recorded signals where SciPy's code for them is Python
+symiirorder1 symiirorder2 sepfir2d cspline2d qspline2d cspline1d_eval qspline1d_eval order_filter spline_filter
+  istft: compiled code, or arrays that are written from elsewhere
 residue residuez invres invresz: they group roots
-abcd_normalize bilinear_zpk bode dbode dfreqresp dimpulse dlsim dstep findfreqs freqresp freqs_zpk freqz_sos freqz_zpk sosfreqz group_delay impulse step lp2bp lp2bp_zpk lp2bs lp2bs_zpk lp2hp lp2hp_zpk lp2lp lp2lp_zpk normalize place_poles sos2zpk ss2zpk tf2sos tf2ss zpk2sos zpk2ss sweep_poly: design and simulation of systems, run as SciPy's Python code and not checked here
+abcd_normalize bilinear_zpk bode dbode dfreqresp dimpulse dlsim dstep findfreqs freqresp freqs_zpk freqz_sos
+  freqz_zpk sosfreqz group_delay impulse step lp2bp lp2bp_zpk lp2bs lp2bs_zpk lp2hp lp2hp_zpk lp2lp lp2lp_zpk
+  normalize place_poles sos2zpk ss2zpk tf2sos tf2ss zpk2sos zpk2ss sweep_poly: design and simulation of systems, run
+  as SciPy's Python code and not checked here
 """
 
 NDIMAGE: dict[str, str] = {}
@@ -237,7 +257,8 @@ gaussian_laplace gaussian_gradient_magnitude: f(A, 0.7)
 maximum_filter minimum_filter median_filter: f(A, 3)
 spline_filter: f(A, 3, mode="reflect")
 spline_filter1d: f(A, 4, axis=0)
-map_coordinates: f(A, D); f(A, D, order=2, mode="nearest"); f(A, D, order=5, mode="mirror"); f(A, D, order=1, mode="grid-constant", cval=0.4); f(A, D, mode="grid-wrap")
+map_coordinates: f(A, D); f(A, D, order=2, mode="nearest"); f(A, D, order=5, mode="mirror"); f(A, D, order=1,
+  mode="grid-constant", cval=0.4); f(A, D, mode="grid-wrap")
 shift: f(A, U[:2]); f(A, U[:2], order=2, mode="wrap")
 zoom: f(A, 1.6); f(A, (0.7, 2.0), order=1, mode="nearest"); f(A, 2.0, grid_mode=True, mode="grid-constant")
 affine_transform: f(A, 0.1 * M[:2, :2] + 0.7 * np.eye(2), U[:2] + 0.1, mode="reflect")
@@ -252,8 +273,12 @@ distance_transform_bf distance_transform_cdt distance_transform_edt find_objects
 iterate_structure label value_indices watershed_ift
 """
 NDIMAGE["no"] = """
-generic_filter generic_filter1d generic_gradient_magnitude generic_laplace geometric_transform vectorized_filter: a Python function in a compiled loop, or results written to an array; map_coordinates and numpy do it
+generic_filter generic_filter1d generic_gradient_magnitude generic_laplace geometric_transform vectorized_filter: a
+  Python function in a compiled loop, or results written to an array; map_coordinates and numpy do it
 fourier_ellipsoid fourier_gaussian fourier_shift fourier_uniform: compiled code; multiply the spectrum by numpy
-black_tophat grey_closing grey_dilation grey_erosion grey_opening maximum_filter1d minimum_filter1d morphological_gradient morphological_laplace percentile_filter rank_filter white_tophat: compiled code; maximum_filter, minimum_filter and median_filter work
-extrema labeled_comprehension maximum maximum_position median minimum minimum_position sum_labels: by labels; use numpy with the labels as index
+black_tophat grey_closing grey_dilation grey_erosion grey_opening maximum_filter1d minimum_filter1d
+  morphological_gradient morphological_laplace percentile_filter rank_filter white_tophat: compiled code;
+  maximum_filter, minimum_filter and median_filter work
+extrema labeled_comprehension maximum maximum_position median minimum minimum_position sum_labels: by labels; use
+  numpy with the labels as index
 """

@@ -6,15 +6,18 @@ from __future__ import annotations
 
 INTERPOLATE: dict[str, str] = {}
 INTERPOLATE["source"] = """
-CubicSpline: f(R, V)(U); f(R, V, bc_type="natural")(U, 1); f(R, V, bc_type=((1, 0.3), (2, U[0]))).integrate(U[0], U[1]); f(R, np.append(V[1:], V[1]), bc_type="periodic")(U)
+CubicSpline: f(R, V)(U); f(R, V, bc_type="natural")(U, 1); f(R, V, bc_type=((1, 0.3), (2, U[0]))).integrate(U[0],
+  U[1]); f(R, np.append(V[1:], V[1]), bc_type="periodic")(U)
 PchipInterpolator: f(R, V)(U); f(R, V).derivative()(U); f(R, V).antiderivative()(U)
 Akima1DInterpolator: f(R, V)(U + 0.2); f(R, V, method="makima")(U + 0.2)
 CubicHermiteSpline: f(R, V, W)(U)
 pchip_interpolate: f(R, V, U)
 PPoly: f(M[:, :2], R[:3])(U); f(M[:, :2], R[:3], extrapolate="periodic")(U)
-BSpline: f(np.concatenate([R - 5, R + 5]), np.append(V, W[0]), 3)(U); f(np.concatenate([R - 5, R + 5]), np.append(V, W[0]), 3).derivative()(U)
+BSpline: f(np.concatenate([R - 5, R + 5]), np.append(V, W[0]), 3)(U); f(np.concatenate([R - 5, R + 5]), np.append(V,
+  W[0]), 3).derivative()(U)
 make_interp_spline: f(R, V)(U); f(R, V, k=2)(U); f(R, V, bc_type="clamped")(U, 1)
-splev: f(U, (np.concatenate([R - 5, R + 5]), np.append(V, W), 3)); f(U, (np.concatenate([R - 5, R + 5]), np.append(V, W), 3), der=1)
+splev: f(U, (np.concatenate([R - 5, R + 5]), np.append(V, W), 3)); f(U, (np.concatenate([R - 5, R + 5]),
+  np.append(V, W), 3), der=1)
 splrep: f(R, V)[1]
 interp1d: f(R, V, fill_value="extrapolate")(U); f(R, V, "cubic")(U + 0.2); f(R, V, "previous")(U + 0.2) * U
 RegularGridInterpolator: f((R, W4), np.outer(V, Z))(D2)
@@ -29,9 +32,13 @@ INTERPOLATE["constant"] = """
 generate_knots insert approximate_taylor_polynomial
 """
 INTERPOLATE["no"] = """
-AAA BPoly FloaterHormannInterpolator NdBSpline NdPPoly RBFInterpolator Rbf make_lsq_spline make_smoothing_spline make_splprep make_splrep: compiled code, or the choice of knots
+AAA BPoly FloaterHormannInterpolator NdBSpline NdPPoly RBFInterpolator Rbf make_lsq_spline make_smoothing_spline
+  make_splprep make_splrep: compiled code, or the choice of knots
 CloughTocher2DInterpolator LinearNDInterpolator NearestNDInterpolator: triangulations in compiled code
-BivariateSpline InterpolatedUnivariateSpline LSQBivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline RectBivariateSpline RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline UnivariateSpline bisplev bisplrep spalde splantider splder splint splprep sproot: FITPACK, compiled; make_interp_spline and splrep without smoothing work
+BivariateSpline InterpolatedUnivariateSpline LSQBivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline
+  RectBivariateSpline RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline UnivariateSpline
+  bisplev bisplrep spalde splantider splder splint splprep sproot: FITPACK, compiled; make_interp_spline and splrep
+  without smoothing work
 interp2d: SciPy has removed it
 """
 
@@ -46,7 +53,8 @@ INTEGRATE["constant"] = """
 lebedev_rule newton_cotes
 """
 INTEGRATE["no"] = """
-quad quad_vec dblquad tplquad nquad cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a choice of points by values
+quad quad_vec dblquad tplquad nquad cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
+  choice of points by values
 odeint ode complex_ode LSODA: compiled solvers
 BDF DOP853 RK23 RK45 Radau OdeSolver DenseOutput OdeSolution: solvers' classes, which solve_ivp uses
 solve_bvp: sparse compiled factorisations
@@ -63,8 +71,11 @@ OPTIMIZE["constant"] = """
 OptimizeResult RootResults show_options linprog_verbose_callback Bounds LinearConstraint NonlinearConstraint
 """
 OPTIMIZE["no"] = """
-bisect brenth brentq ridder toms748 root_scalar fsolve root fixed_point broyden1 broyden2 anderson diagbroyden excitingmixing linearmixing newton_krylov: roots, which need the implicit function theorem
-fmin fmin_bfgs fmin_cg fmin_cobyla fmin_l_bfgs_b fmin_ncg fmin_powell fmin_slsqp fmin_tnc fminbound minimize minimize_scalar brent golden bracket line_search basinhopping brute differential_evolution direct dual_annealing shgo: minima, which need the implicit function theorem
+bisect brenth brentq ridder toms748 root_scalar fsolve root fixed_point broyden1 broyden2 anderson diagbroyden
+  excitingmixing linearmixing newton_krylov: roots, which need the implicit function theorem
+fmin fmin_bfgs fmin_cg fmin_cobyla fmin_l_bfgs_b fmin_ncg fmin_powell fmin_slsqp fmin_tnc fminbound minimize
+  minimize_scalar brent golden bracket line_search basinhopping brute differential_evolution direct dual_annealing
+  shgo: minima, which need the implicit function theorem
 least_squares leastsq curve_fit lsq_linear nnls isotonic_regression: fits, which need the implicit function theorem
 linprog milp linear_sum_assignment quadratic_assignment: solutions that jump
 approx_fprime check_grad: differences; nbgrad.check_grads has derivatives
@@ -73,9 +84,12 @@ BFGS SR1 HessianUpdateStrategy BroydenFirst InverseJacobian KrylovJacobian Lbfgs
 
 SPARSE: dict[str, str] = {}
 SPARSE["constant"] = """
-block_array block_diag bmat bsr_array bsr_matrix coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix dia_array
-dia_matrix diags diags_array dok_array dok_matrix expand_dims eye eye_array find get_index_dtype hstack identity issparse
-isspmatrix isspmatrix_bsr isspmatrix_coo isspmatrix_csc isspmatrix_csr isspmatrix_dia isspmatrix_dok isspmatrix_lil kron
+block_array block_diag bmat bsr_array bsr_matrix coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix
+  dia_array
+dia_matrix diags diags_array dok_array dok_matrix expand_dims eye eye_array find get_index_dtype hstack identity
+  issparse
+isspmatrix isspmatrix_bsr isspmatrix_coo isspmatrix_csc isspmatrix_csr isspmatrix_dia isspmatrix_dok isspmatrix_lil
+  kron
 kronsum lil_array lil_matrix load_npz permute_dims rand random random_array safely_cast_index_arrays save_npz sparray
 spdiags spmatrix swapaxes tril triu vstack
 """
@@ -84,9 +98,11 @@ SPARSE_LINALG["constant"] = """
 LaplacianNd LinearOperator SuperLU aslinearoperator factorized is_sptriangular spbandwidth spilu splu use_solver
 """
 SPARSE_LINALG["no"] = """
-bicg bicgstab cg cgs gcrotmk gmres lgmres lsmr lsqr minres qmr tfqmr inv spsolve spsolve_triangular: linear systems, which need the adjoint system
+bicg bicgstab cg cgs gcrotmk gmres lgmres lsmr lsqr minres qmr tfqmr inv spsolve spsolve_triangular: linear systems,
+  which need the adjoint system
 eigs eigsh lobpcg svds: ARPACK, compiled
-expm expm_multiply funm_multiply_krylov matrix_power norm onenormest: functions of sparse matrices; a product of a sparse matrix with a Tensor works
+expm expm_multiply funm_multiply_krylov matrix_power norm onenormest: functions of sparse matrices; a product of a
+  sparse matrix with a Tensor works
 """
 
 SPATIAL: dict[str, str] = {}
@@ -101,15 +117,18 @@ delaunay_plot_2d tsearch voronoi_plot_2d
 """
 DISTANCE: dict[str, str] = {}
 DISTANCE["source"] = """
-cdist: f(A, P); f(A, P, "cosine"); f(A, P, "correlation"); f(A, P, "minkowski", p=3.0, w=Z); f(A, P, "mahalanobis", VI=np.eye(4)); f(P, P + 0.1, "jensenshannon"); f(A, P, "seuclidean"); f(A, P, "canberra"); f(A, P, "chebyshev")
+cdist: f(A, P); f(A, P, "cosine"); f(A, P, "correlation"); f(A, P, "minkowski", p=3.0, w=Z); f(A, P, "mahalanobis",
+  VI=np.eye(4)); f(P, P + 0.1, "jensenshannon"); f(A, P, "seuclidean"); f(A, P, "canberra"); f(A, P, "chebyshev")
 pdist: f(A); f(A, "sqeuclidean"); f(A, "cityblock"); f(P, "braycurtis")
 squareform: f(f(V3)); f(V3)
-braycurtis canberra chebyshev cityblock correlation cosine euclidean jensenshannon minkowski sqeuclidean: np.asarray(f(W, R))
+braycurtis canberra chebyshev cityblock correlation cosine euclidean jensenshannon minkowski sqeuclidean:
+  np.asarray(f(W, R))
 mahalanobis: np.asarray(f(V3, U[:3], np.eye(3)))
 seuclidean: np.asarray(f(W, R, [1.0, 2.0, 1.0, 3.0, 1.0]))
 """
 DISTANCE["constant"] = """
-dice directed_hausdorff hamming is_valid_dm is_valid_y jaccard num_obs_dm num_obs_y rogerstanimoto russellrao sokalsneath
+dice directed_hausdorff hamming is_valid_dm is_valid_y jaccard num_obs_dm num_obs_y rogerstanimoto russellrao
+  sokalsneath
 yule
 """
 CLUSTER: dict[str, str] = {}
@@ -123,7 +142,8 @@ HIERARCHY: dict[str, str] = {}
 HIERARCHY["constant"] = """
 ClusterNode DisjointSet average centroid complete cophenet correspond cut_tree dendrogram fcluster fclusterdata
 from_mlab_linkage inconsistent is_isomorphic is_monotonic is_valid_im is_valid_linkage leaders leaves_list linkage
-maxRstat maxdists maxinconsts median num_obs_linkage optimal_leaf_ordering set_link_color_palette single to_mlab_linkage
+maxRstat maxdists maxinconsts median num_obs_linkage optimal_leaf_ordering set_link_color_palette single
+  to_mlab_linkage
 to_tree ward weighted
 """
 
@@ -204,13 +224,34 @@ scoreatpercentile: f(L, 30)
 quantile: f(L, 0.3)
 """
 STATS["constant"] = """
-BootstrapMethod CensoredData MonteCarloMethod PermutationMethod rv_continuous rv_discrete rv_histogram random_correlation
+BootstrapMethod CensoredData MonteCarloMethod PermutationMethod rv_continuous rv_discrete rv_histogram
+  random_correlation
 random_table ortho_group special_ortho_group unitary_group uniform_direction
 """
 STATS["no"] = """
-Binomial Covariance Logistic Mixture Normal Uniform abs exp log make_distribution truncate order_statistic: the new infrastructure of distributions, whose objects hold plain arrays
-anglit argus betanbinom betaprime boltzmann bradford burr crystalball dlaplace dpareto_lognorm dweibull exponpow exponweib fatiguelife foldcauchy gausshyper genexpon gengamma genhalflogistic genhyperbolic geninvgauss genlogistic gibrat halfgennorm hypergeom invweibull irwinhall jf_skew_t johnsonsb kappa3 kappa4 ksone kstwo kstwobign landau levy_l levy_stable loglaplace logser nchypergeom_fisher nchypergeom_wallenius ncf nct nhypergeom norminvgauss pearson3 planck poisson_binom powerlognorm powernorm randint rdist recipinvgauss rel_breitwigner semicircular skellam skewcauchy studentized_range trapezoid truncpareto truncweibull_min tukeylambda vonmises_line wrapcauchy yulesimon zipf zipfian: run as SciPy's Python code where that knows no compiled function, and not checked here
-dirichlet_multinomial invwishart matrix_normal matrix_t multivariate_hypergeom normal_inverse_gamma vonmises_fisher: run as SciPy's Python code where that knows no compiled function, and not checked here
-alexandergovern anderson anderson_ksamp ansari barnard_exact bartlett bayes_mvs binomtest boschloo_exact brunnermunzel bws_test chi2_contingency chisquare combine_pvalues cramervonmises cramervonmises_2samp dunnett epps_singleton_2samp false_discovery_control fisher_exact fligner friedmanchisquare goodness_of_fit jarque_bera kendalltau kruskal logrank ks_1samp ks_2samp kstest kurtosistest levene mannwhitneyu median_test monte_carlo_test mood multiscale_graphcorr mvsdist normaltest page_trend_test permutation_test poisson_means_test power power_divergence quantile_test ranksums shapiro skewtest somersd spearmanr spearmanrho tiecorrect ttest_ind_from_stats ttest_rel tukey_hsd weightedtau wilcoxon chatterjeexi: tests, whose statistics run as SciPy's Python code where they are smooth
-binned_statistic binned_statistic_2d binned_statistic_dd bootstrap boxcox_normmax boxcox_normplot circstd cumfreq directional_stats ecdf energy_distance fit kstatvar mode obrientransform percentileofscore pointbiserialr ppcc_max ppcc_plot probplot rankdata relfreq siegelslopes sigmaclip sobol_indices theilslopes tmax tmin trim1 trimboth tsem wasserstein_distance_nd yeojohnson_llf yeojohnson_normmax yeojohnson_normplot: ranks, counts, searches, or sampling; not checked here
+Binomial Covariance Logistic Mixture Normal Uniform abs exp log make_distribution truncate order_statistic: the new
+  infrastructure of distributions, whose objects hold plain arrays
+anglit argus betanbinom betaprime boltzmann bradford burr crystalball dlaplace dpareto_lognorm dweibull exponpow
+  exponweib fatiguelife foldcauchy gausshyper genexpon gengamma genhalflogistic genhyperbolic geninvgauss
+  genlogistic gibrat halfgennorm hypergeom invweibull irwinhall jf_skew_t johnsonsb kappa3 kappa4 ksone kstwo
+  kstwobign landau levy_l levy_stable loglaplace logser nchypergeom_fisher nchypergeom_wallenius ncf nct nhypergeom
+  norminvgauss pearson3 planck poisson_binom powerlognorm powernorm randint rdist recipinvgauss rel_breitwigner
+  semicircular skellam skewcauchy studentized_range trapezoid truncpareto truncweibull_min tukeylambda vonmises_line
+  wrapcauchy yulesimon zipf zipfian: run as SciPy's Python code where that knows no compiled function, and not
+  checked here
+dirichlet_multinomial invwishart matrix_normal matrix_t multivariate_hypergeom normal_inverse_gamma vonmises_fisher:
+  run as SciPy's Python code where that knows no compiled function, and not checked here
+alexandergovern anderson anderson_ksamp ansari barnard_exact bartlett bayes_mvs binomtest boschloo_exact
+  brunnermunzel bws_test chi2_contingency chisquare combine_pvalues cramervonmises cramervonmises_2samp dunnett
+  epps_singleton_2samp false_discovery_control fisher_exact fligner friedmanchisquare goodness_of_fit jarque_bera
+  kendalltau kruskal logrank ks_1samp ks_2samp kstest kurtosistest levene mannwhitneyu median_test monte_carlo_test
+  mood multiscale_graphcorr mvsdist normaltest page_trend_test permutation_test poisson_means_test power
+  power_divergence quantile_test ranksums shapiro skewtest somersd spearmanr spearmanrho tiecorrect
+  ttest_ind_from_stats ttest_rel tukey_hsd weightedtau wilcoxon chatterjeexi: tests, whose statistics run as SciPy's
+  Python code where they are smooth
+binned_statistic binned_statistic_2d binned_statistic_dd bootstrap boxcox_normmax boxcox_normplot circstd cumfreq
+  directional_stats ecdf energy_distance fit kstatvar mode obrientransform percentileofscore pointbiserialr ppcc_max
+  ppcc_plot probplot rankdata relfreq siegelslopes sigmaclip sobol_indices theilslopes tmax tmin trim1 trimboth tsem
+  wasserstein_distance_nd yeojohnson_llf yeojohnson_normmax yeojohnson_normplot: ranks, counts, searches, or
+  sampling; not checked here
 """

@@ -8,6 +8,7 @@ missing, that the rows with calls tell the truth, and that the page is current.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -99,18 +100,9 @@ class Row(NamedTuple):
 def _rows(table: dict[str, str]) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for kind, text in table.items():
-        joined = text.strip().replace("\n", " ") if kind == "constant" else text.strip()
-        lines = [joined] if kind == "constant" else joined.splitlines()
-        started = ""
-        for line in lines:
-            if kind == "constant":
-                names, rest = line, ""
-            elif ":" not in line:
-                started = line + " "
-                continue
-            else:
-                names, _, rest = (started + line).partition(":")
-                started = ""
+        joined = re.sub(r"\n +", " ", text.strip())
+        for line in [joined.replace("\n", " ")] if kind == "constant" else joined.splitlines():
+            names, _, rest = (line, "", "") if kind == "constant" else line.partition(":")
             calls, _, remark = rest.strip().partition(" | ")
             parts = tuple([call.strip() for call in calls.split("; ")]) if kind in ("plain", "source") else (calls,)
             for name in names.split():
@@ -153,7 +145,7 @@ def variables(call: str) -> list[str]:
 
 
 def function_of(namespace: str, name: str, call: str) -> Callable[..., Any]:
-    """A sample call as a function of the arrays of floats that it uses; it lives in a module of its own, as a user's."""
+    """A sample call as a function of the arrays of floats that it uses, with globals of its own."""
     used = [one for one in variables(call) if SAMPLES[one].dtype.kind == "f"]
     scope = {"np": np, "f": named(namespace, name), "K": SAMPLES["K"], "__name__": "rows_of_scipy"}
     exec(f"def function({', '.join(used)}):\n    return {call}", scope)
@@ -163,9 +155,9 @@ def function_of(namespace: str, name: str, call: str) -> Callable[..., Any]:
 HEAD = """# SciPy's functions on recorded values
 
 Written by `python -m tests.scipy_surface --write` from the tables in `tests/scipy_rows.py` and
-`tests/scipy_solver_rows.py`. The test `tests/test_scipy_surface.py` walks SciPy for its public functions and checks that
-none is missing here, that calls give SciPy's values, and that their derivatives agree with differences of SciPy in both
-modes and to second order.
+`tests/scipy_solver_rows.py`. The test `tests/test_scipy_surface.py` walks SciPy for its public functions and checks
+that none is missing here, that calls give SciPy's values, and that their derivatives agree with differences of SciPy
+in both modes and to second order.
 
 SciPy's ufuncs take recorded values as they are. All other functions do so in code that `nb.differentiable_source` runs,
 which needs no option for that: a call whose arguments hold no recorded value goes to SciPy itself; other calls go to a

@@ -93,7 +93,7 @@ def lstsq(a: Any, b: Any, cond: Any = None) -> Any:
     return tuple(linalg.lstsq(a, b, cond))
 
 
-def fractional_matrix_power(A: Any, t: float) -> Any:  # noqa: N803 - SciPy's name
+def fractional_matrix_power(A: Any, t: float) -> Any:
     """A power of a matrix: exp(t log(A))."""
     return np.expm(np.logm(A) * t)
 

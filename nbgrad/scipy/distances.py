@@ -124,7 +124,7 @@ def _points(name: str, value: Any) -> Any:
     return found
 
 
-def cdist(XA: Any, XB: Any, metric: Any = "euclidean", kwargs: Any = None) -> Any:  # noqa: N803 - SciPy's names
+def cdist(XA: Any, XB: Any, metric: Any = "euclidean", kwargs: Any = None) -> Any:
     """The distances of all rows of one matrix to all rows of another one."""
     a, b = _points("cdist", XA), _points("cdist", XB)
     if a.shape[1] != b.shape[1]:
@@ -133,14 +133,14 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", kwargs: Any = None) -> An
     return _distances(a[:, None, :], b[None, :, :], metric, np.concatenate([a, b]), kwargs or {})
 
 
-def pdist(X: Any, metric: Any = "euclidean", kwargs: Any = None) -> Any:  # noqa: N803 - SciPy's name
+def pdist(X: Any, metric: Any = "euclidean", kwargs: Any = None) -> Any:
     """The distances of the rows of a matrix to each other: those above the diagonal, row by row."""
     x = _points("pdist", X)
     first, second = numpy.triu_indices(x.shape[0], 1)
     return _distances(x[first], x[second], metric, x, kwargs or {})
 
 
-def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:  # noqa: N803 - SciPy's name
+def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     """Distances above the diagonal as a symmetric matrix, or back."""
     only("force", force, "no", "tomatrix", "tovector")
     del checks

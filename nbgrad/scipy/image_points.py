@@ -37,7 +37,7 @@ _PADDED = 12
 def _run(x: numpy.ndarray, order: int, mode: str) -> Any:
     from scipy.ndimage import spline_filter1d
 
-    return spline_filter1d(x, order, axis=-1, output=x.dtype, mode=mode)
+    return spline_filter1d(x, order, axis=-1, mode=mode)
 
 
 SPLINE_FILTER = HostFunction("spline filter", lambda inputs, params: (inputs[0].shape, inputs[0].dtype), _run)

@@ -125,7 +125,7 @@ class PPoly:
             degree = c.shape[0]
             rows = [c[k] / (degree - k) for k in range(degree)]
             width = column(steps, c[0])
-            growth = sum(row * width ** (degree - k) for k, row in enumerate(rows))
+            growth: Any = sum(row * width ** (degree - k) for k, row in enumerate(rows))
             start = np.concatenate([growth[:1] * 0.0, np.cumsum(growth[:-1], axis=0)])
             periodic = found.extrapolate == "periodic" if isinstance(found.extrapolate, str) else False
             found = self._made(np.stack([*rows, start]), found.x, False if periodic else found.extrapolate, self.axis)
@@ -311,7 +311,7 @@ class interp1d:  # noqa: N801 - SciPy's name
             given = self._extrapolates or holds_tensors(fill_value) or not _is_nan(fill_value)
             self.bounds_error = not given
         self._spline: Any = None
-        orders = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
+        orders: dict[Any, int] = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
         if kind in orders or isinstance(kind, int):
             from .spline_bases import make_interp_spline
 

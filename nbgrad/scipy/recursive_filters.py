@@ -40,7 +40,7 @@ def _filtered(b: Node, a: Node, x: Node) -> Node:
 
 
 def _formula(g: Node, y: Node, b: Node, a: Node, x: Node) -> list[Node | None]:
-    """Of y = B/A x: by the signal B/A g, backwards in time; by b_k and a_k the products of g with x/A and -y/A, k later."""
+    """Of y = B/A x: by x, B/A g backwards in time; by b_k and a_k, products of g with x/A and -y/A, k later."""
     grad, filters = wrap(g), [np.conj(wrap(f)) for f in (b, a)]
     back = wrap(_filtered(as_node(filters[0]), as_node(filters[1]), as_node(grad[..., ::-1])))[..., ::-1]
     one = as_node(np.ones(1, x.dtype))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Entry(NamedTuple):
-    """The place of a function: its module in nbgrad/, its name there, and the parameters that it takes; all if empty."""
+    """The place of a function: its module in nbgrad, its name there, the parameters that it takes; all, if empty."""
 
     module: str
     name: str
@@ -101,6 +101,6 @@ CLASSES: dict[str, dict[str, Entry]] = {
 
 NEUTRAL = frozenset(
     "overwrite_a overwrite_b overwrite_x overwrite_ab overwrite_data overwrite_d overwrite_dl overwrite_du overwrite_e "
-    "overwrite_c overwrite_cb check_finite workers disp lapack_driver plan driver enable_multithreading out_of_place".split()
+    "overwrite_c overwrite_cb check_finite workers disp lapack_driver plan".split()
 )
 """Parameters that change SciPy's method, but not its result."""

@@ -1,8 +1,8 @@
 """B-splines of `scipy.interpolate`: BSpline, make_interp_spline, splev, splrep without smoothing.
 
 In: knots, coefficients, degrees, points; abscissae and values. Out: callable objects and Tensors, with derivatives by
-all of them. Called by code that `differentiable_source` runs, by scipy_calls.py. The bases are found by the recursion of
-de Boor and Cox (de Boor, A Practical Guide to Splines, X).
+all of them. Called by code that `differentiable_source` runs, by scipy_calls.py. The bases follow from the
+recursion of de Boor and Cox (de Boor, A Practical Guide to Splines, X).
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def cho_solve_banded(cb_and_lower: Any, b: Any) -> Any:
 
 
 def dgtsv(dl: Any, d: Any, du: Any, b: Any) -> Any:
-    """LAPACK's tridiagonal solver: the solution is the fourth of its results; its factors, the first three, are None."""
+    """LAPACK's tridiagonal solver: the fourth of its results is the solution; the factors before it are None."""
     rows = [np.pad(np.asarray(du), (1, 0)), np.asarray(d), np.pad(np.asarray(dl), (0, 1))]
     return None, None, None, solve_banded((1, 1), np.stack(rows), b), 0
 

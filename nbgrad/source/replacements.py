@@ -21,11 +21,11 @@ from .. import numpy as ours
 from ..numpy.drop_in import equivalent
 from ..numpy.scalar_types import PYTHON_NUMBERS, is_scalar, scalar_type
 from ..record.tensor import Tensor
+from ..scipy.scipy_calls import implementation_of as implementation_of
+from ..scipy.scipy_calls import replacement_in_scipy
 from . import statements
 from .control_flow import CALLS
 from .math_functions import functions
-from ..scipy.scipy_calls import implementation_of as implementation_of
-from ..scipy.scipy_calls import replacement_in_scipy
 
 _NUMPY_MODULES = ("linalg", "fft", "random")
 

@@ -184,7 +184,7 @@ class _ClassDoor(type):
 
     def __instancecheck__(cls, value: Any) -> bool:
         value = value._original if isinstance(value, ObjectDoor) else value
-        return isinstance(value, cls.__dict__["_original"]) or isinstance(value, cls._form())
+        return isinstance(value, (cls.__dict__["_original"], cls._form()))
 
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, cls.__dict__["_original"]) or issubclass(other, cls._form())

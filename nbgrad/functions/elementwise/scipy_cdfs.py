@@ -18,19 +18,19 @@ from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, elementwise, make
 from .scipy_functions import (
     Partial,
-    _gammainc_density,
-    _gammainc_slope,
-    _last_dtype,
-    _number,
-    _polygamma,
-    _Rule,
-    _unknown,
-    _zero,
+    PartialsRule,
     digamma,
     exp,
+    gammainc_density,
+    gammainc_slope,
     gammaln,
+    last_dtype,
     log,
     log1p,
+    number,
+    polygamma,
+    unknown,
+    zero,
 )
 
 _BLOCK = 64
@@ -47,9 +47,9 @@ def _of_exponential(i: int, j: int, parts: Callable[[int, int], Any]) -> Any:
             first, second = (1, 0) if n else (0, 1)
             total: Any = 0.0
             for k in range(n - first + 1):
-                for l in range(m - second + 1):
-                    times = math.comb(n - first, k) * math.comb(m - second, l)
-                    total = parts(k + first, l + second) * known[n - first - k, m - second - l] * times + total
+                for h in range(m - second + 1):
+                    times = math.comb(n - first, k) * math.comb(m - second, h)
+                    total = parts(k + first, h + second) * known[n - first - k, m - second - h] * times + total
             known[n, m] = total
     return known[i, j]
 
@@ -81,15 +81,15 @@ def _betainc_series(a: np.ndarray, b: np.ndarray, x: np.ndarray, i: int, j: int)
         size = (p + n) * np.log(y) + q * np.log1p(-y)
         terms = np.exp(size + special.gammaln(both) - special.gammaln(next_one) - special.gammaln(q))
 
-        def parts(k: int, l: int, p: Any = (q, y, both, next_one)) -> Any:
+        def parts(k: int, h: int, p: Any = (q, y, both, next_one)) -> Any:
             q, y, both, next_one = p
-            if k + l == 1:
+            if k + h == 1:
                 slope = special.digamma(both)
                 return slope + (np.log(y) - special.digamma(next_one) if k else np.log1p(-y) - special.digamma(q))
-            found = special.polygamma(k + l - 1, both)
-            if l == 0:
+            found = special.polygamma(k + h - 1, both)
+            if h == 0:
                 found = found - special.polygamma(k - 1, next_one)
-            return found - special.polygamma(l - 1, q) if k == 0 else found
+            return found - special.polygamma(h - 1, q) if k == 0 else found
 
         slopes = terms * _of_exponential(i, j, parts)
         total[left] += slopes.sum(axis=1)
@@ -99,14 +99,14 @@ def _betainc_series(a: np.ndarray, b: np.ndarray, x: np.ndarray, i: int, j: int)
     return total
 
 
-BETAINC_BY_ITS_PARAMETERS = HostFunction("betainc by its parameters", _last_dtype, _betainc_run)
+BETAINC_BY_ITS_PARAMETERS = HostFunction("betainc by its parameters", last_dtype, _betainc_run)
 
 
 def _by_parameters(i: int, j: int) -> Partial:
     """The derivative of betainc by its parameters, to orders i and j."""
 
     def slope(value: Node | None, a: Node, b: Node, x: Node) -> Node:
-        rule = _Rule((_by_parameters(i + 1, j), _by_parameters(i, j + 1), _beta_density(i, j)))
+        rule = PartialsRule((_by_parameters(i + 1, j), _by_parameters(i, j + 1), _beta_density(i, j)))
         return make("custom", (host(BETAINC_BY_ITS_PARAMETERS, (a, b, x), i, j), a, b, x), (rule, 0))
 
     return slope
@@ -121,13 +121,13 @@ def _beta_density(i: int, j: int) -> Partial:
         if i + j == 0:
             return density
 
-        def parts(k: int, l: int) -> Node:
-            if k + l == 1:
+        def parts(k: int, h: int) -> Node:
+            if k + h == 1:
                 return digamma(a + b) + (log(x) - digamma(a) if k else log1p(-x) - digamma(b))
-            found = _polygamma(k + l - 1, a + b)
-            if l == 0:
-                found = found - _polygamma(k - 1, a)
-            return found - _polygamma(l - 1, b) if k == 0 else found
+            found = polygamma(k + h - 1, a + b)
+            if h == 0:
+                found = found - polygamma(k - 1, a)
+            return found - polygamma(h - 1, b) if k == 0 else found
 
         return density * _of_exponential(i, j, parts)
 
@@ -137,7 +137,7 @@ def _beta_density(i: int, j: int) -> Partial:
 # ----- Distribution functions as one of the two -----
 
 _beta_a, _beta_b, _beta_x = _by_parameters(1, 0), _by_parameters(0, 1), _beta_density(0, 0)
-_gamma_a, _gamma_x = _gammainc_slope(1, False), _gammainc_density(0, False)
+_gamma_a, _gamma_x = gammainc_slope(1, False), gammainc_density(0, False)
 
 
 def _negative(*partials: Partial) -> tuple[Partial, ...]:
@@ -157,15 +157,20 @@ def _inverse(*partials: Partial) -> tuple[Partial, ...]:
     """The partial derivatives of a function's inverse by its last operand, by the implicit function theorem."""
     *by_parameters, by_x = partials
 
+    def density(value: Node, *at: Node) -> Node:
+        found = by_x(value, *at)
+        assert found is not None
+        return found
+
     def by(partial: Partial) -> Partial:
         def slope(value: Node, *operands: Node) -> Node | None:
             at = (*operands[:-1], value)
             found = partial(value, *at)
-            return None if found is None else -found / by_x(value, *at)
+            return None if found is None else -found / density(value, *at)
 
         return slope
 
-    return (*[by(partial) for partial in by_parameters], lambda v, *o: 1 / by_x(v, *o[:-1], v))
+    return (*[by(partial) for partial in by_parameters], lambda v, *o: 1 / density(v, *o[:-1], v))
 
 
 def _half(partial: Partial, *operands: Node) -> Node:
@@ -193,7 +198,7 @@ def _student_by_degrees(value: Node | None, n: Node, t: Node) -> Node:
     """
     side = elementwise("sign", t)
     first = side * 0.25 * _beta_b(None, *_of_square(n, t)) - _student_density(None, n, t) * t / (n * 2)  # type: ignore
-    rule = _Rule((_student_twice, lambda v, n, t: _student_density(None, n, t) * _student_slope(n, t)))
+    rule = PartialsRule((_student_twice, lambda v, n, t: _student_density(None, n, t) * _student_slope(n, t)))
     return make("custom", (first, n, t), (rule, 0))
 
 
@@ -207,14 +212,14 @@ def _student_twice(value: Node, n: Node, t: Node) -> Node:
     density = _student_density(None, n, t)
     value = elementwise("sign", t) * 0.25 * (curved * 0.5 - crossed * square / (total * total))
     value = value - density * t / (n * 2) * (_student_slope(n, t) - 1 / n)
-    rule = _Rule((lambda v, n, t: _unknown(v, n), lambda v, n, t: _unknown(v, t)))
+    rule = PartialsRule((lambda v, n, t: unknown(v, n), lambda v, n, t: unknown(v, t)))
     return make("custom", (value, n, t), (rule, 0))
 
 
 def _of_square(n: Node, t: Node) -> tuple[Node, Node, Node]:
     """The operands of the beta function; at t = 0, where its factors are 0, any share will do."""
     share = choose(elementwise("equal", t, 0), 0.5, t * t / (n + t * t), t)
-    return _number(0.5, n), n * 0.5, share
+    return number(0.5, n), n * 0.5, share
 
 
 def _share(n: Node, d: Node, x: Node) -> tuple[Node, Node]:
@@ -256,7 +261,7 @@ def _floor(k: Node) -> Node:
     return elementwise("floor", k) if k.dtype.kind == "f" else k
 
 
-_POISSON: tuple[Partial, ...] = (_zero, lambda v, k, m: -_gamma_x(None, _floor(k) + 1, m))  # type: ignore[operator]
+_POISSON: tuple[Partial, ...] = (zero, lambda v, k, m: -_gamma_x(None, _floor(k) + 1, m))  # type: ignore[operator]
 
 
 def _binomial(value: Node | None, k: Node, n: Node, p: Node) -> Node:
@@ -288,9 +293,9 @@ CDFS: dict[str, tuple[Partial, ...]] = {
     "gdtrix": _inverse(*_GAMMA_OF_RATE),
     "pdtr": _POISSON,
     "pdtrc": _negative(*_POISSON),
-    "bdtr": (_zero, _unknown, _binomial),
-    "bdtrc": (_zero, _unknown, *_negative(_binomial)),
-    "nbdtr": (_zero, _unknown, _negative_binomial),
-    "nbdtrc": (_zero, _unknown, *_negative(_negative_binomial)),
+    "bdtr": (zero, unknown, _binomial),
+    "bdtrc": (zero, unknown, *_negative(_binomial)),
+    "nbdtr": (zero, unknown, _negative_binomial),
+    "nbdtrc": (zero, unknown, *_negative(_negative_binomial)),
 }
 """By the ufunc's name: its partial derivatives, from the value and the operands."""

@@ -1,4 +1,4 @@
-"""More ufuncs of `scipy.special`: orthogonal polynomials, elliptic integrals, Kelvin and spherical Bessel functions, ...
+"""More ufuncs of `scipy.special`: orthogonal polynomials, elliptic integrals, Kelvin functions, and others.
 
 In: operand nodes. Out: nodes. `MORE` has a row of partial derivatives for each, as `PARTIALS` of scipy_functions.py, to
 which it is added. Called by scipy_ufuncs.py. Formulas by their numbers in the NIST Digital Library of Mathematical
@@ -17,7 +17,7 @@ from ...graph.formulas import choose
 from ...graph.host_functions import HostFunction, host
 from ...graph.ir import Node, broadcast, elementwise, make
 from ...graph.shapes import joint_shape
-from .scipy_functions import Partial, _number, _Rule, _unknown, _zero, apply, cos, exp, log, log1p, power, sin
+from .scipy_functions import Partial, PartialsRule, apply, cos, exp, log, log1p, number, power, sin, unknown, zero
 
 _DEGREE = math.pi / 180
 
@@ -34,11 +34,11 @@ def _lower(name: str, scale: Any, *shift: int) -> tuple[Partial, ...]:
         found = apply(name, below, *parameters, x) * scale(cast(n, x.dtype), *given)
         return elementwise("select", none, found * 0, found)
 
-    return (_unknown, *[_parameter(k) for k in range(count)], slope)
+    return (unknown, *[_parameter(k) for k in range(count)], slope)
 
 
 def _parameter(k: int) -> Partial:
-    return lambda v, n, *rest: _unknown(v, rest[k])
+    return lambda v, n, *rest: unknown(v, rest[k])
 
 
 def _as_gegenbauer(alpha: float, scale: Any) -> tuple[Partial, ...]:
@@ -46,10 +46,10 @@ def _as_gegenbauer(alpha: float, scale: Any) -> tuple[Partial, ...]:
 
     def slope(value: Node, n: Node, x: Node) -> Node:
         none = elementwise("less", n, 1)
-        found = apply("eval_gegenbauer", choose(none, 0, n - 1, n), _number(alpha, x), x) * scale(cast(n, x.dtype))
+        found = apply("eval_gegenbauer", choose(none, 0, n - 1, n), number(alpha, x), x) * scale(cast(n, x.dtype))
         return elementwise("select", none, found * 0, found)
 
-    return (_unknown, slope)
+    return (unknown, slope)
 
 
 def _spherical(name: str, below: float, first: float) -> tuple[Partial, ...]:
@@ -60,7 +60,7 @@ def _spherical(name: str, below: float, first: float) -> tuple[Partial, ...]:
         lower = apply(name, choose(none, 0, n - 1, n), z) * below - (cast(n, z.dtype) + 1) / z * value
         return elementwise("select", none, apply(name, n * 0 + 1, z) * first, lower)
 
-    return (_unknown, slope)
+    return (unknown, slope)
 
 
 def _elliptic_k(value: Node, m: Node) -> Node:
@@ -98,18 +98,18 @@ def _wright_omega(value: Node, z: Node) -> Node:
 
 
 def _inverse_box_cox(one: float) -> tuple[Partial, ...]:
-    """(1 + y l)**(1/l) and its limit exp(y), for l = 0; less `one`."""
+    """(1 + y m)**(1/m) and its limit exp(y), for m = 0; less `one`."""
 
-    def by_y(value: Node, y: Node, l: Node) -> Node:
-        return (value + one) / (y * l + 1)
+    def by_y(value: Node, y: Node, m: Node) -> Node:
+        return (value + one) / (y * m + 1)
 
-    def by_l(value: Node, y: Node, l: Node) -> Node:
-        zero = elementwise("equal", l, 0)
-        safe = choose(zero, 1, l, l)
+    def by_m(value: Node, y: Node, m: Node) -> Node:
+        zero = elementwise("equal", m, 0)
+        safe = choose(zero, 1, m, m)
         slope = y / (safe * (y * safe + 1)) - log1p(y * safe) / (safe * safe)
         return (value + one) * elementwise("select", zero, y * y * -0.5, slope)
 
-    return (by_y, by_l)
+    return (by_y, by_m)
 
 
 def _voigt(kind: str) -> Partial:
@@ -132,13 +132,13 @@ def _voigt(kind: str) -> Partial:
     return slope
 
 
-def _struve(name: str, sign: float) -> tuple[Partial, ...]:
+def _struve(name: str) -> tuple[Partial, ...]:
     """[11.4.27, 11.4.30]"""
-    return (_unknown, lambda v, n, x: apply(name, n - 1, x) - n / x * v)
+    return (unknown, lambda v, n, x: apply(name, n - 1, x) - n / x * v)
 
 
 def _hankel(name: str) -> tuple[Partial, ...]:
-    return (_unknown, lambda v, n, z: (apply(name, n - 1, z) - apply(name, n + 1, z)) * 0.5)
+    return (unknown, lambda v, n, z: (apply(name, n - 1, z) - apply(name, n + 1, z)) * 0.5)
 
 
 def _mean(which: int) -> Partial:
@@ -161,7 +161,8 @@ def _mean(which: int) -> Partial:
 def _lambert_run(z: np.ndarray, k: np.ndarray, tolerance: np.ndarray) -> np.ndarray:
     from scipy.special import lambertw
 
-    return lambertw(z, k, float(tolerance.flat[0]) if tolerance.size else 1e-8)
+    branch: Any = k
+    return lambertw(z, branch, float(tolerance.flat[0]) if tolerance.size else 1e-8)
 
 
 LAMBERT = HostFunction("lambertw", lambda inputs, params: (inputs[0].shape, inputs[0].dtype), _lambert_run)
@@ -171,25 +172,25 @@ def lambert(z: Node, k: Node, tolerance: Node) -> Node:
     """The solution w of w exp(w) = z on a branch; its derivative is exp(-w) / (1 + w) [4.13.4]."""
     shape = joint_shape(joint_shape(z.shape, k.shape), tolerance.shape)
     nodes = tuple([broadcast(node, shape) for node in (z, k, tolerance)])
-    rule = _Rule((lambda w, *operands: exp(-w) / (w + 1), _zero, _zero))
+    rule = PartialsRule((lambda w, *operands: exp(-w) / (w + 1), zero, zero))
     return make("custom", (host(LAMBERT, nodes), *nodes), (rule, 0))
 
 
 MORE: dict[str, tuple[Partial, ...]] = {
     # ----- Orthogonal polynomials [18.9] -----
     "eval_legendre": _as_gegenbauer(1.5, lambda n: 1),
-    "eval_chebyt": (_unknown, lambda v, n, x: apply("eval_chebyu", n - 1, x) * cast(n, x.dtype)),
+    "eval_chebyt": (unknown, lambda v, n, x: apply("eval_chebyu", n - 1, x) * cast(n, x.dtype)),
     "eval_chebyu": _as_gegenbauer(2.0, lambda n: 2),
     "eval_gegenbauer": _lower("eval_gegenbauer", lambda n, a: a * 2, 1),
     "eval_jacobi": _lower("eval_jacobi", lambda n, a, b: (n + a + b + 1) * 0.5, 1, 1),
     "eval_genlaguerre": _lower("eval_genlaguerre", lambda n, a: -1, 1),
     "eval_laguerre": (
-        _unknown,
+        unknown,
         lambda v, n, x: elementwise(
             "select",
             elementwise("less", n, 1),
             x * 0,
-            -apply("eval_genlaguerre", choose(elementwise("less", n, 1), 0, n - 1, n), _number(1, x), x),
+            -apply("eval_genlaguerre", choose(elementwise("less", n, 1), 0, n - 1, n), number(1, x), x),
         ),
     ),
     "eval_hermite": _lower("eval_hermite", lambda n: n * 2),
@@ -201,14 +202,14 @@ MORE: dict[str, tuple[Partial, ...]] = {
     "ellipkinc": (lambda v, phi, m: 1 / _root(phi, m), _incomplete_k_by_m),
     "ellipeinc": (lambda v, phi, m: _root(phi, m), lambda v, phi, m: (v - apply("ellipkinc", phi, m)) / (m * 2)),
     # ----- Bessel functions and their relatives -----
-    "yn": (_zero, lambda v, n, x: (apply("yn", n - 1, x) - apply("yn", n + 1, x)) * 0.5),
-    "kn": (_zero, lambda v, n, x: (apply("kn", n - 1, x) + apply("kn", n + 1, x)) * -0.5),
+    "yn": (zero, lambda v, n, x: (apply("yn", n - 1, x) - apply("yn", n + 1, x)) * 0.5),
+    "kn": (zero, lambda v, n, x: (apply("kn", n - 1, x) + apply("kn", n + 1, x)) * -0.5),
     "_spherical_jn": _spherical("_spherical_jn", 1, -1),
     "_spherical_yn": _spherical("_spherical_yn", 1, -1),
     "_spherical_in": _spherical("_spherical_in", 1, 1),
     "_spherical_kn": _spherical("_spherical_kn", -1, -1),
-    "jve": (_unknown, lambda v, n, x: (apply("jve", n - 1, x) - apply("jve", n + 1, x)) * 0.5),
-    "yve": (_unknown, lambda v, n, x: (apply("yve", n - 1, x) - apply("yve", n + 1, x)) * 0.5),
+    "jve": (unknown, lambda v, n, x: (apply("jve", n - 1, x) - apply("jve", n + 1, x)) * 0.5),
+    "yve": (unknown, lambda v, n, x: (apply("yve", n - 1, x) - apply("yve", n + 1, x)) * 0.5),
     "ber": (lambda v, x: apply("berp", x),),
     "bei": (lambda v, x: apply("beip", x),),
     "ker": (lambda v, x: apply("kerp", x),),
@@ -217,15 +218,15 @@ MORE: dict[str, tuple[Partial, ...]] = {
     "beip": (lambda v, x: apply("ber", x) - v / x,),
     "kerp": (lambda v, x: -apply("kei", x) - v / x,),
     "keip": (lambda v, x: apply("ker", x) - v / x,),
-    "struve": _struve("struve", 1),
-    "modstruve": _struve("modstruve", 1),
+    "struve": _struve("struve"),
+    "modstruve": _struve("modstruve"),
     "hankel1": _hankel("hankel1"),
     "hankel2": _hankel("hankel2"),
     # ----- Hypergeometric functions [13.3.22, 16.3.1] -----
-    "hyp0f1": (_unknown, lambda v, b, z: apply("hyp0f1", b + 1, z) / b),
+    "hyp0f1": (unknown, lambda v, b, z: apply("hyp0f1", b + 1, z) / b),
     "hyperu": (
-        _unknown,
-        lambda v, a, b, x: _unknown(v, b),
+        unknown,
+        lambda v, a, b, x: unknown(v, b),
         lambda v, a, b, x: -a * apply("hyperu", a + 1, b + 1, x),
     ),
     # ----- Elementary functions and distributions -----
