@@ -166,13 +166,11 @@ rfft ihfft rfft2 rfftn ihfft2 ihfftn: np.abs(f(A))
 irfft irfft2 irfftn: f(A)
 dct idct dst idst dctn idctn dstn idstn: f(A); f(A, type=3, norm="ortho")
 fftshift ifftshift: f(A)
+fht ifht: f(W[:4], 0.1, 1.5)
 """
 FFT["constant"] = """
 fftfreq rfftfreq next_fast_len prev_fast_len fhtoffset get_workers set_workers register_backend set_backend
 set_global_backend skip_backend
-"""
-FFT["no"] = """
-fht ifht: Hankel transforms, whose coefficients are made in place
 """
 
 SIGNAL: dict[str, str] = {}

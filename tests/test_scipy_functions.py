@@ -65,6 +65,35 @@ def test_gammainc_by_its_parameter(a: float, x: float) -> None:
             np.testing.assert_allclose(function(np.array(a)), want, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.parametrize(("a", "b", "x"), [(0.3, 0.6, 0.2), (1.7, 2.6, 0.9), (40.0, 9.0, 0.83), (3.0, 25.0, 1e-3)])
+def test_betainc_by_its_parameters(a: float, b: float, x: float) -> None:
+    """Derivatives by both parameters to third order, against differences in sixty digits."""
+    with mpmath.workdps(60):
+        for orders in ((1, 0), (0, 1), (1, 1), (0, 2), (2, 1)):
+            function: Any = lambda a, b: sp.betainc(a, b, x)  # noqa: E731
+            for which, order in enumerate(orders):
+                for _ in range(order):
+                    function = nb.grad(function, which)
+            want = mpmath.diff(lambda p, q: mpmath.betainc(p, q, 0, x, regularized=True), (a, b), orders, h=1e-12)
+            np.testing.assert_allclose(function(a, b), float(want), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("t", [-2.5, 0.0, 0.4])
+def test_student_by_its_degrees(t: float) -> None:
+    """Two derivatives by n, and one more by t, also where t is 0."""
+    with mpmath.workdps(60):
+
+        def exact(n: Any, t: Any) -> Any:
+            below = mpmath.betainc(n / 2, 0.5, 0, n / (n + t * t), regularized=True) / 2
+            return below if t <= 0 else 1 - below
+
+        by_n = nb.grad(sp.stdtr, 0)
+        for function, orders in ((by_n, (1, 0)), (nb.grad(by_n, 0), (2, 0)), (nb.grad(by_n, 1), (1, 1))):
+            side = -1 if t == 0 else 0  # the formula has a kink in its terms
+            want = mpmath.diff(exact, (3.4, t), orders, h=1e-12, direction=(0, side))
+            np.testing.assert_allclose(function(3.4, t), float(want), rtol=1e-8, atol=1e-10)
+
+
 def test_gammaincc_is_the_rest() -> None:
     a, x = np.array([0.7, 5.5]), np.array([0.4, 9.0])
     for which in (0, 1):
@@ -85,7 +114,7 @@ def test_polygamma_of_complex_numbers(z: complex) -> None:
 
 def test_derivatives_that_nobody_knows_are_nan() -> None:
     assert np.isnan(nb.grad(lambda v: sp.jv(v, 1.5))(0.5))
-    assert np.isnan(nb.grad(lambda a: sp.betainc(a, 2.0, 0.5))(1.5))
+    assert np.isnan(nb.grad(lambda a: sp.hyp1f1(a, 2.0, 0.5))(1.5))
     by_x = nb.jit(nb.grad(lambda v, x: sp.jv(v, x), 1))(0.5, 1.5)
     np.testing.assert_allclose(by_x, sp.jvp(0.5, 1.5), rtol=1e-13)
 

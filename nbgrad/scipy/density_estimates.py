@@ -1,7 +1,7 @@
 """`scipy.stats.gaussian_kde` for recorded values.
 
 In: samples as columns, a rule for the width or a factor, weights. Out: a callable object that gives Tensors, with
-derivatives by points, samples and weights. Called by code that `differentiable_source` runs, by scipy_calls.py.
+derivatives by points, samples and weights. Called by code that `differentiable_source` runs, by scipy_table.py.
 """
 
 from __future__ import annotations

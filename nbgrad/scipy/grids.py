@@ -1,7 +1,7 @@
 """`scipy.interpolate.RegularGridInterpolator` and `interpn` for recorded values.
 
 In: the points of a grid along each axis, values on it. Out: a callable object that gives Tensors, with derivatives by
-points, values and the grid. Called by code that `differentiable_source` runs, by scipy_calls.py.
+points, values and the grid. Called by code that `differentiable_source` runs, by scipy_table.py.
 """
 
 from __future__ import annotations

@@ -89,10 +89,9 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
 
 CLASSES: dict[str, dict[str, Entry]] = {
     "scipy.interpolate": {
-        **_all(
-            "scipy.piecewise", "PPoly CubicHermiteSpline CubicSpline PchipInterpolator Akima1DInterpolator interp1d"
-        ),
+        **_all("scipy.piecewise", "PPoly CubicHermiteSpline CubicSpline PchipInterpolator Akima1DInterpolator"),
         **_all("scipy.spline_bases", "BSpline"),
+        **_all("scipy.line_interpolation", "interp1d"),
         **_all("scipy.grids", "RegularGridInterpolator"),
     },
     "scipy.stats": {"gaussian_kde": Entry("scipy.density_estimates", "GaussianKde")},
@@ -101,6 +100,6 @@ CLASSES: dict[str, dict[str, Entry]] = {
 
 NEUTRAL = frozenset(
     "overwrite_a overwrite_b overwrite_x overwrite_ab overwrite_data overwrite_d overwrite_dl overwrite_du overwrite_e "
-    "overwrite_c overwrite_cb check_finite workers disp lapack_driver plan".split()
+    "overwrite_c overwrite_cb check_finite workers disp lapack_driver driver plan".split()
 )
 """Parameters that change SciPy's method, but not its result."""

@@ -1,7 +1,7 @@
 """B-splines of `scipy.interpolate`: BSpline, make_interp_spline, splev, splrep without smoothing.
 
 In: knots, coefficients, degrees, points; abscissae and values. Out: callable objects and Tensors, with derivatives by
-all of them. Called by code that `differentiable_source` runs, by scipy_calls.py. The bases follow from the
+all of them. Called by code that `differentiable_source` runs, by scipy_table.py. The bases follow from the
 recursion of de Boor and Cox (de Boor, A Practical Guide to Splines, X).
 """
 

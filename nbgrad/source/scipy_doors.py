@@ -2,7 +2,7 @@
 
 In: a function or class of SciPy, and its form for recorded values. Out: an object in its place. Where no argument holds
 a recorded value, a call goes to SciPy itself, with plain arrays; otherwise to the other form, which is SciPy's own
-Python code with nbgrad's NumPy. Called by rebinding.py. What nbgrad/scipy/table.py has is replaced before.
+Python code with nbgrad's NumPy. Called by rebinding.py. What nbgrad/scipy/scipy_table.py has is replaced before.
 """
 
 from __future__ import annotations

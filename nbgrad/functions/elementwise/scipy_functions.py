@@ -39,13 +39,15 @@ FAR = 15.0
 
 
 def _run(name: str, output: int | None) -> Callable[..., np.ndarray]:
-    """SciPy's ufunc, imported when it is first called; `output` picks one of several results."""
+    """SciPy's ufunc, imported when it is first called; `output` picks one of several results.
+
+    Of some, the public name is that of a function around the ufunc, whose own name begins with a line.
+    """
 
     def run(*arrays: np.ndarray) -> np.ndarray:
         import scipy.special
 
-        inside = scipy.special._ufuncs  # type: ignore[attr-defined]  # which has those that functions wrap
-        result = getattr(scipy.special if hasattr(scipy.special, name) else inside, name)(*arrays)
+        result = getattr(scipy.special, name.removeprefix("_"))(*arrays)
         return result if output is None else result[output]
 
     return run
