@@ -1,7 +1,7 @@
 """`scipy.stats`' distributions for recorded values: densities, distribution functions, inverses, frozen distributions.
 
 In: values, shape parameters, location and scale. Out: Tensors, with derivatives by all of them; ndarrays, by SciPy
-itself, where no argument is a Tensor. Called by code that `differentiable_source` runs, by scipy_table.py. The formulas
+itself, where no argument is a Tensor. Called by code that `differentiable_source` runs, by scipy_calls.py. The formulas
 are in distribution_forms.py. Quantiles are SciPy's, with the derivative of an implicit function.
 """
 

@@ -67,7 +67,7 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     as `function`
         For which these names have other meanings, in its module, in closures and in imports that it does itself:
         `numpy` and everything imported from it (see `nbgrad.numpy`); `math` and its functions, which keep the gradient
-        of Tensors; functions of `scipy.linalg`, `scipy.fft`, `scipy.special` and `scipy.stats.norm`; and `float`,
+        of Tensors; SciPy's functions, classes and distributions (docs/scipy.md lists them); and `float`,
         `complex` and `type`, for which `x[0]` is a float64, as it is in NumPy. `x.item()` and `x.tolist()` keep the
         gradient there. Functions and classes of the module that
         it uses are run in the same way. Without `function`, a decorator with `modules`.
@@ -91,8 +91,9 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     must set the same names to arrays of the same shapes, and write to nothing but arrays that have names. Otherwise
     `jit` records each way through the function, and in `vmap` and loops an error names the line.
 
-    With `modules="scipy"`, SciPy's own Python code runs in this way, too: `solve_ivp` is differentiated step by step.
-    Functions that SciPy computes in compiled code (`quad`, `minimize` by L-BFGS) stay errors that name the line.
+    A call of SciPy whose arguments hold no recorded value goes to SciPy itself, with plain arrays. Others go to forms of
+    nbgrad's own, or to SciPy's Python code run in this way: `solve_ivp` is differentiated step by step. Functions that
+    SciPy computes in compiled code (`quad`, `minimize` by L-BFGS) stay errors that name the line.
 
     Examples
     --------
