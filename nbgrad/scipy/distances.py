@@ -117,7 +117,7 @@ def _distances(a: Any, b: Any, metric: Any, rows: Any, options: dict[str, Any]) 
 
 
 def _points(name: str, value: Any) -> Any:
-    found = np.asarray(value) * 1.0
+    found = np.asarray(value).astype(numpy.float64)
     if found.ndim != 2:
         message = f"{name} needs matrices whose rows are points, but the shape is {found.shape}."
         raise ShapeError(message)

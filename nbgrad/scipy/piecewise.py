@@ -79,7 +79,7 @@ class PPoly:
     @classmethod
     def of(cls, original: Any) -> Any:
         """SciPy's object as one of ours."""
-        made = object.__new__(PPoly)
+        made = object.__new__(cls)
         made.c, made.x, made.extrapolate, made.axis = original.c, original.x, original.extrapolate, original.axis
         return made
 

@@ -90,7 +90,9 @@ def _class(original: Any, entry: Entry) -> Any:
         return ours.of(original(*args, **kwargs))
 
     meta = type("_Meta", (type,), {"__instancecheck__": lambda _, value: isinstance(value, (ours, original))})
-    return meta(original.__name__, (), {"__new__": __new__, "__doc__": original.__doc__, "of": ours.of})
+    return meta(
+        original.__name__, (), {"__new__": __new__, "__doc__": original.__doc__, "of": ours.of, "_original": original}
+    )
 
 
 def implementation_of(multimethod: Any) -> Any:

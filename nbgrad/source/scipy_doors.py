@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType, new_class
 from typing import Any
 
 import optree
@@ -164,7 +164,15 @@ def has_methods(value: Any) -> bool:
 
 
 class _ClassDoor(type):
-    """The class of doors that stand for classes: calls make an object, and other names are the original's."""
+    """The class of doors that stand for classes: calls make an object, and other names are the original's.
+
+    A class that is derived from a door is derived from the original.
+    """
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        if bases:
+            return new_class(name, tuple(map(without_door, bases)), {}, lambda body: body.update(namespace))
+        return super().__new__(mcls, name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         original, converted = cls.__dict__["_original"], cls.__dict__["_converted"]
@@ -194,5 +202,5 @@ class _ClassDoor(type):
 
 
 def without_door(value: Any) -> Any:
-    """The class behind a door; other values as they are."""
-    return value.__dict__["_original"] if isinstance(value, _ClassDoor) else value
+    """The class of SciPy's behind what stands for it; other values as they are."""
+    return value.__dict__.get("_original", value) if isinstance(value, type) else value
