@@ -43,7 +43,7 @@ def decay(a: Any) -> Any:
 
 
 def filtered(a: Any) -> Any:
-    return scipy.signal.sepfir2d(np.outer(a * X, X), [1.0], [1.0])
+    return scipy.signal.sepfir2d(np.outer(a * X, X), np.ones(1), np.ones(1))
 
 
 def turned(a: Any) -> Any:

@@ -2,8 +2,9 @@
 
 In: nothing. Out: `FUNCTIONS` and `CLASSES`, by SciPy's modules. Called by scipy_calls.py. The functions take SciPy's
 parameters under SciPy's names, or those of them that are named here, in this order; SciPy's others must have their
-default values. Distributions have rows in distribution_forms.py. SciPy's ufuncs know Tensors by NumPy's protocol and need no row, and functions that SciPy
-writes in Python by NumPy's run as they are (nbgrad/source/scipy_doors.py). docs/scipy.md says how far each name works.
+default values. Distributions have rows in distribution_forms.py. SciPy's ufuncs know Tensors by NumPy's protocol and
+need no row, and functions that SciPy writes in Python by NumPy's run as they are (nbgrad/source/scipy_doors.py).
+docs/scipy.md says how far each name works.
 """
 
 from __future__ import annotations

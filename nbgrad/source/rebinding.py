@@ -91,9 +91,9 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     must set the same names to arrays of the same shapes, and write to nothing but arrays that have names. Otherwise
     `jit` records each way through the function, and in `vmap` and loops an error names the line.
 
-    A call of SciPy whose arguments hold no recorded value goes to SciPy itself, with plain arrays. Others go to forms of
-    nbgrad's own, or to SciPy's Python code run in this way: `solve_ivp` is differentiated step by step. Functions that
-    SciPy computes in compiled code (`quad`, `minimize` by L-BFGS) stay errors that name the line.
+    A call of SciPy whose arguments hold no recorded value goes to SciPy itself, with plain arrays. Others go to forms
+    of nbgrad's own, or to SciPy's Python code run in this way: `solve_ivp` is differentiated step by step. What SciPy
+    computes in compiled code (`quad`, `minimize` by L-BFGS) stays an error that names the line.
 
     Examples
     --------
