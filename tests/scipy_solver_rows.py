@@ -19,6 +19,9 @@ make_interp_spline: f(R, V)(U); f(R, V, k=2)(U); f(R, V, bc_type="clamped")(U, 1
 splev: f(U, (np.concatenate([R - 5, R + 5]), np.append(V, W), 3)); f(U, (np.concatenate([R - 5, R + 5]),
   np.append(V, W), 3), der=1)
 splrep: f(R, V)[1]
+UnivariateSpline: f(R, V, s=0)(U); f(R, V, s=0).derivative()(U)
+InterpolatedUnivariateSpline: f(R, V)(U); f(R, V, k=2, ext=3)(U - 0.3)
+RectBivariateSpline: f(R, W4, np.outer(V, Z))(U[:1], U[1:2]); f(R, W4, np.outer(V, Z)).ev(U, U + 0.4, dx=1)
 interp1d: f(R, V, fill_value="extrapolate")(U); f(R, V, "cubic")(U + 0.2); f(R, V, "previous")(U + 0.2) * U
 RegularGridInterpolator: f((R, W4), np.outer(V, Z))(D2)
 interpn: f((R, W4), np.outer(V, Z), D2)
@@ -35,9 +38,9 @@ INTERPOLATE["no"] = """
 AAA BPoly FloaterHormannInterpolator NdBSpline NdPPoly RBFInterpolator Rbf make_lsq_spline make_smoothing_spline
   make_splprep make_splrep: compiled code, or the choice of knots
 CloughTocher2DInterpolator LinearNDInterpolator NearestNDInterpolator: triangulations in compiled code
-BivariateSpline InterpolatedUnivariateSpline LSQBivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline
-  RectBivariateSpline RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline UnivariateSpline
-  bisplev bisplrep spalde splantider splder splint splprep sproot: FITPACK, compiled; make_interp_spline and splrep
+BivariateSpline LSQBivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline
+  RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep spalde splantider
+  splder splint splprep sproot: FITPACK, compiled; make_interp_spline and splrep
   without smoothing work
 interp2d: SciPy has removed it
 """

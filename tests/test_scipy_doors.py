@@ -32,6 +32,8 @@ X = np.array([0.3, -0.7, 1.2, 0.4, 0.9, -0.2])
 SPLINE = interpolate.CubicSpline(np.arange(6.0), X)
 LINES = interpolate.interp1d(np.arange(6.0), X)
 FROZEN = stats.gamma(2.0, scale=3.0)
+SMOOTH = interpolate.UnivariateSpline(np.arange(6.0), X, s=0.3)
+TABLE = interpolate.RectBivariateSpline(np.arange(6.0), np.arange(4.0), np.outer(X, X[:4]))
 KDE = stats.gaussian_kde(X)
 SHORT = signal.ShortTimeFFT(np.ones(4), 2, 1.0)
 
@@ -64,6 +66,8 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     # Objects that were made elsewhere.
     "a spline": lambda x: SPLINE(x + 1.0) * SPLINE.derivative()(2.5),
     "lines": lambda x: LINES(x + 2.0),
+    "a smoothed spline": lambda x: SMOOTH(x + 1.0) * SMOOTH.derivative()(x + 1.0),
+    "a table of two variables": lambda x: TABLE.ev(x + 1.0, x) * TABLE(2.5, 1.5)[0, 0] + TABLE(x + 2, x, grid=False),
     "a frozen distribution": lambda x: FROZEN.logpdf(x**2) + FROZEN.cdf(1.5),
     "a density estimate": lambda x: KDE(x) + KDE.logpdf(0.3),
     "short transforms": lambda x: np.abs(SHORT.stft(x)).sum(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,11 @@ def test_no_name_is_missing(namespace: str) -> None:
 
 def test_page_is_current() -> None:
     assert PAGE.read_text() == page(), "docs/scipy.md is stale: run python -m tests.scipy_surface --write"
+
+
+def test_the_example_of_the_page() -> None:
+    parsed = doctest.DocTestParser().get_doctest(PAGE.read_text().split("## ")[0], {}, "docs/scipy.md", None, 0)
+    assert parsed.examples and not doctest.DocTestRunner().run(parsed).failed
 
 
 # ----- Values and derivatives -----
