@@ -63,6 +63,9 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "a closure": lambda x: scipy.integrate.solve_ivp(lambda t, y: -x[0] * y, (0.0, 0.5), [1.0]).y[:, -1],
     "a list": lambda x: scipy.integrate.simpson([x[0], x[1], x[0] * x[1]], dx=0.1) * x,
     "args": lambda x: optimize.newton(lambda z, a: z**2 - a, 1.0, args=(x[2],)) * x,
+    # Methods of distributions without a form are SciPy's Python code.
+    "moments": lambda x: stats.gamma.mean(x**2) * stats.beta.var(x**2, 2.0) + stats.lognorm.std(0.5, scale=x**2),
+    "a median": lambda x: stats.beta.median(x**2 + 1.0, 2.0) + stats.norm(x[0], 1.0).mean(),
     # Objects that were made elsewhere.
     "a spline": lambda x: SPLINE(x + 1.0) * SPLINE.derivative()(2.5),
     "lines": lambda x: LINES(x + 2.0),
@@ -127,7 +130,8 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "a smoothing spline": (lambda x: interpolate.splrep(np.arange(6.0), x, s=1.0), ArgumentError, "s=0"),
     "no shape parameter": (lambda x: stats.gamma.logpdf(x), ArgumentError, "needs a"),
     "too many parameters": (lambda x: stats.norm.logpdf(x, 1, 2, 3), ArgumentError, "takes loc, scale"),
-    "a mean": (lambda x: stats.norm.mean(x), DtypeError, "docs/scipy.md"),
+    "a quantile of counts": (lambda x: stats.poisson.ppf(0.3, x**2), DtypeError, "no quantiles"),
+    "an entropy by compiled code": (lambda x: stats.gamma.entropy(x**2), TracedValueError, "nb.primitive|nbgrad.numpy"),
     "shapes of distances": (lambda x: distance.cdist(x[None], X[None, :3]), ShapeError, "coordinates"),
     "a metric of truth values": (lambda x: distance.pdist(x[:, None], "jaccard"), ArgumentError, "jaccard"),
     "a singular matrix": (lambda x: scipy.linalg.solve_toeplitz(0 * x, X), ArgumentError, "singular"),

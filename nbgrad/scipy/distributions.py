@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -54,10 +55,11 @@ def _implicit(g: Node, x: Node, q: Node, *rest: Any) -> list[Node | None]:
 
 
 class Distribution:
-    """A distribution of `scipy.stats`, whose functions know Tensors; all other names are the original's."""
+    """A distribution of `scipy.stats`, whose functions know Tensors; all other names are the original's, or those of
+    `in_python(original)`, its Python code with nbgrad's NumPy, for Tensors."""
 
-    def __init__(self, original: Any, name: str) -> None:
-        self._original, self._name = original, name
+    def __init__(self, original: Any, name: str, in_python: Callable[[Any], Any]) -> None:
+        self._original, self._name, self._in_python = original, name, in_python
         self._form: Form = (DISCRETE if name in DISCRETE else CONTINUOUS)[name]
 
     def __getattr__(self, name: str) -> Any:
@@ -66,18 +68,11 @@ class Distribution:
             return found
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            self._only_plain(name, args, kwargs)
+            if _recorded(None, args, kwargs):
+                return getattr(self._in_python(self._original), name)(*args, **kwargs)
             return found(*args, **kwargs)
 
         return call
-
-    def _only_plain(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if any(holds_tensors(value) for value in (*args, *kwargs.values())):
-            message = (
-                f"scipy.stats.{self._name}.{name} does not work on recorded values. Its density, distribution function "
-                "and quantiles do (docs/scipy.md lists them)."
-            )
-            raise DtypeError(message)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return Frozen(self, args, kwargs)
@@ -156,8 +151,7 @@ class Distribution:
     def _probability(self, name: str, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         function = self._form.cdf if name == "cdf" else self._form.sf
         if function is None:
-            self._only_plain(name, (x, *args), kwargs)
-            return getattr(self._original, name)(x, *args, **kwargs)
+            return getattr(self._in_python(self._original), name)(x, *args, **kwargs)
         z, shapes, _, allowed = self._standard(x, args, kwargs)
         low, high, middle = self._ends(shapes)
         if self._name in DISCRETE:
@@ -202,6 +196,12 @@ class Distribution:
         positive = value > 0
         return np.where(np.isnan(value), value, np.where(positive, np.log(np.where(positive, value, 1.0)), -math.inf))
 
+    def median(self, *args: Any, **kwargs: Any) -> Any:
+        """The value that is exceeded with probability one half."""
+        if not _recorded(None, args, kwargs):
+            return self._original.median(*args, **kwargs)
+        return self.ppf(0.5, *args, **kwargs)
+
     def ppf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
         """The value that is exceeded with probability 1 - q."""
         return self._inverse("ppf", q, args, kwargs)
@@ -214,7 +214,8 @@ class Distribution:
         if not _recorded(q, args, kwargs):
             return getattr(self._original, name)(q, *args, **kwargs)
         if self._name in DISCRETE or self._form.cdf is None:
-            self._only_plain(name, (q, *args), kwargs)
+            message = f"scipy.stats.{self._name} has no quantiles of recorded values; its density has a derivative."
+            raise DtypeError(message)
         shapes, loc, scale = self._parameters(args, kwargs)
         nodes = [as_node(np.asarray(v) * 1.0) for v in (q, *shapes)]
         shape = np.broadcast(*[wrap(node) for node in nodes]).shape
@@ -255,20 +256,23 @@ def _names() -> dict[type, str]:
 
 
 @cache
-def _made(name: str) -> Distribution:
-    return Distribution(getattr(sys.modules["scipy.stats"], name), name)
+def _made(name: str, in_python: Callable[[Any], Any]) -> Distribution:
+    return Distribution(getattr(sys.modules["scipy.stats"], name), name, in_python)
 
 
-def replacement_of_distribution(value: Any) -> Any:
-    """The distribution in place of one of SciPy's, or of a frozen one; other values as they are."""
+def replacement_of_distribution(value: Any, in_python: Callable[[Any], Any]) -> Any:
+    """The distribution in place of one of SciPy's, or of a frozen one; other values as they are.
+
+    `in_python` gives the form of an object whose methods are SciPy's Python code with nbgrad's NumPy.
+    """
     kind = type(value)
     if not kind.__module__.startswith("scipy.stats"):
         return value
     if kind in _names():
-        return _made(_names()[kind])
+        return _made(_names()[kind], in_python)
     if kind.__name__.startswith("rv_") and type(getattr(value, "dist", None)) in _names():
-        return Frozen(_made(_names()[type(value.dist)]), value.args, value.kwds)
+        return Frozen(_made(_names()[type(value.dist)], in_python), value.args, value.kwds)
     for name, ours in MULTIVARIATE.items():
         if value is getattr(sys.modules["scipy.stats"], name, None):
-            return ours(value)
+            return ours(value, in_python)
     return value

@@ -7,20 +7,20 @@ distributions.py. The covariance is factorised by Cholesky, so that a singular o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .. import numpy as np
-from ..errors import DtypeError
 from ..record.as_node import holds_tensors
 
 linalg: Any = np.linalg
 
 
 class _Multivariate:
-    """A distribution of `scipy.stats`: `logpdf` and `pdf` know Tensors, other names are the original's."""
+    """A distribution of `scipy.stats`: `logpdf` and `pdf` know Tensors, other names are as those of `Distribution`."""
 
-    def __init__(self, original: Any) -> None:
-        self._original = original
+    def __init__(self, original: Any, in_python: Callable[[Any], Any]) -> None:
+        self._original, self._in_python = original, in_python
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._original, name)
@@ -29,10 +29,7 @@ class _Multivariate:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if any(holds_tensors(value) for value in (*args, *kwargs.values())):
-                message = (
-                    f"The {name} of this distribution of scipy.stats does not work on recorded values; logpdf does."
-                )
-                raise DtypeError(message)
+                return getattr(self._in_python(self._original), name)(*args, **kwargs)
             return found(*args, **kwargs)
 
         return call

@@ -108,8 +108,11 @@ def implementation_of(multimethod: Any) -> Any:
     return multimethod
 
 
-def replacement_in_scipy(value: Any) -> Any:
-    """The replacement of an object of SciPy; the object itself, if there is none."""
+def replacement_in_scipy(value: Any, in_python: Callable[[Any], Any]) -> Any:
+    """The replacement of an object of SciPy; the object itself, if there is none.
+
+    `in_python` gives the form of an object whose methods are SciPy's Python code with nbgrad's NumPy.
+    """
     for module in {**FUNCTIONS, **CLASSES}:
         if module not in sys.modules or not _is_ready(module):
             continue
@@ -125,7 +128,7 @@ def replacement_in_scipy(value: Any) -> Any:
     if "scipy.stats" in sys.modules and _is_ready("scipy.stats"):
         from .distributions import replacement_of_distribution
 
-        return replacement_of_distribution(value)
+        return replacement_of_distribution(value, in_python)
     return value
 
 

@@ -130,6 +130,9 @@ def _inside_scipy() -> _Source:
     return _Source(None, ("scipy",), inside_scipy=True)
 
 
+replacements.give_python_forms(lambda value: _inside_scipy()._converted(value))
+
+
 def converted(original: Any, modules: str) -> Any:
     """A class or module of NumPy's own that is written in Python, as nbgrad.numpy/drop_in.py has it."""
     return _Source(original, (modules,)).as_if_unknown(original)
