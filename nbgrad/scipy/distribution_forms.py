@@ -1,8 +1,8 @@
 """Densities and distribution functions of the standard forms of SciPy's distributions, as functions of all parameters.
 
 In: values inside of the support, and the shape parameters in SciPy's order. Out: Tensors. `CONTINUOUS` and `DISCRETE`
-have a row for each distribution; distributions.py adds location, scale, support and inverses. Formulas are those of
-SciPy's documentation, and of Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions.
+have a row for each distribution. Called by distributions.py, which adds location, scale, support and inverses. Formulas
+are those of SciPy's documentation, and of Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions.
 """
 
 from __future__ import annotations

@@ -130,7 +130,13 @@ def _inside_scipy() -> _Source:
     return _Source(None, ("scipy",), inside_scipy=True)
 
 
-replacements.give_python_forms(lambda value: _inside_scipy()._converted(value))
+def _scipys(value: Any) -> Any:
+    """A function, class or object of SciPy with nbgrad's NumPy. Objects, which come and go, are not remembered."""
+    inside = _inside_scipy()
+    return inside.convert(value) if isinstance(value, FunctionType | type) else inside._converted(value)
+
+
+replacements.give_python_forms(_scipys)
 
 
 def converted(original: Any, modules: str) -> Any:
@@ -283,9 +289,9 @@ class _Source:
     def _converted(self, value: Any) -> Any:
         kind = type(value)
         if not self.inside_scipy and of_scipy(value):
-            return door(value, _inside_scipy().convert)
+            return door(value, _scipys)
         if not self.inside_scipy and has_methods(value):
-            return ObjectDoor(value, _inside_scipy().convert)
+            return ObjectDoor(value, _scipys)
         if kind is FunctionType:
             return self._function(value)
         if kind is MethodType:
