@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.special as sp
+import scipy.stats
 
 import nbgrad as nb
 from nbgrad.errors import DtypeError, RangeError
@@ -99,6 +100,30 @@ def test_gammaincc_is_the_rest() -> None:
         lower = nb.grad(lambda a, x: np.sum(sp.gammainc(a, x)), which)(a, x)
         upper = nb.grad(lambda a, x: np.sum(sp.gammaincc(a, x)), which)(a, x)
         np.testing.assert_allclose(upper, -lower, rtol=1e-13)
+
+
+LIMITS: list[tuple[str, Any, Any]] = [
+    ("ellipk", sp.ellipk, mpmath.ellipk),
+    ("ellipe", sp.ellipe, mpmath.ellipe),
+    ("agm", lambda x: sp.agm(1.0 + x, 1.0), lambda x: mpmath.agm(1 + x, 1)),
+    ("inv_boxcox", lambda x: sp.inv_boxcox(0.7, x), lambda x: mpmath.exp(0.7) if x == 0 else (1 + x * 0.7) ** (1 / x)),
+    (
+        "generalised Pareto",
+        nb.differentiable_source(lambda x: scipy.stats.genpareto.logpdf(1.3, x)),
+        lambda x: -1.3 if x == 0 else -(1 + 1 / x) * mpmath.log(1 + x * 1.3),
+    ),
+]
+
+
+@pytest.mark.parametrize("at", [0.0, 1e-9, 0.004, 0.09])
+@pytest.mark.parametrize(("function", "exact"), [e[1:] for e in LIMITS], ids=[e[0] for e in LIMITS])
+def test_derivatives_where_formulas_have_limits(function: Any, exact: Any, at: float) -> None:
+    """Two derivatives at 0, where quotients become limits, and close by, where they lose digits."""
+    with mpmath.workdps(60):
+        for order in (1, 2):
+            function = nb.grad(function)
+            want = float(mpmath.diff(exact, mpmath.mpf(at), order, h=mpmath.mpf(10) ** -15))
+            np.testing.assert_allclose(function(at), want, rtol=3e-11)
 
 
 @pytest.mark.parametrize("z", [0.3 + 0.2j, -2.5 + 0.1j, 4 - 7j, -20.3 + 3j, 100 + 1j])

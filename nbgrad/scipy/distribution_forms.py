@@ -15,6 +15,8 @@ from .. import numpy as np
 from ..functions.elementwise.ufuncs import call
 
 Formula = Callable[..., Any]
+_NEAR, _TERMS = 0.01, 12
+"""Where log(1 + t) / t is a power series, and the terms that are exact to rounding there, with some derivatives."""
 _ROOT = math.log(2 * math.pi) / 2
 
 
@@ -75,9 +77,11 @@ def _student(x: Any, n: Any) -> Any:
 
 def _of_power(x: Any, c: Any) -> Any:
     """(1 + c x)**(-1/c), and its limit exp(-x): minus its logarithm."""
-    zero = c == 0
-    safe = np.where(zero, 1.0, c)
-    return np.where(zero, x, np.log1p(np.where(zero, 0.0, safe * x)) / safe)
+    t = c * x
+    near = np.abs(t) < _NEAR
+    small, safe = np.where(near, t, 0.0), np.where(near, 1.0, t)
+    series = sum(((-1.0) ** k / (k + 1) * small**k for k in range(1, _TERMS)), 1.0)
+    return x * np.where(near, series, np.log1p(safe) / safe)
 
 
 def _between(a: Any, b: Any) -> Any:

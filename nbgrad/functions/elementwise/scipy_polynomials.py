@@ -63,18 +63,26 @@ def _spherical(name: str, below: float, first: float) -> tuple[Partial, ...]:
     return (unknown, slope)
 
 
-def _elliptic_k(value: Node, m: Node) -> Node:
-    """[19.4.1], with the limit pi/8 at 0."""
-    zero = elementwise("equal", m, 0)
-    safe = choose(zero, 0.5, m, m)
-    return choose(zero, math.pi / 8, (apply("ellipe", safe) / (1 - safe) - apply("ellipk", safe)) / (safe * 2), m)
+_NEAR = 0.1
+"""The parameter up to which differences of elliptic integrals lose digits."""
 
 
-def _elliptic_e(value: Node, m: Node) -> Node:
-    """[19.4.2], with the limit -pi/8 at 0."""
-    zero = elementwise("equal", m, 0)
-    safe = choose(zero, 0.5, m, m)
-    return choose(zero, -math.pi / 8, (apply("ellipe", safe) - apply("ellipk", safe)) / (safe * 2), m)
+def _elliptic(numerator: Any, scale: float, *parameters: float) -> Partial:
+    """A derivative of a complete integral, numerator / (2 m): near 0 a hypergeometric function [19.5.1, 19.5.2]."""
+
+    def slope(value: Node, m: Node) -> Node:
+        near = elementwise("less", elementwise("absolute", m), _NEAR)
+        small, safe = choose(near, m, 0, m), choose(near, 0.5, m, m)
+        series = apply("hyp2f1", *[number(p, m) for p in parameters], small) * scale
+        return elementwise("select", near, series, numerator(safe) / (safe * 2))
+
+    return slope
+
+
+_elliptic_k = _elliptic(
+    lambda m: apply("ellipe", m) / (1 - m) - apply("ellipk", m), math.pi / 8, 1.5, 1.5, 2.0
+)  # [19.4.1]
+_elliptic_e = _elliptic(lambda m: apply("ellipe", m) - apply("ellipk", m), -math.pi / 8, 0.5, 1.5, 2.0)  # [19.4.2]
 
 
 def _elliptic_k_near_1(value: Node, p: Node) -> Node:
@@ -97,6 +105,18 @@ def _wright_omega(value: Node, z: Node) -> Node:
     return value / (value + 1)
 
 
+def _slope_of_log(t: Node) -> Node:
+    """The derivative of log(1 + t) / t, by its power series near 0."""
+    near = elementwise("less", elementwise("absolute", t), 0.01)
+    small, safe = choose(near, t, 0, t), choose(near, 1, t, t)
+    series = number(-0.5, t)
+    power_of = number(1, t)
+    for k in range(2, 12):
+        power_of = power_of * small
+        series = series + power_of * ((-1.0) ** k * k / (k + 1))
+    return elementwise("select", near, series, (safe / (safe + 1) - log1p(safe)) / (safe * safe))
+
+
 def _inverse_box_cox(one: float) -> tuple[Partial, ...]:
     """(1 + y m)**(1/m) and its limit exp(y), for m = 0; less `one`."""
 
@@ -104,10 +124,7 @@ def _inverse_box_cox(one: float) -> tuple[Partial, ...]:
         return (value + one) / (y * m + 1)
 
     def by_m(value: Node, y: Node, m: Node) -> Node:
-        zero = elementwise("equal", m, 0)
-        safe = choose(zero, 1, m, m)
-        slope = y / (safe * (y * safe + 1)) - log1p(y * safe) / (safe * safe)
-        return (value + one) * elementwise("select", zero, y * y * -0.5, slope)
+        return (value + one) * y * y * _slope_of_log(y * m)
 
     return (by_y, by_m)
 
@@ -141,6 +158,12 @@ def _hankel(name: str) -> tuple[Partial, ...]:
     return (unknown, lambda v, n, z: (apply(name, n - 1, z) - apply(name, n + 1, z)) * 0.5)
 
 
+def _elliptic_slope(k: Node, m: Node) -> Node:
+    found = _elliptic_k(k, m)
+    assert found is not None
+    return found
+
+
 def _mean(which: int) -> Partial:
     """The arithmetic-geometric mean is pi (a + b) / (4 K(m)) with m = ((a - b) / (a + b))**2 [19.8.5]."""
 
@@ -150,7 +173,7 @@ def _mean(which: int) -> Partial:
         m = ratio * ratio
         k = apply("ellipk", m)
         by_m = (b if which == 0 else -a) * apart * 4 / (total * total * total)
-        return value / total - value / k * _elliptic_k(k, m) * by_m
+        return value / total - value / k * _elliptic_slope(k, m) * by_m
 
     return slope
 
