@@ -253,6 +253,9 @@ uniform_filter: f(A, (2, 3))
 sobel prewitt laplace: f(A)
 gaussian_laplace gaussian_gradient_magnitude: f(A, 0.7)
 maximum_filter minimum_filter median_filter: f(A, 3)
+maximum_filter1d minimum_filter1d: f(A, 2, axis=0)
+rank_filter: f(A, 2, (2, 2)); f(A, -1, 3)
+percentile_filter: f(A, 30, 3); f(A, 100, 2)
 spline_filter: f(A, 3, mode="reflect")
 spline_filter1d: f(A, 4, axis=0)
 map_coordinates: f(A, D); f(A, D, order=2, mode="nearest"); f(A, D, order=5, mode="mirror"); f(A, D, order=1,
@@ -274,8 +277,8 @@ NDIMAGE["no"] = """
 generic_filter generic_filter1d generic_gradient_magnitude generic_laplace geometric_transform vectorized_filter: a
   Python function in a compiled loop, or results written to an array; map_coordinates and numpy do it
 fourier_ellipsoid fourier_gaussian fourier_shift fourier_uniform: compiled code; multiply the spectrum by numpy
-black_tophat grey_closing grey_dilation grey_erosion grey_opening maximum_filter1d minimum_filter1d
-  morphological_gradient morphological_laplace percentile_filter rank_filter white_tophat: compiled code;
+black_tophat grey_closing grey_dilation grey_erosion grey_opening morphological_gradient morphological_laplace
+  white_tophat: compiled code;
   maximum_filter, minimum_filter and median_filter work
 extrema labeled_comprehension maximum maximum_position median minimum minimum_position sum_labels: by labels; use
   numpy with the labels as index

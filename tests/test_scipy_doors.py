@@ -136,7 +136,7 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "a metric of truth values": (lambda x: distance.pdist(x[:, None], "jaccard"), ArgumentError, "jaccard"),
     "a singular matrix": (lambda x: scipy.linalg.solve_toeplitz(0 * x, X), ArgumentError, "singular"),
     "a state": (lambda x: signal.lfilter([1.0], [1.0, 0.3], x, zi=x), ShapeError, "zi"),
-    "compiled code": (lambda x: ndimage.rank_filter(x, 1, 3), TracedValueError, "nb.primitive"),
+    "compiled code": (lambda x: ndimage.fourier_gaussian(x, 1.0), TracedValueError, "nb.primitive"),
     "compiled code in Cython": (lambda x: signal.find_peaks(x)[0], DtypeError, "find_peaks.*nb.primitive"),
     "a root": (lambda x: optimize.brentq(lambda z: z - x[0], 0.0, 1.0), TracedValueError, "nb.primitive"),
 }

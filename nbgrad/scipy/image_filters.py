@@ -336,6 +336,46 @@ def minimum_filter(
     return np.min(_neighbours("minimum_filter", input, size, footprint, mode, cval, origin, axes), axis=0)
 
 
+def maximum_filter1d(
+    input: Any, size: int, axis: int = -1, mode: str = "reflect", cval: Any = 0.0, origin: int = 0
+) -> Any:
+    """The greatest neighbour along an axis."""
+    return maximum_filter(input, size, None, mode, cval, origin, axis)
+
+
+def minimum_filter1d(
+    input: Any, size: int, axis: int = -1, mode: str = "reflect", cval: Any = 0.0, origin: int = 0
+) -> Any:
+    """The least neighbour along an axis."""
+    return minimum_filter(input, size, None, mode, cval, origin, axis)
+
+
+def rank_filter(
+    input: Any, rank: int, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: Any = 0.0,
+    origin: Any = 0, axes: Any = None,
+) -> Any:  # fmt: skip
+    """The neighbour of a rank, counted from the least one, or from the greatest one if negative."""
+    found = np.sort(_neighbours("rank_filter", input, size, footprint, mode, cval, origin, axes), axis=0)
+    count = found.shape[0]
+    if not -count <= operator.index(rank) < count:
+        message = f"rank_filter of {count} neighbours has no rank {rank}."
+        raise ArgumentError(message)
+    return found[rank]
+
+
+def percentile_filter(
+    input: Any, percentile: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: Any = 0.0,
+    origin: Any = 0, axes: Any = None,
+) -> Any:  # fmt: skip
+    """The neighbour below which a percentage of the others lies."""
+    found = np.sort(_neighbours("percentile_filter", input, size, footprint, mode, cval, origin, axes), axis=0)
+    count, share = found.shape[0], percentile + 100.0 if percentile < 0 else percentile
+    if not 0 <= share <= 100:
+        message = f"percentile_filter needs a percentage, but got {percentile}."
+        raise ArgumentError(message)
+    return found[count - 1 if share == 100 else int(count * share / 100.0)]
+
+
 def median_filter(
     input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
     axes: Any = None,

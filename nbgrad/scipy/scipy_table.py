@@ -73,7 +73,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
             "scipy.image_filters",
             "correlate1d convolve1d correlate convolve uniform_filter1d uniform_filter gaussian_filter1d "
             "gaussian_filter sobel prewitt laplace gaussian_laplace gaussian_gradient_magnitude maximum_filter "
-            "minimum_filter median_filter",
+            "minimum_filter median_filter maximum_filter1d minimum_filter1d rank_filter percentile_filter",
         ),
         **_all(
             "scipy.image_points",
