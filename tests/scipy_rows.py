@@ -137,7 +137,7 @@ orthogonal_procrustes: f(M, N)[1]
 subspace_angles: f(A.T[:, :1], A.T[:, 1:])
 polar: f(M)[0]
 expm_frechet: f(M * 0.3, N)
-expm_cond: f(M * 0.1) | first order
+expm_cond: f(M * 0.1)
 """
 LINALG["constant"] = """
 bandwidth issymmetric ishermitian find_best_blas_type get_blas_funcs get_lapack_funcs hadamard helmert hilbert
@@ -193,7 +193,7 @@ savgol_filter: f(L, 5, 2); f(L, 5, 2, mode="nearest")
 detrend: f(L); f(L, type="constant")
 hilbert: np.abs(f(L))
 hilbert2: np.abs(f(A))
-envelope: f(L) | checked to first order
+envelope: f(L)
 medfilt: f(L, 3)
 medfilt2d: f(A, 3)
 wiener: f(L, 3)

@@ -50,7 +50,7 @@ INTEGRATE["source"] = """
 trapezoid simpson cumulative_trapezoid cumulative_simpson: f(V, dx=0.3); f(V, x=R)
 romb: f(V, dx=0.3)
 fixed_quad: f(lambda t: np.sin(W * t[:, None]).sum(1), 0.0, U[0])[0]
-solve_ivp: f(lambda t, y: -W[0] * y, (0.0, 0.5), [1.0], rtol=1e-9, atol=1e-9).y[:, -1] | step by step, first order
+solve_ivp: f(lambda t, y: -W[0] * y, (0.0, 0.5), [1.0], rtol=1e-9, atol=1e-9).y[:, -1] | step by step
 """
 INTEGRATE["constant"] = """
 lebedev_rule newton_cotes
@@ -65,7 +65,7 @@ solve_bvp: sparse compiled factorisations
 
 OPTIMIZE: dict[str, str] = {}
 OPTIMIZE["source"] = """
-newton: f(lambda z: z * z - W[0], 1.0) | first order
+newton: f(lambda z: z * z - W[0], 1.0)
 rosen rosen_der: f(W)
 rosen_hess: f(W)
 rosen_hess_prod: f(W, V)

@@ -157,7 +157,7 @@ HEAD = """# SciPy's functions on recorded values
 Written by `python -m tests.scipy_surface --write` from the tables in `tests/scipy_rows.py` and
 `tests/scipy_solver_rows.py`. The test `tests/test_scipy_surface.py` walks SciPy for its public functions and checks
 that none is missing here, that calls give SciPy's values, and that their derivatives agree with differences of SciPy
-in both modes and to second order.
+in both modes; those of ufuncs and of forms of nbgrad's own to second order, too.
 
 SciPy's ufuncs take recorded values as they are. All other functions do so in code that `nb.differentiable_source` runs,
 which needs no option for that: a call whose arguments hold no recorded value goes to SciPy itself; other calls go to a

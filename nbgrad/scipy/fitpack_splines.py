@@ -50,9 +50,9 @@ class UnivariateSpline:
 
     def __call__(self, x: Any, nu: int = 0, ext: Any = None) -> Any:
         """The values, or derivatives, at points."""
-        names: dict[Any, int] = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
-        ext = self.ext if ext is None else ext
-        return splev(x, (self._t, self._c, self._k), nu, names.get(ext, ext))
+        names: dict[Any, Any] = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
+        chosen: Any = self.ext if ext is None else ext
+        return splev(x, (self._t, self._c, self._k), nu, names.get(chosen, chosen))
 
     def derivative(self, n: int = 1) -> UnivariateSpline:
         """The spline's derivative."""
