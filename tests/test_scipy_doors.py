@@ -51,6 +51,19 @@ def derived(x: Any) -> Any:
     return x * Ramp(a=0, b=1).cdf(0.5)
 
 
+class Model:
+    """An object that holds a spline, a distribution and a density."""
+
+    def __init__(self) -> None:
+        self.spline, self.prior, self.density, self.scale = SPLINE, FROZEN, KDE, 2.0
+
+    def __call__(self, x: Any) -> Any:
+        return self.scale * self.spline(x + 1.0) + self.prior.logpdf(x**2) + self.density(x)
+
+
+MODEL = Model()
+
+
 WAYS: dict[str, Callable[[Any], Any]] = {
     # Constants stay plain arrays, also inside of functions that are differentiated.
     "a spline of constants": lambda x: interpolate.CubicSpline(np.arange(6.0), np.linspace(0.0, 1.0, 6) ** 2)(x + 1.0),
@@ -74,6 +87,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "a frozen distribution": lambda x: FROZEN.logpdf(x**2) + FROZEN.cdf(1.5),
     "a density estimate": lambda x: KDE(x) + KDE.logpdf(0.3),
     "short transforms": lambda x: np.abs(SHORT.stft(x)).sum(),
+    "attributes of an object": lambda x: MODEL(x),
     # Classes.
     "a class of SciPy's as a question": lambda x: x * isinstance(SPLINE, interpolate.CubicSpline),
     "a derived class": derived,

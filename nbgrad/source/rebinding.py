@@ -38,7 +38,7 @@ from ..graph.loops.watch import runs_as_python
 from ..record.tensor import Tensor
 from . import replacements, statements
 from .control_flow import has_flow, rewritten
-from .scipy_doors import ObjectDoor, door, has_methods, of_scipy, without_door
+from .scipy_doors import ObjectDoor, door, has_methods, is_scipys, of_scipy, reading, without_door
 
 Anything = TypeVar("Anything")
 
@@ -321,7 +321,9 @@ class _Source:
             if hasattr(value, "py_func"):
                 runs_as_python(inner)
             return self.convert(inner)
-        return self._object(value) if self._is_ours(kind) else replacements.generator(value)
+        if self._is_ours(kind) or (self.takes_part(kind.__module__) and self._holds_scipys(value)):
+            return self._object(value)
+        return replacements.generator(value)
 
     def _each(self, values: Iterable[Any]) -> list[Any] | None:
         """Values converted; None if all stay."""
@@ -439,9 +441,17 @@ class _Source:
         self.known[id(new)] = new, new
         return new
 
+    def _holds_scipys(self, value: Any) -> bool:
+        """Whether an attribute is an object of SciPy's that stands for another one in converted code."""
+        if self.inside_scipy or not hasattr(value, "__dict__"):
+            return False
+        return any(is_scipys(held) and self.convert(held) is not held for held in vars(value).values())
+
     def _object(self, value: Any) -> Any:
         """An object with the methods of the converted class and the attributes, the very same, of the original."""
         cls = self.convert(type(value))
+        if self._holds_scipys(value):
+            cls = reading(cls, self.convert)
         new = object.__new__(cls)
         if hasattr(value, "__dict__"):
             object.__setattr__(new, "__dict__", value.__dict__)

@@ -204,3 +204,21 @@ class _ClassDoor(type):
 def without_door(value: Any) -> Any:
     """The class of SciPy's behind what stands for it; other values as they are."""
     return value.__dict__.get("_original", value) if isinstance(value, type) else value
+
+
+# ----- Objects that hold objects of SciPy's -----
+
+
+def is_scipys(value: Any) -> bool:
+    """Whether the class of a value is SciPy's."""
+    return type(value).__module__.partition(".")[0] == "scipy"
+
+
+def reading(cls: Any, convert: Callable[[Any], Any]) -> Any:
+    """A class whose objects show objects of SciPy's among their attributes in their converted form."""
+
+    def read(this: Any, name: str) -> Any:
+        found = cls.__getattribute__(this, name)
+        return convert(found) if is_scipys(found) else found
+
+    return type(cls)(cls.__name__, (cls,), {"__getattribute__": read, "__module__": cls.__module__})
