@@ -88,10 +88,10 @@ def test_hermitian_transforms_of_several_axes(name: str) -> None:
 
 def test_a_transform_that_scipy_writes_in_python() -> None:
     """The fast Hankel transform is linear in its samples."""
-    ours = differentiable_source(lambda a: scipy.fft.fht(a, 0.1, 1.5, bias=0.2), modules="scipy")
+    ours = differentiable_source(lambda a: scipy.fft.fht(a, 0.1, 1.5, bias=0.2))
     a, direction = X[0, :4], X[1, :4]
     np.testing.assert_allclose(ours(a), scipy.fft.fht(a, 0.1, 1.5, bias=0.2), rtol=1e-13)
     tangent = nb.jvp(ours, a, direction)[1]
     np.testing.assert_allclose(tangent, scipy.fft.fht(direction, 0.1, 1.5, bias=0.2), rtol=1e-10, atol=1e-12)
-    with pytest.raises(TypeError, match="plain ndarray"):
-        nb.grad(differentiable_source(lambda a: np.sum(scipy.fft.fht(a, 0.1, 1.5))))(a)
+    gradient = nb.grad(differentiable_source(lambda a: np.sum(scipy.fft.fht(a, 0.1, 1.5))))(a)
+    np.testing.assert_allclose(gradient @ direction, scipy.fft.fht(direction, 0.1, 1.5).sum(), rtol=1e-10)

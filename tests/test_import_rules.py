@@ -45,6 +45,7 @@ LAYERS = """
     control
     compiled
     numpy
+    scipy
     source
     extend
     adjoints adjoints.machine adjoints.reading adjoints.threads adjoints.turns
@@ -75,6 +76,7 @@ TABLES = {
     "nbgrad.ops.class_forms": "MindSpore's functions, by their classes",
     "nbgrad.compiler.matrices.blas_routines": "modules of SciPy",
     "nbgrad.device.exchange": "libraries of arrays",
+    "nbgrad.scipy.scipy_calls": "SciPy's functions",
 }
 """Modules that import by a name from a table, at its first use, and the names in the table."""
 CUDA = ("cuda", "cupy", "numba.cuda", "numba_cuda")

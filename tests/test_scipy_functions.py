@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.special as sp
+import scipy.stats
 
 import nbgrad as nb
 from nbgrad.errors import DtypeError, RangeError
@@ -65,12 +66,64 @@ def test_gammainc_by_its_parameter(a: float, x: float) -> None:
             np.testing.assert_allclose(function(np.array(a)), want, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.parametrize(("a", "b", "x"), [(0.3, 0.6, 0.2), (1.7, 2.6, 0.9), (40.0, 9.0, 0.83), (3.0, 25.0, 1e-3)])
+def test_betainc_by_its_parameters(a: float, b: float, x: float) -> None:
+    """Derivatives by both parameters to third order, against differences in sixty digits."""
+    with mpmath.workdps(60):
+        for orders in ((1, 0), (0, 1), (1, 1), (0, 2), (2, 1)):
+            function: Any = lambda a, b: sp.betainc(a, b, x)  # noqa: E731
+            for which, order in enumerate(orders):
+                for _ in range(order):
+                    function = nb.grad(function, which)
+            want = mpmath.diff(lambda p, q: mpmath.betainc(p, q, 0, x, regularized=True), (a, b), orders, h=1e-12)
+            np.testing.assert_allclose(function(a, b), float(want), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("t", [-2.5, 0.0, 0.4])
+def test_student_by_its_degrees(t: float) -> None:
+    """Two derivatives by n, and one more by t, also where t is 0."""
+    with mpmath.workdps(60):
+
+        def exact(n: Any, t: Any) -> Any:
+            scale = mpmath.gamma((n + 1) / 2) / (mpmath.sqrt(n * mpmath.pi) * mpmath.gamma(n / 2))
+            return t * scale * mpmath.hyp2f1(0.5, (n + 1) / 2, 1.5, -t * t / n)
+
+        by_n = nb.grad(sp.stdtr, 0)
+        for function, orders in ((by_n, (1, 0)), (nb.grad(by_n, 0), (2, 0)), (nb.grad(by_n, 1), (1, 1))):
+            want = mpmath.diff(exact, (3.4, t), orders, h=1e-12)
+            np.testing.assert_allclose(function(3.4, t), float(want), rtol=1e-8, atol=1e-10)
+
+
 def test_gammaincc_is_the_rest() -> None:
     a, x = np.array([0.7, 5.5]), np.array([0.4, 9.0])
     for which in (0, 1):
         lower = nb.grad(lambda a, x: np.sum(sp.gammainc(a, x)), which)(a, x)
         upper = nb.grad(lambda a, x: np.sum(sp.gammaincc(a, x)), which)(a, x)
         np.testing.assert_allclose(upper, -lower, rtol=1e-13)
+
+
+LIMITS: list[tuple[str, Any, Any]] = [
+    ("ellipk", sp.ellipk, mpmath.ellipk),
+    ("ellipe", sp.ellipe, mpmath.ellipe),
+    ("agm", lambda x: sp.agm(1.0 + x, 1.0), lambda x: mpmath.agm(1 + x, 1)),
+    ("inv_boxcox", lambda x: sp.inv_boxcox(0.7, x), lambda x: mpmath.exp(0.7) if x == 0 else (1 + x * 0.7) ** (1 / x)),
+    (
+        "generalised Pareto",
+        nb.differentiable_source(lambda x: scipy.stats.genpareto.logpdf(1.3, x)),
+        lambda x: -1.3 if x == 0 else -(1 + 1 / x) * mpmath.log(1 + x * 1.3),
+    ),
+]
+
+
+@pytest.mark.parametrize("at", [0.0, 1e-9, 0.004, 0.09])
+@pytest.mark.parametrize(("function", "exact"), [e[1:] for e in LIMITS], ids=[e[0] for e in LIMITS])
+def test_derivatives_where_formulas_have_limits(function: Any, exact: Any, at: float) -> None:
+    """Two derivatives at 0, where quotients become limits, and close by, where they lose digits."""
+    with mpmath.workdps(60):
+        for order in (1, 2):
+            function = nb.grad(function)
+            want = float(mpmath.diff(exact, mpmath.mpf(at), order, h=mpmath.mpf(10) ** -15))
+            np.testing.assert_allclose(function(at), want, rtol=3e-11)
 
 
 @pytest.mark.parametrize("z", [0.3 + 0.2j, -2.5 + 0.1j, 4 - 7j, -20.3 + 3j, 100 + 1j])
@@ -85,7 +138,7 @@ def test_polygamma_of_complex_numbers(z: complex) -> None:
 
 def test_derivatives_that_nobody_knows_are_nan() -> None:
     assert np.isnan(nb.grad(lambda v: sp.jv(v, 1.5))(0.5))
-    assert np.isnan(nb.grad(lambda a: sp.betainc(a, 2.0, 0.5))(1.5))
+    assert np.isnan(nb.grad(lambda a: sp.hyp1f1(a, 2.0, 0.5))(1.5))
     by_x = nb.jit(nb.grad(lambda v, x: sp.jv(v, x), 1))(0.5, 1.5)
     np.testing.assert_allclose(by_x, sp.jvp(0.5, 1.5), rtol=1e-13)
 

@@ -96,7 +96,7 @@ __array_api_version__ = VERSION
 __all__ = ["__array_api_version__", "__array_namespace_info__", "finfo", "from_dlpack", "iinfo"]
 
 
-def finfo(type: Any, /) -> np.finfo[Any]:
+def finfo(dtype: Any) -> np.finfo[Any]:
     """The limits of a float dtype, or of that of an array, as `numpy.finfo`.
 
     Examples
@@ -105,7 +105,7 @@ def finfo(type: Any, /) -> np.finfo[Any]:
     >>> np.finfo(np.ones(2)).bits
     64
     """
-    return np.finfo(_dtype_of(type))
+    return np.finfo(_dtype_of(dtype))
 
 
 def iinfo(type: Any, /) -> np.iinfo[Any]:

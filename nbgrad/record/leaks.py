@@ -54,9 +54,12 @@ def way_out(of_number: bool) -> str:
         return f"{what} is compiled code, which no gradient passes: give it a derivative by nb.primitive."
     package = module.partition(".")[0] if is_installed(frame.f_code.co_filename) else module
     if converted or is_installed(frame.f_code.co_filename):
+        if package == "scipy" and converted:
+            return f"{called or 'The function'}() of SciPy has no form for it: give it a derivative by nb.primitive."
+        modules = "" if package == "scipy" else f", modules={package!r}"
         return (
-            f"{package} is run as it is: nb.differentiable_source(f, modules={package!r}) runs it with nbgrad.numpy, "
-            "which keeps the gradient."
+            f"{package} is run as it is: nb.differentiable_source(f{modules}) runs it with nbgrad.numpy, which keeps "
+            "the gradient."
         )
     if of_number and not written:
         return (

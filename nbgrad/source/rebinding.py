@@ -38,6 +38,7 @@ from ..graph.loops.watch import runs_as_python
 from ..record.tensor import Tensor
 from . import replacements, statements
 from .control_flow import has_flow, rewritten
+from .scipy_doors import ObjectDoor, door, has_methods, is_scipys, of_scipy, reading, without_door
 
 Anything = TypeVar("Anything")
 
@@ -66,7 +67,7 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     as `function`
         For which these names have other meanings, in its module, in closures and in imports that it does itself:
         `numpy` and everything imported from it (see `nbgrad.numpy`); `math` and its functions, which keep the gradient
-        of Tensors; functions of `scipy.linalg`, `scipy.fft`, `scipy.special` and `scipy.stats.norm`; and `float`,
+        of Tensors; SciPy's functions, classes and distributions (docs/scipy.md lists them); and `float`,
         `complex` and `type`, for which `x[0]` is a float64, as it is in NumPy. `x.item()` and `x.tolist()` keep the
         gradient there. Functions and classes of the module that
         it uses are run in the same way. Without `function`, a decorator with `modules`.
@@ -90,8 +91,9 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     must set the same names to arrays of the same shapes, and write to nothing but arrays that have names. Otherwise
     `jit` records each way through the function, and in `vmap` and loops an error names the line.
 
-    With `modules="scipy"`, SciPy's own Python code runs in this way, too: `solve_ivp` is differentiated step by step.
-    Functions that SciPy computes in compiled code (`quad`, `minimize` by L-BFGS) stay errors that name the line.
+    A call of SciPy whose arguments hold no recorded value goes to SciPy itself, with plain arrays. Others go to forms
+    of nbgrad's own, or to SciPy's Python code run in this way: `solve_ivp` is differentiated step by step. What SciPy
+    computes in compiled code (`quad`, `minimize` by L-BFGS) stays an error that names the line.
 
     Examples
     --------
@@ -120,6 +122,21 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     if isinstance(modules, str | ModuleType):
         modules = (modules,)
     return _Source(function, modules).root()
+
+
+@functools.cache
+def _inside_scipy() -> _Source:
+    """The conversion of all of SciPy, for calls with recorded values."""
+    return _Source(None, ("scipy",), inside_scipy=True)
+
+
+def _scipys(value: Any) -> Any:
+    """A function, class or object of SciPy with nbgrad's NumPy. Objects, which come and go, are not remembered."""
+    inside = _inside_scipy()
+    return inside.convert(value) if isinstance(value, FunctionType | type) else inside._converted(value)
+
+
+replacements.give_python_forms(_scipys)
 
 
 def converted(original: Any, modules: str) -> Any:
@@ -179,8 +196,8 @@ class _View(ModuleType):
 class _Source:
     """One conversion: the modules that take part, and the objects that were converted already."""
 
-    def __init__(self, function: Any, modules: Iterable[Any]) -> None:
-        self.function = function
+    def __init__(self, function: Any, modules: Iterable[Any], inside_scipy: bool = False) -> None:
+        self.function, self.inside_scipy = function, inside_scipy
         self.packages: list[str] = []
         self.home = _globals_of(function)
         for module in modules:
@@ -188,7 +205,8 @@ class _Source:
             if name not in sys.modules:
                 message = f"There is no imported module {name!r}. Import it first, or give the module itself."
                 raise ArgumentError(message)
-            self.packages.append(name)
+            if inside_scipy or name.partition(".")[0] != "scipy":  # SciPy has doors
+                self.packages.append(name)
         self.known: dict[int, tuple[Any, Any]] = {}
         """By identity: an object, and its converted form. The original is kept, so that no other object has its id."""
         self.globals: dict[int, _Globals] = {}
@@ -270,6 +288,10 @@ class _Source:
 
     def _converted(self, value: Any) -> Any:
         kind = type(value)
+        if not self.inside_scipy and of_scipy(value):
+            return door(value, _scipys)
+        if not self.inside_scipy and has_methods(value):
+            return ObjectDoor(value, _scipys)
         if kind is FunctionType:
             return self._function(value)
         if kind is MethodType:
@@ -277,7 +299,7 @@ class _Source:
         if kind in _CONTAINERS:
             return self._container(value)
         if isinstance(value, ModuleType):
-            if self.takes_part(value.__name__):
+            if self.takes_part(value.__name__) or value.__name__.partition(".")[0] == "scipy":
                 return _View(self, value)
             return replacements.of_library(value)
         if isinstance(value, type):
@@ -290,9 +312,7 @@ class _Source:
         if hasattr(value, "arg_extractor"):
             # A multimethod, whose `__wrapped__` only takes the arrays out of its arguments.
             inner = replacements.implementation_of(value)
-            return (
-                self.convert(inner) if isinstance(inner, FunctionType) and self.takes_part(inner.__globals__) else value
-            )
+            return self.convert(inner) if isinstance(inner, FunctionType) else value
         inner = getattr(value, "py_func", None) or getattr(value, "__wrapped__", None)
         if isinstance(inner, FunctionType) and not isinstance(value, type):
             # A function that Numba compiled, or lru_cache remembers.
@@ -301,7 +321,9 @@ class _Source:
             if hasattr(value, "py_func"):
                 runs_as_python(inner)
             return self.convert(inner)
-        return self._object(value) if self._is_ours(kind) else replacements.generator(value)
+        if self._is_ours(kind) or (self.takes_part(kind.__module__) and self._holds_scipys(value)):
+            return self._object(value)
+        return replacements.generator(value)
 
     def _each(self, values: Iterable[Any]) -> list[Any] | None:
         """Values converted; None if all stay."""
@@ -412,16 +434,24 @@ class _Source:
             ours = isinstance(value, MemberDescriptorType) and value.__objclass__ is cls
             if not ours and name not in ("__dict__", "__weakref__", "_abc_impl"):
                 members[name] = self.convert(value)
-        bases = tuple([self.convert(base) for base in cls.__bases__])
+        bases = tuple([without_door(self.convert(base)) for base in cls.__bases__])
         kind = _ConvertedABC if any(isinstance(base, abc.ABCMeta) for base in (cls, *bases)) else _Converted
         new = kind(cls.__name__, bases, {**members, "_converted_from": cls})
         self.known[id(cls)] = cls, new
         self.known[id(new)] = new, new
         return new
 
+    def _holds_scipys(self, value: Any) -> bool:
+        """Whether an attribute is an object of SciPy's that stands for another one in converted code."""
+        if self.inside_scipy or not hasattr(value, "__dict__"):
+            return False
+        return any(is_scipys(held) and self.convert(held) is not held for held in vars(value).values())
+
     def _object(self, value: Any) -> Any:
         """An object with the methods of the converted class and the attributes, the very same, of the original."""
         cls = self.convert(type(value))
+        if self._holds_scipys(value):
+            cls = reading(cls, self.convert)
         new = object.__new__(cls)
         if hasattr(value, "__dict__"):
             object.__setattr__(new, "__dict__", value.__dict__)

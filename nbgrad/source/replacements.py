@@ -11,6 +11,7 @@ import builtins
 import cmath
 import math
 import numbers
+from collections.abc import Callable
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -21,11 +22,11 @@ from .. import numpy as ours
 from ..numpy.drop_in import equivalent
 from ..numpy.scalar_types import PYTHON_NUMBERS, is_scalar, scalar_type
 from ..record.tensor import Tensor
+from ..scipy.scipy_calls import implementation_of as implementation_of
+from ..scipy.scipy_calls import replacement_in_scipy
 from . import statements
 from .control_flow import CALLS
 from .math_functions import functions
-from .scipy_table import implementation_of as implementation_of
-from .scipy_table import replacement_in_scipy
 
 _NUMPY_MODULES = ("linalg", "fft", "random")
 
@@ -99,6 +100,18 @@ def _modules() -> dict[int, ModuleType]:
     return found
 
 
+_python_forms: list[Callable[[Any], Any]] = []
+
+
+def give_python_forms(convert: Callable[[Any], Any]) -> None:
+    """Tell how an object of SciPy's becomes one whose methods run with nbgrad's NumPy, which rebinding.py knows."""
+    _python_forms[:] = [convert]
+
+
+def _in_python(value: Any) -> Any:
+    return _python_forms[0](value)
+
+
 def replacement_of(value: Any) -> Any:
     """The replacement of an object of NumPy's, `math`'s or Python's; the object itself, if there is none."""
     if isinstance(value, ModuleType):
@@ -106,7 +119,11 @@ def replacement_of(value: Any) -> Any:
     known = _objects().get(id(value))
     if known is None or known[0] is not value:
         library = str(getattr(value, "__module__", None) or type(value).__module__).partition(".")[0]
-        return replacement_in_scipy(value) if library == "scipy" else value
+        return (
+            replacement_in_scipy(value, _in_python)
+            if library == "scipy" or type(value).__name__ == "fortran"
+            else value
+        )
     replacement = known[1]
     if type(replacement) is tuple:
         module, name = replacement

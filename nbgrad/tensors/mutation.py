@@ -99,6 +99,10 @@ class Mutation(Tensor):
         views = getattr(self, "_views", {}).values()
         return hasattr(self, "_base") or any(reference() is not None for reference in views)
 
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        """Take NumPy's flags, which have no effect: a Tensor can always be written to."""
+        del write, align, uic
+
     @property
     def flags(self) -> Flags:
         """The order of the elements in memory, as far as it can be told."""

@@ -349,7 +349,7 @@ def sliding_window_view(
     subok : bool
         Accepted as in NumPy.
     writeable : bool
-        Elements of windows share memory, so that windows are only read; True is an error.
+        Has no effect: elements of windows share memory, so that windows are only read.
 
     Returns
     -------
@@ -361,7 +361,7 @@ def sliding_window_view(
     ShapeError
         If a window does not fit.
     ArgumentError
-        For `writeable`, and if windows are written to.
+        If windows are written to.
 
     Examples
     --------
@@ -374,9 +374,7 @@ def sliding_window_view(
     if len(axes) != len(extents) or any(width < 0 for width in extents):
         message = f"sliding_window_view needs an extent for each of the axes {axes}, but got {extents}."
         raise ShapeError(message)
-    if writeable:
-        message = "Windows share their elements, so they cannot be written to: write to a copy, or to the array itself."
-        raise ArgumentError(message)
+    del subok, writeable
     left = list(node.shape)
     for at, width in zip(axes, extents, strict=True):
         left[at] -= width - 1

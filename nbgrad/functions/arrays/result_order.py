@@ -95,6 +95,7 @@ def _each(arranged: Callable[[Node], Node], result: Any) -> Any:
 def memory_order(a: Any, order: str | None, *allowed: str) -> str:
     """The order that is meant by "A": "F" for an array, or a tuple of them, in Fortran's order and not in C's."""
     order = "K" if order is None and "K" in allowed else order or "C"
+    order = order.upper() if isinstance(order, str) else order
     only("order", order, *allowed)
     if order != "A":
         return order

@@ -39,12 +39,15 @@ FAR = 15.0
 
 
 def _run(name: str, output: int | None) -> Callable[..., np.ndarray]:
-    """SciPy's ufunc, imported when it is first called; `output` picks one of several results."""
+    """SciPy's ufunc, imported when it is first called; `output` picks one of several results.
+
+    Of some, the public name is that of a function around the ufunc, whose own name begins with a line.
+    """
 
     def run(*arrays: np.ndarray) -> np.ndarray:
         import scipy.special
 
-        result = getattr(scipy.special, name)(*arrays)
+        result = getattr(scipy.special, name.removeprefix("_"))(*arrays)
         return result if output is None else result[output]
 
     return run
@@ -54,7 +57,7 @@ def _run(name: str, output: int | None) -> Callable[..., np.ndarray]:
 def _of_scipy(name: str, output: int | None) -> HostFunction:
     """The function in graphs; there is one object for each, which graphs are compared by."""
     key = f"scipy.special.{name}" if output is None else f"scipy.special.{name}[{output}]"
-    return HostFunction(key, _last_dtype, _run(name, output))
+    return HostFunction(key, last_dtype, _run(name, output))
 
 
 def apply(name: str, *operands: Node, output: int | None = None) -> Node:
@@ -63,16 +66,16 @@ def apply(name: str, *operands: Node, output: int | None = None) -> Node:
     for node in operands[1:]:
         shape = joint_shape(shape, node.shape)
     nodes = tuple([broadcast(node, shape) for node in operands])
-    rule = _Rule(PARTIALS[name] if output is None else SEVERAL[name][output])
+    rule = PartialsRule(PARTIALS[name] if output is None else SEVERAL[name][output])
     return make("custom", (host(_of_scipy(name, output), nodes), *nodes), (rule, 0))
 
 
-def _last_dtype(inputs: Sequence[Node], params: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def last_dtype(inputs: Sequence[Node], params: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and dtype of the last operand; the first ones may be integers."""
     return inputs[-1].shape, inputs[-1].dtype
 
 
-class _Rule:
+class PartialsRule:
     """Each operand's cotangent is the conjugate of its partial derivative, times the result's."""
 
     def __init__(self, partials: Sequence[Partial]) -> None:
@@ -91,12 +94,12 @@ class _Rule:
 # ----- Formula words -----
 
 
-def _unknown(value: Node, operand: Node, *others: Node) -> Node | None:
+def unknown(value: Node, operand: Node, *others: Node) -> Node | None:
     """NaN, unless the operand is a constant: a derivative that is not known."""
     return broadcast(literal(math.nan, value.dtype), value.shape) if operand.traced else None
 
 
-def _zero(value: Node, *operands: Node) -> None:
+def zero(value: Node, *operands: Node) -> None:
     """No derivative: piecewise constant."""
 
 
@@ -109,7 +112,7 @@ exp, log, log1p, sin, cos, sinh, cosh, sign, gammaln, power = map(
 )
 
 
-def _number(value: float, like: Node) -> Node:
+def number(value: float, like: Node) -> Node:
     """A real number in the shape and precision of a node."""
     return broadcast(literal(value, PART_OF.get(like.dtype, like.dtype)), like.shape)
 
@@ -124,11 +127,11 @@ def digamma(x: Node) -> Node:
     return apply("psi", x) if is_complex(x) else elementwise("digamma", x)
 
 
-def _polygamma(order: int, x: Node) -> Node:
+def polygamma(order: int, x: Node) -> Node:
     """A derivative of `digamma`, of order 1 or more; of real numbers, it is a primitive."""
     if not is_complex(x):
-        return elementwise("polygamma", _number(order, x), x)
-    rule = _Rule((lambda value, z: _polygamma(order + 1, z),))
+        return elementwise("polygamma", number(order, x), x)
+    rule = PartialsRule((lambda value, z: polygamma(order + 1, z),))
     return make("custom", (host(POLYGAMMA_OF_COMPLEX_NUMBERS, (x,), order), x), (rule, 0))
 
 
@@ -203,28 +206,28 @@ def _gammainc_run(a: np.ndarray, x: np.ndarray, order: int, upper: bool) -> np.n
     return (-result if upper else result).reshape(np.shape(x)).astype(np.asarray(x).dtype)
 
 
-GAMMAINC_BY_ITS_PARAMETER = HostFunction("gammainc by its parameter", _last_dtype, _gammainc_run)
-POLYGAMMA_OF_COMPLEX_NUMBERS = HostFunction("polygamma of complex numbers", _last_dtype, _polygamma_run)
+GAMMAINC_BY_ITS_PARAMETER = HostFunction("gammainc by its parameter", last_dtype, _gammainc_run)
+POLYGAMMA_OF_COMPLEX_NUMBERS = HostFunction("polygamma of complex numbers", last_dtype, _polygamma_run)
 
 
-def _gammainc_slope(order: int, upper: bool) -> Partial:
+def gammainc_slope(order: int, upper: bool) -> Partial:
     """The derivative of gammainc (of gammaincc, if `upper`) by its parameter, to some order."""
 
     def slope(value: Node, a: Node, x: Node) -> Node:
-        rule = _Rule((_gammainc_slope(order + 1, upper), _gammainc_density(order, upper)))
+        rule = PartialsRule((gammainc_slope(order + 1, upper), gammainc_density(order, upper)))
         return make("custom", (host(GAMMAINC_BY_ITS_PARAMETER, (a, x), order, upper), a, x), (rule, 0))
 
     return slope
 
 
-def _gammainc_density(order: int, upper: bool) -> Partial:
+def gammainc_density(order: int, upper: bool) -> Partial:
     """The derivative of gammainc by x [8.8.13], differentiated by the parameter to some order."""
 
     def slope(value: Node, a: Node, x: Node) -> Node:
         density = exp(elementwise("xlogy", a - 1, x) - x - gammaln(a)) * (-1.0 if upper else 1.0)
         if order == 0:
             return density
-        return density * _bell(order, lambda k: log(x) - digamma(a) if k == 1 else -_polygamma(k - 1, a))
+        return density * _bell(order, lambda k: log(x) - digamma(a) if k == 1 else -polygamma(k - 1, a))
 
     return slope
 
@@ -239,7 +242,7 @@ def _box_cox(logarithm: Callable[[Node], Node]) -> Partial:
 
     def slope(value: Node, x: Node, m: Node) -> Node:
         length = logarithm(x)
-        return length * length * apply("hyp1f1", _number(2, x), _number(3, x), length * m) * 0.5
+        return length * length * apply("hyp1f1", number(2, x), number(3, x), length * m) * 0.5
 
     return slope
 
@@ -251,8 +254,8 @@ def _raised(names: str, scale: Callable[..., Node]) -> tuple[Partial, ...]:
     def slope(value: Node, *operands: Node) -> Node:
         return scale(*operands) * apply(names, *[p + 1 for p in operands[:-1]], operands[-1])
 
-    unknown = tuple([lambda v, *o, k=k: _unknown(v, o[k]) for k in range(count - 1)])
-    return (*unknown, slope)
+    parameters = tuple([lambda v, *o, k=k: unknown(v, o[k]) for k in range(count - 1)])
+    return (*parameters, slope)
 
 
 def _bessel(name: str, below: float, above: float) -> tuple[Partial, ...]:
@@ -261,7 +264,7 @@ def _bessel(name: str, below: float, above: float) -> tuple[Partial, ...]:
     def slope(value: Node, v: Node, x: Node) -> Node:
         return (apply(name, v - 1, x) * below + apply(name, v + 1, x) * above) * 0.5
 
-    return (_unknown, slope)
+    return (unknown, slope)
 
 
 def _scaled_bessel(value: Node, v: Node, x: Node) -> Node:
@@ -279,8 +282,8 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     # ----- The gamma function and its relatives [5] -----
     "gamma": (lambda v, x: v * digamma(x),),
     "loggamma": (lambda v, x: digamma(x),),
-    "psi": (lambda v, x: _polygamma(1, x),),
-    "gammasgn": (_zero,),
+    "psi": (lambda v, x: polygamma(1, x),),
+    "gammasgn": (zero,),
     "rgamma": (lambda v, x: -v * digamma(x),),
     "poch": (
         lambda v, z, m: v * (digamma(z + m) - digamma(z)),
@@ -294,20 +297,9 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
         lambda v, n, k: v * (digamma(n + 1) - digamma(n - k + 1)),
         lambda v, n, k: v * (digamma(n - k + 1) - digamma(k + 1)),
     ),
-    "gammainc": (_gammainc_slope(1, False), _gammainc_density(0, False)),
-    "gammaincc": (_gammainc_slope(1, True), _gammainc_density(0, True)),
-    "betainc": (
-        lambda v, a, b, x: _unknown(v, a),
-        lambda v, a, b, x: _unknown(v, b),
-        lambda v, a, b, x: exp(
-            elementwise("xlogy", a - 1, x)
-            + elementwise("xlogy", b - 1, 1 - x)
-            + gammaln(a + b)
-            - gammaln(a)
-            - gammaln(b)
-        ),
-    ),
-    "zeta": (_unknown, lambda v, s, q: -cast(s, q.dtype) * apply("zeta", cast(s, q.dtype) + 1, q)),  # [25.11.17]
+    "gammainc": (gammainc_slope(1, False), gammainc_density(0, False)),
+    "gammaincc": (gammainc_slope(1, True), gammainc_density(0, True)),
+    "zeta": (unknown, lambda v, s, q: -cast(s, q.dtype) * apply("zeta", cast(s, q.dtype) + 1, q)),  # [25.11.17]
     # ----- The error function and its relatives [7] -----
     "erf": (lambda v, x: exp(-x * x) * (2 / _ROOT_PI),),
     "erfc": (lambda v, x: exp(-x * x) * (-2 / _ROOT_PI),),
@@ -326,28 +318,28 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     # ----- Exponential integrals [6, 8.19] -----
     "expi": (lambda v, x: exp(x) / x,),
     "exp1": (lambda v, x: -exp(-x) / x,),
-    "expn": (_unknown, _expn_slope),
-    "exprel": (lambda v, x: apply("hyp1f1", _number(2, x), _number(3, x), x) * 0.5,),
-    "spence": (lambda v, x: -apply("hyp2f1", _number(1, x), _number(1, x), _number(2, x), 1 - x),),
+    "expn": (unknown, _expn_slope),
+    "exprel": (lambda v, x: apply("hyp1f1", number(2, x), number(3, x), x) * 0.5,),
+    "spence": (lambda v, x: -apply("hyp2f1", number(1, x), number(1, x), number(2, x), 1 - x),),
     # ----- Bessel functions [10] -----
     "i0": (lambda v, x: apply("i1", x),),
-    "i1": (lambda v, x: (apply("i0", x) + apply("iv", _number(2, x), x)) * 0.5,),
+    "i1": (lambda v, x: (apply("i0", x) + apply("iv", number(2, x), x)) * 0.5,),
     "i0e": (lambda v, x: apply("i1e", x) - sign(x) * v,),
-    "i1e": (lambda v, x: (apply("i0e", x) + apply("ive", _number(2, x), x)) * 0.5 - sign(x) * v,),
+    "i1e": (lambda v, x: (apply("i0e", x) + apply("ive", number(2, x), x)) * 0.5 - sign(x) * v,),
     "j0": (lambda v, x: -apply("j1", x),),
-    "j1": (lambda v, x: (apply("j0", x) - apply("jv", _number(2, x), x)) * 0.5,),
+    "j1": (lambda v, x: (apply("j0", x) - apply("jv", number(2, x), x)) * 0.5,),
     "y0": (lambda v, x: -apply("y1", x),),
-    "y1": (lambda v, x: (apply("y0", x) - apply("yv", _number(2, x), x)) * 0.5,),
+    "y1": (lambda v, x: (apply("y0", x) - apply("yv", number(2, x), x)) * 0.5,),
     "k0": (lambda v, x: -apply("k1", x),),
-    "k1": (lambda v, x: (apply("k0", x) + apply("kv", _number(2, x), x)) * -0.5,),
+    "k1": (lambda v, x: (apply("k0", x) + apply("kv", number(2, x), x)) * -0.5,),
     "k0e": (lambda v, x: v - apply("k1e", x),),
-    "k1e": (lambda v, x: v - (apply("k0e", x) + apply("kve", _number(2, x), x)) * 0.5,),
+    "k1e": (lambda v, x: v - (apply("k0e", x) + apply("kve", number(2, x), x)) * 0.5,),
     "jv": _bessel("jv", 1, -1),
     "yv": _bessel("yv", 1, -1),
     "iv": _bessel("iv", 1, 1),
     "kv": _bessel("kv", -1, -1),
-    "ive": (_unknown, _scaled_bessel),
-    "kve": (_unknown, lambda v, n, x: v - (apply("kve", n - 1, x) + apply("kve", n + 1, x)) * 0.5),
+    "ive": (unknown, _scaled_bessel),
+    "kve": (unknown, lambda v, n, x: v - (apply("kve", n - 1, x) + apply("kve", n + 1, x)) * 0.5),
     # ----- Hypergeometric functions [13.3.15, 15.5.1], and transformations of data (Box and Cox 1964) -----
     "hyp1f1": _raised("hyp1f1", lambda a, b, x: a / b),
     "hyp2f1": _raised("hyp2f1", lambda a, b, c, x: a * b / c),
@@ -389,7 +381,7 @@ COMPLEX_FUNCTIONS: dict[str, Callable[..., Any]] = {
         name: partial(apply, name)
         for name in (
             "gamma loggamma rgamma psi erf erfc erfcx erfi wofz dawsn log_ndtr expi exp1 spence jv yv iv kv kve hyp1f1 "
-            "hyp2f1"
+            "hyp2f1 hyp0f1 hankel1 hankel2 wrightomega"
         ).split()
     },
     **{name: partial(_several, name) for name in SEVERAL},

@@ -12,7 +12,12 @@ from functools import partial
 
 from ...graph.formulas import choose
 from ...graph.ir import Node, elementwise, literal
-from .scipy_functions import FUNCTIONS
+from .scipy_cdfs import CDFS
+from .scipy_functions import COMPLEX_FUNCTIONS, FUNCTIONS, PARTIALS, apply
+from .scipy_polynomials import MORE, lambert
+
+PARTIALS.update(CDFS)
+PARTIALS.update(MORE)
 
 
 def _xlog1py(x: Node, y: Node) -> Node:
@@ -78,5 +83,9 @@ SCIPY_RULES = {
     "huber": _huber,
     "pseudo_huber": _pseudo_huber,
     **FUNCTIONS,
+    **{name: partial(apply, name) for name in (*CDFS, *MORE)},
 }
 """By the ufunc's `__name__`."""
+
+COMPLEX_SCIPY_RULES = {**COMPLEX_FUNCTIONS, "_lambertw": lambert}
+"""Those for complex operands."""

@@ -43,8 +43,7 @@ from ...record.zero_dimensional import ZeroDimensional
 from ...runtime.evaluate import LONGEST_CHAIN, require
 from ..arrays.result_order import as_loop
 from .integer_ufuncs import INTEGER_UFUNC_RULES
-from .scipy_functions import COMPLEX_FUNCTIONS
-from .scipy_ufuncs import SCIPY_RULES
+from .scipy_ufuncs import COMPLEX_SCIPY_RULES, SCIPY_RULES
 
 Results = Node | tuple[Node, ...]
 Rule = Callable[..., Results]
@@ -227,7 +226,7 @@ COMPLEX_RULES: dict[str, Rule] = {
     **{name: as_loop(partial(elementwise, name)) for name in _COMPLEX_NAMES},
     **{name: RULES[name] for name in ("positive", "square", "reciprocal", "power", "float_power", *COMPARISONS)},
     "conjugate": conjugate_node,
-    **COMPLEX_FUNCTIONS,
+    **COMPLEX_SCIPY_RULES,
 }
 """The only rules for complex numbers, by the ufunc's `__name__`; complex_numbers.py expands the primitives."""
 _BY_KIND = {"b": BOOL_RULES, "i": INTEGER_RULES, "u": UNSIGNED_RULES, "f": {}}

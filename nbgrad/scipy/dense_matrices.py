@@ -1,0 +1,116 @@
+"""Functions of `scipy.linalg` whose arguments differ from those of `numpy.linalg`.
+
+In: array-likes, and SciPy's options. Out: Tensors. Called by code that `differentiable_source` runs, by scipy_table.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import numpy as np
+from ..errors import ArgumentError
+
+linalg: Any = np.linalg
+
+
+def eig(a: Any) -> Any:
+    """Eigenvalues and right eigenvectors."""
+    return tuple(linalg.eig(a))
+
+
+def eigh(a: Any, lower: bool = True) -> Any:
+    """Eigenvalues and eigenvectors of a Hermitian matrix, of which one triangle is read."""
+    return tuple(linalg.eigh(a, "L" if lower else "U"))
+
+
+def eigvalsh(a: Any, lower: bool = True) -> Any:
+    """Eigenvalues of a Hermitian matrix, of which one triangle is read."""
+    return linalg.eigvalsh(a, "L" if lower else "U")
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """The singular value decomposition, or the singular values alone."""
+    found = linalg.svd(a, full_matrices, compute_uv)
+    return tuple(found) if compute_uv else found
+
+
+def qr(a: Any, mode: str = "full") -> Any:
+    """The QR decomposition.
+
+    Raises
+    ------
+    ArgumentError
+        For modes that give LAPACK's own form of the factors.
+    """
+    names = {"full": "complete", "economic": "reduced", "r": "r"}
+    if mode not in names:
+        message = f"qr with mode={mode!r} is not supported for Tensors; use {', '.join(map(repr, names))}."
+        raise ArgumentError(message)
+    found = linalg.qr(a, names[mode])
+    return (found,) if mode == "r" else tuple(found)
+
+
+def cholesky(a: Any, lower: bool = False) -> Any:
+    """The triangular factor of a positive definite matrix."""
+    return linalg.cholesky(a, upper=not lower)
+
+
+def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: bool = False) -> Any:
+    """The solution of a square system; of a matrix that is said to be symmetric, one triangle is read.
+
+    Raises
+    ------
+    ArgumentError
+        If `assume_a` is no structure that SciPy has.
+    """
+    a = np.asarray(a)
+    mirrored = {
+        "sym": False,
+        "symmetric": False,
+        "her": True,
+        "hermitian": True,
+        "pos": True,
+        "positive definite": True,
+    }
+    triangles = {"upper triangular": np.triu, "lower triangular": np.tril}
+    kind = assume_a
+    if kind in mirrored:
+        part = np.tril(a) if lower else np.triu(a)
+        other = np.swapaxes(np.tril(a, -1) if lower else np.triu(a, 1), -1, -2)
+        a = part + (np.conj(other) if mirrored[kind] else other)
+    elif kind in triangles:
+        a = triangles[kind](a)
+    elif kind == "diagonal":
+        a = a * np.eye(a.shape[-1])
+    elif kind not in (None, "gen", "general", "tridiagonal", "banded"):
+        message = f"solve has no assume_a={assume_a!r}; leave it away."
+        raise ArgumentError(message)
+    return linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
+
+
+def lstsq(a: Any, b: Any, cond: Any = None) -> Any:
+    """The least squares solution, its residuals, the rank and the singular values."""
+    return tuple(linalg.lstsq(a, b, cond))
+
+
+def fractional_matrix_power(A: Any, t: float) -> Any:
+    """A power of a matrix: exp(t log(A))."""
+    return np.expm(np.logm(A) * t)
+
+
+def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+    """The solution X of a X + X a^H = q."""
+    a = np.asarray(a)
+    return np.solve_sylvester(a, np.conj(a).T, q)
+
+
+def eigh_tridiagonal(d: Any, e: Any) -> Any:
+    """Eigenvalues and eigenvectors of a symmetric tridiagonal matrix, which is made as a full one."""
+    e = np.asarray(e)
+    return tuple(linalg.eigh(np.diag(np.asarray(d)) + np.diag(e, 1) + np.diag(e, -1)))
+
+
+def eigvalsh_tridiagonal(d: Any, e: Any) -> Any:
+    """Eigenvalues of a symmetric tridiagonal matrix, which is made as a full one."""
+    e = np.asarray(e)
+    return linalg.eigvalsh(np.diag(np.asarray(d)) + np.diag(e, 1) + np.diag(e, -1))

@@ -1,0 +1,129 @@
+"""FITPACK's splines of `scipy.interpolate` for recorded values: UnivariateSpline unsmoothed, RectBivariateSpline.
+
+In: abscissae, values, degrees, a rule for points outside. Out: callable objects that give Tensors, with derivatives by
+points, values and abscissae. Called by code that `differentiable_source` runs, by scipy_table.py. A spline that SciPy
+has smoothed, of plain arrays, is one of ours by `of`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from .. import numpy as np
+from ..errors import ArgumentError
+from .piecewise import rising
+from .spline_bases import BSpline, make_interp_spline, splev
+
+
+def _whole(knots: Any, k: int) -> Any:
+    """All knots, of those that differ."""
+    return numpy.concatenate([numpy.repeat(knots[:1], k), knots, numpy.repeat(knots[-1:], k)])
+
+
+class UnivariateSpline:
+    """A spline through points, as `scipy.interpolate.UnivariateSpline` with s=0."""
+
+    def __init__(
+        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, s: Any = 0, ext: Any = 0,
+        check_finite: bool = False,
+    ) -> None:  # fmt: skip
+        if w is not None or s != 0 or any(end is not None for end in bbox):
+            message = (
+                "A spline of Tensors goes through its points: s=0, without w and bbox. To smooth, choose the knots: "
+                "scipy.interpolate.make_interp_spline(x, y, t=...)."
+            )
+            raise ArgumentError(message)
+        del check_finite
+        found = make_interp_spline(x, y, k)
+        self._t, self._c, self._k, self.ext = found.t, found.c, found.k, ext
+
+    @classmethod
+    def of(cls, original: Any) -> UnivariateSpline:
+        """SciPy's object as one of ours."""
+        made = object.__new__(cls)
+        knots, coefficients = original.get_knots(), original.get_coeffs()
+        made._k = len(coefficients) - len(knots) + 1
+        made._t, made._c, made.ext = _whole(knots, made._k), coefficients, original.ext
+        return made
+
+    def __call__(self, x: Any, nu: int = 0, ext: Any = None) -> Any:
+        """The values, or derivatives, at points."""
+        names: dict[Any, Any] = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
+        chosen: Any = self.ext if ext is None else ext
+        return splev(x, (self._t, self._c, self._k), nu, names.get(chosen, chosen))
+
+    def derivative(self, n: int = 1) -> UnivariateSpline:
+        """The spline's derivative."""
+        found = BSpline(self._t, self._c, self._k).derivative(n)
+        made = object.__new__(UnivariateSpline)
+        made._t, made._c, made._k, made.ext = found.t, found.c, found.k, 1 if self.ext in (3, "const") else self.ext
+        return made
+
+    def get_coeffs(self) -> Any:
+        """The coefficients."""
+        return self._c
+
+
+class InterpolatedUnivariateSpline(UnivariateSpline):
+    """A spline through points."""
+
+    def __init__(
+        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, ext: Any = 0,
+        check_finite: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(x, y, w, bbox, k, 0, ext, check_finite)
+
+
+class RectBivariateSpline:
+    """A spline of two variables through values on a grid."""
+
+    def __init__(
+        self, x: Any, y: Any, z: Any, bbox: Any = (None, None, None, None), kx: int = 3, ky: int = 3, s: Any = 0,
+        maxit: int = 20,
+    ) -> None:  # fmt: skip
+        del maxit
+        if s != 0 or any(end is not None for end in bbox):
+            message = "A RectBivariateSpline of Tensors goes through its values: s=0, without bbox."
+            raise ArgumentError(message)
+        down = make_interp_spline(x, z, kx)
+        across = make_interp_spline(y, down.c, ky, axis=1)
+        self._knots, self._degrees = (down.t, across.t), (down.k, across.k)
+        self._c = np.moveaxis(across.c, 0, 1)
+
+    @classmethod
+    def of(cls, original: Any) -> RectBivariateSpline:
+        """SciPy's object as one of ours."""
+        made = object.__new__(cls)
+        made._knots, made._degrees = original.get_knots(), original.degrees
+        shape = [len(t) - k - 1 for t, k in zip(made._knots, made._degrees, strict=True)]
+        made._c = original.get_coeffs().reshape(shape)
+        return made
+
+    def __call__(self, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True) -> Any:
+        """The values on the grid of two lines of points, or at pairs of points; outside, those at the border."""
+        if not grid:
+            return self.ev(x, y, dx, dy)
+        x, y = np.atleast_1d(np.asarray(x) * 1.0), np.atleast_1d(np.asarray(y) * 1.0)
+        for points in (x, y):
+            if points.size > 1:
+                rising("RectBivariateSpline, with grid=True,", points)
+        rows = self._spline(0, self._c)(self._inside(0, x), dx)
+        return self._spline(1, rows, axis=-1)(self._inside(1, y), dy)
+
+    def ev(self, xi: Any, yi: Any, dx: int = 0, dy: int = 0) -> Any:
+        """The values at pairs of points."""
+        xi, yi = np.broadcast_arrays(np.asarray(xi) * 1.0, np.asarray(yi) * 1.0)
+        bases: list[Any] = []
+        for which, (points, order) in enumerate(((xi, dx), (yi, dy))):
+            count = self._c.shape[which]
+            bases.append(self._spline(which, np.eye(count))(self._inside(which, points), order))
+        return np.einsum("...i,...j,ij->...", bases[0], bases[1], self._c)
+
+    def _spline(self, which: int, c: Any, axis: int = 0) -> BSpline:
+        return BSpline(self._knots[which], c, self._degrees[which], axis=axis)
+
+    def _inside(self, which: int, points: Any) -> Any:
+        t, k = np.asarray(self._knots[which]), self._degrees[which]
+        return np.clip(points, t[k], t[t.shape[0] - k - 1])

@@ -1,0 +1,137 @@
+"""Replacements of SciPy's functions, classes and distributions in code that `differentiable_source` runs.
+
+In: an object of SciPy's. Out: a function with its signature that hands Tensors to nbgrad's, and everything else to
+SciPy's; or a class, or an object, in its place. Called by nbgrad/source/replacements.py. The names are in
+scipy_table.py; a module of functions is imported at the first call with a Tensor.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ..errors import ArgumentError
+from ..record.as_node import holds_tensors
+from .scipy_table import CLASSES, FUNCTIONS, NEUTRAL, Entry
+
+Function = Callable[..., Any]
+_PACKAGE = __package__.rpartition(".")[0] if __package__ else "nbgrad"
+
+
+def _of(entry: Entry) -> Any:
+    """The object of a row, imported when it is first asked for."""
+    return getattr(import_module(f"{_PACKAGE}.{entry.module}"), entry.name)
+
+
+def _dispatching(name: str, original: Function, entry: Entry) -> Function:
+    """A function of SciPy's that hands Tensors to ours."""
+    try:
+        signature = inspect.signature(original)
+    except ValueError:  # compiled code
+        signature = inspect.signature(_of(entry))
+
+    def dispatch(*args: Any, **kwargs: Any) -> Any:
+        if not any(holds_tensors(value) for value in (*args, *kwargs.values())):
+            return original(*args, **kwargs)
+        given = signature.bind(*args, **kwargs)
+        function = _of(entry)
+        taken = entry.taken.split() or [*inspect.signature(function).parameters]
+        for parameter, value in given.arguments.items():
+            default = signature.parameters[parameter].default
+            usual = value is default or (isinstance(value, bool | int | float | str) and value == default)
+            if not usual and parameter not in taken and parameter not in NEUTRAL:
+                message = f"{name} does not take {parameter} for Tensors; leave it away."
+                raise ArgumentError(message)
+        given.apply_defaults()
+        if entry.taken:
+            return function(*[given.arguments[parameter] for parameter in taken])
+        return function(**{name: given.arguments[name] for name in taken if name in given.arguments})
+
+    dispatch.__name__ = dispatch.__qualname__ = original.__name__
+    dispatch.__doc__ = f"As `{name}`; of Tensors, with derivatives."
+    return dispatch
+
+
+@cache
+def _functions_of(module: str) -> dict[int, tuple[Any, Any]]:
+    """By identity: functions of an imported module, and their replacements.
+
+    Code inside SciPy calls what is under the wrappers that public functions have.
+    """
+    found: dict[int, tuple[Any, Any]] = {}
+    for name, entry in FUNCTIONS.get(module, {}).items():
+        original = getattr(sys.modules[module], name, None)
+        if original is not None:
+            for form in {id(f): f for f in (original, inspect.unwrap(original))}.values():
+                found[id(form)] = form, _dispatching(f"{module}.{name}", original, entry)
+    return found
+
+
+@cache
+def _classes_of(module: str) -> dict[Any, Entry]:
+    """The classes of an imported module that have one of ours."""
+    found = {getattr(sys.modules[module], name, None): entry for name, entry in CLASSES.get(module, {}).items()}
+    found.pop(None, None)
+    return found
+
+
+@cache
+def _class(original: Any, entry: Entry) -> Any:
+    """The class in place of one of SciPy's. Objects of plain arrays are SciPy's own, seen as ones of ours."""
+    ours = _of(entry)
+
+    def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        if any(holds_tensors(value) for value in (*args, *kwargs.values())):
+            return ours(*args, **kwargs)
+        return ours.of(original(*args, **kwargs))
+
+    meta = type("_Meta", (type,), {"__instancecheck__": lambda _, value: isinstance(value, (ours, original))})
+    return meta(
+        original.__name__, (), {"__new__": __new__, "__doc__": original.__doc__, "of": ours.of, "_original": original}
+    )
+
+
+def implementation_of(multimethod: Any) -> Any:
+    """SciPy's own function behind one of its multimethods; the multimethod, if there is none.
+
+    A multimethod (of `scipy.fft`) is an object of compiled code that takes the arrays out of its arguments, by the
+    function in `__wrapped__`, and asks a backend.
+    """
+    for module in ("_basic_backend", "_realtransforms_backend", "_fftlog_backend"):
+        found = getattr(sys.modules.get(f"scipy.fft.{module}"), multimethod.__name__, None)
+        if found is not None:
+            return found
+    return multimethod
+
+
+def replacement_in_scipy(value: Any, in_python: Callable[[Any], Any]) -> Any:
+    """The replacement of an object of SciPy; the object itself, if there is none.
+
+    `in_python` gives the form of an object whose methods are SciPy's Python code with nbgrad's NumPy.
+    """
+    for module in {**FUNCTIONS, **CLASSES}:
+        if module not in sys.modules or not _is_ready(module):
+            continue
+        known = _functions_of(module).get(id(value))
+        if known is not None and known[0] is value:
+            return known[1]
+        classes = _classes_of(module)
+        if isinstance(value, type):
+            if value in classes:
+                return _class(value, classes[value])
+        elif type(value) in classes:
+            return _of(classes[type(value)]).of(value)
+    if "scipy.stats" in sys.modules and _is_ready("scipy.stats"):
+        from .distributions import replacement_of_distribution
+
+        return replacement_of_distribution(value, in_python)
+    return value
+
+
+def _is_ready(module: str) -> bool:
+    """Whether the import of a module has come to its end, as far as its table of names tells."""
+    return hasattr(sys.modules[module], "__all__") or module == "scipy.linalg.lapack"

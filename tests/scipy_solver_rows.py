@@ -1,0 +1,260 @@
+"""The facts about the public functions of scipy.interpolate, integrate, optimize, sparse, spatial, stats and cluster:
+rows as in scipy_rows.py, read by scipy_surface.py. A function that becomes differentiable gets its row here, in
+"source", and leaves "no"."""
+
+from __future__ import annotations
+
+INTERPOLATE: dict[str, str] = {}
+INTERPOLATE["source"] = """
+CubicSpline: f(R, V)(U); f(R, V, bc_type="natural")(U, 1); f(R, V, bc_type=((1, 0.3), (2, U[0]))).integrate(U[0],
+  U[1]); f(R, np.append(V[1:], V[1]), bc_type="periodic")(U)
+PchipInterpolator: f(R, V)(U); f(R, V).derivative()(U); f(R, V).antiderivative()(U)
+Akima1DInterpolator: f(R, V)(U + 0.2); f(R, V, method="makima")(U + 0.2)
+CubicHermiteSpline: f(R, V, W)(U)
+pchip_interpolate: f(R, V, U)
+PPoly: f(M[:, :2], R[:3])(U); f(M[:, :2], R[:3], extrapolate="periodic")(U)
+BSpline: f(np.concatenate([R - 5, R + 5]), np.append(V, W[0]), 3)(U); f(np.concatenate([R - 5, R + 5]), np.append(V,
+  W[0]), 3).derivative()(U)
+make_interp_spline: f(R, V)(U); f(R, V, k=2)(U); f(R, V, bc_type="clamped")(U, 1)
+splev: f(U, (np.concatenate([R - 5, R + 5]), np.append(V, W), 3)); f(U, (np.concatenate([R - 5, R + 5]),
+  np.append(V, W), 3), der=1)
+splrep: f(R, V)[1]
+UnivariateSpline: f(R, V, s=0)(U); f(R, V, s=0).derivative()(U)
+InterpolatedUnivariateSpline: f(R, V)(U); f(R, V, k=2, ext=3)(U - 0.3)
+RectBivariateSpline: f(R, W4, np.outer(V, Z))(U[:1], U[1:2]); f(R, W4, np.outer(V, Z)).ev(U, U + 0.4, dx=1)
+interp1d: f(R, V, fill_value="extrapolate")(U); f(R, V, "cubic")(U + 0.2); f(R, V, "previous")(U + 0.2) * U
+RegularGridInterpolator: f((R, W4), np.outer(V, Z))(D2)
+interpn: f((R, W4), np.outer(V, Z), D2)
+BarycentricInterpolator KroghInterpolator: f(R, V)(U)
+barycentric_interpolate krogh_interpolate: f(R, V, U)
+lagrange: f(R[:3], V[:3])(U)
+pade: f(W, 2)[0](U)
+griddata: f(np.arange(5.0), V, np.array([0.3, 2.4]))
+"""
+INTERPOLATE["constant"] = """
+generate_knots insert approximate_taylor_polynomial
+"""
+INTERPOLATE["no"] = """
+AAA BPoly FloaterHormannInterpolator NdBSpline NdPPoly RBFInterpolator Rbf make_lsq_spline make_smoothing_spline
+  make_splprep make_splrep: compiled code, or the choice of knots
+CloughTocher2DInterpolator LinearNDInterpolator NearestNDInterpolator: triangulations in compiled code
+BivariateSpline LSQBivariateSpline LSQSphereBivariateSpline LSQUnivariateSpline
+  RectSphereBivariateSpline SmoothBivariateSpline SmoothSphereBivariateSpline bisplev bisplrep spalde splantider
+  splder splint splprep sproot: FITPACK, compiled; make_interp_spline and splrep
+  without smoothing work
+interp2d: SciPy has removed it
+"""
+
+INTEGRATE: dict[str, str] = {}
+INTEGRATE["source"] = """
+trapezoid simpson cumulative_trapezoid cumulative_simpson: f(V, dx=0.3); f(V, x=R)
+romb: f(V, dx=0.3)
+fixed_quad: f(lambda t: np.sin(W * t[:, None]).sum(1), 0.0, U[0])[0]
+solve_ivp: f(lambda t, y: -W[0] * y, (0.0, 0.5), [1.0], rtol=1e-9, atol=1e-9).y[:, -1] | step by step
+"""
+INTEGRATE["constant"] = """
+lebedev_rule newton_cotes
+"""
+INTEGRATE["no"] = """
+quad quad_vec dblquad tplquad nquad cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
+  choice of points by values
+odeint ode complex_ode LSODA: compiled solvers
+BDF DOP853 RK23 RK45 Radau OdeSolver DenseOutput OdeSolution: solvers' classes, which solve_ivp uses
+solve_bvp: sparse compiled factorisations
+"""
+
+OPTIMIZE: dict[str, str] = {}
+OPTIMIZE["source"] = """
+newton: f(lambda z: z * z - W[0], 1.0)
+rosen rosen_der: f(W)
+rosen_hess: f(W)
+rosen_hess_prod: f(W, V)
+"""
+OPTIMIZE["constant"] = """
+OptimizeResult RootResults show_options linprog_verbose_callback Bounds LinearConstraint NonlinearConstraint
+"""
+OPTIMIZE["no"] = """
+bisect brenth brentq ridder toms748 root_scalar fsolve root fixed_point broyden1 broyden2 anderson diagbroyden
+  excitingmixing linearmixing newton_krylov: roots, which need the implicit function theorem
+fmin fmin_bfgs fmin_cg fmin_cobyla fmin_l_bfgs_b fmin_ncg fmin_powell fmin_slsqp fmin_tnc fminbound minimize
+  minimize_scalar brent golden bracket line_search basinhopping brute differential_evolution direct dual_annealing
+  shgo: minima, which need the implicit function theorem
+least_squares leastsq curve_fit lsq_linear nnls isotonic_regression: fits, which need the implicit function theorem
+linprog milp linear_sum_assignment quadratic_assignment: solutions that jump
+approx_fprime check_grad: differences; nbgrad.check_grads has derivatives
+BFGS SR1 HessianUpdateStrategy BroydenFirst InverseJacobian KrylovJacobian LbfgsInvHessProduct: parts of solvers
+"""
+
+SPARSE: dict[str, str] = {}
+SPARSE["constant"] = """
+block_array block_diag bmat bsr_array bsr_matrix coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix
+  dia_array
+dia_matrix diags diags_array dok_array dok_matrix expand_dims eye eye_array find get_index_dtype hstack identity
+  issparse
+isspmatrix isspmatrix_bsr isspmatrix_coo isspmatrix_csc isspmatrix_csr isspmatrix_dia isspmatrix_dok isspmatrix_lil
+  kron
+kronsum lil_array lil_matrix load_npz permute_dims rand random random_array safely_cast_index_arrays save_npz sparray
+spdiags spmatrix swapaxes tril triu vstack
+"""
+SPARSE_LINALG: dict[str, str] = {}
+SPARSE_LINALG["constant"] = """
+LaplacianNd LinearOperator SuperLU aslinearoperator factorized is_sptriangular spbandwidth spilu splu use_solver
+"""
+SPARSE_LINALG["no"] = """
+bicg bicgstab cg cgs gcrotmk gmres lgmres lsmr lsqr minres qmr tfqmr inv spsolve spsolve_triangular: linear systems,
+  which need the adjoint system
+eigs eigsh lobpcg svds: ARPACK, compiled
+expm expm_multiply funm_multiply_krylov matrix_power norm onenormest: functions of sparse matrices; a product of a
+  sparse matrix with a Tensor works
+"""
+
+SPATIAL: dict[str, str] = {}
+SPATIAL["source"] = """
+distance_matrix minkowski_distance minkowski_distance_p: f(A, P)
+procrustes: f(A, P)[2]
+geometric_slerp: f(V3 / np.sqrt(V3 @ V3), np.eye(3)[0], np.array([0.2, 0.7]))
+"""
+SPATIAL["constant"] = """
+ConvexHull Delaunay HalfspaceIntersection KDTree Rectangle SphericalVoronoi Voronoi cKDTree convex_hull_plot_2d
+delaunay_plot_2d tsearch voronoi_plot_2d
+"""
+DISTANCE: dict[str, str] = {}
+DISTANCE["source"] = """
+cdist: f(A, P); f(A, P, "cosine"); f(A, P, "correlation"); f(A, P, "minkowski", p=3.0, w=Z); f(A, P, "mahalanobis",
+  VI=np.eye(4)); f(P, P + 0.1, "jensenshannon"); f(A, P, "seuclidean"); f(A, P, "canberra"); f(A, P, "chebyshev")
+pdist: f(A); f(A, "sqeuclidean"); f(A, "cityblock"); f(P, "braycurtis")
+squareform: f(f(V3)); f(V3)
+braycurtis canberra chebyshev cityblock correlation cosine euclidean jensenshannon minkowski sqeuclidean:
+  np.asarray(f(W, R))
+mahalanobis: np.asarray(f(V3, U[:3], np.eye(3)))
+seuclidean: np.asarray(f(W, R, [1.0, 2.0, 1.0, 3.0, 1.0]))
+"""
+DISTANCE["constant"] = """
+dice directed_hausdorff hamming is_valid_dm is_valid_y jaccard num_obs_dm num_obs_y rogerstanimoto russellrao
+  sokalsneath
+yule
+"""
+CLUSTER: dict[str, str] = {}
+CLUSTER["source"] = """
+whiten: f(A)
+"""
+CLUSTER["constant"] = """
+kmeans kmeans2 vq
+"""
+HIERARCHY: dict[str, str] = {}
+HIERARCHY["constant"] = """
+ClusterNode DisjointSet average centroid complete cophenet correspond cut_tree dendrogram fcluster fclusterdata
+from_mlab_linkage inconsistent is_isomorphic is_monotonic is_valid_im is_valid_linkage leaders leaves_list linkage
+maxRstat maxdists maxinconsts median num_obs_linkage optimal_leaf_ordering set_link_color_palette single
+  to_mlab_linkage
+to_tree ward weighted
+"""
+
+STATS: dict[str, str] = {}
+STATS["distribution"] = """
+norm uniform expon cauchy laplace logistic gumbel_r gumbel_l rayleigh maxwell halfnorm halfcauchy halflogistic wald
+hypsecant arcsine levy moyal:
+gamma: 2.3
+erlang: 2.0
+chi2: 3.3
+chi: 2.5
+beta: 1.7 2.6
+t: 3.4
+f: 3.0 5.0
+lognorm: 0.7
+weibull_min weibull_max powerlaw: 1.7
+pareto lomax fisk invgamma: 2.2
+triang: 0.4
+genpareto genextreme: 0.3
+loguniform reciprocal: 0.4 6.0
+truncnorm: -0.7 2.1
+truncexpon: 3.0
+skewnorm: 1.3
+invgauss: 0.8
+nakagami loggamma: 1.4
+gennorm: 1.6
+johnsonsu: 0.4 1.3
+gompertz: 0.7
+burr12: 1.6 2.1
+"""
+STATS["density"] = """
+vonmises: 1.4
+rice: 0.8
+exponnorm: 1.3
+"""
+STATS["discrete"] = """
+poisson: 2.3
+bernoulli geom: 0.3
+nbinom: 3.0 0.4
+binom: 5.0 0.4
+"""
+STATS["source"] = """
+multivariate_normal: f.logpdf(A[:, :3], V3, S + np.eye(3)); f(V3, S + np.eye(3)).pdf(A[:, :3])
+dirichlet: f.logpdf(np.array([0.2, 0.3, 0.5]), W[:3])
+gaussian_kde: f(L)(U); f(A)(A[:, :2] + 0.1); f(L, 0.4).logpdf(U)
+multivariate_t: f.logpdf(V3, np.zeros(3), np.eye(3), df=4)
+multinomial: f.logpmf([1, 2, 1], 4, W[:3] / np.sum(W[:3]))
+wishart: f.logpdf(S + np.eye(3), 4, np.eye(3))
+ncx2: f.logpdf(W, 3.0, 1.0)
+alpha: f.pdf(W, 2.0)
+cosine: f.logpdf(V)
+dgamma: f.logpdf(V, 1.3)
+betabinom: f.logpmf(2, 5, W, 1.0)
+mielke: f.cdf(W, 1.2, 2.0)
+foldnorm: f.pdf(W, 0.3)
+laplace_asymmetric: f.logpdf(V, 1.2)
+zscore skew kurtosis sem variation circmean circvar iqr median_abs_deviation: f(L)
+gmean hmean entropy gstd gzscore: f(W)
+pmean: f(W, 3)
+moment: f(V, 3)
+kstat: f(L, 2)
+boxcox: f(W, 0.3)
+boxcox_llf: f(0.3, W)
+yeojohnson: f(V, 0.3)
+tmean tvar tstd: f(V, (-9, 9))
+trim_mean: f(L, 0.1)
+zmap: f(V, W)
+expectile: f(L, 0.3)
+wasserstein_distance: f(V, W)
+pearsonr: f(V, W)[0]
+linregress: f(R, V).slope
+ttest_1samp: f(V, 0.1).statistic
+ttest_ind f_oneway: f(V, W).statistic
+describe: f(V).variance
+differential_entropy: f(L)
+lmoment: f(L)
+scoreatpercentile: f(L, 30)
+quantile: f(L, 0.3)
+"""
+STATS["constant"] = """
+BootstrapMethod CensoredData MonteCarloMethod PermutationMethod rv_continuous rv_discrete rv_histogram
+  random_correlation
+random_table ortho_group special_ortho_group unitary_group uniform_direction
+"""
+STATS["no"] = """
+Binomial Covariance Logistic Mixture Normal Uniform abs exp log make_distribution truncate order_statistic: the new
+  infrastructure of distributions, whose objects hold plain arrays
+anglit argus betanbinom betaprime boltzmann bradford burr crystalball dlaplace dpareto_lognorm dweibull exponpow
+  exponweib fatiguelife foldcauchy gausshyper genexpon gengamma genhalflogistic genhyperbolic geninvgauss
+  genlogistic gibrat halfgennorm hypergeom invweibull irwinhall jf_skew_t johnsonsb kappa3 kappa4 ksone kstwo
+  kstwobign landau levy_l levy_stable loglaplace logser nchypergeom_fisher nchypergeom_wallenius ncf nct nhypergeom
+  norminvgauss pearson3 planck poisson_binom powerlognorm powernorm randint rdist recipinvgauss rel_breitwigner
+  semicircular skellam skewcauchy studentized_range trapezoid truncpareto truncweibull_min tukeylambda vonmises_line
+  wrapcauchy yulesimon zipf zipfian: run as SciPy's Python code where that knows no compiled function, and not
+  checked here
+dirichlet_multinomial invwishart matrix_normal matrix_t multivariate_hypergeom normal_inverse_gamma vonmises_fisher:
+  run as SciPy's Python code where that knows no compiled function, and not checked here
+alexandergovern anderson anderson_ksamp ansari barnard_exact bartlett bayes_mvs binomtest boschloo_exact
+  brunnermunzel bws_test chi2_contingency chisquare combine_pvalues cramervonmises cramervonmises_2samp dunnett
+  epps_singleton_2samp false_discovery_control fisher_exact fligner friedmanchisquare goodness_of_fit jarque_bera
+  kendalltau kruskal logrank ks_1samp ks_2samp kstest kurtosistest levene mannwhitneyu median_test monte_carlo_test
+  mood multiscale_graphcorr mvsdist normaltest page_trend_test permutation_test poisson_means_test power
+  power_divergence quantile_test ranksums shapiro skewtest somersd spearmanr spearmanrho tiecorrect
+  ttest_ind_from_stats ttest_rel tukey_hsd weightedtau wilcoxon chatterjeexi: tests, whose statistics run as SciPy's
+  Python code where they are smooth
+binned_statistic binned_statistic_2d binned_statistic_dd bootstrap boxcox_normmax boxcox_normplot circstd cumfreq
+  directional_stats ecdf energy_distance fit kstatvar mode obrientransform percentileofscore pointbiserialr ppcc_max
+  ppcc_plot probplot rankdata relfreq siegelslopes sigmaclip sobol_indices theilslopes tmax tmin trim1 trimboth tsem
+  wasserstein_distance_nd yeojohnson_llf yeojohnson_normmax yeojohnson_normplot: ranks, counts, searches, or
+  sampling; not checked here
+"""
