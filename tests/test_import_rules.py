@@ -45,6 +45,7 @@ LAYERS = """
     control
     compiled
     numpy
+    solvers
     source
     extend
     adjoints adjoints.machine adjoints.reading adjoints.threads adjoints.turns

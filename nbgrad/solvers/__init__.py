@@ -1,0 +1,28 @@
+"""Solvers with derivatives: SciPy's algorithms inside, the implicit function theorem outside.
+
+In: functions of arrays, which may close over recorded values. Out: roots, fixed points, minimisers, solutions of linear
+systems and of differential equations, and integrals, which `grad`, `jit` and the other transforms differentiate. Called
+by users.
+"""
+
+from .implicit import custom_root as custom_root
+from .linear_systems import linear_solve as linear_solve
+from .minimisers import least_squares as least_squares
+from .minimisers import minimize as minimize
+from .root_finders import brentq as brentq
+from .root_finders import fixed_point as fixed_point
+from .root_finders import newton as newton
+from .root_finders import root as root
+from .root_finders import root_scalar as root_scalar
+
+__all__ = [
+    "brentq",
+    "custom_root",
+    "fixed_point",
+    "least_squares",
+    "linear_solve",
+    "minimize",
+    "newton",
+    "root",
+    "root_scalar",
+]
