@@ -5,6 +5,8 @@ systems and of differential equations, and integrals, which `grad`, `jit` and th
 by users.
 """
 
+from .differential_equations import odeint as odeint
+from .differential_equations import solve_ivp as solve_ivp
 from .implicit import custom_root as custom_root
 from .linear_systems import linear_solve as linear_solve
 from .minimisers import least_squares as least_squares
@@ -23,6 +25,8 @@ __all__ = [
     "linear_solve",
     "minimize",
     "newton",
+    "odeint",
     "root",
     "root_scalar",
+    "solve_ivp",
 ]
