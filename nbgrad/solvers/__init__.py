@@ -11,6 +11,7 @@ from .implicit import custom_root as custom_root
 from .linear_systems import linear_solve as linear_solve
 from .minimisers import least_squares as least_squares
 from .minimisers import minimize as minimize
+from .quadrature import quad as quad
 from .root_finders import brentq as brentq
 from .root_finders import fixed_point as fixed_point
 from .root_finders import newton as newton
@@ -26,6 +27,7 @@ __all__ = [
     "minimize",
     "newton",
     "odeint",
+    "quad",
     "root",
     "root_scalar",
     "solve_ivp",

@@ -24,7 +24,7 @@ from ..runtime.evaluate import computed, concrete
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .closed_functions import FLOAT, ClosedFunction, as_float, one_output, recorded
-from .host_solves import HostSolve, note_message
+from .host_solves import HostSolve, note_message, said
 from .implicit import ELEMENTWISE, ImplicitRule, Solution, as_scipy, flat_start, float_node, is_plain, option_key
 from .replayed_steps import TITLE, Problem, ReplayRule, Steps, replayed_solution
 from .root_finders import bound
@@ -49,6 +49,9 @@ class Integration:
         def slope(t: float, y: np.ndarray) -> np.ndarray:
             return self.function.call(as_float(y), as_float(t), *values)[0]
 
+        if not np.isfinite(slope(first, y0)).all():
+            message = f"The right-hand side of solve_ivp() is not finite at the first time, {float(first):g}."
+            raise ArgumentError(message)
         given = dict(self.options)
         if self.method in IMPLICIT and "jac" not in given:
             jacobian = self.function.jacobian().program()
@@ -115,7 +118,7 @@ class _Trajectory:
         def run(times: np.ndarray, first: np.ndarray, last: np.ndarray, *rest: np.ndarray) -> tuple[Any, Any]:
             low, high = min(first, last), max(first, last)
             if not ((times >= low) & (times <= high)).all():
-                message = f"solve_ivp(){host.place}: times of the result lie outside of t_span ({first:g}, {last:g})."
+                message = f"{said(TITLE, host.place)}: times of the result lie outside of t_span ({first:g}, {last:g})."
                 raise ArgumentError(message)
             steps = as_scipy(TITLE, host.place, lambda: self.integration.steps(first, last, *rest))
             return steps.values(times), steps.fields

@@ -105,6 +105,11 @@ SOLVER = HostFunction("solver", _rule, _run)
 """The runs of all solvers; which one it is, is a parameter."""
 
 
+def said(title: str, place: str) -> str:
+    """A solver's name, with the line that it was called from where that is not the line of the error."""
+    return f"{title}()" if place == user_location() else f"{title}(){place}"
+
+
 class ConvergenceError(NbgradError, RuntimeError):
     """A solver has not converged, where its result is needed as a solution."""
 

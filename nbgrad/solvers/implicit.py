@@ -27,7 +27,7 @@ from ..runtime.evaluate import computed
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import kind_of, name_of
 from .closed_functions import FLOAT, ClosedFunction, as_float, jacobian_at, one_output, recorded
-from .host_solves import ConvergenceError, HostSolve, message_of, note_message
+from .host_solves import ConvergenceError, HostSolve, message_of, note_message, said
 from .linear_solves import METHODS, Iteration, solve_diagonal, solve_matrix, solve_operator
 
 LARGEST_MATRIX = 1000
@@ -203,10 +203,10 @@ def as_scipy(title: str, place: str, call: Callable[[], Any]) -> Any:
     except NbgradError:
         raise
     except RuntimeError as error:
-        message = f"{title}(){place}: {str(error).rstrip('.')}."
+        message = f"{said(title, place)}: {str(error).rstrip('.')}."
         raise ConvergenceError(message) from error
     except (ValueError, TypeError) as error:
-        message = f"{title}(){place}: {str(error).rstrip('.')}."
+        message = f"{said(title, place)}: {str(error).rstrip('.')}."
         raise ArgumentError(message) from error
 
 

@@ -20,7 +20,7 @@ from ..runtime.evaluate import computed
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .closed_functions import ClosedFunction, as_float, one_output, recorded
-from .host_solves import ConvergenceError, HostSolve, note_message
+from .host_solves import ConvergenceError, HostSolve, note_message, said
 from .implicit import (
     ELEMENTWISE,
     ImplicitRule,
@@ -329,7 +329,7 @@ def _scalar(title: str, f: Callable[..., Any], args: Any, given: dict[str, Any],
         status = 0 if found.converged else 1
         note_message(title, status, found.flag)
         if raises and status:
-            message = f"{title}(){host.place}: {found.flag} after {found.iterations} iterations."
+            message = f"{said(title, host.place)}: {found.flag} after {found.iterations} iterations."
             raise ConvergenceError(message)
         good = bool(found.converged) and bool(np.isfinite(found.root))
         counts = {"iterations": found.iterations, "function_calls": found.function_calls}
@@ -430,7 +430,7 @@ def newton(
                 good = bool((np.abs(step) <= tol + rtol * np.abs(x)).all())
         note_message(title, 1, f"no convergence in {count} iterations")
         if disp and not good:
-            message = f"newton(){host.place} has not converged in {count} iterations."
+            message = f"{said(title, host.place)} has not converged in {count} iterations."
             raise ConvergenceError(message)
         if good and not function.is_elementwise:
             _check_elementwise(program, x, values, name_of(func))
