@@ -76,7 +76,8 @@ class Integral:
                 found, error = as_scipy(TITLE, host.place, lambda: _quad_vec(vector, ends, given))
             return found, {"error": error}
 
-        return HostSolve(TITLE, self, [node.ndim for node in inputs], (self.size,), ["error"], run)
+        host = HostSolve(TITLE, self, [node.ndim for node in inputs], (self.size,), ["error"], run)
+        return host
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
         """Those of the ends are the values there, those of the parameters integrals."""
