@@ -24,6 +24,7 @@ from ..record.tensor import Tensor
 from . import statements
 from .control_flow import CALLS
 from .math_functions import functions
+from .scipy_solvers import replaced_solver
 from .scipy_table import implementation_of as implementation_of
 from .scipy_table import replacement_in_scipy
 
@@ -106,7 +107,7 @@ def replacement_of(value: Any) -> Any:
     known = _objects().get(id(value))
     if known is None or known[0] is not value:
         library = str(getattr(value, "__module__", None) or type(value).__module__).partition(".")[0]
-        return replacement_in_scipy(value) if library == "scipy" else value
+        return replacement_in_scipy(replaced_solver(value)) if library == "scipy" else value
     replacement = known[1]
     if type(replacement) is tuple:
         module, name = replacement
