@@ -123,9 +123,7 @@ class _Trajectory:
             steps = as_scipy(TITLE, host.place, lambda: self.integration.steps(first, last, *rest))
             return steps.values(times), steps.fields
 
-        host = HostSolve(
-            TITLE, self.key, [node.ndim for node in inputs], (times.size * self.states,), FIELDS, run
-        )
+        host = HostSolve(TITLE, self.key, [node.ndim for node in inputs], (times.size * self.states,), FIELDS, run)
         value, row = host.nodes(inputs)
         replayed = self.function.made(
             (self.key, layouts), lambda: replayed_solution((self.key, layouts), self.problem, inputs)

@@ -163,9 +163,7 @@ def minimize(
     linear = linear_way(linear_solver, n)
     residual = gradient.within_bounds() if ends else gradient
     plain = is_plain([x0], inputs)
-    x, fields, node = solution(
-        host, inputs, lambda: ImplicitRule(title, residual, linear), [*ends, *captured], plain
-    )
+    x, fields, node = solution(host, inputs, lambda: ImplicitRule(title, residual, linear), [*ends, *captured], plain)
     more_values = {"fun": value_at(function, x, node, captured), "jac": value_at(gradient, x, node, captured)}
     return Solution(title, {"x": x, **more_values, **fields})
 
@@ -319,9 +317,7 @@ def least_squares(
     residual = gradient.within_bounds() if ends else gradient
     linear = linear_way(linear_solver, n)
     plain = is_plain([x0], inputs)
-    x, fields, node = solution(
-        host, inputs, lambda: ImplicitRule(title, residual, linear), [*ends, *captured], plain
-    )
+    x, fields, node = solution(host, inputs, lambda: ImplicitRule(title, residual, linear), [*ends, *captured], plain)
     squares = function.half_sum_of_squares()
     more_values = {"fun": value_at(function, x, node, captured), "cost": value_at(squares, x, node, captured)}
     return Solution(title, {"x": x, **more_values, **fields})

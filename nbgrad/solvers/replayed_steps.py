@@ -222,16 +222,16 @@ class Replayed:
 
         return self._derived(moved, [*self.inputs, *[self.inputs[k] for k in moved]], self.size, graph)
 
-    def _derived(
-        self, way: Any, inputs: Sequence[Node], size: int, graph: Callable[[int], ClosedFunction]
-    ) -> Replayed:
+    def _derived(self, way: Any, inputs: Sequence[Node], size: int, graph: Callable[[int], ClosedFunction]) -> Replayed:
         if way not in self._derivatives:
             self._derivatives[way] = Replayed((self.key, way), self.problem, self.base, inputs, size, graph)
         return self._derivatives[way]
 
 
 def _joined(found: Sequence[Node | None], like: Sequence[Node]) -> Node:
-    parts = [zeros((n.size,), FLOAT) if one is None else reshape(one, (n.size,)) for one, n in zip(found, like, strict=True)]
+    parts = [
+        zeros((n.size,), FLOAT) if one is None else reshape(one, (n.size,)) for one, n in zip(found, like, strict=True)
+    ]
     return concatenate(parts, 0)
 
 

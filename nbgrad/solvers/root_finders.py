@@ -455,7 +455,9 @@ def _check_elementwise(
     vector = np.random.default_rng(1).uniform(1.0, 2.0, x.shape)
     moved, slope = program(vector, x, *values)[1], program(np.ones(x.shape), x, *values)[1]
     if not np.allclose(moved, slope * vector, rtol=1e-6, atol=1e-12, equal_nan=True):
-        message = f"Each element of {name}() must depend on that element of x only, for newton(). Use root() for systems."
+        message = (
+            f"Each element of {name}() must depend on that element of x only, for newton(). Use root() for systems."
+        )
         raise ArgumentError(message)
 
 
@@ -521,9 +523,7 @@ def fixed_point(
         def value(x: Any) -> Any:
             return function.call(as_float(x), *values)[0]
 
-        found = as_scipy(
-            title, host.place, lambda: fixed_point(value, x, xtol=xtol, maxiter=maxiter, method=method)
-        )
+        found = as_scipy(title, host.place, lambda: fixed_point(value, x, xtol=xtol, maxiter=maxiter, method=method))
         note_message(title, 1, "the fixed point is not finite")
         good = bool(np.isfinite(found).all())
         return found, {"success": good, "status": int(not good)}
