@@ -12,11 +12,11 @@ from .linear_systems import linear_solve as linear_solve
 from .minimisers import least_squares as least_squares
 from .minimisers import minimize as minimize
 from .quadrature import quad as quad
-from .root_finders import brentq as brentq
 from .root_finders import fixed_point as fixed_point
-from .root_finders import newton as newton
 from .root_finders import root as root
-from .root_finders import root_scalar as root_scalar
+from .scalar_roots import brentq as brentq
+from .scalar_roots import newton as newton
+from .scalar_roots import root_scalar as root_scalar
 
 __all__ = [
     "brentq",

@@ -1,7 +1,7 @@
 """A user's function as a graph of its own: what it closes over, recorded values too, becomes further inputs.
 
-In: a function of arrays, and nodes such as those that it gets. Out: a `ClosedFunction`, and the nodes of the values that
-it has read from outside. Functions of the same structure are one object, so that their programs are compiled once,
+In: a function of arrays, and nodes such as those that it gets. Out: a `ClosedFunction`, and the nodes of the values
+that it has read from outside. Functions of the same structure are one object, so that their programs are compiled once,
 whatever the numbers are. Called by the solvers, which call its programs on plain arrays and differentiate its graph.
 """
 
@@ -52,14 +52,13 @@ class HostProgram:
         """The values of the outputs."""
         if config.interpret():
             return [np.array(a) for a in interpret(self.outputs, dict(zip(self.arguments, arrays, strict=True)))]
-        if self._call is None:
-            self._call = make_program([Output(node) for node in self.outputs], self.arguments, None).call
-        found = self._call(*arrays)
+        call = self._call
+        if call is None:
+            call = self._call = make_program([Output(node) for node in self.outputs], self.arguments, None).call
+        found = call(*arrays)
         if found is MISSED:
-            fitting = [
-                np.require(a, n.dtype, "CA").reshape(n.shape) for a, n in zip(arrays, self.arguments, strict=True)
-            ]
-            found = self._call(*fitting)
+            pairs = zip(arrays, self.arguments, strict=True)
+            found = call(*[np.require(a, n.dtype, ["C", "A"]).reshape(n.shape) for a, n in pairs])
             assert found is not MISSED
         return found
 
@@ -340,3 +339,26 @@ def one_output(name: str, title: str, shape: tuple[int, ...] | None) -> Callable
         return [reshape(node, shape or ())]
 
     return check
+
+
+def bound(fn: Callable[..., Any], args: Any) -> Callable[..., Any]:
+    """A function with SciPy's `args` after its own arguments, under its own name."""
+    given = args if isinstance(args, tuple) else (args,)
+    if not given:
+        return fn
+
+    def called(*variables: Any) -> Any:
+        return fn(*variables, *given)
+
+    called.__name__ = name_of(fn)
+    return called
+
+
+def first_of(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives a pair, such as a value and SciPy's `jac`, as one that gives the first."""
+
+    def first(*variables: Any) -> Any:
+        return fn(*variables)[0]
+
+    first.__name__ = name_of(fn)
+    return first

@@ -1,11 +1,11 @@
 """Ordinary differential equations by SciPy's integrators, with derivatives: `solve_ivp` and `odeint`.
 
-In: a right-hand side, which may close over recorded values, with SciPy's arguments. Out: SciPy's result; its values have
-the derivatives of replayed_steps.py. Called by users, and for SciPy's own functions by scipy_solvers.py.
+In: a right-hand side, which may close over recorded values, with SciPy's arguments. Out: SciPy's result; its values
+have the derivatives of replayed_steps.py. Called by users, and for SciPy's own functions by scipy_solvers.py.
 
-SciPy's integrator runs on plain arrays and calls the right-hand side, and for implicit methods its Jacobian, as compiled
-programs. In `grad` the number of steps is known, so that a result may have the points of all steps; in `jit` and `vmap`
-the points must be said.
+SciPy's integrator runs on plain arrays and calls the right-hand side, and for implicit methods its Jacobian, as
+compiled programs. In `grad` the number of steps is known, so that a result may have the points of all steps; in `jit`
+and `vmap` the points must be said.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from ..record.tensor import Tensor
 from ..runtime.evaluate import computed, concrete
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
-from .closed_functions import FLOAT, ClosedFunction, as_float, one_output, recorded
+from .closed_functions import FLOAT, ClosedFunction, as_float, bound, one_output, recorded
 from .host_solves import HostSolve, note_message, said
 from .implicit import ELEMENTWISE, ImplicitRule, Solution, as_scipy, flat_start, float_node, is_plain, option_key
 from .replayed_steps import TITLE, Problem, ReplayRule, Steps, replayed_solution
-from .root_finders import bound
 from .step_tables import EXPLICIT, IMPLICIT, RADAU_NODES
 
 FIELDS = ("success", "status", "nfev", "njev", "nlu", "nit")
@@ -42,7 +41,7 @@ class Integration:
         self.function, self.method, self.options = function, method, options
         self._known: OrderedDict[bytes, Steps] = OrderedDict()
 
-    def scipys(self, first: float, last: float, y0: np.ndarray, values: Sequence[np.ndarray], **more: Any) -> Any:
+    def scipys(self, first: Any, last: Any, y0: np.ndarray, values: Sequence[np.ndarray], **more: Any) -> Any:
         """SciPy's result."""
         from scipy.integrate import solve_ivp
 
@@ -451,7 +450,7 @@ def odeint(
         raise ShapeError(message)
     fun = func if tfirst else lambda t, y, *rest: func(y, t, *rest)
     lengths = {"hmax": hmax, "h0": h0, "hmin": hmin}
-    more = {_TAKEN_BY_LSODA[name]: value for name, value in lengths.items() if value}
+    more: dict[str, Any] = {_TAKEN_BY_LSODA[name]: value for name, value in lengths.items() if value}
     is_tensor = isinstance(t, Tensor)
     ends = [t[0], t[-1]] if is_tensor else [float(t[0]), float(t[-1])]
     found = solve_ivp(fun, ends, y0, "LSODA", t, args=args, rtol=rtol, atol=atol, **more)

@@ -1,7 +1,7 @@
 """Solutions of equations, differentiated by the implicit function theorem; `custom_root` for users' own solvers.
 
-In: a residual as a `ClosedFunction`, the values that it has captured, and a run that finds its root. Out: the root, as a
-node that carries its derivative. Called by root_finders.py and minimisers.py, and, for `custom_root`, by users.
+In: a residual as a `ClosedFunction`, the values that it has captured, and a run that finds its root. Out: the root, as
+a node that carries its derivative. Called by the root finders and the minimisers, and, for `custom_root`, by users.
 
 Where R(x, p) = 0 and dR/dx is regular, dx = -(dR/dx)^-1 dR/dp dp. The rule is made of graph, so that it can itself be
 differentiated.
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import optree
 
 from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
 from ..graph.builders import cast, reshape, slice_axes, transpose
@@ -49,7 +50,7 @@ class ImplicitRule:
     pure = True
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
-        """The cotangents of what was captured: those of the residual, given minus the solution of the adjoint system."""
+        """The cotangents of captured values: those of the residual, given minus the adjoint system's solution."""
         inside, residual = self._at(node)
         moved = self._solved(node, residual, inside, g, adjoint=True)
         return [*vjp([residual], [-moved], inside[1:]), None]
@@ -101,11 +102,8 @@ def linear_way(given: str | None, size: int) -> str | Iteration:
 class Solution(dict[str, Any]):
     """A solver's result, with SciPy's names as attributes and as keys.
 
-    In a recorded function its arrays and numbers are Tensors; of a value that has several, such as the status, `if` asks
-    as of any other. `message` is SciPy's text for the status.
+    In a recorded function its arrays and numbers are Tensors. `message` is SciPy's text for the status.
     """
-
-    __hash__ = object.__hash__
 
     def __init__(self, title: str, values: Mapping[str, Any]) -> None:
         super().__init__(values)
@@ -122,6 +120,18 @@ class Solution(dict[str, Any]):
 
     def __dir__(self) -> list[str]:
         return [*self, "message", *dict.__dir__(self)]
+
+
+def _parts(one: Any) -> tuple[list[Any], Any, tuple[str, ...]]:
+    return list(one.values()), (one.__dict__["_title"], tuple(one)), tuple(one)
+
+
+def _together(kept: Any, values: Any) -> Solution:
+    return Solution(kept[0], dict(zip(kept[1], values, strict=True)))
+
+
+_trees: Any = optree
+_trees.register_pytree_node(Solution, _parts, _together, namespace=_trees.registry.__GLOBAL_NAMESPACE)
 
 
 def float_node(value: Any, what: str) -> Node:
@@ -225,6 +235,26 @@ def option_key(value: Any) -> Hashable:
     return type(value).__name__, value
 
 
+_COUNTS = ("nfev", "njev", "nit")
+FIELDS = ("success", "status", *_COUNTS)
+"""The facts that SciPy's results of several unknowns have."""
+
+
+def fields_of(title: str, found: Any) -> dict[str, Any]:
+    """The success, the status and the counts of one of SciPy's results."""
+    status = int(found.get("status", 0))
+    note_message(title, status, found.get("message", ""))
+    good = bool(found.success) and bool(np.isfinite(found.x).all())
+    return {"success": good, "status": status, **{name: found.get(name, 0) for name in _COUNTS}}
+
+
+def value_at(function: ClosedFunction, x: Any, node: Node | None, captured: Sequence[Node]) -> Any:
+    """The value of the function at the solution, as the solution is given."""
+    if node is not None:
+        return Tensor._of(function.at([node, *captured])[0])
+    return function.call(as_float(x), *[np.asarray(computed(one)) for one in captured])[0][()]
+
+
 def custom_root(
     f: Callable[[Any], Any],
     initial_guess: Any,
@@ -247,8 +277,8 @@ def custom_root(
     tangent_solve : callable, optional
         Accepted for code written for JAX, and not called.
     linear_solver : {"dense", "gmres", "bicgstab", "cg"}, optional
-        The way to solve the linear system of a derivative: with the Jacobian as a matrix, which is the default for up to
-        1000 unknowns, or by products with it.
+        The way to solve the linear system of a derivative: with the Jacobian as a matrix, which is the default for up
+        to 1000 unknowns, or by products with it.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Linear systems whose matrix is a function: `linear_solve`.
 
-In: a linear function of a vector, which may close over recorded values, and a right-hand side. Out: the solution by one of
-SciPy's iterations, differentiated by the right-hand side and by all that the function closes over. Called by users, and
-for `scipy.sparse.linalg.cg` and its relatives by scipy_solvers.py.
+In: a linear function of a vector, which may close over recorded values, and a right-hand side. Out: the solution by one
+of SciPy's iterations, differentiated by the right-hand side and by all that the function closes over. Called by users,
+and for `scipy.sparse.linalg.cg` and its relatives by scipy_solvers.py.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from ..record.tensor import Tensor
 from ..runtime.evaluate import computed
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
-from .closed_functions import ClosedFunction, one_output, recorded
+from .closed_functions import ClosedFunction, bound, one_output, recorded
 from .implicit import float_node, is_plain
 from .linear_solves import Iteration, solve_operator
-from .root_finders import bound
 
 
 def linear_solve(

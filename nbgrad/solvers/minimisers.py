@@ -1,8 +1,8 @@
 """Minima by SciPy's algorithms: `minimize` and `least_squares`.
 
 In: a function of a vector that gives a number, or residuals, with SciPy's arguments. Out: the minimiser with SciPy's
-fields, differentiated by all that the function closes over, by `args` and by the bounds. SciPy gets gradients, Jacobians
-and Hessians as compiled programs. Called by users, and for SciPy's own functions by scipy_solvers.py.
+fields, differentiated by all that the function closes over, by `args` and by the bounds. SciPy gets gradients,
+Jacobians and Hessians as compiled programs. Called by users, and for SciPy's own functions by scipy_solvers.py.
 
 At a minimiser the gradient is zero, where no bound is active; there, the element is its bound. The implicit function
 theorem holds for these equations.
@@ -11,7 +11,7 @@ theorem holds for these equations.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,20 +19,22 @@ from ..errors import ArgumentError, ShapeError
 from ..graph.ir import Node, broadcast
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
-from .closed_functions import as_float, one_output, recorded
+from .closed_functions import as_float, bound, first_of, one_output, recorded
 from .host_solves import HostSolve
 from .implicit import (
+    FIELDS,
     ImplicitRule,
     Solution,
     as_scipy,
+    fields_of,
     flat_start,
     float_node,
     is_plain,
     linear_way,
     option_key,
     solution,
+    value_at,
 )
-from .root_finders import FIELDS, bound, fields_of, first_of, value_at
 
 GRADIENT = ("cg", "bfgs", "l-bfgs-b", "tnc", "slsqp", "newton-cg", "dogleg", "trust-ncg", "trust-krylov", "trust-exact")
 """Methods that get the gradient."""
@@ -278,10 +280,10 @@ def least_squares(
         raise ArgumentError(message)
     start = flat_start(x0, title)
     n = start.size
-    if isinstance(bounds, Sequence) and len(bounds) != 2:
-        message = f"bounds of least_squares() must be a pair of lower and upper ends, but has length {len(bounds)}."
-        raise ShapeError(message)
     pair = [bounds.lb, bounds.ub] if hasattr(bounds, "lb") else list(bounds)
+    if len(pair) != 2:
+        message = f"bounds of least_squares() must be a pair of lower and upper ends, but has length {len(pair)}."
+        raise ShapeError(message)
     free = all(isinstance(end, float) and np.isinf(end) for end in pair)
     ends = [] if free else ends_of(pair, n, title)
     function, captured = recorded(bound(fun, args), [start], title, one_output(name_of(fun), title, None))
@@ -293,11 +295,11 @@ def least_squares(
 
         values = rest[len(ends) :]
         given: dict[str, Any] = {"bounds": rest[:2]} if ends else {}
-        slope = function.jacobian().program()
+        slope, routine = function.jacobian().program(), cast(Any, least_squares)
         found = as_scipy(
             title,
             host.place,
-            lambda: least_squares(
+            lambda: routine(
                 lambda x: function.call(as_float(x), *values)[0],
                 first,
                 jac=lambda x: slope(as_float(x), *values)[0],

@@ -23,10 +23,9 @@ from ..record.tensor import Tensor
 from ..runtime.evaluate import computed
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
-from .closed_functions import FLOAT, ClosedFunction, as_float, one_output, recorded
+from .closed_functions import FLOAT, ClosedFunction, as_float, bound, one_output, recorded
 from .host_solves import ConvergenceError, HostSolve
 from .implicit import as_scipy, float_node, is_plain
-from .root_finders import bound
 
 TITLE = "quad"
 

@@ -8,8 +8,9 @@ differential_equations.py.
 The steps are one loop. It is compiled for a number of turns, which is the next power of two: further steps have no
 length. So another parameter, which takes other steps, compiles nothing.
 
-Explicit methods do the same arithmetic as SciPy. For implicit ones a step is one of Radau IIA with three stages, of fifth
-order, from SciPy's own values by two of Newton's iterations, which makes derivatives of up to the third order exact.
+Explicit methods do the same arithmetic as SciPy. For implicit ones a step is one of Radau IIA with three stages, of
+fifth order, from SciPy's own values by two of Newton's iterations, which makes derivatives of up to the third order
+exact.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ def tableau(method: str) -> Tableau:
     a[stages + 1 :, : more.shape[1]] = more
     c[stages + 1 :] = known.C_EXTRA
     first, last = np.eye(count)[0], np.eye(count)[stages]
-    # Hairer, Norsett and Wanner, "Solving Ordinary Differential Equations I", 1993, II.6: the rows multiply x, x (1 - x),
-    # x^2 (1 - x), and so on.
+    # Hairer, Norsett and Wanner, "Solving Ordinary Differential Equations I", 1993, II.6: the rows multiply x,
+    # x (1 - x), x^2 (1 - x), and so on.
     rows = np.vstack([b, first - b, 2 * b - last - first, known.D])
     x = np.polynomial.Polynomial([0.0, 1.0])
     basis, factor = [], x
@@ -62,7 +62,7 @@ def tableau(method: str) -> Tableau:
 
 _ROOT = 6**0.5
 RADAU_NODES = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])
-"""The nodes of Radau IIA with three stages: Hairer and Wanner, "Solving Ordinary Differential Equations II", 1996, IV.5."""
+"""The nodes of Radau IIA with three stages: Hairer and Wanner, "Solving Ordinary Differential Equations II", 1996."""
 _POWERS = RADAU_NODES[:, None] ** np.arange(1, 4)
 RADAU_DENSE = np.linalg.inv(_POWERS)
 """From the stages to the coefficients of x, x^2 and x^3 of the collocation polynomial."""
