@@ -1,4 +1,4 @@
-"""Differential equations and integrals: derivatives against exponentials of matrices, formulas on paper, differences."""
+"""Differential equations and integrals: derivatives against exponentials of matrices, formulas and differences."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_integrals_of_many_parameters() -> None:
     w, start = np.array([1.0, 2.0]), 0.3
     value = np.sum((np.sin(2 * w) - np.sin(w * start)) / w)
     slope = (2 * np.cos(2 * w) - start * np.cos(w * start)) / w - (np.sin(2 * w) - np.sin(w * start)) / w**2
-    assert f(w, start) == pytest.approx((value))
+    assert f(w, start) == pytest.approx(value)
     by_w, by_start = nb.grad(f, (0, 1))(w, start)
     np.testing.assert_allclose(by_w, slope, rtol=1e-10)
     assert by_start == pytest.approx(-np.sum(np.cos(w * start)), rel=1e-12)

@@ -54,7 +54,7 @@ CUBE_ROOTS: dict[str, Callable[[Any], Any]] = {
         0
     ],
     "trust-exact": lambda a: solvers.minimize(
-        lambda x: x[0] ** 4 / 4 - a * x[0], [1.0], method="trust-exact", tol=1e-12
+        lambda x: x[0] ** 4 / 4 - a * x[0], [1.0], method="trust-exact", tol=1e-7
     ).x[0],
 }
 
