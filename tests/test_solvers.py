@@ -49,10 +49,8 @@ CUBE_ROOTS: dict[str, Callable[[Any], Any]] = {
     "iteration": lambda a: solvers.fixed_point(lambda x: (2 * x + a / x**2) / 3, 1.0, method="iteration"),
     "custom root": lambda a: nb.custom_root(lambda x: x**3 - a, 1.0, _newton),
     "least squares": lambda a: solvers.least_squares(lambda x: x**3 - a, [1.0], xtol=1e-15, ftol=1e-15).x[0],
-    "minimize": lambda a: solvers.minimize(lambda x: x[0] ** 4 / 4 - a * x[0], [1.0], tol=1e-12).x[0],
-    "newton-cg": lambda a: solvers.minimize(lambda x: x[0] ** 4 / 4 - a * x[0], 1.5, method="Newton-CG", tol=1e-12).x[
-        0
-    ],
+    "minimize": lambda a: solvers.minimize(lambda x: x[0] ** 4 / 4 - a * x[0], [1.0], tol=1e-8).x[0],
+    "newton-cg": lambda a: solvers.minimize(lambda x: x[0] ** 4 / 4 - a * x[0], 1.5, method="Newton-CG", tol=1e-8).x[0],
     "trust-exact": lambda a: solvers.minimize(
         lambda x: x[0] ** 4 / 4 - a * x[0], [1.0], method="trust-exact", tol=1e-7
     ).x[0],

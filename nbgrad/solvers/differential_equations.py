@@ -1,7 +1,7 @@
 """Ordinary differential equations by SciPy's integrators, with derivatives: `solve_ivp` and `odeint`.
 
 In: a right-hand side, which may close over recorded values, with SciPy's arguments. Out: SciPy's result; its values
-have the derivatives of replayed_steps.py. Called by users, and for SciPy's own functions by scipy_solvers.py.
+have the derivatives of replayed_steps.py. Called by users.
 
 SciPy's integrator runs on plain arrays and calls the right-hand side, and for implicit methods its Jacobian, as
 compiled programs. In `grad` the number of steps is known, so that a result may have the points of all steps; in `jit`
@@ -27,7 +27,7 @@ from .closed_functions import FLOAT, ClosedFunction, as_float, bound, one_output
 from .host_solves import HostSolve, note_message, said
 from .implicit import ELEMENTWISE, ImplicitRule, Solution, as_scipy, flat_start, float_node, is_plain, option_key
 from .replayed_steps import TITLE, Problem, ReplayRule, Steps, replayed_solution
-from .step_tables import EXPLICIT, IMPLICIT, RADAU_NODES
+from .tableaus import EXPLICIT, IMPLICIT, RADAU_NODES
 
 FIELDS = ("success", "status", "nfev", "njev", "nlu", "nit")
 MOST_BYTES = 1 << 26

@@ -2,7 +2,7 @@
 
 In: nodes of a matrix (or a `ClosedFunction` that multiplies by it), of a right-hand side, and of the fields that say
 whether the solution was found. Out: the node of the system's solution; its derivative is such a system again, so that
-derivatives of all orders exist. Called by implicit.py and linear_systems.py.
+derivatives of all orders exist. Called by implicit.py and matrix_free.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: a function of a vector that gives a number, or residuals, with SciPy's arguments. Out: the minimiser with SciPy's
 fields, differentiated by all that the function closes over, by `args` and by the bounds. SciPy gets gradients,
-Jacobians and Hessians as compiled programs. Called by users, and for SciPy's own functions by scipy_solvers.py.
+Jacobians and Hessians as compiled programs. Called by users.
 
 At a minimiser the gradient is zero, where no bound is active; there, the element is its bound. The implicit function
 theorem holds for these equations.

@@ -1,7 +1,7 @@
 """Integrals over an interval by SciPy's adaptive quadrature, with derivatives: `quad`.
 
 In: a function of a number, which may close over recorded values, and the ends. Out: its integral, differentiated by all
-that the function closes over and by the ends. Called by users, and for SciPy's own function by scipy_solvers.py.
+that the function closes over and by the ends. Called by users.
 
 The derivative of an integral is the integral of the derivative, and the values at the ends; so its derivatives are
 integrals again, of vectors, by the same tolerances.

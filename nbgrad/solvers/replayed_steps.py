@@ -30,7 +30,7 @@ from ..record.tensor import Tensor
 from ..transforms.vmap import vmap
 from .closed_functions import FLOAT, ClosedFunction, recorded
 from .host_solves import HostSolve, check_converged
-from .step_tables import EXPLICIT, RADAU_DENSE, RADAU_MATRIX, RADAU_NODES, tableau
+from .tableaus import EXPLICIT, RADAU_DENSE, RADAU_MATRIX, RADAU_NODES, tableau
 
 TITLE = "solve_ivp"
 FEWEST_STEPS = 16

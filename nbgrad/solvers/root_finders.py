@@ -2,7 +2,7 @@
 
 In: functions of arrays, with SciPy's arguments. Out: their roots, with SciPy's fields, differentiated by all that the
 functions close over and by `args`. SciPy gets the function, and where its algorithm takes them its derivatives, as
-compiled programs. Called by users, and for SciPy's own functions by scipy_solvers.py.
+compiled programs. Called by users.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Roots of equations of one number each: `root_scalar`, `brentq`, and `newton` for arrays of them.
 
 In: functions of a number, or of arrays by element, with SciPy's arguments. Out: their roots, with SciPy's fields,
-differentiated by all that the functions close over and by `args`. Called by users, and for SciPy's own functions by
-scipy_solvers.py.
+differentiated by all that the functions close over and by `args`. Called by users.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Linear systems whose matrix is a function: `linear_solve`.
 
 In: a linear function of a vector, which may close over recorded values, and a right-hand side. Out: the solution by one
-of SciPy's iterations, differentiated by the right-hand side and by all that the function closes over. Called by users,
-and for `scipy.sparse.linalg.cg` and its relatives by scipy_solvers.py.
+of SciPy's iterations, differentiated by the right-hand side and by all that the function closes over. Called by users.
 """
 
 from __future__ import annotations
