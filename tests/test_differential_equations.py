@@ -252,6 +252,7 @@ FAILURES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (ShapeError, r"shape \(\) to quad", lambda: solvers.quad(lambda x: x * np.ones(2), 0.0, 1.0)),
     (ShapeError, "one axis", lambda: solvers.solve_ivp(lambda t, y: y, (0, 1), np.ones((2, 2)))),
     (ShapeError, "no elements", lambda: solvers.solve_ivp(lambda t, y: y, (0, 1), [])),
+    (ShapeError, "t_eval", lambda: solvers.solve_ivp(lambda t, y: y, (0, 1), [1.0], t_eval=[])),
     (ShapeError, "t of odeint", lambda: solvers.odeint(lambda y, t: y, [1.0], [])),
     (TracedValueError, "asks for a value", lambda: solvers.solve_ivp(lambda t, y: y if t > 1 else -y, (0, 1), [1.0])),
     (

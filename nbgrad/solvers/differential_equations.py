@@ -375,6 +375,9 @@ def solve_ivp(
     key = ("ivp", method, option_key(options))
     integration = function.made(key, lambda: Integration(function, method, options))
     times = None if t_eval is None else float_node(t_eval, "t_eval of solve_ivp()")
+    if times is not None and (times.ndim != 1 or not times.size):
+        message = f"t_eval of solve_ivp() must have one axis with a time or more, but has shape {times.shape}."
+        raise ShapeError(message)
     trajectory = _Trajectory(integration, key, [first, last, start, *captured])
     ask = _Events.of(events, given, start, first)
     if is_plain([*t_span, y0, t_eval], [*trajectory.inputs, *ask.captured]):
