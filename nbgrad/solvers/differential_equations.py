@@ -27,6 +27,7 @@ from .closed_functions import FLOAT, ClosedFunction, as_float, bound, one_output
 from .host_solves import HostSolve, note_message, said
 from .implicit import ELEMENTWISE, ImplicitRule, Solution, as_scipy, flat_start, float_node, is_plain, option_key
 from .replayed_steps import TITLE, Problem, ReplayRule, Steps, replayed_solution
+from .stepping import explicit_steps
 from .tableaus import EXPLICIT, IMPLICIT, RADAU_NODES
 
 FIELDS = ("success", "status", "nfev", "njev", "nlu", "nit")
@@ -48,9 +49,7 @@ class Integration:
         def slope(t: float, y: np.ndarray) -> np.ndarray:
             return self.function.call(as_float(y), as_float(t), *values)[0]
 
-        if not np.isfinite(slope(first, y0)).all():
-            message = f"The right-hand side of solve_ivp() is not finite at the first time, {float(first):g}."
-            raise ArgumentError(message)
+        self._check_start(float(first), y0, values)
         given = dict(self.options)
         if self.method in IMPLICIT and "jac" not in given:
             jacobian = self.function.jacobian().program()
@@ -71,27 +70,31 @@ class Integration:
         return known
 
     def _found(self, first: float, last: float, y0: np.ndarray, values: Sequence[np.ndarray]) -> Steps:
-        found = self.scipys(first, last, y0, values, dense_output=True)
-        note_message(TITLE, int(found.status), found.message)
-        ends = np.asarray(found.sol.ts)
-        count = len(ends) - 1
-        fractions = (ends - first) / ((last - first) or 1.0)
-        stages = np.zeros((count, 0, 0))
-        if self.method not in EXPLICIT:
+        if self.method in EXPLICIT:
+            self._check_start(first, y0, values)
+            known = explicit_steps(self.function, self.method, self.options, first, last, y0, values)
+            status = 0 if known.reached else -1
+            note_message(TITLE, status, known.message)
+            counts = {"nfev": known.evaluations, "njev": 0, "nlu": 0}
+            ends, stages, solution = known.ends, np.zeros((len(known.ends) - 1, 0, 0)), None
+        else:
+            found = self.scipys(first, last, y0, values, dense_output=True)
+            status, solution = int(found.status), found.sol
+            note_message(TITLE, status, found.message)
+            counts = {name: float(found[name]) for name in ("nfev", "njev", "nlu")}
+            ends = np.asarray(solution.ts)
             places = ends[:-1, None] + np.diff(ends)[:, None] * RADAU_NODES
-            inside = found.sol(places.reshape(-1)).T.reshape(count, 3, y0.size)
-            stages = inside - found.sol(ends[:-1]).T[:, None]
-        good = bool(found.success) and bool(np.isfinite(found.y).all())
-        reached = ends[-1]
+            inside = solution(places.reshape(-1)).T.reshape(len(places), 3, y0.size)
+            stages = inside - solution(ends[:-1]).T[:, None]
+        fields = {"success": float(status == 0), "status": status, "nit": len(ends) - 1, **counts}
+        at = None if solution is None else lambda times: solution(times).T
+        return Steps((ends - first) / ((last - first) or 1.0), stages, at, fields)
 
-        def at(times: np.ndarray) -> np.ndarray:
-            outside = (times - reached) * np.sign(last - first) > 0
-            result = found.sol(times).T
-            result[outside] = np.nan
-            return result
-
-        counts = {name: float(found.get(name, 0)) for name in ("nfev", "njev", "nlu")}
-        return Steps(fractions, stages, at, {"success": good, "status": found.status, "nit": count, **counts})
+    def _check_start(self, first: float, y0: np.ndarray, values: Sequence[np.ndarray]) -> None:
+        """Raise where SciPy's choice of the first step would not end."""
+        if not np.isfinite(self.function.call(as_float(y0), as_float(first), *values)[0]).all():
+            message = f"The right-hand side of solve_ivp() is not finite at the first time, {first:g}."
+            raise ArgumentError(message)
 
 
 class _Trajectory:
@@ -120,7 +123,12 @@ class _Trajectory:
                 message = f"{said(TITLE, host.place)}: times of the result lie outside of t_span ({first:g}, {last:g})."
                 raise ArgumentError(message)
             steps = as_scipy(TITLE, host.place, lambda: self.integration.steps(first, last, *rest))
-            return steps.values(times), steps.fields
+            if steps.values is None:
+                found = replayed.values(steps, [times, first, last, *rest]).reshape(times.size, -1)
+            else:
+                found = steps.values(times)
+            found[(times - first) / ((last - first) or 1.0) > steps.fractions[-1]] = np.nan
+            return found, steps.fields
 
         host = HostSolve(TITLE, self.key, [node.ndim for node in inputs], (times.size * self.states,), FIELDS, run)
         value, row = host.nodes(inputs)

@@ -30,6 +30,7 @@ from ..record.tensor import Tensor
 from ..transforms.vmap import vmap
 from .closed_functions import FLOAT, ClosedFunction, recorded
 from .host_solves import HostSolve, check_converged
+from .stepping import stages
 from .tableaus import EXPLICIT, RADAU_DENSE, RADAU_MATRIX, RADAU_NODES, tableau
 
 TITLE = "solve_ivp"
@@ -40,12 +41,13 @@ FEWEST_STEPS = 16
 class Steps:
     """Accepted steps: `fractions` of the whole at which they end, and, for implicit methods, the stages of each.
 
-    `values` gives the solution at times, `fields` are those of the run.
+    `values` gives the solution at times, or is None where it is that
+    of the steps done again; `fields` are those of the run.
     """
 
     fractions: np.ndarray
     stages: np.ndarray
-    values: Callable[[np.ndarray], np.ndarray]
+    values: Callable[[np.ndarray], np.ndarray] | None
     fields: dict[str, float]
 
     def padded(self) -> list[np.ndarray]:
@@ -104,16 +106,10 @@ class Problem:
 def _explicit(slope: Callable[..., Any], method: str, ends: Any, lengths: Any, y0: Any) -> tuple[Any, Any, np.ndarray]:
     """States before the steps, the slopes at the stages times the lengths, and the dense output's coefficients."""
     known = tableau(method)
-    count = len(known.b)
-
-    def stage(slopes: Any, row: Any, t: Any, h: Any, y: Any) -> tuple[Any, None]:
-        weights, part, place = row
-        return slopes + place[:, None] * slope(t + part * h, y + h * (weights @ slopes)), None
 
     def step(y: Any, of: Any) -> tuple[Any, Any]:
         t, h = of
-        rows = (known.a, known.c, np.eye(count))
-        slopes, _ = scan(lambda slopes, row: stage(slopes, row, t, h, y), np.zeros((count, y.shape[0])), rows)
+        slopes = stages(known, slope, t, h, y)
         return y + h * (known.b @ slopes), (y, h * slopes)
 
     _, (states, weighted) = scan(step, y0, (ends[:-1], lengths))
@@ -176,18 +172,21 @@ class Replayed:
             self._graphs[steps] = self._graph(steps)
         return self._graphs[steps]
 
+    def values(self, steps: Steps, given: Sequence[np.ndarray]) -> np.ndarray:
+        """The vector for plain arrays of the inputs."""
+        times, first, last = given[:3]
+        fractions, stages = steps.padded()
+        positions = steps.positions((times - first) / ((last - first) or 1.0))
+        return self.graph(len(fractions) - 1).program()(fractions, stages, positions, *given)[0]
+
     def node(self, inputs: Sequence[Node], fields: Node) -> Node:
         """The vector for nodes of the inputs; `fields` say whether SciPy has found the solution."""
 
         def run(*arrays: np.ndarray) -> tuple[Any, dict[str, Any]]:
             *given, state = arrays
             check_converged(TITLE, state)
-            times, first, last, *rest = given[: self.base]
-            steps = self.problem.find(first, last, *rest)
-            whole = last - first
-            fractions, stages = steps.padded()
-            positions = steps.positions((times - first) / (whole if whole else 1.0))
-            return self.graph(len(fractions) - 1).program()(fractions, stages, positions, *given)[0], {}
+            first, last, *rest = given[1 : self.base]
+            return self.values(self.problem.find(first, last, *rest), given), {}
 
         nodes = [*inputs, fields]
         host = HostSolve(TITLE, self.key, [node.ndim for node in nodes], (self.size,), (), run)

@@ -1,6 +1,6 @@
 """Coefficients of Runge-Kutta methods, in one form for all: SciPy's explicit ones, and Radau's collocation.
 
-In: the name of a method of `scipy.integrate.solve_ivp`. Out: a `Tableau`, or `RADAU`. Called by replayed_steps.py.
+In: the name of a method of `scipy.integrate.solve_ivp`. Out: a `Tableau`, or `RADAU`. Called by replayed_steps.py and stepping.py.
 """
 
 from __future__ import annotations
@@ -19,30 +19,33 @@ IMPLICIT = ("Radau", "BDF", "LSODA")
 class Tableau:
     """An explicit method: stage k is f(t + c[k] h, y + h a[k] K), the step y + h b K.
 
-    Within the step, the solution is y + h sum of x^(j + 1) (p[:, j] K) at the part x of it.
+    Within the step, the solution is y + h sum of x^(j + 1) (p[:, j] K) at the part x of it. An error is taken to the
+    power of the exponent for the next size.
     """
 
     a: np.ndarray
     b: np.ndarray
     c: np.ndarray
     p: np.ndarray
+    exponent: float
 
 
 @cache
-def tableau(method: str) -> Tableau:
-    """The coefficients of one of SciPy's explicit methods, with the stages that its dense output takes."""
+def tableau(method: str, dense: bool = True) -> Tableau:
+    """The coefficients of one of SciPy's explicit methods, with the stages that its dense output takes, or without."""
     from scipy import integrate
 
     known: Any = getattr(integrate, method)
     stages = known.n_stages
-    more = getattr(known, "A_EXTRA", np.zeros((0, 0)))
+    exponent = -1 / (known.error_estimator_order + 1)
+    more = getattr(known, "A_EXTRA", np.zeros((0, 0))) if dense else np.zeros((0, 0))
     count = stages + 1 + len(more)
     a, b, c = np.zeros((count, count)), np.zeros(count), np.ones(count)
     a[:stages, : known.A.shape[1]] = known.A[:stages]
     a[stages, :stages] = b[:stages] = known.B
     c[:stages] = known.C[:stages]
     if not len(more):
-        return Tableau(a, b, c, np.array(known.P))
+        return Tableau(a, b, c, np.array(known.P) if dense else np.zeros((count, 0)), exponent)
     a[stages + 1 :, : more.shape[1]] = more
     c[stages + 1 :] = known.C_EXTRA
     first, last = np.eye(count)[0], np.eye(count)[stages]
@@ -57,7 +60,7 @@ def tableau(method: str) -> Tableau:
     powers = np.zeros((len(rows), len(rows)))
     for k, polynomial in enumerate(basis):
         powers[k, : len(polynomial.coef) - 1] = polynomial.coef[1:]
-    return Tableau(a, b, c, rows.T @ powers)
+    return Tableau(a, b, c, rows.T @ powers, exponent)
 
 
 _ROOT = 6**0.5
