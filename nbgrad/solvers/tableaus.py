@@ -1,6 +1,7 @@
 """Coefficients of Runge-Kutta methods, in one form for all: SciPy's explicit ones, and Radau's collocation.
 
-In: the name of a method of `scipy.integrate.solve_ivp`. Out: a `Tableau`, or `RADAU`. Called by replayed_steps.py and stepping.py.
+In: the name of a method of `scipy.integrate.solve_ivp`. Out: a `Tableau`; and Radau's coefficients as
+constants. Called by replayed_steps.py and stepping.py.
 """
 
 from __future__ import annotations
