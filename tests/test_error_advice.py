@@ -41,6 +41,10 @@ def decay(a: Any) -> Any:
     return scipy.integrate.solve_ivp(lambda t, y: -a * y, (0.0, 1.0), [1.0]).y[0, -1]
 
 
+def valley(a: Any) -> Any:
+    return scipy.optimize.rosen(a * X)
+
+
 def filtered(a: Any) -> Any:
     return scipy.signal.lfilter([1.0], [1.0, 0.5], a * X)
 
@@ -96,13 +100,11 @@ def compiled_ufunc(x: Any) -> Any:
 NUMBA = r"{0}\(\) is compiled by Numba.*nb\.kernel\({0}\).*nb\.elementwise\({0}\)"
 PLACES: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     # What is called, which modules differentiable_source converts (None: it is not used), and the way out.
-    "a root by C code": (root, None, r"_brentq\(\) is compiled code.*nb\.primitive"),
-    "the same, converted": (root, (), r"_brentq\(\) is compiled code.*nb\.primitive"),
-    "the same, all converted": (root, "scipy", r"_brentq\(\) is compiled code.*nb\.primitive"),
-    "an integral by Fortran code": (integral, "scipy", r"_qagse\(\) is compiled code.*nb\.primitive"),
+    "a root by C code": (root, None, r"nb\.solvers\.brentq has derivatives.*nb\.differentiable_source\(f\)"),
+    "an integral by Fortran code": (integral, None, r"nb\.solvers\.quad has derivatives.*nb\.differentiable_source"),
     "a filter in C": (filtered, "scipy", r"_linear_filter\(\) is compiled code.*nb\.primitive"),
-    "Python code of SciPy": (decay, None, r"differentiable_source\(f, modules='scipy'\)"),
-    "Python code of SciPy, called by converted code": (decay, (), r"differentiable_source\(f, modules='scipy'\)"),
+    "Python code of SciPy": (valley, None, r"differentiable_source\(f, modules='scipy'\)"),
+    "Python code of SciPy, called by converted code": (valley, (), r"differentiable_source\(f, modules='scipy'\)"),
     "an array made elsewhere": (written, (), r"from elsewhere.*nbgrad\.numpy\.zeros"),
     "out= made elsewhere": (written_by_ufunc, (), r"from elsewhere.*nbgrad\.numpy\.zeros"),
     "a plain array": (written, None, r"import nbgrad\.numpy as np.*nb\.differentiable_source\(f\)"),

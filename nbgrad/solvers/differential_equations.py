@@ -4,8 +4,8 @@ In: a right-hand side, which may close over recorded values, with SciPy's argume
 have the derivatives of replayed_steps.py. Called by users.
 
 SciPy's integrator runs on plain arrays and calls the right-hand side, and for implicit methods its Jacobian, as
-compiled programs. Where explicit methods are recorded, the steps are found by stepping.py. In `grad` the number of steps is known, so that a result may have the points of all steps; in `jit`
-and `vmap` the points must be said.
+compiled programs. Where explicit methods are recorded, the steps are found by stepping.py. In `grad` the number of
+steps is known, so that a result may have the points of all steps; in `jit` and `vmap` the points must be said.
 """
 
 from __future__ import annotations

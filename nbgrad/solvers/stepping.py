@@ -76,8 +76,8 @@ def _program(function: ClosedFunction, method: str) -> HostProgram:
     """A program of attempts at steps.
 
     It takes the time, the size, whether the last attempt was rejected and whether no smaller one is possible; the
-    state; limits; and parameters. It gives the first five again, the time of each turn, and 1 for an accepted step, 0 for a
-    rejected one and -1 for no attempt.
+    state; limits; and parameters. It gives the first five again, the time of each turn, and 1 for an accepted step, 0
+    for a rejected one and -1 for no attempt.
     """
     known = tableau(method, dense=False)
     y = function.variables[0]
