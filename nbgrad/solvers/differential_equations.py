@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError, TracedValueError, user_location
 from ..graph.builders import cast, concatenate, reshape, slice_axes, transpose
 from ..graph.ir import BOOL, INT64, Node, broadcast, constant, make
+from ..process.locks import ForkSafeLock
 from ..record.tensor import Tensor
 from ..runtime.evaluate import computed, concrete
 from ..transforms.argument_positions import check_function
@@ -32,7 +33,8 @@ from .tableaus import EXPLICIT, IMPLICIT, RADAU_NODES
 
 FIELDS = ("success", "status", "nfev", "njev", "nlu", "nit")
 MOST_BYTES = 1 << 26
-"""Of steps that are remembered for derivatives of the same values."""
+MOST_KEPT = 256
+"""Bytes and number of the steps that are remembered for derivatives of the same values."""
 
 
 class Integration:
@@ -41,6 +43,7 @@ class Integration:
     def __init__(self, function: ClosedFunction, method: str, options: dict[str, Any]) -> None:
         self.function, self.method, self.options = function, method, options
         self._known: OrderedDict[bytes, Steps] = OrderedDict()
+        self._lock = ForkSafeLock()
 
     def scipys(self, first: Any, last: Any, y0: np.ndarray, values: Sequence[np.ndarray], **more: Any) -> Any:
         """SciPy's result."""
@@ -62,11 +65,12 @@ class Integration:
         known = self._known.get(key)
         if known is None:
             known = self._found(float(first), float(last), y0, values)
-            self._known[key] = known
-            while len(self._known) > 1 and sum(one.stages.nbytes for one in self._known.values()) > MOST_BYTES:
-                self._known.popitem(last=False)
-            while len(self._known) > 256:
-                self._known.popitem(last=False)
+            with self._lock.held():
+                self._known[key] = known
+                sizes = sum(one.stages.nbytes + one.fractions.nbytes for one in self._known.values())
+                while len(self._known) > 1 and (sizes > MOST_BYTES or len(self._known) > MOST_KEPT):
+                    _, old = self._known.popitem(last=False)
+                    sizes -= old.stages.nbytes + old.fractions.nbytes
         return known
 
     def _found(self, first: float, last: float, y0: np.ndarray, values: Sequence[np.ndarray]) -> Steps:

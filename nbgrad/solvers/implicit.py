@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -220,18 +221,36 @@ def as_scipy(title: str, place: str, call: Callable[[], Any]) -> Any:
         raise ArgumentError(message) from error
 
 
+class _Itself:
+    """An object that is equal to itself alone, and is kept."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
 def option_key(value: Any) -> Hashable:
-    """A key of options: equal ones do the same."""
+    """A key of options: equal ones do the same. Functions that close over nothing do if they have one code."""
     if isinstance(value, Mapping):
         return tuple(sorted((str(name), option_key(one)) for name, one in value.items()))
     if isinstance(value, list | tuple):
         return tuple([option_key(one) for one in value])
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.str, value.tobytes()
+    if isinstance(value, FunctionType):
+        if value.__closure__ or value.__dict__:
+            return _Itself(value)
+        defaults = (value.__defaults__ or (), value.__kwdefaults__ or {})
+        return value.__code__, _Itself(value.__globals__), option_key(defaults)
     try:
         hash(value)
     except TypeError:
-        return id(value)
+        return _Itself(value)
     return type(value).__name__, value
 
 
@@ -336,7 +355,12 @@ def custom_root(
 
     inputs = [start, *captured]
     host = HostSolve(
-        title, ("custom", solve, function), [node.ndim for node in inputs], shape, ["success", "status"], run
+        title,
+        ("custom", option_key(solve), function),
+        [node.ndim for node in inputs],
+        shape,
+        ["success", "status"],
+        run,
     )
     way = linear_way(linear_solver, start.size)
     plain = is_plain([initial_guess], inputs)

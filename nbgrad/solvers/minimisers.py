@@ -160,7 +160,7 @@ def minimize(
         return found.x, fields_of(title, found)
 
     inputs = [start, *ends, *captured]
-    key = ("minimize", function, method, tol, callback, option_key(more), len(ends))
+    key = ("minimize", function, method, tol, option_key(callback), option_key(more), len(ends))
     host = HostSolve(title, key, [node.ndim for node in inputs], (n,), FIELDS, run)
     linear = linear_way(linear_solver, n)
     residual = gradient.within_bounds() if ends else gradient

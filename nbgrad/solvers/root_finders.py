@@ -122,7 +122,7 @@ def root(
     inputs = [start, *captured]
     host = HostSolve(
         title,
-        ("root", function, method, tol, callback, option_key(more)),
+        ("root", function, method, tol, option_key(callback), option_key(more)),
         [node.ndim for node in inputs],
         (n,),
         FIELDS,
