@@ -207,6 +207,25 @@ def test_linear_systems(method: str) -> None:
     np.testing.assert_allclose(matrices, -np.outer(np.linalg.solve(a.T, np.ones(4)), np.linalg.solve(a, b)), rtol=1e-8)
 
 
+@pytest.mark.parametrize("method", ["del2", "iteration"])
+def test_iterations_stop_where_scipys_do(method: str) -> None:
+    def cosine(x: Any) -> Any:
+        return np.cos(np.array([0.3, 0.9, 0.0]) * x)
+
+    start, xtol = np.array([0.7, 0.0, 1.0]), 1e-2
+    theirs = scipy.optimize.fixed_point(cosine, start, xtol=xtol, method=method)
+    np.testing.assert_allclose(solvers.fixed_point(cosine, start, xtol=xtol, method=method), theirs, rtol=1e-13)
+
+
+def test_conjugate_gradients_stop_where_scipys_do() -> None:
+    a, b = np.diag(np.arange(1.0, 20.0)) + 0.1, np.ones(19)
+    theirs, x0 = scipy.sparse.linalg.cg, np.arange(19.0)
+    for rtol, start in ((1e-2, None), (1e-5, x0)):
+        found = solvers.linear_solve(lambda v: a @ v, b, method="cg", rtol=rtol, x0=start)
+        np.testing.assert_allclose(found, theirs(a, b, rtol=rtol, x0=start)[0], rtol=1e-10)
+    assert not solvers.linear_solve(lambda v: a @ v, 0 * b, method="cg", x0=x0).any()
+
+
 # ----- Inside code that is converted -----
 
 K = scipy.sparse.diags_array([[-1.0] * 3, [3.0] * 4, [-1.0] * 3], offsets=[-1, 0, 1]).tocsr()

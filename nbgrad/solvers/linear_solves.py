@@ -19,6 +19,7 @@ from ..graph.builders import matmul, reshape, transpose
 from ..graph.differentiate import jvp, vjp
 from ..graph.ir import Node, broadcast, make, zeros
 from .closed_functions import ClosedFunction, as_float
+from .compiled_iterations import conjugate_gradients
 from .host_solves import ConvergenceError, HostSolve, check_converged
 
 EPS = float(np.finfo(np.float64).eps)
@@ -231,7 +232,14 @@ def solve_operator(
         if multiplied(np.zeros(b.shape)).any():
             message = f"The function of {title}() gives other numbers than zeros for zeros: it is not linear."
             raise ArgumentError(message)
-        found, info = iteration.run(title, multiplied, b, first)
+        if iteration.method == "cg":
+            limit = max(iteration.atol, iteration.rtol * float(np.linalg.norm(b)))
+            most = iteration.maxiter or 10 * b.size
+            start_at = None if first is None else first.reshape(shape)
+            good, found = conjugate_gradients(operator, b.reshape(shape), start_at, given, limit, most)
+            info = 0 if good else most
+        else:
+            found, info = iteration.run(title, multiplied, b, first)
         if info:
             message = (
                 f"{iteration.method} has not converged in {title}() (SciPy's info {info}): the residual is above "

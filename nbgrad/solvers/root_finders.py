@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
+from . import compiled_iterations
 from .closed_functions import as_float, bound, first_of, one_output, recorded
-from .host_solves import HostSolve, note_message
+from .host_solves import ConvergenceError, HostSolve, note_message, said
 from .implicit import (
     FIELDS,
     ImplicitRule,
@@ -183,6 +184,9 @@ def fixed_point(
     """
     title = "fixed_point"
     check_function(func, title)
+    if method not in ("del2", "iteration"):
+        message = f"method of fixed_point() must be 'del2' or 'iteration', but got {method!r}."
+        raise ArgumentError(message)
     start = float_node(x0, "The start of fixed_point()")
     if not start.size:
         message = "The start of fixed_point() has no elements: there is nothing to solve for."
@@ -191,15 +195,13 @@ def fixed_point(
     function, captured = recorded(bound(func, args), [start], title, one_output(name_of(func), title, shape))
 
     def run(x: np.ndarray, *values: np.ndarray) -> tuple[Any, dict[str, Any]]:
-        from scipy.optimize import fixed_point
-
-        def value(x: Any) -> Any:
-            return function.call(as_float(x), *values)[0]
-
-        found = as_scipy(title, host.place, lambda: fixed_point(value, x, xtol=xtol, maxiter=maxiter, method=method))
+        good, found = compiled_iterations.fixed_point(function, method, x, values, xtol, maxiter)
+        if not good:
+            message = f"{said(title, host.place)} has not converged in {maxiter} iterations."
+            raise ConvergenceError(message)
         note_message(title, 1, "the fixed point is not finite")
-        good = bool(np.isfinite(found).all())
-        return found, {"success": good, "status": int(not good)}
+        finite = bool(np.isfinite(found).all())
+        return found, {"success": finite, "status": int(not finite)}
 
     inputs = [start, *captured]
     key = ("fixed point", function, xtol, maxiter, method)
