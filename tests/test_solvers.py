@@ -279,6 +279,8 @@ def test_results_have_scipys_fields() -> None:
     assert type(plain.nfev) is int and type(plain.x) is np.ndarray
     inside = nb.jit(lambda a: solvers.root(lambda x: x**3 - a, [1.0]))(8.0)
     assert inside.status == 1 and inside.message == theirs.message and inside.x == pytest.approx(theirs.x)
+    by_lm = nb.jit(lambda a: solvers.root(lambda x: x**3 - a, [1.0], method="lm"))(8.0)
+    assert by_lm.message != inside.message == theirs.message, "each has the message of its own run"
     failed = solvers.root(lambda x: x**2 + 1, [1.0])
     assert not failed.success and "good progress" in failed.message
     with pytest.raises(AttributeError, match=r"root\(\) has no 'roots'; it has x, fun, success"):

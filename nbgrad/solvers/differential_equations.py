@@ -25,13 +25,13 @@ from ..runtime.evaluate import computed, concrete
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .closed_functions import FLOAT, ClosedFunction, as_float, bound, one_output, recorded
-from .host_solves import HostSolve, note_message, said
+from .host_solves import HostSolve, said
 from .implicit import ELEMENTWISE, ImplicitRule, Solution, as_scipy, flat_start, float_node, is_plain, option_key
 from .replayed_steps import TITLE, Problem, ReplayRule, Steps, replayed_solution
 from .stepping import explicit_steps
 from .tableaus import EXPLICIT, IMPLICIT, RADAU_NODES
 
-FIELDS = ("success", "status", "nfev", "njev", "nlu", "nit")
+FIELDS = ("success", "status", "message", "nfev", "njev", "nlu", "nit")
 MOST_BYTES = 1 << 26
 MOST_KEPT = 256
 """Bytes and number of the steps that are remembered for derivatives of the same values."""
@@ -77,20 +77,18 @@ class Integration:
         if self.method in EXPLICIT:
             self._check_start(first, y0, values)
             known = explicit_steps(self.function, self.method, self.options, first, last, y0, values)
-            status = 0 if known.reached else -1
-            note_message(TITLE, status, known.message)
+            status, message = 0 if known.reached else -1, known.message
             counts = {"nfev": known.evaluations, "njev": 0, "nlu": 0}
             ends, stages, solution = known.ends, np.zeros((len(known.ends) - 1, 0, 0)), None
         else:
             found = self.scipys(first, last, y0, values, dense_output=True)
-            status, solution = int(found.status), found.sol
-            note_message(TITLE, status, found.message)
+            status, message, solution = int(found.status), found.message, found.sol
             counts = {name: float(found[name]) for name in ("nfev", "njev", "nlu")}
             ends = np.asarray(solution.ts)
             places = ends[:-1, None] + np.diff(ends)[:, None] * RADAU_NODES
             inside = solution(places.reshape(-1)).T.reshape(len(places), 3, y0.size)
             stages = inside - solution(ends[:-1]).T[:, None]
-        fields = {"success": float(status == 0), "status": status, "nit": len(ends) - 1, **counts}
+        fields = {"success": status == 0, "status": status, "message": message, "nit": len(ends) - 1, **counts}
         at = None if solution is None else lambda times: solution(times).T
         return Steps((ends - first) / ((last - first) or 1.0), stages, at, fields)
 
@@ -172,9 +170,8 @@ class _Trajectory:
             start, end, y0, *values = self.known("has no events: the number of them is not known")
             own = [np.asarray(concrete(node, "array")) for node in events.captured]
             scipys = self.integration.scipys(start, end, y0, values, events=events.functions(own))
-            note_message(TITLE, int(scipys.status), scipys.message)
             found["t_events"], found["y_events"] = self._events(events, scipys.t_events)
-            found["status"] = int(scipys.status)
+            found["status"], found["message"] = int(scipys.status), scipys.message
             if scipys.status == 1:
                 reached = scipys.t[-1]
                 which = next(k for k, some in enumerate(scipys.t_events) if reached in some)

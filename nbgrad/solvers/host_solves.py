@@ -17,9 +17,14 @@ from ..errors import NbgradError, user_location
 from ..graph.builders import reshape, slice_axes
 from ..graph.host_functions import HostFunction, host
 from ..graph.ir import Node
+from ..process.locks import ForkSafeLock
 from .closed_functions import FLOAT
 
 Shape = tuple[int, ...]
+
+
+_places: dict[Hashable, str] = {}
+MOST_PLACES = 1000
 
 
 class HostSolve:
@@ -36,7 +41,7 @@ class HostSolve:
     shape : tuple of int
         The shape of the solution.
     fields : sequence of str
-        The names of the numbers after the solution.
+        The names of the numbers after the solution; a "message" is a text.
     run : callable
         `run(*arrays)` gives the solution and a mapping with the fields.
     """
@@ -53,7 +58,9 @@ class HostSolve:
         self.title, self.ranks, self.shape, self.fields, self.run = title, tuple(ranks), shape, tuple(fields), run
         self._key = (title, key, self.ranks, shape)
         self._hash = hash(self._key)
-        self.place = user_location()
+        if len(_places) > MOST_PLACES:
+            _places.clear()
+        _places[self._key] = user_location()
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, HostSolve) and self._key == other._key)
@@ -65,6 +72,11 @@ class HostSolve:
         return self.title
 
     @property
+    def place(self) -> str:
+        """The user's line that asked for such a run last."""
+        return _places.get(self._key, "")
+
+    @property
     def size(self) -> int:
         """The number of elements of the solution."""
         return math.prod(self.shape)
@@ -73,7 +85,8 @@ class HostSolve:
         """The solution and the fields for one set of plain arrays."""
         solution, fields = self.run(*[np.array(array) for array in arrays])
         values = np.asarray(solution, FLOAT).reshape(-1)
-        return np.concatenate([values, [float(fields[name]) for name in self.fields]])
+        numbers = [number_of(fields[name]) if name == "message" else float(fields[name]) for name in self.fields]
+        return np.concatenate([values, numbers])
 
     def nodes(self, inputs: Sequence[Node]) -> tuple[Node, Node]:
         """The solution and the row of fields, in a graph."""
@@ -114,27 +127,32 @@ class ConvergenceError(NbgradError, RuntimeError):
     """A solver has not converged, where its result is needed as a solution."""
 
 
-_messages: dict[tuple[str, int], str] = {}
-"""SciPy's messages, by solver and status."""
+_texts: dict[str, int] = {"": 0}
+"""The messages of runs so far, and their numbers, which stand for them in rows."""
 
 
-def note_message(title: str, status: int, message: Any) -> None:
-    """Remember SciPy's message of a status."""
-    _messages[title, status] = " ".join(str(message).split())
+MOST_TEXTS = 10_000
+_lock = ForkSafeLock()
 
 
-def message_of(title: str, status: int) -> str:
-    """SciPy's message of a status that a solver has given."""
-    return _messages.get((title, status), "")
+def number_of(text: Any) -> int:
+    """The number of a message."""
+    shown = " ".join(str(text).split())
+    with _lock.held():
+        return _texts.setdefault(shown, len(_texts)) if len(_texts) < MOST_TEXTS else _texts.get(shown, 0)
+
+
+def text_of(number: int) -> str:
+    """The message with a number."""
+    return next((text for text, known in _texts.items() if known == number), "")
 
 
 def check_converged(title: str, fields: np.ndarray) -> None:
-    """Raise unless a run was a success: `fields` begin with that and the status."""
+    """Raise unless a run was a success: `fields` begin with that, the status and the message."""
     if not fields[0]:
-        status = int(fields[1])
-        said = message_of(title, status)
+        status, text = int(fields[1]), text_of(int(fields[2])).rstrip(".")
         message = (
-            f"{title}() has not converged (SciPy's status {status}{f': {said}' if said else ''}), so that its result "
-            "has no derivative. Look at its `success`, and choose another start, method or tolerance."
+            f"{title}() has not converged (SciPy's status {status}{text and ': '}{text}), so that its result has no "
+            "derivative. Look at its `success`, and choose another start, method or tolerance."
         )
         raise ConvergenceError(message)

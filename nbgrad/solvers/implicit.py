@@ -20,7 +20,7 @@ import optree
 from ..errors import ArgumentError, DtypeError, NbgradError, ShapeError
 from ..graph.builders import cast, reshape, slice_axes, transpose
 from ..graph.differentiate import jvp, vjp
-from ..graph.ir import Node, make, zeros
+from ..graph.ir import BOOL, INT64, Node, make, zeros
 from ..graph.trace import current_trace
 from ..record.as_node import as_node
 from ..record.foreign_arrays import full_name
@@ -29,7 +29,7 @@ from ..runtime.evaluate import computed
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import kind_of, name_of
 from .closed_functions import FLOAT, ClosedFunction, as_float, jacobian_at, one_output, recorded
-from .host_solves import ConvergenceError, HostSolve, message_of, note_message, said
+from .host_solves import ConvergenceError, HostSolve, said, text_of
 from .linear_solves import METHODS, Iteration, solve_diagonal, solve_matrix, solve_operator
 
 LARGEST_MATRIX = 1000
@@ -111,16 +111,18 @@ class Solution(dict[str, Any]):
         self._title = title
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("message", "flag"):
-            return message_of(self.__dict__["_title"], int(self["status"]))
         try:
-            return self[name]
+            return self["message" if name == "flag" else name]
         except KeyError:
-            message = f"The result of {self.__dict__['_title']}() has no {name!r}; it has {', '.join(self)}, message."
+            message = f"The result of {self.__dict__['_title']}() has no {name!r}; it has {', '.join(self)}."
             raise AttributeError(message) from None
 
+    def __getitem__(self, name: str) -> Any:
+        value = super().__getitem__(name)
+        return value if name != "message" or isinstance(value, str) else text_of(int(value))
+
     def __dir__(self) -> list[str]:
-        return [*self, "message", *dict.__dir__(self)]
+        return [*self, *dict.__dir__(self)]
 
 
 def _parts(one: Any) -> tuple[list[Any], Any, tuple[str, ...]]:
@@ -175,7 +177,6 @@ def is_plain(given: Sequence[Any], nodes: Sequence[Node]) -> bool:
     )
 
 
-_INTEGERS = frozenset(["status", "nfev", "njev", "nhev", "nit", "iterations", "function_calls", "info"])
 _BOOLS = frozenset(["success", "converged"])
 
 
@@ -193,7 +194,7 @@ def solution(
     if plain:
         row = solve.row(*[np.asarray(computed(node)) for node in inputs])
         fields = {
-            name: bool(v) if name in _BOOLS else int(v) if name in _INTEGERS else v
+            name: bool(v) if name in _BOOLS else text_of(int(v)) if name == "message" else int(v)
             for name, v in zip(solve.fields, row[solve.size :], strict=True)
         }
         return row[: solve.size].reshape(solve.shape)[()], fields, None
@@ -202,8 +203,7 @@ def solution(
     found: dict[str, Any] = {}
     for k, name in enumerate(solve.fields):
         one = make("stop_gradient", (reshape(slice_axes(row, [(k, 1, 1)]), ()),))
-        kind = np.bool_ if name in _BOOLS else np.int64 if name in _INTEGERS else np.float64
-        found[name] = Tensor._of(cast(one, np.dtype(kind)))
+        found[name] = Tensor._of(cast(one, BOOL if name in _BOOLS else INT64))
     return Tensor._of(node), found, node
 
 
@@ -255,16 +255,26 @@ def option_key(value: Any) -> Hashable:
 
 
 _COUNTS = ("nfev", "njev", "nit")
-FIELDS = ("success", "status", *_COUNTS)
+FIELDS = ("success", "status", "message", *_COUNTS)
 """The facts that SciPy's results of several unknowns have."""
 
 
-def fields_of(title: str, found: Any) -> dict[str, Any]:
+def fields_of(found: Any) -> dict[str, Any]:
     """The success, the status and the counts of one of SciPy's results."""
     status = int(found.get("status", 0))
-    note_message(title, status, found.get("message", ""))
     good = bool(found.success) and bool(np.isfinite(found.x).all())
-    return {"success": good, "status": status, **{name: found.get(name, 0) for name in _COUNTS}}
+    counts = {name: found.get(name, 0) for name in _COUNTS}
+    return {"success": good, "status": status, "message": found.get("message", ""), **counts}
+
+
+FINITE = ("success", "status", "message")
+"""What is said of a solver that says nothing of its run."""
+
+
+def finite_fields(found: np.ndarray) -> dict[str, Any]:
+    """The fields of a run whose success is a finite solution."""
+    good = bool(np.isfinite(found).all())
+    return {"success": good, "status": int(not good), "message": "" if good else "the solution is not finite"}
 
 
 def value_at(function: ClosedFunction, x: Any, node: Node | None, captured: Sequence[Node]) -> Any:
@@ -349,9 +359,7 @@ def custom_root(
         if found.shape != shape:
             message = f"{name_of(solve)}() returned shape {found.shape} to custom_root(), but must return {shape}."
             raise ShapeError(message)
-        note_message(title, 1, "the root is not finite")
-        good = bool(np.isfinite(found).all())
-        return found, {"success": good, "status": 0 if good else 1}
+        return found, finite_fields(found)
 
     inputs = [start, *captured]
     host = HostSolve(
@@ -359,7 +367,7 @@ def custom_root(
         ("custom", option_key(solve), function),
         [node.ndim for node in inputs],
         shape,
-        ["success", "status"],
+        FINITE,
         run,
     )
     way = linear_way(linear_solver, start.size)

@@ -97,7 +97,7 @@ def linear_solve(
     check_linear(operator, name)
     flat = reshape(right, (right.size,))
     start = None if x0 is None else reshape(float_node(x0, "x0 of linear_solve()"), (right.size,))
-    good = constant(np.array([1.0, 0.0]))
+    good = constant(np.array([1.0, 0.0, 0.0]))
     found = solve_operator(title, operator, captured, flat, good, iteration, start)
     result = reshape(found, right.shape)
     return computed(result)[()] if is_plain([b, x0], [result]) else Tensor._of(result)

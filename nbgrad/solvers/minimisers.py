@@ -157,7 +157,7 @@ def minimize(
             host.place,
             lambda: minimize(value, first, method=method, tol=tol, callback=callback, options=more, **given),
         )
-        return found.x, fields_of(title, found)
+        return found.x, fields_of(found)
 
     inputs = [start, *ends, *captured]
     key = ("minimize", function, method, tol, option_key(callback), option_key(more), len(ends))
@@ -310,7 +310,7 @@ def least_squares(
         x = found.x
         if ends:
             x = np.where(found.active_mask < 0, rest[0], np.where(found.active_mask > 0, rest[1], x))
-        return x, fields_of(title, found)
+        return x, fields_of(found)
 
     inputs = [start, *ends, *captured]
     key = ("least squares", function, option_key(more), len(ends))

@@ -48,7 +48,7 @@ class Steps:
     fractions: np.ndarray
     stages: np.ndarray
     values: Callable[[np.ndarray], np.ndarray] | None
-    fields: dict[str, float]
+    fields: dict[str, Any]
 
     def padded(self) -> list[np.ndarray]:
         """Fractions and stages of as many steps as a program has turns; those at the end have no length."""

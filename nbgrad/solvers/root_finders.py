@@ -17,13 +17,15 @@ from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from . import compiled_iterations
 from .closed_functions import as_float, bound, first_of, one_output, recorded
-from .host_solves import ConvergenceError, HostSolve, note_message, said
+from .host_solves import ConvergenceError, HostSolve, said
 from .implicit import (
     FIELDS,
+    FINITE,
     ImplicitRule,
     Solution,
     as_scipy,
     fields_of,
+    finite_fields,
     flat_start,
     float_node,
     is_plain,
@@ -118,7 +120,7 @@ def root(
             host.place,
             lambda: root(value, first, method=method, jac=own, tol=tol, callback=callback, options=more),
         )
-        return found.x, fields_of(title, found)
+        return found.x, fields_of(found)
 
     inputs = [start, *captured]
     host = HostSolve(
@@ -199,13 +201,11 @@ def fixed_point(
         if not good:
             message = f"{said(title, host.place)} has not converged in {maxiter} iterations."
             raise ConvergenceError(message)
-        note_message(title, 1, "the fixed point is not finite")
-        finite = bool(np.isfinite(found).all())
-        return found, {"success": finite, "status": int(not finite)}
+        return found, finite_fields(found)
 
     inputs = [start, *captured]
     key = ("fixed point", function, xtol, maxiter, method)
-    host = HostSolve(title, key, [node.ndim for node in inputs], shape, ["success", "status"], run)
+    host = HostSolve(title, key, [node.ndim for node in inputs], shape, FINITE, run)
     way = linear_way(linear_solver, start.size)
     plain = is_plain([x0], inputs)
     return solution(host, inputs, lambda: ImplicitRule(title, function.minus_variable(), way), captured, plain)[0]

@@ -17,7 +17,7 @@ from ..graph.ir import Node
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .closed_functions import ClosedFunction, as_float, bound, one_output, recorded
-from .host_solves import ConvergenceError, HostSolve, note_message, said
+from .host_solves import ConvergenceError, HostSolve, said
 from .implicit import (
     ELEMENTWISE,
     ImplicitRule,
@@ -177,17 +177,16 @@ def _scalar(title: str, f: Callable[..., Any], args: Any, given: dict[str, Any],
             starts["bracket"] = [starts.pop("a"), starts.pop("b")]
         found = as_scipy(title, host.place, lambda: root_scalar(at(function), **slopes, **starts, **more))
         status = 0 if found.converged else 1
-        note_message(title, status, found.flag)
         if raises and status:
             message = f"{said(title, host.place)}: {found.flag} after {found.iterations} iterations."
             raise ConvergenceError(message)
         good = bool(found.converged) and bool(np.isfinite(found.root))
         counts = {"iterations": found.iterations, "function_calls": found.function_calls}
-        return found.root, {"converged": good, "status": status, **counts}
+        return found.root, {"converged": good, "status": status, "message": found.flag, **counts}
 
     inputs = [*numbers, *captured]
     key = ("scalar", function, names, raises, option_key(more))
-    fields = ["converged", "status", "iterations", "function_calls"]
+    fields = ["converged", "status", "message", "iterations", "function_calls"]
     host = HostSolve(title, key, [node.ndim for node in inputs], (), fields, run)
     plain = is_plain(list(given.values()), inputs)
     x, found, _ = solution(host, inputs, lambda: ImplicitRule(title, function, ELEMENTWISE), captured, plain)
@@ -272,24 +271,24 @@ def newton(
     def run(x: np.ndarray, *values: np.ndarray) -> tuple[Any, dict[str, Any]]:
         program, ones = function.with_tangent().call, np.ones(shape)
         good, count = not x.size, 0
+        said_of = "an element has not converged", "converged"
         with np.errstate(all="ignore"):
             while not good and count < maxiter:
                 value, slope = program(ones, x, *values)
                 step = np.where(value == 0, 0.0, value / slope)
                 x, count = as_float(x - step), count + 1
                 good = bool((np.abs(step) <= tol + rtol * np.abs(x)).all())
-        note_message(title, 1, f"no convergence in {count} iterations")
         if disp and not good:
             message = f"{said(title, host.place)} has not converged in {count} iterations."
             raise ConvergenceError(message)
         if good and not function.is_elementwise:
             _check_elementwise(program, x, values, name_of(func))
             function.is_elementwise = True
-        return x, {"converged": good, "status": int(not good), "iterations": count}
+        return x, {"converged": good, "status": int(not good), "message": said_of[good], "iterations": count}
 
     inputs = [start, *captured]
     key = ("newton", function, tol, maxiter, rtol, disp)
-    fields = ["converged", "status", "iterations"]
+    fields = ["converged", "status", "message", "iterations"]
     host = HostSolve(title, key, [node.ndim for node in inputs], shape, fields, run)
     plain = is_plain([x0], inputs)
     x, found, _ = solution(host, inputs, lambda: ImplicitRule(title, function, ELEMENTWISE), captured, plain)
