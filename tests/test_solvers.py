@@ -185,6 +185,29 @@ def test_residuals_that_stay() -> None:
         assert found[k] == pytest.approx((rate(data + moved) - rate(data - moved)) / (2 * step), rel=1e-5)
 
 
+def test_fits_of_curves() -> None:
+    rng = np.random.default_rng(3)
+    t = np.linspace(0.0, 2.0, 8)
+    data, sigma = 2 * np.exp(-1.5 * t) + 0.05 * rng.normal(size=8), np.linspace(0.5, 1.0, 8)
+
+    def curve(t: Any, a: Any, b: Any) -> Any:
+        return a * np.exp(-b * t)
+
+    for options in ({}, {"sigma": sigma}, {"sigma": sigma, "absolute_sigma": True}, {"bounds": (0.0, 9.0)}):
+        for ours, theirs in zip(
+            solvers.curve_fit(curve, t, data, **options),
+            scipy.optimize.curve_fit(curve, t, data, **options),
+            strict=True,
+        ):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4)
+
+    def error_of_rate(data: Any) -> Any:
+        return solvers.curve_fit(curve, t, data, xtol=1e-15, ftol=1e-15, gtol=1e-15)[1][1, 1]
+
+    found, moved = nb.grad(error_of_rate)(data), 1e-4 * np.eye(8)[2]
+    assert found[2] == pytest.approx((error_of_rate(data + moved) - error_of_rate(data - moved)) / 2e-4, rel=1e-5)
+
+
 # ----- Linear systems -----
 
 
@@ -248,6 +271,10 @@ CONVERTED: dict[str, tuple[Callable[[Any], Any], float]] = {
     "fixed_point": (lambda a: scipy.optimize.fixed_point(lambda z: (2 * z + a / z**2) / 3, 1.0), SLOPE),
     "minimize": (lambda a: scipy.optimize.minimize(lambda z: (z[0] - a) ** 2, [1.0]).x[0], 1.0),
     "least_squares": (lambda a: scipy.optimize.least_squares(lambda z: z - a, [1.0]).x[0], 1.0),
+    "curve_fit": (
+        lambda a: scipy.optimize.curve_fit(lambda t, k: k * t, np.ones(2), a * np.array([1.0, 3.0]))[0][0],
+        2.0,
+    ),
     "cg": (lambda a: np.sum(scipy.sparse.linalg.cg(K, a * np.ones(4), rtol=1e-12)[0]), float(INVERSE.sum())),
     "gmres by an operator": (_operator, -4 / 64),
     "a root of constants": (lambda a: a * scipy.optimize.brentq(lambda z: z - 1 if z > 0 else -1.0, 0, 5), 1.0),
@@ -339,6 +366,8 @@ FAILURES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     ),
     (ArgumentError, "loss='linear'", lambda: solvers.least_squares(lambda x: x, [1.0], loss="huber")),
     (ArgumentError, "bounds", lambda: solvers.minimize(np.sum, [1.0], method="trust-constr", bounds=[(0, 1)])),
+    (ArgumentError, "give a start by p0", lambda: solvers.curve_fit(lambda *x: x[0], np.ones(2), np.ones(2))),
+    (ArgumentError, "only 1 data", lambda: solvers.curve_fit(lambda x, a, b: a * x + b, np.ones(1), np.ones(1))),
     (ShapeError, "2 pairs", lambda: solvers.minimize(np.sum, [1.0, 2.0], bounds=[(0, 1)])),
     (ShapeError, r"shape \(2,\) to root\(\), but returned \(1,\)", lambda: solvers.root(lambda x: x[:1], np.ones(2))),
     (ShapeError, r"shape \(\) to minimize\(\)", lambda: solvers.minimize(lambda x: x, np.ones(2))),

@@ -5,6 +5,7 @@ systems and of differential equations, and integrals, which `grad`, `jit` and th
 by users.
 """
 
+from .curve_fits import curve_fit as curve_fit
 from .differential_equations import odeint as odeint
 from .differential_equations import solve_ivp as solve_ivp
 from .implicit import custom_root as custom_root
@@ -20,6 +21,7 @@ from .scalar_roots import root_scalar as root_scalar
 
 __all__ = [
     "brentq",
+    "curve_fit",
     "custom_root",
     "fixed_point",
     "least_squares",

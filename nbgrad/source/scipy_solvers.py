@@ -81,6 +81,7 @@ TABLE: dict[str, dict[str, Function]] = {
         "fixed_point": solvers.fixed_point,
         "minimize": solvers.minimize,
         "least_squares": solvers.least_squares,
+        "curve_fit": solvers.curve_fit,
     },
     "scipy.integrate": {"solve_ivp": solvers.solve_ivp, "odeint": solvers.odeint, "quad": solvers.quad},
     "scipy.sparse.linalg": {name: _iterative(name) for name in ("cg", "gmres", "bicgstab")},
