@@ -23,10 +23,8 @@ from ..graph.loops.watch import running_kernel
 _WRITES = frozenset(["STORE_SUBSCR", "STORE_SLICE", "INPLACE_ADD", "INPLACE_SUBTRACT", "INPLACE_MULTIPLY"])
 _PLAIN_MODULES = ("math", "cmath", "builtins", "operator", "numpy")
 _SOLVERS = {
-    **{
-        n: n
-        for n in "root root_scalar brentq newton minimize least_squares curve_fit fixed_point solve_ivp odeint quad".split()
-    },
+    **{n: n for n in "root root_scalar brentq newton minimize least_squares curve_fit fixed_point".split()},
+    **{n: n for n in "solve_ivp odeint quad".split()},
     **dict.fromkeys("brenth ridder bisect toms748".split(), "root_scalar"),
     **dict.fromkeys("cg gmres bicgstab".split(), "linear_solve"),
     "fsolve": "root",

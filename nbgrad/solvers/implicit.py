@@ -268,7 +268,7 @@ def fields_of(found: Any) -> dict[str, Any]:
 
 
 FINITE = ("success", "status", "message")
-"""What is said of a solver that says nothing of its run."""
+"""The facts about a run of a solver that gives nothing but its solution."""
 
 
 def finite_fields(found: np.ndarray) -> dict[str, Any]:
