@@ -202,6 +202,18 @@ def test_events() -> None:
     np.testing.assert_allclose(cut, (2 - G / 8, 1.0), rtol=1e-9)
 
 
+def test_the_solution_after_a_terminal_event_does_not_count() -> None:
+    def large(t: Any, y: Any) -> Any:
+        return y[0] - 2.0
+
+    large.terminal = True
+
+    def time(a: Any) -> Any:  # y is 1 / (1 - a t), which is infinite at t = 1 / a
+        return solvers.solve_ivp(lambda t, y: a * y**2, (0, 9), [1.0], events=large, **TIGHT).t_events[0][0]
+
+    assert nb.grad(time)(2.0) == pytest.approx(-1 / 8, rel=1e-8)
+
+
 def test_events_that_pass() -> None:
     def zeros(rate: Any) -> Any:
         found = solvers.solve_ivp(

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError, TracedValueError, user_location
-from ..graph.builders import cast, concatenate, reshape, slice_axes, transpose
-from ..graph.ir import BOOL, INT64, Node, broadcast, constant, make
+from ..graph.builders import concatenate, reshape, slice_axes, transpose
+from ..graph.ir import Node, broadcast, constant, make
 from ..process.locks import ForkSafeLock
 from ..record.tensor import Tensor
 from ..runtime.evaluate import computed, concrete
@@ -26,7 +26,17 @@ from ..transforms.argument_positions import check_function
 from ..transforms.arguments import name_of
 from .closed_functions import FLOAT, ClosedFunction, as_float, bound, one_output, recorded
 from .host_solves import HostSolve, said
-from .implicit import ELEMENTWISE, ImplicitRule, Solution, as_scipy, flat_start, float_node, is_plain, option_key
+from .implicit import (
+    ELEMENTWISE,
+    ImplicitRule,
+    Solution,
+    as_scipy,
+    flat_start,
+    float_node,
+    is_plain,
+    option_key,
+    recorded_fields,
+)
 from .replayed_steps import TITLE, Problem, ReplayRule, Steps, replayed_solution
 from .stepping import explicit_steps
 from .tableaus import EXPLICIT, IMPLICIT, RADAU_NODES
@@ -104,6 +114,7 @@ class _Trajectory:
 
     def __init__(self, integration: Integration, key: Any, inputs: Sequence[Node]) -> None:
         self.integration, self.function, self.inputs = integration, integration.function, list(inputs)
+        self.options_key = key
         self.key = ("ivp", key, self.function)
         self.problem = self.function.made(
             ("problem", key), lambda: Problem(self.function, integration.method, integration.steps)
@@ -164,55 +175,54 @@ class _Trajectory:
 
     def recorded(self, times: Node | None, dense_output: bool, events: _Events) -> Solution:
         """The result as recorded values."""
-        first, last = self.inputs[:2]
-        found: dict[str, Any] = {}
+        path, found = self, {}
         if events:
             start, end, y0, *values = self.known("has no events: the number of them is not known")
             own = [np.asarray(concrete(node, "array")) for node in events.captured]
             scipys = self.integration.scipys(start, end, y0, values, events=events.functions(own))
-            found["t_events"], found["y_events"] = self._events(events, scipys.t_events)
             found["status"], found["message"] = int(scipys.status), scipys.message
             if scipys.status == 1:
-                reached = scipys.t[-1]
-                which = next(k for k, some in enumerate(scipys.t_events) if reached in some)
-                event = found["t_events"][which]._node
-                stop = slice_axes(event, [(event.size - 1, 1, 1)])
-                times = self._until(times, reached, stop, float(start))
+                path = self._until(scipys.t[-1])
+            found["t_events"], found["y_events"] = path.events(events, scipys.t_events)
+            if scipys.status == 1:
+                times = path.times_before(times, _last_event(found["t_events"], scipys))
         if times is None:
-            start, end, *rest = self.known("needs t_eval: the number of its steps is not known")
-            fractions = constant(self.integration.steps(start, end, *rest).fractions)
-            times = broadcast(first, fractions.shape) + broadcast(last - first, fractions.shape) * fractions
-        states, row = self.at(times)
-        fields = {}
-        for k, name in enumerate(FIELDS):
-            one = make("stop_gradient", (reshape(slice_axes(row, [(k, 1, 1)]), ()),))
-            fields[name] = Tensor._of(cast(one, BOOL if name == "success" else INT64))
-        found = {"t": Tensor._of(times), "y": Tensor._of(transpose(states, (1, 0))), **fields, **found}
+            times = path.ends("needs t_eval: the number of its steps is not known")
+        states, row = path.at(times)
+        values: dict[str, Any] = {"t": Tensor._of(times), "y": Tensor._of(transpose(states, (1, 0)))}
+        values |= {**recorded_fields(row, FIELDS), **found}
         if dense_output:
-            found["sol"] = self._dense
-        return Solution(TITLE, found)
+            values["sol"] = path.dense
+        return Solution(TITLE, values)
 
-    def _dense(self, t: Any) -> Tensor:
+    def _until(self, reached: float) -> _Trajectory:
+        """The part of the solution before a terminal event."""
+        first, _, *rest = self.inputs
+        return _Trajectory(self.integration, self.options_key, [first, constant(np.array(reached, FLOAT)), *rest])
+
+    def ends(self, why: str) -> Node:
+        """The ends of all steps."""
+        first, last = self.inputs[:2]
+        start, end, *rest = self.known(why)
+        fractions = constant(self.integration.steps(start, end, *rest).fractions)
+        return broadcast(first, fractions.shape) + broadcast(last - first, fractions.shape) * fractions
+
+    def times_before(self, times: Node | None, stop: Node) -> Node:
+        """The times of the result up to a terminal event, which is the end; without any, the ends of steps and it."""
+        if times is None:
+            ends = self.ends("has no events: the number of them is not known")
+            return concatenate([slice_axes(ends, [(0, ends.size - 1, 1)]), stop], 0)
+        first, last, *_ = self.known("has no events: the number of them is not known")
+        values = np.asarray(concrete(times, "array"))
+        return slice_axes(times, [(0, int(((values - last) * np.sign(last - first) <= 0).sum()), 1)])
+
+    def dense(self, t: Any) -> Tensor:
         """The states at any times: shape (states,) or (states, times)."""
         node = float_node(t, "The times of sol()")
         states = transpose(self.at(reshape(node, (node.size,)))[0], (1, 0))
         return Tensor._of(reshape(states, (self.states, *node.shape)))
 
-    def _until(self, times: Node | None, reached: float, stop: Node, start: float) -> Node:
-        """The times of the result up to a terminal event."""
-        first, last = self.inputs[:2]
-        if times is not None:
-            values = np.asarray(concrete(times, "array"))
-            count = int(((values - reached) * np.sign(reached - start) <= 0).sum())
-            return slice_axes(times, [(0, count, 1)])
-        known = self.known("needs t_eval: the number of its steps is not known")
-        fractions = self.integration.steps(*known).fractions
-        part = (reached - known[0]) / (known[1] - known[0])
-        kept = constant(np.array(fractions[fractions < part]))
-        before = broadcast(first, kept.shape) + broadcast(last - first, kept.shape) * kept
-        return concatenate([before, stop], 0)
-
-    def _events(self, events: _Events, times: Sequence[np.ndarray]) -> tuple[list[Any], list[Any]]:
+    def events(self, events: _Events, times: Sequence[np.ndarray]) -> tuple[list[Any], list[Any]]:
         """The times of events, as roots of their functions along the solution, and the states there."""
         found: tuple[list[Any], list[Any]] = [], []
         for event, values in zip(events.given, times, strict=True):
@@ -234,6 +244,13 @@ class _Trajectory:
             found[0].append(Tensor._of(time))
             found[1].append(Tensor._of(self.at(time)[0]))
         return found
+
+
+def _last_event(times: Sequence[Any], scipys: Any) -> Node:
+    """The time of the terminal event, along one axis."""
+    which = next(k for k, some in enumerate(scipys.t_events) if scipys.t[-1] in some)
+    event = times[which]._node
+    return slice_axes(event, [(event.size - 1, 1, 1)])
 
 
 class _Events:

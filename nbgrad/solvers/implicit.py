@@ -200,11 +200,16 @@ def solution(
         return row[: solve.size].reshape(solve.shape)[()], fields, None
     value, row = solve.nodes(inputs)
     node = make("custom", (value, *captured, row), (rule(), 0))
-    found: dict[str, Any] = {}
-    for k, name in enumerate(solve.fields):
+    return Tensor._of(node), recorded_fields(row, solve.fields), node
+
+
+def recorded_fields(row: Node, names: Sequence[str]) -> dict[str, Tensor]:
+    """The fields of a run that is recorded, by name, from the row of them."""
+    found: dict[str, Tensor] = {}
+    for k, name in enumerate(names):
         one = make("stop_gradient", (reshape(slice_axes(row, [(k, 1, 1)]), ()),))
         found[name] = Tensor._of(cast(one, BOOL if name in _BOOLS else INT64))
-    return Tensor._of(node), found, node
+    return found
 
 
 def as_scipy(title: str, place: str, call: Callable[[], Any]) -> Any:

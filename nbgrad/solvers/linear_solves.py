@@ -193,10 +193,11 @@ class _OperatorRule:
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
         _, _, fields, *parameters = node.inputs
-        transposed = self.operator if self.iteration.method == "cg" else self.operator.cotangent()
+        # Also for conjugate gradients: the matrix may be less symmetric than was thought.
         anywhere = zeros(self.operator.variables[0].shape, node.dtype)
-        given = parameters if self.iteration.method == "cg" else [anywhere, *parameters]
-        moved = solve_operator(self.title, transposed, given, g, fields, self.iteration)
+        moved = solve_operator(
+            self.title, self.operator.cotangent(), [anywhere, *parameters], g, fields, self.iteration
+        )
         inside, product = self._at(node, parameters)
         return [moved, None, *vjp([product], [-moved], inside)]
 

@@ -46,8 +46,7 @@ def linear_solve(
     args : tuple
         Further arguments of `matvec`.
     method : {"gmres", "bicgstab", "cg", "dense"}
-        SciPy's iteration: "cg" is for symmetric positive definite matrices, whose adjoint system is their own. "dense"
-        makes the matrix and factors it.
+        SciPy's iteration: "cg" is for symmetric positive definite matrices. "dense" makes the matrix and factors it.
     x0 : array_like, optional
         The start, without a derivative.
     rtol, atol, maxiter
