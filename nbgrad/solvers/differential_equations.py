@@ -177,7 +177,7 @@ class _Trajectory:
         """The result as recorded values."""
         path, found = self, {}
         if events:
-            start, end, y0, *values = self.known("has no events: the number of them is not known")
+            start, end, y0, *values = self.known("takes no events: their number is not known")
             own = [np.asarray(concrete(node, "array")) for node in events.captured]
             scipys = self.integration.scipys(start, end, y0, values, events=events.functions(own))
             found["status"], found["message"] = int(scipys.status), scipys.message
@@ -189,11 +189,11 @@ class _Trajectory:
         if times is None:
             times = path.ends("needs t_eval: the number of its steps is not known")
         states, row = path.at(times)
-        values: dict[str, Any] = {"t": Tensor._of(times), "y": Tensor._of(transpose(states, (1, 0)))}
-        values |= {**recorded_fields(row, FIELDS), **found}
+        result: dict[str, Any] = {"t": Tensor._of(times), "y": Tensor._of(transpose(states, (1, 0)))}
+        result |= {**recorded_fields(row, FIELDS), **found}
         if dense_output:
-            values["sol"] = path.dense
-        return Solution(TITLE, values)
+            result["sol"] = path.dense
+        return Solution(TITLE, result)
 
     def _until(self, reached: float) -> _Trajectory:
         """The part of the solution before a terminal event."""
@@ -210,9 +210,9 @@ class _Trajectory:
     def times_before(self, times: Node | None, stop: Node) -> Node:
         """The times of the result up to a terminal event, which is the end; without any, the ends of steps and it."""
         if times is None:
-            ends = self.ends("has no events: the number of them is not known")
+            ends = self.ends("takes no events: their number is not known")
             return concatenate([slice_axes(ends, [(0, ends.size - 1, 1)]), stop], 0)
-        first, last, *_ = self.known("has no events: the number of them is not known")
+        first, last, *_ = self.known("takes no events: their number is not known")
         values = np.asarray(concrete(times, "array"))
         return slice_axes(times, [(0, int(((values - last) * np.sign(last - first) <= 0).sum()), 1)])
 
