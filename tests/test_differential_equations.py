@@ -72,6 +72,21 @@ def test_another_parameter_compiles_nothing() -> None:
     assert fast.compiled_signatures == 1 and nb.counters["compiled"] == before["compiled"]
 
 
+def test_another_number_of_steps_compiles_nothing() -> None:
+    def last(k: Any) -> Any:
+        found = solvers.solve_ivp(lambda t, y: [y[1], -(k**2) * y[0]], (0, 3), [1.0, 0.0], rtol=1e-6, atol=1e-8)
+        sizes.append(found.t.size)
+        return found.y[0, -1]
+
+    sizes: list[int] = []
+    slope = nb.grad(last)
+    slope(1.5)
+    before = nb.counters["compiled"] + nb.counters["loaded"]
+    for k in (1.6, 1.8, 1.4):
+        assert slope(k) == pytest.approx(-3 * np.sin(3 * k), abs=1e-4)
+    assert len(set(sizes)) > 2 and nb.counters["compiled"] + nb.counters["loaded"] == before
+
+
 def test_stiff_equations() -> None:
     # A fast part that has died out, and a slow one: y[1] is exp(-t), y[0] follows cos(k y[1]).
     def last(k: Any, method: str) -> Any:

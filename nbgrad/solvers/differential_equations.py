@@ -37,7 +37,7 @@ from .implicit import (
     option_key,
     recorded_fields,
 )
-from .replayed_steps import TITLE, Problem, ReplayRule, Steps, replayed_solution
+from .replayed_steps import FEWEST_STEPS, TITLE, Problem, ReplayRule, Steps, replayed_solution
 from .stepping import explicit_steps
 from .tableaus import EXPLICIT, IMPLICIT, RADAU_NODES
 
@@ -151,6 +151,14 @@ class _Trajectory:
         found = make("custom", (value, *inputs, row), (ReplayRule(replayed), 0))
         return reshape(found, (times.size, self.states)), row
 
+    def at_any(self, times: Node) -> tuple[Node, Node]:
+        """The states at times whose number may be another one in each call, by programs for some numbers of them."""
+        count = times.size
+        more = max(FEWEST_STEPS, 1 << (count - 1).bit_length()) - count
+        last = broadcast(slice_axes(times, [(count - 1, 1, 1)]), (more,))
+        states, row = self.at(concatenate([times, last], 0) if more else times)
+        return slice_axes(states, [(0, count, 1), (0, self.states, 1)]), row
+
     def known(self, why: str) -> list[np.ndarray]:
         """The values of the inputs, where each call is recorded for itself.
 
@@ -175,7 +183,7 @@ class _Trajectory:
 
     def recorded(self, times: Node | None, dense_output: bool, events: _Events) -> Solution:
         """The result as recorded values."""
-        path, found = self, {}
+        path, found, said_times = self, {}, times is not None and not events
         if events:
             start, end, y0, *values = self.known("takes no events: their number is not known")
             own = [np.asarray(concrete(node, "array")) for node in events.captured]
@@ -188,7 +196,7 @@ class _Trajectory:
                 times = path.times_before(times, _last_event(found["t_events"], scipys))
         if times is None:
             times = path.ends("needs t_eval: the number of its steps is not known")
-        states, row = path.at(times)
+        states, row = path.at(times) if said_times else path.at_any(times)
         result: dict[str, Any] = {"t": Tensor._of(times), "y": Tensor._of(transpose(states, (1, 0)))}
         result |= {**recorded_fields(row, FIELDS), **found}
         if dense_output:
