@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from collections.abc import Callable
 from typing import Any
@@ -310,6 +312,8 @@ def test_results_have_scipys_fields() -> None:
     assert by_lm.message != inside.message == theirs.message, "each has the message of its own run"
     failed = solvers.root(lambda x: x**2 + 1, [1.0])
     assert not failed.success and "good progress" in failed.message
+    again = pickle.loads(pickle.dumps(copy.deepcopy(plain)))
+    assert again.x == plain.x and again.message == plain.message and type(again) is type(plain)
     with pytest.raises(AttributeError, match=r"root\(\) has no 'roots'; it has x, fun, success"):
         _ = plain.roots
 

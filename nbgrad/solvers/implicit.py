@@ -114,7 +114,8 @@ class Solution(dict[str, Any]):
         try:
             return self["message" if name == "flag" else name]
         except KeyError:
-            message = f"The result of {self.__dict__['_title']}() has no {name!r}; it has {', '.join(self)}."
+            title = self.__dict__.get("_title", "a solver")
+            message = f"The result of {title}() has no {name!r}; it has {', '.join(self)}."
             raise AttributeError(message) from None
 
     def __getitem__(self, name: str) -> Any:
