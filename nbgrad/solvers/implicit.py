@@ -122,6 +122,10 @@ class Solution(dict[str, Any]):
         value = super().__getitem__(name)
         return value if name != "message" or isinstance(value, str) else text_of(int(value))
 
+    def __repr__(self) -> str:
+        shown = {name: value if isinstance(value, Tensor) else self[name] for name, value in self.items()}
+        return f"{self.__dict__['_title']}: {shown}"
+
     def __dir__(self) -> list[str]:
         return [*self, *dict.__dir__(self)]
 
