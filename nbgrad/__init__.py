@@ -90,6 +90,7 @@ if _TYPE_CHECKING:
     from . import autograd as autograd
     from . import cuda as cuda
     from . import interop as interop
+    from . import solvers as solvers
     from . import tape as tape
     from .adjoints.device_function import device_function as device_function
     from .adjoints.kernel import kernel as kernel
@@ -103,6 +104,7 @@ if _TYPE_CHECKING:
     from .nn.checkpoint import load_checkpoint as load_checkpoint
     from .nn.checkpoint import load_param_into_net as load_param_into_net
     from .nn.checkpoint import save_checkpoint as save_checkpoint
+    from .solvers.implicit import custom_root as custom_root
     from .source.rebinding import differentiable_source as differentiable_source
     from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
     from .sparse.sparse_derivatives import sparse_jacobian as sparse_jacobian
@@ -138,10 +140,11 @@ _LATER = {
     "extend.custom_kernels": "primitive",
     "extend.elementwise_functions": "elementwise",
     "source.rebinding": "differentiable_source",
+    "solvers.implicit": "custom_root",
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
 """Names that are imported when they are first used: module -> names."""
-_MODULES = frozenset("autograd common config context cuda dtype errors interop nn numpy ops tape".split())
+_MODULES = frozenset("autograd common config context cuda dtype errors interop nn numpy ops solvers tape".split())
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 

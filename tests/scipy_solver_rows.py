@@ -50,22 +50,35 @@ INTEGRATE["source"] = """
 trapezoid simpson cumulative_trapezoid cumulative_simpson: f(V, dx=0.3); f(V, x=R)
 romb: f(V, dx=0.3)
 fixed_quad: f(lambda t: np.sin(W * t[:, None]).sum(1), 0.0, U[0])[0]
-solve_ivp: f(lambda t, y: -W[0] * y, (0.0, 0.5), [1.0], rtol=1e-9, atol=1e-9).y[:, -1] | step by step
+solve_ivp: f(lambda t, y: -W[0] * y, (0.0, 0.5), [1.0], rtol=1e-9, atol=1e-9).y[:, -1] | as `nb.solvers.solve_ivp`
+odeint: f(lambda y, t: -W[0] * y, np.ones(1), np.array([0.0, 0.5]), rtol=1e-10, atol=1e-10)[-1] | as `nb.solvers.odeint`
+quad: np.asarray(f(lambda t: np.sin(W[0] * t), 0.0, 1.0)[0]) | as `nb.solvers.quad`
 """
 INTEGRATE["constant"] = """
 lebedev_rule newton_cotes
 """
 INTEGRATE["no"] = """
-quad quad_vec dblquad tplquad nquad cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
+quad_vec dblquad tplquad nquad cubature tanhsinh nsum qmc_quad: adaptive rules in compiled code, or with a
   choice of points by values
-odeint ode complex_ode LSODA: compiled solvers
+ode complex_ode LSODA: compiled solvers
 BDF DOP853 RK23 RK45 Radau OdeSolver DenseOutput OdeSolution: solvers' classes, which solve_ivp uses
 solve_bvp: sparse compiled factorisations
 """
 
 OPTIMIZE: dict[str, str] = {}
 OPTIMIZE["source"] = """
-newton: f(lambda z: z * z - W[0], 1.0)
+newton: f(lambda z: z * z - W[0], 1.0) | as `nb.solvers.newton`
+bisect brenth brentq ridder toms748: np.asarray(f(lambda z: z * z - W[0], 0.0, 5.0, xtol=1e-14)) | by
+  `nb.solvers.root_scalar`
+root_scalar: np.asarray(f(lambda z: z * z - W[0], bracket=(0.0, 5.0),
+  xtol=1e-14).root) | as `nb.solvers.root_scalar`
+fsolve: f(lambda z: z * z - W, np.ones(5), xtol=1e-13) | by `nb.solvers.root`
+root: f(lambda z: z * z - W, np.ones(5), tol=1e-13).x | as `nb.solvers.root`
+fixed_point: f(lambda z: np.cos(W[0] * z), 0.5, xtol=1e-13) | as `nb.solvers.fixed_point`
+minimize: f(lambda z: np.sum((z - W) ** 2 * R), np.zeros(5), jac=lambda z: 2 * (z - W) * R, tol=1e-12).x | as
+  `nb.solvers.minimize`
+least_squares: f(lambda z: z - W, np.zeros(5)).x | as `nb.solvers.least_squares`
+curve_fit: f(lambda t, a: a * t, R, W[0] * R, p0=[1.0])[0] | as `nb.solvers.curve_fit`
 rosen rosen_der: f(W)
 rosen_hess: f(W)
 rosen_hess_prod: f(W, V)
@@ -74,12 +87,12 @@ OPTIMIZE["constant"] = """
 OptimizeResult RootResults show_options linprog_verbose_callback Bounds LinearConstraint NonlinearConstraint
 """
 OPTIMIZE["no"] = """
-bisect brenth brentq ridder toms748 root_scalar fsolve root fixed_point broyden1 broyden2 anderson diagbroyden
-  excitingmixing linearmixing newton_krylov: roots, which need the implicit function theorem
-fmin fmin_bfgs fmin_cg fmin_cobyla fmin_l_bfgs_b fmin_ncg fmin_powell fmin_slsqp fmin_tnc fminbound minimize
-  minimize_scalar brent golden bracket line_search basinhopping brute differential_evolution direct dual_annealing
-  shgo: minima, which need the implicit function theorem
-least_squares leastsq curve_fit lsq_linear nnls isotonic_regression: fits, which need the implicit function theorem
+broyden1 broyden2 anderson diagbroyden excitingmixing linearmixing newton_krylov: roots; take `root`
+fmin fmin_bfgs fmin_cg fmin_cobyla fmin_l_bfgs_b fmin_ncg fmin_powell fmin_slsqp fmin_tnc: minima; take `minimize`
+fminbound minimize_scalar brent golden bracket line_search basinhopping brute differential_evolution direct
+  dual_annealing shgo: minima of other kinds, which need the implicit function theorem
+leastsq: fits; take `least_squares`
+lsq_linear nnls isotonic_regression: fits with bounds
 linprog milp linear_sum_assignment quadratic_assignment: solutions that jump
 approx_fprime check_grad: differences; nbgrad.check_grads has derivatives
 BFGS SR1 HessianUpdateStrategy BroydenFirst InverseJacobian KrylovJacobian LbfgsInvHessProduct: parts of solvers
@@ -100,8 +113,13 @@ SPARSE_LINALG: dict[str, str] = {}
 SPARSE_LINALG["constant"] = """
 LaplacianNd LinearOperator SuperLU aslinearoperator factorized is_sptriangular spbandwidth spilu splu use_solver
 """
+SPARSE_LINALG["source"] = """
+cg: f(S @ S + np.eye(3), V3, rtol=1e-13)[0] | by `nb.solvers.linear_solve`
+gmres bicgstab: f(np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 0.2, 5.0]]), V3, rtol=1e-13)[0] | by
+  `nb.solvers.linear_solve`
+"""
 SPARSE_LINALG["no"] = """
-bicg bicgstab cg cgs gcrotmk gmres lgmres lsmr lsqr minres qmr tfqmr inv spsolve spsolve_triangular: linear systems,
+bicg cgs gcrotmk lgmres lsmr lsqr minres qmr tfqmr inv spsolve spsolve_triangular: linear systems,
   which need the adjoint system
 eigs eigsh lobpcg svds: ARPACK, compiled
 expm expm_multiply funm_multiply_krylov matrix_power norm onenormest: functions of sparse matrices; a product of a

@@ -42,6 +42,10 @@ def decay(a: Any) -> Any:
     return scipy.integrate.solve_ivp(lambda t, y: -a * y, (0.0, 1.0), [1.0]).y[0, -1]
 
 
+def valley(a: Any) -> Any:
+    return scipy.optimize.rosen(a * X)
+
+
 def filtered(a: Any) -> Any:
     return scipy.signal.sepfir2d(np.outer(a * X, X), np.ones(1), np.ones(1))
 
@@ -101,12 +105,10 @@ def compiled_ufunc(x: Any) -> Any:
 NUMBA = r"{0}\(\) is compiled by Numba.*nb\.kernel\({0}\).*nb\.elementwise\({0}\)"
 PLACES: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     # What is called, which modules differentiable_source converts (None: it is not used), and the way out.
-    "a root by C code": (root, None, r"_brentq\(\) is compiled code.*nb\.primitive"),
-    "the same, converted": (root, (), r"_brentq\(\) is compiled code.*nb\.primitive"),
-    "the same, all converted": (root, "scipy", r"_brentq\(\) is compiled code.*nb\.primitive"),
-    "an integral by Fortran code": (integral, "scipy", r"_qagse\(\) is compiled code.*nb\.primitive"),
+    "a root by C code": (root, None, r"nb\.solvers\.brentq has derivatives.*nb\.differentiable_source\(f\)"),
+    "an integral by Fortran code": (integral, None, r"nb\.solvers\.quad has derivatives.*nb\.differentiable_source"),
     "a filter in C": (filtered, "scipy", r"sepfir2d\(\) is compiled code.*nb\.primitive"),
-    "Python code of SciPy": (decay, None, r"nb\.differentiable_source\(f\) runs it"),
+    "Python code of SciPy": (valley, None, r"nb\.differentiable_source\(f\) runs it"),
     "an object of SciPy's without a form": (turned, (), r"nb\.primitive"),
     "an array made elsewhere": (written, (), r"from elsewhere.*nbgrad\.numpy\.zeros"),
     "out= made elsewhere": (written_by_ufunc, (), r"from elsewhere.*nbgrad\.numpy\.zeros"),

@@ -46,6 +46,7 @@ LAYERS = """
     compiled
     numpy
     scipy
+    solvers
     source
     extend
     adjoints adjoints.machine adjoints.reading adjoints.threads adjoints.turns

@@ -22,6 +22,14 @@ from ..graph.loops.watch import running_kernel
 
 _WRITES = frozenset(["STORE_SUBSCR", "STORE_SLICE", "INPLACE_ADD", "INPLACE_SUBTRACT", "INPLACE_MULTIPLY"])
 _PLAIN_MODULES = ("math", "cmath", "builtins", "operator", "numpy")
+_SOLVERS = {
+    **{n: n for n in "root root_scalar brentq newton minimize least_squares curve_fit fixed_point".split()},
+    **{n: n for n in "solve_ivp odeint quad".split()},
+    **dict.fromkeys("brenth ridder bisect toms748".split(), "root_scalar"),
+    **dict.fromkeys("cg gmres bicgstab".split(), "linear_solve"),
+    "fsolve": "root",
+}
+"""SciPy's solvers, and those of `nbgrad.solvers` that stand for them."""
 
 
 def way_out(of_number: bool) -> str:
@@ -35,7 +43,15 @@ def way_out(of_number: bool) -> str:
     frame = users_frame()
     if frame is None:
         return "Use nb.stop_gradient(x) if it is a constant."
-    converted = [f for f in _outwards(frame) if _is_converted(f)]
+    around = _outwards(frame)
+    for one in around:
+        solver = _SOLVERS.get(one.f_code.co_name)
+        if solver and str(one.f_globals.get("__name__")).startswith("scipy."):
+            return (
+                f"nb.solvers.{solver} has derivatives: call it in place of SciPy's {one.f_code.co_name}, or run the "
+                "function by nb.differentiable_source(f), which does."
+            )
+    converted = [f for f in around if _is_converted(f)]
     module = str(frame.f_globals.get("__name__", ""))
     called = called_name(frame)
     function = _found(frame, called)

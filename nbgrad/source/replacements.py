@@ -27,6 +27,7 @@ from ..scipy.scipy_calls import replacement_in_scipy
 from . import statements
 from .control_flow import CALLS
 from .math_functions import functions
+from .scipy_solvers import replaced_solver
 
 _NUMPY_MODULES = ("linalg", "fft", "random")
 
@@ -119,11 +120,10 @@ def replacement_of(value: Any) -> Any:
     known = _objects().get(id(value))
     if known is None or known[0] is not value:
         library = str(getattr(value, "__module__", None) or type(value).__module__).partition(".")[0]
-        return (
-            replacement_in_scipy(value, _in_python)
-            if library == "scipy" or type(value).__name__ == "fortran"
-            else value
-        )
+        if library != "scipy" and type(value).__name__ != "fortran":
+            return value
+        solver = replaced_solver(value)
+        return solver if solver is not value else replacement_in_scipy(value, _in_python)
     replacement = known[1]
     if type(replacement) is tuple:
         module, name = replacement

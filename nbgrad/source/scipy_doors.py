@@ -2,7 +2,8 @@
 
 In: a function or class of SciPy, and its form for recorded values. Out: an object in its place. Where no argument holds
 a recorded value, a call goes to SciPy itself, with plain arrays; otherwise to the other form, which is SciPy's own
-Python code with nbgrad's NumPy. Called by rebinding.py. What nbgrad/scipy/scipy_table.py has is replaced before.
+Python code with nbgrad's NumPy. Called by rebinding.py and scipy_solvers.py. What nbgrad/scipy/scipy_table.py has is
+replaced before.
 """
 
 from __future__ import annotations
@@ -63,15 +64,15 @@ def _is_filled(cell: Any) -> bool:
     return True
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """An argument with arrays in place of Tensors, which are constants, and without doors."""
 
-    def plain(leaf: Any) -> Any:
+    def unwrapped(leaf: Any) -> Any:
         if isinstance(leaf, ObjectDoor):
             return leaf._original
         return leaf.asnumpy() if isinstance(leaf, Tensor) else leaf
 
-    return optree.tree_map(plain, value, none_is_leaf=True)
+    return optree.tree_map(unwrapped, value, none_is_leaf=True)
 
 
 def _through(value: Any) -> Any:
@@ -86,7 +87,7 @@ def _through(value: Any) -> Any:
 def _called(original: Any, other: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a call that takes the way that its arguments need."""
     if not recorded((args, kwargs)):
-        return original(*_plain(args), **_plain(kwargs))
+        return original(*plain(args), **plain(kwargs))
     try:
         return other()(*_through(args), **_through(kwargs))
     except (AttributeError, TypeError) as error:

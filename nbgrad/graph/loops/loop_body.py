@@ -208,7 +208,7 @@ def make_loop(
     outside = [value for group in (carried, scanned, constants) for _, value, *_ in group]
     halves = {node: parts(node) for node in wanted if node.dtype.kind == "c"}
     following, wanted = real_parts(following), [half for node in wanted for half in halves.get(node, (node,))]
-    inside, fresh = _closed([*following, *wanted], [node for group in given for node in group], invariant or {})
+    inside, fresh = closed([*following, *wanted], [node for group in given for node in group], invariant or {})
     groups = [[inside.get(node, node) for node in group] for group in (*given, following, wanted)]
     groups[2] += real_parts(list(fresh.values()))
     node = make("loop", tuple(real_parts([*outside, *fresh])), (Body(*groups, again=again), turns, reverse))
@@ -223,7 +223,7 @@ def real_parts(nodes: Sequence[Node]) -> list[Node]:
 _REPEATING = frozenset(["broadcast", "reshape", "transpose"])
 
 
-def _closed(
+def closed(
     outputs: Sequence[Node], inputs: Sequence[Node], invariant: Mapping[Node, Node]
 ) -> tuple[dict[Node, Node], dict[Node, Node]]:
     """The nodes of the outputs' graph over the inputs alone: the nodes that stand for those that had to be made anew,

@@ -1,0 +1,114 @@
+"""Linear systems whose matrix is a function: `linear_solve`.
+
+In: a linear function of a vector, which may close over recorded values, and a right-hand side. Out: the solution by one
+of SciPy's iterations, differentiated by the right-hand side and by all that the function closes over. Called by users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..graph.builders import reshape
+from ..graph.ir import constant, topological
+from ..graph.simplify import simplify
+from ..record.tensor import Tensor
+from ..runtime.evaluate import computed
+from ..transforms.argument_positions import check_function
+from ..transforms.arguments import name_of
+from .closed_functions import ClosedFunction, bound, one_output, recorded
+from .implicit import float_node, is_plain
+from .linear_solves import Iteration, solve_operator
+
+
+def linear_solve(
+    matvec: Callable[..., Any],
+    b: Any,
+    args: Any = (),
+    method: str = "gmres",
+    x0: Any = None,
+    rtol: float = 1e-10,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+) -> Any:
+    """The solution of A x = b, where a function multiplies by A, with derivatives.
+
+    Parameters
+    ----------
+    matvec : callable
+        `matvec(v, *args)` gives A v, an array of the shape of `v`; it is linear in `v`. It may close over recorded
+        values.
+    b : array_like
+        The right-hand side, of any shape.
+    args : tuple
+        Further arguments of `matvec`.
+    method : {"gmres", "bicgstab", "cg", "dense"}
+        SciPy's iteration: "cg" is for symmetric positive definite matrices. "dense" makes the matrix and factors it.
+    x0 : array_like, optional
+        The start, without a derivative.
+    rtol, atol, maxiter
+        As for SciPy: the norm of the residual is at most `max(rtol * norm(b), atol)`.
+
+    Returns
+    -------
+    array of the shape of `b`
+
+    Raises
+    ------
+    ConvergenceError
+        If the iteration does not converge.
+    ArgumentError
+        If `matvec` is not linear.
+    MatrixError
+        If the matrix is singular, for "dense".
+    ShapeError, DtypeError, TracedValueError
+        As `root`.
+
+    Notes
+    -----
+    For x = A(p)^-1 b: dx = A^-1 (db - dA x), and the cotangent of b is A^-T g, each by the same method and tolerance.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> def bent(k, load):
+    ...     def stiffness(v):
+    ...         pull = k * np.diff(v, prepend=0.0, append=0.0)
+    ...         return pull[:-1] - pull[1:]
+    ...     return nb.solvers.linear_solve(stiffness, load, method="cg")
+    >>> bent(2.0, np.ones(3)).round(12)
+    array([0.75, 1.  , 0.75])
+    >>> nb.grad(bent)(2.0, np.ones(3)).round(12)
+    np.float64(-1.25)
+    """
+    title = "linear_solve"
+    check_function(matvec, title)
+    right = float_node(b, "b of linear_solve()")
+    if not right.size:
+        message = "b of linear_solve() has no elements: there is nothing to solve for."
+        raise ShapeError(message)
+    name = name_of(matvec)
+    iteration = Iteration(method, rtol, atol, maxiter)
+    operator, captured = recorded(bound(matvec, args), [right], title, one_output(name, title, right.shape))
+    check_linear(operator, name)
+    flat = reshape(right, (right.size,))
+    start = None if x0 is None else reshape(float_node(x0, "x0 of linear_solve()"), (right.size,))
+    good = constant(np.array([1.0, 0.0, 0.0]))
+    found = solve_operator(title, operator, captured, flat, good, iteration, start)
+    result = reshape(found, right.shape)
+    return computed(result)[()] if is_plain([b, x0], [result]) else Tensor._of(result)
+
+
+def check_linear(operator: ClosedFunction, name: str) -> None:
+    """Raise if a function's derivative depends on where it is taken. (Its value at zero is looked at in each run.)"""
+
+    def constant_slope() -> bool:
+        made = operator.tangent()
+        return operator.variables[0] not in topological(simplify(list(made.outputs)))
+
+    if not operator.made("constant slope", constant_slope):
+        message = f"{name}() is not linear in its vector, but linear_solve() solves linear systems. Use root() instead."
+        raise ArgumentError(message)

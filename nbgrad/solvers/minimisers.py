@@ -1,0 +1,325 @@
+"""Minima by SciPy's algorithms: `minimize` and `least_squares`.
+
+In: a function of a vector that gives a number, or residuals, with SciPy's arguments. Out: the minimiser with SciPy's
+fields, differentiated by all that the function closes over, by `args` and by the bounds. SciPy gets gradients,
+Jacobians and Hessians as compiled programs. Called by users.
+
+At a minimiser the gradient is zero, where no bound is active; there, the element is its bound. The implicit function
+theorem holds for these equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..graph.ir import Node, broadcast
+from ..transforms.argument_positions import check_function
+from ..transforms.arguments import name_of
+from .closed_functions import as_float, bound, first_of, one_output, recorded
+from .host_solves import HostSolve
+from .implicit import (
+    FIELDS,
+    ImplicitRule,
+    Solution,
+    as_scipy,
+    fields_of,
+    flat_start,
+    float_node,
+    is_plain,
+    linear_way,
+    option_key,
+    solution,
+    value_at,
+)
+
+GRADIENT = ("cg", "bfgs", "l-bfgs-b", "tnc", "slsqp", "newton-cg", "dogleg", "trust-ncg", "trust-krylov", "trust-exact")
+"""Methods that get the gradient."""
+HESSIAN = ("dogleg", "trust-exact")
+"""Methods that get the Hessian as a matrix."""
+PRODUCTS = ("newton-cg", "trust-ncg", "trust-krylov")
+"""Methods that get products with the Hessian."""
+BOUNDED = ("l-bfgs-b", "tnc", "slsqp", "nelder-mead", "powell")
+"""Methods whose minimiser lies exactly on its active bounds."""
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    method: str | None = None,
+    jac: Any = None,
+    hess: Any = None,
+    hessp: Any = None,
+    bounds: Any = None,
+    constraints: Any = (),
+    tol: float | None = None,
+    callback: Callable[..., Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    linear_solver: str | None = None,
+) -> Solution:
+    """A minimiser, by `scipy.optimize.minimize`, with derivatives.
+
+    Parameters
+    ----------
+    fun : callable
+        `fun(x, *args)` gives a number, for an array of one axis. It may close over recorded values.
+    x0 : array_like
+        The start; one number is an array of one.
+    args : tuple
+        Further arguments of `fun`.
+    method, tol, callback, options
+        As for SciPy. Methods that take a gradient, a Hessian or products with it get nbgrad's.
+    jac, hess, hessp : optional
+        Accepted for SciPy's sake: with `jac=True`, `fun` gives a pair of which the second is not used.
+    bounds : sequence of pairs, or scipy.optimize.Bounds, optional
+        Lower and upper ends for each element, None for none. They may be recorded values.
+    constraints
+        Must be empty: for the equations of Karush, Kuhn and Tucker there is `root`.
+    linear_solver : {"dense", "gmres", "bicgstab", "cg"}, optional
+        As for `custom_root`, for the system with the Hessian.
+
+    Returns
+    -------
+    Solution
+        With SciPy's fields `x`, `fun`, `jac`, `success`, `status`, `message`, `nfev`, `njev` and `nit`. Without
+        convergence the values are SciPy's, and a derivative by them raises.
+
+    Raises
+    ------
+    ArgumentError
+        For constraints, or arguments that SciPy refuses.
+    ShapeError, DtypeError
+        If `fun` does not give one real number, or bounds do not fit.
+    TracedValueError
+        If `fun` branches by the values of `x`.
+    MatrixError, ConvergenceError
+        If a derivative is asked for where the Hessian is singular, or SciPy has not converged.
+
+    Notes
+    -----
+    The derivative of the minimiser solves the system of the Hessian, where no bound is active; an element on a bound
+    moves with the bound. As precise as the minimiser: methods of first order stop where the gradient is about `tol`.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> def lowest(a):
+    ...     return nb.solvers.minimize(lambda x: np.sum((x - a) ** 2) + x[0] ** 2, np.zeros(2)).x
+    >>> nb.jacrev(lowest)(np.array([1.0, 2.0])).round(6)
+    array([[0.5, 0. ],
+           [0. , 1. ]])
+    """
+    title = "minimize"
+    check_function(fun, title)
+    if constraints:
+        message = (
+            "minimize() has no derivatives with constraints. Take bounds, or solve the equations of Karush, Kuhn and "
+            "Tucker by nb.solvers.root."
+        )
+        raise ArgumentError(message)
+    start = flat_start(x0, title)
+    n = start.size
+    way = str(method or ("BFGS" if bounds is None else "L-BFGS-B")).lower()
+    ends = bound_nodes(bounds, n, title)
+    if ends and way not in BOUNDED:
+        message = f"minimize() with bounds has derivatives for {', '.join(BOUNDED)}, but not for {method!r}."
+        raise ArgumentError(message)
+    fn = bound(fun, args)
+    fn = first_of(fn) if jac is True else fn
+    function, captured = recorded(fn, [start], title, one_output(name_of(fun), title, ()))
+    gradient = function.gradient()
+    more = dict(options or {})
+
+    def run(first: np.ndarray, *rest: np.ndarray) -> tuple[Any, dict[str, Any]]:
+        from scipy.optimize import minimize
+
+        values = rest[len(ends) :]
+        both = function.with_gradient().call
+
+        def value(x: np.ndarray) -> Any:
+            found = both(as_float(x), *values)
+            return (float(found[0]), found[1]) if way in GRADIENT else float(found[0])
+
+        given: dict[str, Any] = {"jac": True} if way in GRADIENT else {}
+        if way in HESSIAN:
+            given["hess"] = lambda x: gradient.jacobian().program()(as_float(x), *values)[0]
+        if way in PRODUCTS:
+            product = gradient.tangent().program()
+            given["hessp"] = lambda x, v: product(as_float(v), as_float(x), *values)[0]
+        if ends:
+            given["bounds"] = list(zip(*rest[:2], strict=True))
+        found = as_scipy(
+            title,
+            host.place,
+            lambda: minimize(value, first, method=method, tol=tol, callback=callback, options=more, **given),
+        )
+        return found.x, fields_of(found)
+
+    inputs = [start, *ends, *captured]
+    key = ("minimize", function, method, tol, option_key(callback), option_key(more), len(ends))
+    host = HostSolve(title, key, [node.ndim for node in inputs], (n,), FIELDS, run)
+    linear = linear_way(linear_solver, n)
+    residual = gradient.within_bounds() if ends else gradient
+    plain = is_plain([x0], inputs)
+    x, fields, node = solution(host, inputs, lambda: ImplicitRule(title, residual, linear), [*ends, *captured], plain)
+    more_values = {"fun": value_at(function, x, node, captured), "jac": value_at(gradient, x, node, captured)}
+    return Solution(title, {"x": x, **more_values, **fields})
+
+
+def bound_nodes(bounds: Any, n: int, title: str) -> list[Node]:
+    """The lower and the upper ends of n elements; an empty list without bounds.
+
+    Raises
+    ------
+    ShapeError
+        If there are not n of them.
+    """
+    if bounds is None:
+        return []
+    if hasattr(bounds, "lb"):
+        ends = [bounds.lb, bounds.ub]
+    elif len(bounds) == n and all(isinstance(pair, Sequence) and len(pair) == 2 for pair in bounds):
+        ends = [[pair[side] for pair in bounds] for side in (0, 1)]
+    else:
+        message = f"bounds of {title}() must be {n} pairs of a lower and an upper end (or a scipy.optimize.Bounds)."
+        raise ShapeError(message)
+    return ends_of(ends, n, title)
+
+
+def ends_of(ends: Sequence[Any], n: int, title: str) -> list[Node]:
+    """Lower and upper ends, each one number or n, None for none."""
+    nodes: list[Node] = []
+    for end, none in zip(ends, (-np.inf, np.inf), strict=True):
+        given = [none if one is None else one for one in end] if isinstance(end, Sequence) else end
+        node = float_node(given, f"A bound of {title}()")
+        if node.size not in (1, n) or node.ndim > 1:
+            message = f"The bounds of {title}() must be numbers or have {n} elements, but one has shape {node.shape}."
+            raise ShapeError(message)
+        nodes.append(broadcast(node, (n,)))
+    return nodes
+
+
+# ----- Residuals -----
+
+
+def least_squares(
+    fun: Callable[..., Any],
+    x0: Any,
+    jac: Any = None,
+    bounds: Any = (-np.inf, np.inf),
+    method: str = "trf",
+    ftol: float | None = 1e-8,
+    xtol: float | None = 1e-8,
+    gtol: float | None = 1e-8,
+    x_scale: Any = 1.0,
+    loss: str = "linear",
+    max_nfev: int | None = None,
+    args: Any = (),
+    linear_solver: str | None = None,
+) -> Solution:
+    """The minimiser of a sum of squares, by `scipy.optimize.least_squares`, with derivatives.
+
+    Parameters
+    ----------
+    fun : callable
+        `fun(x, *args)` gives the residuals, for an array of one axis. It may close over recorded values.
+    x0 : array_like
+        The start; one number is an array of one.
+    jac : optional
+        Accepted for SciPy's sake: the Jacobian is nbgrad's.
+    bounds : pair of array_like
+        The lower and the upper ends, numbers or an array each. They may be recorded values.
+    method, ftol, xtol, gtol, x_scale, max_nfev
+        As for SciPy.
+    loss : str
+        "linear" only.
+    args : tuple
+        Further arguments of `fun`.
+    linear_solver : {"dense", "gmres", "bicgstab", "cg"}, optional
+        As for `custom_root`.
+
+    Returns
+    -------
+    Solution
+        With SciPy's fields `x`, `fun` (the residuals), `cost`, `success`, `status`, `message`, `nfev` and `njev`.
+        Elements that SciPy finds to be on a bound are the bound itself.
+
+    Raises
+    ------
+    ArgumentError
+        For another loss, or arguments that SciPy refuses.
+    ShapeError, DtypeError, TracedValueError, MatrixError, ConvergenceError
+        As `minimize`.
+
+    Notes
+    -----
+    The derivative is exact also where the residuals are not small: the system is that of the whole Hessian of half the
+    sum of squares, not of its Gauss-Newton part.
+
+    Examples
+    --------
+    >>> import numpy as np, nbgrad as nb
+    >>> t = np.linspace(0.0, 1.0, 5)
+    >>> def rate(data):
+    ...     return nb.solvers.least_squares(lambda x: x[0] * np.exp(-x[1] * t) - data, np.ones(2)).x[1]
+    >>> data = 2.0 * np.exp(-3.0 * t)
+    >>> bool(abs(rate(data) - 3.0) < 1e-6)
+    True
+    >>> nb.grad(rate)(data).shape
+    (5,)
+    """
+    title = "least_squares"
+    del jac
+    check_function(fun, title)
+    if loss != "linear":
+        message = f"least_squares() has derivatives for loss='linear', but not for {loss!r}. Use minimize()."
+        raise ArgumentError(message)
+    start = flat_start(x0, title)
+    n = start.size
+    pair = [bounds.lb, bounds.ub] if hasattr(bounds, "lb") else list(bounds)
+    if len(pair) != 2:
+        message = f"bounds of least_squares() must be a pair of lower and upper ends, but has length {len(pair)}."
+        raise ShapeError(message)
+    free = all(isinstance(end, float) and np.isinf(end) for end in pair)
+    ends = [] if free else ends_of(pair, n, title)
+    function, captured = recorded(bound(fun, args), [start], title, one_output(name_of(fun), title, None))
+    more: dict[str, Any] = {"method": method, "ftol": ftol, "xtol": xtol, "gtol": gtol, "x_scale": x_scale}
+    more["max_nfev"] = max_nfev
+
+    def run(first: np.ndarray, *rest: np.ndarray) -> tuple[Any, dict[str, Any]]:
+        from scipy.optimize import least_squares
+
+        values = rest[len(ends) :]
+        given: dict[str, Any] = {"bounds": rest[:2]} if ends else {}
+        slope, routine = function.jacobian().program(), cast(Any, least_squares)
+        found = as_scipy(
+            title,
+            host.place,
+            lambda: routine(
+                lambda x: function.call(as_float(x), *values)[0],
+                first,
+                jac=lambda x: slope(as_float(x), *values)[0],
+                **more,
+                **given,
+            ),
+        )
+        x = found.x
+        if ends:
+            x = np.where(found.active_mask < 0, rest[0], np.where(found.active_mask > 0, rest[1], x))
+        return x, fields_of(found)
+
+    inputs = [start, *ends, *captured]
+    key = ("least squares", function, option_key(more), len(ends))
+    host = HostSolve(title, key, [node.ndim for node in inputs], (n,), FIELDS, run)
+    gradient = function.half_sum_of_squares().gradient()
+    residual = gradient.within_bounds() if ends else gradient
+    linear = linear_way(linear_solver, n)
+    plain = is_plain([x0], inputs)
+    x, fields, node = solution(host, inputs, lambda: ImplicitRule(title, residual, linear), [*ends, *captured], plain)
+    squares = function.half_sum_of_squares()
+    more_values = {"fun": value_at(function, x, node, captured), "cost": value_at(squares, x, node, captured)}
+    return Solution(title, {"x": x, **more_values, **fields})

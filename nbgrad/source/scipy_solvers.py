@@ -1,0 +1,140 @@
+"""SciPy's solvers in code that `differentiable_source` runs: by `nbgrad.solvers`, which have derivatives.
+
+In: a function of `scipy.optimize`, `scipy.integrate` or `scipy.sparse.linalg`. Out: a function with its signature that
+hands calls with recorded values, which functions may close over, to nbgrad's solver, and all others to SciPy. Called by
+replacements.py.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .. import solvers
+from ..errors import ArgumentError
+from ..graph.trace import current_trace
+from ..record.tensor import Tensor
+from .scipy_doors import plain, recorded
+
+Function = Callable[..., Any]
+
+
+def _fsolve(func: Function, x0: Any, args: Any = (), full_output: Any = 0, xtol: float = 1.49012e-8) -> Any:
+    found = solvers.root(func, x0, args, tol=xtol)
+    if not full_output:
+        return found.x
+    return found.x, {"nfev": found.nfev, "fvec": found.fun}, found.status, found.message
+
+
+def _bracketed(method: str) -> Function:
+    def scalar(
+        f: Function,
+        a: Any,
+        b: Any,
+        args: Any = (),
+        xtol: float | None = None,
+        rtol: float | None = None,
+        maxiter: int | None = None,
+        full_output: bool = False,
+    ) -> Any:
+        found = solvers.root_scalar(f, args, method, (a, b), xtol=xtol, rtol=rtol, maxiter=maxiter)
+        return (found.root, found) if full_output else found.root
+
+    return scalar
+
+
+def _iterative(method: str) -> Function:
+    def solved(
+        A: Any, b: Any, x0: Any = None, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None
+    ) -> tuple[Any, int]:
+        # SciPy's right-hand sides may be columns.
+        shape = (b.shape[0],) if hasattr(b, "shape") and len(b.shape) == 2 and b.shape[1] == 1 else None
+        right = b if shape is None else b.reshape(shape)
+        return solvers.linear_solve(_product(A), right, (), method, x0, rtol, atol, maxiter), 0
+
+    return solved
+
+
+def _product(matrix: Any) -> Function:
+    """The product with a matrix, a sparse one, a LinearOperator or whatever has `matvec`, of recorded vectors."""
+    if isinstance(matrix, Tensor | np.ndarray):
+        return lambda v: matrix @ v
+    if hasattr(matrix, "_matvec"):  # a LinearOperator's own function, without its checks of ndarrays
+        return lambda v: matrix._matvec(v)
+    return lambda v: matrix @ v
+
+
+TABLE: dict[str, dict[str, Function]] = {
+    "scipy.optimize": {
+        "root": solvers.root,
+        "root_scalar": solvers.root_scalar,
+        "brentq": _bracketed("brentq"),
+        "brenth": _bracketed("brenth"),
+        "ridder": _bracketed("ridder"),
+        "bisect": _bracketed("bisect"),
+        "toms748": _bracketed("toms748"),
+        "newton": solvers.newton,
+        "fsolve": _fsolve,
+        "fixed_point": solvers.fixed_point,
+        "minimize": solvers.minimize,
+        "least_squares": solvers.least_squares,
+        "curve_fit": solvers.curve_fit,
+    },
+    "scipy.integrate": {"solve_ivp": solvers.solve_ivp, "odeint": solvers.odeint, "quad": solvers.quad},
+    "scipy.sparse.linalg": {name: _iterative(name) for name in ("cg", "gmres", "bicgstab")},
+}
+"""By module and name: the function that does the same with derivatives."""
+
+
+def _dispatching(name: str, original: Function, ours: Function) -> Function:
+    """A solver of SciPy's that is nbgrad's where something is recorded."""
+    theirs, taken = inspect.signature(original), inspect.signature(ours).parameters
+    any_name = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values())
+
+    def dispatch(*args: Any, **kwargs: Any) -> Any:
+        if current_trace() is None or not recorded((args, kwargs)):
+            return original(*plain(args), **plain(kwargs))
+        given = dict(theirs.bind(*args, **kwargs).arguments)
+        given.update(given.pop("options", {}) if any_name else {})
+        for parameter in list(given):
+            if parameter in taken or any_name:
+                continue
+            default = theirs.parameters[parameter].default
+            value = given.pop(parameter)
+            if value is not default and value != default and parameter not in _NEUTRAL:
+                message = f"{name} does not take {parameter} in a function that is recorded; leave it away."
+                raise ArgumentError(message)
+        return ours(**given)
+
+    dispatch.__name__ = dispatch.__qualname__ = original.__name__
+    dispatch.__doc__ = f"As `{name}`; in a recorded function, with derivatives."
+    return dispatch
+
+
+_NEUTRAL = frozenset("fprime Dfun col_deriv jac_options disp restart callback_type mxstep full_output".split())
+"""Parameters that change SciPy's method or what it prints, but not its result."""
+
+
+@cache
+def _found(module: str) -> dict[int, tuple[Any, Any]]:
+    """By identity: functions of an imported module, and their replacements."""
+    found: dict[int, tuple[Any, Any]] = {}
+    for name, ours in TABLE[module].items():
+        original = getattr(sys.modules[module], name)
+        found[id(original)] = original, _dispatching(f"{module}.{name}", original, ours)
+    return found
+
+
+def replaced_solver(value: Any) -> Any:
+    """The replacement of a solver of SciPy's; other objects as they are."""
+    for module in TABLE:
+        if hasattr(sys.modules.get(module), "__all__"):
+            known = _found(module).get(id(value))
+            if known is not None and known[0] is value:
+                return known[1]
+    return value
