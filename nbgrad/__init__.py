@@ -32,7 +32,11 @@ from .compiler.cache import counters as counters
 from .compiler.matrices.blas_provider import set_blas as set_blas
 from .context import GRAPH_MODE as GRAPH_MODE
 from .context import PYNATIVE_MODE as PYNATIVE_MODE
+from .context import ParallelMode as ParallelMode
+from .context import get_auto_parallel_context as get_auto_parallel_context
 from .context import get_context as get_context
+from .context import reset_auto_parallel_context as reset_auto_parallel_context
+from .context import set_auto_parallel_context as set_auto_parallel_context
 from .context import set_context as set_context
 from .context import set_device as set_device
 from .control.associative import associative_scan as associative_scan
@@ -87,10 +91,15 @@ _object_layout.check()
 _moved.install()
 
 if _TYPE_CHECKING:
+    from . import amp as amp
     from . import autograd as autograd
+    from . import communication as communication
     from . import cuda as cuda
+    from . import dataset as dataset
     from . import interop as interop
+    from . import log as log
     from . import tape as tape
+    from . import train as train
     from .adjoints.device_function import device_function as device_function
     from .adjoints.kernel import kernel as kernel
     from .autograd.grad_modes import enable_grad as enable_grad
@@ -104,6 +113,9 @@ if _TYPE_CHECKING:
     from .nn.checkpoint import load_param_into_net as load_param_into_net
     from .nn.checkpoint import save_checkpoint as save_checkpoint
     from .source.rebinding import differentiable_source as differentiable_source
+    from .ops.compiler_marks import jit_class as jit_class
+    from .ops.compiler_marks import lazy_inline as lazy_inline
+    from .ops.compiler_marks import mutable as mutable
     from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
     from .sparse.sparse_derivatives import sparse_jacobian as sparse_jacobian
     from .tape.accumulated_tangents import ForwardAccumulator as ForwardAccumulator
@@ -131,6 +143,7 @@ _LATER = {
     "tape.custom_gradients": "custom_gradient",
     "tape.gradient_tape": "GradientTape",
     "tape.graph_gradients": "gradients",
+    "ops.compiler_marks": "jit_class lazy_inline mutable",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
     "transforms.ravel": "ravel",
@@ -141,7 +154,7 @@ _LATER = {
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
 """Names that are imported when they are first used: module -> names."""
-_MODULES = frozenset("autograd common config context cuda dtype errors interop nn numpy ops tape".split())
+_MODULES = frozenset("amp autograd common communication config context cuda dataset dtype errors interop log nn numpy ops tape train".split())
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..mindspore_paths import submodule
+
 NAMES: dict[str, str] = {
     "cell": "Cell",
     "containers": "SequentialCell CellList CellDict",
@@ -43,6 +45,8 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
     module = _module_of.get(name)
+    if module is None and (path := submodule("nn", name)) is not None:
+        return path
     if module is None:
         message = f"nbgrad.nn has no {name!r}"
         raise AttributeError(message)

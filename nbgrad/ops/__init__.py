@@ -11,6 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from ..mindspore_paths import submodule
 from ..record.tensor import Tensor
 from .class_table import PLAIN, WITH_OPTIONS
 
@@ -84,6 +85,12 @@ _HERE = {
     "complex_values": ("real imag conj angle is_complex isreal complex polar view_as_real view_as_complex complex_abs"),
     "parameters": "assign assign_add assign_sub",
     "clipping": "clip_by_norm",
+    "mapped_structures": "HyperMap Map MultitypeFuncGraph partial",
+    "compiler_marks": "constexpr add_flags core",
+    "python_values": (
+        "dtype identity tuple_to_array scalar_to_tensor scalar_cast make_range tuple_len mixed_precision_cast print_ "
+        "float_status all_gather all_reduce ReduceOp"
+    ),
 }
 """Module -> names; a name with a dot is a method of Tensor too, which is the first argument."""
 
@@ -124,6 +131,8 @@ def __getattr__(name: str) -> Any:
     module = _module_of.get(name)
     message = f"nbgrad.ops has no function or class {name!r}"
     if module is None:
+        if (found := submodule("ops", name)) is not None:
+            return found
         raise AttributeError(message)
     try:
         value = getattr(import_module(module), _SPELLED_OTHERWISE.get(name, name))

@@ -81,11 +81,6 @@ def _loop_scan(loop_func: Any, init: Any, xs: Any, length: int | None = None, un
     return scan(loop_func, init, xs, length)
 
 
-def _identity(x: Any) -> Tensor:
-    """The array itself."""
-    return wrap(as_node(x))
-
-
 def _l2_normalize(x: Any, axis: Any, epsilon: float) -> Tensor:
     """x / sqrt(max(sum(x ** 2), epsilon)), where the sum is over axes."""
     node = inexact(as_node(x))

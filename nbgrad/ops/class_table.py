@@ -46,6 +46,8 @@ PLAIN = """
     Zeros:zeros Ones:ones ZerosLike:zeros_like OnesLike:ones_like Fill:fill Eye:eye LinSpace:linspace Trace:trace
     Assign:assign AssignAdd:assign_add AssignSub:assign_sub
     Complex:complex Real:real Imag:imag Conj:conj Angle:angle ComplexAbs:complex_abs Polar:polar
+    DType:dtype Identity:identity ScalarToTensor:scalar_to_tensor ScalarCast:scalar_cast TupleToArray:tuple_to_array
+    Print:print_ FloatStatus:float_status Depend:depend
 """
 """Class forms without options, as Class:function."""
 
@@ -57,7 +59,6 @@ WITH_OPTIONS = {
     "SquaredDifference": _form("_squared_difference"),
     "L2Loss": _form("_half_square"),
     "L2Normalize": _form("_l2_normalize", axis=0, epsilon=1e-4),
-    "Identity": _form("_identity"),
     # ----- Loops -----
     "WhileLoop": _form("_while_loop"),
     "ForiLoop": _form("_fori_loop"),
@@ -106,4 +107,7 @@ WITH_OPTIONS = {
     "Sort": _form("sort", axis=-1, descending=False),
     "TopK": _form("topk", sorted=True),
     "Range": _form("range", maxlen=1000000),
+    # ----- Other processes -----
+    "AllReduce": _form("all_reduce", op="sum", group="mccl_world_group"),
+    "AllGather": _form("all_gather", group="mccl_world_group"),
 }
