@@ -36,6 +36,13 @@ NAMES: dict[str, str] = {
         "polynomial_decay_lr warmup_lr"
     ),
     "training": "TrainOneStepCell WithLossCell WithEvalCell ForwardValueAndGrad",
+    "loss_scaling": (
+        "TrainOneStepWithLossScaleCell DynamicLossScaleUpdateCell FixedLossScaleUpdateCell DistributedGradReducer"
+    ),
+    "metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",
+    "classification_metrics": (
+        "Accuracy TopKCategoricalAccuracy Top1CategoricalAccuracy Top5CategoricalAccuracy Precision Recall Fbeta F1"
+    ),
 }
 
 _module_of: dict[str, str] = {name: module for module, names in NAMES.items() for name in names.split()}
