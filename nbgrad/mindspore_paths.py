@@ -47,9 +47,15 @@ _ROWS = {
     "parallel": (("communication.parallel_context", ". _utils _auto_parallel_context"),),
     "dataset": (
         ("dataset", "engine engine.datasets engine.samplers core"),
-        ("dataset.config", "engine.config"),
-        ("dataset.vision", "vision.c_transforms vision.py_transforms vision.transforms vision.utils"),
-        ("dataset.transforms", "transforms.c_transforms transforms.py_transforms transforms.transforms"),
+        ("dataset.dataset_config", "config engine.config core.config"),
+        (
+            "dataset.vision_transforms",
+            "vision vision.c_transforms vision.py_transforms vision.transforms vision.utils",
+        ),
+        (
+            "dataset.array_transforms",
+            "transforms transforms.c_transforms transforms.py_transforms transforms.transforms",
+        ),
     ),
 }
 """Package -> pairs of the modules that have the names ("." for nbgrad itself) and of the paths under the package."""
