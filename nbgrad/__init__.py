@@ -102,6 +102,9 @@ if _TYPE_CHECKING:
     from . import train as train
     from .adjoints.device_function import device_function as device_function
     from .adjoints.kernel import kernel as kernel
+    from .amp.loss_scale_managers import DynamicLossScaleManager as DynamicLossScaleManager
+    from .amp.loss_scale_managers import FixedLossScaleManager as FixedLossScaleManager
+    from .amp.loss_scale_managers import LossScaleManager as LossScaleManager
     from .autograd.grad_modes import enable_grad as enable_grad
     from .autograd.grad_modes import inference_mode as inference_mode
     from .autograd.grad_modes import is_grad_enabled as is_grad_enabled
@@ -112,10 +115,10 @@ if _TYPE_CHECKING:
     from .nn.checkpoint import load_checkpoint as load_checkpoint
     from .nn.checkpoint import load_param_into_net as load_param_into_net
     from .nn.checkpoint import save_checkpoint as save_checkpoint
-    from .source.rebinding import differentiable_source as differentiable_source
     from .ops.compiler_marks import jit_class as jit_class
     from .ops.compiler_marks import lazy_inline as lazy_inline
     from .ops.compiler_marks import mutable as mutable
+    from .source.rebinding import differentiable_source as differentiable_source
     from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
     from .sparse.sparse_derivatives import sparse_jacobian as sparse_jacobian
     from .tape.accumulated_tangents import ForwardAccumulator as ForwardAccumulator
@@ -125,6 +128,23 @@ if _TYPE_CHECKING:
     from .tensors.generator import Generator as Generator
     from .tensors.generator import get_seed as get_seed
     from .tensors.generator import set_seed as set_seed
+    from .train.callbacks import Callback as Callback
+    from .train.callbacks import EarlyStopping as EarlyStopping
+    from .train.callbacks import History as History
+    from .train.callbacks import LambdaCallback as LambdaCallback
+    from .train.callbacks import LearningRateScheduler as LearningRateScheduler
+    from .train.callbacks import LossMonitor as LossMonitor
+    from .train.callbacks import ReduceLROnPlateau as ReduceLROnPlateau
+    from .train.callbacks import RunContext as RunContext
+    from .train.callbacks import TimeMonitor as TimeMonitor
+    from .train.exported import export as export
+    from .train.exported import load as load
+    from .train.model import Model as Model
+    from .train.saved_models import CheckpointConfig as CheckpointConfig
+    from .train.saved_models import ModelCheckpoint as ModelCheckpoint
+    from .train.sinks import DatasetHelper as DatasetHelper
+    from .train.sinks import connect_network_with_dataset as connect_network_with_dataset
+    from .train.sinks import data_sink as data_sink
     from .transforms.check import check_grads as check_grads
     from .transforms.jacobians import hessian as hessian
     from .transforms.jacobians import hvp as hvp
@@ -144,6 +164,15 @@ _LATER = {
     "tape.gradient_tape": "GradientTape",
     "tape.graph_gradients": "gradients",
     "ops.compiler_marks": "jit_class lazy_inline mutable",
+    "amp.loss_scale_managers": "DynamicLossScaleManager FixedLossScaleManager LossScaleManager",
+    "train.callbacks": (
+        "Callback EarlyStopping History LambdaCallback LearningRateScheduler LossMonitor ReduceLROnPlateau RunContext "
+        "TimeMonitor"
+    ),
+    "train.exported": "export load",
+    "train.model": "Model",
+    "train.saved_models": "CheckpointConfig ModelCheckpoint",
+    "train.sinks": "DatasetHelper connect_network_with_dataset data_sink",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
     "transforms.ravel": "ravel",
@@ -154,7 +183,9 @@ _LATER = {
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
 """Names that are imported when they are first used: module -> names."""
-_MODULES = frozenset("amp autograd common communication config context cuda dataset dtype errors interop log nn numpy ops tape train".split())
+_MODULES = frozenset(
+    "amp autograd common communication config context cuda dataset dtype errors interop log nn numpy ops tape train".split()
+)
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 

@@ -36,8 +36,8 @@ _IGNORED = frozenset(
     "device_id max_call_depth save_graphs save_graphs_path pynative_synchronize deterministic memory_optimize_level "
     "max_device_memory enable_graph_kernel enable_compile_cache compile_cache_path runtime_num_threads "
     "precompile_only check_bprop enable_reduce_precision reserve_class_name_in_scope variable_memory_max_size "
-    "print_file_path env_config_path grad_for_scalar mempool_block_size op_timeout ascend_config gpu_config aoe_tune_mode "
-    "enable_auto_mixed_precision enable_dump save_dump_path enable_profiling profiling_options jit_level jit_config "
+    "print_file_path env_config_path grad_for_scalar mempool_block_size op_timeout ascend_config gpu_config "
+    "aoe_tune_mode enable_auto_mixed_precision enable_dump save_dump_path enable_profiling profiling_options jit_level jit_config "
     "jit_syntax_level inter_op_parallel_num".split()
 )
 
@@ -50,8 +50,8 @@ def set_context(**kwargs: Any) -> None:
     mode : {GRAPH_MODE, PYNATIVE_MODE}, optional
         No difference here.
     device_target : {"CPU", "GPU", "Ascend"}, optional
-        The devices of MindSpore's scripts; all run on the CPU here, others than it with a warning. Arrays say themselves
-        where they are: `nb.Tensor(x, device="cuda")`, `net.to("cuda")`.
+        The devices of MindSpore's scripts; all run on the CPU here, others than it with a warning. Arrays say
+        themselves where they are: `nb.Tensor(x, device="cuda")`, `net.to("cuda")`.
     **kwargs
         MindSpore's other options for graphs and devices have no effect.
 

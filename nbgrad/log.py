@@ -36,7 +36,7 @@ def _made() -> logging.Logger:
         handler.setFormatter(logging.Formatter("[%(levelname)s] %(asctime)s [%(pathname)s:%(lineno)d] %(message)s"))
         logger.addHandler(handler)
         logger.propagate = False
-    wanted = os.environ.get("GLOG_v", "2")
+    wanted = os.environ.get("GLOG_v", "2")  # noqa: SIM112 - MindSpore's spelling
     logger.setLevel(_LEVELS[int(wanted)] if wanted in ("0", "1", "2", "3", "4") else logging.WARNING)
     return logger
 

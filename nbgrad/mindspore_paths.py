@@ -36,8 +36,10 @@ _ROWS = {
         ("train . nn.checkpoint", "serialization"),
         (
             "train",
-            "callback callback._callback callback._checkpoint callback._loss_monitor callback._time_monitor "
-            "callback._lr_scheduler_callback loss_scale_manager data_sink dataset_helper",
+            """
+            callback callback._callback callback._checkpoint callback._loss_monitor callback._time_monitor
+            callback._lr_scheduler_callback loss_scale_manager data_sink dataset_helper
+            """,
         ),
         ("train context", "model"),
         ("nn", "metrics metrics.metric"),
@@ -49,7 +51,7 @@ _ROWS = {
         ("dataset", "engine engine.datasets engine.samplers core"),
         ("dataset.dataset_config", "config engine.config core.config"),
         (
-            "dataset.vision_transforms",
+            "dataset.vision_transforms dataset.random_images",
             "vision vision.c_transforms vision.py_transforms vision.transforms vision.utils",
         ),
         (

@@ -201,10 +201,17 @@ FUNCTIONS = frozenset(["explain", "grad", "jit", "tensor", "vmap"])
 def forwarding(old: str, homes: str, warns: bool = True) -> Callable[[str], Any]:
     """The `__getattr__` of a module whose names are elsewhere."""
 
+    def modules() -> list[Any]:
+        return [import_module(f"nbgrad.{home}".removesuffix("..")) for home in homes.split()]
+
     def getattribute(name: str) -> Any:
+        if name == "__all__":
+            return [
+                name for home in homes.split() for name in import_module(f"nbgrad.{home}".removesuffix("..")).__all__
+            ]
         for home in homes.split():
             module = import_module(f"nbgrad.{home}".removesuffix(".."))
-            if (not name.startswith("__") or name == "__all__") and hasattr(module, name):
+            if not name.startswith("__") and hasattr(module, name):
                 if warns:
                     _warn(old, f"nbgrad.{home}")
                 return getattr(module, name)

@@ -1,7 +1,7 @@
 """MindSpore's `amp`: training in float16 beside float32.
 
-In: Cells, losses, gradients. Out: Cells that compute in float16 where it is safe, and scales for losses. Called by users,
-and by `train.Model`.
+In: Cells, losses, gradients. Out: Cells that compute in float16 where it is safe, and scales for losses. Called by
+users, and by `train.Model`.
 """
 
 from .loss_scale_managers import DynamicLossScaleManager as DynamicLossScaleManager

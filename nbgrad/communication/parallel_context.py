@@ -1,8 +1,8 @@
 """MindSpore's options of parallel training: accepted where they change nothing in one process, and refused otherwise.
 
-In: options. Out: their values. Called by users, by context.py, and under MindSpore's paths `parallel`, `parallel._utils`
-and `parallel._auto_parallel_context`. All parallel modes are the same with one device: each trains on all of the batch
-with all of the weights.
+In: options. Out: their values. Called by users, by context.py, and under MindSpore's paths `parallel`,
+`parallel._utils` and `parallel._auto_parallel_context`. All parallel modes are the same with one device: each trains
+on all of the batch with all of the weights.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """MindSpore's `dataset`: rows of arrays, read, transformed, shuffled and batched by worker threads.
 
 In: generators, arrays, folders of images. Out: batches, for `train.Model` or a loop. Called by users. `NAMES` lists
-every name by the module that holds it; a module is imported when one of its names is first used. TFRecord and MindRecord
-files are not read.
+every name by the module that holds it; a module is imported when one of its names is first used. TFRecord and
+MindRecord files are not read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from ..mindspore_paths import submodule
 
 NAMES: dict[str, str] = {
-    "pipeline": "Dataset BatchDataset MapDataset RepeatDataset ShuffleDataset ZipDataset zip",
+    "pipeline": "Dataset BatchDataset MapDataset RepeatDataset ShuffleDataset ZipDataset",
     "sources": "GeneratorDataset NumpySlicesDataset",
     "image_files": "ImageFolderDataset MnistDataset Cifar10Dataset Cifar100Dataset",
     "samplers": (
@@ -29,6 +29,8 @@ _PATHS = ("config", "transforms", "vision")
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
+    if name == "zip":
+        return __getattr__("ZipDataset")
     module = _module_of.get(name)
     if module is None:
         if (path := submodule("dataset", name)) is not None:
@@ -40,4 +42,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_module_of, *_PATHS])
+    return sorted([*_module_of, *_PATHS, "zip"])

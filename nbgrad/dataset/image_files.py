@@ -7,12 +7,11 @@ rows are asked for; the binary formats are read whole.
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,11 +20,12 @@ from ..nn.layer_arguments import flag
 from .row_values import Row
 from .samplers import chosen_sampler
 from .sources import Indexed
+from .vision_transforms import decoded
 
 
 def _folder(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike) or not Path(path).is_dir():
-        message = f"There is no folder {os.fspath(path)!r}." if isinstance(path, str | os.PathLike) else f"{path!r}"
+        message = f"dataset_dir must be a folder that exists, but got {path!r}."
         raise ArgumentError(message)
     return Path(path)
 
@@ -98,24 +98,6 @@ class ImageFolderDataset(Indexed):
         path, label = self._files[index]
         image = np.fromfile(path, np.uint8)
         return decoded(image) if self._decode else image, np.array(label, np.int32)
-
-
-def decoded(data: np.ndarray) -> np.ndarray:
-    """The image (H, W, 3) that the bytes of a file hold.
-
-    Raises
-    ------
-    ArgumentError
-        If Pillow is not installed, or cannot read them.
-    """
-    from .vision_transforms import pillow
-
-    image = pillow().Image
-    try:
-        return np.asarray(image.open(io.BytesIO(data.tobytes())).convert("RGB"))
-    except (OSError, SyntaxError) as error:
-        message = f"{data.size} bytes cannot be decoded as an image: {error}."
-        raise ArgumentError(message) from None
 
 
 def _refuse(options: Mapping[str, Any]) -> None:
@@ -199,7 +181,9 @@ def _idx(folder: Path, name: str) -> np.ndarray | None:
         return None
     data = path.read_bytes() if path.suffix != ".gz" else gzip.decompress(path.read_bytes())
     head = data[:4]
-    shape = struct.unpack(f">{head[3]}I", data[4 : 4 + 4 * head[3]]) if len(head) == 4 and head[:3] == b"\0\0\x08" else ()
+    shape = (
+        struct.unpack(f">{head[3]}I", data[4 : 4 + 4 * head[3]]) if len(head) == 4 and head[:3] == b"\0\0\x08" else ()
+    )
     if not shape or len(data) != 4 + 4 * len(shape) + int(np.prod(shape)):
         message = f"{path} is not a file of the IDX format, or is damaged ({len(data)} bytes)."
         raise ArgumentError(message)
@@ -209,7 +193,7 @@ def _idx(folder: Path, name: str) -> np.ndarray | None:
 class _Cifar(_InMemory):
     """Binary files of CIFAR: labels and an image (3, 32, 32), byte by byte."""
 
-    files: Mapping[str, Sequence[str]]
+    files: ClassVar[Mapping[str, Sequence[str]]]
     labels = 1
 
     def _read(self, folder: Path, part: str) -> list[tuple[np.ndarray, ...]]:
@@ -239,13 +223,16 @@ class Cifar10Dataset(_Cifar):
         As for `MnistDataset`.
     """
 
-    files = {"train": [f"data_batch_{k}.bin" for k in range(1, 6)], "test": ["test_batch.bin"]}
+    files: ClassVar[Mapping[str, Sequence[str]]] = {
+        "train": [f"data_batch_{k}.bin" for k in range(1, 6)],
+        "test": ["test_batch.bin"],
+    }
 
 
 class Cifar100Dataset(_Cifar):
     """CIFAR-100: the columns "image", "fine_label" and "coarse_label"; files train.bin and test.bin."""
 
-    files = {"train": ["train.bin"], "test": ["test.bin"]}
+    files: ClassVar[Mapping[str, Sequence[str]]] = {"train": ["train.bin"], "test": ["test.bin"]}
     labels = 2
 
     def _names(self) -> list[str]:

@@ -1,8 +1,8 @@
 """Dataset: the base of all, and the stages that follow a source: map, batch, shuffle, repeat, zip.
 
 In: another dataset, and functions of arrays. Out: rows, tuples of ndarrays with a name for each column; iterators over
-them. Called by users, by sources.py and by `train.Model`. A stage holds the one before it and makes its rows when they are
-asked for; transforms run in threads (worker_threads.py).
+them. Called by users, by sources.py and by `train.Model`. A stage holds the one before it and makes its rows when they
+are asked for; transforms run in threads (worker_threads.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..nn.layer_arguments import flag, positive, whole
 from .dataset_config import new_stream
 from .row_values import BatchInfo, Epochs, Row, as_array, name_list, padded
 from .worker_threads import in_order
+
 
 class Dataset:
     """Rows of named columns; subclasses define `_names`, `_size` and `_rows`.
@@ -124,7 +125,13 @@ class Dataset:
         """
         return BatchDataset(self, batch_size, drop_remainder, per_batch_map, input_columns, output_columns)
 
-    def padded_batch(self, batch_size: int, drop_remainder: bool = False, num_parallel_workers: int | None = None, pad_info: Mapping[str, Any] | None = None) -> Dataset:  # fmt: skip
+    def padded_batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_workers: int | None = None,
+        pad_info: Mapping[str, Any] | None = None,
+    ) -> Dataset:
         """Stack rows after padding arrays to one shape: the largest of the batch, or that of `pad_info`.
 
         Parameters
@@ -152,7 +159,9 @@ class Dataset:
         """All rows but the first ones."""
         return _Part(self, whole(count, "count"), None)
 
-    def filter(self, predicate: Callable[..., Any], input_columns: Any = None, num_parallel_workers: int | None = None) -> Dataset:  # fmt: skip
+    def filter(
+        self, predicate: Callable[..., Any], input_columns: Any = None, num_parallel_workers: int | None = None
+    ) -> Dataset:
         """The rows for which a function of columns is true."""
         return _Filtered(self, predicate, input_columns)
 
@@ -212,7 +221,9 @@ class Dataset:
             raise ArgumentError(message)
         order = self._random().permutation(total) if flag(randomize, "randomize") else np.arange(total)
         ends = np.cumsum(counts)
-        return tuple([_Chosen(self, sorted(order[end - n : end].tolist())) for n, end in zip(counts, ends, strict=True)])
+        return tuple(
+            [_Chosen(self, sorted(order[end - n : end].tolist())) for n, end in zip(counts, ends, strict=True)]
+        )
 
     # ----- Iterating -----
 
@@ -297,9 +308,6 @@ class Dataset:
         self._epoch = 0
         for stage in self._before:
             stage.reset()
-
-    def close_pool(self) -> None:
-        """Does nothing: threads end with the loop that they work for."""
 
     def _places(self, names: Iterable[str]) -> list[int]:
         """The places of columns."""
@@ -557,7 +565,21 @@ def _datasets(datasets: Any) -> tuple[Dataset, ...]:
 
 
 class ZipDataset(Dataset):
-    """Datasets side by side; the shortest one ends the epoch."""
+    """Datasets side by side; the shortest one ends the epoch. `nb.dataset.zip` is another name of the class.
+
+    Parameters
+    ----------
+    datasets : tuple of Dataset
+        With different names of columns.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> x = nb.dataset.NumpySlicesDataset([1, 2], ["x"], shuffle=False)
+    >>> y = nb.dataset.NumpySlicesDataset([3, 4], ["y"], shuffle=False)
+    >>> [(int(a), int(b)) for a, b in nb.dataset.zip((x, y))]
+    [(1, 3), (2, 4)]
+    """
 
     def __init__(self, datasets: Any) -> None:
         super().__init__(*_datasets(datasets))
@@ -570,11 +592,8 @@ class ZipDataset(Dataset):
         return min(one._size() for one in self._before)
 
     def _rows(self) -> Iterator[Row]:
-        for rows in _together(*[one._rows() for one in self._before]):
+        for rows in zip(*[one._rows() for one in self._before], strict=False):
             yield tuple([value for row in rows for value in row])
-
-
-_together = zip
 
 
 class _Joined(Dataset):
@@ -592,22 +611,3 @@ class _Joined(Dataset):
     def _rows(self) -> Iterator[Row]:
         for one in self._before:
             yield from one._rows()
-
-
-def zip(datasets: Any) -> ZipDataset:
-    """Datasets side by side, as `nb.dataset.zip`.
-
-    Parameters
-    ----------
-    datasets : tuple of Dataset
-        With different names of columns.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
-    >>> x = nb.dataset.NumpySlicesDataset([1, 2], ["x"], shuffle=False)
-    >>> y = nb.dataset.NumpySlicesDataset([3, 4], ["y"], shuffle=False)
-    >>> [(int(a), int(b)) for a, b in nb.dataset.zip((x, y))]
-    [(1, 3), (2, 4)]
-    """
-    return ZipDataset(datasets)

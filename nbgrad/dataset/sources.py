@@ -61,8 +61,8 @@ class GeneratorDataset(Indexed):
     Parameters
     ----------
     source : callable or iterable
-        A function that returns an iterator; an iterable; or a sequence, with `__getitem__` and `__len__`, whose rows can
-        be read in any order and by threads. A row is an array, a number, a text, or a tuple of them.
+        A function that returns an iterator; an iterable; or a sequence, with `__getitem__` and `__len__`, whose rows
+        can be read in any order and by threads. A row is an array, a number, a text, or a tuple of them.
     column_names : str or list of str
     column_types : list of dtype, optional
         Rows with other dtypes are an error.
@@ -87,8 +87,8 @@ class GeneratorDataset(Indexed):
     Raises
     ------
     ArgumentError, DtypeError
-        If arguments do not fit; while iterating, if a row has another number of columns. An error of the source comes as
-        it is.
+        If arguments do not fit; while iterating, if a row has another number of columns. An error of the source comes
+        as it is.
 
     Examples
     --------
@@ -235,7 +235,9 @@ class NumpySlicesDataset(Indexed):
         shard_id: int | None = None,
     ) -> None:
         super().__init__(chosen_sampler(sampler, shuffle, num_samples, num_shards, shard_id), num_parallel_workers)
-        columns = list(data.values()) if isinstance(data, Mapping) else list(data) if isinstance(data, tuple) else [data]
+        columns = (
+            list(data.values()) if isinstance(data, Mapping) else list(data) if isinstance(data, tuple) else [data]
+        )
         self._columns = [as_array(column) for column in columns]
         lengths = {len(column) if column.ndim else -1 for column in self._columns}
         if len(lengths) != 1 or -1 in lengths:

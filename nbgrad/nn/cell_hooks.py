@@ -1,7 +1,8 @@
 """Hooks of Cells: functions that see, and may change, inputs, outputs and gradients of one Cell.
 
-In: a Cell and a function. Out: a handle that removes the function. Called by cell.py, whose class takes its methods from
-here, and by users. Gradients pass through a rule of the identity (`custom_vjp`), so that hooks work in every transform.
+In: a Cell and a function. Out: a handle that removes the function. Called by cell.py, whose class takes its methods
+from here, and by users. Gradients pass through a rule of the identity (`custom_vjp`), so that hooks work in every
+transform.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class HookedCell:
         Parameters
         ----------
         hook_fn : callable
-            Takes the Cell and the tuple of positional arguments; returns None, the new ones as a tuple, or a single one.
+            Takes the Cell and the tuple of positional arguments; returns None, the new ones as a tuple, or a single
+            one.
 
         Returns
         -------

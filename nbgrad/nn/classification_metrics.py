@@ -148,7 +148,9 @@ class TopKCategoricalAccuracy(Metric):
         predicted, label = self._pair(inputs)
         label = _classes(label, predicted)
         if predicted.ndim != 2 or label.shape != predicted.shape[:1]:
-            message = f"{type(self).__name__} takes scores (N, C) and labels (N,), got {predicted.shape}, {label.shape}."
+            message = (
+                f"{type(self).__name__} takes scores (N, C) and labels (N,), got {predicted.shape}, {label.shape}."
+            )
             raise ShapeError(message)
         highest = np.argsort(-predicted, axis=1, kind="stable")[:, : self.k]
         self._correct += int((highest == label[:, None]).any(axis=1).sum())

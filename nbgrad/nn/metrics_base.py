@@ -159,7 +159,7 @@ class Loss(Metric):
         return self._sum / self._count
 
 
-class _Error(Metric):
+class _Distance(Metric):
     """The mean over samples of a distance of predictions and labels, summed over the elements of a sample."""
 
     def clear(self) -> None:
@@ -182,7 +182,7 @@ class _Error(Metric):
         return self._sum / self._count
 
 
-class MAE(_Error):
+class MAE(_Distance):
     """The sum of absolute differences of predictions and labels, divided by the number of samples.
 
     Examples
@@ -198,7 +198,7 @@ class MAE(_Error):
         return np.abs(difference)
 
 
-class MSE(_Error):
+class MSE(_Distance):
     """The sum of squared differences of predictions and labels, divided by the number of samples."""
 
     def _distances(self, difference: np.ndarray) -> np.ndarray:

@@ -102,9 +102,7 @@ class MultitypeFuncGraph:
         if len(self.entries) == 1:
             return self.entries[0][1](*args)
         for kinds, function in self.entries:
-            if len(kinds) == len(args) and all(
-                _KINDS[kind](value) for kind, value in zip(kinds, args, strict=True)
-            ):
+            if len(kinds) == len(args) and all(_KINDS[kind](value) for kind, value in zip(kinds, args, strict=True)):
                 return function(*args)
         given = ", ".join(type(value).__name__ for value in args)
         known = "; ".join(", ".join(kinds) for kinds, _ in self.entries) or "none"

@@ -5,7 +5,7 @@ In: Tensors, numbers, tuples. Out: the same the other way. Called by users, most
 
 from __future__ import annotations
 
-import builtins
+import sys
 from typing import Any
 
 import numpy as np
@@ -139,7 +139,7 @@ def print_(*input_x: Any) -> None:
     Tensor(shape=[1], dtype=Float32, value= [ 1.00000000e+00])
     """
     for value in input_x:
-        builtins.print(repr(value) if isinstance(value, Tensor) else value)
+        sys.stdout.write(f"{value!r}\n" if isinstance(value, Tensor) else f"{value}\n")
 
 
 @documented

@@ -7,6 +7,7 @@ model.py. Other files hold the callbacks that save (saved_models.py).
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,6 +19,13 @@ from ..nn.layer_arguments import positive, whole
 from ..nn.optimizer import Optimizer
 from ..record.tensor import Tensor
 from ..tensors.parameter import Parameter
+
+
+def say(text: Any) -> None:
+    """Write a line at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
 
 EVENTS = "begin epoch_begin epoch_end step_begin step_end end".split()
 
@@ -143,6 +151,11 @@ class _CallbackManager(Callback):
         self._callbacks = [callback.__enter__() or callback for callback in self._callbacks]
         return self
 
+    def of_users(self) -> _CallbackManager:
+        """Those that users have written: the others follow the training, not evaluations in between."""
+        package = __name__.partition(".")[0]
+        return _CallbackManager([one for one in self._callbacks if type(one).__module__.partition(".")[0] != package])
+
     def tell(self, event: str, run_context: RunContext) -> None:
         """Call a method of all callbacks."""
         for callback in self._callbacks:
@@ -218,13 +231,13 @@ class LossMonitor(Callback):
             self._last_print_time = 0  # another training
         if self._per_print_times and state.cur_step_num - self._last_print_time >= self._per_print_times:
             self._last_print_time = state.cur_step_num
-            print(f"epoch: {epoch} step: {step}, loss is {loss}", flush=True)
+            say(f"epoch: {epoch} step: {step}, loss is {loss}")
 
     def on_train_epoch_end(self, run_context: Any) -> None:
         """Print the metrics of an evaluation after this epoch."""
         state = run_context.original_args()
         if state.get("metrics"):
-            print(f"Eval result: epoch {state.cur_epoch_num}, metrics: {state.metrics}", flush=True)
+            say(f"Eval result: epoch {state.cur_epoch_num}, metrics: {state.metrics}")
 
 
 class TimeMonitor(Callback):
@@ -263,12 +276,10 @@ class TimeMonitor(Callback):
         total = (time.perf_counter() - self.epoch_time) * 1000
         state = run_context.original_args()
         steps = state.get("batch_num") or self.data_size or 1
-        line = (
-            f"{state.get('mode', '').title()} epoch time: {total:5.3f} ms, per step time: {total / steps:5.3f} ms"
-        )
+        line = f"{state.get('mode', '').title()} epoch time: {total:5.3f} ms, per step time: {total / steps:5.3f} ms"
         if self.data_time:
             line += f" (data time: {self._waited * 1000 / steps:5.3f} ms)"
-        print(line, flush=True)
+        say(line)
 
 
 def _at_least_0(value: Any, name: str) -> int:
@@ -414,7 +425,7 @@ class EarlyStopping(_Watching):
             for name, weight in self._weights.items():
                 state.train_network.parameters_dict()[name].set_data(Tensor(weight))
             if self.verbose:
-                print(f"Epoch {self.stopped_epoch}: early stopping", flush=True)
+                say(f"Epoch {self.stopped_epoch}: early stopping")
 
 
 class ReduceLROnPlateau(_Watching):
@@ -468,4 +479,4 @@ class ReduceLROnPlateau(_Watching):
         if new < old:
             rate.set_data(Tensor(np.asarray(new, rate.dtype)))
             if self.verbose:
-                print(f"Epoch {state.cur_epoch_num}: the learning rate is {new:g} now", flush=True)
+                say(f"Epoch {state.cur_epoch_num}: the learning rate is {new:g} now")

@@ -239,7 +239,7 @@ class Model:
                 if valid_dataset is not None and _is_due(number, valid_frequency):
                     inner = self._state("eval", valid_dataset, 1, manager)
                     inner.update(train_network=state.train_network, cur_epoch_num=number)
-                    state.metrics = self._evaluated(valid_dataset, inner, manager)
+                    state.metrics = self._evaluated(valid_dataset, inner, manager.of_users())
                     state.eval_results = inner.eval_results
                 else:
                     state.metrics = state.eval_results = None

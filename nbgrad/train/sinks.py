@@ -25,7 +25,9 @@ def _endless(dataset: Any) -> Iterator[tuple[Any, ...]]:
             return
 
 
-def data_sink(fn: Callable[..., Any], dataset: Any, sink_size: int = 1, jit_config: Any = None, input_signature: Any = None) -> Callable[[], Any]:  # fmt: skip
+def data_sink(
+    fn: Callable[..., Any], dataset: Any, sink_size: int = 1, jit_config: Any = None, input_signature: Any = None
+) -> Callable[[], Any]:
     """A function that takes the next batches of a dataset and calls another one with each.
 
     Parameters
