@@ -37,8 +37,8 @@ _IGNORED = frozenset(
     "max_device_memory enable_graph_kernel enable_compile_cache compile_cache_path runtime_num_threads "
     "precompile_only check_bprop enable_reduce_precision reserve_class_name_in_scope variable_memory_max_size "
     "print_file_path env_config_path grad_for_scalar mempool_block_size op_timeout ascend_config gpu_config "
-    "aoe_tune_mode enable_auto_mixed_precision enable_dump save_dump_path enable_profiling profiling_options jit_level jit_config "
-    "jit_syntax_level inter_op_parallel_num".split()
+    "aoe_tune_mode enable_auto_mixed_precision enable_dump save_dump_path enable_profiling profiling_options "
+    "jit_level jit_config jit_syntax_level inter_op_parallel_num".split()
 )
 
 

@@ -1,6 +1,6 @@
 """MindSpore's older module paths: where the names of each are in nbgrad.
 
-In: a path after `nbgrad.`, such as "train.callback". Out: the modules that have its names. Read by moved.py, which makes
+In: a path after `nbgrad.`, such as "train.callback". Out: modules that have its names. Read by moved.py, which makes
 the modules when Python imports them, and by `submodule`, which serves them as attributes of packages (`nn.layer`).
 Ported scripts change only the first word of `from mindspore.train.callback import LossMonitor`.
 """

@@ -87,7 +87,7 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = np.f
     network : Cell
         Its Cells are changed.
     amp_level : {"O0", "O1", "O2", "O3", "auto"}
-        "O0" changes nothing; "O1" computes convolutions and products in float16 (`get_white_list`), and "auto" does too;
+        "O0" changes nothing; "O1" computes convolutions and products in float16 (`get_white_list`), "auto" too;
         "O2" computes all but normalisations in it (`get_black_list`); "O3" all.
     dtype : dtype
         float16.
