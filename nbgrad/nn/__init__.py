@@ -21,14 +21,23 @@ NAMES: dict[str, str] = {
     ),
     "convolution_layers": "Conv1d Conv2d Conv2dTranspose",
     "pooling_layers": "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d",
-    "normalisation_layers": "BatchNorm1d BatchNorm2d LayerNorm GroupNorm RMSNorm",
+    "normalisation_layers": (
+        "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LayerNorm GroupNorm RMSNorm InstanceNorm1d InstanceNorm2d "
+        "InstanceNorm3d"
+    ),
     "recurrent": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
     "attention_layers": "MultiheadAttention",
     "loss_layers": (
         "LossBase MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss KLDivLoss "
-        "CosineEmbeddingLoss MarginRankingLoss SoftmaxCrossEntropyWithLogits"
+        "CosineEmbeddingLoss MarginRankingLoss SoftmaxCrossEntropyWithLogits MAELoss RMSELoss SoftMarginLoss DiceLoss"
     ),
     "optimizer": "Optimizer",
+    "volume_layers": "Conv3d Conv3dTranspose Conv1dTranspose MaxPool3d AvgPool3d",
+    "small_layers": (
+        "Pad ResizeBilinear OneHot Norm ClipByNorm MatMul ReduceLogSumExp Tril Triu Unfold PSNR Dropout1d Dropout2d "
+        "Dropout3d Conv2dBnAct DenseBnAct"
+    ),
+    "adaptive_optimizers": "Adadelta AdaMax ASGD FTRL Lamb LazyAdam ProximalAdagrad Rprop",
     "optimizers": "SGD Momentum Adam AdamWeightDecay AdamW RMSProp Adagrad",
     "schedules": (
         "LearningRateSchedule ExponentialDecayLR NaturalExpDecayLR InverseDecayLR CosineDecayLR PolynomialDecayLR "

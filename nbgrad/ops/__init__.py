@@ -47,7 +47,7 @@ _HERE = {
     "ranking": "sort argsort .topk unique",
     "filled_arrays": "zeros ones full zeros_like ones_like full_like arange linspace logspace eye range fill",
     "linear_algebra": (
-        ".matmul .bmm .mm .mv dot .inner .outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr .cross kron "
+        ".matmul .bmm .mm .mv dense dot .inner .outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr .cross kron "
         "trace matrix_power cdist"
     ),
     "activations": (
@@ -85,6 +85,7 @@ _HERE = {
     "complex_values": ("real imag conj angle is_complex isreal complex polar view_as_real view_as_complex complex_abs"),
     "parameters": "assign assign_add assign_sub",
     "clipping": "clip_by_norm",
+    "volumes": "conv3d conv_transpose3d max_pool3d avg_pool3d",
     "mapped_structures": "HyperMap Map MultitypeFuncGraph partial",
     "compiler_marks": "constexpr add_flags core",
     "python_values": (

@@ -78,6 +78,23 @@ def mv(input: Any, vec: Any) -> Tensor:
     return _product(*_with_axes("mv", input=(input, 2), vec=(vec, 1)))
 
 
+@documented
+def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
+    """`input @ weight.T + bias`.
+
+    input : Tensor or ndarray, shape (..., C)
+    weight : Tensor or ndarray, shape (Cout, C) or (C,)
+    bias : Tensor or ndarray, optional
+
+    >>> nb.ops.dense(nb.Tensor([1.0, 2.0]), nb.Tensor([[3.0, 4.0]]), nb.Tensor([0.5])).tolist()
+    [11.5]
+    """
+    w = array_node(weight)
+    columns = transpose(w, (1, 0)) if w.ndim == 2 else w
+    product = wrap(linear_algebra.matmul_node(array_node(input), columns))
+    return product if bias is None else product + wrap(array_node(bias))  # pyright: ignore[reportOperatorIssue]
+
+
 @as_numpy(
     linear_algebra.dot,
     "Sum of products over the last axis of `input` and the second to last of `other`, for all their other axes.",

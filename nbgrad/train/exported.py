@@ -220,7 +220,7 @@ class _Writer:
 
     def number(self, root: Node) -> int:
         """The number of a node, after rows for all that it is made of."""
-        stop = {node: True for node in self._number}
+        stop = dict.fromkeys(self._number, True)
         for node in topological([root], stop):
             row = self._leaf(node)
             if row is None:
