@@ -25,6 +25,7 @@ class _BatchNorm(Cell):
 
     forms: ClassVar[dict[int, str]]
     """The shapes that an input may have, by the number of their axes."""
+    formats = ("NCHW",)
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class _BatchNorm(Cell):
         dtype: Any = np.float32,
     ) -> None:
         super().__init__()
-        only("data_format", data_format, "NCHW")
+        only("data_format", data_format, *self.formats)
         self.num_features = positive(num_features, "num_features")
         self.eps = real(eps, "eps")
         self.momentum = part(momentum, "momentum")
@@ -326,36 +327,10 @@ class RMSNorm(Cell):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Standardise channels of volumes (N, C, D, H, W); parameters as in `BatchNorm1d`."""
+    """Standardise channels of volumes (N, C, D, H, W); parameters as in `BatchNorm1d`, `data_format` is "NCDHW"."""
 
     forms: ClassVar = {5: "(N, C, D, H, W)"}
-
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float = 0.9,
-        affine: bool = True,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
-        moving_mean_init: Any = "zeros",
-        moving_var_init: Any = "ones",
-        use_batch_statistics: bool | None = None,
-        dtype: Any = np.float32,
-    ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            gamma_init,
-            beta_init,
-            moving_mean_init,
-            moving_var_init,
-            use_batch_statistics,
-            "NCHW",
-            dtype,
-        )
+    formats = ("NCDHW", "NCHW")
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -371,33 +346,8 @@ class SyncBatchNorm(_BatchNorm):
 
     forms: ClassVar = {2: "(N, C)", 3: "(N, C, L)", 4: "(N, C, H, W)", 5: "(N, C, D, H, W)"}
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float = 0.9,
-        affine: bool = True,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
-        moving_mean_init: Any = "zeros",
-        moving_var_init: Any = "ones",
-        use_batch_statistics: bool | None = None,
-        process_groups: Any = None,
-        dtype: Any = np.float32,
-    ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            gamma_init,
-            beta_init,
-            moving_mean_init,
-            moving_var_init,
-            use_batch_statistics,
-            "NCHW",
-            dtype,
-        )
+    def __init__(self, num_features: int, *args: Any, process_groups: Any = None, **kwargs: Any) -> None:
+        super().__init__(num_features, *args, **kwargs)
 
 
 class _InstanceNorm(Cell):
@@ -427,8 +377,8 @@ class _InstanceNorm(Cell):
         shape = as_node(x).shape
         if len(shape) != self.axes + 2 or shape[1] != self.num_features:
             message = (
-                f"The input of {self.cls_name} must have {self.axes + 2} axes and {self.num_features} channels, but has "
-                f"shape {shape}."
+                f"The input of {self.cls_name} must have {self.axes + 2} axes and {self.num_features} channels, but "
+                f"has shape {shape}."
             )
             raise ShapeError(message)
         return group_norm(x, self.num_features, self.gamma, self.beta, self.eps)

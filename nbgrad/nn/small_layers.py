@@ -12,16 +12,16 @@ import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.analysis.padding import pad
-from ..ops.linear_algebra import matmul
-from ..ops.gathering import one_hot
-from ..ops.resizing import resize_bilinear
 from ..ops.convolution import unfold
+from ..ops.gathering import one_hot
+from ..ops.linear_algebra import matmul
 from ..ops.random_tensors import dropout1d, dropout2d, dropout3d
+from ..ops.resizing import resize_bilinear
 from ..ops.shape_functions import swapaxes, tril, triu
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import only
 from ..record.tensor import Tensor
-from .activation_layers import get_activation
+from .activation_layers import LeakyReLU, get_activation
 from .cell import Cell
 from .convolution_layers import Conv2d
 from .dense import Dense
@@ -246,7 +246,9 @@ class Unfold(Cell):
         Only "valid".
     """
 
-    def __init__(self, ksizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: str = "valid") -> None:
+    def __init__(
+        self, ksizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: str = "valid"
+    ) -> None:
         super().__init__()
         only("padding", padding.lower(), "valid")
         for value, name in ((ksizes, "ksizes"), (strides, "strides"), (rates, "rates")):
@@ -290,8 +292,8 @@ class PSNR(Cell):
         if one.shape != other.shape or one.ndim != 4 or one.dtype != other.dtype:
             message = f"PSNR takes two arrays of images of one shape (N, C, H, W), but got {one.shape}, {other.shape}."
             raise ShapeError(message)
-        difference: Any = one.astype(np.float32) / self.max_val - other.astype(np.float32) / self.max_val  # pyright:
-        ignore return -10.0 * np.log10(np.mean(difference * difference, axis=(1, 2, 3)))
+        difference: Any = one.astype(np.float32) / self.max_val - other.astype(np.float32) / self.max_val
+        return -10.0 * np.log10(np.mean(difference * difference, axis=(1, 2, 3)))
 
 
 class _DropoutOfChannels(Cell):
@@ -333,7 +335,9 @@ class Dropout3d(_DropoutOfChannels):
 # ----- Layers with their activation -----
 
 
-def _activation(activation: Any) -> Any:
+def _activation(activation: Any, alpha: float) -> Any:
+    if activation == "leakyrelu":
+        return LeakyReLU(alpha)
     if activation is None or isinstance(activation, Cell):
         return activation
     if isinstance(activation, str):
@@ -398,8 +402,7 @@ class Conv2dBnAct(_WithActivation):
         )  # fmt: skip
         self.has_bn = flag(has_bn, "has_bn")
         self.batchnorm = BatchNorm2d(out_channels, eps, momentum) if has_bn else None
-        self.activation = get_activation("leakyrelu", alpha=alpha) if activation == "leakyrelu" else
-        _activation(activation)
+        self.activation = _activation(activation, alpha)
 
     def construct(self, x: Any) -> Tensor:
         """The activated channels."""
@@ -435,8 +438,7 @@ class DenseBnAct(_WithActivation):
         self.dense = Dense(in_channels, out_channels, weight_init, bias_init, has_bias)
         self.has_bn = flag(has_bn, "has_bn")
         self.batchnorm = BatchNorm1d(out_channels, eps, momentum) if has_bn else None
-        self.activation = get_activation("leakyrelu", alpha=alpha) if activation == "leakyrelu" else
-        _activation(activation)
+        self.activation = _activation(activation, alpha)
 
     def construct(self, x: Any) -> Tensor:
         """The activated features."""

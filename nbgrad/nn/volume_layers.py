@@ -30,8 +30,9 @@ class _Volume(Cell):
         transposed: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.in_channels, self.out_channels = positive(channels[0], "in_channels"), positive(channels[1],
-        "out_channels") self.kernel_size = triple(kernel, "kernel_size")
+        self.in_channels = positive(channels[0], "in_channels")
+        self.out_channels = positive(channels[1], "out_channels")
+        self.kernel_size = triple(kernel, "kernel_size")
         self.group = positive(group, "group")
         for name, count in (("in_channels", self.in_channels), ("out_channels", self.out_channels)):
             if count % self.group:
@@ -108,9 +109,7 @@ class Conv3d(_Volume):
     def construct(self, x: Any) -> Tensor:
         """The convolution of `x` of shape (N, C, D, H, W) or (C, D, H, W)."""
         self._check(x)
-        return conv3d(
-            x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group
-        )
+        return conv3d(x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
 
 
 class Conv3dTranspose(_Volume):
@@ -194,8 +193,9 @@ class Conv1dTranspose(Cell):
         dtype: Any = np.float32,
     ) -> None:
         super().__init__()
-        self.in_channels, self.out_channels = positive(in_channels, "in_channels"), positive(out_channels,
-        "out_channels") self.kernel_size, self.stride = positive(kernel_size, "kernel_size"), positive(stride, "stride")
+        self.in_channels = positive(in_channels, "in_channels")
+        self.out_channels = positive(out_channels, "out_channels")
+        self.kernel_size, self.stride = positive(kernel_size, "kernel_size"), positive(stride, "stride")
         self.dilation, self.group = positive(dilation, "dilation"), positive(group, "group")
         only("pad_mode", pad_mode, "same", "valid", "pad")
         self.pad_mode, self.padding = pad_mode, padding

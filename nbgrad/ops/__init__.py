@@ -47,8 +47,8 @@ _HERE = {
     "ranking": "sort argsort .topk unique",
     "filled_arrays": "zeros ones full zeros_like ones_like full_like arange linspace logspace eye range fill",
     "linear_algebra": (
-        ".matmul .bmm .mm .mv dense dot .inner .outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr .cross kron "
-        "trace matrix_power cdist"
+        ".matmul .bmm .mm .mv dense dot .inner .outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr .cross "
+        "kron trace matrix_power cdist"
     ),
     "activations": (
         ".relu relu6 leaky_relu elu celu selu gelu silu .sigmoid hardsigmoid hardswish hardtanh hardshrink softshrink "

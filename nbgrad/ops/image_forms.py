@@ -25,9 +25,18 @@ from .random_tensors import rand, randint, randn
 
 
 def convolution_2d(
-    x: Any, weight: Any, out_channel: int, kernel_size: Any, mode: int, pad_mode: str, pad: Any, stride: Any,
-    dilation: Any, group: int, data_format: str,
-) -> Tensor:  # fmt: skip
+    x: Any,
+    weight: Any,
+    out_channel: int,
+    kernel_size: Any,
+    mode: int,
+    pad_mode: str,
+    pad: Any,
+    stride: Any,
+    dilation: Any,
+    group: int,
+    data_format: str,
+) -> Tensor:
     """`ops.conv2d` with a weight of the shape that the options say."""
     only("data_format", data_format, "NCHW")
     only("mode", mode, 1)
@@ -64,7 +73,9 @@ def avg_pool(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format:
     return avg_pool2d(x, kernel, steps, around, count_include_pad=False)
 
 
-def max_pool_3d(x: Any, kernel_size: Any, strides: Any, pad_mode: str, pad_list: Any, ceil_mode: Any, data_format: str) -> Tensor:  # fmt: skip
+def max_pool_3d(
+    x: Any, kernel_size: Any, strides: Any, pad_mode: str, pad_list: Any, ceil_mode: Any, data_format: str
+) -> Tensor:
     """The greatest element of every window of volumes."""
     only("data_format", data_format, "NCDHW")
     if ceil_mode:
@@ -73,7 +84,17 @@ def max_pool_3d(x: Any, kernel_size: Any, strides: Any, pad_mode: str, pad_list:
     return volumes.max_pool3d(x, kernel_size, strides, pad_list, pad_mode=pad_mode)
 
 
-def avg_pool_3d(x: Any, kernel_size: Any, strides: Any, pad_mode: str, pad: Any, ceil_mode: bool, count_include_pad: bool, divisor_override: int, data_format: str) -> Tensor:  # fmt: skip
+def avg_pool_3d(
+    x: Any,
+    kernel_size: Any,
+    strides: Any,
+    pad_mode: str,
+    pad: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int,
+    data_format: str,
+) -> Tensor:
     """The mean of every window of volumes."""
     only("data_format", data_format, "NCDHW")
     if ceil_mode or divisor_override:
@@ -208,7 +229,8 @@ def einsum_of(arrays: Any, equation: str) -> Tensor:
 
 def lp_norm(x: Any, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Tensor:
     """The p-th root of the sum of p-th powers of absolute values, at least `epsilon`."""
-    total: Any = np.sum(np.abs(wrap(as_node(x))) ** p, axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keep_dims)  # fmt: skip
+    axes = tuple(axis) if isinstance(axis, list) else axis
+    total: Any = np.sum(np.abs(wrap(as_node(x))) ** p, axis=axes, keepdims=keep_dims)
     return np.maximum(total ** (1.0 / p), epsilon)
 
 

@@ -14,7 +14,7 @@ from ..functions.arrays.reductions import reduce_ufunc
 from ..functions.linalg import matrix_products as linear_algebra
 from ..functions.linalg.einsum import einsum as numpy_einsum
 from ..functions.linalg.norms import vector_norm
-from ..graph.builders import reshape
+from ..graph.builders import reshape, transpose
 from ..graph.ir import Node
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import array_node, axis_of

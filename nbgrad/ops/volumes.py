@@ -220,9 +220,7 @@ def _pooled(x: Any, kernel_size: Any, stride: Any, pad_mode: str, padding: Any, 
 
 
 @documented
-def max_pool3d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, *, pad_mode: str = "pad"
-) -> Tensor:
+def max_pool3d(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, *, pad_mode: str = "pad") -> Tensor:
     """The greatest element of every window of volumes.
 
     x : array-like, shape (N, C, D, H, W) or (C, D, H, W)
@@ -234,10 +232,10 @@ def max_pool3d(
     pad_mode : {"pad", "valid", "same"}
     -> Tensor
     """
-    volume, batched, kernel, steps, (front, top, left) = _pooled(x, kernel_size, stride, pad_mode, padding,
-    "max_pool3d") if any(front):
-        lowest = -np.inf
-        volume = pad(volume, [(0, 0), (0, 0), front, (0, 0), (0, 0)], constant_values=lowest)
+    volume, batched, kernel, steps, ends = _pooled(x, kernel_size, stride, pad_mode, padding, "max_pool3d")
+    front, top, left = ends
+    if any(front):
+        volume = pad(volume, [(0, 0), (0, 0), front, (0, 0), (0, 0)], constant_values=-np.inf)
     parts, count = _slices(volume, kernel[0], steps[0], 1, "max_pool3d")
     best: Any = parts[0]
     for part in parts[1:]:
