@@ -140,6 +140,7 @@ if _TYPE_CHECKING:
     from .train.exported import export as export
     from .train.exported import load as load
     from .train.model import Model as Model
+    from .train.profiler import Profiler as Profiler
     from .train.saved_models import CheckpointConfig as CheckpointConfig
     from .train.saved_models import ModelCheckpoint as ModelCheckpoint
     from .train.sinks import DatasetHelper as DatasetHelper
@@ -171,6 +172,7 @@ _LATER = {
     ),
     "train.exported": "export load",
     "train.model": "Model",
+    "train.profiler": "Profiler",
     "train.saved_models": "CheckpointConfig ModelCheckpoint",
     "train.sinks": "DatasetHelper connect_network_with_dataset data_sink",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",

@@ -47,6 +47,7 @@ _ROWS = {
     ),
     "communication": (("communication", "management _comm_helper"),),
     "parallel": (("communication.parallel_context", ". _utils _auto_parallel_context"),),
+    "profiler": (("train.profiler", ". profiling"),),
     "dataset": (
         ("dataset", "engine engine.datasets engine.samplers core"),
         ("dataset.dataset_config", "config engine.config core.config"),

@@ -31,7 +31,7 @@ NAMES: dict[str, str] = {
         "LossBase MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss KLDivLoss "
         "CosineEmbeddingLoss MarginRankingLoss SoftmaxCrossEntropyWithLogits MAELoss RMSELoss SoftMarginLoss DiceLoss"
     ),
-    "optimizer": "Optimizer",
+    "optimizer": "Optimizer opt_init_args_register",
     "volume_layers": "Conv3d Conv3dTranspose Conv1dTranspose MaxPool3d AvgPool3d",
     "small_layers": (
         "Pad ResizeBilinear OneHot Norm ClipByNorm MatMul ReduceLogSumExp Tril Triu Unfold PSNR Dropout1d Dropout2d "

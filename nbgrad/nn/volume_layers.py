@@ -199,11 +199,11 @@ class Conv1dTranspose(Cell):
         self.dilation, self.group = positive(dilation, "dilation"), positive(group, "group")
         only("pad_mode", pad_mode, "same", "valid", "pad")
         self.pad_mode, self.padding = pad_mode, padding
-        shape = (self.in_channels, self.out_channels // self.group, 1, self.kernel_size)
+        shape = (self.in_channels, self.out_channels // self.group, self.kernel_size)
         self.weight = parameter(default_weight() if weight_init is None else weight_init, shape, dtype)
         self.bias = None
         if flag(has_bias, "has_bias"):
-            start = default_bias(shape[1] * self.kernel_size) if bias_init is None else bias_init
+            start = default_bias(math.prod(shape[1:])) if bias_init is None else bias_init
             self.bias = parameter(start, (self.out_channels,), dtype)
 
     def construct(self, x: Any) -> Tensor:
@@ -215,7 +215,7 @@ class Conv1dTranspose(Cell):
         row = reshape(x, (*shape[:2], 1, shape[2]))
         around = (0, 0, self.padding, self.padding) if self.pad_mode == "pad" else 0
         y = conv_transpose2d(
-            row, self.weight, self.bias, (1, self.stride), around, 0, self.group, (1, self.dilation),
+            row, reshape(self.weight, (*self.weight.shape[:2], 1, -1)), self.bias, (1, self.stride), around, 0, self.group, (1, self.dilation),
             pad_mode=self.pad_mode,
         )  # fmt: skip
         return reshape(y, (*y.shape[:2], y.shape[3]))

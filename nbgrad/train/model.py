@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..amp.precision import auto_mixed_precision, build_train_network
+from ..communication.parallel_context import ParallelMode
 from ..errors import ArgumentError, DtypeError
 from ..nn.cell import Cell
 from ..nn.layer_arguments import positive, whole
@@ -158,7 +159,7 @@ class Model:
             list_callback=callbacks,
             dataset_sink_mode=False,
             device_number=1,
-            parallel_mode="stand_alone",
+            parallel_mode=ParallelMode.STAND_ALONE,
             cur_epoch_num=0 if mode == "train" else 1,
             cur_step_num=0,
             net_outputs=None,
