@@ -20,6 +20,7 @@ _NN = """
     learning_rate_schedule dynamic_lr
 """
 _OPS = """
+    functional operations composite
     primitive function function.array_func function.clip_func function.grad function.linalg_func function.math_func
     function.nn_func function.parameter_func function.random_func composite.base composite.math_ops
     composite.multitype_ops operations.array_ops operations.comm_ops operations.math_ops operations.nn_ops

@@ -171,7 +171,8 @@ class FTRL(Optimizer):
     Notes
     -----
     With `p = -lr_power`: `n = s + g**2`, `z += g - (n**p - s**p) / learning_rate * w`, `s = n`, and
-    `w = (sign(z) * l1 - z) / (n**p / learning_rate + 2 * l2)` where `abs(z) > l1`, else 0.
+    `w = (sign(z) * l1 - z) / (n**p / learning_rate + 2 * l2)` where `abs(z) > l1`, else 0. MindSpore's routine for CPUs
+    leaves l1 out where z is negative, other than its documentation, which is followed here.
     """
 
     def __init__(

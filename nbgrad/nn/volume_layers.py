@@ -215,7 +215,8 @@ class Conv1dTranspose(Cell):
         row = reshape(x, (*shape[:2], 1, shape[2]))
         around = (0, 0, self.padding, self.padding) if self.pad_mode == "pad" else 0
         y = conv_transpose2d(
-            row, reshape(self.weight, (*self.weight.shape[:2], 1, -1)), self.bias, (1, self.stride), around, 0, self.group, (1, self.dilation),
+            row, reshape(self.weight, (*self.weight.shape[:2], 1, -1)), self.bias, (1, self.stride), around, 0,
+            self.group, (1, self.dilation),
             pad_mode=self.pad_mode,
         )  # fmt: skip
         return reshape(y, (*y.shape[:2], y.shape[3]))

@@ -205,7 +205,7 @@ def decoded_boxes(anchor_box: Any, deltas: Any, max_shape: Any, means: Any, stds
     most = abs(float(np.log(wh_ratio_clip)))
     w, h = (size * np.exp(np.clip(given[:, k], -most, most)) for k, size in ((2, aw), (3, ah)))
     x, y = ax + aw * given[:, 0], ay + ah * given[:, 1]
-    rows, columns = max_shape[0] - 1, max_shape[1] - 1
+    rows, columns = max_shape[0], max_shape[1]
     left, right = (np.clip(x + sign * (w * 0.5 - 0.5), 0, columns) for sign in (-1, 1))
     top, bottom = (np.clip(y + sign * (h * 0.5 - 0.5), 0, rows) for sign in (-1, 1))
     return np.stack([left, top, right, bottom], -1)  # pyright: ignore
