@@ -26,7 +26,12 @@ def drawn(*shape: int) -> np.ndarray:
 
 WEIGHTS = [np.array([0.5, -1.0, 2.0], np.float32), np.array([[1.0, -0.25], [0.75, 3.0]], np.float32)]
 IMAGES, VOLUMES, BLOCKS, PIXELS = drawn(1, 2, 3, 4), drawn(1, 2, 3, 4, 5), drawn(1, 8, 2, 2), drawn(1, 2, 4, 4)
-KERNEL, VOLUME_KERNEL, TRANSPOSED, ROW_KERNEL = drawn(3, 2, 2, 2), drawn(4, 2, 2, 3, 2), drawn(2, 3, 2, 3, 2), drawn(2, 3, 3)
+KERNEL, VOLUME_KERNEL, TRANSPOSED, ROW_KERNEL = (
+    drawn(3, 2, 2, 2),
+    drawn(4, 2, 2, 3, 2),
+    drawn(2, 3, 2, 3, 2),
+    drawn(2, 3, 3),
+)
 LOGITS = drawn(3, 4)
 SHARES = RANDOM.uniform(size=(3, 4)).astype(np.float32)
 SHARES /= SHARES.sum(1, keepdims=True)
@@ -35,7 +40,9 @@ ANCHORS = np.array([[0, 0, 10, 12], [5, 5, 20, 25], [3, 2, 8, 30]], np.float32)
 TRUTH = np.array([[1, 1, 9, 9], [6, 2, 18, 28], [4, 4, 9, 20]], np.float32)
 DELTAS = drawn(3, 4) * np.float32(0.5)
 DELTAS[0, 2] = 9
-INSIDE = np.array([[0, 0, 10, 12], [-1, 0, 3, 3], [0, 0, 23, 3], [0, 0, 24, 3], [0, 0, 3, 36], [0, 0, 3, 35]], np.float32)
+INSIDE = np.array(
+    [[0, 0, 10, 12], [-1, 0, 3, 3], [0, 0, 23, 3], [0, 0, 24, 3], [0, 0, 3, 36], [0, 0, 3, 35]], np.float32
+)
 SCORES = RANDOM.uniform(size=(6, 3)).astype(np.float32)
 LABELS = np.array([0, 1, 2, 2, 1, 0], np.int32)
 SEVERAL = (RANDOM.uniform(size=(6, 3)) > 0.5).astype(np.float32)
@@ -173,7 +180,9 @@ class Cases:
     def __init__(self, library: str) -> None:
         self.library = library
         names = ("nn", "ops", "train", "amp", "dataset.vision")
-        self.nn, self.ops, self.train, self.amp, self.vision = (importlib.import_module(f"{library}.{n}") for n in names)
+        self.nn, self.ops, self.train, self.amp, self.vision = (
+            importlib.import_module(f"{library}.{n}") for n in names
+        )
         top = importlib.import_module(library)
         self.tensor, self.parameter = top.Tensor, top.Parameter
         self.all: dict[str, Callable[[], Any]] = {}
@@ -254,5 +263,13 @@ def plain(value: Any) -> Any:
     return array.astype(float).round(7).tolist()
 
 
+def recorded(case: Callable[[], Any]) -> Any:
+    """A result; the first kernel of a process that calls back into Python may fail once."""
+    try:
+        return plain(case())
+    except SystemError:
+        return plain(case())
+
+
 if __name__ == "__main__":
-    FILE.write_text(json.dumps({name: plain(case()) for name, case in Cases("mindspore").all.items()}) + "\n")
+    FILE.write_text(json.dumps({name: recorded(case) for name, case in Cases("mindspore").all.items()}) + "\n")
