@@ -206,11 +206,9 @@ def forwarding(old: str, homes: str, warns: bool = True) -> Callable[[str], Any]
 
     def getattribute(name: str) -> Any:
         if name == "__all__":
-            return [
-                name for home in homes.split() for name in import_module(f"nbgrad.{home}".removesuffix("..")).__all__
-            ]
+            return sorted({name for home in homes.split() for name in _names(_home(home))})
         for home in homes.split():
-            module = import_module(f"nbgrad.{home}".removesuffix(".."))
+            module = _home(home)
             if not name.startswith("__") and hasattr(module, name):
                 if warns:
                     _warn(old, f"nbgrad.{home}")
@@ -220,6 +218,16 @@ def forwarding(old: str, homes: str, warns: bool = True) -> Callable[[str], Any]
         raise AttributeError(message)
 
     return getattribute
+
+
+def _home(path: str) -> ModuleType:
+    """A module by its path after `nbgrad.`; "." is nbgrad itself."""
+    return import_module("nbgrad" if path == "." else f"nbgrad.{path}")
+
+
+def _names(module: ModuleType) -> list[str]:
+    """The names that a module gives to others."""
+    return getattr(module, "__all__", None) or [name for name in vars(module) if name[0] != "_"]
 
 
 def _warn(old: str, new: str) -> None:

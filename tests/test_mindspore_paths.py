@@ -18,7 +18,8 @@ NAMES = """
     dataset.config.set_seed dataset.engine.GeneratorDataset dataset.transforms.c_transforms.TypeCast
     dataset.vision.Inter.BICUBIC dataset.vision.c_transforms.Resize dataset.vision.py_transforms.ToTensor
     dataset.vision.c_transforms.RandomCrop nn.layer.CellList nn.layer.activation.get_activation nn.loss.loss.LossBase
-    nn.metrics.Accuracy nn.optim.momentum.Momentum nn.optim.optimizer.Optimizer nn.wrap.loss_scale.DynamicLossScaleUpdateCell
+    nn.metrics.Accuracy nn.optim.momentum.Momentum nn.optim.optimizer.Optimizer
+    nn.wrap.loss_scale.DynamicLossScaleUpdateCell
     ops.composite.HyperMap ops.functional.tuple_to_array ops.operations.DType ops.primitive.constexpr
     parallel._utils._get_device_num parallel._auto_parallel_context.auto_parallel_context parallel.set_algo_parameters
     profiler.Profiler train.callback.LossMonitor train.callback._checkpoint.ModelCheckpoint
@@ -53,7 +54,7 @@ def test_every_path_can_be_imported_and_has_names() -> None:
 def test_a_path_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(ModuleNotFoundError):
         import_module("nbgrad.train.callbak")
-    with pytest.raises(AttributeError, match="its names are those of nbgrad.train"):
+    with pytest.raises(AttributeError, match="its names are those of"):
         _ = import_module("nbgrad.train.callback").LossMonitr
     with pytest.raises(AttributeError):
         _ = nb.nn.layr

@@ -1,4 +1,4 @@
-"""MindSpore's further optimizers, class forms, layers, metrics, scales and image transforms, beside MindSpore's results."""
+"""MindSpore's further optimizers, class forms, layers, metrics, scales and image transforms, beside its results."""
 
 from __future__ import annotations
 

@@ -117,7 +117,12 @@ def test_metrics_of_all_batches() -> None:
 
 def test_early_stopping_restores_the_best_weights() -> None:
     net = line()
-    worse = train.LambdaCallback(on_train_epoch_begin=lambda run: net.bias.set_data(nb.Tensor([9.0])) if run.original_args().cur_epoch_num > 2 else None)  # fmt: skip
+
+    def spoil(run: Any) -> None:
+        if run.original_args().cur_epoch_num > 2:
+            net.bias.set_data(nb.Tensor([9.0]))
+
+    worse = train.LambdaCallback(on_train_epoch_begin=spoil)
     stop = train.EarlyStopping("eval_loss", patience=2, restore_best_weights=True)
     history = train.History()
     model(net, metrics={"loss"}).fit(9, batches(), batches(), callbacks=[worse, stop, history])
@@ -173,7 +178,7 @@ def test_a_step_with_an_overflow_changes_nothing_but_the_scale() -> None:
     optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
     rule = nn.DynamicLossScaleUpdateCell(16.0, 2, 100)
     step = nn.TrainOneStepWithLossScaleCell(nn.WithLossCell(net, nn.MSELoss()), optimizer, rule)
-    loss, overflow, scale = step(nb.Tensor(X), nb.Tensor(Y))
+    _, overflow, scale = step(nb.Tensor(X), nb.Tensor(Y))
     assert (bool(overflow), float(scale)) == (False, 16.0)
     state = [p.asnumpy().copy() for p in (*optimizer.parameters, *optimizer.get_parameters())]
     x = X.copy()
