@@ -110,14 +110,14 @@ if _TYPE_CHECKING:
     from .autograd.grad_modes import is_grad_enabled as is_grad_enabled
     from .autograd.grad_modes import no_grad as no_grad
     from .autograd.grad_modes import set_grad_enabled as set_grad_enabled
+    from .compiled.compiler_marks import jit_class as jit_class
+    from .compiled.compiler_marks import lazy_inline as lazy_inline
+    from .compiled.compiler_marks import mutable as mutable
     from .extend.custom_kernels import primitive as primitive
     from .extend.elementwise_functions import elementwise as elementwise
     from .nn.checkpoint import load_checkpoint as load_checkpoint
     from .nn.checkpoint import load_param_into_net as load_param_into_net
     from .nn.checkpoint import save_checkpoint as save_checkpoint
-    from .ops.compiler_marks import jit_class as jit_class
-    from .ops.compiler_marks import lazy_inline as lazy_inline
-    from .ops.compiler_marks import mutable as mutable
     from .source.rebinding import differentiable_source as differentiable_source
     from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
     from .sparse.sparse_derivatives import sparse_jacobian as sparse_jacobian
@@ -164,7 +164,7 @@ _LATER = {
     "tape.custom_gradients": "custom_gradient",
     "tape.gradient_tape": "GradientTape",
     "tape.graph_gradients": "gradients",
-    "ops.compiler_marks": "jit_class lazy_inline mutable",
+    "compiled.compiler_marks": "jit_class lazy_inline mutable",
     "amp.loss_scale_managers": "DynamicLossScaleManager FixedLossScaleManager LossScaleManager",
     "train.callbacks": (
         "Callback EarlyStopping History LambdaCallback LearningRateScheduler LossMonitor ReduceLROnPlateau RunContext "

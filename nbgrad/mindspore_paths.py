@@ -42,7 +42,6 @@ _ROWS = {
             callback._lr_scheduler_callback loss_scale_manager data_sink dataset_helper
             """,
         ),
-        ("train context", "model"),
         ("nn", "metrics metrics.metric"),
         ("amp", "amp"),
     ),

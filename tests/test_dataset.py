@@ -39,7 +39,7 @@ STAGES: list[tuple[Any, list[Any]]] = [
     (lambda d: d.map([lambda a: a + 1, lambda a: a * 10], num_parallel_workers=1).take(2), [10, 20]),
     (lambda d: d.batch(3), [[0, 1, 2], [3, 4, 5], [6]]),
     (lambda d: d.batch(3, drop_remainder=True), [[0, 1, 2], [3, 4, 5]]),
-    (lambda d: d.take(4).batch(2, per_batch_map=lambda a, b: [x + 10 * b.get_batch_num() for x in a]), [[0, 1], [12, 13]]),
+    (lambda d: d.take(4).batch(2, per_batch_map=lambda a, b: [x * b.get_batch_num() for x in a]), [[0, 0], [2, 3]]),
     (lambda d: d.take(2).concat(d.skip(6)), [0, 1, 6]),
     (lambda d: d.take(1) + d.take(1), [0, 0]),
     (lambda d: d.split([5, 2], randomize=False)[1], [5, 6]),

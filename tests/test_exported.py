@@ -68,7 +68,7 @@ def test_functions_and_values_of_all_kinds(tmp_path: Path) -> None:
 
     def function(x: Any) -> Any:
         picked = nb.numpy.where(x > 0, x, table)[::-1]
-        return picked, np.sort(x), np.fft.rfft(x), x.astype(np.int32) // 2, (x[1:] * 1e-300).sum()
+        return picked, np.sort(x), x * 2j + 1, x.astype(np.int32) // 2, (x[1:] * 1e-300).sum()
 
     x = np.array([0.5, -1.5, 2.5])
     nb.export(function, x, file_name=tmp_path / "f.nbgraph")
@@ -90,6 +90,8 @@ def test_mindir_is_written_in_the_own_format_with_a_warning(tmp_path: Path) -> N
 def test_bad_files_and_arguments(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="ONNX"):
         nb.export(nn.ReLU(), nb.Tensor([1.0]), file_name=tmp_path / "net", file_format="ONNX")
+    with pytest.raises(ArgumentError, match="rules of their own"):
+        nb.export(np.fft.rfft, np.ones(4), file_name=tmp_path / "net")
     with pytest.raises(DtypeError):
         nb.export(3, file_name=tmp_path / "net")
     with pytest.raises(DtypeError):

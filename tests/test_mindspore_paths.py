@@ -12,6 +12,8 @@ from nbgrad import communication
 from nbgrad.errors import ArgumentError, DtypeError
 from nbgrad.mindspore_paths import PATHS
 
+from .imports import SOURCES
+
 NAMES = """
     common.api.jit common.dtype.float32 common.initializer.Normal common.mutable common.parameter.Parameter
     common.seed.set_seed common.tensor.Tensor communication.management.get_rank context.ParallelMode.DATA_PARALLEL
@@ -49,6 +51,7 @@ def test_every_path_can_be_imported_and_has_names() -> None:
     for path in PATHS:
         module = import_module(f"nbgrad.{path}")
         assert len(module.__all__) > 0, path
+        assert f"nbgrad.{path}" not in SOURCES, "a file would hide it"
 
 
 def test_a_path_that_does_not_exist_is_an_error() -> None:

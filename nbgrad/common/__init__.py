@@ -5,7 +5,7 @@ In: nothing. Out: `dtype`, `Tensor`, `Parameter`, `ParameterTuple`, `mutable`, s
 """
 
 from .. import dtype as dtype
-from ..ops.compiler_marks import mutable as mutable
+from ..compiled.compiler_marks import mutable as mutable
 from ..record.tensor import Tensor as Tensor
 from ..tensors.generator import get_seed as get_seed
 from ..tensors.generator import set_seed as set_seed

@@ -14,9 +14,9 @@ from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.analysis.padding import pad
 from ..ops.convolution import unfold
 from ..ops.gathering import one_hot
+from ..ops.image_forms import resize_bilinear
 from ..ops.linear_algebra import matmul
 from ..ops.random_tensors import dropout1d, dropout2d, dropout3d
-from ..ops.resizing import resize_bilinear
 from ..ops.shape_functions import swapaxes, tril, triu
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import only

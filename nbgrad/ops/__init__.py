@@ -86,8 +86,6 @@ _HERE = {
     "parameters": "assign assign_add assign_sub",
     "clipping": "clip_by_norm",
     "volumes": "conv3d conv_transpose3d max_pool3d avg_pool3d",
-    "mapped_structures": "HyperMap Map MultitypeFuncGraph partial",
-    "compiler_marks": "constexpr add_flags core",
     "python_values": (
         "dtype identity tuple_to_array scalar_to_tensor scalar_cast make_range tuple_len mixed_precision_cast print_ "
         "float_status all_gather all_reduce ReduceOp"
@@ -96,6 +94,8 @@ _HERE = {
 """Module -> names; a name with a dot is a method of Tensor too, which is the first argument."""
 
 _ELSEWHERE = {
+    "nbgrad.compiled.compiler_marks": "constexpr add_flags core",
+    "nbgrad.transforms.mapped_structures": "HyperMap Map MultitypeFuncGraph partial",
     "nbgrad.transforms.custom": "stop_gradient",
     "nbgrad.transforms.grad": "grad value_and_grad GradOperation get_grad",
     "nbgrad.transforms.jacobians": "vjp jvp jacrev jacfwd hessian",

@@ -22,7 +22,7 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axes_of, axis_of, inexact, integer, keep, only, real_dtype, scalar
 from ..record.tensor import Tensor
 from . import filled_arrays as creation
-from . import image_forms, linear_algebra, resizing
+from . import image_forms, linear_algebra
 from . import reduction_functions as reductions
 from . import shape_functions as shapes
 from .class_table import PLAIN, REQUIRED, WITH_OPTIONS, Form
@@ -170,12 +170,8 @@ FORMS |= WITH_OPTIONS
 
 
 def _own(name: str) -> Any:
-    """The function of a class form with an underscore in the table: here, or in the files of images and sizes."""
-    places = (
-        globals(),
-        {f"_{key}": value for module in (image_forms, resizing) for key, value in vars(module).items()},
-    )
-    return next(place[name] for place in places if name in place)
+    """The function of a class form with an underscore in the table: here, or in image_forms.py."""
+    return globals()[name] if name in globals() else getattr(image_forms, name[1:])
 
 
 class Primitive:

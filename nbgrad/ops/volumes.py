@@ -1,6 +1,6 @@
 """Convolutions and pools of volumes (N, C, D, H, W), by those of images.
 
-In: volumes, weights. Out: Tensors. Called by users, by class_forms.py and by the layers of `nn`. A slice of depth of
+In: volumes, weights. Out: Tensors. Called by users, by image_forms.py and by the layers of `nn`. A slice of depth of
 the kernel is a convolution of images; the result is the sum over these slices, or the maximum.
 """
 

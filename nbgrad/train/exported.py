@@ -10,18 +10,14 @@ from __future__ import annotations
 import base64
 import json
 import os
-import re
-import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, CheckpointError, DtypeError, ShapeError, user_location
-from ..graph.host_functions import HostFunction
 from ..graph.ir import Node, constant, literal, literal_value, make, on_host, placeholder, topological
 from ..graph.loops.loop_body import Body
 from ..graph.trace import recording
@@ -97,7 +93,8 @@ def export(
     Raises
     ------
     ArgumentError
-        For other formats, encryption, and networks that call Python functions of users while they run.
+        For other formats, encryption, and networks with functions that have rules of their own: those of `custom_vjp`,
+        Fourier transforms, decompositions.
     DtypeError
         If the network cannot be called, or an input is no array.
     TracedValueError
@@ -239,8 +236,8 @@ class _Writer:
             return [self.value(param) for param in node.params]
         except TypeError as error:
             message = (
-                f"The network cannot be exported: its operation {node.name} holds {error}. Functions of users that run "
-                "as Python have no form in a file."
+                f"The network cannot be exported: its operation {node.name} holds {error}. Functions with rules of "
+                "their own, such as custom_vjp and Fourier transforms, have no form in a file."
             )
             raise ArgumentError(message) from None
 
@@ -283,19 +280,7 @@ class _Writer:
             return {"dict": [[self.value(key), self.value(part)] for key, part in value.items()]}
         if isinstance(value, np.ndarray):
             return {"array": self._array(value)}
-        if isinstance(value, HostFunction) and (place := _place(value)):
-            return {"library": place}
         raise TypeError(repr(value)[:60])
-
-
-def _place(function: HostFunction) -> list[str] | None:
-    """The module of nbgrad and the name in it of a library function."""
-    for path, module in list(sys.modules.items()):
-        if path.startswith("nbgrad."):
-            for name, value in vars(module).items():
-                if value is function:
-                    return [path.removeprefix("nbgrad."), name]
-    return None
 
 
 # ----- Reading -----
@@ -368,15 +353,6 @@ class _Reader:
         return _VALUES[kind](self, part, made)
 
 
-def _library(path: str, name: str) -> HostFunction:
-    """A library function by its place; nothing else of a module can be named by a file."""
-    found = getattr(import_module(f"nbgrad.{path}"), name, None) if re.fullmatch(r"[a-z_.]+", path) else None
-    if not isinstance(found, HostFunction):
-        message = f"The file names a library function {path}.{name}, which this version of nbgrad does not have."
-        raise CheckpointError(message)
-    return found
-
-
 _KINDS: dict[str, Callable[..., Node]] = {
     "input": _Reader.input,
     "parameter": _Reader.parameter,
@@ -391,5 +367,4 @@ _VALUES: dict[str, Callable[[_Reader, Any, list[Node]], Any]] = {
     "bytes": lambda reader, part, made: base64.b64decode(part),
     "dtype": lambda reader, part, made: np.dtype(part),
     "array": lambda reader, part, made: reader._arrays[part],
-    "library": lambda reader, part, made: _library(*part),
 }

@@ -15,6 +15,8 @@ from typing import Any
 from ..compiler.cache import counters
 from ..errors import ArgumentError, DtypeError
 
+__all__ = ["Profiler"]
+
 FILE = "profile.txt"
 LINES = 60
 """The number of functions in the file."""
