@@ -71,7 +71,6 @@ TABLES = {
     "nbgrad": "names that scripts seldom need",
     "nbgrad.compiler.lowering": "kernels, whose files Numba reads",
     "nbgrad.functions.table": "NumPy's functions",
-    "nbgrad.amp": "names of mixed precision",
     "nbgrad.dataset": "names of datasets",
     "nbgrad.mindspore_paths": "MindSpore's older module paths",
     "nbgrad.moved": "modules by their old paths",

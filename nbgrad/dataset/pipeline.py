@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -153,11 +154,11 @@ class Dataset:
 
     def take(self, count: int = -1) -> Dataset:
         """The first rows of each epoch."""
-        return _Part(self, 0, None if count == -1 else positive(count, "count"))
+        return _Numbered(self, slice(0, None if count == -1 else positive(count, "count")))
 
     def skip(self, count: int) -> Dataset:
         """All rows but the first ones."""
-        return _Part(self, whole(count, "count"), None)
+        return _Numbered(self, slice(whole(count, "count"), None))
 
     def filter(
         self, predicate: Callable[..., Any], input_columns: Any = None, num_parallel_workers: int | None = None
@@ -222,7 +223,7 @@ class Dataset:
         order = self._random().permutation(total) if flag(randomize, "randomize") else np.arange(total)
         ends = np.cumsum(counts)
         return tuple(
-            [_Chosen(self, sorted(order[end - n : end].tolist())) for n, end in zip(counts, ends, strict=True)]
+            [_Numbered(self, frozenset(order[end - n : end].tolist())) for n, end in zip(counts, ends, strict=True)]
         )
 
     # ----- Iterating -----
@@ -249,7 +250,7 @@ class Dataset:
     def create_dict_iterator(
         self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = True
     ) -> Iterable[dict[str, Any]]:
-        """As `create_tuple_iterator`, with dicts of names and arrays."""
+        """An iterator over epochs, of dicts of names and arrays; arguments as for `create_tuple_iterator`."""
         return Epochs(self, num_epochs, flag(output_numpy, "output_numpy"), self._names())
 
     def __iter__(self) -> Iterator[list[Any]]:
@@ -495,37 +496,22 @@ class RepeatDataset(Dataset):
             done += 1
 
 
-class _Part(Dataset):
-    """The rows from one to another."""
+class _Numbered(Dataset):
+    """The rows from one to another, or those of a set, by their numbers."""
 
-    def __init__(self, before: Dataset, start: int, count: int | None) -> None:
+    def __init__(self, before: Dataset, numbers: slice | frozenset[int]) -> None:
         super().__init__(before)
-        self._start, self._count = start, count
+        self._numbers = numbers
 
     def _size(self) -> int:
-        left = max(self._before[0]._size() - self._start, 0)
-        return left if self._count is None else min(left, self._count)
+        numbers = self._numbers
+        return len(range(self._before[0]._size())[numbers]) if isinstance(numbers, slice) else len(numbers)
 
     def _rows(self) -> Iterator[Row]:
-        for number, row in enumerate(self._before[0]._rows()):
-            if number >= self._start:
-                yield row
-            if self._count is not None and number + 1 >= self._start + self._count:
-                return
-
-
-class _Chosen(Dataset):
-    """Rows by their numbers."""
-
-    def __init__(self, before: Dataset, numbers: Sequence[int]) -> None:
-        super().__init__(before)
-        self._numbers = frozenset(numbers)
-
-    def _size(self) -> int:
-        return len(self._numbers)
-
-    def _rows(self) -> Iterator[Row]:
-        return (row for number, row in enumerate(self._before[0]._rows()) if number in self._numbers)
+        rows, numbers = self._before[0]._rows(), self._numbers
+        if isinstance(numbers, slice):
+            return islice(rows, numbers.start, numbers.stop)
+        return (row for number, row in enumerate(rows) if number in numbers)
 
 
 class _Filtered(Dataset):

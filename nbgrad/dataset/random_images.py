@@ -170,7 +170,7 @@ class RandomResizedCrop(_AtRandom):
 
 
 class RandomCropDecodeResize(RandomResizedCrop):
-    """As `RandomResizedCrop`, of the bytes of a file."""
+    """A piece of random size of the image in the bytes of a file, resized; arguments as for `RandomResizedCrop`."""
 
     def _image(self, image: np.ndarray, random: np.random.Generator) -> np.ndarray:
         return super()._image(decoded(image), random)

@@ -50,7 +50,7 @@ class Inter(enum.IntEnum):
 
 
 class Border(str, enum.Enum):
-    """What is put around images."""
+    """The pixels around images."""
 
     CONSTANT = "constant"
     EDGE = "edge"

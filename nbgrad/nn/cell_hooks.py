@@ -16,7 +16,7 @@ from ..transforms.custom import custom_vjp
 
 
 class HookHandle:
-    """What a registration returns; `remove` takes the hook away."""
+    """The result of a registration; `remove` takes the hook away."""
 
     def __init__(self, cell: HookedCell, entry: tuple[str, Callable[..., Any]]) -> None:
         self._cell, self._entry = cell, entry

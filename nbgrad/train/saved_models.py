@@ -1,7 +1,7 @@
 """Checkpoints while training: when they are written, under which names, and how many are kept.
 
-In: a CheckpointConfig. Out: files `prefix-epoch_step.ckpt`. Called by users, as callbacks of Model. The files are in the format of
-`nb.save_checkpoint` (safetensors), and `nb.load_checkpoint` reads them.
+In: a CheckpointConfig. Out: files `prefix-epoch_step.ckpt`. Called by users, as callbacks of Model. Files
+are in the format of `nb.save_checkpoint` (safetensors), and `nb.load_checkpoint` reads them.
 """
 
 from __future__ import annotations
