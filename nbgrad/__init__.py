@@ -118,6 +118,8 @@ if _TYPE_CHECKING:
     from .nn.checkpoint import load_checkpoint as load_checkpoint
     from .nn.checkpoint import load_param_into_net as load_param_into_net
     from .nn.checkpoint import save_checkpoint as save_checkpoint
+    from .nn.exported import export as export
+    from .nn.exported import load as load
     from .source.rebinding import differentiable_source as differentiable_source
     from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
     from .sparse.sparse_derivatives import sparse_jacobian as sparse_jacobian
@@ -137,8 +139,6 @@ if _TYPE_CHECKING:
     from .train.callbacks import ReduceLROnPlateau as ReduceLROnPlateau
     from .train.callbacks import RunContext as RunContext
     from .train.callbacks import TimeMonitor as TimeMonitor
-    from .train.exported import export as export
-    from .train.exported import load as load
     from .train.model import Model as Model
     from .train.profiler import Profiler as Profiler
     from .train.saved_models import CheckpointConfig as CheckpointConfig
@@ -170,7 +170,7 @@ _LATER = {
         "Callback EarlyStopping History LambdaCallback LearningRateScheduler LossMonitor ReduceLROnPlateau RunContext "
         "TimeMonitor"
     ),
-    "train.exported": "export load",
+    "nn.exported": "export load",
     "train.model": "Model",
     "train.profiler": "Profiler",
     "train.saved_models": "CheckpointConfig ModelCheckpoint",

@@ -19,14 +19,10 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.
 class _ToStandardError(logging.StreamHandler[TextIO]):
     """Writes to standard error as it is now, which notebooks and tests exchange."""
 
-    @property
-    def stream(self) -> TextIO:
-        """Standard error."""
-        return sys.stderr
-
-    @stream.setter
-    def stream(self, value: TextIO) -> None:
-        """Kept by nothing: the stream is looked up at each message."""
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a message."""
+        self.stream = sys.stderr
+        super().emit(record)
 
 
 def _made() -> logging.Logger:

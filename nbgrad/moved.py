@@ -207,9 +207,9 @@ def forwarding(old: str, homes: str, warns: bool = True) -> Callable[[str], Any]
     def getattribute(name: str) -> Any:
         if name == "__all__":
             return sorted({name for home in homes.split() for name in _names(_home(home))})
-        for home in homes.split():
+        for home in [] if name.startswith("__") else homes.split():
             module = _home(home)
-            if not name.startswith("__") and hasattr(module, name):
+            if hasattr(module, name):
                 if warns:
                     _warn(old, f"nbgrad.{home}")
                 return getattr(module, name)

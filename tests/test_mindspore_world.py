@@ -135,7 +135,7 @@ def test_instances_are_standardised() -> None:
         (lambda: nb.ops.MultitypeFuncGraph("f")(1), ArgumentError),
         (lambda: nb.ops.tuple_to_array((1, 2.0)), DtypeError),
         (lambda: nb.ops.scalar_to_tensor("1"), DtypeError),
-        (lambda: nb.jit_class(3), DtypeError),
+        (lambda: nb.jit_class(3), DtypeError),  # pyright: ignore[reportArgumentType]
     ],
 )
 def test_bad_input(call: Any, error: type[Exception]) -> None:

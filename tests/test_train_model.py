@@ -24,7 +24,7 @@ def batches(rows: int = 4) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(X[k : k + rows], Y[k : k + rows]) for k in range(0, 8, rows)]
 
 
-def line() -> nn.Dense:
+def line() -> Any:
     return nn.Dense(1, 1, "zeros", "zeros")
 
 
@@ -244,7 +244,7 @@ def test_managers_choose_the_step() -> None:
 
 
 def test_hooks_see_and_change() -> None:
-    net = nn.Dense(1, 1, "ones", "zeros")
+    net: Any = nn.Dense(1, 1, "ones", "zeros")
     seen: list[Any] = []
     handles = [
         net.register_forward_pre_hook(lambda cell, inputs: (inputs[0] * 2,)),

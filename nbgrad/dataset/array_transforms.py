@@ -133,9 +133,9 @@ class TypeCast(Transform):
     def __init__(self, output_type: Any) -> None:
         self._dtype = np.dtype(output_type)
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, *values: Any) -> np.ndarray:
         """The array in this dtype."""
-        return as_array(value).astype(self._dtype)
+        return as_array(*values).astype(self._dtype)
 
 
 class OneHot(Transform):
@@ -159,9 +159,9 @@ class OneHot(Transform):
         self._count = positive(num_classes, "num_classes")
         self._smoothing = part(smoothing_rate, "smoothing_rate")
 
-    def __call__(self, label: Any) -> np.ndarray:
+    def __call__(self, *values: Any) -> np.ndarray:
         """The rows, of the dtype of the label; of float64, if smoothed."""
-        numbers = as_array(label)
+        numbers = as_array(*values)
         if numbers.dtype.kind not in "iu":
             message = f"OneHot takes integers, but got {numbers.dtype}."
             raise DtypeError(message)
@@ -188,9 +188,9 @@ class PadEnd(Transform):
     def __init__(self, pad_shape: Sequence[int | None], pad_value: Any = None) -> None:
         self._shape, self._value = list(pad_shape), pad_value
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, *values: Any) -> np.ndarray:
         """The array of this shape."""
-        array = as_array(value)
+        array = as_array(*values)
         if array.ndim != len(self._shape):
             message = f"pad_shape has {len(self._shape)} axes, but the array has the shape {array.shape}."
             raise ShapeError(message)
@@ -208,15 +208,15 @@ class Fill(Transform):
     def __init__(self, fill_value: Any) -> None:
         self._value = fill_value
 
-    def __call__(self, value: Any) -> np.ndarray:
+    def __call__(self, *values: Any) -> np.ndarray:
         """The array."""
-        return np.full_like(as_array(value), self._value)
+        return np.full_like(as_array(*values), self._value)
 
 
 class Duplicate(Transform):
     """A column twice."""
 
-    def __call__(self, value: Any) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, *values: Any) -> tuple[np.ndarray, np.ndarray]:
         """The array and a copy."""
-        array = as_array(value)
+        array = as_array(*values)
         return array, array.copy()

@@ -50,7 +50,7 @@ class _AtRandom(RandomTransform):
     def _with_random(self, random: np.random.Generator, *values: Any) -> Any:
         seed = int(random.integers(2**63))
         found = tuple([self._one(value, np.random.default_rng(seed)) for value in values])
-        return found if len(found) > 1 else found[0]
+        return found[0] if len(found) == 1 else found
 
     def _one(self, value: Any, random: np.random.Generator) -> Any:
         image = np.asarray(value)
@@ -122,6 +122,15 @@ class RandomCrop(_AtRandom):
         return cut(image, top, left, self._size)
 
 
+def _range(pair: Sequence[float], name: str) -> tuple[float, float]:
+    """Two positive numbers, the smaller one first."""
+    low, high = (real(one, name) for one in pair)
+    if not 0 < low <= high:
+        message = f"{name} must be two positive numbers, the smaller one first, but got {pair!r}."
+        raise ArgumentError(message)
+    return low, high
+
+
 class RandomResizedCrop(_AtRandom):
     """A piece of random size and shape, resized.
 
@@ -146,11 +155,7 @@ class RandomResizedCrop(_AtRandom):
         max_attempts: int = 10,
     ) -> None:
         self._size = height_and_width(size)
-        self._scale, self._ratio = (tuple([real(one, "scale and ratio") for one in pair]) for pair in (scale, ratio))
-        for low, high in (self._scale, self._ratio):
-            if not 0 < low <= high:
-                message = f"scale and ratio are pairs of positive numbers, the smaller one first, not {(low, high)}."
-                raise ArgumentError(message)
+        self._scale, self._ratio = _range(scale, "scale"), _range(ratio, "ratio")
         self._interpolation = Inter(interpolation)
         self._attempts = positive(max_attempts, "max_attempts")
 

@@ -171,7 +171,8 @@ class GeneratorDataset(Indexed):
         return arrays
 
     def _iterated(self) -> Iterator[Any]:
-        return iter(self._source() if callable(self._source) else self._source)
+        source: Any = self._source
+        return iter(source() if callable(source) else source)
 
     def _rows(self) -> Iterator[Row]:
         if self._batches is not None:

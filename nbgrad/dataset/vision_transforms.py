@@ -100,7 +100,7 @@ class _OfImage(Transform):
     def __call__(self, *values: Any) -> Any:
         """The image, transformed; of several columns, each."""
         found = tuple([self._converted(value) for value in values])
-        return found if len(found) > 1 else found[0]
+        return found[0] if len(found) == 1 else found
 
     def _converted(self, value: Any) -> Any:
         image = np.asarray(value)
@@ -138,26 +138,27 @@ class Decode(Transform):
     def __init__(self, to_pil: bool = False) -> None:
         self._to_pil = flag(to_pil, "to_pil") if not isinstance(to_pil, str) else False
 
-    def __call__(self, data: Any) -> Any:
+    def __call__(self, *values: Any) -> Any:
         """The image."""
-        image = decoded(data)
+        image = decoded(*values)
         return pillow().Image.fromarray(image) if self._to_pil else image
 
 
 class ToPIL(Transform):
     """An array as an image of Pillow's."""
 
-    def __call__(self, image: Any) -> Any:
+    def __call__(self, *values: Any) -> Any:
         """The image."""
+        (image,) = values
         return image if is_pillow(image) else pillow().Image.fromarray(np.asarray(image))
 
 
 class ToNumpy(Transform):
     """An image of Pillow's as an array."""
 
-    def __call__(self, image: Any) -> np.ndarray:
+    def __call__(self, *values: Any) -> np.ndarray:
         """The array."""
-        return np.array(image)
+        return np.array(*values)
 
 
 class ToTensor(_OfImage):
@@ -403,7 +404,8 @@ def border_sides(padding: Any) -> tuple[int, int, int, int]:
     if len(given) not in (1, 2, 4) or any(whole(one, "padding") < 0 for one in given):
         message = f"padding must be one, two or four numbers that are not negative, but got {padding!r}."
         raise ArgumentError(message)
-    return (given * 4)[:4] if len(given) != 2 else (given[0], given[1], given[0], given[1])
+    left, top, right, bottom = given if len(given) == 4 else given * (4 // len(given))
+    return left, top, right, bottom
 
 
 def bordered(image: np.ndarray, sides: tuple[int, int, int, int], value: Any = 0, mode: str = "constant") -> np.ndarray:

@@ -48,30 +48,29 @@ NAMES: dict[str, str] = {
     "loss_scaling": (
         "TrainOneStepWithLossScaleCell DynamicLossScaleUpdateCell FixedLossScaleUpdateCell DistributedGradReducer"
     ),
+    "exported": "GraphCell",
     "metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",
     "classification_metrics": (
         "Accuracy TopKCategoricalAccuracy Top1CategoricalAccuracy Top5CategoricalAccuracy Precision Recall Fbeta F1"
     ),
 }
 
-_ELSEWHERE = {"GraphCell": "..train.graph_cell"}
-"""Names of modules above: name -> module."""
 _module_of: dict[str, str] = {name: module for module, names in NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
-    module = _ELSEWHERE.get(name) or _module_of.get(name)
+    module = _module_of.get(name)
     if module is None and (path := submodule("nn", name)) is not None:
         return path
     if module is None:
         message = f"nbgrad.nn has no {name!r}"
         raise AttributeError(message)
-    found = getattr(import_module(module if module[0] == "." else f".{module}", __name__), name)
+    found = getattr(import_module(f".{module}", __name__), name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*_module_of, *_ELSEWHERE])
+    return sorted(_module_of)

@@ -141,6 +141,7 @@ from .loss_scaling import TrainOneStepWithLossScaleCell as TrainOneStepWithLossS
 from .loss_scaling import DynamicLossScaleUpdateCell as DynamicLossScaleUpdateCell
 from .loss_scaling import FixedLossScaleUpdateCell as FixedLossScaleUpdateCell
 from .loss_scaling import DistributedGradReducer as DistributedGradReducer
+from .exported import GraphCell as GraphCell
 from .metrics_base import Metric as Metric
 from .metrics_base import Loss as Loss
 from .metrics_base import MAE as MAE

@@ -203,7 +203,8 @@ class FTRL(Optimizer):
         linear.set_data(linear + gradient - (scaled - old**self.power / rate) * weight)
         squares.set_data(new)
         z = linear.value()
-        return np.where(np.abs(z) > self.l1, (np.sign(z) * self.l1 - z) / (scaled + 2.0 * self.l2), 0.0)
+        found: Any = np.where(np.abs(z) > self.l1, (np.sign(z) * self.l1 - z) / (scaled + 2.0 * self.l2), 0.0)
+        return found
 
 
 class Lamb(_WithTwoMoments):

@@ -197,7 +197,7 @@ class _ByClass(_OfClasses):
     def eval(self, average: bool = False) -> Any:
         """One number for each class, or for each sample of several labels; their mean, if `average`."""
         self._checked(len(self._counts))
-        join = sum if self._type == "classification" else np.concatenate
+        join: Any = sum if self._type == "classification" else np.concatenate
         score = self._score(*[join(parts) for parts in zip(*self._counts, strict=True)])
         return score.mean() if flag(average, "average") else score
 

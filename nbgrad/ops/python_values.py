@@ -47,7 +47,7 @@ def tuple_to_array(input_x: Any) -> Tensor:
     DtypeError : If they are no numbers, or ints and floats together.
 
     >>> nb.ops.tuple_to_array((1, 2, 3))
-    Tensor(shape=[3], dtype=Int64, value= [1 2 3])
+    Tensor(shape=[3], dtype=Int64, value= [1, 2, 3])
     """
     kinds = {type(value) for value in input_x} if isinstance(input_x, tuple | list) else set()
     if len(kinds) > 1 or not kinds <= {int, float, bool}:
@@ -119,7 +119,7 @@ def mixed_precision_cast(dtype: Any, x: Any) -> Any:
     x : Tensor or structure of them
 
     >>> nb.ops.mixed_precision_cast(nb.float16, (nb.Tensor([1.5]), 2))
-    (Tensor(shape=[1], dtype=Float16, value= [ 1.5]), 2)
+    (Tensor(shape=[1], dtype=Float16, value= [ 1.5000e+00]), 2)
     """
     if isinstance(x, tuple | list):
         return type(x)([mixed_precision_cast(dtype, value) for value in x])
@@ -152,7 +152,7 @@ def float_status(x: Any) -> Tensor:
     >>> nb.ops.float_status(nb.Tensor([1.0, float("nan")]))
     Tensor(shape=[1], dtype=Float32, value= [ 1.00000000e+00])
     """
-    value = wrap(as_node(x))
+    value: Any = wrap(as_node(x))
     if value.dtype.kind != "f":
         message = f"float_status takes floating-point numbers, but got {value.dtype}."
         raise DtypeError(message)

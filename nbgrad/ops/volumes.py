@@ -40,7 +40,9 @@ def triple(value: Any, name: str, least: int = 1) -> Triple:
     return int(given[0]), int(given[1]), int(given[2])
 
 
-def ends_of(pad_mode: str, padding: Any, size: Sequence[int], kernel: Triple, stride: Triple, dilation: Triple) -> Ends:
+def ends_of(
+    pad_mode: str, padding: Any, size: Sequence[int], kernel: Sequence[int], stride: Triple, dilation: Triple
+) -> Ends:
     """The padding before and after each axis.
 
     Raises

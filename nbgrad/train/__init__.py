@@ -26,7 +26,7 @@ NAMES: dict[str, str] = {
         "Accuracy TopKCategoricalAccuracy Top1CategoricalAccuracy Top5CategoricalAccuracy Precision Recall Fbeta F1"
     ),
     "nn.checkpoint": "save_checkpoint load_checkpoint load_param_into_net",
-    "train.exported": "export load",
+    "nn.exported": "export load",
 }
 """Module -> names, both after `nbgrad.`."""
 

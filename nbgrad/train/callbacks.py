@@ -30,7 +30,7 @@ def say(text: Any) -> None:
 EVENTS = "begin epoch_begin epoch_end step_begin step_end end".split()
 
 
-class _InternalCallbackParam(dict[str, Any]):
+class _InternalCallbackParam(dict[str, Any]):  # pyright: ignore[reportUnusedClass] - MindSpore's name of it
     """The state of a training: a dict whose keys are attributes too."""
 
     def __getattr__(self, name: str) -> Any:

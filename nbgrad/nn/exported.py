@@ -1,6 +1,6 @@
-"""Networks as files: the recorded graph of a network, with its Parameters, and back.
+"""Networks as files: the recorded graph of a network, with its Parameters, and back as a GraphCell.
 
-In: a Cell or function, and examples of its arguments. Out: a file; from a file, a Graph for `nn.GraphCell`. Called by
+In: a Cell or function, and examples of its arguments. Out: a file; from a file, a Graph, for GraphCell. Called by
 users. The format is nbgrad's own (design/0095): a ZIP archive of .npy arrays, as `numpy.load` reads it, and one text
 in JSON. It holds arrays and names of operations, and nothing that could be run. MindIR cannot be written.
 """
@@ -12,7 +12,7 @@ import json
 import os
 import warnings
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..graph.trace import recording
 from ..record.as_node import as_node, wrap
 from ..record.tensor import Tensor
 from ..tensors.parameter import Parameter
+from .cell import Cell
 
 SUFFIX = ".nbgraph"
 VERSION = 1
@@ -136,7 +137,7 @@ def export(
     path = path if path.endswith(SUFFIX) else path + SUFFIX
     text = np.frombuffer(json.dumps(record).encode(), np.uint8)
     with open(f"{path}.part", "wb") as file:
-        np.savez(file, graph=text, **writer.arrays)
+        np.savez(file, allow_pickle=False, graph=text, **writer.arrays)
     os.replace(f"{path}.part", path)
     if file_format == "MINDIR":
         message = f"nbgrad cannot write MindIR: {path} is in nbgrad's own format{user_location()}. nb.load reads it."
@@ -179,6 +180,43 @@ def load(file_name: str | os.PathLike[str], **kwargs: Any) -> Graph:
         message = f"{path!r} has another version of the format. Write it again with nb.export."
         raise CheckpointError(message)
     return Graph(record, arrays)
+
+
+class GraphCell(Cell):
+    """A network from a file; its Parameters can be trained.
+
+    Parameters
+    ----------
+    graph : Graph
+        From `nb.load`.
+    params_init : dict, optional
+        Other values of Parameters, by name.
+    obf_random_seed : int, optional
+        Has no effect.
+
+    Raises
+    ------
+    DtypeError
+        If it is no Graph.
+    """
+
+    def __init__(
+        self, graph: Graph, params_init: Mapping[str, Any] | None = None, obf_random_seed: int | None = None
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        if not isinstance(graph, Graph):
+            message = f"graph must be what nb.load returns, but got {type(graph).__name__}."
+            raise DtypeError(message)
+        self.graph = graph
+        given = params_init or {}
+        for name, array in graph.record["parameters"].items():
+            value = given.get(name, graph.arrays[array])
+            own = Parameter(value.value() if isinstance(value, Parameter) else value, name=name)
+            self.insert_param_to_cell(name, own, check_name_contain_dot=False)
+
+    def construct(self, *inputs: Any) -> Any:
+        """The outputs; inputs have the shapes and dtypes with which the network was exported."""
+        return self.graph.outputs(inputs, dict(self._params))
 
 
 # ----- Writing -----
