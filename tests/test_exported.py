@@ -95,7 +95,7 @@ def test_bad_files_and_arguments(tmp_path: Path) -> None:
     with pytest.raises(DtypeError):
         nb.export(3, file_name=tmp_path / "net")
     with pytest.raises(DtypeError):
-        nn.GraphCell({})
+        nn.GraphCell({})  # pyright: ignore[reportArgumentType]
     with pytest.raises(FileNotFoundError):
         nb.load(tmp_path / "nothing.nbgraph")
     for name, content in (("text", b"no archive"), ("empty", b"")):

@@ -29,7 +29,8 @@ def line() -> Any:
 
 
 def model(net: nn.Cell | None = None, rate: float = 0.1, **options: Any) -> train.Model:
-    net = net or line()
+    net = line() if net is None else net
+    assert net is not None
     return train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), rate), **options)
 
 

@@ -7,6 +7,7 @@ and by the operations of `ops` that talk to other processes. Every group has thi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from ..errors import ArgumentError, DtypeError
 
@@ -34,9 +35,9 @@ _groups = {WORLD_GROUP, "hccl_world_group", "nccl_world_group"}
 class GlobalComm:
     """The state of communication, under MindSpore's names."""
 
-    INITED = False
-    BACKEND = "mccl"
-    WORLD_COMM_GROUP = WORLD_GROUP
+    INITED: ClassVar[bool] = False
+    BACKEND: ClassVar[str] = "mccl"
+    WORLD_COMM_GROUP: ClassVar[str] = WORLD_GROUP
 
 
 def init(backend_name: str | None = None) -> None:
@@ -65,7 +66,7 @@ def init(backend_name: str | None = None) -> None:
     if backend_name is not None and backend_name not in _BACKENDS:
         message = f"backend_name must be one of {', '.join(_BACKENDS)}, but got {backend_name!r}."
         raise ArgumentError(message)
-    GlobalComm.INITED = True
+    GlobalComm.INITED = True  # pyright: ignore[reportAttributeAccessIssue, reportConstantRedefinition]
 
 
 def release() -> None:

@@ -71,7 +71,7 @@ class _OfSeveral(RandomTransform):
     def _with_random(self, random: np.random.Generator, *values: Any) -> Any:
         for transform in self._chosen(random):
             values = _applied(transform, random, values)
-        return values if len(values) > 1 else values[0]
+        return values[0] if len(values) == 1 else values
 
 
 class Compose(_OfSeveral):

@@ -171,8 +171,8 @@ class GeneratorDataset(Indexed):
         return arrays
 
     def _iterated(self) -> Iterator[Any]:
-        source: Any = self._source
-        return iter(source() if callable(source) else source)
+        rows: Any = self._source() if callable(self._source) else self._source
+        return iter(rows)
 
     def _rows(self) -> Iterator[Row]:
         if self._batches is not None:
