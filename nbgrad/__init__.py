@@ -198,6 +198,8 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> _Any:
     if name == "__all__":
         return __dir__()
+    if name not in _MODULES and name not in _module_of and (path := _moved.submodule("", name)) is not None:
+        return path
     if name in _MODULES:
         return _import_module(f".{name}", __name__)
     if name not in _module_of:

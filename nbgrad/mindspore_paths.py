@@ -47,6 +47,7 @@ _ROWS = {
     ),
     "communication": (("communication", "management _comm_helper"),),
     "parallel": (("communication.parallel_context", ". _utils _auto_parallel_context"),),
+    "mindrecord": (("dataset.record_files", "."),),
     "profiler": (("train.profiler", ". profiling"),),
     "dataset": (
         ("dataset", "engine engine.datasets engine.samplers core"),
@@ -73,7 +74,6 @@ PATHS = {
 
 
 def submodule(package: str, name: str) -> ModuleType | None:
-    """The module of a path of MindSpore's, asked for as an attribute of a package; None if there is no such path."""
-    if f"{package}.{name}" not in PATHS:
-        return None
-    return import_module(f"nbgrad.{package}.{name}")
+    """The module of a path of MindSpore's, asked for as an attribute of a package ("" is nbgrad); None for others."""
+    path = f"{package}.{name}" if package else name
+    return import_module(f"nbgrad.{path}") if path in PATHS else None

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from .mindspore_paths import PATHS
+from .mindspore_paths import submodule as submodule
 
 MOVED = {
     "nn.arguments": "nn.layer_arguments",

@@ -272,3 +272,51 @@ def test_more_transforms() -> None:
 def test_bad_input(call: Any) -> None:
     with pytest.raises(NbgradError):
         call()
+
+
+# ----- Files of rows -----
+
+
+def test_rows_in_files(tmp_path: Path) -> None:
+    from nbgrad.mindrecord import FileReader, FileWriter
+
+    name = str(tmp_path / "rows")
+    writer = FileWriter(name, shard_num=3)
+    writer.add_schema(
+        {
+            "x": {"type": "float32", "shape": [2, -1]},
+            "n": {"type": "int32"},
+            "s": {"type": "string"},
+            "b": {"type": "bytes"},
+        }
+    )
+    writer.add_index(["n"])
+    rows = [{"x": np.full((2, k + 1), k, np.float64), "n": k, "s": "ä" * k, "b": bytes([k, 255])} for k in range(7)]
+    assert writer.write_raw_data(rows[:4]) and writer.write_raw_data(rows[4:])
+    assert not (tmp_path / "rows0").exists(), "a file has its name when it is complete"
+    assert writer.commit()
+    data = dataset.MindDataset(f"{name}0", shuffle=False, num_parallel_workers=2)
+    assert (data.get_col_names(), len(data)) == (["x", "n", "s", "b"], 7)
+    found = sorted(listed(data), key=lambda row: row[1])
+    assert found == [[row["x"].tolist(), row["n"], row["s"], list(row["b"])] for row in rows]
+    assert data.output_types()[:2] == [np.float32, np.int32]
+    assert sorted(firsts(dataset.MindDataset(name, "n"))) == list(range(7))
+    assert firsts(dataset.MindDataset([f"{name}1"], "n", shuffle=False)) == [1, 4]
+    reader = FileReader(name, columns=["n"])
+    assert sorted(row["n"].item() for row in reader.get_next()) == list(range(7))
+    reader.close()
+    with pytest.raises(NbgradError, match="exists"):
+        FileWriter(name, 3)
+    for wrong in ({"n": 1}, *[{**rows[0], **one} for one in ({"n": "1"}, {"n": 1.5}, {"x": np.ones(3)}, {"s": b"s"})]):
+        other = FileWriter(tmp_path / "other")
+        other.add_schema({"x": {"type": "float32", "shape": [2, -1]}, "n": {"type": "int32"}, "s": {"type": "string"}})
+        with pytest.raises(NbgradError):
+            other.write_raw_data([wrong])
+    with pytest.raises(NbgradError, match="schema"):
+        FileWriter(tmp_path / "other").write_raw_data(rows)
+    with pytest.raises(NbgradError, match='"type"'):
+        FileWriter(tmp_path / "other").add_schema({"x": {"type": "float16"}})
+    (tmp_path / "rows1").write_bytes(b"MindRecord of another program, which is long enough to be one")
+    for names, column in ((name, None), (f"{name}9", None), ([f"{name}2"], "y")):
+        with pytest.raises(NbgradError):
+            dataset.MindDataset(names, column)

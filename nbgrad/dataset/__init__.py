@@ -16,6 +16,7 @@ NAMES: dict[str, str] = {
     "pipeline": "Dataset BatchDataset MapDataset RepeatDataset ShuffleDataset ZipDataset",
     "sources": "GeneratorDataset NumpySlicesDataset",
     "image_files": "ImageFolderDataset MnistDataset Cifar10Dataset Cifar100Dataset",
+    "record_files": "MindDataset",
     "samplers": (
         "Sampler SequentialSampler RandomSampler DistributedSampler SubsetSampler SubsetRandomSampler "
         "WeightedRandomSampler"
