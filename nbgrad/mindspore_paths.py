@@ -39,7 +39,7 @@ _ROWS = {
             "train",
             """
             callback callback._callback callback._checkpoint callback._loss_monitor callback._time_monitor
-            callback._lr_scheduler_callback loss_scale_manager data_sink dataset_helper
+            callback._lr_scheduler_callback loss_scale_manager dataset_helper
             """,
         ),
         ("nn", "metrics metrics.metric"),

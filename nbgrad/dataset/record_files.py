@@ -11,6 +11,7 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,6 @@ class FileWriter:
         if taken and not flag(overwrite, "overwrite"):
             message = f"The file {taken[0]!r} exists. Remove it, or give overwrite=True."
             raise ArgumentError(message)
-        self._files: list[Any] = []
         self._begins: list[list[int]] = []
 
     def add_schema(self, content: Mapping[str, Any], desc: str | None = None) -> int:
@@ -135,39 +135,50 @@ class FileWriter:
         if not self._schema:
             message = "Rows need a schema: call add_schema first."
             raise ArgumentError(message)
-        if not self._files:
-            self._open()
-        for row in raw_data:
-            missing = [name for name in self._schema if name not in row]
-            if missing:
-                message = f"A row has no value for the field {missing[0]!r}."
-                raise ArgumentError(message)
-            parts = [_packed(name, described, row[name]) for name, described in self._schema.items()]
-            head = json.dumps([part[0] for part in parts]).encode()
-            place = self._rows % len(self._files)
-            self._begins[place].append(self._files[place].tell())
-            self._files[place].write(struct.pack("<I", len(head)) + head + b"".join([part[1] for part in parts]))
-            self._rows += 1
+        self._begin()
+        with ExitStack() as stack:
+            files = [stack.enter_context(open(f"{path}.part", "ab")) for path in self._paths]
+            for row in raw_data:
+                missing = [name for name in self._schema if name not in row]
+                if missing:
+                    message = f"A row has no value for the field {missing[0]!r}."
+                    raise ArgumentError(message)
+                parts = [_packed(name, described, row[name]) for name, described in self._schema.items()]
+                head = json.dumps([part[0] for part in parts]).encode()
+                place = self._rows % len(files)
+                self._begins[place].append(files[place].tell())
+                files[place].write(struct.pack("<I", len(head)) + head + b"".join([part[1] for part in parts]))
+                self._rows += 1
         return True
 
-    def _open(self) -> None:
+    def _begin(self) -> None:
+        """Write the heads of the files, before the first row."""
+        if self._begins:
+            return
         shards = [os.path.basename(path) for path in self._paths]
         head = json.dumps({"schema": self._schema, "shards": shards}).encode()
         for path in self._paths:
-            file = open(f"{path}.part", "wb")  # noqa: SIM115 - commit closes it
-            file.write(_MAGIC + struct.pack("<I", len(head)) + head)
-            self._files.append(file)
+            with open(f"{path}.part", "wb") as file:
+                file.write(_MAGIC + struct.pack("<I", len(head)) + head)
             self._begins.append([])
 
     def commit(self) -> bool:
-        """Finish the files, which have their names from now on; True."""
-        if not self._files and self._schema:
-            self._open()
-        for path, file, begins in zip(self._paths, self._files, self._begins, strict=True):
-            file.write(np.asarray(begins, "<i8").tobytes() + struct.pack("<Q", len(begins)) + _MAGIC)
-            file.close()
+        """Finish the files, which have their names from now on; True.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no schema.
+        """
+        if not self._schema:
+            message = "Rows need a schema: call add_schema first."
+            raise ArgumentError(message)
+        self._begin()
+        for path, begins in zip(self._paths, self._begins, strict=True):
+            with open(f"{path}.part", "ab") as file:
+                file.write(np.asarray(begins, "<i8").tobytes() + struct.pack("<Q", len(begins)) + _MAGIC)
             os.replace(f"{path}.part", path)
-        self._files, self._begins = [], []
+        self._begins = []
         return True
 
 
