@@ -267,6 +267,10 @@ def test_more_transforms() -> None:
         lambda: vision.Decode()(np.zeros(5, np.uint8)),
         lambda: vision.RandomColorAdjust(0.1)(np.ones((2, 2, 3))),
         lambda: transforms.OneHot(2)(np.array(2)),
+        lambda: dataset.NumpySlicesDataset([[1], [1, 2]]),
+        lambda: slices().skip(-1),
+        lambda: vision.Crop((-1, 0), 2),
+        lambda: vision.Resize((2, 2))(np.ones((0, 4, 3), np.uint8)),
     ],
 )
 def test_bad_input(call: Any) -> None:

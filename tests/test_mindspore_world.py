@@ -97,6 +97,16 @@ def test_gradients_of_volumes() -> None:
     assert left == pytest.approx(right, rel=1e-12)
 
 
+def test_forms_that_draw_and_write() -> None:
+    drawn = nb.ops.UniformInt()((50,), nb.Tensor(2), nb.Tensor(4))
+    assert {*drawn.tolist()} == {2, 3}
+    assert (drawn.dtype, nb.ops.StandardNormal()((2, 3)).shape) == (nb.int32, (2, 3))
+    assert all(0 <= x < 1 for x in nb.ops.UniformReal()((9,)).tolist())
+    weight = nb.Parameter(nb.Tensor([1.0, 2.0]), name="w")
+    nb.ops.ScatterNdUpdate()(weight, nb.Tensor([[1]]), nb.Tensor([9.0]))
+    assert weight.tolist() == [1.0, 9.0]
+
+
 def test_instances_are_standardised() -> None:
     y = nn.InstanceNorm2d(2, eps=1e-12)(nb.Tensor(IMAGES)).asnumpy()
     np.testing.assert_allclose(y.mean((2, 3)), 0, atol=1e-6)
@@ -122,6 +132,8 @@ def test_instances_are_standardised() -> None:
         (lambda: nb.ops.ResizeBilinear((2, 2), True, True)(nb.ops.ones((1, 1, 2, 2))), ArgumentError),
         (lambda: nb.ops.ResizeBilinear((2, 2))(nb.ops.ones((2, 2))), ShapeError),
         (lambda: nb.ops.DepthToSpace(2)(nb.ops.ones((1, 3, 2, 2))), ShapeError),
+        (lambda: nb.ops.IOU()(nb.ops.ones((4,)), nb.ops.ones((1, 4))), ShapeError),
+        (lambda: nb.ops.ScatterNdUpdate()(nb.Tensor([1.0]), nb.Tensor([[0]]), nb.Tensor([2.0])), DtypeError),
         (lambda: nn.ResizeBilinear()(nb.ops.ones((1, 1, 2, 2))), ArgumentError),
         (lambda: nn.Rprop([nb.Parameter(nb.Tensor([1.0]), name="w")], etas=(1.5, 2.0)), ArgumentError),
         (lambda: nn.Accuracy("other"), ArgumentError),

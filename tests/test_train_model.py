@@ -283,6 +283,8 @@ def test_hooks_see_and_change() -> None:
         lambda: model().train(0, batches()),
         lambda: model().train(1, batches(), initial_epoch=1),
         lambda: model().train(1, []),
+        lambda: model().train(1, [(X,)]),
+        lambda: model(metrics={"mae"}).eval([(X, Y, Y)]),
         lambda: model().train(1, batches(), callbacks=[3]),
         lambda: train.CheckpointConfig(0, 0, 0, 0),
         lambda: train.CheckpointConfig(save_checkpoint_steps=-1),

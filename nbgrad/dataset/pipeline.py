@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..nn.layer_arguments import flag, positive, whole
+from ..nn.layer_arguments import flag, positive
 from .dataset_config import new_stream
 from .row_values import BatchInfo, Epochs, Row, as_array, name_list, padded
 from .worker_threads import in_order
@@ -158,7 +158,7 @@ class Dataset:
 
     def skip(self, count: int) -> Dataset:
         """All rows but the first ones."""
-        return _Numbered(self, slice(whole(count, "count"), None))
+        return _Numbered(self, slice(positive(count, "count") if count else 0, None))
 
     def filter(
         self, predicate: Callable[..., Any], input_columns: Any = None, num_parallel_workers: int | None = None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DtypeError
+from ..errors import ArgumentError, DtypeError, ShapeError
 from ..record.tensor import Tensor
 
 Row = tuple[Any, ...]
@@ -21,7 +21,11 @@ def as_array(value: Any) -> np.ndarray:
     """A value of a row as an ndarray."""
     if isinstance(value, Tensor):
         return value.asnumpy()
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        message = f"A column is no array: {error}"
+        raise ShapeError(message) from None
     if array.dtype == object:
         message = f"A column holds {type(value).__name__}, which is no array, number or text."
         raise DtypeError(message)

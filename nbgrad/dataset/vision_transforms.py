@@ -311,6 +311,9 @@ def resized(image: np.ndarray, size: tuple[int, int], interpolation: Inter) -> n
     """An image of another size."""
     if image.shape[:2] == size:
         return image
+    if 0 in image.shape[:2]:
+        message = f"An image of shape {image.shape}, which is empty, cannot be resized."
+        raise ShapeError(message)
     if interpolation in (Inter.ANTIALIAS, Inter.AREA, Inter.PILCUBIC):
         names = {Inter.ANTIALIAS: "LANCZOS", Inter.AREA: "BOX", Inter.PILCUBIC: "BICUBIC"}
         pil = pillow().Image
@@ -370,6 +373,9 @@ class Crop(_OfImage):
 
     def __init__(self, coordinates: Sequence[int], size: Any) -> None:
         self._corner, self._size = tuple([whole(one, "coordinates") for one in coordinates]), height_and_width(size)
+        if len(self._corner) != 2 or min(self._corner) < 0:
+            message = f"coordinates must be a row and a column, none negative, but got {coordinates!r}."
+            raise ArgumentError(message)
 
     def _image(self, image: np.ndarray) -> np.ndarray:
         top, left = self._corner

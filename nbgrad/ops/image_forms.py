@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DtypeError, ShapeError
 from ..functions.elementwise.ufunc_functions import rint as rint
 from ..functions.linalg.einsum import einsum as plain_einsum
 from ..graph.builders import cast, reshape, transpose
@@ -18,6 +18,7 @@ from ..graph.ir import Node, constant
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import inexact, only, take_positions
 from ..record.tensor import Tensor
+from ..tensors.parameter import Parameter
 from . import losses, volumes
 from . import reduction_functions as reductions
 from .convolution import conv2d, pair, resolve_padding
@@ -195,7 +196,7 @@ def standard_normal_of(shape: Any, seed: int, seed2: int) -> Tensor:
 
 def uniform_int(shape: Any, minval: Any, maxval: Any, seed: int, seed2: int) -> Tensor:
     """Integers from minval to maxval - 1, as int32, from the generator that `nb.set_seed` seeds."""
-    low, high = (int(np.asarray(as_node(one).value if isinstance(one, Tensor) else one)) for one in (minval, maxval))
+    low, high = (int(np.asarray(one)) for one in (minval, maxval))
     return wrap(cast(randint(low, high, tuple(shape))._node, np.dtype(np.int32)))
 
 
@@ -245,11 +246,19 @@ def negative_log_likelihood(logits: Any, labels: Any, weight: Any, reduction: st
 # ----- Boxes (x1, y1, x2, y2) -----
 
 
+def _boxes(value: Any) -> Any:
+    """Boxes (N, 4)."""
+    boxes = wrap(as_node(value))
+    if boxes.ndim != 2 or boxes.shape[1] != 4:
+        message = f"Boxes must be an array (N, 4), but have the shape {boxes.shape}."
+        raise ShapeError(message)
+    return boxes
+
+
 def intersection_over_union(anchor_boxes: Any, gt_boxes: Any, mode: str) -> Tensor:
     """The common area of boxes divided by that of both together ("iou"), or by that of the second ("iof"): (M, N)."""
     only("mode", mode, "iou", "iof")
-    a: Any = wrap(as_node(anchor_boxes))[None]
-    b: Any = wrap(as_node(gt_boxes))[:, None]
+    a, b = _boxes(anchor_boxes)[None], _boxes(gt_boxes)[:, None]
 
     def area(box: Any) -> Any:
         return (box[..., 2] - box[..., 0] + 1) * (box[..., 3] - box[..., 1] + 1)
@@ -269,16 +278,16 @@ def _centres(boxes: Any) -> tuple[Any, Any, Any, Any]:
 
 def encoded_boxes(anchor_box: Any, groundtruth_box: Any, means: Any, stds: Any) -> Tensor:
     """Boxes relative to anchors: shifts in parts of the extents, and logarithms of the quotients of extents."""
-    x, y, w, h = _centres(wrap(as_node(groundtruth_box)))
-    ax, ay, aw, ah = _centres(wrap(as_node(anchor_box)))
+    x, y, w, h = _centres(_boxes(groundtruth_box))
+    ax, ay, aw, ah = _centres(_boxes(anchor_box))
     deltas = np.stack([(x - ax) / aw, (y - ay) / ah, np.log(w / aw), np.log(h / ah)], -1)
     return (deltas - np.asarray(means, np.float32)) / np.asarray(stds, np.float32)  # pyright: ignore
 
 
 def decoded_boxes(anchor_box: Any, deltas: Any, max_shape: Any, means: Any, stds: Any, wh_ratio_clip: float) -> Tensor:
     """The boxes that shifts relative to anchors mean, cut to an image of `max_shape`."""
-    given: Any = wrap(as_node(deltas)) * np.asarray(stds, np.float32) + np.asarray(means, np.float32)
-    ax, ay, aw, ah = _centres(wrap(as_node(anchor_box)))
+    given = _boxes(deltas) * np.asarray(stds, np.float32) + np.asarray(means, np.float32)
+    ax, ay, aw, ah = _centres(_boxes(anchor_box))
     most = abs(float(np.log(wh_ratio_clip)))
     w, h = (size * np.exp(np.clip(given[:, k], -most, most)) for k, size in ((2, aw), (3, ah)))
     x, y = ax + aw * given[:, 0], ay + ah * given[:, 1]
@@ -290,7 +299,7 @@ def decoded_boxes(anchor_box: Any, deltas: Any, max_shape: Any, means: Any, stds
 
 def boxes_inside(bboxes: Any, img_metas: Any) -> Tensor:
     """Whether boxes lie in an image of (height, width) times a ratio."""
-    box: Any = wrap(as_node(bboxes))
+    box = _boxes(bboxes)
     meta: Any = wrap(as_node(img_metas))
     right, bottom = meta[1] * meta[2] - 1, meta[0] * meta[2] - 1
     return (box[:, 0] >= 0) & (box[:, 1] >= 0) & (box[:, 2] <= right) & (box[:, 3] <= bottom)
@@ -313,6 +322,9 @@ def lp_norm(x: Any, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Tenso
 
 def written(input_x: Any, indices: Any, updates: Any, use_locking: bool, kind: str) -> Tensor:
     """A Parameter with new values at positions, or with values added there; the Parameter is changed."""
+    if not isinstance(input_x, Parameter):
+        message = f"The array that is written to must be a Parameter, but got {type(input_x).__name__}."
+        raise DtypeError(message)
     change = tensor_scatter_update if kind == "update" else tensor_scatter_add
     input_x.set_data(change(input_x.value(), indices, updates))
     return input_x.value()

@@ -258,6 +258,7 @@ class Model:
             state.cur_step_num += 1
             state.train_dataset_element = batch
             manager.tell("on_train_step_begin", run)
+            self._check(batch)
             state.net_outputs = self._train_network(*batch)
             if not state.batch_num:
                 state.batch_num = _Unknown()
@@ -269,6 +270,12 @@ class Model:
             raise ArgumentError(message)
         if isinstance(state.batch_num, _Unknown):
             state.batch_num = steps
+
+    def _check(self, batch: tuple[Any, ...]) -> None:
+        """Raise unless a batch has data and labels, where there is a loss."""
+        if self._loss_fn is not None and len(batch) != 2:
+            message = f"A Model with a loss_fn takes batches of data and labels, but got {len(batch)} columns."
+            raise ArgumentError(message)
 
     def eval(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
         """The metrics of a dataset.
@@ -315,6 +322,8 @@ class Model:
             for batch in _batches(dataset):
                 state.cur_step_num += 1
                 manager.tell("on_eval_step_begin", run)
+                if isinstance(network, WithEvalCell):
+                    self._check(batch)
                 outputs = state.net_outputs = network(*batch)
                 manager.tell("on_eval_step_end", run)
                 losses.append(loss_of(outputs))
