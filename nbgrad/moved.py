@@ -202,9 +202,6 @@ FUNCTIONS = frozenset(["explain", "grad", "jit", "tensor", "vmap"])
 def forwarding(old: str, homes: str, warns: bool = True) -> Callable[[str], Any]:
     """The `__getattr__` of a module whose names are elsewhere."""
 
-    def modules() -> list[Any]:
-        return [import_module(f"nbgrad.{home}".removesuffix("..")) for home in homes.split()]
-
     def getattribute(name: str) -> Any:
         if name == "__all__":
             return sorted({name for home in homes.split() for name in _names(_home(home))})

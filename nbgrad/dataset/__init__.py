@@ -1,6 +1,6 @@
 """MindSpore's `dataset`: rows of arrays, read, transformed, shuffled and batched by worker threads.
 
-In: generators, arrays, folders of images. Out: batches, for `train.Model` or a loop. Called by users. `NAMES` lists
+In: generators, arrays, folders of images, files of rows. Out: batches, for `train.Model` or a loop. Called by users. `NAMES` lists
 every name by the module that holds it; a module is imported when one of its names is first used. TFRecord and
 MindRecord files are not read.
 """
