@@ -1,8 +1,8 @@
 """MindSpore's `dataset`: rows of arrays, read, transformed, shuffled and batched by worker threads.
 
-In: generators, arrays, folders of images, files of rows. Out: batches, for `train.Model` or a loop. Called by users. `NAMES` lists
-every name by the module that holds it; a module is imported when one of its names is first used. TFRecord and
-MindRecord files are not read.
+In: generators, arrays, folders of images, files of rows. Out: batches, for `train.Model` or a loop. Called by users.
+`NAMES` lists every name by the module that holds it; a module is imported when one of its names is first used. Files of
+TFRecord and of MindSpore's MindRecord are not read.
 """
 
 from __future__ import annotations
