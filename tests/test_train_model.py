@@ -205,7 +205,7 @@ def test_a_step_of_a_users_own() -> None:
             status, scale = self.start_overflow_check(loss, self.scale_sense)
             filled = nb.ops.ones_like(loss) * nb.ops.cast(scale, nb.ops.dtype(loss))
             gradients = self.grad(self.network, self.weights)(*inputs, filled)
-            gradients = nb.ops.HyperMap()(nb.ops.partial(lambda scale, g: g / scale, scale), gradients)
+            gradients = self.hyper_map(nb.ops.partial(lambda scale, g: g / scale, scale), gradients)
             gradients = self.grad_reducer(gradients)
             overflow = self.process_loss_scale(self.get_overflow_status(status, gradients))
             if not overflow:
@@ -215,6 +215,19 @@ def test_a_step_of_a_users_own() -> None:
     net = line()
     step = Step(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1), nb.Tensor(4.0))
     step(nb.Tensor(X[:4]), nb.Tensor(Y[:4]))
+    np.testing.assert_allclose(net.bias.asnumpy()[0], descended(1)[1], rtol=1e-5)
+
+
+def test_a_compiled_step_of_a_users_own() -> None:
+    class Step(nn.TrainOneStepCell):
+        def construct(self, *inputs: Any) -> Any:
+            loss = self.network(*inputs)
+            gradients = self.grad(self.network, self.weights)(*inputs, nb.ops.ones_like(loss) * self.sens)
+            return nb.ops.depend(loss, self.optimizer(self.grad_reducer(gradients)))
+
+    net = line()
+    step = Step(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))
+    assert float(step(nb.Tensor(X[:4]), nb.Tensor(Y[:4]))) == pytest.approx(float((Y[:4] ** 2).mean()), rel=1e-6)
     np.testing.assert_allclose(net.bias.asnumpy()[0], descended(1)[1], rtol=1e-5)
 
 

@@ -137,10 +137,10 @@ from .training import TrainOneStepCell as TrainOneStepCell
 from .training import WithLossCell as WithLossCell
 from .training import WithEvalCell as WithEvalCell
 from .training import ForwardValueAndGrad as ForwardValueAndGrad
+from .training import DistributedGradReducer as DistributedGradReducer
 from .loss_scaling import TrainOneStepWithLossScaleCell as TrainOneStepWithLossScaleCell
 from .loss_scaling import DynamicLossScaleUpdateCell as DynamicLossScaleUpdateCell
 from .loss_scaling import FixedLossScaleUpdateCell as FixedLossScaleUpdateCell
-from .loss_scaling import DistributedGradReducer as DistributedGradReducer
 from .exported import GraphCell as GraphCell
 from .metrics_base import Metric as Metric
 from .metrics_base import Loss as Loss

@@ -26,6 +26,7 @@ from ..transforms.arguments import flatten
 from ..transforms.custom import custom_vjp
 from ..transforms.recomputed import checkpoint
 from .cell_hooks import HookedCell, hooked_call
+from .cell_marks import MarkedCell
 
 _SIMPLE = (bool, int, float, str, type(None), DType)
 
@@ -70,7 +71,7 @@ class _Identity:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Cell(HookedCell):
+class Cell(HookedCell, MarkedCell):
     """A function with Parameters and sub-cells; subclasses define `construct`.
 
     Parameters

@@ -14,9 +14,8 @@ import numpy as np
 from ..errors import DtypeError
 from ..record.tensor import Tensor
 from ..tensors.parameter import Parameter
-from ..transforms.grad import GradOperation
 from .cell import Cell
-from .layer_arguments import flag, positive
+from .layer_arguments import positive
 from .optimizer import Optimizer, real_number
 from .training import TrainOneStepCell
 
@@ -106,7 +105,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
     Notes
     -----
-    Subclasses with a `construct` of their own find `grad`, `start_overflow_check`, `get_overflow_status` and
+    Subclasses with a `construct` of their own find `start_overflow_check`, `get_overflow_status` and
     `process_loss_scale`, as in MindSpore; their steps are not compiled as a whole.
 
     Examples
@@ -123,9 +122,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     def __init__(self, network: Cell, optimizer: Optimizer, scale_sense: Any) -> None:
         super().__init__(network, optimizer)
         self.base = 1.0
-        self.reducer_flag = False
         self.is_distributed = False
-        self.grad_reducer = _same
         self.loss_scaling_manager: Any = None
         if isinstance(scale_sense, Cell):
             self.loss_scaling_manager = scale_sense
@@ -136,7 +133,6 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             message = f"scale_sense must be a Cell or a Tensor of one element, but got {type(scale_sense).__name__}."
             raise DtypeError(message)
         self.scale_sense = Parameter(scale, name="scale_sense", requires_grad=False)
-        self.grad = GradOperation(get_by_list=True, sens_param=True)
         if type(self).construct is not TrainOneStepWithLossScaleCell.construct:
             self._compiled = super(TrainOneStepCell, self).__call__
 
@@ -179,40 +175,5 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         return loss, overflow, scale
 
 
-def _same(gradients: Any) -> Any:
-    return gradients
-
-
 def _flat(values: Any) -> list[Any]:
     return [one for value in values for one in _flat(value)] if isinstance(values, tuple | list) else [values]
-
-
-class DistributedGradReducer(Cell):
-    """The sum, or mean, of the gradients of all processes: with one process, its own.
-
-    Parameters
-    ----------
-    parameters : list of Parameter
-    mean : bool, optional
-        Whether sums are divided by `degree`.
-    degree : int, optional
-        The number of processes.
-
-    Examples
-    --------
-    >>> import nbgrad as nb
-    >>> reducer = nb.nn.DistributedGradReducer(nb.nn.Dense(1, 1).trainable_params())
-    >>> print(*reducer((nb.Tensor([2.0]),)))
-    [2.]
-    """
-
-    def __init__(self, parameters: Any, mean: bool | None = None, degree: int | None = None, **kwargs: Any) -> None:
-        super().__init__(auto_prefix=False)
-        self.mean = False if mean is None else flag(mean, "mean")
-        self.degree = 1 if degree is None else positive(degree, "degree")
-
-    def construct(self, grads: Any) -> Any:
-        """The gradients of all processes together."""
-        if not self.mean or self.degree == 1:
-            return grads
-        return tuple([gradient * (1.0 / self.degree) for gradient in grads])

@@ -20,8 +20,10 @@ from ..remembered.leaves import forgetting
 from ..tensors.parameter import ParameterTuple
 from ..transforms.argument_positions import check_flag
 from ..transforms.arguments import Results
-from ..transforms.grad import Request, _run, value_and_grad
+from ..transforms.grad import GradOperation, Request, _run, value_and_grad
+from ..transforms.mapped_structures import HyperMap
 from .cell import Cell
+from .layer_arguments import flag, positive
 from .optimizer import Optimizer, real_number
 
 
@@ -94,6 +96,37 @@ class WithEvalCell(Cell):
         return self._loss_fn(outputs, label), outputs, label
 
 
+class DistributedGradReducer(Cell):
+    """The sum, or mean, of the gradients of all processes: with one process, its own.
+
+    Parameters
+    ----------
+    parameters : list of Parameter
+    mean : bool, optional
+        Whether sums are divided by `degree`.
+    degree : int, optional
+        The number of processes.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> reducer = nb.nn.DistributedGradReducer(nb.nn.Dense(1, 1).trainable_params())
+    >>> print(*reducer((nb.Tensor([2.0]),)))
+    [2.]
+    """
+
+    def __init__(self, parameters: Any, mean: bool | None = None, degree: int | None = None, **kwargs: Any) -> None:
+        super().__init__(auto_prefix=False)
+        self.mean = False if mean is None else flag(mean, "mean")
+        self.degree = 1 if degree is None else positive(degree, "degree")
+
+    def construct(self, grads: Any) -> Any:
+        """The gradients of all processes together."""
+        if not self.mean or self.degree == 1:
+            return grads
+        return tuple([gradient * (1.0 / self.degree) for gradient in grads])
+
+
 class TrainOneStepCell(Cell):
     """One step of training: the loss, its gradients and the update of the weights, compiled together.
 
@@ -108,7 +141,8 @@ class TrainOneStepCell(Cell):
 
     Notes
     -----
-    The step neither switches the network to training nor back: call `set_train()` first.
+    The step neither switches the network to training nor back: call `set_train()` first. Subclasses may define
+    `construct`, and find `network`, `weights`, `optimizer`, `sens`, `grad`, `grad_reducer` and `hyper_map`.
 
     Examples
     --------
@@ -132,6 +166,11 @@ class TrainOneStepCell(Cell):
         self.optimizer = _cell(optimizer, "optimizer", Optimizer)
         self.weights = self.optimizer.parameters
         self.sens = real_number("sens", sens, least=-float("inf"), open_end=True)
+        # For subclasses with a construct of their own, as MindSpore's model collections have them.
+        self.grad = GradOperation(get_by_list=True, sens_param=True)
+        self.hyper_map = HyperMap()
+        self.grad_reducer = DistributedGradReducer(self.weights)
+        self.reducer_flag = False
         self._compiled = jit(self)
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
