@@ -1,7 +1,7 @@
 """Marks of Cells for MindSpore's compiler and for training on many devices: kept, and without effect.
 
-In: names and values. Out: the Cell itself, so that calls can follow each other. Called by cell.py, whose class takes its
-methods from here, and by users of MindSpore's model collections (`network.add_flags(defer_inline=True)`).
+In: names and values. Out: the Cell itself, so that calls can follow each other. Called by cell.py, whose class takes
+its methods from here, and by users of MindSpore's model collections (`network.add_flags(defer_inline=True)`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ class MarkedCell:
     """The marks of a Cell."""
 
     _flags: tuple[str, ...] = ()
-    training: bool
     apply: Callable[..., Any]
 
     def add_flags(self, **flags: Any) -> Any:
@@ -40,13 +39,15 @@ class MarkedCell:
         """The attributes that `add_flags` has set."""
         return {name: getattr(self, name) for name in self._flags}
 
-    @property
-    def phase(self) -> str:
-        """The phase of MindSpore's compiler that calls belong to: "train" or "predict"."""
-        return "train" if self.training else "predict"
-
     def set_comm_fusion(self, fusion_type: int, recurse: bool = True) -> Any:
-        """Say how gradients of processes would be sent together; returns the Cell."""
+        """Say how gradients of processes would be sent together; returns the Cell.
+
+        Parameters
+        ----------
+        fusion_type : int
+        recurse : bool
+            Whether the sub-cells are meant, too.
+        """
         return self
 
     def set_broadcast_flag(self, mode: bool = True) -> Any:
