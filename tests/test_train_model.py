@@ -171,6 +171,14 @@ def test_a_checkpoint_when_a_training_fails(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["line-1_1_breakpoint.ckpt"]
 
 
+def test_a_step_that_fetches_its_batches() -> None:
+    seen: list[float] = []
+    sink = nb.data_sink(lambda x: seen.append(float(x)) or x, [np.float32(1), np.float32(2), np.float32(3)], 2)
+    assert [float(sink()), float(sink())] == [2.0, 1.0]
+    assert seen == [1.0, 2.0, 3.0, 1.0]
+    assert [float(x) for (x,) in nb.DatasetHelper([nb.Tensor(5.0)])] == [5.0]
+
+
 # ----- Loss scales and precision -----
 
 
@@ -314,6 +322,9 @@ def test_hooks_see_and_change() -> None:
         lambda: amp.all_finite(3),
         lambda: nn.TrainOneStepWithLossScaleCell(line(), nn.SGD(line().trainable_params()), 3.0),
         lambda: line().register_forward_hook(3),
+        lambda: nn.DistributedGradReducer([], degree=8),
+        lambda: nb.data_sink(lambda x: x, [])(),
+        lambda: nb.data_sink(lambda x: x, [X], sink_size=0),
     ],
 )
 def test_bad_input(call: Any) -> None:

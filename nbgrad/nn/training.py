@@ -12,7 +12,7 @@ from typing import Any
 import optree
 
 from ..compiled.jit import jit
-from ..errors import DtypeError
+from ..errors import ArgumentError, DtypeError
 from ..graph.trace import current_trace
 from ..process.modes import leaves_made
 from ..record.tensor import Tensor
@@ -23,7 +23,7 @@ from ..transforms.arguments import Results
 from ..transforms.grad import GradOperation, Request, _run, value_and_grad
 from ..transforms.mapped_structures import HyperMap
 from .cell import Cell
-from .layer_arguments import flag, positive
+from .layer_arguments import positive
 from .optimizer import Optimizer, real_number
 
 
@@ -97,15 +97,22 @@ class WithEvalCell(Cell):
 
 
 class DistributedGradReducer(Cell):
-    """The sum, or mean, of the gradients of all processes: with one process, its own.
+    """The gradients of all processes together: with one process, its own.
 
     Parameters
     ----------
     parameters : list of Parameter
     mean : bool, optional
-        Whether sums are divided by `degree`.
+        Whether sums would be divided by the number of processes.
     degree : int, optional
-        The number of processes.
+        The number of processes: 1.
+    **kwargs
+        MindSpore's other options have no effect.
+
+    Raises
+    ------
+    ArgumentError
+        For more than one process, of which the others do not exist.
 
     Examples
     --------
@@ -117,14 +124,13 @@ class DistributedGradReducer(Cell):
 
     def __init__(self, parameters: Any, mean: bool | None = None, degree: int | None = None, **kwargs: Any) -> None:
         super().__init__(auto_prefix=False)
-        self.mean = False if mean is None else flag(mean, "mean")
-        self.degree = 1 if degree is None else positive(degree, "degree")
+        if degree is not None and positive(degree, "degree") != 1:
+            message = f"There is one process, so that degree must be 1, but got {degree}."
+            raise ArgumentError(message)
 
     def construct(self, grads: Any) -> Any:
-        """The gradients of all processes together."""
-        if not self.mean or self.degree == 1:
-            return grads
-        return tuple([gradient * (1.0 / self.degree) for gradient in grads])
+        """The gradients."""
+        return grads
 
 
 class TrainOneStepCell(Cell):

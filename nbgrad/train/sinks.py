@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..compiled.jit import jit
+from ..errors import ArgumentError
 from ..nn.layer_arguments import positive
 from .model import _batches, _length
 
@@ -22,7 +23,8 @@ def _endless(dataset: Any) -> Iterator[tuple[Any, ...]]:
             found = True
             yield batch
         if not found:
-            return
+            message = "The dataset has no batches."
+            raise ArgumentError(message)
 
 
 def data_sink(
