@@ -32,7 +32,11 @@ from .compiler.cache import counters as counters
 from .compiler.matrices.blas_provider import set_blas as set_blas
 from .context import GRAPH_MODE as GRAPH_MODE
 from .context import PYNATIVE_MODE as PYNATIVE_MODE
+from .context import ParallelMode as ParallelMode
+from .context import get_auto_parallel_context as get_auto_parallel_context
 from .context import get_context as get_context
+from .context import reset_auto_parallel_context as reset_auto_parallel_context
+from .context import set_auto_parallel_context as set_auto_parallel_context
 from .context import set_context as set_context
 from .context import set_device as set_device
 from .control.associative import associative_scan as associative_scan
@@ -87,24 +91,37 @@ _object_layout.check()
 _moved.install()
 
 if _TYPE_CHECKING:
+    from . import amp as amp
     from . import autograd as autograd
+    from . import communication as communication
     from . import cuda as cuda
+    from . import dataset as dataset
     from . import interop as interop
     from . import solvers as solvers
+    from . import log as log
     from . import tape as tape
+    from . import train as train
     from .adjoints.device_function import device_function as device_function
     from .adjoints.kernel import kernel as kernel
+    from .amp.loss_scale_managers import DynamicLossScaleManager as DynamicLossScaleManager
+    from .amp.loss_scale_managers import FixedLossScaleManager as FixedLossScaleManager
+    from .amp.loss_scale_managers import LossScaleManager as LossScaleManager
     from .autograd.grad_modes import enable_grad as enable_grad
     from .autograd.grad_modes import inference_mode as inference_mode
     from .autograd.grad_modes import is_grad_enabled as is_grad_enabled
     from .autograd.grad_modes import no_grad as no_grad
     from .autograd.grad_modes import set_grad_enabled as set_grad_enabled
+    from .compiled.compiler_marks import jit_class as jit_class
+    from .compiled.compiler_marks import lazy_inline as lazy_inline
+    from .compiled.compiler_marks import mutable as mutable
     from .extend.custom_kernels import primitive as primitive
     from .extend.elementwise_functions import elementwise as elementwise
     from .nn.checkpoint import load_checkpoint as load_checkpoint
     from .nn.checkpoint import load_param_into_net as load_param_into_net
     from .nn.checkpoint import save_checkpoint as save_checkpoint
     from .solvers.implicit import custom_root as custom_root
+    from .nn.exported import export as export
+    from .nn.exported import load as load
     from .source.rebinding import differentiable_source as differentiable_source
     from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
     from .sparse.sparse_derivatives import sparse_jacobian as sparse_jacobian
@@ -115,6 +132,22 @@ if _TYPE_CHECKING:
     from .tensors.generator import Generator as Generator
     from .tensors.generator import get_seed as get_seed
     from .tensors.generator import set_seed as set_seed
+    from .train.callbacks import Callback as Callback
+    from .train.callbacks import EarlyStopping as EarlyStopping
+    from .train.callbacks import History as History
+    from .train.callbacks import LambdaCallback as LambdaCallback
+    from .train.callbacks import LearningRateScheduler as LearningRateScheduler
+    from .train.callbacks import LossMonitor as LossMonitor
+    from .train.callbacks import ReduceLROnPlateau as ReduceLROnPlateau
+    from .train.callbacks import RunContext as RunContext
+    from .train.callbacks import TimeMonitor as TimeMonitor
+    from .train.model import Model as Model
+    from .train.profiler import Profiler as Profiler
+    from .train.saved_models import CheckpointConfig as CheckpointConfig
+    from .train.saved_models import ModelCheckpoint as ModelCheckpoint
+    from .train.sinks import DatasetHelper as DatasetHelper
+    from .train.sinks import connect_network_with_dataset as connect_network_with_dataset
+    from .train.sinks import data_sink as data_sink
     from .transforms.check import check_grads as check_grads
     from .transforms.jacobians import hessian as hessian
     from .transforms.jacobians import hvp as hvp
@@ -133,6 +166,17 @@ _LATER = {
     "tape.custom_gradients": "custom_gradient",
     "tape.gradient_tape": "GradientTape",
     "tape.graph_gradients": "gradients",
+    "compiled.compiler_marks": "jit_class lazy_inline mutable",
+    "amp.loss_scale_managers": "DynamicLossScaleManager FixedLossScaleManager LossScaleManager",
+    "train.callbacks": (
+        "Callback EarlyStopping History LambdaCallback LearningRateScheduler LossMonitor ReduceLROnPlateau RunContext "
+        "TimeMonitor"
+    ),
+    "nn.exported": "export load",
+    "train.model": "Model",
+    "train.profiler": "Profiler",
+    "train.saved_models": "CheckpointConfig ModelCheckpoint",
+    "train.sinks": "DatasetHelper connect_network_with_dataset data_sink",
     "nn.checkpoint": "load_checkpoint load_param_into_net save_checkpoint",
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
     "transforms.ravel": "ravel",
@@ -144,7 +188,10 @@ _LATER = {
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
 """Names that are imported when they are first used: module -> names."""
-_MODULES = frozenset("autograd common config context cuda dtype errors interop nn numpy ops solvers tape".split())
+_MODULES = frozenset(
+    "amp autograd common communication config context cuda dataset dtype errors interop log nn numpy ops solvers tape "
+    "train".split()
+)
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 
@@ -154,6 +201,8 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> _Any:
     if name == "__all__":
         return __dir__()
+    if name not in _MODULES and name not in _module_of and (path := _moved.submodule("", name)) is not None:
+        return path
     if name in _MODULES:
         return _import_module(f".{name}", __name__)
     if name not in _module_of:

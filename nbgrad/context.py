@@ -6,14 +6,23 @@ same results, and both compile what they run.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-from .errors import ArgumentError
+from .communication.parallel_context import ParallelMode as ParallelMode
+from .communication.parallel_context import get_auto_parallel_context as get_auto_parallel_context
+from .communication.parallel_context import reset_auto_parallel_context as reset_auto_parallel_context
+from .communication.parallel_context import set_auto_parallel_context as set_auto_parallel_context
+from .errors import ArgumentError, user_location
 
 __all__ = [
     "GRAPH_MODE",
     "PYNATIVE_MODE",
+    "ParallelMode",
+    "get_auto_parallel_context",
     "get_context",
+    "reset_auto_parallel_context",
+    "set_auto_parallel_context",
     "set_context",
     "set_device",
 ]
@@ -22,10 +31,14 @@ GRAPH_MODE = 0
 PYNATIVE_MODE = 1
 
 _options: dict[str, Any] = {"mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0}
+_DEVICES = ("CPU", "GPU", "Ascend")
 _IGNORED = frozenset(
     "device_id max_call_depth save_graphs save_graphs_path pynative_synchronize deterministic memory_optimize_level "
     "max_device_memory enable_graph_kernel enable_compile_cache compile_cache_path runtime_num_threads "
-    "precompile_only jit_level jit_config jit_syntax_level inter_op_parallel_num".split()
+    "precompile_only check_bprop enable_reduce_precision reserve_class_name_in_scope variable_memory_max_size "
+    "print_file_path env_config_path grad_for_scalar mempool_block_size op_timeout ascend_config gpu_config "
+    "aoe_tune_mode enable_auto_mixed_precision enable_dump save_dump_path enable_profiling profiling_options "
+    "jit_level jit_config jit_syntax_level inter_op_parallel_num".split()
 )
 
 
@@ -36,7 +49,9 @@ def set_context(**kwargs: Any) -> None:
     ----------
     mode : {GRAPH_MODE, PYNATIVE_MODE}, optional
         No difference here.
-    device_target : {"CPU"}, optional
+    device_target : {"CPU", "GPU", "Ascend"}, optional
+        The devices of MindSpore's scripts; all run on the CPU here, others than it with a warning. Arrays say
+        themselves where they are: `nb.Tensor(x, device="cuda")`, `net.to("cuda")`.
     **kwargs
         MindSpore's other options for graphs and devices have no effect.
 
@@ -57,15 +72,19 @@ def set_context(**kwargs: Any) -> None:
         if name == "mode" and value not in (GRAPH_MODE, PYNATIVE_MODE):
             message = f"mode must be GRAPH_MODE or PYNATIVE_MODE, but got {value!r}."
             raise ArgumentError(message)
-        if name == "device_target" and value != "CPU":
-            message = (
-                f"device_target must be 'CPU', but got {value!r}. Arrays say themselves where they are: "
-                'nb.Tensor(x, device="cuda"), net.to("cuda").'
-            )
+        if name == "device_target" and value not in _DEVICES:
+            message = f"device_target must be one of {', '.join(_DEVICES)}, but got {value!r}."
             raise ArgumentError(message)
         if name not in _options and name not in _IGNORED:
             message = f"set_context has no option {name!r}."
             raise ArgumentError(message)
+    if kwargs.get("device_target", "CPU") != "CPU":
+        message = (
+            f"device_target={kwargs['device_target']!r} has no effect{user_location()}: nbgrad computes where its "
+            'arrays are. Use nb.Tensor(x, device="cuda") or net.to("cuda") for a GPU.'
+        )
+        warnings.warn(message, UserWarning, stacklevel=2)
+        kwargs["device_target"] = "CPU"
     _options.update(kwargs)
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "LongRecordingWarning",
     "NameTakenError",
     "NbgradError",
+    "NoSamplesError",
     "OutOfMemoryError",
     "RangeError",
     "ShapeError",
@@ -194,6 +195,10 @@ class NameTakenError(NbgradError, KeyError):
 
 class CheckpointError(NbgradError, ValueError):
     """A checkpoint cannot be read, or does not fit the Parameters that it is loaded into."""
+
+
+class NoSamplesError(NbgradError, RuntimeError):
+    """A metric is asked for before it has seen a sample."""
 
 
 class DeviceError(NbgradError, RuntimeError):

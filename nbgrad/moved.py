@@ -1,4 +1,4 @@
-"""Modules that have moved: their old paths still work, for one release, with a warning that names the new one.
+"""Modules under other paths: those that have moved, for one release and with a warning, and MindSpore's older paths.
 
 In: the import of an old path. Out: a module with the names of the new ones. Called by Python's import system for what
 it finds nowhere else, so that other imports cost nothing; `nbgrad/__init__.py` installs it. Pickles of earlier releases
@@ -14,6 +14,9 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from .mindspore_paths import PATHS
+from .mindspore_paths import submodule as submodule
 
 MOVED = {
     "nn.arguments": "nn.layer_arguments",
@@ -196,19 +199,33 @@ FUNCTIONS = frozenset(["explain", "grad", "jit", "tensor", "vmap"])
 """Old paths under which users find a function as well: `import nbgrad.jit` must not put a module in its place."""
 
 
-def forwarding(old: str, homes: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module whose names are elsewhere now."""
+def forwarding(old: str, homes: str, warns: bool = True) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose names are elsewhere."""
 
     def getattribute(name: str) -> Any:
-        for home in homes.split():
-            module = import_module(f"nbgrad.{home}")
-            if not name.startswith("__") and hasattr(module, name):
-                _warn(old, f"nbgrad.{home}")
+        if name == "__all__":
+            return sorted({name for home in homes.split() for name in _names(_home(home))})
+        for home in [] if name.startswith("__") else homes.split():
+            module = _home(home)
+            if hasattr(module, name):
+                if warns:
+                    _warn(old, f"nbgrad.{home}")
                 return getattr(module, name)
-        message = f"module {old!r} has no attribute {name!r}; it has moved to nbgrad.{homes.replace(' ', ', nbgrad.')}"
+        where = "it has moved to" if warns else "its names are those of"
+        message = f"module {old!r} has no attribute {name!r}; {where} nbgrad.{homes.replace(' ', ', nbgrad.')}"
         raise AttributeError(message)
 
     return getattribute
+
+
+def _home(path: str) -> ModuleType:
+    """A module by its path after `nbgrad.`; "." is nbgrad itself."""
+    return import_module("nbgrad" if path == "." else f"nbgrad.{path}")
+
+
+def _names(module: ModuleType) -> list[str]:
+    """The names that a module gives to others."""
+    return getattr(module, "__all__", None) or [name for name in vars(module) if name[0] != "_"]
 
 
 def _warn(old: str, new: str) -> None:
@@ -217,11 +234,12 @@ def _warn(old: str, new: str) -> None:
 
 
 class _Moved:
-    """Finds and makes modules under old paths."""
+    """Finds and makes modules under other paths."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
-        """The spec of an old path; None for all others."""
-        if fullname.removeprefix("nbgrad.") not in MOVED:
+        """The spec of such a path; None for all others."""
+        path_here = fullname.removeprefix("nbgrad.")
+        if path_here not in MOVED and path_here not in PATHS:
             return None
         return ModuleSpec(fullname, self)  # pyright: ignore[reportArgumentType] - importlib.abc costs time to import
 
@@ -230,12 +248,22 @@ class _Moved:
         return _module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: names are looked up when they are asked for."""
+        """A path that stands for one module becomes that module, unless further paths lie below it."""
+        path = module.__name__.removeprefix("nbgrad.")
+        homes = PATHS.get(path, "")
+        if homes and " " not in homes and not any(other.startswith(f"{path}.") for other in PATHS):
+            home = import_module(f"nbgrad.{homes}")
+            if not hasattr(home, "__path__"):
+                sys.modules[module.__name__] = home
 
 
 def _module(old: str) -> ModuleType:
-    module = ModuleType(old, f"Moved to {MOVED[old.removeprefix('nbgrad.')]}.")
-    vars(module)["__getattr__"] = forwarding(old, MOVED[old.removeprefix("nbgrad.")])
+    path = old.removeprefix("nbgrad.")
+    homes = MOVED.get(path) or PATHS[path]
+    module = ModuleType(old, f"The names of {homes}.")
+    vars(module)["__getattr__"] = forwarding(old, homes, path in MOVED)
+    if path in PATHS:
+        module.__path__ = []  # paths below it are found here too
     return module
 
 

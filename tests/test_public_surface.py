@@ -13,13 +13,19 @@ import nbgrad as nb
 from .imports import ROOT, SOURCES
 
 PUBLIC = (
-    "nbgrad nbgrad.autograd nbgrad.autograd.forward_ad nbgrad.autograd.functional "
+    "nbgrad nbgrad.amp nbgrad.communication nbgrad.dataset nbgrad.log nbgrad.train "
+    "nbgrad.autograd nbgrad.autograd.forward_ad nbgrad.autograd.functional "
     "nbgrad.common nbgrad.common.initializer nbgrad.config nbgrad.context nbgrad.cuda nbgrad.dtype "
     "nbgrad.errors nbgrad.nn nbgrad.numpy nbgrad.numpy.fft nbgrad.numpy.linalg nbgrad.numpy.random nbgrad.ops "
     "nbgrad.tape nbgrad.interop nbgrad.solvers"
 ).split()
 SUBMODULES = {
+    "amp",
     "autograd",
+    "communication",
+    "dataset",
+    "log",
+    "train",
     "common",
     "config",
     "context",
@@ -35,6 +41,8 @@ SUBMODULES = {
 } | {
     "forward_ad",
     "functional",
+    "transforms",
+    "vision",
 }
 
 

@@ -1,10 +1,11 @@
 """MindSpore's package `common`: its names for objects from elsewhere in nbgrad, and the initializers.
 
-In: nothing. Out: `dtype`, `Tensor`, `Parameter`, `ParameterTuple`, `set_seed`, `get_seed`. Called by ported scripts
+In: nothing. Out: `dtype`, `Tensor`, `Parameter`, `ParameterTuple`, `mutable`, seeds. Called by ported scripts
 (`from nbgrad.common import dtype as mstype`, `from nbgrad.common.initializer import initializer, Normal`).
 """
 
 from .. import dtype as dtype
+from ..compiled.compiler_marks import mutable as mutable
 from ..record.tensor import Tensor as Tensor
 from ..tensors.generator import get_seed as get_seed
 from ..tensors.generator import set_seed as set_seed
@@ -17,5 +18,6 @@ __all__ = [
     "Tensor",
     "dtype",
     "get_seed",
+    "mutable",
     "set_seed",
 ]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..mindspore_paths import submodule
+
 NAMES: dict[str, str] = {
     "cell": "Cell",
     "containers": "SequentialCell CellList CellDict",
@@ -19,21 +21,36 @@ NAMES: dict[str, str] = {
     ),
     "convolution_layers": "Conv1d Conv2d Conv2dTranspose",
     "pooling_layers": "MaxPool1d MaxPool2d AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d",
-    "normalisation_layers": "BatchNorm1d BatchNorm2d LayerNorm GroupNorm RMSNorm",
+    "normalisation_layers": (
+        "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LayerNorm GroupNorm RMSNorm InstanceNorm1d InstanceNorm2d "
+        "InstanceNorm3d"
+    ),
     "recurrent": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
     "attention_layers": "MultiheadAttention",
     "loss_layers": (
         "LossBase MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss KLDivLoss "
-        "CosineEmbeddingLoss MarginRankingLoss SoftmaxCrossEntropyWithLogits"
+        "CosineEmbeddingLoss MarginRankingLoss SoftmaxCrossEntropyWithLogits MAELoss RMSELoss SoftMarginLoss DiceLoss"
     ),
-    "optimizer": "Optimizer",
+    "optimizer": "Optimizer opt_init_args_register",
+    "volume_layers": "Conv3d Conv3dTranspose Conv1dTranspose MaxPool3d AvgPool3d",
+    "small_layers": (
+        "Pad ResizeBilinear OneHot Norm ClipByNorm MatMul ReduceLogSumExp Tril Triu Unfold PSNR Dropout1d Dropout2d "
+        "Dropout3d Conv2dBnAct DenseBnAct"
+    ),
+    "adaptive_optimizers": "Adadelta AdaMax ASGD FTRL Lamb LazyAdam ProximalAdagrad Rprop",
     "optimizers": "SGD Momentum Adam AdamWeightDecay AdamW RMSProp Adagrad",
     "schedules": (
         "LearningRateSchedule ExponentialDecayLR NaturalExpDecayLR InverseDecayLR CosineDecayLR PolynomialDecayLR "
         "WarmUpLR piecewise_constant_lr exponential_decay_lr natural_exp_decay_lr inverse_decay_lr cosine_decay_lr "
         "polynomial_decay_lr warmup_lr"
     ),
-    "training": "TrainOneStepCell WithLossCell WithEvalCell ForwardValueAndGrad",
+    "training": "TrainOneStepCell WithLossCell WithEvalCell ForwardValueAndGrad DistributedGradReducer",
+    "loss_scaling": ("TrainOneStepWithLossScaleCell DynamicLossScaleUpdateCell FixedLossScaleUpdateCell"),
+    "exported": "GraphCell",
+    "metrics_base": "Metric Loss MAE MSE rearrange_inputs names get_metric_fn",
+    "classification_metrics": (
+        "Accuracy TopKCategoricalAccuracy Top1CategoricalAccuracy Top5CategoricalAccuracy Precision Recall Fbeta F1"
+    ),
 }
 
 _module_of: dict[str, str] = {name: module for module, names in NAMES.items() for name in names.split()}
@@ -43,6 +60,8 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
     module = _module_of.get(name)
+    if module is None and (path := submodule("nn", name)) is not None:
+        return path
     if module is None:
         message = f"nbgrad.nn has no {name!r}"
         raise AttributeError(message)

@@ -25,6 +25,8 @@ from ..tensors.parameter import Parameter, ParameterTuple
 from ..transforms.arguments import flatten
 from ..transforms.custom import custom_vjp
 from ..transforms.recomputed import checkpoint
+from .cell_hooks import HookedCell, hooked_call
+from .cell_marks import MarkedCell
 
 _SIMPLE = (bool, int, float, str, type(None), DType)
 
@@ -69,7 +71,7 @@ class _Identity:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Cell:
+class Cell(HookedCell, MarkedCell):
     """A function with Parameters and sub-cells; subclasses define `construct`.
 
     Parameters
@@ -156,7 +158,8 @@ class Cell:
         return result
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return checkpoint(self._cast_and_called)(args, kwargs) if self._again else self._cast_and_called(args, kwargs)
+        compute = checkpoint(self._cast_and_called) if self._again else self._cast_and_called
+        return hooked_call(self, args, kwargs, compute) if self._hooks else compute(args, kwargs)
 
     def _cast_and_called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._compute_dtype is not None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError, DtypeError
 from ..functions.analysis.statistics import mean
 from ..functions.arrays.reductions import sum
@@ -335,3 +337,48 @@ class MarginRankingLoss(LossBase):
     def construct(self, input1: Any, input2: Any, target: Any) -> Tensor:
         """The loss; shapes broadcast."""
         return functions.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
+
+
+class MAELoss(L1Loss):
+    """The absolute difference, under its older name."""
+
+
+class RMSELoss(LossBase):
+    """The root of the mean of squared differences."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def construct(self, logits: Any, label: Any) -> Tensor:
+        """The loss; shapes broadcast."""
+        return np.sqrt(functions.mse_loss(logits, label))  # pyright: ignore[reportReturnType]
+
+
+class SoftMarginLoss(LossBase):
+    """`log(1 + exp(-labels * logits))`, for labels of 1 and -1."""
+
+    def construct(self, logits: Any, labels: Any) -> Tensor:
+        """The loss; shapes are the same."""
+        x: Any = wrap(inexact(as_node(logits)))
+        return self.get_loss(np.logaddexp(-x * labels, 0.0))
+
+
+class DiceLoss(LossBase):
+    """1 minus the Dice coefficient: `1 - (2 * sum(p * y) + smooth) / (sum(p * p) + sum(y * y) + smooth)`.
+
+    Parameters
+    ----------
+    smooth : float
+        Positive.
+    """
+
+    def __init__(self, smooth: float = 1e-5) -> None:
+        super().__init__()
+        self.smooth = _not_negative(smooth, "smooth")
+
+    def construct(self, logits: Any, label: Any) -> Tensor:
+        """The loss of probabilities and labels of one shape."""
+        p: Any = wrap(inexact(as_node(logits)))
+        y: Any = wrap(as_node(label))
+        both, total = np.sum(p * y), np.sum(p * p) + np.sum(y * y)
+        return 1.0 - (2.0 * both + self.smooth) / (total + self.smooth)

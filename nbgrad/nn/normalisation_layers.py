@@ -25,6 +25,7 @@ class _BatchNorm(Cell):
 
     forms: ClassVar[dict[int, str]]
     """The shapes that an input may have, by the number of their axes."""
+    formats = ("NCHW",)
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class _BatchNorm(Cell):
         dtype: Any = np.float32,
     ) -> None:
         super().__init__()
-        only("data_format", data_format, "NCHW")
+        only("data_format", data_format, *self.formats)
         self.num_features = positive(num_features, "num_features")
         self.eps = real(eps, "eps")
         self.momentum = part(momentum, "momentum")
@@ -323,3 +324,103 @@ class RMSNorm(Cell):
     def extend_repr(self) -> str:
         """The shape of gamma."""
         return f"normalized_shape={self.normalized_shape}, epsilon={self.epsilon}"
+
+
+class BatchNorm3d(_BatchNorm):
+    """Standardise channels of volumes (N, C, D, H, W); parameters as in `BatchNorm1d`, `data_format` is "NCDHW"."""
+
+    forms: ClassVar = {5: "(N, C, D, H, W)"}
+    formats = ("NCDHW", "NCHW")
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation by the batches of all processes: with one process, by its own; arrays of 2 to 5 axes.
+
+    Parameters
+    ----------
+    num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init, use_batch_statistics
+        As for `BatchNorm1d`.
+    process_groups : list, optional
+        Has no effect.
+    """
+
+    forms: ClassVar = {2: "(N, C)", 3: "(N, C, L)", 4: "(N, C, H, W)", 5: "(N, C, D, H, W)"}
+
+    def __init__(self, num_features: int, *args: Any, process_groups: Any = None, **kwargs: Any) -> None:
+        super().__init__(num_features, *args, **kwargs)
+
+
+class _InstanceNorm(Cell):
+    """Standardise every channel of every example."""
+
+    axes: int
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        dtype: Any = np.float32,
+    ) -> None:
+        super().__init__()
+        self.num_features = positive(num_features, "num_features")
+        self.eps, self.momentum = real(eps, "eps"), part(momentum, "momentum")
+        self.affine = flag(affine, "affine")
+        self.gamma = parameter(gamma_init, (self.num_features,), dtype, affine)
+        self.beta = parameter(beta_init, (self.num_features,), dtype, affine)
+
+    def construct(self, x: Any) -> Tensor:
+        """The standardised array, times gamma and plus beta."""
+        shape = as_node(x).shape
+        if len(shape) != self.axes + 2 or shape[1] != self.num_features:
+            message = (
+                f"The input of {self.cls_name} must have {self.axes + 2} axes and {self.num_features} channels, but "
+                f"has shape {shape}."
+            )
+            raise ShapeError(message)
+        return group_norm(x, self.num_features, self.gamma, self.beta, self.eps)
+
+    def extend_repr(self) -> str:
+        """The arguments."""
+        return f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Standardise every channel of every signal (N, C, L) (Ulyanov, Vedaldi, Lempitsky 2016).
+
+    Parameters
+    ----------
+    num_features : int
+    eps : float
+        Added to the variance.
+    momentum : float
+        MindSpore's; has no effect: the statistics are always those of the input.
+    affine : bool
+        Whether gamma and beta are trained.
+    gamma_init, beta_init : str, number, Initializer, Tensor or ndarray
+    dtype : dtype
+    """
+
+    axes = 1
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Standardise every channel of every image (N, C, H, W); parameters as in `InstanceNorm1d`.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> print(nb.nn.InstanceNorm2d(1, eps=1e-12)(nb.Tensor([[[[1.0, 3.0]]]])))
+    [[[[-1.  1.]]]]
+    """
+
+    axes = 2
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Standardise every channel of every volume (N, C, D, H, W); parameters as in `InstanceNorm1d`."""
+
+    axes = 3

@@ -8,6 +8,8 @@ function that is compiled itself it becomes part of that.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -447,6 +449,32 @@ class Optimizer(Cell):
                 )
                 raise ShapeError(message)
             yield gradient
+
+
+def opt_init_args_register(fn: Any) -> Any:
+    """A decorator for `__init__` of an optimizer, which keeps the arguments in `init_args`, as MindSpore does.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> class Scaled(nb.nn.SGD):
+    ...     @nb.nn.opt_init_args_register
+    ...     def __init__(self, params, rate=0.5):
+    ...         super().__init__(params, rate)
+    >>> Scaled([nb.Parameter(nb.Tensor([1.0]), name="w")], rate=0.25).init_args
+    {'rate': 0.25}
+    """
+    signature = inspect.signature(fn)
+
+    @functools.wraps(fn)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        fn(self, *args, **kwargs)
+        _, _, *named = bound.arguments.items()
+        object.__setattr__(self, "init_args", dict(named))
+
+    return init
 
 
 def _working(parameter: Parameter) -> np.dtype[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import optree
 
 from ..compiled.jit import jit
-from ..errors import DtypeError
+from ..errors import ArgumentError, DtypeError
 from ..graph.trace import current_trace
 from ..process.modes import leaves_made
 from ..record.tensor import Tensor
@@ -20,8 +20,10 @@ from ..remembered.leaves import forgetting
 from ..tensors.parameter import ParameterTuple
 from ..transforms.argument_positions import check_flag
 from ..transforms.arguments import Results
-from ..transforms.grad import Request, _run, value_and_grad
+from ..transforms.grad import GradOperation, Request, _run, value_and_grad
+from ..transforms.mapped_structures import HyperMap
 from .cell import Cell
+from .layer_arguments import positive
 from .optimizer import Optimizer, real_number
 
 
@@ -94,6 +96,43 @@ class WithEvalCell(Cell):
         return self._loss_fn(outputs, label), outputs, label
 
 
+class DistributedGradReducer(Cell):
+    """The gradients of all processes together: with one process, its own.
+
+    Parameters
+    ----------
+    parameters : list of Parameter
+    mean : bool, optional
+        Whether sums would be divided by the number of processes.
+    degree : int, optional
+        The number of processes: 1.
+    **kwargs
+        MindSpore's other options have no effect.
+
+    Raises
+    ------
+    ArgumentError
+        For more than one process, of which the others do not exist.
+
+    Examples
+    --------
+    >>> import nbgrad as nb
+    >>> reducer = nb.nn.DistributedGradReducer(nb.nn.Dense(1, 1).trainable_params())
+    >>> print(*reducer((nb.Tensor([2.0]),)))
+    [2.]
+    """
+
+    def __init__(self, parameters: Any, mean: bool | None = None, degree: int | None = None, **kwargs: Any) -> None:
+        super().__init__(auto_prefix=False)
+        if degree is not None and positive(degree, "degree") != 1:
+            message = f"There is one process, so that degree must be 1, but got {degree}."
+            raise ArgumentError(message)
+
+    def construct(self, grads: Any) -> Any:
+        """The gradients."""
+        return grads
+
+
 class TrainOneStepCell(Cell):
     """One step of training: the loss, its gradients and the update of the weights, compiled together.
 
@@ -108,7 +147,8 @@ class TrainOneStepCell(Cell):
 
     Notes
     -----
-    The step neither switches the network to training nor back: call `set_train()` first.
+    The step neither switches the network to training nor back: call `set_train()` first. Subclasses may define
+    `construct`, and find `network`, `weights`, `optimizer`, `sens`, `grad`, `grad_reducer` and `hyper_map`.
 
     Examples
     --------
@@ -132,6 +172,11 @@ class TrainOneStepCell(Cell):
         self.optimizer = _cell(optimizer, "optimizer", Optimizer)
         self.weights = self.optimizer.parameters
         self.sens = real_number("sens", sens, least=-float("inf"), open_end=True)
+        # For subclasses with a construct of their own, as MindSpore's model collections have them.
+        self.grad = GradOperation(get_by_list=True, sens_param=True)
+        self.hyper_map = HyperMap()
+        self.grad_reducer = DistributedGradReducer(self.weights)
+        self.reducer_flag = False
         self._compiled = jit(self)
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from ..mindspore_paths import submodule
 from ..record.tensor import Tensor
 from .class_table import PLAIN, WITH_OPTIONS
 
@@ -46,8 +47,8 @@ _HERE = {
     "ranking": "sort argsort .topk unique",
     "filled_arrays": "zeros ones full zeros_like ones_like full_like arange linspace logspace eye range fill",
     "linear_algebra": (
-        ".matmul .bmm .mm .mv dot .inner .outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr .cross kron "
-        "trace matrix_power cdist"
+        ".matmul .bmm .mm .mv dense dot .inner .outer ger einsum tensor_dot addmm addbmm baddbmm addmv addr .cross "
+        "kron trace matrix_power cdist"
     ),
     "activations": (
         ".relu relu6 leaky_relu elu celu selu gelu silu .sigmoid hardsigmoid hardswish hardtanh hardshrink softshrink "
@@ -84,10 +85,17 @@ _HERE = {
     "complex_values": ("real imag conj angle is_complex isreal complex polar view_as_real view_as_complex complex_abs"),
     "parameters": "assign assign_add assign_sub",
     "clipping": "clip_by_norm",
+    "volumes": "conv3d conv_transpose3d max_pool3d avg_pool3d",
+    "python_values": (
+        "dtype identity tuple_to_array scalar_to_tensor scalar_cast make_range tuple_len mixed_precision_cast print_ "
+        "float_status all_gather all_reduce ReduceOp"
+    ),
 }
 """Module -> names; a name with a dot is a method of Tensor too, which is the first argument."""
 
 _ELSEWHERE = {
+    "nbgrad.compiled.compiler_marks": "constexpr add_flags core",
+    "nbgrad.transforms.mapped_structures": "HyperMap Map MultitypeFuncGraph partial",
     "nbgrad.transforms.custom": "stop_gradient",
     "nbgrad.transforms.grad": "grad value_and_grad GradOperation get_grad",
     "nbgrad.transforms.jacobians": "vjp jvp jacrev jacfwd hessian",
@@ -124,6 +132,8 @@ def __getattr__(name: str) -> Any:
     module = _module_of.get(name)
     message = f"nbgrad.ops has no function or class {name!r}"
     if module is None:
+        if (found := submodule("ops", name)) is not None:
+            return found
         raise AttributeError(message)
     try:
         value = getattr(import_module(module), _SPELLED_OTHERWISE.get(name, name))

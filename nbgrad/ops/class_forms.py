@@ -22,7 +22,7 @@ from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import axes_of, axis_of, inexact, integer, keep, only, real_dtype, scalar
 from ..record.tensor import Tensor
 from . import filled_arrays as creation
-from . import linear_algebra
+from . import image_forms, linear_algebra
 from . import reduction_functions as reductions
 from . import shape_functions as shapes
 from .class_table import PLAIN, REQUIRED, WITH_OPTIONS, Form
@@ -79,11 +79,6 @@ def _fori_loop(lower: int, upper: int, loop_func: Any, init_val: Any, unroll: bo
 def _loop_scan(loop_func: Any, init: Any, xs: Any, length: int | None = None, unroll: bool = True) -> Any:
     """`nbgrad.scan`; `unroll` has no effect."""
     return scan(loop_func, init, xs, length)
-
-
-def _identity(x: Any) -> Tensor:
-    """The array itself."""
-    return wrap(as_node(x))
 
 
 def _l2_normalize(x: Any, axis: Any, epsilon: float) -> Tensor:
@@ -174,6 +169,11 @@ FORMS |= WITH_OPTIONS
 """Class name -> what it does."""
 
 
+def _own(name: str) -> Any:
+    """The function of a class form with an underscore in the table: here, or in image_forms.py."""
+    return globals()[name] if name in globals() else getattr(image_forms, name[1:])
+
+
 class Primitive:
     """A function with its options, to be called with arrays; the classes of `FORMS` are made from it.
 
@@ -206,7 +206,7 @@ class Primitive:
         self._options = self._bound(args, kwargs)
         self._keywords = {**self._options, **self.form.fixed}
         name = self.form.function
-        self._function = globals()[name] if name.startswith("_") else getattr(import_module(__package__ or ""), name)
+        self._function = _own(name) if name.startswith("_") else getattr(import_module(__package__ or ""), name)
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The options by name."""
@@ -244,7 +244,7 @@ class Primitive:
 
 def _class(name: str, form: Form) -> type[Primitive]:
     shown = ", ".join(key if value is REQUIRED else f"{key}={value!r}" for key, value in form.options.items())
-    own = globals()[form.function].__doc__ if form.function.startswith("_") else f"As `nbgrad.ops.{form.function}`."
+    own = _own(form.function).__doc__ if form.function.startswith("_") else f"As `nbgrad.ops.{form.function}`."
     says = (own or "").format(**form.fixed)
     body = {"form": form, "__module__": __name__, "__doc__": f"{name}({shown}), to be called with arrays.\n\n{says}"}
     return type(name, (Primitive,), body)

@@ -46,6 +46,8 @@ PLAIN = """
     Zeros:zeros Ones:ones ZerosLike:zeros_like OnesLike:ones_like Fill:fill Eye:eye LinSpace:linspace Trace:trace
     Assign:assign AssignAdd:assign_add AssignSub:assign_sub
     Complex:complex Real:real Imag:imag Conj:conj Angle:angle ComplexAbs:complex_abs Polar:polar
+    DType:dtype Identity:identity ScalarToTensor:scalar_to_tensor ScalarCast:scalar_cast TupleToArray:tuple_to_array
+    Print:print_ FloatStatus:float_status Depend:depend GatherV2:gather AddV2:add
 """
 """Class forms without options, as Class:function."""
 
@@ -57,7 +59,6 @@ WITH_OPTIONS = {
     "SquaredDifference": _form("_squared_difference"),
     "L2Loss": _form("_half_square"),
     "L2Normalize": _form("_l2_normalize", axis=0, epsilon=1e-4),
-    "Identity": _form("_identity"),
     # ----- Loops -----
     "WhileLoop": _form("_while_loop"),
     "ForiLoop": _form("_fori_loop"),
@@ -106,4 +107,71 @@ WITH_OPTIONS = {
     "Sort": _form("sort", axis=-1, descending=False),
     "TopK": _form("topk", sorted=True),
     "Range": _form("range", maxlen=1000000),
+    # ----- Images -----
+    "Conv2D": _form(
+        "_convolution_2d",
+        out_channel=REQUIRED,
+        kernel_size=REQUIRED,
+        mode=1,
+        pad_mode="valid",
+        pad=0,
+        stride=1,
+        dilation=1,
+        group=1,
+        data_format="NCHW",
+    ),
+    "MaxPool": _form("_max_pool", kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW"),
+    "AvgPool": _form("_avg_pool", kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW"),
+    "MaxPool3D": _form(
+        "_max_pool_3d", kernel_size=1, strides=1, pad_mode="valid", pad_list=0, ceil_mode=None, data_format="NCDHW"
+    ),
+    "AvgPool3D": _form(
+        "_avg_pool_3d",
+        kernel_size=1,
+        strides=1,
+        pad_mode="valid",
+        pad=0,
+        ceil_mode=False,
+        count_include_pad=True,
+        divisor_override=0,
+        data_format="NCDHW",
+    ),
+    "AdaptiveAvgPool2D": _form("adaptive_avg_pool2d", output_size=REQUIRED),
+    "ResizeBilinear": _form("_resize_bilinear", size=REQUIRED, align_corners=False, half_pixel_centers=False),
+    "ResizeNearestNeighbor": _form("_resize_nearest", size=REQUIRED, align_corners=False, half_pixel_centers=False),
+    "DepthToSpace": _form("_depth_to_space", block_size=REQUIRED),
+    "SpaceToDepth": _form("_space_to_depth", block_size=REQUIRED),
+    # ----- Random numbers -----
+    "UniformReal": _form("_uniform_real", seed=0, seed2=0),
+    "StandardNormal": _form("_standard_normal_of", seed=0, seed2=0),
+    "UniformInt": _form("_uniform_int", seed=0, seed2=0),
+    # ----- Losses -----
+    "SmoothL1Loss": _form("smooth_l1_loss", beta=1.0, reduction="none"),
+    "SoftmaxCrossEntropyWithLogits": _form("_softmax_cross_entropy"),
+    "SparseSoftmaxCrossEntropyWithLogits": _form("_sparse_softmax_cross_entropy", is_grad=False),
+    "SigmoidCrossEntropyWithLogits": _form("_sigmoid_cross_entropy"),
+    "BCEWithLogitsLoss": _form("_cross_entropy_with_logits", reduction="mean"),
+    "BinaryCrossEntropy": _form("_cross_entropy_of_probabilities", reduction="mean"),
+    "KLDivLoss": _form("kl_div", reduction="mean"),
+    "NLLLoss": _form("_negative_log_likelihood", reduction="mean", ignore_index=-100),
+    # ----- Boxes -----
+    "IOU": _form("_intersection_over_union", mode="iou"),
+    "BoundingBoxEncode": _form("_encoded_boxes", means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0)),
+    "BoundingBoxDecode": _form(
+        "_decoded_boxes",
+        max_shape=REQUIRED,
+        means=(0.0, 0.0, 0.0, 0.0),
+        stds=(1.0, 1.0, 1.0, 1.0),
+        wh_ratio_clip=0.016,
+    ),
+    "CheckValid": _form("_boxes_inside"),
+    # ----- Others -----
+    "Rint": _form("_rint"),
+    "Einsum": _form("_einsum_of", equation=REQUIRED),
+    "LpNorm": _form("_lp_norm", axis=REQUIRED, p=2, keep_dims=False, epsilon=1e-12),
+    "ScatterNdUpdate": _form("_written", {"kind": "update"}, use_locking=True),
+    "ScatterNdAdd": _form("_written", {"kind": "add"}, use_locking=False),
+    # ----- Other processes -----
+    "AllReduce": _form("all_reduce", op="sum", group="mccl_world_group"),
+    "AllGather": _form("all_gather", group="mccl_world_group"),
 }

@@ -14,7 +14,7 @@ from ..functions.arrays.reductions import reduce_ufunc
 from ..functions.linalg import matrix_products as linear_algebra
 from ..functions.linalg.einsum import einsum as numpy_einsum
 from ..functions.linalg.norms import vector_norm
-from ..graph.builders import reshape
+from ..graph.builders import reshape, transpose
 from ..graph.ir import Node
 from ..record.as_node import as_node, wrap
 from ..record.axes_and_dtypes import array_node, axis_of
@@ -76,6 +76,23 @@ def mm(input: Any, mat2: Any) -> Tensor:
 def mv(input: Any, vec: Any) -> Tensor:
     """Product of a matrix and a vector."""
     return _product(*_with_axes("mv", input=(input, 2), vec=(vec, 1)))
+
+
+@documented
+def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
+    """`input @ weight.T + bias`.
+
+    input : Tensor or ndarray, shape (..., C)
+    weight : Tensor or ndarray, shape (Cout, C) or (C,)
+    bias : Tensor or ndarray, optional
+
+    >>> nb.ops.dense(nb.Tensor([1.0, 2.0]), nb.Tensor([[3.0, 4.0]]), nb.Tensor([0.5])).tolist()
+    [11.5]
+    """
+    w = array_node(weight)
+    columns = transpose(w, (1, 0)) if w.ndim == 2 else w
+    product = wrap(linear_algebra.matmul_node(array_node(input), columns))
+    return product if bias is None else product + wrap(array_node(bias))  # pyright: ignore[reportOperatorIssue]
 
 
 @as_numpy(

@@ -1,0 +1,79 @@
+"""MindSpore's older module paths: where the names of each are in nbgrad.
+
+In: a path after `nbgrad.`, such as "train.callback". Out: modules that have its names. Read by moved.py, which makes
+the modules when Python imports them, and by `submodule`, which serves them as attributes of packages (`nn.layer`).
+Ported scripts change only the first word of `from mindspore.train.callback import LossMonitor`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+_NN = """
+    layer layer.activation layer.basic layer.combined layer.container layer.conv layer.embedding layer.image layer.math
+    layer.normalization layer.pooling layer.rnns layer.rnn_cells layer.timedistributed loss loss.loss
+    optim optim.ada_grad optim.adadelta optim.adafactor optim.adam optim.adamax optim.asgd optim.ftrl optim.lamb
+    optim.lars optim.lazyadam optim.momentum optim.optimizer optim.proximal_ada_grad optim.rmsprop optim.rprop optim.sgd
+    wrap wrap.cell_wrapper wrap.grad_reducer wrap.loss_scale metrics metrics.accuracy metrics.error metrics.fbeta
+    metrics.loss metrics.metric metrics.precision metrics.recall metrics.topk metrics.confusion_matrix
+    learning_rate_schedule dynamic_lr
+"""
+_OPS = """
+    functional operations composite
+    primitive function function.array_func function.clip_func function.grad function.linalg_func function.math_func
+    function.nn_func function.parameter_func function.random_func composite.base composite.math_ops
+    composite.multitype_ops operations.array_ops operations.comm_ops operations.math_ops operations.nn_ops
+    operations.other_ops operations.random_ops operations.inner_ops _primitive_cache
+"""
+_ROWS = {
+    "nn": (("nn", _NN),),
+    "ops": (("ops", _OPS),),
+    "common": (
+        (". common", "api parameter seed tensor"),
+        ("dtype", "dtype"),
+    ),
+    "train": (
+        ("train . nn.checkpoint", "serialization"),
+        (
+            "train",
+            """
+            callback callback._callback callback._checkpoint callback._loss_monitor callback._time_monitor
+            callback._lr_scheduler_callback loss_scale_manager dataset_helper
+            """,
+        ),
+        ("nn", "metrics metrics.metric"),
+        ("amp", "amp"),
+    ),
+    "communication": (("communication", "management _comm_helper"),),
+    "parallel": (("communication.parallel_context", ". _utils _auto_parallel_context"),),
+    "mindrecord": (("dataset.record_files", "."),),
+    "profiler": (("train.profiler", ". profiling"),),
+    "dataset": (
+        ("dataset", "engine engine.datasets engine.samplers core"),
+        ("dataset.dataset_config", "config engine.config core.config"),
+        (
+            "dataset.vision_transforms dataset.random_images",
+            "vision vision.c_transforms vision.py_transforms vision.transforms vision.utils",
+        ),
+        (
+            "dataset.array_transforms",
+            "transforms transforms.c_transforms transforms.py_transforms transforms.transforms",
+        ),
+    ),
+}
+"""Package -> pairs of the modules that have the names ("." for nbgrad itself) and of the paths under the package."""
+
+PATHS = {
+    f"{package}.{path}".removesuffix(".."): homes
+    for package, rows in _ROWS.items()
+    for homes, paths in rows
+    for path in paths.split()
+}
+"""Path -> the modules that have its names, all after `nbgrad.`."""
+
+
+def submodule(package: str, name: str) -> ModuleType | None:
+    """The module of a path of MindSpore's, asked for as an attribute of a package ("" is nbgrad); None for others."""
+    path = f"{package}.{name}" if package else name
+    return import_module(f"nbgrad.{path}") if path in PATHS else None
