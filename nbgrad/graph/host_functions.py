@@ -32,9 +32,14 @@ class HostFunction:
         `run(*arrays, *params)` gives the result.
     into : callable, optional
         `into(out, *arrays, *params)` writes the result where a program wants it, in C order, instead.
+    native : callable, optional
+        `native(params, layouts)` gives a key, the IR text of a kernel and its integers, so that programs need no
+        Python for it; None where they do. The layouts are the shapes and dtypes of operands and result.
+    ordered : bool, optional
+        Whether the calls have an effect, so that each is made once and in its turn (call_order.py).
     """
 
-    __slots__ = ("into", "name", "rule", "run")
+    __slots__ = ("into", "name", "native", "ordered", "rule", "run")
 
     def __init__(
         self,
@@ -42,8 +47,11 @@ class HostFunction:
         rule: Callable[[Any, Params], tuple[Shape, np.dtype[Any]]],
         run: Callable[..., Any] | None,
         into: Callable[..., None] | None = None,
+        native: Callable[[Params, Sequence[Any]], tuple[str, str, list[int]] | None] | None = None,
+        ordered: bool = False,
     ) -> None:
         self.name, self.rule, self.run, self.into = name, rule, run, into
+        self.native, self.ordered = native, ordered
 
     def __repr__(self) -> str:
         return repr(self.name)

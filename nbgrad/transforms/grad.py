@@ -18,7 +18,7 @@ import optree
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.builders import cast
-from ..graph.differentiate import vjp as node_vjp
+from ..graph.call_order import vjp as node_vjp
 from ..graph.ir import Node, broadcast, literal, make, topological, zeros
 from ..graph.trace import recording
 from ..process.modes import TRACED
@@ -405,7 +405,8 @@ def _run(
             roll_up(trace, [*outputs, *nodes_in(output), *written, *conditions_of(trace)], wrt)
 
     def derive() -> list[Node]:
-        with recording(wrt):
+        with recording(wrt) as again:
+            again.tokens = trace.tokens
             found = with_zeros(node_vjp(outputs, _ones(outputs) if seeds is None else seeds, wrt), wrt)
             return [like_copy(gradient, node) for gradient, node in zip(found, wrt, strict=True)]
 

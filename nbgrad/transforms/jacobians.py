@@ -19,8 +19,9 @@ from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.batch import batch
 from ..graph.builders import cast, reshape, transpose
 from ..graph.complex_numbers import conjugate, is_complex, pair
-from ..graph.differentiate import jvp as node_jvp
-from ..graph.differentiate import vjp as node_vjp
+from ..graph.call_order import batched_tokens
+from ..graph.call_order import jvp as node_jvp
+from ..graph.call_order import vjp as node_vjp
 from ..graph.ir import Node, placeholder
 from ..graph.products import unit_vectors
 from ..graph.trace import recording
@@ -146,7 +147,8 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
                 f"many cotangents, but got {len(given)}."
             )
             raise ArgumentError(message)
-        with recording(wrt):
+        with recording(wrt) as again:
+            again.tokens = trace.tokens
             pairs = zip(given, outputs, strict=True)
             vectors = [_cotangent(value, node, f"Cotangent {k}") for k, (value, node) in enumerate(pairs)]
             found = node_vjp(outputs, vectors, wrt)
@@ -341,8 +343,9 @@ def _reverse_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[N
     blocks: list[list[Node]] = []
     for output in outputs:
         stand_in = placeholder(output.shape, output.dtype)
-        found = with_zeros(node_vjp([output], [stand_in], wrt), wrt)
         units = _basis(output)
+        with batched_tokens({stand_in: units}, output.size):
+            found = with_zeros(node_vjp([output], [stand_in], wrt), wrt)
         batched = batch(found, {stand_in: units}, output.size)
         row: list[Node] = []
         for node, source, b in zip(wrt, found, batched, strict=True):
@@ -360,8 +363,9 @@ def _forward_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[N
     blocks: list[list[Node]] = [[] for _ in outputs]
     for node in wrt:
         stand_in = placeholder(node.shape, node.dtype)
-        found = with_zeros(node_jvp(outputs, [node], [stand_in]), outputs)
         units = _basis(node)
+        with batched_tokens({stand_in: units}, node.size):
+            found = with_zeros(node_jvp(outputs, [node], [stand_in]), outputs)
         batched = batch(found, {stand_in: units}, node.size)
         for block, output, source, b in zip(blocks, outputs, found, batched, strict=True):
             if is_complex(node) and not is_complex(output):

@@ -15,6 +15,7 @@ import optree
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from ..graph.batch import batch
 from ..graph.builders import transpose
+from ..graph.call_order import all_waiting, batched_tokens
 from ..graph.ir import Node, make, placeholder, topological
 from ..graph.trace import recording
 from ..record.foreign_arrays import advice, described
@@ -90,7 +91,8 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
         lifted_args, lifted_kwargs = optree.tree_unflatten(treespec, lifted)
         with recording(mapping, mapping=mapping, size=size, callers=callers, rolls=strides_of, of=fn) as trace:
             try:
-                output = fn(*lifted_args, **lifted_kwargs)
+                with batched_tokens(mapping, size):
+                    output = fn(*lifted_args, **lifted_kwargs)
             finally:
                 written = trace.undo_writes()
             stored = [*[node for _, node in written], *[node for node, _ in callers.written()]]
@@ -103,7 +105,8 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
             raise TracedValueError(message)
         _write(written, mapping, fn)
         stored = _stored(callers, leaves, axes, mapping, size, fn)
-        return _collect(fn, output, out_axes, mapping, size, Results(trace.budgets), results_as(leaves), stored)
+        token = trace.tokens[-1] if trace.tokens and trace.parent is None else None
+        return _collect(fn, output, out_axes, mapping, size, Results(trace.budgets), results_as(leaves), stored, token)
 
     return mapped
 
@@ -213,8 +216,9 @@ def _collect(
     results: Results,
     tensors: Any,
     stored: list[tuple[Node, Any]],
+    token: Node | None,
 ) -> Any:
-    """The outputs of all values, with their axis where it is wanted."""
+    """The outputs of all values, with their axis where it is wanted; one waits for the token."""
     leaves, treespec = flatten(output)
     axes = _spread(_sequence(out_axes) if isinstance(output, tuple) else out_axes, output, "out_axes", fn)
     results.stores = [(results.add(node, "array"), value) for node, value in stored]
@@ -240,4 +244,5 @@ def _collect(
             whole = _axis_moved(whole, axis)
         plain = "value" if whole.ndim == 0 else "array"
         filled.append(results.add(whole, kind_as(tensors, plain)))
+    results.nodes[:] = all_waiting(results.nodes, token)
     return results.fill(optree.tree_unflatten(treespec, filled))[0]

@@ -1,0 +1,225 @@
+"""Calls whose order counts, such as messages between processes: a token runs through all of them.
+
+In: nodes of calls, in the order in which the recorded functions make them. Out: tokens, and derivatives (`vjp`, `jvp`)
+that send the token back or along too. Called by nbgrad.mpi, which makes such calls, and by the transforms, in place of
+differentiate.py's functions.
+
+A token is the number 0 that is known only once a call was done. Each call takes the token of the one before. So the
+order is a dependency of data, which no pass can lose. The cotangent of a token is again one: that of a call sent back,
+which the call before it waits for. So the calls of a backward pass have the reverse order, all of them are made,
+whether or not this process uses their results, and the first of them waits for the last call of the forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from . import differentiate
+from .batch import batch
+from .builders import cast
+from .complex_numbers import pair
+from .host_functions import HostFunction, host
+from .ir import PRIMITIVES, Earlier, Node, broadcast, constant, elementwise, literal, make, topological, zeros
+from .trace import Trace, current_trace
+
+FLOAT64 = np.dtype(np.float64)
+CONSTANT, CUSTOM, HOST, INPUT, LOOP = (PRIMITIVES[name] for name in "constant custom host input loop".split())
+_AFTER_IR = """define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {
+  %at = getelementptr ptr, ptr %pointers, i64 1
+  %out = load ptr, ptr %at
+  %count = load i64, ptr %sizes
+  %bytes = shl i64 %count, 3
+  call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 %bytes, i1 false)
+  ret void
+}
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+"""
+
+
+def _after_native(params: Any, layouts: Any) -> tuple[str, str, list[int]]:
+    return "after", _AFTER_IR, [int(np.prod(layouts[-1][0], dtype=np.int64))]
+
+
+AFTER = HostFunction(
+    "after",
+    lambda inputs, params: (inputs[0].shape[: inputs[0].ndim - params[0]], FLOAT64),
+    lambda x, ndim: np.zeros(x.shape[: x.ndim - ndim]),
+    native=_after_native,
+    ordered=True,
+)
+"""0 that is known once its operand is; the parameter is the number of the operand's axes, without those of a batch."""
+
+
+class _AfterRule:
+    """Cotangents of a token: those of the call that it comes from, or of the call's token if that has none."""
+
+    pure = False
+
+    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
+        """Zeros for the call's result that wait for the token."""
+        call = node.inputs[2]
+        if differentiate.differentiable(call):
+            return [None, waiting_zeros(call, g)]
+        return [g, None]
+
+    def tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
+        """The token of the tangent's call."""
+        _, token, call = tangents
+        found = token if call is None else after(call, token)
+        return zeros(node.shape, FLOAT64) if found is None else found
+
+
+_RULE = _AfterRule()
+
+
+def after(call: Node, token: Node | None = None) -> Node:
+    """The token of a call that has taken a token."""
+    known = not is_later(call)
+    value = constant(np.zeros(())) if known else host(AFTER, (call,), call.ndim)
+    return make("custom", (value, first_token() if token is None else token, call), (_RULE, 0))
+
+
+def waiting_zeros(node: Node, token: Node) -> Node:
+    """Zeros of a node's shape and dtype that are known once a token is."""
+    part = np.dtype(node.dtype.type(0).real.dtype)
+    found = broadcast(cast(token, part), node.shape)
+    return pair(found, zeros(node.shape, part)) if node.dtype.kind == "c" else found
+
+
+def waiting(node: Node, token: Node) -> Node:
+    """A node's value, known once a token is, too."""
+    if node.dtype.kind == "b":
+        return elementwise("logical_or", node, broadcast(elementwise("greater", token, 0), node.shape))
+    if node.dtype.kind in "fc":
+        return node + waiting_zeros(node, token)
+    return node + broadcast(cast(token, node.dtype), node.shape)
+
+
+def first_token() -> Node:
+    """A token that waits for nothing."""
+    return make("alias", (literal(0.0, FLOAT64),))
+
+
+def is_call(node: Node) -> bool:
+    """Whether a node is a call whose order counts, or a loop with such calls."""
+    if node.primitive is LOOP:
+        return any(map(is_call, node.params[0].nodes))
+    return node.primitive is HOST and node.params[0].ordered
+
+
+def is_later(node: Node) -> bool:
+    """Whether a value is known only when a program runs, because it depends on arguments without values or on calls
+    that are not done yet."""
+    stack, seen = [node], {node}
+    while stack:
+        one = stack.pop()
+        if one.value is not None or one.primitive is CONSTANT:
+            continue
+        if one.primitive is INPUT or is_call(one):
+            return True
+        for source in one.inputs[:1] if one.primitive is CUSTOM else one.inputs:
+            if source not in seen:
+                seen.add(source)
+                stack.append(source)
+    return False
+
+
+def records_for_later() -> bool:
+    """Whether the recorded calls are to be made by a program: by those of `jit`, of a loop's turns, of `vmap`."""
+    trace = current_trace()
+    while trace is not None:
+        if trace.guards is not None or trace.turn_checks is not None or trace.mapping is not None:
+            return True
+        trace = trace.parent
+    return False
+
+
+# ----- The tokens of a recording -----
+
+
+def last_token(trace: Trace) -> Node:
+    """The token that the next call of a recording takes."""
+    if not trace.tokens:
+        trace.tokens.append(first_token())
+    return trace.tokens[-1]
+
+
+def _since(tokens: Sequence[Node], wrt: Sequence[Node]) -> Node | None:
+    """The last token from before some nodes; None if no call was made since."""
+    serial = min([node.serial for node in wrt], default=inf)
+    if not tokens or tokens[-1].serial < serial:
+        return None
+    earlier = [token for token in tokens if token.serial < serial]
+    start = earlier[-1] if earlier else tokens[0]
+    return None if start is tokens[-1] else start
+
+
+def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node]) -> list[Node | None]:
+    """As `differentiate.vjp`; the calls of the recording are sent back in reverse order, after all of them."""
+    trace = current_trace()
+    start = None if trace is None else _since(trace.tokens, wrt)
+    if trace is None or start is None:
+        return differentiate.vjp(outputs, cotangents, wrt)
+    last = trace.tokens[-1]
+    *found, end = differentiate.vjp([*outputs, last], [*cotangents, last], [*wrt, start])
+    if end is None:
+        return found
+    trace.tokens.append(end)
+    if is_later(end) and not _is_in_jit(trace):
+        zeroed = [zeros(n.shape, n.dtype) if g is None else g for g, n in zip(found, wrt, strict=True)]
+        return [*all_waiting(zeroed, end)]
+    return found
+
+
+def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | None]) -> list[Node | None]:
+    """As `differentiate.jvp`; the calls of the tangents have the order of the recording's, and come after them."""
+    trace = current_trace()
+    start = None if trace is None else _since(trace.tokens, wrt)
+    if trace is None or start is None:
+        return differentiate.jvp(outputs, wrt, tangents)
+    last = trace.tokens[-1]
+    *found, end = differentiate.jvp([*outputs, last], [*wrt, start], [*tangents, last])
+    if end is None:
+        return found
+    trace.tokens.append(end)
+    if is_later(end) and not _is_in_jit(trace):
+        zeroed = [zeros(n.shape, n.dtype) if t is None else t for t, n in zip(found, outputs, strict=True)]
+        return [*all_waiting(zeroed, end)]
+    return found
+
+
+def _is_in_jit(trace: Trace) -> bool:
+    return trace.guards is not None
+
+
+def all_waiting(nodes: Sequence[Node], token: Node | None) -> list[Node]:
+    """Nodes to be computed together, of which one waits for a token, unless one depends on it anyway."""
+    found = list(nodes)
+    if token is None or not is_later(token):
+        return found
+    call = token.inputs[0].inputs[0] if token.primitive is CUSTOM and token.inputs[0].inputs else token
+    if call in topological(found, Earlier(min(call.serial, token.serial))):
+        return found
+    some = [k for k, node in enumerate(found) if node.size]
+    if some:
+        k = min(some, key=lambda k: (found[k].dtype.kind not in "fc", found[k].size))
+        found[k] = waiting(found[k], token)
+    return found
+
+
+@contextmanager
+def batched_tokens(mapping: Mapping[Node, Node], size: int) -> Iterator[None]:
+    """Within it, calls are recorded for one value of a batch; at the end, one token stands for those of all values."""
+    trace = current_trace()
+    before = [] if trace is None else list(trace.tokens)
+    yield
+    if trace is not None and len(trace.tokens) > max(1, len(before)):
+        many = batch([trace.tokens[-1]], mapping, size)[0]
+        value = host(AFTER, (many,), 1) if is_later(many) else constant(np.zeros(()))
+        start = before[-1] if before else trace.tokens[0]
+        trace.tokens.append(make("custom", (value, start, many), (_RULE, 0)))
