@@ -141,7 +141,7 @@ _LATER = {
     "sparse.sparse_derivatives": "sparse_hessian sparse_jacobian",
 }
 """Names that are imported when they are first used: module -> names."""
-_MODULES = frozenset("autograd common config context cuda dtype errors interop nn numpy ops tape".split())
+_MODULES = frozenset("autograd common config context cuda dtype errors interop mpi nn numpy ops tape".split())
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}
 

@@ -66,6 +66,8 @@ def _send(message: Message, data: Any, out: np.ndarray) -> None:
         comm.Bcast(out, message.root)
     elif kind == "gather":
         comm.Gatherv(data, _parts(out, message.counts) if group.rank == message.root else None, message.root)
+        if group.rank != message.root:
+            out[...] = 0
     elif kind == "scatter":
         comm.Scatterv(_parts(data, message.counts) if group.rank == message.root else None, out, message.root)
     elif kind == "allgather":
