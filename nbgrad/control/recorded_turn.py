@@ -133,9 +133,10 @@ class Turn:
         def asked(nodes: Sequence[Node]) -> list[Any]:
             return [results.add(node, kind_as(tensors, "array" if node.ndim else "value")) for node in nodes]
 
+        slots = self.following.filled(asked(last)), self.results.filled(asked(every))
         if current_trace() is None:
             results.nodes[:] = all_waiting(results.nodes, self.token)
-        carried, collected = results.fill(self.following.filled(asked(last)), self.results.filled(asked(every)))
+        carried, collected = results.fill(*slots)
         return carried, collected
 
 

@@ -24,7 +24,8 @@ from .batch import batch
 from .builders import cast
 from .complex_numbers import pair
 from .host_functions import HostFunction, host
-from .ir import PRIMITIVES, Earlier, Node, broadcast, constant, elementwise, literal, make, topological, zeros
+from .ir import PART_OF, PRIMITIVES, Earlier, Node, broadcast, constant, elementwise, literal, make, topological, zeros
+from .shapes import Shape
 from .trace import Trace, current_trace
 
 FLOAT64 = np.dtype(np.float64)
@@ -59,6 +60,7 @@ class _AfterRule:
     """Cotangents of a token: those of the call that it comes from, or of the call's token if that has none."""
 
     pure = False
+    gives_token = True
 
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
         """Zeros for the call's result that wait for the token."""
@@ -77,6 +79,22 @@ class _AfterRule:
 _RULE = _AfterRule()
 
 
+class _ZerosRule:
+    """Cotangents of zeros that wait for a token: a token that waits for them, whose value is 0, too."""
+
+    pure = False
+
+    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
+        """The token."""
+        return [after(g)]
+
+    def tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
+        """Zeros that wait for the token of the tangents."""
+        token = tangents[1]
+        assert token is not None
+        return _waiting_zeros(token, node.shape, node.dtype)
+
+
 def after(call: Node, token: Node | None = None) -> Node:
     """The token of a call that has taken a token."""
     known = not is_later(call)
@@ -86,9 +104,15 @@ def after(call: Node, token: Node | None = None) -> Node:
 
 def waiting_zeros(node: Node, token: Node) -> Node:
     """Zeros of a node's shape and dtype that are known once a token is."""
-    part = np.dtype(node.dtype.type(0).real.dtype)
-    found = broadcast(cast(token, part), node.shape)
-    return pair(found, zeros(node.shape, part)) if node.dtype.kind == "c" else found
+    return _waiting_zeros(token, node.shape, node.dtype)
+
+
+def _waiting_zeros(token: Node, shape: Shape, dtype: np.dtype[Any]) -> Node:
+    part = PART_OF.get(dtype, dtype)
+    found = broadcast(cast(token, part), shape)
+    if dtype.kind == "c":
+        found = pair(found, zeros(shape, part))
+    return make("custom", (found, token), (_ZerosRule(), 0))
 
 
 def waiting(node: Node, token: Node) -> Node:
@@ -212,14 +236,35 @@ def all_waiting(nodes: Sequence[Node], token: Node | None) -> list[Node]:
     return found
 
 
+class _InBatchRule:
+    """Derivatives of the token that the calls for one value of a batch begin with."""
+
+    pure = False
+    gives_token = True
+
+    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
+        """That of the token before."""
+        return [g, None]
+
+    def tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
+        """That of the token before."""
+        return zeros(node.shape, FLOAT64) if tangents[1] is None else tangents[1]
+
+
 @contextmanager
 def batched_tokens(mapping: Mapping[Node, Node], size: int) -> Iterator[None]:
-    """Within it, calls are recorded for one value of a batch; at the end, one token stands for those of all values."""
+    """Within it, calls are recorded for one value of a batch, and are made for each; after it, one token stands for
+    those of all values."""
     trace = current_trace()
-    before = [] if trace is None else list(trace.tokens)
+    if trace is None:
+        yield
+        return
+    before, inside = last_token(trace), next(iter(mapping))
+    start = make("custom", (host(AFTER, (inside,), inside.ndim), before, inside), (_InBatchRule(), 0))
+    trace.tokens.append(start)
     yield
-    if trace is not None and len(trace.tokens) > max(1, len(before)):
-        many = batch([trace.tokens[-1]], mapping, size)[0]
-        value = host(AFTER, (many,), 1) if is_later(many) else constant(np.zeros(()))
-        start = before[-1] if before else trace.tokens[0]
-        trace.tokens.append(make("custom", (value, start, many), (_RULE, 0)))
+    if trace.tokens[-1] is start:
+        trace.tokens.pop()
+        return
+    many = batch([trace.tokens[-1]], mapping, size)[0]
+    trace.tokens.append(make("custom", (host(AFTER, (many,), 1), before, many), (_RULE, 0)))
