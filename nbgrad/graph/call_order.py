@@ -31,7 +31,7 @@ from .trace import Trace, current_trace
 FLOAT64 = np.dtype(np.float64)
 CONSTANT, CUSTOM, HOST, INPUT, LOOP = (PRIMITIVES[name] for name in "constant custom host input loop".split())
 _AFTER_IR = """define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {
-  %at = getelementptr ptr, ptr %pointers, i64 1
+  %at = getelementptr ptr, ptr %pointers, i64 OPERANDS
   %out = load ptr, ptr %at
   %count = load i64, ptr %sizes
   %bytes = shl i64 %count, 3
@@ -43,17 +43,18 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 
 def _after_native(params: Any, layouts: Any) -> tuple[str, str, list[int]]:
-    return "after", _AFTER_IR, [int(np.prod(layouts[-1][0], dtype=np.int64))]
+    operands = str(len(layouts) - 1)
+    return f"after {operands}", _AFTER_IR.replace("OPERANDS", operands), [int(np.prod(layouts[-1][0], dtype=np.int64))]
 
 
 AFTER = HostFunction(
     "after",
     lambda inputs, params: (inputs[0].shape[: inputs[0].ndim - params[0]], FLOAT64),
-    lambda x, ndim: np.zeros(x.shape[: x.ndim - ndim]),
+    lambda x, *rest: np.zeros(x.shape[: x.ndim - rest[-1]]),
     native=_after_native,
     ordered=True,
 )
-"""0 that is known once its operand is; the parameter is the number of the operand's axes, without those of a batch."""
+"""0 that is known once its operands are; the parameter is the number of the first one's axes, without a batch's."""
 
 
 class _AfterRule:
@@ -260,7 +261,7 @@ def batched_tokens(mapping: Mapping[Node, Node], size: int) -> Iterator[None]:
         yield
         return
     before, inside = last_token(trace), next(iter(mapping))
-    start = make("custom", (host(AFTER, (inside,), inside.ndim), before, inside), (_InBatchRule(), 0))
+    start = make("custom", (host(AFTER, (inside, before), inside.ndim), before, inside), (_InBatchRule(), 0))
     trace.tokens.append(start)
     yield
     if trace.tokens[-1] is start:
