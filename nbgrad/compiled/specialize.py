@@ -85,7 +85,7 @@ def specialize(
     orders = [order_of(value) for value in inputs.given]
     lying = [_order_of_result(result) for result in results]
     # All calls whose order counts are made, whether or not anything reads their results.
-    nodes = all_waiting([result._node for result in results], trace.tokens[-1] if trace.tokens else None)
+    nodes = all_waiting([result._node for result in results], trace.tokens[-1] if trace.tokens else None, trace.checks)
     written_nodes = [node for _, node in written]
     roll_up(trace, [*nodes, *conditions_of(trace), *written_nodes, *[node for node, _ in callers.written()]], arguments)
     trace.guards, trace.checks = joint_guards(trace.guards), joint_checks(trace.checks)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError, NbgradError
 from . import differentiate
 from .batch import batch
 from .builders import cast
@@ -222,8 +223,18 @@ def _is_in_jit(trace: Trace) -> bool:
     return trace.guards is not None
 
 
-def all_waiting(nodes: Sequence[Node], token: Node | None) -> list[Node]:
-    """Nodes to be computed together, of which one waits for a token, unless one depends on it anyway."""
+def all_waiting(
+    nodes: Sequence[Node], token: Node | None, checks: list[tuple[Node, str, type[NbgradError]]] | None = None
+) -> list[Node]:
+    """Nodes to be computed together, of which one waits for a token, unless one depends on it anyway.
+
+    If none has an element, one of the `checks` that are computed with them waits.
+
+    Raises
+    ------
+    ArgumentError
+        If none can wait.
+    """
     found = list(nodes)
     if token is None or not is_later(token):
         return found
@@ -234,6 +245,14 @@ def all_waiting(nodes: Sequence[Node], token: Node | None) -> list[Node]:
     if some:
         k = min(some, key=lambda k: (found[k].dtype.kind not in "fc", found[k].size))
         found[k] = waiting(found[k], token)
+    elif checks is None:
+        message = (
+            "Messages in a loop or in vmap need a result with elements, but there are none. Return a number, too, or put "
+            "all into a function for nb.jit."
+        )
+        raise ArgumentError(message)
+    else:
+        checks.append((elementwise("equal", token, 0), "A token is not 0.", NbgradError))
     return found
 
 

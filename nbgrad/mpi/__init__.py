@@ -20,6 +20,7 @@ from .collectives import reduce as reduce
 from .collectives import replicated as replicated
 from .collectives import scan as scan
 from .collectives import scatter as scatter
+from .grid import Grid as Grid
 from .point_to_point import Request as Request
 from .point_to_point import irecv as irecv
 from .point_to_point import isend as isend
@@ -29,6 +30,7 @@ from .point_to_point import sendrecv as sendrecv
 from .point_to_point import wait as wait
 
 __all__ = [
+    "Grid",
     "Request",
     "allgather",
     "allreduce",

@@ -6,6 +6,7 @@ In: nothing. Out: an exception hook. Called by `nbgrad.mpi` when it is imported.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from types import TracebackType
 
@@ -35,4 +36,6 @@ class _Abort:
             sys.stderr.flush()
         finally:
             if mpi.Is_initialized() and not mpi.Is_finalized():
+                # mpiexec drops what it has not passed on when ranks end.
+                time.sleep(0.2)
                 mpi.COMM_WORLD.Abort(1)

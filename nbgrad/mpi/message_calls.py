@@ -22,7 +22,7 @@ from ..errors import NbgradError
 from ..graph.ir import Params
 from . import call_check
 from .communicators import groups, library
-from .messages import Layout, Message
+from .messages import Layout, Message, is_empty
 
 OPERATIONS = {"sum": "SUM", "prod": "PROD", "max": "MAX", "min": "MIN"}
 MOST = 2**31 - 1
@@ -155,7 +155,7 @@ def native(params: Params, layouts: Sequence[Layout]) -> tuple[str, str, list[in
     words = ARGUMENTS.get(message.kind, "").split()
     shape, dtype = layouts[-1] if message.data is None else message.data
     size = int(np.prod(shape, dtype=np.int64))
-    if not words or layouts[0][0] or size > MOST or call_check.is_on() or -1 in _used(message):
+    if not words or layouts[0][0] or not 0 < size <= MOST or is_empty(message.result) or call_check.is_on() or -1 in _used(message):
         return None
     mpi, group = library(), groups[message.group]
     number = _numbers_of.setdefault(message, len(_natives))
@@ -176,7 +176,8 @@ def native(params: Params, layouts: Sequence[Layout]) -> tuple[str, str, list[in
         "tag": message.tag,
         "status": ctypes.addressof(_status()),
     }
-    integers = [values[word] for word in words if word in values]
+    # Handles are unsigned.
+    integers = [values[word] - (values[word] >> 63 << 64) for word in words if word in values]
     gives = message.result[0] if "out" in words else None
     key = f"mpi {' '.join(words)} {message.data is not None} {gives is None}"
     return key, _ir(words, message.data is not None, gives is None), [function, failed, number, *integers]

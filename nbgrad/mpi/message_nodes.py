@@ -4,7 +4,8 @@ In: a `Message` and a node with its data. Out: a node with its result. Called by
 
 Where all values are known, as in `grad` outside of `jit`, a message is sent at once and its result is a constant; a
 graph with only its derivative's messages left to send is differentiated further. Programs of `jit`, of loops and of
-`vmap` send theirs when they run.
+`vmap` send theirs when they run. Arrays without elements, which programs leave out, are no operands of these nodes, and
+the result in place of one is the number 0.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, user_location
-from ..graph.call_order import after, is_later, last_token, records_for_later
+from ..graph.call_order import after, is_later, last_token, records_for_later, waiting_zeros
 from ..graph.host_functions import HostFunction, host
 from ..graph.ir import INT64, Node, Params, broadcast, constant, elementwise, literal, make, on_host, zeros
 from ..graph.trace import current_trace
@@ -24,17 +25,22 @@ from ..process.modes import KEEPS
 from ..runtime.evaluate import computed
 from .communicators import groups
 from .message_calls import native, send
-from .messages import DERIVED, Layout, Message
+from .messages import DERIVED, NOTHING, Layout, Message, is_empty
 
 
 def _rule(inputs: Sequence[Node], params: Params) -> Layout:
-    shape, dtype = params[0].result
+    shape, dtype = _seen(params[0].result)
     return (*inputs[0].shape, *shape), dtype
 
 
+def _seen(result: Layout) -> Layout:
+    """The layout of a node in place of a result."""
+    return NOTHING if is_empty(result) else result
+
+
 def _run(token: np.ndarray, *rest: Any) -> np.ndarray:
-    message: Message = rest[-1]
-    found = np.empty((*token.shape, *message.result[0]), message.result[1])
+    shape, dtype = _seen(rest[-1].result)
+    found = np.empty((*token.shape, *shape), dtype)
     _run_into(found, token, *rest)
     return found
 
@@ -43,16 +49,26 @@ def _run_into(out: np.ndarray, token: np.ndarray, *rest: Any) -> None:
     """Send a message; of a batch, whose axes the token has, one after the other."""
     *data, message = rest
     for at in np.ndindex(*token.shape):
-        send(message, data[0][at] if data else None, out[(*at, ...)] if at else out)
+        _send_into(message, data[0][at] if data else None, out[(*at, ...)] if at else out)
+
+
+def _send_into(message: Message, data: np.ndarray | None, out: np.ndarray) -> None:
+    if data is None and message.data is not None:
+        data = np.empty(*message.data)
+    if not is_empty(message.result):
+        send(message, data, out)
+    else:
+        send(message, data, np.empty(*message.result))
+        out[...] = 0
 
 
 MESSAGE = HostFunction("message", _rule, _run, _run_into, native, ordered=True)
 
 
 def known_result(message: Message, data: np.ndarray | None) -> np.ndarray:
-    """The result of a message that is sent now."""
-    found = np.empty(*message.result)
-    send(message, data, found)
+    """The result of a message that is sent now; the number 0 for an array without elements."""
+    found = np.empty(*_seen(message.result))
+    _send_into(message, data, found)
     return found
 
 
@@ -66,19 +82,21 @@ def sent(message: Message, data: Node | None) -> Node:
                 "in a function that nb.grad or another transform differentiates, or send x.detach()."
             )
             raise ArgumentError(message_text)
-        return constant(known_result(message, None if data is None else on_host(computed(data))))
-    token = last_token(trace)
-    node = call(message, token, data)
-    trace.tokens.append(after(node, token))
-    return node
+        node = constant(known_result(message, None if data is None else on_host(computed(data))))
+    else:
+        token = last_token(trace)
+        node = call(message, token, data)
+        trace.tokens.append(after(node, token))
+    return zeros(*message.result) if is_empty(message.result) else node
 
 
 def call(message: Message, token: Node, data: Node | None) -> Node:
     """The node of a message that waits for a token, and for its data."""
+    if is_empty(message.data):
+        data = None
     inputs = (token,) if data is None else (token, data)
     if message.kind == "replicated":
-        assert data is not None
-        value = data
+        value = zeros(*NOTHING) if data is None else data
     elif records_for_later() or any(map(is_later, inputs)):
         value = host(MESSAGE, inputs, message)
     else:
@@ -97,7 +115,7 @@ class _Rule:
     def cotangents(self, g: Node, node: Node) -> list[Node | None]:
         """Those of the token and of the data."""
         message, has_data = self.message, len(node.inputs) > 2
-        if not message.linear and message.operation:
+        if not message.linear and message.operation and has_data:
             return self._of_extremum(g, node)
         if not message.linear:
             return [after(g), *[None] * has_data]
@@ -109,10 +127,10 @@ class _Rule:
         """The message of the tangents."""
         _, token, *data = tangents
         assert token is not None
-        if not self.message.linear and self.message.operation:
+        if not self.message.linear and self.message.operation and data:
             return self._moved_extremum(node, token, data[0])
         if not self.message.linear:
-            return zeros(node.shape, node.dtype)
+            return waiting_zeros(node, token)
         source = node.inputs[-1]
         moved = None
         if data:

@@ -40,6 +40,11 @@ TRANSPOSES = {
 }
 
 
+def is_empty(layout: Layout | None) -> bool:
+    """Whether there is no element, or no array."""
+    return layout is None or 0 in layout[0]
+
+
 @dataclass(frozen=True)
 class Message:
     """One call of MPI on this rank.
