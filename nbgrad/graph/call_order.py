@@ -12,8 +12,7 @@ whether or not this process uses their results, and the first of them waits for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 
 from ..errors import ArgumentError, NbgradError
 from . import differentiate
-from .batch import batch
+from .batch import batch_further
 from .builders import cast
 from .complex_numbers import pair
 from .host_functions import HostFunction, host
@@ -271,20 +270,33 @@ class _InBatchRule:
         return zeros(node.shape, FLOAT64) if tangents[1] is None else tangents[1]
 
 
-@contextmanager
-def batched_tokens(mapping: Mapping[Node, Node], size: int) -> Iterator[None]:
-    """Within it, calls are recorded for one value of a batch, and are made for each; after it, one token stands for
-    those of all values."""
-    trace = current_trace()
-    if trace is None:
-        yield
-        return
-    before, inside = last_token(trace), next(iter(mapping))
-    start = make("custom", (host(AFTER, (inside, before), inside.ndim), before, inside), (_InBatchRule(), 0))
-    trace.tokens.append(start)
-    yield
-    if trace.tokens[-1] is start:
-        trace.tokens.pop()
-        return
-    many = batch([trace.tokens[-1]], mapping, size)[0]
-    trace.tokens.append(make("custom", (host(AFTER, (many,), 1), before, many), (_RULE, 0)))
+_IN_BATCH = _InBatchRule()
+
+
+class Batch:
+    """Nodes that are recorded for one value of a batch and made for all of them at once, each node once.
+
+    Calls that are recorded after its making and before its `end` are made for each value.
+    """
+
+    def __init__(self, trace: Trace, mapping: Mapping[Node, Node], size: int) -> None:
+        self._known: dict[Node, Node | None] = dict(mapping)
+        self._size, self._tokens, self._before = size, trace.tokens, last_token(trace)
+        self._since = min([node.serial for node in mapping], default=inf)
+        inside = next(iter(mapping))
+        value = host(AFTER, (inside, self._before), inside.ndim)
+        self._start = make("custom", (value, self._before, inside), (_IN_BATCH, 0))
+        trace.tokens.append(self._start)
+
+    def __call__(self, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes for all values at once."""
+        return batch_further(nodes, self._known, self._size, self._since)
+
+    def end(self) -> Node | None:
+        """From now on, one token stands for those of all values; None without calls."""
+        if self._tokens[-1] is self._start:
+            self._tokens.pop()
+            return None
+        many = self([self._tokens[-1]])[0]
+        self._tokens.append(make("custom", (host(AFTER, (many,), 1), self._before, many), (_RULE, 0)))
+        return self._tokens[-1]

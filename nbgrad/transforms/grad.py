@@ -411,7 +411,7 @@ def _run(
             return [like_copy(gradient, node) for gradient, node in zip(found, wrt, strict=True)]
 
     results.budgets = trace.budgets
-    results.sources, results.derive = [*outputs, *(seeds or ()), *wrt], derive
+    results.sources, results.derive = [*outputs, *(seeds or ()), *wrt, *trace.tokens[-1:]], derive
     results.store(call.callers)
     parts: Iterator[None] = itertools.repeat(None)
     tensors = call.tensors or request.by_list

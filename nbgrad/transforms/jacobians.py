@@ -18,13 +18,13 @@ import optree
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.batch import batch
 from ..graph.builders import cast, reshape, transpose
-from ..graph.complex_numbers import conjugate, is_complex, pair
-from ..graph.call_order import batched_tokens
+from ..graph.call_order import Batch
 from ..graph.call_order import jvp as node_jvp
 from ..graph.call_order import vjp as node_vjp
+from ..graph.complex_numbers import conjugate, is_complex, pair
 from ..graph.ir import Node, placeholder
 from ..graph.products import unit_vectors
-from ..graph.trace import recording
+from ..graph.trace import Trace, recording
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
 from ..runtime.memory_order import strides_of
@@ -313,7 +313,7 @@ def _jacobian(
             roll_up(trace, [*nodes, *nodes_in(aux), *conditions_of(trace)], wrt)
             if not holomorphic:
                 _refuse_complex(fn, nodes, wrt)
-            blocks = _forward_blocks(nodes, wrt) if forward else _reverse_blocks(nodes, wrt)
+            blocks = _forward_blocks(trace, nodes, wrt) if forward else _reverse_blocks(trace, nodes, wrt)
         results = Results(trace.budgets)
         results.store(call.callers)
         rows: list[Any] = []
@@ -338,18 +338,21 @@ def _refuse_complex(fn: Callable[..., Any], outputs: Sequence[Node], wrt: Sequen
         raise ArgumentError(message)
 
 
-def _reverse_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Node]]:
+def _reverse_blocks(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Node]]:
     """Per output and input, the Jacobian of shape output + input, one row of the basis per output element."""
     blocks: list[list[Node]] = []
     for output in outputs:
         stand_in = placeholder(output.shape, output.dtype)
         units = _basis(output)
-        with batched_tokens({stand_in: units}, output.size):
-            found = with_zeros(node_vjp([output], [stand_in], wrt), wrt)
-        batched = batch(found, {stand_in: units}, output.size)
+        many = Batch(trace, {stand_in: units}, output.size)
+        found = with_zeros(node_vjp([output], [stand_in], wrt), wrt)
+        batched = many(found)
+        calls = many.end() is not None
         row: list[Node] = []
         for node, source, b in zip(wrt, found, batched, strict=True):
             if is_complex(output):
+                if calls:
+                    _refuse_complex_calls()
                 # The cotangent 1 gives the real part's derivative, or the conjugate of f'; i the imaginary part's.
                 turned = None if is_complex(node) else batch([source], {stand_in: units * 1j}, output.size)[0]
                 b = conjugate(b) if turned is None else pair(b, turned)
@@ -358,15 +361,26 @@ def _reverse_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[N
     return blocks
 
 
-def _forward_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Node]]:
+def _refuse_complex_calls() -> None:
+    """Raise for messages between processes in a Jacobian by complex numbers, which would go twice, in no known order."""
+    message = (
+        "A Jacobian of complex numbers goes through messages between processes, which it would send twice. Take those "
+        "of the real and of the imaginary part."
+    )
+    raise ArgumentError(message)
+
+
+def _forward_blocks(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Node]]:
     """Per output and input, the Jacobian of shape output + input, one column of the basis per input element."""
     blocks: list[list[Node]] = [[] for _ in outputs]
     for node in wrt:
         stand_in = placeholder(node.shape, node.dtype)
         units = _basis(node)
-        with batched_tokens({stand_in: units}, node.size):
-            found = with_zeros(node_jvp(outputs, [node], [stand_in]), outputs)
-        batched = batch(found, {stand_in: units}, node.size)
+        many = Batch(trace, {stand_in: units}, node.size)
+        found = with_zeros(node_jvp(outputs, [node], [stand_in]), outputs)
+        batched = many(found)
+        if many.end() is not None and is_complex(node):
+            _refuse_complex_calls()
         for block, output, source, b in zip(blocks, outputs, found, batched, strict=True):
             if is_complex(node) and not is_complex(output):
                 b = pair(b, batch([source], {stand_in: units * 1j}, node.size)[0])

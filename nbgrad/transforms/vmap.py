@@ -13,11 +13,10 @@ from typing import Any
 import optree
 
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
-from ..graph.batch import batch
 from ..graph.builders import transpose
-from ..graph.call_order import all_waiting, batched_tokens
+from ..graph.call_order import Batch, all_waiting
 from ..graph.ir import Node, make, placeholder, topological
-from ..graph.trace import recording
+from ..graph.trace import current_trace, recording
 from ..record.foreign_arrays import advice, described
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
@@ -90,9 +89,9 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
         size = sizes.pop()
         lifted_args, lifted_kwargs = optree.tree_unflatten(treespec, lifted)
         with recording(mapping, mapping=mapping, size=size, callers=callers, rolls=strides_of, of=fn) as trace:
+            many = Batch(trace, mapping, size)
             try:
-                with batched_tokens(mapping, size):
-                    output = fn(*lifted_args, **lifted_kwargs)
+                output = fn(*lifted_args, **lifted_kwargs)
             finally:
                 written = trace.undo_writes()
             stored = [*[node for _, node in written], *[node for node, _ in callers.written()]]
@@ -104,9 +103,8 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
             )
             raise TracedValueError(message)
         _write(written, mapping, fn)
-        stored = _stored(callers, leaves, axes, mapping, size, fn)
-        token = trace.tokens[-1] if trace.tokens and trace.parent is None else None
-        return _collect(fn, output, out_axes, mapping, size, Results(trace.budgets), results_as(leaves), stored, token)
+        stored = _stored(callers, leaves, axes, mapping, many, fn)
+        return _collect(fn, output, out_axes, mapping, many, Results(trace.budgets), results_as(leaves), stored)
 
     return mapped
 
@@ -179,7 +177,7 @@ def _stored(
     leaves: Sequence[Any],
     axes: Sequence[int | None],
     mapping: dict[Node, Node],
-    size: int,
+    many: Batch,
     fn: Callable[..., Any],
 ) -> list[tuple[Node, Any]]:
     """The writes of the function to its caller's arrays, for all values at once."""
@@ -188,7 +186,7 @@ def _stored(
     for node, value in callers.written():
         axis = axis_of[id(value)]
         if axis is not None:
-            stored.append((_axis_moved(batch([node], mapping, size)[0], axis), value))
+            stored.append((_axis_moved(many([node])[0], axis), value))
         elif any(source in mapping for source in topological([node])):
             message = (
                 f"{name_of(fn)}() writes to an array inside vmap, where the value differs from one mapped value to the "
@@ -212,13 +210,12 @@ def _collect(
     output: Any,
     out_axes: Any,
     mapping: dict[Node, Node],
-    size: int,
+    many: Batch,
     results: Results,
     tensors: Any,
     stored: list[tuple[Node, Any]],
-    token: Node | None,
 ) -> Any:
-    """The outputs of all values, with their axis where it is wanted; one waits for the token."""
+    """The outputs of all values, with their axis where it is wanted."""
     leaves, treespec = flatten(output)
     axes = _spread(_sequence(out_axes) if isinstance(output, tuple) else out_axes, output, "out_axes", fn)
     results.stores = [(results.add(node, "array"), value) for node, value in stored]
@@ -237,12 +234,14 @@ def _collect(
                 raise ArgumentError(message)
             whole = node
         else:
-            whole = batch([node], mapping, size)[0]
+            whole = many([node])[0]
             if not -whole.ndim <= axis < whole.ndim:
                 message = f"out_axes has {axis}, but an output of {name_of(fn)}() has {whole.ndim} axes when mapped."
                 raise ShapeError(message)
             whole = _axis_moved(whole, axis)
         plain = "value" if whole.ndim == 0 else "array"
         filled.append(results.add(whole, kind_as(tensors, plain)))
-    results.nodes[:] = all_waiting(results.nodes, token)
+    token = many.end()
+    if current_trace() is None:
+        results.nodes[:] = all_waiting(results.nodes, token)
     return results.fill(optree.tree_unflatten(treespec, filled))[0]
