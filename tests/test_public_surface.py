@@ -16,7 +16,7 @@ PUBLIC = (
     "nbgrad nbgrad.autograd nbgrad.autograd.forward_ad nbgrad.autograd.functional "
     "nbgrad.common nbgrad.common.initializer nbgrad.config nbgrad.context nbgrad.cuda nbgrad.dtype "
     "nbgrad.errors nbgrad.nn nbgrad.numpy nbgrad.numpy.fft nbgrad.numpy.linalg nbgrad.numpy.random nbgrad.ops "
-    "nbgrad.tape nbgrad.interop"
+    "nbgrad.tape nbgrad.interop nbgrad.mpi"
 ).split()
 SUBMODULES = {
     "autograd",
@@ -27,6 +27,7 @@ SUBMODULES = {
     "dtype",
     "errors",
     "interop",
+    "mpi",
     "nn",
     "numpy",
     "ops",

@@ -14,7 +14,7 @@ import optree
 
 from ..errors import DtypeError, NbgradError, ShapeError, TracedValueError
 from ..graph.builders import cast, reduce
-from ..graph.call_order import all_waiting, first_token, last_token
+from ..graph.call_order import first_token, last_token
 from ..graph.ir import Node
 from ..graph.loops.loop_body import LoopNodes, like, make_loop, turns_of
 from ..graph.trace import current_trace, recording
@@ -122,7 +122,7 @@ class Turn:
             check_end(End(still, count, end.place, end.room))
 
     def at_end(self, values: Sequence[Node]) -> list[Node]:
-        """The values that a turn or more has carried on, which lie in memory as NumPy's would; the first of `values`."""
+        """The values that a turn or more has carried on, the first of `values`, as they lie in memory for NumPy."""
         return [like_array(value, after) for value, after in zip(values, self.following.nodes, strict=False)]
 
     def given_back(self, last: Sequence[Node], every: Sequence[Node]) -> tuple[Any, Any]:
@@ -135,7 +135,7 @@ class Turn:
 
         slots = self.following.filled(asked(last)), self.results.filled(asked(every))
         if current_trace() is None:
-            results.nodes[:] = all_waiting(results.nodes, self.token)
+            results.wait_for(self.token)
         carried, collected = results.fill(*slots)
         return carried, collected
 

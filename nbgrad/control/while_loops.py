@@ -87,8 +87,8 @@ def _made(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_v
     turn = record_turn(body, body_fun, "while_loop", init_val, Arrays.of(None, ""))
     if turn.tokens is not None:
         message = (
-            f"{name_of(body_fun)}() sends messages between processes in a while_loop, which also does turns that do not "
-            "count. Use fori_loop or scan, with the number of turns."
+            f"{name_of(body_fun)}() sends messages between processes in a while_loop, which also does turns that do "
+            "not count. Use fori_loop or scan, with the number of turns."
         )
         raise TracedValueError(message)
     first = _condition(cond_fun, turn.first.filled([Tensor._of(node) for node in turn.first.nodes]))

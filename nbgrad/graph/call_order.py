@@ -246,8 +246,8 @@ def all_waiting(
         found[k] = waiting(found[k], token)
     elif checks is None:
         message = (
-            "Messages in a loop or in vmap need a result with elements, but there are none. Return a number, too, or put "
-            "all into a function for nb.jit."
+            "Messages in a loop or in vmap need a result with elements, but there are none. Return a number, too, or "
+            "put all into a function for nb.jit."
         )
         raise ArgumentError(message)
     else:

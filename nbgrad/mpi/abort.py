@@ -9,15 +9,16 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-
-from .communicators import library
+from typing import Any
 
 Hook = Callable[[type[BaseException], BaseException, "TracebackType | None"], object]
+PASSED_ON = 0.2
+"""Seconds within which mpiexec passes on the output of a rank; what is left when ranks are ended is lost."""
 
 
 def install() -> None:
-    """Let uncaught exceptions end all processes, where there are several; once."""
-    if library().COMM_WORLD.size > 1 and not isinstance(sys.excepthook, _Abort):
+    """Let exceptions that nothing catches end all processes, where MPI has several; once."""
+    if not isinstance(sys.excepthook, _Abort):
         sys.excepthook = _Abort(sys.excepthook)
 
 
@@ -28,14 +29,18 @@ class _Abort:
         self.shown = shown
 
     def __call__(self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        mpi = library()
+        # MPI may not have begun, and need not begin now.
+        mpi: Any = sys.modules.get("mpi4py.MPI")
+        world: Any = None
+        if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized() and mpi.COMM_WORLD.size > 1:
+            world = mpi.COMM_WORLD
         try:
-            print(f"Rank {mpi.COMM_WORLD.rank} of {mpi.COMM_WORLD.size} has failed:", file=sys.stderr)
+            if world is not None:
+                sys.stderr.write(f"Rank {world.rank} of {world.size} has failed:\n")
             self.shown(kind, error, traceback)
-            sys.stdout.flush()
-            sys.stderr.flush()
         finally:
-            if mpi.Is_initialized() and not mpi.Is_finalized():
-                # mpiexec drops what it has not passed on when ranks end.
-                time.sleep(0.2)
-                mpi.COMM_WORLD.Abort(1)
+            if world is not None:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                time.sleep(PASSED_ON)
+                world.Abort(1)

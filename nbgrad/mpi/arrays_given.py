@@ -40,10 +40,12 @@ def given(value: Any, name: str) -> Node:
         raise DtypeError(message)
     node = as_node(value)
     if node.dtype.name not in SENT:
-        message = f"{name} got an array of dtype {node.dtype}, which MPI does not know. Convert it: x.astype(np.float32)."
+        way = "Convert it: x.astype(np.float32)."
+        message = f"{name} got an array of dtype {node.dtype}, which MPI does not know. {way}"
         raise DtypeError(message)
     if node.device is not None:
-        message = f"{name} got a Tensor on {node.device!r}, but sends from the CPU's memory. Move it there with x.cpu()."
+        way = "Move it there with x.cpu()."
+        message = f"{name} got a Tensor on {node.device!r}, but sends from the CPU's memory. {way}"
         raise DeviceError(message)
     return node
 
@@ -76,10 +78,7 @@ def checked_rank(value: Any, name: str, group: Group, none: bool = False) -> int
     """
     if value is None and none:
         return -1
-    try:
-        rank = operator.index(value)
-    except TypeError:
-        rank = -1
+    rank = operator.index(value) if hasattr(value, "__index__") else -1
     if not 0 <= rank < group.size:
         message = f"{name} must be a rank from 0 to {group.size - 1}{' or None' if none else ''}, but got {value!r}."
         raise ArgumentError(message)

@@ -130,8 +130,8 @@ def finish(message: Message, requests: Sequence[Any]) -> None:
     if _unfinished(requests):
         group: Group = groups[message.group]
         message_text = (
-            f"Rank {group.rank} has waited {_check.seconds:g} seconds in {message}, for which the other rank has made no "
-            "call. Every message needs a send and a receive with the same tag."
+            f"Rank {group.rank} has waited {_check.seconds:g} seconds in {message}, for which the other rank has made "
+            "no call. Every message needs a send and a receive with the same tag."
         )
         raise NbgradError(message_text)
 

@@ -1,6 +1,7 @@
 """Messages that all ranks of a communicator take part in: sums, broadcasts, parts gathered and spread.
 
-In: arrays, and communicators of mpi4py. Out: arrays; recorded values while something is being recorded. Called by users.
+In: arrays, and communicators of mpi4py. Out: arrays; recorded values while something is being recorded. Called by
+users.
 
 All ranks must call the same functions in the same order, in gradients too, which send the messages of their backward
 pass in the reverse order. A derivative is that of the sum over all ranks of what each differentiates.

@@ -62,8 +62,8 @@ def group_of(comm: Any = None) -> Group:
         comm = mpi.COMM_WORLD
     if not isinstance(comm, mpi.Comm) or comm == mpi.COMM_NULL or comm.Is_inter():
         message = (
-            "comm must be a communicator of mpi4py within which this process has a rank, such as MPI.COMM_WORLD or what "
-            f"comm.Split() gives, but got {comm!r}."
+            "comm must be a communicator of mpi4py within which this process has a rank, such as MPI.COMM_WORLD or "
+            f"what comm.Split() gives, but got {comm!r}."
         )
         raise ArgumentError(message)
     found = _numbers.get(comm.handle)

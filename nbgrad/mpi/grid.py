@@ -173,7 +173,7 @@ class Grid:
         """
         node = given(x, "exchange")
         if node.shape[: len(self.local)] != self.local:
-            message = f"exchange takes this rank's block, of shape {self.local}, but got an array of shape {node.shape}."
+            message = f"exchange takes this rank's block, of shape {self.local}, but got one of shape {node.shape}."
             raise ShapeError(message)
         place, group = line(), group_of(self.comm)
         for axis, width in enumerate(self.halo):

@@ -45,7 +45,8 @@ def send(message: Message, data: np.ndarray | None, out: np.ndarray) -> None:
     try:
         _send(message, data, out)
     except library().Exception as error:
-        raise NbgradError(f"MPI has failed in {message}: {error}.") from error
+        text = f"MPI has failed in {message}: {error}."
+        raise NbgradError(text) from error
 
 
 def _send(message: Message, data: Any, out: np.ndarray) -> None:
@@ -155,7 +156,9 @@ def native(params: Params, layouts: Sequence[Layout]) -> tuple[str, str, list[in
     words = ARGUMENTS.get(message.kind, "").split()
     shape, dtype = layouts[-1] if message.data is None else message.data
     size = int(np.prod(shape, dtype=np.int64))
-    if not words or layouts[0][0] or not 0 < size <= MOST or is_empty(message.result) or call_check.is_on() or -1 in _used(message):
+    if not words or call_check.is_on() or -1 in _used(message):
+        return None
+    if layouts[0][0] or not 0 < size <= MOST or is_empty(message.result):
         return None
     mpi, group = library(), groups[message.group]
     number = _numbers_of.setdefault(message, len(_natives))
@@ -166,9 +169,9 @@ def native(params: Params, layouts: Sequence[Layout]) -> tuple[str, str, list[in
     assert function is not None and failed is not None
     values = {
         "count": size,
-        "type": mpi._typedict[dtype.char].handle,
+        "type": mpi.Datatype.fromcode(dtype.char).handle,
         "given": int(np.prod(message.result[0], dtype=np.int64)),
-        "given_type": mpi._typedict[message.result[1].char].handle,
+        "given_type": mpi.Datatype.fromcode(message.result[1].char).handle,
         "operation": getattr(mpi, OPERATIONS.get(message.operation, "SUM")).handle,
         "group": group.comm.handle,
         "to": message.to,

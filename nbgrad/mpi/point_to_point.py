@@ -86,9 +86,7 @@ def recv(like: Any, source: int | None, tag: int = 0, comm: Any = None) -> Any:
     return sent_from(message, None, like)
 
 
-def sendrecv(
-    x: Any, dest: int | None, source: int | None, like: Any = None, tag: int = 0, comm: Any = None
-) -> Any:
+def sendrecv(x: Any, dest: int | None, source: int | None, like: Any = None, tag: int = 0, comm: Any = None) -> Any:
     """Send an array to one rank and receive one from another, or the same, at once.
 
     Parameters

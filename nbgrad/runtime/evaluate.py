@@ -218,8 +218,8 @@ def refuse(node: Node, source: Node) -> None:
 def refuse_calls(node: Node) -> None:
     """Raise for a value behind calls whose order counts, which would be made once more when the program runs."""
     message = (
-        f"The value of a Tensor of shape {node.shape} is needed while a function is recorded, but it depends on messages "
-        "between processes, which only the recorded program sends. Return it, or choose with np.where."
+        f"The value of a Tensor of shape {node.shape} is needed while a function is recorded, but it depends on "
+        "messages between processes, which only the recorded program sends. Return it, or choose with np.where."
     )
     raise TracedValueError(message)
 

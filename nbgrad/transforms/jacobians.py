@@ -362,7 +362,7 @@ def _reverse_blocks(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node]) 
 
 
 def _refuse_complex_calls() -> None:
-    """Raise for messages between processes in a Jacobian by complex numbers, which would go twice, in no known order."""
+    """Raise for messages in a Jacobian of complex numbers, which would go twice, in no known order."""
     message = (
         "A Jacobian of complex numbers goes through messages between processes, which it would send twice. Take those "
         "of the real and of the imaginary part."

@@ -14,7 +14,7 @@ import optree
 
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from ..graph.builders import transpose
-from ..graph.call_order import Batch, all_waiting
+from ..graph.call_order import Batch
 from ..graph.ir import Node, make, placeholder, topological
 from ..graph.trace import current_trace, recording
 from ..record.foreign_arrays import advice, described
@@ -243,5 +243,5 @@ def _collect(
         filled.append(results.add(whole, kind_as(tensors, plain)))
     token = many.end()
     if current_trace() is None:
-        results.nodes[:] = all_waiting(results.nodes, token)
+        results.wait_for(token)
     return results.fill(optree.tree_unflatten(treespec, filled))[0]
