@@ -115,3 +115,17 @@ def test_compiled_messages_need_no_python() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(message_calls, "_send", None)
         np.testing.assert_array_equal(twice(np.arange(3.0)), [0.0, 2.0, 4.0])
+
+
+def test_the_page_on_mpi() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "mpi.md").read_text()
+    from nbgrad import mpi
+
+    space: dict[str, Any] = {}
+    for part in page.split("```python\n")[1:]:
+        exec(part.split("```")[0], space)
+    w, data = np.array([1.0, 1.5]), np.linspace(0.0, 1.0, 100)
+    rest = w[0] + w[1] * data - np.exp(data)
+    np.testing.assert_allclose(space["total"], np.sum(rest**2))
+    np.testing.assert_array_equal(space["whole"], space["gradient"])
+    assert all(f"`{name}" in page or f"mpi.{name}" in page for name in mpi.__all__ if name != "Request")

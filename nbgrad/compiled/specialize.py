@@ -15,11 +15,11 @@ import optree
 
 from .. import config
 from ..errors import DtypeError, TracedValueError
-from ..graph.call_order import all_waiting
 from ..graph.ir import Node, placeholder, topological
 from ..graph.trace import CELLS, Trace, recording
 from ..process.modes import KEEPS, leaves_made
 from ..process.object_layout import scalar_values
+from ..record.call_order import all_waiting
 from ..record.foreign_arrays import computes_itself, described_output, full_name
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor

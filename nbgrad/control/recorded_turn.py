@@ -14,10 +14,10 @@ import optree
 
 from ..errors import DtypeError, NbgradError, ShapeError, TracedValueError
 from ..graph.builders import cast, reduce
-from ..graph.call_order import first_token, last_token
 from ..graph.ir import Node
 from ..graph.loops.loop_body import LoopNodes, like, make_loop, turns_of
 from ..graph.trace import current_trace, recording
+from ..record.call_order import first_token, last_token
 from ..record.foreign_arrays import described_output
 from ..record.tensor import Tensor
 from ..runtime.evaluate import require

@@ -84,6 +84,13 @@ def host(function: HostFunction, inputs: tuple[Node, ...], *params: Any) -> Node
     return make("host", inputs, (function, *params))
 
 
+def is_call(node: Node) -> bool:
+    """Whether a node is a call whose order counts, or a loop with such calls."""
+    if node.name == "loop":
+        return any(map(is_call, node.params[0].nodes))
+    return node.name == "host" and node.params[0].ordered
+
+
 def shape_rule(inputs: tuple[Node, ...], params: Params) -> tuple[Shape, np.dtype[Any]]:
     """The shape rule of the primitive."""
     return params[0].rule(inputs, params[1:])

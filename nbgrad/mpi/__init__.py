@@ -1,6 +1,6 @@
 """Messages between processes, by MPI, with derivatives: sums over ranks, neighbours, grids of which each has a part.
 
-In: arrays, on each of the processes that `mpiexec -n 4 python script.py` starts. Out: arrays. Called by users. Needs
+In: arrays, on each of the processes that `mpiexec` starts. Out: arrays. Called by users. Needs
 mpi4py and an MPI library: pip install "nbgrad[mpi]". docs/mpi.md says more.
 
 When this module is imported, an exception that ends one process ends all of them.

@@ -1,6 +1,7 @@
 """Messages in graphs: nodes that send them, with their derivatives, in the order of the recording.
 
-In: a `Message` and a node with its data. Out: a node with its result. Called by operations.py.
+In: a `Message` and a node with its data. Out: a node with its result. Called by arrays_given.py, collectives.py,
+point_to_point.py and grid.py.
 
 Where all values are known, as in `grad` outside of `jit`, a message is sent at once and its result is a constant; a
 graph with only its derivative's messages left to send is differentiated further. Programs of `jit`, of loops and of
@@ -17,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, user_location
-from ..graph.call_order import after, is_later, last_token, records_for_later, waiting_zeros
 from ..graph.host_functions import HostFunction, host
 from ..graph.ir import INT64, Node, Params, broadcast, constant, elementwise, literal, make, on_host, zeros
 from ..graph.trace import current_trace
 from ..process.modes import KEEPS
+from ..record.call_order import after, is_later, last_token, records_for_later, waiting_zeros
 from ..runtime.evaluate import computed
 from .communicators import groups
 from .message_calls import native, send

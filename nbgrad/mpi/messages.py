@@ -5,7 +5,8 @@ and message_calls.py, which sends them.
 
 Every message is a linear map from the data of all ranks together to the results of all ranks, where a rank may give or
 get nothing. Its transpose, which takes the cotangents of all ranks to those of their data, is again a message. Maximum,
-minimum and product are no linear maps; they are made of messages in operations.py, or send no derivative back.
+minimum and product are no linear maps: message_nodes.py makes their derivatives of other messages, or collectives.py
+them.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class Request:
     _done: bool = False
 
     def wait(self) -> Any:
-        """As `nbgrad.mpi.wait`."""
+        """Wait for it, by `nbgrad.mpi.wait`."""
         return wait(self)
 
 

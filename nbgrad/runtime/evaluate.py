@@ -21,8 +21,8 @@ from .. import config
 from ..errors import DeviceError, NbgradError, RangeError, TracedValueError, user_location
 from ..graph.batch import batch_further
 from ..graph.builders import reduce
-from ..graph.call_order import is_call
 from ..graph.graph_key import INPUT, structure
+from ..graph.host_functions import is_call
 from ..graph.interpret import interpret, interpret_order
 from ..graph.ir import CPU_PLACES, HOST, PRIMITIVES, Node, make, on_host, plain, plain_dtype, topological, with_inputs
 from ..graph.known_values import KnownValues, Piece

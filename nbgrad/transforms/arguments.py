@@ -18,11 +18,11 @@ import optree
 
 from ..errors import ArgumentError, DtypeError
 from ..graph.builders import beside, users_constant
-from ..graph.call_order import all_waiting
 from ..graph.ir import PRIMITIVES, Node, constant, on_host, zeros
 from ..graph.trace import current_trace, depends_on_recording
 from ..process.modes import KEEPS, TRACED, leaves_made, mode
 from ..record.as_node import as_node
+from ..record.call_order import all_waiting
 from ..record.foreign_arrays import (
     advice,
     computes_itself,

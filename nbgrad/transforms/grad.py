@@ -18,11 +18,11 @@ import optree
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.builders import cast
-from ..graph.call_order import vjp as node_vjp
 from ..graph.ir import Node, broadcast, literal, make, topological, zeros
 from ..graph.trace import recording
 from ..process.modes import TRACED
 from ..process.once import computed_once
+from ..record.call_order import vjp as node_vjp
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
 from ..runtime.evaluate import finish_pending

@@ -18,13 +18,13 @@ import optree
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.batch import batch
 from ..graph.builders import cast, reshape, transpose
-from ..graph.call_order import Batch
-from ..graph.call_order import jvp as node_jvp
-from ..graph.call_order import vjp as node_vjp
 from ..graph.complex_numbers import conjugate, is_complex, pair
 from ..graph.ir import Node, placeholder
 from ..graph.products import unit_vectors
 from ..graph.trace import Trace, recording
+from ..record.call_order import Batch
+from ..record.call_order import jvp as node_jvp
+from ..record.call_order import vjp as node_vjp
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
 from ..runtime.memory_order import strides_of

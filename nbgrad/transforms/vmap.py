@@ -14,9 +14,9 @@ import optree
 
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
 from ..graph.builders import transpose
-from ..graph.call_order import Batch
 from ..graph.ir import Node, make, placeholder, topological
 from ..graph.trace import current_trace, recording
+from ..record.call_order import Batch
 from ..record.foreign_arrays import advice, described
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor

@@ -1,8 +1,8 @@
 """Calls whose order counts, such as messages between processes: a token runs through all of them.
 
 In: nodes of calls, in the order in which the recorded functions make them. Out: tokens, and derivatives (`vjp`, `jvp`)
-that send the token back or along too. Called by nbgrad.mpi, which makes such calls, and by the transforms, in place of
-differentiate.py's functions.
+that send the token back or along too. Called by nbgrad.mpi, which makes such calls, and by the transforms, which
+differentiate with this module in place of `graph.differentiate`.
 
 A token is the number 0 that is known only once a call was done. Each call takes the token of the one before. So the
 order is a dependency of data, which no pass can lose. The cotangent of a token is again one: that of a call sent back,
@@ -19,17 +19,29 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, NbgradError
-from . import differentiate
-from .batch import batch_further
-from .builders import cast
-from .complex_numbers import pair
-from .host_functions import HostFunction, host
-from .ir import PART_OF, PRIMITIVES, Earlier, Node, broadcast, constant, elementwise, literal, make, topological, zeros
-from .shapes import Shape
-from .trace import Trace, current_trace
+from ..graph import differentiate
+from ..graph.batch import batch_further
+from ..graph.builders import cast
+from ..graph.complex_numbers import pair
+from ..graph.host_functions import HostFunction, host, is_call
+from ..graph.ir import (
+    PART_OF,
+    PRIMITIVES,
+    Earlier,
+    Node,
+    broadcast,
+    constant,
+    elementwise,
+    literal,
+    make,
+    topological,
+    zeros,
+)
+from ..graph.shapes import Shape
+from ..graph.trace import Trace, current_trace
 
 FLOAT64 = np.dtype(np.float64)
-CONSTANT, CUSTOM, HOST, INPUT, LOOP = (PRIMITIVES[name] for name in "constant custom host input loop".split())
+CONSTANT, CUSTOM, INPUT = (PRIMITIVES[name] for name in ("constant", "custom", "input"))
 _AFTER_IR = """define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {
   %at = getelementptr ptr, ptr %pointers, i64 OPERANDS
   %out = load ptr, ptr %at
@@ -130,13 +142,6 @@ def first_token() -> Node:
     return make("alias", (literal(0.0, FLOAT64),))
 
 
-def is_call(node: Node) -> bool:
-    """Whether a node is a call whose order counts, or a loop with such calls."""
-    if node.primitive is LOOP:
-        return any(map(is_call, node.params[0].nodes))
-    return node.primitive is HOST and node.params[0].ordered
-
-
 def is_later(node: Node) -> bool:
     """Whether a value is known only when a program runs, because it depends on arguments without values or on calls
     that are not done yet."""
@@ -185,7 +190,7 @@ def _since(tokens: Sequence[Node], wrt: Sequence[Node]) -> Node | None:
 
 
 def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node]) -> list[Node | None]:
-    """As `differentiate.vjp`; the calls of the recording are sent back in reverse order, after all of them."""
+    """Reverse mode by `differentiate.vjp`; the recording's calls are sent back in reverse order, after all of them."""
     trace = current_trace()
     start = None if trace is None else _since(trace.tokens, wrt)
     if trace is None or start is None:
@@ -202,7 +207,7 @@ def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequenc
 
 
 def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | None]) -> list[Node | None]:
-    """As `differentiate.jvp`; the calls of the tangents have the order of the recording's, and come after them."""
+    """Forward mode by `differentiate.jvp`; the tangents' calls come after the recording's, in the same order."""
     trace = current_trace()
     start = None if trace is None else _since(trace.tokens, wrt)
     if trace is None or start is None:
