@@ -184,9 +184,9 @@ def _since(tokens: Sequence[Node], wrt: Sequence[Node]) -> Node | None:
     serial = min([node.serial for node in wrt], default=inf)
     if not tokens or tokens[-1].serial < serial:
         return None
-    earlier = [token for token in tokens if token.serial < serial]
-    start = earlier[-1] if earlier else tokens[0]
-    return None if start is tokens[-1] else start
+    earlier = [token for token in tokens if token.serial < serial] or tokens[:1]
+    later = tokens[len(earlier) :]
+    return None if all(token.params[:1] == (_IN_BATCH,) for token in later) else earlier[-1]
 
 
 def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node]) -> list[Node | None]:
