@@ -45,8 +45,13 @@ def send(message: Message, data: np.ndarray | None, out: np.ndarray) -> None:
     try:
         _send(message, data, out)
     except library().Exception as error:
-        text = f"MPI has failed in {message}: {error}."
-        raise NbgradError(text) from error
+        raise failure(message, error) from error
+
+
+def failure(message: Message, error: Any) -> NbgradError:
+    """The error for one of mpi4py in a message."""
+    why = library().Get_error_string(error.Get_error_class()).partition(",")[0].rstrip(".")
+    return NbgradError(f"MPI has failed in {message}: {why}. The other ranks may wait for it.")
 
 
 def _send(message: Message, data: Any, out: np.ndarray) -> None:
@@ -131,8 +136,7 @@ def _status() -> Any:
 @ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
 def _failed(code: int, number: int) -> None:
     """Note an error of the library, which the program raises at its end."""
-    error = library().Exception(code)
-    keep_failure(NbgradError(f"MPI has failed in {_natives[number]}: {error}."))
+    keep_failure(failure(_natives[number], library().Exception(code)))
 
 
 _natives: list[Message] = []

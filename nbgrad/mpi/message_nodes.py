@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, user_location
+from .. import config
+from ..errors import ArgumentError
 from ..graph.host_functions import HostFunction, host
 from ..graph.ir import INT64, Node, Params, broadcast, constant, elementwise, literal, make, on_host, zeros
 from ..graph.trace import current_trace
@@ -78,10 +79,7 @@ def sent(message: Message, data: Node | None) -> Node:
     trace = current_trace()
     if trace is None:
         if data is not None and data.traced & KEEPS:
-            message_text = (
-                f"A message of a Tensor that remembers how it was made has no derivative{user_location()}: send it "
-                "in a function that nb.grad or another transform differentiates, or send x.detach()."
-            )
+            message_text = "A message of a Tensor that remembers how it was made has no derivative: send it in a function that nb.grad or another transform differentiates, or send x.detach()."
             raise ArgumentError(message_text)
         node = constant(known_result(message, None if data is None else on_host(computed(data))))
     else:
@@ -99,6 +97,9 @@ def call(message: Message, token: Node, data: Node | None) -> Node:
     if message.kind == "replicated":
         value = zeros(*NOTHING) if data is None else data
     elif records_for_later() or any(map(is_later, inputs)):
+        if config.interpret():
+            text = f"The interpreter would send messages in programs more than once: {message}. Use compiled programs."
+            raise ArgumentError(text)
         value = host(MESSAGE, inputs, message)
     else:
         value = constant(known_result(message, None if data is None else on_host(computed(data))))

@@ -199,6 +199,9 @@ def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequenc
     *found, end = differentiate.vjp([*outputs, last], [*cotangents, last], [*wrt, start])
     if end is None:
         return found
+    if trace.tokens[-1] is not last:
+        # A user's rule has made calls of its own.
+        end = end + trace.tokens[-1]
     trace.tokens.append(end)
     if is_later(end) and not _is_in_jit(trace):
         zeroed = [zeros(n.shape, n.dtype) if g is None else g for g, n in zip(found, wrt, strict=True)]
