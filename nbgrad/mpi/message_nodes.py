@@ -79,8 +79,11 @@ def sent(message: Message, data: Node | None) -> Node:
     trace = current_trace()
     if trace is None:
         if data is not None and data.traced & KEEPS:
-            message_text = "A message of a Tensor that remembers how it was made has no derivative: send it in a function that nb.grad or another transform differentiates, or send x.detach()."
-            raise ArgumentError(message_text)
+            text = (
+                "A message of a Tensor that remembers how it was made has no derivative: send it in a function that "
+                "nb.grad or another transform differentiates, or send x.detach()."
+            )
+            raise ArgumentError(text)
         node = constant(known_result(message, None if data is None else on_host(computed(data))))
     else:
         token = last_token(trace)
