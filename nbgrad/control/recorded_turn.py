@@ -14,10 +14,10 @@ import optree
 
 from ..errors import DtypeError, NbgradError, ShapeError, TracedValueError
 from ..graph.builders import cast, reduce
-from ..graph.ir import Node
+from ..graph.ir import Node, placeholder
 from ..graph.loops.loop_body import LoopNodes, like, make_loop, turns_of
 from ..graph.trace import current_trace, recording
-from ..record.call_order import first_token, last_token
+from ..record.call_order import FLOAT64, first_token, last_token
 from ..record.foreign_arrays import described_output
 from ..record.tensor import Tensor
 from ..runtime.evaluate import require
@@ -174,7 +174,7 @@ def record_turn(body: Body, fn: Callable[..., Any], name: str, init: Any, scanne
 def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scanned: Arrays) -> Turn:
     carried = [like(node) for node in first.nodes]
     slices = [like(node, node.shape[1:]) for node in scanned.nodes]
-    token = like(first_token())
+    token = placeholder((), FLOAT64)
     sources = [source for node in (*carried, *slices, token) for source in (node.inputs or (node,))]
     with recording(sources, turn=True) as trace:
         trace.tokens.append(token)

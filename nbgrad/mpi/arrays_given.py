@@ -78,7 +78,7 @@ def checked_rank(value: Any, name: str, group: Group, none: bool = False) -> int
     """
     if value is None and none:
         return -1
-    rank = operator.index(value) if hasattr(value, "__index__") else -1
+    rank = -1 if value is None or not hasattr(value, "__index__") else operator.index(value)
     if not 0 <= rank < group.size:
         message = f"{name} must be a rank from 0 to {group.size - 1}{' or None' if none else ''}, but got {value!r}."
         raise ArgumentError(message)

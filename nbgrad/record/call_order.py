@@ -176,14 +176,29 @@ def last_token(trace: Trace) -> Node:
     """The token that the next call of a recording takes."""
     if not trace.tokens:
         trace.tokens.append(first_token())
+    _begin_batches(trace)
     return trace.tokens[-1]
 
 
-def _since(tokens: Sequence[Node], wrt: Sequence[Node]) -> Node | None:
-    """The last token from before some nodes; None if no call was made since."""
+def _begin_batches(trace: Trace) -> None:
+    """Let the calls of all batches that are recorded now begin, the outermost first."""
+    batches: list[Batch] = []
+    around: Trace | None = trace
+    while around is not None:
+        if around.batch is not None and around.batch.tokens is trace.tokens:
+            batches.append(around.batch)
+        around = around.parent
+    for one in reversed(batches):
+        one.begin()
+
+
+def _since(trace: Trace | None, wrt: Sequence[Node]) -> Node | None:
+    """The last token of a recording from before some nodes; None if no call was made since."""
     serial = min([node.serial for node in wrt], default=inf)
-    if not tokens or tokens[-1].serial < serial:
+    if trace is None or not trace.tokens or trace.tokens[-1].serial < serial:
         return None
+    _begin_batches(trace)
+    tokens = trace.tokens
     earlier = [token for token in tokens if token.serial < serial] or tokens[:1]
     later = tokens[len(earlier) :]
     return None if all(token.params[:1] == (_IN_BATCH,) for token in later) else earlier[-1]
@@ -192,7 +207,7 @@ def _since(tokens: Sequence[Node], wrt: Sequence[Node]) -> Node | None:
 def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node]) -> list[Node | None]:
     """Reverse mode by `differentiate.vjp`; the recording's calls are sent back in reverse order, after all of them."""
     trace = current_trace()
-    start = None if trace is None else _since(trace.tokens, wrt)
+    start = _since(trace, wrt)
     if trace is None or start is None:
         return differentiate.vjp(outputs, cotangents, wrt)
     last = trace.tokens[-1]
@@ -212,7 +227,7 @@ def vjp(outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequenc
 def jvp(outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Node | None]) -> list[Node | None]:
     """Forward mode by `differentiate.jvp`; the tangents' calls come after the recording's, in the same order."""
     trace = current_trace()
-    start = None if trace is None else _since(trace.tokens, wrt)
+    start = _since(trace, wrt)
     if trace is None or start is None:
         return differentiate.jvp(outputs, wrt, tangents)
     last = trace.tokens[-1]
@@ -289,12 +304,19 @@ class Batch:
 
     def __init__(self, trace: Trace, mapping: Mapping[Node, Node], size: int) -> None:
         self._known: dict[Node, Node | None] = dict(mapping)
-        self._size, self._tokens, self._before = size, trace.tokens, last_token(trace)
+        self._size, self._inside = size, next(iter(mapping))
         self._since = min([node.serial for node in mapping], default=inf)
-        inside = next(iter(mapping))
-        value = host(AFTER, (inside, self._before), inside.ndim)
-        self._start = make("custom", (value, self._before, inside), (_IN_BATCH, 0))
-        trace.tokens.append(self._start)
+        self._trace, self.tokens = trace, trace.tokens
+        self._start: Node | None = None
+        trace.batch = self
+
+    def begin(self) -> None:
+        """Make the token for each value that the first call takes, if it was not made yet."""
+        if self._start is None:
+            self._before = self.tokens[-1]
+            value = host(AFTER, (self._inside, self._before), self._inside.ndim)
+            self._start = make("custom", (value, self._before, self._inside), (_IN_BATCH, 0))
+            self.tokens.append(self._start)
 
     def __call__(self, nodes: Sequence[Node]) -> list[Node]:
         """The nodes for all values at once."""
@@ -302,9 +324,12 @@ class Batch:
 
     def end(self) -> Node | None:
         """From now on, one token stands for those of all values; None without calls."""
-        if self._tokens[-1] is self._start:
-            self._tokens.pop()
+        self._trace.batch = None
+        if self._start is None:
             return None
-        many = self([self._tokens[-1]])[0]
-        self._tokens.append(make("custom", (host(AFTER, (many,), 1), self._before, many), (_RULE, 0)))
-        return self._tokens[-1]
+        if self.tokens[-1] is self._start:
+            self.tokens.pop()
+            return None
+        many = self([self.tokens[-1]])[0]
+        self.tokens.append(make("custom", (host(AFTER, (many,), 1), self._before, many), (_RULE, 0)))
+        return self.tokens[-1]
