@@ -134,6 +134,8 @@ def check_programs() -> None:
     long = nb.jit(nb.grad(lambda u: np.sum(_repeated(ring, u, 40) ** 2)))(x)
     close(long, nb.jit(nb.grad(lambda u: np.sum(nb.fori_loop(0, 40, lambda i, u: ring(u), u) ** 2)))(x), "ring", "long")
 
+    close(nb.jit(lambda u: nb.jit(ring)(u) * 2)(x), ring(x) * 2, "ring", "nested jit")
+
     # A value that one rank uses and the others do not.
     def use(u: Any) -> Any:
         given = mpi.bcast(u, 0)
