@@ -110,11 +110,21 @@ def test_compiled_messages_need_no_python() -> None:
     from nbgrad import mpi
     from nbgrad.mpi import message_calls
 
-    twice = nb.jit(lambda x: mpi.allreduce(mpi.sendrecv(x, 0, 0)) * 2)
-    np.testing.assert_array_equal(twice(np.arange(3.0)), [0.0, 2.0, 4.0])
+    def all_of(x: Any) -> Any:
+        row = mpi.scatter(mpi.alltoall(mpi.allgather(mpi.gather(x)[0])))
+        moved = mpi.sendrecv(mpi.bcast(mpi.reduce(row)), 0, 0) + mpi.recv(x, None)
+        mpi.send(x, None)
+        mpi.barrier()
+        return mpi.scan(mpi.allreduce(moved, "max"))
+
+    compiled = nb.jit(nb.value_and_grad(lambda x: np.sum(all_of(x) ** 2)))
+    x = np.arange(3.0)
+    expected = compiled(x)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(message_calls, "_send", None)
-        np.testing.assert_array_equal(twice(np.arange(3.0)), [0.0, 2.0, 4.0])
+        value, gradient = compiled(x)
+    assert value == expected[0] == 5.0
+    np.testing.assert_array_equal(gradient, 2 * x)
 
 
 def test_the_page_on_mpi() -> None:

@@ -29,8 +29,8 @@ _raised: dict[int, BaseException] = {}
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
-def native_call(node: Node) -> tuple[str, str, list[int]] | None:
-    """The key, the IR text and the integers of a kernel in place of Python's function, if there is one."""
+def native_call(node: Node) -> tuple[str, list[int]] | None:
+    """The IR text and the integers of a kernel in place of Python's function, if there is one."""
     find = node.params[0].native
     return None if find is None else find(node.params[1:-1], node.params[-1])
 

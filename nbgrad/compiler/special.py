@@ -284,7 +284,7 @@ def special_sizes(kernel: Special) -> list[int]:
         return [node.shape[0]]
     if node.name == "host":
         native = native_call(node)
-        return [0] if native is None else native[2]
+        return [0] if native is None else native[1]
     return KERNELS[node.name].sizes(node, rows_of(kernel))
 
 
@@ -300,8 +300,8 @@ def special_function(kernel: Special) -> cpu.Function:
     node = kernel.node
     native = native_call(node) if node.name == "host" else None
     if native is not None:
-        key, text, _ = native
-        return cpu.Function(f"host {key}", "kernel", lambda: text)
+        text = native[0]
+        return cpu.Function(f"host {text}", "kernel", lambda: text)
     if node.name == "matmul":
         return matmul_function(kernel)
     if is_small(node):

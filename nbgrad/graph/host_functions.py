@@ -33,8 +33,8 @@ class HostFunction:
     into : callable, optional
         `into(out, *arrays, *params)` writes the result where a program wants it, in C order, instead.
     native : callable, optional
-        `native(params, layouts)` gives a key, the IR text of a kernel and its integers, so that programs need no
-        Python for it; None where they do. The layouts are the shapes and dtypes of operands and result.
+        `native(params, layouts)` gives the IR text of a kernel and its integers, so that programs need no Python for
+        it; None where they do. The layouts are the shapes and dtypes of operands and result.
     ordered : bool, optional
         Whether the calls have an effect, so that each is made once and in its turn (call_order.py).
     """
@@ -47,7 +47,7 @@ class HostFunction:
         rule: Callable[[Any, Params], tuple[Shape, np.dtype[Any]]],
         run: Callable[..., Any] | None,
         into: Callable[..., None] | None = None,
-        native: Callable[[Params, Sequence[Any]], tuple[str, str, list[int]] | None] | None = None,
+        native: Callable[[Params, Sequence[Any]], tuple[str, list[int]] | None] | None = None,
         ordered: bool = False,
     ) -> None:
         self.name, self.rule, self.run, self.into = name, rule, run, into

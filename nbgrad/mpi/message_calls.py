@@ -142,86 +142,93 @@ def _failed(code: int, number: int) -> None:
 _natives: list[Message] = []
 """Messages in compiled programs."""
 _numbers_of: dict[Message, int] = {}
-ARGUMENTS = {
-    "allreduce": "data out count type operation group",
-    "scan": "data out count type operation group",
-    "send": "data count type to tag group",
-    "recv": "out count type source tag group status",
-    "sendrecv": "data count type to tag out given given_type source tag group status",
-    "barrier": "group",
+FUNCTIONS = {
+    "allreduce": "Allreduce data out count type operation group",
+    "scan": "Scan data out count type operation group",
+    "reduce": "Reduce data out count type operation root group",
+    "bcast": "Bcast out given given_type root group",
+    "gather": "Gather data count type out count type root group",
+    "scatter": "Scatter data given given_type out given given_type root group",
+    "allgather": "Allgather data count type out count type group",
+    "reduce_scatter": "Reduce_scatter_block data out given type operation group",
+    "alltoall": "Alltoall data part type out part type group",
+    "send": "Send data count type to tag group",
+    "recv": "Recv out given given_type source tag group status",
+    "sendrecv": "Sendrecv data count type to tag out given given_type source tag group status",
+    "barrier": "Barrier group",
 }
-"""The C function's arguments, of the kinds of messages that compiled programs send themselves."""
-NAMES = {"allreduce": "Allreduce", "scan": "Scan", "send": "Send", "recv": "Recv", "sendrecv": "Sendrecv"}
+"""The function in C, and its arguments, of the kinds of messages that compiled programs send themselves."""
+MAY_BE_EMPTY = frozenset(["gather", "scatter"])
+"""Messages for which ranks other than the root may have no data, or no result."""
 
 
-def native(params: Params, layouts: Sequence[Layout]) -> tuple[str, str, list[int]] | None:
-    """The kernel of a message in compiled programs, if it needs no Python: its key, IR text and integers."""
+def native(params: Params, layouts: Sequence[Layout]) -> tuple[str, list[int]] | None:
+    """The kernel of a message in compiled programs, if it needs no Python: its IR text and integers."""
     message: Message = params[0]
-    words = ARGUMENTS.get(message.kind, "").split()
-    shape, dtype = layouts[-1] if message.data is None else message.data
-    size = int(np.prod(shape, dtype=np.int64))
-    if not words or call_check.is_on() or -1 in _used(message):
+    name, *words = FUNCTIONS.get(message.kind, "none").split()
+    if not words or call_check.is_on() or message.counts or message.given_counts or layouts[0][0]:
         return None
-    if layouts[0][0] or not 0 < size <= MOST or is_empty(message.result):
+    sizes = [_size(layout) for layout in (message.data, message.result) if layout is not None]
+    if max(sizes) > MOST or (0 in sizes and (message.kind not in MAY_BE_EMPTY or not any(sizes))):
         return None
     mpi, group = library(), groups[message.group]
     number = _numbers_of.setdefault(message, len(_natives))
     if number == len(_natives):
         _natives.append(message)
-    function = ctypes.cast(_functions()[f"MPI_{NAMES.get(message.kind, 'Barrier')}"], ctypes.c_void_p).value
+    function = ctypes.cast(_functions()[f"MPI_{name}"], ctypes.c_void_p).value
     failed = ctypes.cast(_failed, ctypes.c_void_p).value
     assert function is not None and failed is not None
+    at_root = group.rank == message.root
+    given, kind = _size(message.result), mpi.Datatype.fromcode
+    bytes_given = given * message.result[1].itemsize
+    unwritten = message.source < 0 if "source" in words else message.kind in ("reduce", "gather") and not at_root
     values = {
-        "count": size,
-        "type": mpi.Datatype.fromcode(dtype.char).handle,
-        "given": int(np.prod(message.result[0], dtype=np.int64)),
-        "given_type": mpi.Datatype.fromcode(message.result[1].char).handle,
+        "count": sizes[0],
+        "part": sizes[0] // group.size,
+        "type": kind((message.data or message.result)[1].char).handle,
+        "given": given,
+        "given_type": kind(message.result[1].char).handle,
         "operation": getattr(mpi, OPERATIONS.get(message.operation, "SUM")).handle,
         "group": group.comm.handle,
-        "to": message.to,
-        "source": message.source,
+        "root": message.root,
+        "to": mpi.PROC_NULL if message.to < 0 else message.to,
+        "source": mpi.PROC_NULL if message.source < 0 else message.source,
         "tag": message.tag,
         "status": ctypes.addressof(_status()),
     }
     # Handles are unsigned.
-    integers = [values[word] - (values[word] >> 63 << 64) for word in words if word in values]
-    gives = message.result[0] if "out" in words else None
-    key = f"mpi {' '.join(words)} {message.data is not None} {gives is None}"
-    return key, _ir(words, message.data is not None, gives is None), [function, failed, number, *integers]
+    integers = [values[word] - (2**64 if values[word] >= 2**63 else 0) for word in words if word in values]
+    copied = bytes_given if message.kind == "bcast" and at_root else 0
+    has_data, is_zero = not is_empty(message.data), not given or "out" not in words
+    zeroed = bytes_given if unwritten else 0
+    return _ir(words, has_data, is_zero), [function, failed, number, copied, zeroed, *integers]
 
 
-def _used(message: Message) -> list[int]:
-    """The ranks that a message between two names."""
-    words = ARGUMENTS[message.kind].split()
-    return [rank for word, rank in (("to", message.to), ("source", message.source)) if word in words]
+def _size(layout: Layout) -> int:
+    return int(np.prod(layout[0], dtype=np.int64))
 
 
 def _ir(words: Sequence[str], has_data: bool, is_zero: bool) -> str:
     """The text of a kernel that calls a C function, and another one if that fails.
 
-    Integers are passed with 64 bits; functions that take C's int read the lower half.
+    Before, bytes of the data are copied to the result, or set to zero. Integers are passed with 64 bits; functions that
+    take C's int read the lower half.
     """
-    places = {"data": 1, "out": 1 + has_data}
     lines = ["define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {"]
-    for name, place in places.items():
-        lines += [f"  %at.{name} = getelementptr ptr, ptr %pointers, i64 {place}"] if name == "out" or has_data else []
-        lines += [f"  %{name} = load ptr, ptr %at.{name}"] if name == "out" or has_data else []
-    arguments: list[str] = []
-    count = 3
-    for word in words:
-        if word in places:
-            arguments.append(f"ptr %{word}")
-        else:
-            lines.append(f"  %place{count} = getelementptr i64, ptr %sizes, i64 {count}")
-            lines.append(f"  %word{count} = load i64, ptr %place{count}")
-            arguments.append(f"i64 %word{count}")
-            count += 1
-    for place, name in enumerate(("function", "failed", "number")):
-        lines.append(f"  %at.{name} = getelementptr i64, ptr %sizes, i64 {place}")
-        lines.append(f"  %{name} = load {'i64' if name == 'number' else 'ptr'}, ptr %at.{name}")
-    if is_zero:
-        lines.append("  store i64 0, ptr %out")
+    for name, place in (("data", 1), ("out", 1 + has_data)):
+        lines.append(f"  %at.{name} = getelementptr ptr, ptr %pointers, i64 {place}")
+        lines.append(f"  %{name} = load ptr, ptr %at.{name}")
+    numbers = [word for word in words if word not in ("data", "out")]
+    for place, name in enumerate(("function", "failed", "number", "copied", "zeroed", *numbers)):
+        known = f"{name}{place}" if place > 4 else name
+        lines.append(f"  %at.{known} = getelementptr i64, ptr %sizes, i64 {place}")
+        lines.append(f"  %{known} = load {'ptr' if place < 2 else 'i64'}, ptr %at.{known}")
+    places = iter(range(5, 5 + len(numbers)))
+    arguments = [f"ptr %{word}" if word in ("data", "out") else f"i64 %{word}{next(places)}" for word in words]
     lines += [
+        "  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %data, i64 %copied, i1 false)",
+        "  call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 %zeroed, i1 false)",
+        "  store i64 0, ptr %out" if is_zero else "",
         f"  %code = call i32 %function({', '.join(arguments)})",
         "  %good = icmp eq i32 %code, 0",
         "  br i1 %good, label %done, label %bad",
@@ -232,5 +239,7 @@ def _ir(words: Sequence[str], has_data: bool, is_zero: bool) -> str:
         "done:",
         "  ret void",
         "}",
+        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+        "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
     ]
     return "\n".join(lines) + "\n"

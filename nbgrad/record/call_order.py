@@ -54,9 +54,9 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
 
-def _after_native(params: Any, layouts: Any) -> tuple[str, str, list[int]]:
+def _after_native(params: Any, layouts: Any) -> tuple[str, list[int]]:
     operands = str(len(layouts) - 1)
-    return f"after {operands}", _AFTER_IR.replace("OPERANDS", operands), [int(np.prod(layouts[-1][0], dtype=np.int64))]
+    return _AFTER_IR.replace("OPERANDS", operands), [int(np.prod(layouts[-1][0], dtype=np.int64))]
 
 
 AFTER = HostFunction(
