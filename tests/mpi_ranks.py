@@ -64,7 +64,7 @@ def check_row(row: Row, dtype: str) -> None:
         close(out, value, row.name, "recorded", dtype)
         close(tangent, moved, row.name, "tangent", dtype)
         close(inner(w, tangent), inner(back, v), row.name, "cotangent", dtype)
-    if dtype == "d" and row.slope is None:
+    if dtype == "d" and row.slope is None and SIZE < 3:
 
         def loss(x: Any) -> Any:
             return np.sum(f(x**3) * w)
@@ -206,15 +206,16 @@ def check_wave() -> None:
 
 def check_differing() -> None:
     """Ranks that make different calls: an error on each, with the lines of both."""
-    mpi.check_calls(True, 1.0)
     x = np.ones(2)
     lines = []
-    for divergent in (
+    calls = (
         lambda: mpi.allreduce(x) if RANK else mpi.bcast(x),
         lambda: nb.jit(nb.grad(lambda u: np.sum(mpi.allreduce(u, "max" if RANK else "sum"))))(x),
         lambda: mpi.barrier() if RANK else None,
         lambda: mpi.recv(x, BEFORE, tag=1) if RANK else None,
-    ):
+    )
+    for divergent, seconds in zip(calls, (9.0, 9.0, 0.4, 0.4), strict=True):
+        mpi.check_calls(True, seconds)
         try:
             divergent()
         except nb.errors.NbgradError as error:

@@ -20,6 +20,8 @@ from .messages import Message
 
 BETWEEN_TWO = frozenset("send recv sendrecv isend irecv wait_send wait_receive".split())
 SAME_SIZES = frozenset(["allreduce", "reduce", "bcast", "scan"])
+PAUSE = 1e-4
+"""Seconds between two looks at messages under way."""
 LONGEST = 400
 """Bytes of a call in words."""
 
@@ -145,5 +147,5 @@ def _unfinished(requests: Sequence[Any]) -> list[Any]:
         left = [request for request in left if not request.Test()]
         if left and time.monotonic() > end:
             return left
-        time.sleep(0)
+        time.sleep(PAUSE)
     return []
