@@ -125,6 +125,8 @@ def check_programs() -> None:
                 close(found[0], expected[0], name, "value")
                 close(found[1], expected[1], name, "gradient")
             close(nb.jit(lambda u, way=way: nb.hvp(way, u, v))(x), curved, name, "second order")
+        out, pull = nb.vjp(lambda u, step=step: nb.fori_loop(0, 4, lambda i, u: step(u), u), x)
+        close(pull(2 * out)[0], expected[1], name, "pullback")
         many = nb.jit(nb.grad(lambda u, f=unrolled: np.sum(nb.vmap(f)(u))))(np.stack([x, x + 1]))
         close(many[0], expected[1], name, "batch")
         jacobians = [made(lambda u, s=step: s(s(u)))(x) for made in (nb.jacrev, nb.jacfwd)]

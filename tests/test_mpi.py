@@ -85,6 +85,8 @@ def _refused() -> dict[str, tuple[Any, str]]:
         "wait": (lambda: mpi.wait(x), "takes what isend or irecv gives"),
         "again": (request.wait, "was waited for before"),
         "leaf": (lambda: mpi.allreduce(leaf * 2), "remembers how it was made"),
+        "tape": (lambda: nb.autograd.grad(mpi.allreduce(leaf).sum(), leaf), "remembers how it was made"),
+        "sparse": (lambda: nb.sparse_jacobian(mpi.allreduce)(np.ones(3)), "Use nb.jacrev"),
         "block": (lambda: mpi.Grid((4,)).exchange(np.ones(3)), r"of shape \(4,\), but got"),
         "halo": (lambda: mpi.Grid((2,), halo=3), "fewer than the halo of 3"),
         "blocks": (lambda: mpi.Grid((4,), blocks=(3,)), "there are 1 ranks"),

@@ -21,7 +21,7 @@ from ..graph.builders import cast, reshape, transpose
 from ..graph.complex_numbers import conjugate, is_complex, pair
 from ..graph.ir import Node, placeholder
 from ..graph.products import unit_vectors
-from ..graph.trace import Trace, recording
+from ..graph.trace import Trace, current_trace, recording
 from ..record.call_order import Batch
 from ..record.call_order import jvp as node_jvp
 from ..record.call_order import vjp as node_vjp
@@ -137,7 +137,10 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     tensors = call.tensors or weights is not None
     results = Results(trace.budgets)
     results.store(call.callers)
-    filled = results.fill(results.value(output, tensors), results.value(aux, tensors))
+    slots = results.value(output, tensors), results.value(aux, tensors)
+    if current_trace() is None:
+        results.wait_for(trace.tokens[-1] if trace.tokens else None)
+    filled = results.fill(*slots)
 
     def vjp_fn(*cotangents: Any) -> Any:
         given = flatten(cotangents)[0]
