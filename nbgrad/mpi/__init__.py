@@ -13,14 +13,14 @@ from .collectives import allreduce as allreduce
 from .collectives import alltoall as alltoall
 from .collectives import barrier as barrier
 from .collectives import bcast as bcast
-from .collectives import dot as dot
 from .collectives import gather as gather
-from .collectives import norm as norm
 from .collectives import reduce as reduce
 from .collectives import replicated as replicated
 from .collectives import scan as scan
 from .collectives import scatter as scatter
 from .grid import Grid as Grid
+from .grid import dot as dot
+from .grid import norm as norm
 from .point_to_point import Request as Request
 from .point_to_point import irecv as irecv
 from .point_to_point import isend as isend
