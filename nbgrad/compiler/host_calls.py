@@ -85,9 +85,14 @@ def _array(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.nda
 
 
 def keep_failure(error: BaseException) -> None:
-    """Keep an error of a call that this thread's program makes, until the program ends."""
-    _raised[threading.get_ident()] = error
+    """Keep the first error of the calls that this thread's program makes, until the program ends."""
+    _raised.setdefault(threading.get_ident(), error)
     FAILURES[0] = len(_raised)
+
+
+def has_failed() -> bool:
+    """Whether a call of this thread's program has failed, whose error is raised when the program ends."""
+    return bool(FAILURES[0]) and threading.get_ident() in _raised
 
 
 def raise_failure() -> None:
