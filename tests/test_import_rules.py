@@ -51,6 +51,7 @@ LAYERS = """
     extend
     adjoints adjoints.machine adjoints.reading adjoints.threads adjoints.turns
     sparse
+    mpi
     autograd
     tape
     interop

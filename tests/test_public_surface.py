@@ -17,7 +17,7 @@ PUBLIC = (
     "nbgrad.autograd nbgrad.autograd.forward_ad nbgrad.autograd.functional "
     "nbgrad.common nbgrad.common.initializer nbgrad.config nbgrad.context nbgrad.cuda nbgrad.dtype "
     "nbgrad.errors nbgrad.nn nbgrad.numpy nbgrad.numpy.fft nbgrad.numpy.linalg nbgrad.numpy.random nbgrad.ops "
-    "nbgrad.tape nbgrad.interop nbgrad.solvers"
+    "nbgrad.tape nbgrad.interop nbgrad.solvers nbgrad.mpi"
 ).split()
 SUBMODULES = {
     "amp",
@@ -33,6 +33,7 @@ SUBMODULES = {
     "dtype",
     "errors",
     "interop",
+    "mpi",
     "nn",
     "numpy",
     "ops",

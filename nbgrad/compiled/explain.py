@@ -185,7 +185,10 @@ def _loop_text(step: Step, plan: Plan) -> str:
 
 def host_title(params: tuple[Any, ...]) -> str:
     """The name of the function of a `host` node."""
-    return f"own kernel {params[1]}" if params[0] is OWN_KERNEL else f"library function {params[0].name}"
+    if params[0] is OWN_KERNEL:
+        return f"own kernel {params[1]}"
+    shown = f" {params[1]}" if params[0].name == "message" else ""
+    return f"library function {params[0].name}{shown}"
 
 
 def _kernel(step: Step, plan: Plan) -> str:

@@ -19,6 +19,7 @@ from ..graph.ir import Node, placeholder, topological
 from ..graph.trace import CELLS, Trace, recording
 from ..process.modes import KEEPS, leaves_made
 from ..process.object_layout import scalar_values
+from ..record.call_order import all_waiting
 from ..record.foreign_arrays import computes_itself, described_output, full_name
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
@@ -83,7 +84,8 @@ def specialize(
     results, kept, out_spec = _results(fn, output, trace)
     orders = [order_of(value) for value in inputs.given]
     lying = [_order_of_result(result) for result in results]
-    nodes = [result._node for result in results]
+    # All calls whose order counts are made, whether or not anything reads their results.
+    nodes = all_waiting([result._node for result in results], trace.tokens[-1] if trace.tokens else None, trace.checks)
     written_nodes = [node for _, node in written]
     roll_up(trace, [*nodes, *conditions_of(trace), *written_nodes, *[node for node, _ in callers.written()]], arguments)
     trace.guards, trace.checks = joint_guards(trace.guards), joint_checks(trace.checks)

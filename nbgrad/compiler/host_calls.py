@@ -29,6 +29,12 @@ _raised: dict[int, BaseException] = {}
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
+def native_call(node: Node) -> tuple[str, list[int]] | None:
+    """The IR text and the integers of a kernel in place of Python's function, if there is one."""
+    find = node.params[0].native
+    return None if find is None else find(node.params[1:-1], node.params[-1])
+
+
 def host_address(kernel: Special) -> int:
     """The address of a kernel that calls its library function; the kernel keeps it alive.
 
@@ -64,8 +70,7 @@ def _caller(node: Node) -> Callable[[int, int, int, int], None]:
         try:
             run_host_into(out, params, *inputs)
         except BaseException as error:
-            _raised[threading.get_ident()] = error
-            FAILURES[0] = len(_raised)
+            keep_failure(error)
 
     return call
 
@@ -79,6 +84,17 @@ def _array(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.nda
         return np.empty(shape, dtype)
     memory: Any = (ctypes.c_char * size).from_address(address)
     return np.ndarray(shape, dtype, memory)
+
+
+def keep_failure(error: BaseException) -> None:
+    """Keep the first error of the calls that this thread's program makes, until the program ends."""
+    _raised.setdefault(threading.get_ident(), error)
+    FAILURES[0] = len(_raised)
+
+
+def has_failed() -> bool:
+    """Whether a call of this thread's program has failed, whose error is raised when the program ends."""
+    return bool(FAILURES[0]) and threading.get_ident() in _raised
 
 
 def raise_failure() -> None:

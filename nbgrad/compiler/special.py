@@ -19,7 +19,7 @@ from ..graph.window_rows import CONVOLUTIONS, multiplications
 from . import cpu
 from .convolution_plan import cut, tile_of
 from .fuse import Special
-from .host_calls import host_address
+from .host_calls import host_address, native_call
 from .matrices.blas_routines import library_address
 from .matrices.matmul import matmul_function, matmul_rows, matmul_sizes, shared
 from .matrices.small_eigenvalues import negligible_part
@@ -283,17 +283,26 @@ def special_sizes(kernel: Special) -> list[int]:
         return matmul_sizes(kernel)
     if is_small(node):
         return [node.shape[0]]
-    return [0] if node.name == "host" else KERNELS[node.name].sizes(node, rows_of(kernel))
+    if node.name == "host":
+        native = native_call(node)
+        return [0] if native is None else native[1]
+    return KERNELS[node.name].sizes(node, rows_of(kernel))
 
 
 def special_address(kernel: Special) -> int:
     """The address of a special kernel's code."""
-    return host_address(kernel) if kernel.node.name == "host" else cpu.function_address(special_function(kernel))
+    if kernel.node.name == "host" and native_call(kernel.node) is None:
+        return host_address(kernel)
+    return cpu.function_address(special_function(kernel))
 
 
 def special_function(kernel: Special) -> cpu.Function:
     """A special kernel that is not host code."""
     node = kernel.node
+    native = native_call(node) if node.name == "host" else None
+    if native is not None:
+        text = native[0]
+        return cpu.Function(f"host {text}", "kernel", lambda: text)
     if node.name == "matmul":
         return matmul_function(kernel)
     if is_small(node):

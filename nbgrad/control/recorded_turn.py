@@ -14,9 +14,10 @@ import optree
 
 from ..errors import DtypeError, NbgradError, ShapeError, TracedValueError
 from ..graph.builders import cast, reduce
-from ..graph.ir import Node
+from ..graph.ir import Node, placeholder
 from ..graph.loops.loop_body import LoopNodes, like, make_loop, turns_of
-from ..graph.trace import recording
+from ..graph.trace import current_trace, recording
+from ..record.call_order import FLOAT64, first_token, last_token
 from ..record.foreign_arrays import described_output
 from ..record.tensor import Tensor
 from ..runtime.evaluate import require
@@ -80,18 +81,31 @@ class Turn:
     checks: list[tuple[Node, str, type[NbgradError]]] = field(default_factory=list)
     ends: list[End] = field(default_factory=list)
     """Of the loops in the turn that end by a value."""
+    tokens: tuple[Node, Node] | None = None
+    """The token that a turn gets and the one that it leaves, if there are calls whose order counts."""
+    token: Node | None = None
+    """The token of the last turn."""
 
     def loop(self, turns: int, reverse: bool = False, more: Sequence[Node] = ()) -> LoopNodes:
         """The loop, which gives the results of every turn, and `more` nodes of it."""
         carried, slices = self.stand_ins
+        values = list(zip(carried, self.first.nodes, self.following.nodes, strict=True))
+        trace = current_trace()
+        if self.tokens is not None:
+            before, last = self.tokens
+            values.append((before, first_token() if trace is None else last_token(trace), last))
         made = make_loop(
             turns,
-            list(zip(carried, self.first.nodes, self.following.nodes, strict=True)),
+            values,
             list(zip(slices, self.scanned.nodes, strict=True)),
             results=[*self.results.nodes, *self.conditions(), *more],
             reverse=reverse,
         )
         self.check(made)
+        if self.tokens is not None:
+            self.token = made.last(len(carried))
+            if trace is not None:
+                trace.tokens.append(self.token)
         return made
 
     def conditions(self) -> list[Node]:
@@ -108,8 +122,8 @@ class Turn:
             check_end(End(still, count, end.place, end.room))
 
     def at_end(self, values: Sequence[Node]) -> list[Node]:
-        """The values that a turn or more has carried on, which lie in memory as NumPy's would."""
-        return [like_array(value, after) for value, after in zip(values, self.following.nodes, strict=True)]
+        """The values that a turn or more has carried on, the first of `values`, as they lie in memory for NumPy."""
+        return [like_array(value, after) for value, after in zip(values, self.following.nodes, strict=False)]
 
     def given_back(self, last: Sequence[Node], every: Sequence[Node]) -> tuple[Any, Any]:
         """The values carried out of the last turn, and the results of every turn, as the caller gets them."""
@@ -119,7 +133,10 @@ class Turn:
         def asked(nodes: Sequence[Node]) -> list[Any]:
             return [results.add(node, kind_as(tensors, "array" if node.ndim else "value")) for node in nodes]
 
-        carried, collected = results.fill(self.following.filled(asked(last)), self.results.filled(asked(every)))
+        slots = self.following.filled(asked(last)), self.results.filled(asked(every))
+        if current_trace() is None:
+            results.wait_for(self.token)
+        carried, collected = results.fill(*slots)
         return carried, collected
 
 
@@ -157,8 +174,10 @@ def record_turn(body: Body, fn: Callable[..., Any], name: str, init: Any, scanne
 def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scanned: Arrays) -> Turn:
     carried = [like(node) for node in first.nodes]
     slices = [like(node, node.shape[1:]) for node in scanned.nodes]
-    sources = [source for node in (*carried, *slices) for source in (node.inputs or (node,))]
+    token = placeholder((), FLOAT64)
+    sources = [source for node in (*carried, *slices, token) for source in (node.inputs or (node,))]
     with recording(sources, turn=True) as trace:
+        trace.tokens.append(token)
         stand_ins = [like_array(inside, node) for inside, node in zip(carried, first.nodes, strict=True)]
         given = [[Tensor._of(node) for node in nodes] for nodes in (stand_ins, slices)]
         try:
@@ -184,9 +203,9 @@ def _recorded(body: Body, fn: Callable[..., Any], name: str, first: Arrays, scan
             )
             raise ShapeError(message)
         results = Arrays.of(result, f"The result of {name_of(fn)}()")
-    return Turn(
-        name, first, scanned, following, results, (carried, slices), trace.turn_checks or [], trace.turn_ends or []
-    )
+    checks, ends = trace.turn_checks or [], trace.turn_ends or []
+    tokens = (token, trace.tokens[-1]) if len(trace.tokens) > 1 else None
+    return Turn(name, first, scanned, following, results, (carried, slices), checks, ends, tokens)
 
 
 def _shown(arrays: Arrays) -> str:

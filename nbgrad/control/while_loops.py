@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import DtypeError, ShapeError
+from ..errors import DtypeError, ShapeError, TracedValueError
 from ..graph.builders import cast, reduce, reshape
 from ..graph.ir import BOOL, INT64, Node, broadcast, constant, elementwise, literal, on_host, placeholder
 from ..graph.loops.loop_body import LoopNodes, make_loop
@@ -85,6 +85,12 @@ def _made(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_v
         return following, None
 
     turn = record_turn(body, body_fun, "while_loop", init_val, Arrays.of(None, ""))
+    if turn.tokens is not None:
+        message = (
+            f"{name_of(body_fun)}() sends messages between processes in a while_loop, which also does turns that do "
+            "not count. Use fori_loop or scan, with the number of turns."
+        )
+        raise TracedValueError(message)
     first = _condition(cond_fun, turn.first.filled([Tensor._of(node) for node in turn.first.nodes]))
     place = place_of(cond_fun, body_fun)
     trace = current_trace()

@@ -32,9 +32,14 @@ class HostFunction:
         `run(*arrays, *params)` gives the result.
     into : callable, optional
         `into(out, *arrays, *params)` writes the result where a program wants it, in C order, instead.
+    native : callable, optional
+        `native(params, layouts)` gives the IR text of a kernel and its integers, so that programs need no Python for
+        it; None where they do. The layouts are the shapes and dtypes of operands and result.
+    ordered : bool, optional
+        Whether the calls have an effect, so that each is made once and in its turn (call_order.py).
     """
 
-    __slots__ = ("into", "name", "rule", "run")
+    __slots__ = ("into", "name", "native", "ordered", "rule", "run")
 
     def __init__(
         self,
@@ -42,8 +47,11 @@ class HostFunction:
         rule: Callable[[Any, Params], tuple[Shape, np.dtype[Any]]],
         run: Callable[..., Any] | None,
         into: Callable[..., None] | None = None,
+        native: Callable[[Params, Sequence[Any]], tuple[str, list[int]] | None] | None = None,
+        ordered: bool = False,
     ) -> None:
         self.name, self.rule, self.run, self.into = name, rule, run, into
+        self.native, self.ordered = native, ordered
 
     def __repr__(self) -> str:
         return repr(self.name)
@@ -74,6 +82,13 @@ def host(function: HostFunction, inputs: tuple[Node, ...], *params: Any) -> Node
     array([2., 3.])
     """
     return make("host", inputs, (function, *params))
+
+
+def is_call(node: Node) -> bool:
+    """Whether a node is a call whose order counts, or a loop with such calls."""
+    if node.name == "loop":
+        return any(map(is_call, node.params[0].nodes))
+    return node.name == "host" and node.params[0].ordered
 
 
 def shape_rule(inputs: tuple[Node, ...], params: Params) -> tuple[Shape, np.dtype[Any]]:

@@ -52,7 +52,8 @@ class Trace:
     that became part of it. `refused` is the last error for a value that would have left the recording, with the
     user's frame at that moment. `nodes` are those in which loops are looked for, in the order of their making; None
     where they are not. `elements` are those of short arguments that it has read, and `taken` has NumPy's arrays that
-    it has met last, by `id`: references to their nodes.
+    it has met last, by `id`: references to their nodes. `tokens` are those of the calls whose order counts
+    (call_order.py), in the order of their making, and `batch` is the `Batch` for each value of which they are made.
     """
 
     __slots__ = (
@@ -63,6 +64,7 @@ class Trace:
         "_watch",
         "_window",
         "arguments",
+        "batch",
         "batched",
         "began",
         "budgets",
@@ -86,6 +88,7 @@ class Trace:
         "size",
         "start",
         "taken",
+        "tokens",
         "turn_checks",
         "turn_ends",
         "unchecked",
@@ -135,6 +138,8 @@ class Trace:
         self.orders: list[bool] = []
         self.callers = callers
         self.taken: dict[int, weakref.ref[Node]] = {} if parent is None else parent.taken
+        self.batch: Any = None
+        self.tokens: list[Node] = [] if parent is None or turn else parent.tokens
         self._known: KnownValues | None = None
         self.budgets: list[Any] = [] if parent is None else parent.budgets
         if parent is not None and not jit:

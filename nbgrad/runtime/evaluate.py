@@ -22,6 +22,7 @@ from ..errors import DeviceError, NbgradError, RangeError, TracedValueError, use
 from ..graph.batch import batch_further
 from ..graph.builders import reduce
 from ..graph.graph_key import INPUT, structure
+from ..graph.host_functions import is_call
 from ..graph.interpret import interpret, interpret_order
 from ..graph.ir import CPU_PLACES, HOST, PRIMITIVES, Node, make, on_host, plain, plain_dtype, topological, with_inputs
 from ..graph.known_values import KnownValues, Piece
@@ -143,6 +144,8 @@ def computed(node: Node) -> Any:
         for source in piece.readers:
             if source.primitive is INPUT:
                 refuse(node, source)
+            if trace is not None and is_call(source):
+                refuse_calls(node)
         kept = [one for one in piece.held() if one is not node]
         value, *values = _piece_values(piece, [node, *kept], known)
         if known is not None:
@@ -208,6 +211,15 @@ def refuse(node: Node, source: Node) -> None:
     message = (
         f"A Tensor of shape {node.shape} that jit or vmap recorded is used after the recording, when it has no value. "
         "Return it from the function instead of storing it elsewhere."
+    )
+    raise TracedValueError(message)
+
+
+def refuse_calls(node: Node) -> None:
+    """Raise for a value behind calls whose order counts, which would be made once more when the program runs."""
+    message = (
+        f"The value of a Tensor of shape {node.shape} is needed while a function is recorded, but it depends on "
+        "messages between processes, which only the recorded program sends. Return it, or choose with np.where."
     )
     raise TracedValueError(message)
 

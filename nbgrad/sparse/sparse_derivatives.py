@@ -113,8 +113,14 @@ class SparseMatrixOf(NamedObject):
                 "Pass its real and imaginary part as two arguments, and differentiate by both."
             )
             raise DtypeError(message)
-        with recording(call.nodes, callers=call.callers):
+        with recording(call.nodes, callers=call.callers) as trace:
             output, aux = fn(*call.args, **call.kwargs), None
+            if trace.tokens:
+                message = (
+                    f"{name_of(fn)}() sends messages between processes, of which the sparse derivatives know nothing. "
+                    "Use nb.jacrev or nb.jacfwd."
+                )
+                raise ArgumentError(message)
             if self._has_aux:
                 output, rest = split_aux(fn, output)
                 aux = rest[0] if len(rest) == 1 else rest

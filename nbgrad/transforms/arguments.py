@@ -22,6 +22,7 @@ from ..graph.ir import PRIMITIVES, Node, constant, on_host, zeros
 from ..graph.trace import current_trace, depends_on_recording
 from ..process.modes import KEEPS, TRACED, leaves_made, mode
 from ..record.as_node import as_node
+from ..record.call_order import all_waiting
 from ..record.foreign_arrays import (
     advice,
     computes_itself,
@@ -362,6 +363,11 @@ class Results:
         self.nodes.append(node)
         self.kinds.append(kind)
         return _Slot(len(self.nodes) - 1)
+
+    def wait_for(self, token: Node | None) -> None:
+        """Let the calls before a token (call_order.py) be made with the results, of which all have nodes."""
+        if token is not None:
+            self.nodes[:] = all_waiting([node for node in self.nodes if node is not None], token)
 
     def store(self, callers: Callers) -> None:
         """Ask for the values that the function has written to its caller's arrays, which get them with the results."""

@@ -18,11 +18,11 @@ import optree
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.builders import cast
-from ..graph.differentiate import vjp as node_vjp
 from ..graph.ir import Node, broadcast, literal, make, topological, zeros
 from ..graph.trace import recording
 from ..process.modes import TRACED
 from ..process.once import computed_once
+from ..record.call_order import vjp as node_vjp
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
 from ..runtime.evaluate import finish_pending
@@ -405,12 +405,13 @@ def _run(
             roll_up(trace, [*outputs, *nodes_in(output), *written, *conditions_of(trace)], wrt)
 
     def derive() -> list[Node]:
-        with recording(wrt):
+        with recording(wrt) as again:
+            again.tokens = trace.tokens
             found = with_zeros(node_vjp(outputs, _ones(outputs) if seeds is None else seeds, wrt), wrt)
             return [like_copy(gradient, node) for gradient, node in zip(found, wrt, strict=True)]
 
     results.budgets = trace.budgets
-    results.sources, results.derive = [*outputs, *(seeds or ()), *wrt], derive
+    results.sources, results.derive = [*outputs, *(seeds or ()), *wrt, *trace.tokens[-1:]], derive
     results.store(call.callers)
     parts: Iterator[None] = itertools.repeat(None)
     tensors = call.tensors or request.by_list

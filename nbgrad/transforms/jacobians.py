@@ -19,11 +19,12 @@ from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.batch import batch
 from ..graph.builders import cast, reshape, transpose
 from ..graph.complex_numbers import conjugate, is_complex, pair
-from ..graph.differentiate import jvp as node_jvp
-from ..graph.differentiate import vjp as node_vjp
 from ..graph.ir import Node, placeholder
 from ..graph.products import unit_vectors
-from ..graph.trace import recording
+from ..graph.trace import Trace, current_trace, recording
+from ..record.call_order import Batch
+from ..record.call_order import jvp as node_jvp
+from ..record.call_order import vjp as node_vjp
 from ..record.foreign_arrays import described
 from ..record.tensor import Tensor
 from ..runtime.memory_order import strides_of
@@ -136,7 +137,10 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     tensors = call.tensors or weights is not None
     results = Results(trace.budgets)
     results.store(call.callers)
-    filled = results.fill(results.value(output, tensors), results.value(aux, tensors))
+    slots = results.value(output, tensors), results.value(aux, tensors)
+    if current_trace() is None:
+        results.wait_for(trace.tokens[-1] if trace.tokens else None)
+    filled = results.fill(*slots)
 
     def vjp_fn(*cotangents: Any) -> Any:
         given = flatten(cotangents)[0]
@@ -146,7 +150,8 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
                 f"many cotangents, but got {len(given)}."
             )
             raise ArgumentError(message)
-        with recording(wrt):
+        with recording(wrt) as again:
+            again.tokens = trace.tokens
             pairs = zip(given, outputs, strict=True)
             vectors = [_cotangent(value, node, f"Cotangent {k}") for k, (value, node) in enumerate(pairs)]
             found = node_vjp(outputs, vectors, wrt)
@@ -311,7 +316,7 @@ def _jacobian(
             roll_up(trace, [*nodes, *nodes_in(aux), *conditions_of(trace)], wrt)
             if not holomorphic:
                 _refuse_complex(fn, nodes, wrt)
-            blocks = _forward_blocks(nodes, wrt) if forward else _reverse_blocks(nodes, wrt)
+            blocks = _forward_blocks(trace, nodes, wrt) if forward else _reverse_blocks(trace, nodes, wrt)
         results = Results(trace.budgets)
         results.store(call.callers)
         rows: list[Any] = []
@@ -336,17 +341,21 @@ def _refuse_complex(fn: Callable[..., Any], outputs: Sequence[Node], wrt: Sequen
         raise ArgumentError(message)
 
 
-def _reverse_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Node]]:
+def _reverse_blocks(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Node]]:
     """Per output and input, the Jacobian of shape output + input, one row of the basis per output element."""
     blocks: list[list[Node]] = []
     for output in outputs:
         stand_in = placeholder(output.shape, output.dtype)
-        found = with_zeros(node_vjp([output], [stand_in], wrt), wrt)
         units = _basis(output)
-        batched = batch(found, {stand_in: units}, output.size)
+        many = Batch(trace, {stand_in: units}, output.size)
+        found = with_zeros(node_vjp([output], [stand_in], wrt), wrt)
+        batched = many(found)
+        calls = many.end() is not None
         row: list[Node] = []
         for node, source, b in zip(wrt, found, batched, strict=True):
             if is_complex(output):
+                if calls:
+                    _refuse_complex_calls()
                 # The cotangent 1 gives the real part's derivative, or the conjugate of f'; i the imaginary part's.
                 turned = None if is_complex(node) else batch([source], {stand_in: units * 1j}, output.size)[0]
                 b = conjugate(b) if turned is None else pair(b, turned)
@@ -355,14 +364,26 @@ def _reverse_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[N
     return blocks
 
 
-def _forward_blocks(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Node]]:
+def _refuse_complex_calls() -> None:
+    """Raise for messages in a Jacobian of complex numbers, which would go twice, in no known order."""
+    message = (
+        "A Jacobian of complex numbers goes through messages between processes, which it would send twice. Take those "
+        "of the real and of the imaginary part."
+    )
+    raise ArgumentError(message)
+
+
+def _forward_blocks(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Node]]:
     """Per output and input, the Jacobian of shape output + input, one column of the basis per input element."""
     blocks: list[list[Node]] = [[] for _ in outputs]
     for node in wrt:
         stand_in = placeholder(node.shape, node.dtype)
-        found = with_zeros(node_jvp(outputs, [node], [stand_in]), outputs)
         units = _basis(node)
-        batched = batch(found, {stand_in: units}, node.size)
+        many = Batch(trace, {stand_in: units}, node.size)
+        found = with_zeros(node_jvp(outputs, [node], [stand_in]), outputs)
+        batched = many(found)
+        if many.end() is not None and is_complex(node):
+            _refuse_complex_calls()
         for block, output, source, b in zip(blocks, outputs, found, batched, strict=True):
             if is_complex(node) and not is_complex(output):
                 b = pair(b, batch([source], {stand_in: units * 1j}, node.size)[0])

@@ -26,7 +26,7 @@ Check = tuple[Node, str, type[NbgradError]]
 def roll_up(trace: Trace, outputs: Iterable[Node], outside: Collection[Node]) -> None:
     """Roll the graph of all outputs of a recording, at its end; nodes in `outside` stay as they are."""
     if trace.window is not None:
-        trace.window.finish([node for node in outputs if node.inputs], outside)
+        trace.window.finish([node for node in (*outputs, *trace.tokens) if node.inputs], outside)
 
 
 def conditions_of(trace: Trace) -> list[Node]:

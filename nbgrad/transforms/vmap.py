@@ -13,10 +13,10 @@ from typing import Any
 import optree
 
 from ..errors import ArgumentError, DtypeError, ShapeError, TracedValueError
-from ..graph.batch import batch
 from ..graph.builders import transpose
 from ..graph.ir import Node, make, placeholder, topological
-from ..graph.trace import recording
+from ..graph.trace import current_trace, recording
+from ..record.call_order import Batch
 from ..record.foreign_arrays import advice, described
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
@@ -89,6 +89,7 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
         size = sizes.pop()
         lifted_args, lifted_kwargs = optree.tree_unflatten(treespec, lifted)
         with recording(mapping, mapping=mapping, size=size, callers=callers, rolls=strides_of, of=fn) as trace:
+            many = Batch(trace, mapping, size)
             try:
                 output = fn(*lifted_args, **lifted_kwargs)
             finally:
@@ -102,8 +103,8 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
             )
             raise TracedValueError(message)
         _write(written, mapping, fn)
-        stored = _stored(callers, leaves, axes, mapping, size, fn)
-        return _collect(fn, output, out_axes, mapping, size, Results(trace.budgets), results_as(leaves), stored)
+        stored = _stored(callers, leaves, axes, mapping, many, fn)
+        return _collect(fn, output, out_axes, mapping, many, Results(trace.budgets), results_as(leaves), stored)
 
     return mapped
 
@@ -176,7 +177,7 @@ def _stored(
     leaves: Sequence[Any],
     axes: Sequence[int | None],
     mapping: dict[Node, Node],
-    size: int,
+    many: Batch,
     fn: Callable[..., Any],
 ) -> list[tuple[Node, Any]]:
     """The writes of the function to its caller's arrays, for all values at once."""
@@ -185,7 +186,7 @@ def _stored(
     for node, value in callers.written():
         axis = axis_of[id(value)]
         if axis is not None:
-            stored.append((_axis_moved(batch([node], mapping, size)[0], axis), value))
+            stored.append((_axis_moved(many([node])[0], axis), value))
         elif any(source in mapping for source in topological([node])):
             message = (
                 f"{name_of(fn)}() writes to an array inside vmap, where the value differs from one mapped value to the "
@@ -209,7 +210,7 @@ def _collect(
     output: Any,
     out_axes: Any,
     mapping: dict[Node, Node],
-    size: int,
+    many: Batch,
     results: Results,
     tensors: Any,
     stored: list[tuple[Node, Any]],
@@ -233,11 +234,14 @@ def _collect(
                 raise ArgumentError(message)
             whole = node
         else:
-            whole = batch([node], mapping, size)[0]
+            whole = many([node])[0]
             if not -whole.ndim <= axis < whole.ndim:
                 message = f"out_axes has {axis}, but an output of {name_of(fn)}() has {whole.ndim} axes when mapped."
                 raise ShapeError(message)
             whole = _axis_moved(whole, axis)
         plain = "value" if whole.ndim == 0 else "array"
         filled.append(results.add(whole, kind_as(tensors, plain)))
+    token = many.end()
+    if current_trace() is None:
+        results.wait_for(token)
     return results.fill(optree.tree_unflatten(treespec, filled))[0]

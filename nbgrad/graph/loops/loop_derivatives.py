@@ -21,7 +21,7 @@ from .loop_body import ITEM, LOOP, Body, Extension, LoopNodes, item, like, make_
 from .loop_masks import with_masks
 from .loop_rows import EVERY, LAST
 
-GATHER, WRITE = PRIMITIVES["gather"], PRIMITIVES["write"]
+ADD, CUSTOM, GATHER, WRITE = (PRIMITIVES[name] for name in ("add", "custom", "gather", "write"))
 MUCH_SMALLER = 16
 """How many times smaller than an array a part of it is that is kept in its place."""
 Vjp = Callable[[Sequence[Node], Sequence["Node | None"], Sequence[Node], Masks], "list[Node | None]"]
@@ -160,6 +160,16 @@ def _is_kept(node: Node) -> bool:
 # ----- Forward mode -----
 
 
+def is_token(node: Node) -> bool:
+    """Whether a value of a body is a token (call_order.py), or the sum of some."""
+    if node.primitive is ITEM:
+        body, (kind, position) = node.inputs[0].params[0], node.params
+        return kind == LAST and is_token(body.following[position])
+    if node.primitive is ADD:
+        return all(map(is_token, node.inputs))
+    return node.primitive is CUSTOM and getattr(node.params[0], "gives_token", False)
+
+
 def forward(loop: Node, tangents: Sequence[Node | None], jvp: Jvp, masks: Masks) -> Node | None:
     """A loop that carries tangents beside the values; its body knows the tangents of all values (`made_from`)."""
     body, turns, reverse = loop.params
@@ -179,13 +189,20 @@ def forward(loop: Node, tangents: Sequence[Node | None], jvp: Jvp, masks: Masks)
     outside = dict(zip(body.inputs, zip(loop.inputs, tangents, strict=True), strict=True))
     carried = [(n, outside[n][0], after) for n, after in zip(body.carried, body.following, strict=True)]
     parts = [(given[n], t) for n in body.scanned if n in given and (t := outside[n][1]) is not None]
+    # Calls whose order counts: those of a turn's tangents come after the turn's, and before those of the next turn.
+    tokens = [k for k in moving if is_token(body.following[k])]
+    seeds = {**given, **{body.carried[k]: given[body.carried[k]] + body.following[k] for k in tokens}}
     turn = with_masks(
         [(given[node], outside[node][1]) for node in moved],
         parts,
-        lambda inner: jvp(outputs, list(given), list(given.values()), inner),
+        lambda inner: jvp(outputs, list(seeds), list(seeds.values()), inner),
         masks,
     )
+    for k, after in zip(moving, turn.results, strict=False):
+        if k in tokens and after is not None:
+            carried[k] = (*carried[k][:2], carried[k][2] + after)
     found = dict(zip(body.nodes, turn.results[len(moving) :], strict=True))
+    found.update({body.carried[k]: given[body.carried[k]] for k in tokens})
     for node, after in zip(moved, turn.results, strict=False):
         start, nothing = outside[node][1], zeros(node.shape, node.dtype)
         carried.append((given[node], nothing if start is None else start, nothing if after is None else after))

@@ -1,0 +1,56 @@
+"""Messages between processes, by MPI, with derivatives: sums over ranks, neighbours, grids of which each has a part.
+
+In: arrays, on each of the processes that `mpiexec` starts. Out: arrays. Called by users. Needs
+mpi4py and an MPI library: pip install "nbgrad[mpi]". docs/mpi.md says more.
+
+When this module is imported, an exception that ends one process ends all of them.
+"""
+
+from .abort import install as _install
+from .call_check import check_calls as check_calls
+from .collectives import allgather as allgather
+from .collectives import allreduce as allreduce
+from .collectives import alltoall as alltoall
+from .collectives import barrier as barrier
+from .collectives import bcast as bcast
+from .collectives import gather as gather
+from .collectives import reduce as reduce
+from .collectives import replicated as replicated
+from .collectives import scan as scan
+from .collectives import scatter as scatter
+from .grid import Grid as Grid
+from .grid import dot as dot
+from .grid import norm as norm
+from .point_to_point import Request as Request
+from .point_to_point import irecv as irecv
+from .point_to_point import isend as isend
+from .point_to_point import recv as recv
+from .point_to_point import send as send
+from .point_to_point import sendrecv as sendrecv
+from .point_to_point import wait as wait
+
+__all__ = [
+    "Grid",
+    "Request",
+    "allgather",
+    "allreduce",
+    "alltoall",
+    "barrier",
+    "bcast",
+    "check_calls",
+    "dot",
+    "gather",
+    "irecv",
+    "isend",
+    "norm",
+    "recv",
+    "reduce",
+    "replicated",
+    "scan",
+    "scatter",
+    "send",
+    "sendrecv",
+    "wait",
+]
+
+_install()

@@ -1,0 +1,175 @@
+"""Messages in graphs: nodes that send them, with their derivatives, in the order of the recording.
+
+In: a `Message` and a node with its data. Out: a node with its result. Called by arrays_given.py, collectives.py,
+point_to_point.py and grid.py.
+
+Where all values are known, as in `grad` outside of `jit`, a message is sent at once and its result is a constant; a
+graph with only its derivative's messages left to send is differentiated further. Programs of `jit`, of loops and of
+`vmap` send theirs when they run. Arrays without elements, which programs leave out, are no operands of these nodes, and
+the result in place of one is the number 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .. import config
+from ..compiler.host_calls import has_failed
+from ..errors import ArgumentError
+from ..graph.host_functions import HostFunction, host
+from ..graph.ir import INT64, Node, Params, broadcast, constant, elementwise, literal, make, on_host, zeros
+from ..graph.trace import current_trace
+from ..process.modes import KEEPS
+from ..record.call_order import after, is_later, last_token, records_for_later, waiting_zeros
+from ..runtime.evaluate import computed
+from .communicators import groups
+from .message_calls import native, send
+from .messages import DERIVED, NOTHING, Layout, Message, is_empty
+
+
+def _rule(inputs: Sequence[Node], params: Params) -> Layout:
+    shape, dtype = _seen(params[0].result)
+    return (*inputs[0].shape, *shape), dtype
+
+
+def _seen(result: Layout) -> Layout:
+    """The layout of a node in place of a result."""
+    return NOTHING if is_empty(result) else result
+
+
+def _run(token: np.ndarray, *rest: Any) -> np.ndarray:
+    shape, dtype = _seen(rest[-1].result)
+    found = np.empty((*token.shape, *shape), dtype)
+    _run_into(found, token, *rest)
+    return found
+
+
+def _run_into(out: np.ndarray, token: np.ndarray, *rest: Any) -> None:
+    """Send a message; of a batch, whose axes the token has, one after the other."""
+    *data, message = rest
+    for at in np.ndindex(*token.shape):
+        _send_into(message, data[0][at] if data else None, out[(*at, ...)] if at else out)
+
+
+def _send_into(message: Message, data: np.ndarray | None, out: np.ndarray) -> None:
+    if has_failed():
+        # The program goes on to its end, but sends nothing more.
+        out[...] = 0
+        return
+    if data is None and message.data is not None:
+        data = np.empty(*message.data)
+    if not is_empty(message.result):
+        send(message, data, out)
+    else:
+        send(message, data, np.empty(*message.result))
+        out[...] = 0
+
+
+MESSAGE = HostFunction("message", _rule, _run, _run_into, native, ordered=True)
+
+
+def known_result(message: Message, data: np.ndarray | None) -> np.ndarray:
+    """The result of a message that is sent now; the number 0 for an array without elements."""
+    found = np.empty(*_seen(message.result))
+    _send_into(message, data, found)
+    return found
+
+
+def sent(message: Message, data: Node | None) -> Node:
+    """The result of a message: the next one of this recording, or sent at once where nothing is recorded."""
+    trace = current_trace()
+    if trace is None:
+        if data is not None and data.traced & KEEPS:
+            text = (
+                "A message of a Tensor that remembers how it was made has no derivative: send it in a function that "
+                "nb.grad or another transform differentiates, or send x.detach()."
+            )
+            raise ArgumentError(text)
+        node = constant(known_result(message, None if data is None else on_host(computed(data))))
+    else:
+        token = last_token(trace)
+        node = call(message, token, data)
+        trace.tokens.append(after(node, token))
+    return zeros(*message.result) if is_empty(message.result) else node
+
+
+def call(message: Message, token: Node, data: Node | None) -> Node:
+    """The node of a message that waits for a token, and for its data."""
+    if is_empty(message.data):
+        data = None
+    inputs = (token,) if data is None else (token, data)
+    if message.kind == "replicated":
+        value = zeros(*NOTHING) if data is None else data
+    elif records_for_later() or any(map(is_later, inputs)):
+        if config.interpret():
+            text = f"The interpreter would send messages in programs more than once: {message}. Use compiled programs."
+            raise ArgumentError(text)
+        value = host(MESSAGE, inputs, message)
+    else:
+        value = constant(known_result(message, None if data is None else on_host(computed(data))))
+    return make("custom", (value, *inputs), (_Rule(message), 0))
+
+
+class _Rule:
+    """The derivative of a message: the message of the tangents, or the transpose of the cotangents."""
+
+    pure = False
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+
+    def cotangents(self, g: Node, node: Node) -> list[Node | None]:
+        """Those of the token and of the data."""
+        message, has_data = self.message, len(node.inputs) > 2
+        if not message.linear and message.operation and has_data:
+            return self._of_extremum(g, node)
+        if not message.linear:
+            return [after(g), *[None] * has_data]
+        other = message.transposed(groups[message.group].reverse)
+        found = call(other, after(g), g if other.data is not None else None)
+        return [after(found), *([found] if has_data else [])]
+
+    def tangent(self, node: Node, tangents: Sequence[Node | None]) -> Node:
+        """The message of the tangents."""
+        _, token, *data = tangents
+        assert token is not None
+        if not self.message.linear and self.message.operation and data:
+            return self._moved_extremum(node, token, data[0])
+        if not self.message.linear:
+            return waiting_zeros(node, token)
+        source = node.inputs[-1]
+        moved = None
+        if data:
+            moved = zeros(source.shape, source.dtype) if data[0] is None else data[0]
+        return call(self.message, token, moved)
+
+    def _of_extremum(self, g: Node, node: Node) -> list[Node | None]:
+        owner, mine = self._owned(after(g), node)
+        total = call(self._sum(), after(owner), g)
+        return [after(total), elementwise("select", mine, total, zeros(node.shape, node.dtype))]
+
+    def _moved_extremum(self, node: Node, token: Node, moved: Node | None) -> Node:
+        owner, mine = self._owned(token, node)
+        nothing = zeros(node.shape, node.dtype)
+        return call(self._sum(), after(owner, token), elementwise("select", mine, moved or nothing, nothing))
+
+    def _owned(self, token: Node, node: Node) -> tuple[Node, Node]:
+        """Of each element of a maximum or minimum, the first rank that has it, and whether that is this one."""
+        group = groups[self.message.group]
+        equal = elementwise("equal", node.inputs[2], node)
+        rank, none = (broadcast(literal(number, INT64), node.shape) for number in (group.rank, group.size))
+        of_ranks: Layout = (node.shape, INT64)
+        message = replace(self.message, data=of_ranks, result=of_ranks, operation="min", line=self._line())
+        owner = call(message, token, elementwise("select", equal, rank, none))
+        return owner, elementwise("equal", owner, rank)
+
+    def _sum(self) -> Message:
+        return replace(self.message, operation="sum", line=self._line())
+
+    def _line(self) -> str:
+        line = self.message.line
+        return line if line.endswith(DERIVED) else f"{line}{DERIVED}"
