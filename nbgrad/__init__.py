@@ -97,8 +97,8 @@ if _TYPE_CHECKING:
     from . import cuda as cuda
     from . import dataset as dataset
     from . import interop as interop
-    from . import solvers as solvers
     from . import log as log
+    from . import solvers as solvers
     from . import tape as tape
     from . import train as train
     from .adjoints.device_function import device_function as device_function
@@ -119,9 +119,9 @@ if _TYPE_CHECKING:
     from .nn.checkpoint import load_checkpoint as load_checkpoint
     from .nn.checkpoint import load_param_into_net as load_param_into_net
     from .nn.checkpoint import save_checkpoint as save_checkpoint
-    from .solvers.implicit import custom_root as custom_root
     from .nn.exported import export as export
     from .nn.exported import load as load
+    from .solvers.implicit import custom_root as custom_root
     from .source.rebinding import differentiable_source as differentiable_source
     from .sparse.sparse_derivatives import sparse_hessian as sparse_hessian
     from .sparse.sparse_derivatives import sparse_jacobian as sparse_jacobian

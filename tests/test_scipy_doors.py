@@ -153,10 +153,6 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "compiled code": (lambda x: ndimage.fourier_gaussian(x, 1.0), TracedValueError, "nb.primitive"),
     "compiled code in Cython": (lambda x: signal.find_peaks(x)[0], DtypeError, "find_peaks.*nb.primitive"),
     "a minimum along a line": (lambda x: optimize.golden(lambda z: (z - x[0]) ** 2), ArgumentError, "nb.solvers"),
-        lambda x: optimize.fminbound(lambda z: (z - x[0]) ** 2, 0.0, 1.0),
-        TracedValueError,
-        "nb.",
-    ),
 }
 
 

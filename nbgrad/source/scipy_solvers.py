@@ -91,6 +91,34 @@ TABLE: dict[str, dict[str, Function]] = {
 """By module and name: the function that does the same with derivatives."""
 
 
+REFUSED: dict[str, str] = {
+    "scipy.optimize": (
+        "anderson broyden1 broyden2 diagbroyden excitingmixing linearmixing newton_krylov fmin fmin_bfgs fmin_cg "
+        "fmin_cobyla fmin_l_bfgs_b fmin_ncg fmin_powell fmin_slsqp fmin_tnc fminbound minimize_scalar brent golden "
+        "bracket line_search basinhopping brute differential_evolution direct dual_annealing shgo leastsq lsq_linear "
+        "nnls isotonic_regression linprog milp linear_sum_assignment quadratic_assignment"
+    ),
+}
+"""By module: searches whose steps, recorded one by one, would not have the derivative of the result."""
+
+
+def _refusing(name: str, original: Function) -> Function:
+    """A solver of SciPy's that is called by constants only."""
+
+    def dispatch(*args: Any, **kwargs: Any) -> Any:
+        if current_trace() is None or not recorded((args, kwargs)):
+            return original(*plain(args), **plain(kwargs))
+        message = (
+            f"{name} has no derivative: it finds its result by comparisons. Use the root, minimize or least_squares of "
+            "nb.solvers, or nb.custom_root."
+        )
+        raise ArgumentError(message)
+
+    dispatch.__name__ = dispatch.__qualname__ = original.__name__
+    dispatch.__doc__ = f"As `{name}`, of constants."
+    return dispatch
+
+
 def _dispatching(name: str, original: Function, ours: Function) -> Function:
     """A solver of SciPy's that is nbgrad's where something is recorded."""
     theirs, taken = inspect.signature(original), inspect.signature(ours).parameters
@@ -127,6 +155,9 @@ def _found(module: str) -> dict[int, tuple[Any, Any]]:
     for name, ours in TABLE[module].items():
         original = getattr(sys.modules[module], name)
         found[id(original)] = original, _dispatching(f"{module}.{name}", original, ours)
+    for name in REFUSED.get(module, "").split():
+        original = getattr(sys.modules[module], name, None)
+        found[id(original)] = original, _refusing(f"{module}.{name}", original)
     return found
 
 
