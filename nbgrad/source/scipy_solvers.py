@@ -156,8 +156,9 @@ def _found(module: str) -> dict[int, tuple[Any, Any]]:
         original = getattr(sys.modules[module], name)
         found[id(original)] = original, _dispatching(f"{module}.{name}", original, ours)
     for name in REFUSED.get(module, "").split():
-        original = getattr(sys.modules[module], name, None)
-        found[id(original)] = original, _refusing(f"{module}.{name}", original)
+        if hasattr(sys.modules[module], name):
+            original = getattr(sys.modules[module], name)
+            found[id(original)] = original, _refusing(f"{module}.{name}", original)
     return found
 
 
