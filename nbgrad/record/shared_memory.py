@@ -190,6 +190,11 @@ def has_relatives(tensor: Tensor) -> bool:
     return is_view(tensor) or any(reference() is not None for reference in getattr(tensor, "_views", {}).values())
 
 
+def owner_of(tensor: Tensor) -> Tensor:
+    """The Tensor that owns a Tensor's memory: itself, if it is no view."""
+    return _chain(tensor)[-1] if is_view(tensor) else tensor
+
+
 def is_in_order(tensor: Tensor, order: str = "C") -> bool:
     """Whether NumPy's array in place of a Tensor would have its elements side by side, in "C" or "F" order."""
     where = place_of(tensor)

@@ -6,6 +6,8 @@ In: the values that a name has on both sides of a branch. Out: the value of whic
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from types import FunctionType as Function
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,10 +18,12 @@ from ..graph.ir import BOOL, Node, broadcast, elementwise
 from ..graph.trace import current_trace
 from ..record.as_node import as_node
 from ..record.promotion import promote
+from ..record.shared_memory import owner_of
 from ..record.tensor import Tensor
-from ..record.zero_dimensional import ZeroDimensional, as_array
+from ..record.zero_dimensional import ZeroDimensional, as_array, is_scalar
 from ..runtime.memory_order import like_array, same_order
 from ..transforms.arguments import flatten
+from .watched import is_empty
 
 
 class Unset:
@@ -58,6 +62,23 @@ def stays_pythons() -> bool:
 
 def _is_array_without_axes(value: Any) -> bool:
     return isinstance(value, ZeroDimensional) or (isinstance(value, np.ndarray) and not value.ndim)
+
+
+def refuse_sharing(found: Iterable[tuple[str, Any]], code: Function, written: Collection[str]) -> None:
+    """Raise where arrays that a side or a turn has found share memory, and elements of one are set in the function.
+
+    What is chosen of two arrays is a new one, and writes to it, or to the array that it is a view of, would be lost.
+    """
+    if not written:
+        return
+    arrays = [(name, owner_of(value)) for name, value in found if isinstance(value, Tensor) and not is_scalar(value)]
+    cells = zip(code.__code__.co_freevars, code.__closure__ or (), strict=True)
+    outside = [(name, cell.cell_contents) for name, cell in cells if not is_empty(cell)]
+    others = [(name, owner_of(value)) for name, value in outside if isinstance(value, Tensor)]
+    for name, owner in arrays:
+        for other, its_owner in (*arrays, *others):
+            if owner is its_owner and other != name and (name in written or other in written):
+                cannot(f"{name} shares the memory of {other}, and elements are set")
 
 
 def selected(test: Any, yes: Any, no: Any, name: str, loose: bool = False) -> Any:

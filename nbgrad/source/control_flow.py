@@ -17,7 +17,7 @@ import copy
 import dis
 import inspect
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
@@ -211,6 +211,7 @@ class _Rewriter:
         self.keywords: dict[str, str] = {}
         self.declared: frozenset[str] = frozenset()
         self.captured: frozenset[str] = frozenset()
+        self.written: frozenset[str] = frozenset()
 
     def name(self, what: str) -> str:
         self.count += 1
@@ -218,7 +219,7 @@ class _Rewriter:
 
     def function(self, node: ast.FunctionDef) -> None:
         """Rewrite a function, in place."""
-        outer = self.keywords, self.declared, self.captured
+        outer = self.keywords, self.declared, self.captured, self.written
         self.keywords = {
             name: type(one).__name__.lower()
             for one in within(node.body)
@@ -226,11 +227,11 @@ class _Rewriter:
             for name in one.names
         }
         self.declared = frozenset(self.keywords)
-        self.captured = captured(node.body)
+        self.captured, self.written = captured(node.body), written(node.body)
         node.body = self.without_returns(node.body)
         mark_live(node.body, self.captured)
         node.body = self.block(node.body, None, tail=True) or [ast.Pass()]
-        self.keywords, self.declared, self.captured = outer
+        self.keywords, self.declared, self.captured, self.written = outer
 
     # ----- Returns in loops, and what comes after them -----
 
@@ -324,6 +325,10 @@ class _Rewriter:
         made.body = [one for n in outer for one in _template(f"{self.keywords[n]} {n}", like)] + body
         return made
 
+    def sets(self, here: Collection[str]) -> str:
+        """An expression: the names whose elements a statement sets, and its function."""
+        return f"{CALLS}.Sets({sorted(here)!r}, {sorted(self.written)!r})"
+
     def branch(self, node: ast.If) -> list[ast.stmt]:
         """A branch both sides of which end where the next statement begins."""
         both = [*node.body, *node.orelse]
@@ -335,7 +340,7 @@ class _Rewriter:
         sides = [self.block(copy.deepcopy(part), (end, end, end), tail=True) for part in (node.body, node.orelse)]
         labels = [self.name("yes"), self.name("no")]
         found = [self.made(label, names, side, node) for label, side in zip(labels, sides, strict=True)]
-        shown = f"{_values(names)}, {names!r}, {given!r}, {sorted(changed)!r}, {reason!r}"
+        shown = f"{_values(names)}, {names!r}, {given!r}, {self.sets(changed)}, {reason!r}"
         call = f"{CALLS}.branch(TEST_, {', '.join(labels)}, {shown})"
         found += _template(f"{_targets(given)}{call}", node, TEST_=self.expression(node.test))
         return [*found, *self.unset(given, node)]
@@ -357,8 +362,8 @@ class _Rewriter:
         for label, part in zip(labels, parts, strict=True):
             side = self.block(part, ends, tail=True)
             found.append(self.made(label, names, side or [ast.Pass()], node))
-        changed = sorted(written([node, *rest]) - self.declared)
-        shown = f"{_values(names)}, {names!r}, {changed!r}, {reason!r}"
+        changed = written([node, *rest]) - self.declared
+        shown = f"{_values(names)}, {names!r}, {self.sets(changed)}, {reason!r}"
         call = f"return {CALLS}.leave(TEST_, {', '.join(labels)}, {shown})"
         return found + _template(call, node, TEST_=self.expression(node.test))
 
@@ -387,7 +392,7 @@ class _Rewriter:
         body = self.block(body, (going, broken, going), tail=True)
         found: list[ast.stmt] = []
         broke = [*getattr(node, "sets", ()), _NOWHERE][0]
-        shown = f"{_values(names)}, {names!r}, {sorted(changed)!r}, {reason!r}"
+        shown = f"{_values(names)}, {names!r}, {self.sets(changed)}, {reason!r}"
         if is_while:
             found.append(self.made(label, names, body, node))
             test = self.made(question, names, _template("return TEST_", node, TEST_=self.expression(node.test)), node)

@@ -51,9 +51,13 @@ def assigned(nodes: Iterable[ast.AST]) -> Names:
 
 
 def written(nodes: Iterable[ast.AST]) -> Names:
-    """The names of arrays, or other objects, of which statements set elements: `x[k] = y`, `x += y`."""
+    """The names of arrays, or other objects, of which statements set elements: `x[k] = y`, `x += y`, `f(y, out=x)`,
+    `x.sort()`, `np.copyto(x, y)`."""
     found: set[str] = set()
     for one in within(nodes):
+        if isinstance(one, ast.Call):
+            found |= {name.id for name in _written_by(one) if isinstance(name, ast.Name)}
+            continue
         targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
         for target in targets:
             base = target
@@ -62,6 +66,24 @@ def written(nodes: Iterable[ast.AST]) -> Names:
             if isinstance(base, ast.Name) and (base is not target or isinstance(one, ast.AugAssign)):
                 found.add(base.id)
     return frozenset(found)
+
+
+_WRITING_METHODS = frozenset("fill itemset partition put resize sort".split())
+_WRITING_FUNCTIONS = frozenset("copyto fill_diagonal place put put_along_axis putmask".split())
+
+
+def _written_by(call: ast.Call) -> list[ast.expr]:
+    """The arguments of a call that it writes to, as far as its text tells."""
+    found: list[ast.expr] = []
+    for keyword in call.keywords:
+        if keyword.arg == "out":
+            found += keyword.value.elts if isinstance(keyword.value, ast.Tuple) else [keyword.value]
+    if isinstance(call.func, ast.Attribute):
+        if call.func.attr in _WRITING_METHODS:
+            found.append(call.func.value)
+        if call.func.attr in _WRITING_FUNCTIONS:
+            found += call.args[:1]
+    return found
 
 
 def read(nodes: Iterable[ast.AST]) -> Names:

@@ -13,7 +13,7 @@ import builtins
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import optree
@@ -37,6 +37,7 @@ from .chosen_values import (
     cannot,
     condition_of,
     is_number,
+    refuse_sharing,
     selected,
     shown,
     stays_pythons,
@@ -56,6 +57,13 @@ def is_staging() -> bool:
             return True
         trace = trace.parent
     return False
+
+
+class Sets(NamedTuple):
+    """The names of arrays of which elements are set: in a statement, and anywhere in its function."""
+
+    here: Sequence[str] = ()
+    anywhere: Sequence[str] = ()
 
 
 def values(*thunks: Thunk) -> State:
@@ -128,7 +136,7 @@ def not_(value: Any) -> Any:
 
 def choose(test: Any, yes: Thunk, no: Thunk) -> Any:
     """`yes if test else no`."""
-    return leave(test, yes, no, (), (), (), None)
+    return leave(test, yes, no, (), (), Sets(), None)
 
 
 def min_(kind: Any, *given: Any) -> Any:
@@ -160,13 +168,13 @@ def branch(
     state: State,
     names: Sequence[str],
     given: Sequence[str],
-    changed: Sequence[str],
+    sets: Sets,
     reason: str | None,
 ) -> State:
-    """A branch: from the values of `names` to those of `given`; elements of `changed` may be set."""
+    """A branch: from the values of `names` to those of `given`; elements of `sets.here` may be set."""
     if not _is_recorded(test):
         return (yes if test else no)(*state)
-    found, reason = _turned(reason, _both, test, yes, no, state, names, given, changed)
+    found, reason = _turned(reason, _both, test, yes, no, state, names, given, sets)
     return found if reason is None else (yes if _truth(test, reason) else no)(*state)
 
 
@@ -176,13 +184,13 @@ def leave(
     no: Callable[..., Any],
     state: State,
     names: Sequence[str],
-    changed: Sequence[str],
+    sets: Sets,
     reason: str | None,
 ) -> Any:
     """A branch both sides of which return something."""
     if not _is_recorded(test):
         return (yes if test else no)(*state)
-    found, reason = _turned(reason, _returned, test, yes, no, state, names, changed)
+    found, reason = _turned(reason, _returned, test, yes, no, state, names, sets)
     return found if reason is None else (yes if _truth(test, reason) else no)(*state)
 
 
@@ -192,11 +200,11 @@ def _returned(
     no: Callable[..., Any],
     state: State,
     names: Sequence[str],
-    changed: Sequence[str],
+    sets: Sets,
 ) -> Any:
     """Results of both sides, and a choice."""
-    results = [_side(one, _copies(state, names, changed)) for one in (yes, no)]
-    if changed and not _unchanged(state, names, changed):
+    results = [_side(one, _copies(state, names, sets)) for one in (yes, no)]
+    if sets.here and not _unchanged(state, names, sets):
         cannot("elements of an array are set before a return")
     return selected(test, results[0], results[1], "what is returned", loose=True)
 
@@ -224,43 +232,60 @@ def _both(
     state: State,
     names: Sequence[str],
     given: Sequence[str],
-    changed: Sequence[str],
+    sets: Sets,
 ) -> State:
     before = dict(zip(names, state, strict=True))
-    results = [_side(one, _copies(state, names, changed)) for one in (yes, no)]
-    found = [selected(test, a, b, name) for name, a, b in zip(given, *results, strict=True)]
-    return tuple(
-        [_written_back(before[name], value, name in changed) for name, value in zip(given, found, strict=True)]
-    )
+    copies = [dict(zip(names, _copies(state, names, sets), strict=True)) for _ in range(2)]
+    sides = [_side(side, list(own.values())) for side, own in zip((yes, no), copies, strict=True)]
+    for side, results, others in zip((yes, no), sides, reversed(sides), strict=True) if stays_pythons() else ():
+        chosen = [(name, a) for name, a, b in zip(given, results, others, strict=True) if a is not b]
+        refuse_sharing(chosen, side, sets.anywhere)
+    found: list[Any] = []
+    contents: list[tuple[Any, Any]] = []
+    for name, a, b in zip(given, *sides, strict=True):
+        own, other = (copy[name] for copy in copies)
+        array = before[name]
+        stays = [a is own, b is other]
+        if _is_array(array) and name in sets.anywhere and stays[0] != stays[1] and stays_pythons():
+            cannot(f"{name}, of which elements are set, is another array on one side")
+        if name not in sets.here or not _is_array(array):
+            found.append(selected(test, a, b, name))
+            continue
+        if own._node is not array._node or other._node is not array._node:
+            contents.append((array, selected(test, own, other, name)))
+        found.append(array if all(stays) else selected(test, a, b, name))
+    for array, content in contents:  # other names may have the same object
+        array[...] = content
+    return tuple(found)
 
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, Tensor) and not is_scalar(value)
 
 
-def _copies(state: State, names: Sequence[str], changed: Sequence[str]) -> list[Any]:
+def _copies(state: State, names: Sequence[str], sets: Sets) -> list[Any]:
     """The values for one side, which may set elements of its own arrays only."""
-    _check_changed(state, names, changed)
+    _check_changed(state, names, sets)
     return [
-        type(value)._of(value._node) if name in changed and _is_array(value) else value
+        type(value)._of(value._node) if name in sets.here and _is_array(value) else value
         for name, value in zip(names, state, strict=False)
     ]
 
 
-def _check_changed(state: State, names: Sequence[str], changed: Sequence[str]) -> None:
+def _check_changed(state: State, names: Sequence[str], sets: Sets) -> None:
     """Raise if elements of something else than recorded arrays are set."""
     for name, value in zip(names, state, strict=False):
         kept = value is None or isinstance(
             value, Tensor | np.generic | bool | int | float | complex | str | tuple | Unset
         )
-        if name in changed and not kept:
+        if name in sets.here and not kept:
             cannot(f"elements of {name} are set, which is {shown(value)}")
-        if name in changed and isinstance(value, Tensor) and has_relatives(value):
+        if name in sets.here and isinstance(value, Tensor) and has_relatives(value):
             cannot(f"elements of {name} are set, which shares its memory with another array")
 
 
-def _unchanged(state: State, names: Sequence[str], changed: Sequence[str]) -> bool:
-    return not any(name in changed and _is_array(value) for name, value in zip(names, state, strict=False))
+def _unchanged(state: State, names: Sequence[str], sets: Sets) -> bool:
+    return not any(name in sets.here and _is_array(value) for name, value in zip(names, state, strict=False))
 
 
 def _written_back(before: Any, after: Any, changed: bool) -> Any:
@@ -310,7 +335,7 @@ def while_(
     turn: Turn,
     state: State,
     names: Sequence[str],
-    changed: Sequence[str],
+    sets: Sets,
     reason: str | None,
 ) -> tuple[Any, State]:
     """A loop by a condition: whether it was left by `break`, and the values at its end."""
@@ -318,7 +343,7 @@ def while_(
     while True:
         question = and_(lambda going=going: going, lambda state=state: test(*state))
         if _is_recorded(question):
-            found, reason = _turned(reason, _staged, question, test, turn, state, names, changed)
+            found, reason = _turned(reason, _staged, question, test, turn, state, names, sets)
             if reason is None:
                 return found
         if not _truth(question, reason):
@@ -348,11 +373,11 @@ def range_(kind: Any, *bounds: Any) -> Any:
 
 
 def for_(
-    items: Any, turn: Turn, state: State, names: Sequence[str], changed: Sequence[str], reason: str | None
+    items: Any, turn: Turn, state: State, names: Sequence[str], sets: Sets, reason: str | None
 ) -> tuple[Any, State]:
     """A loop over items: whether it was left by `break`, and the values at its end."""
     if isinstance(items, Counted):
-        found, reason = _turned(reason, _counted, True, items, turn, state, names, changed)
+        found, reason = _turned(reason, _counted, True, items, turn, state, names, sets)
         if reason is None:
             return found
         try:
@@ -363,7 +388,7 @@ def for_(
     going: Any = True
     for position, item in enumerate(items):
         if _is_recorded(going):
-            found, reason = _turned(reason, _rest, going, items, position, turn, state, names, changed)
+            found, reason = _turned(reason, _rest, going, items, position, turn, state, names, sets)
             if reason is None:
                 return found
         if not _truth(going, reason):
@@ -378,12 +403,12 @@ def _tensor(value: Any) -> Tensor:
 
 
 def _rest(
-    going: Any, items: Any, position: int, turn: Turn, state: State, names: Sequence[str], changed: Sequence[str]
+    going: Any, items: Any, position: int, turn: Turn, state: State, names: Sequence[str], sets: Sets
 ) -> tuple[Any, State]:
     """The turns from an item on."""
     if isinstance(items, range):
         left = Counted(items[position], items.stop, items.step)
-        return _counted(going, left, turn, state, names, changed)
+        return _counted(going, left, turn, state, names, sets)
     if not isinstance(items, Tensor | np.ndarray):
         cannot(f"it goes through {type(items).__name__} and may end before its end")
     array = _tensor(items)
@@ -391,11 +416,11 @@ def _rest(
     def of_position(k: Any, *inner: Any) -> tuple[Any, State]:
         return turn(array[k], *inner)
 
-    return _counted(going, Counted(position, len(items), 1), of_position, state, names, changed)
+    return _counted(going, Counted(position, len(items), 1), of_position, state, names, sets)
 
 
 def _counted(
-    going: Any, items: Counted, turn: Turn, state: State, names: Sequence[str], changed: Sequence[str]
+    going: Any, items: Counted, turn: Turn, state: State, names: Sequence[str], sets: Sets
 ) -> tuple[Any, State]:
     """A loop over a range, by a counter that is carried."""
 
@@ -410,19 +435,20 @@ def _counted(
     question = and_(lambda: going, lambda: test(start))
     if not _is_recorded(question) and not question:
         return not_(going), state
-    left, (_, *after) = _staged(question, test, counted, (start, *state), ("", *names), changed)
+    left, (_, *after) = _staged(question, test, counted, (start, *state), ("", *names), sets)
     return left, tuple(after)
 
 
 def _staged(
-    question: Any, test: Callable[..., Any], turn: Turn, state: State, names: Sequence[str], changed: Sequence[str]
+    question: Any, test: Callable[..., Any], turn: Turn, state: State, names: Sequence[str], sets: Sets
 ) -> tuple[Any, State]:
     """A loop as `while_loop`, from a state on; the condition on that is known."""
-    _check_changed(state, names, changed)
+    _check_changed(state, names, sets)
     first = _with_all_set(turn, state)
     leaves, tree = flatten(first)
     moving = [k for k, leaf in enumerate(leaves) if is_number(leaf)]
     stays = stays_pythons()
+    others: set[str] = set()
 
     def filled(carried: Sequence[Any]) -> State:
         every = list(leaves)
@@ -432,12 +458,21 @@ def _staged(
 
     def body(carried: Any) -> Any:
         watched = Watched([turn, *leaves])
+        inside = filled(carried[0])
+        nodes = [getattr(value, "_node", None) for value in inside]
         try:
-            going, after = turn(*filled(carried[0]))
+            going, after = turn(*inside)
         finally:
             changes = watched.restored()
         if changes:
             cannot(f"a turn changes {changes}")
+        for name, value, node, result in zip(names, inside, nodes, after, strict=True):
+            if name in sets.here and _is_array(value) and value is not result:
+                if value._node is not node:
+                    cannot(f"elements of {name} are set before it becomes another array")
+                others.add(name)
+        if stays:
+            refuse_sharing(zip(names, after, strict=True), turn, sets.anywhere)
         further = and_(lambda: going, lambda: test(*after))
         found, same = flatten(after)
         if same != tree:
@@ -455,7 +490,8 @@ def _staged(
     last, _, going = while_loop(lambda carried: carried[1], body, tuple(given))
     found = filled(last)
     back = [
-        _written_back(before, after, name in changed) for name, before, after in zip(names, state, found, strict=True)
+        _written_back(before, after, name in sets.here and name not in others)
+        for name, before, after in zip(names, state, found, strict=True)
     ]
     return not_(going), tuple(back)
 

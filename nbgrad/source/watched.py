@@ -46,7 +46,7 @@ class Watched:
             if isinstance(value, Tensor):
                 self.known.append((value, value._node))
             elif isinstance(value, FunctionType):
-                waiting += [cell.cell_contents for cell in value.__closure__ or () if not _is_empty(cell)]
+                waiting += [cell.cell_contents for cell in value.__closure__ or () if not is_empty(cell)]
             elif isinstance(value, MethodType):
                 waiting += [value.__self__, value.__func__]
             elif isinstance(value, tuple):
@@ -80,7 +80,8 @@ class Watched:
         return changed
 
 
-def _is_empty(cell: Any) -> bool:
+def is_empty(cell: Any) -> bool:
+    """Whether a variable of an outer function is not set."""
     try:
         cell.cell_contents  # noqa: B018
     except ValueError:
