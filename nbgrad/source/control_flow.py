@@ -22,7 +22,7 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
-from .live_names import SCOPES, Statements, assigned, captured, mark_live, within, written
+from .live_names import SCOPES, Names, Statements, assigned, captured, mark_live, within, written
 
 CALLS = "_nbgrad_statements"
 """The name of the functions of statements.py in rewritten code."""
@@ -418,7 +418,7 @@ class _Rewriter:
 
     def expression(self, node: ast.expr) -> ast.expr:
         """An expression in which `and`, `or`, `not` and `x if t else y` are calls."""
-        return _Expressions().visit(node)
+        return _Expressions(self.written).visit(node)
 
     def expressions(self, node: ast.stmt) -> ast.stmt:
         """A statement with such expressions; statements in it stay."""
@@ -478,6 +478,11 @@ class _Returns:
 
 
 class _Expressions(ast.NodeTransformer):
+    """Rewrites expressions of a function that sets elements of arrays with the names `written`."""
+
+    def __init__(self, written: Names) -> None:
+        self.written = written
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
         if _sets_names(node):
@@ -491,7 +496,11 @@ class _Expressions(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
-        return node if _sets_names(node) else self.call("choose", node, [node.test], [node.body, node.orelse])
+        if _sets_names(node):
+            return node
+        chosen = self.call("choose", node, [node.test], [node.body, node.orelse])
+        chosen.args.append(_expression(f"{sorted(self.written)!r}", node))
+        return chosen
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
@@ -512,7 +521,7 @@ class _Expressions(ast.NodeTransformer):
             return node
         return ast.copy_location(ast.Call(_expression(f"{CALLS}.{name}_", node), [node.func, *node.args], []), node)
 
-    def call(self, name: str, like: ast.expr, given: list[ast.expr], later: list[ast.expr]) -> ast.AST:
+    def call(self, name: str, like: ast.expr, given: list[ast.expr], later: list[ast.expr]) -> ast.Call:
         thunks: list[ast.expr] = []
         for value in later:
             thunk = _expression("lambda: 0", like)

@@ -58,6 +58,10 @@ def written(nodes: Iterable[ast.AST]) -> Names:
         if isinstance(one, ast.Call):
             found |= {name.id for name in _written_by(one) if isinstance(name, ast.Name)}
             continue
+        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call):
+            method = one.value.func
+            if isinstance(method, ast.Attribute) and method.attr in _WRITING_METHODS:
+                found |= {method.value.id} if isinstance(method.value, ast.Name) else set()
         targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
         for target in targets:
             base = target
@@ -68,7 +72,8 @@ def written(nodes: Iterable[ast.AST]) -> Names:
     return frozenset(found)
 
 
-_WRITING_METHODS = frozenset("fill itemset partition put resize sort".split())
+_WRITING_METHODS = frozenset("fill partition sort".split())
+"""Methods that a statement calls: `x.sort()`, but not `y = np.sort(x)`."""
 _WRITING_FUNCTIONS = frozenset("copyto fill_diagonal place put put_along_axis putmask".split())
 
 
@@ -78,11 +83,8 @@ def _written_by(call: ast.Call) -> list[ast.expr]:
     for keyword in call.keywords:
         if keyword.arg == "out":
             found += keyword.value.elts if isinstance(keyword.value, ast.Tuple) else [keyword.value]
-    if isinstance(call.func, ast.Attribute):
-        if call.func.attr in _WRITING_METHODS:
-            found.append(call.func.value)
-        if call.func.attr in _WRITING_FUNCTIONS:
-            found += call.args[:1]
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _WRITING_FUNCTIONS:
+        found += call.args[:1]
     return found
 
 

@@ -134,9 +134,9 @@ def not_(value: Any) -> Any:
     return Tensor._of(elementwise("logical_not", node))
 
 
-def choose(test: Any, yes: Thunk, no: Thunk) -> Any:
-    """`yes if test else no`."""
-    return leave(test, yes, no, (), (), Sets(), None)
+def choose(test: Any, yes: Thunk, no: Thunk, anywhere: Sequence[str] = ()) -> Any:
+    """`yes if test else no`, in a function that sets elements of arrays with the names `anywhere`."""
+    return leave(test, yes, no, (), (), Sets((), anywhere), None)
 
 
 def min_(kind: Any, *given: Any) -> Any:
@@ -206,7 +206,11 @@ def _returned(
     results = [_side(one, _copies(state, names, sets)) for one in (yes, no)]
     if sets.here and not _unchanged(state, names, sets):
         cannot("elements of an array are set before a return")
-    return selected(test, results[0], results[1], "what is returned", loose=True)
+    name = "what is returned"
+    if sets.anywhere and results[0] is not results[1] and stays_pythons():
+        for side, result in zip((yes, no), results, strict=True):
+            refuse_sharing([(name, result)], side, (*sets.anywhere, name))
+    return selected(test, results[0], results[1], name, loose=True)
 
 
 def _turned(reason: str | None, function: Callable[..., Any], *args: Any) -> tuple[Any, str | None]:
@@ -467,7 +471,7 @@ def _staged(
         if changes:
             cannot(f"a turn changes {changes}")
         for name, value, node, result in zip(names, inside, nodes, after, strict=True):
-            if name in sets.here and _is_array(value) and value is not result:
+            if _is_array(value) and value is not result:
                 if value._node is not node:
                     cannot(f"elements of {name} are set before it becomes another array")
                 others.add(name)
