@@ -41,9 +41,12 @@ while np.max(w) < 6: v = w; w = w * 2; w[0] += 1 $ r = v
 while np.max(w) < 6: v = w[::-1]; w += 1 $ w += 1; r = v
 while np.max(w) < 6: v, w = w, v; w += 2 $ r = w + 3 * v + 5 * keep
 for k in range(3): $   if np.max(w) < 2: w, v = v, w $   w[0] += 1; v[1] += 2 $ r = w + 3 * v
+while np.max(w) < 6: u = w[1:]; u += 2; w = w.reshape(3) $ r = w + keep
 v = w if t else v $ v[0] = 9; r = w
 v = w[1:] if t else w[:2] $ v[0] = 9; r = w
 if t: np.copyto(w, 3 * a) $ r = keep
+if not t: u = w[1:]; u[0] = 5; w = w * 2 $ r = w + keep
+if not t: u = a[1:]; u[0] = 5; a = a * 2 $ r = a
 """
 """Lines of a function of `a`, with `t` a truth value, `b` the same array as `a`, and `keep` the same one as `w`."""
 

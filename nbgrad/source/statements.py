@@ -203,7 +203,7 @@ def _returned(
     sets: Sets,
 ) -> Any:
     """Results of both sides, and a choice."""
-    results = [_side(one, _copies(state, names, sets)) for one in (yes, no)]
+    results = [_side(one, _copies(state, names, sets), state) for one in (yes, no)]
     if sets.here and not _unchanged(state, names, sets):
         cannot("elements of an array are set before a return")
     name = "what is returned"
@@ -240,7 +240,7 @@ def _both(
 ) -> State:
     before = dict(zip(names, state, strict=True))
     copies = [dict(zip(names, _copies(state, names, sets), strict=True)) for _ in range(2)]
-    sides = [_side(side, list(own.values())) for side, own in zip((yes, no), copies, strict=True)]
+    sides = [_side(side, list(own.values()), state) for side, own in zip((yes, no), copies, strict=True)]
     for side, results, others in zip((yes, no), sides, reversed(sides), strict=True) if stays_pythons() else ():
         chosen = [(name, a) for name, a, b in zip(given, results, others, strict=True) if a is not b]
         refuse_sharing(chosen, side, sets.anywhere)
@@ -315,12 +315,12 @@ def _attempt() -> Iterator[None]:
         raise
 
 
-def _side(side: Callable[..., Any], state: Sequence[Any]) -> Any:
-    """The result of a side, which must write to nothing outside."""
+def _side(side: Callable[..., Any], given: Sequence[Any], state: State) -> Any:
+    """The result of a side, which must write to nothing outside: of what it is given, only to copies of the state's."""
     with recording((), turn=True) as trace:
-        watched = Watched([side, *[value for value in state if not isinstance(value, Tensor)]])
+        watched = Watched([side, *[value for value, original in zip(given, state, strict=True) if value is original]])
         try:
-            found = side(*state)
+            found = side(*given)
         finally:
             written = trace.undo_writes()
             changed = watched.restored()
@@ -471,9 +471,11 @@ def _staged(
         if changes:
             cannot(f"a turn changes {changes}")
         for name, value, node, result in zip(names, inside, nodes, after, strict=True):
-            if _is_array(value) and value is not result:
-                if value._node is not node:
-                    cannot(f"elements of {name} are set before it becomes another array")
+            if not _is_array(value):
+                continue
+            if value._node is not node and (value is not result or name not in sets.here):
+                cannot(f"elements of {name} are set by another name, or before it becomes another array")
+            if value is not result:
                 others.add(name)
         if stays:
             refuse_sharing(zip(names, after, strict=True), turn, sets.anywhere)
