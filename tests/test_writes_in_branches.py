@@ -42,6 +42,11 @@ while np.max(w) < 6: v = w[::-1]; w += 1 $ w += 1; r = v
 while np.max(w) < 6: v, w = w, v; w += 2 $ r = w + 3 * v + 5 * keep
 for k in range(3): $   if np.max(w) < 2: w, v = v, w $   w[0] += 1; v[1] += 2 $ r = w + 3 * v
 while np.max(w) < 6: u = w[1:]; u += 2; w = w.reshape(3) $ r = w + keep
+if t: w[0] = 9; v = keep * 2 $ r = v
+if t: w[0] = 9; keep[1] = 4 $ r = w + v
+u = [w] $ if t: w[0] = 9; v = u[0] * 2 $ r = v
+while np.max(w) < 6: w += 1; v = keep * 2 $ r = v
+while np.max(w) < 6: w += 1; keep[0] += 1 $ r = w
 v = w if t else v $ v[0] = 9; r = w
 v = w[1:] if t else w[:2] $ v[0] = 9; r = w
 if t: np.copyto(w, 3 * a) $ r = keep

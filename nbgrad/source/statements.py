@@ -318,7 +318,9 @@ def _attempt() -> Iterator[None]:
 def _side(side: Callable[..., Any], given: Sequence[Any], state: State) -> Any:
     """The result of a side, which must write to nothing outside: of what it is given, only to copies of the state's."""
     with recording((), turn=True) as trace:
-        watched = Watched([side, *[value for value, original in zip(given, state, strict=True) if value is original]])
+        pairs = list(zip(given, state, strict=True))
+        watched = Watched([side, *[value for value, original in pairs if value is original]])
+        _refuse_names([original for value, original in pairs if value is not original], watched)
         try:
             found = side(*given)
         finally:
@@ -329,6 +331,12 @@ def _side(side: Callable[..., Any], given: Sequence[Any], state: State) -> Any:
     if written or trace.outside:
         cannot("it writes to an array or Parameter from outside")
     return found
+
+
+def _refuse_names(arrays: Sequence[Any], watched: Watched) -> None:
+    """Raise if arrays, in place of which code gets others to write to, can be reached by it under another name too."""
+    if any(watched.has(array) for array in arrays) or len({id(array) for array in arrays}) < len(arrays):
+        cannot("elements of an array are set that has another name")
 
 
 # ----- Loops -----
@@ -453,6 +461,9 @@ def _staged(
     moving = [k for k, leaf in enumerate(leaves) if is_number(leaf)]
     stays = stays_pythons()
     others: set[str] = set()
+    rest = [value for name, value in zip(names, state, strict=True) if name not in sets.here]
+    here = [value for name, value in zip(names, state, strict=True) if name in sets.here and _is_array(value)]
+    _refuse_names(here, Watched([turn, *rest]))
 
     def filled(carried: Sequence[Any]) -> State:
         every = list(leaves)

@@ -58,6 +58,10 @@ class Watched:
                 self.known.append((value, dict(attributes)))
                 waiting += list(attributes.values())
 
+    def has(self, value: Any) -> bool:
+        """Whether an object is among them."""
+        return any(one is value for one, _ in self.known)
+
     def restored(self) -> str | None:
         """Put everything back; a word for what had changed, None if nothing had."""
         changed = None
