@@ -48,8 +48,8 @@ class Trace:
     arguments stand for; `orders` is not empty once something depended on how they lie in memory. `known`, `owned`
     and `varying` remember values and answers about nodes (the latter two by serial number, so that they keep no
     node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has the conditions that must
-    hold in every turn, and `turn_ends` the loops in it that end by a value. `budgets` are those of jitted functions
-    that became part of it. `refused` is the last error for a value that would have left the recording, with the
+    hold in every turn, and `turn_ends` the loops in it that end by a value; it is `optional` where Python's own
+    statement would do. `budgets` are those of jitted functions that became part of it. `refused` is the last error for a value that would have left the recording, with the
     user's frame at that moment. `nodes` are those in which loops are looked for, in the order of their making; None
     where they are not. `elements` are those of short arguments that it has read, and `taken` has NumPy's arrays that
     it has met last, by `id`: references to their nodes. `tokens` are those of the calls whose order counts
@@ -79,6 +79,7 @@ class Trace:
         "mapping",
         "nodes",
         "numbers",
+        "optional",
         "orders",
         "outside",
         "owned",
@@ -120,6 +121,7 @@ class Trace:
         self.elements: dict[tuple[Node, int], weakref.ref[Node]] = {}
         self.turn_checks: list[tuple[Node, str, type[NbgradError]]] | None = [] if turn else None
         self.turn_ends: list[Any] | None = [] if turn else None
+        self.optional = False
         self.arguments = frozenset(arguments)
         self.mapping, self.size = mapping, size
         self.guards: list[tuple[Node, np.ndarray]] | None = [] if jit else None

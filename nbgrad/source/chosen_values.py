@@ -15,7 +15,7 @@ import optree
 
 from ..graph.builders import reshape
 from ..graph.ir import BOOL, Node, broadcast, elementwise
-from ..graph.trace import current_trace
+from ..graph.trace import Trace, current_trace
 from ..record.as_node import as_node
 from ..record.promotion import promote
 from ..record.shared_memory import owner_of
@@ -53,10 +53,21 @@ def cannot(why: str) -> NoReturn:
 def stays_pythons() -> bool:
     """Whether a statement may stay Python's: `jit` records a way of its own, where no value stands for many."""
     trace = current_trace()
-    while trace is not None:
-        if trace.mapping or trace.turn_ends is not None:
+    return trace is None or (_may_stay(trace) and not trace.optional)
+
+
+def may_stay_pythons() -> bool:
+    """The same, or whether the statement around it may."""
+    trace = current_trace()
+    return trace is None or _may_stay(trace)
+
+
+def _may_stay(trace: Trace) -> bool:
+    inner: Trace | None = trace
+    while inner is not None:
+        if inner.mapping or (inner.turn_ends is not None and not inner.optional):
             return False
-        trace = trace.parent
+        inner = inner.parent
     return True
 
 

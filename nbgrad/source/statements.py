@@ -37,6 +37,7 @@ from .chosen_values import (
     cannot,
     condition_of,
     is_number,
+    may_stay_pythons,
     refuse_sharing,
     selected,
     shown,
@@ -207,7 +208,7 @@ def _returned(
     if sets.here and not _unchanged(state, names, sets):
         cannot("elements of an array are set before a return")
     name = "what is returned"
-    if sets.anywhere and results[0] is not results[1] and stays_pythons():
+    if sets.anywhere and results[0] is not results[1] and may_stay_pythons():
         for side, result in zip((yes, no), results, strict=True):
             refuse_sharing([(name, result)], side, (*sets.anywhere, name))
     return selected(test, results[0], results[1], name, loose=True)
@@ -241,7 +242,7 @@ def _both(
     before = dict(zip(names, state, strict=True))
     copies = [dict(zip(names, _copies(state, names, sets), strict=True)) for _ in range(2)]
     sides = [_side(side, list(own.values()), state) for side, own in zip((yes, no), copies, strict=True)]
-    for side, results, others in zip((yes, no), sides, reversed(sides), strict=True) if stays_pythons() else ():
+    for side, results, others in zip((yes, no), sides, reversed(sides), strict=True) if may_stay_pythons() else ():
         chosen = [(name, a) for name, a, b in zip(given, results, others, strict=True) if a is not b]
         refuse_sharing(chosen, side, sets.anywhere)
     found: list[Any] = []
@@ -250,7 +251,7 @@ def _both(
         own, other = (copy[name] for copy in copies)
         array = before[name]
         stays = [a is own, b is other]
-        if _is_array(array) and name in sets.anywhere and stays[0] != stays[1] and stays_pythons():
+        if _is_array(array) and name in sets.anywhere and stays[0] != stays[1] and may_stay_pythons():
             cannot(f"{name}, of which elements are set, is another array on one side")
         if name not in sets.here or not _is_array(array):
             found.append(selected(test, a, b, name))
@@ -317,7 +318,9 @@ def _attempt() -> Iterator[None]:
 
 def _side(side: Callable[..., Any], given: Sequence[Any], state: State) -> Any:
     """The result of a side, which must write to nothing outside: of what it is given, only to copies of the state's."""
+    optional = may_stay_pythons()
     with recording((), turn=True) as trace:
+        trace.optional = optional
         pairs = list(zip(given, state, strict=True))
         watched = Watched([side, *[value for value, original in pairs if value is original]])
         _refuse_names([original for value, original in pairs if value is not original], watched)
@@ -459,7 +462,7 @@ def _staged(
     first = _with_all_set(turn, state)
     leaves, tree = flatten(first)
     moving = [k for k, leaf in enumerate(leaves) if is_number(leaf)]
-    stays = stays_pythons()
+    stays, optional = stays_pythons(), may_stay_pythons()
     others: set[str] = set()
     rest = [value for name, value in zip(names, state, strict=True) if name not in sets.here]
     here = [value for name, value in zip(names, state, strict=True) if name in sets.here and _is_array(value)]
@@ -472,6 +475,9 @@ def _staged(
         return tuple(optree.tree_unflatten(tree, every))  # type: ignore[arg-type]
 
     def body(carried: Any) -> Any:
+        trace = current_trace()
+        assert trace is not None
+        trace.optional = optional
         watched = Watched([turn, *leaves])
         inside = filled(carried[0])
         nodes = [getattr(value, "_node", None) for value in inside]
@@ -488,7 +494,7 @@ def _staged(
                 cannot(f"elements of {name} are set by another name, or before it becomes another array")
             if value is not result:
                 others.add(name)
-        if stays:
+        if optional:
             refuse_sharing(zip(names, after, strict=True), turn, sets.anywhere)
         further = and_(lambda: going, lambda: test(*after))
         found, same = flatten(after)
