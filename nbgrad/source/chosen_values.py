@@ -57,7 +57,7 @@ def stays_pythons() -> bool:
 
 
 def may_stay_pythons() -> bool:
-    """The same, or whether the statement around it may."""
+    """Whether a statement, or the one around it, may stay Python's."""
     trace = current_trace()
     return trace is None or _may_stay(trace)
 
