@@ -50,10 +50,11 @@ class Trace:
     node alive). `turn_checks` is None unless one turn of a loop is recorded: then it has the conditions that must
     hold in every turn, and `turn_ends` the loops in it that end by a value; it is `optional` where Python's own
     statement would do. `budgets` are those of jitted functions that became part of it. `refused` is the last error
-    for a value that would have left the recording, with the user's frame at that moment. `nodes` are those in which loops are looked for, in the order of their making; None
-    where they are not. `elements` are those of short arguments that it has read, and `taken` has NumPy's arrays that
-    it has met last, by `id`: references to their nodes. `tokens` are those of the calls whose order counts
-    (call_order.py), in the order of their making, and `batch` is the `Batch` for each value of which they are made.
+    for a value that would have left the recording, with the user's frame at that moment. `nodes` are those in which
+    loops are looked for, in the order of their making; None where they are not. `elements` are those of short
+    arguments that it has read, and `taken` has NumPy's arrays that it has met last, by `id`: references to their
+    nodes. `tokens` are those of the calls whose order counts (call_order.py), in the order of their making, and
+    `batch` is the `Batch` for each value of which they are made.
     """
 
     __slots__ = (
