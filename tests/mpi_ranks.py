@@ -163,6 +163,7 @@ def check_programs() -> None:
     close(nb.hvp(loss, w, v * 0 + 1), sum(6 * w - 4 * each for each in every), "replicated", "second order")
     close(nb.grad(lambda u: mpi.reduce(mpi.dot(u, u) / SIZE))(x), 2 * x, "dot", "reduced to one rank")
     close(mpi.norm(x), np.sqrt(inner(x, x)), "norm", "value")
+    close(nb.grad(mpi.norm)(np.zeros(2)), np.zeros(2), "norm", "at zero")
 
     weight = nb.Parameter(nb.Tensor(w), name="w")
     of_weight = nb.jit(nb.value_and_grad(lambda: np.sum((mpi.replicated(weight) - x) ** 2), None, [weight]))
