@@ -143,6 +143,6 @@ def test_parameters_stay_frozen(tmp_path: Path) -> None:
 def test_networks_that_no_file_can_hold(function: Any, error: type[Exception], text: str, tmp_path: Path) -> None:
     before = [p.asnumpy().copy() for p in function.get_parameters()] if isinstance(function, nn.Cell) else []
     with pytest.raises(error, match=text):
-        nb.export(function, nb.Tensor([[1.0, 2.0]]), file_name=tmp_path / "net")
+        nb.export(function, nb.Tensor([[1.0, 2.0], [3.0, 4.0]]), file_name=tmp_path / "net")
     after = [p.asnumpy() for p in function.get_parameters()] if isinstance(function, nn.Cell) else []
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
