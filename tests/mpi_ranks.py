@@ -232,6 +232,26 @@ def check_differing() -> None:
     assert ("no such call" in lines[2]) == ("no call" in lines[3]) == bool(RANK), lines
 
 
+def check_short() -> None:
+    """A message with fewer elements than the array that receives it, which MPI takes for good."""
+    receive = {
+        "recv": lambda x: mpi.recv(x, 0),
+        "irecv": lambda x: mpi.wait(mpi.irecv(x, 0)),
+        "sendrecv": lambda x: mpi.sendrecv(x, None, 0),
+    }
+    for name, received in receive.items():
+        for made in (lambda f: f, nb.jit):
+            text = ""
+            try:
+                if RANK:
+                    made(received)(np.ones(3))
+                else:
+                    mpi.send(np.ones(2), 1)
+            except nb.errors.NbgradError as error:
+                text = str(error)
+            assert ("fewer elements" in text) == bool(RANK), (name, text)
+
+
 def check_failing() -> None:
     """One rank fails while the others wait for it."""
     if RANK == SIZE - 1:
