@@ -163,6 +163,7 @@ def check_programs() -> None:
     close(nb.hvp(loss, w, v * 0 + 1), sum(6 * w - 4 * each for each in every), "replicated", "second order")
     close(nb.grad(lambda u: mpi.reduce(mpi.dot(u, u) / SIZE))(x), 2 * x, "dot", "reduced to one rank")
     close(mpi.norm(x), np.sqrt(inner(x, x)), "norm", "value")
+    close(nb.grad(mpi.norm)(np.zeros(2)), np.zeros(2), "norm", "at zero")
 
     weight = nb.Parameter(nb.Tensor(w), name="w")
     of_weight = nb.jit(nb.value_and_grad(lambda: np.sum((mpi.replicated(weight) - x) ** 2), None, [weight]))
@@ -229,6 +230,26 @@ def check_differing() -> None:
         assert text.count("mpi_ranks.py:") >= 2, text
         assert "bcast" in text or "sum" in text, text
     assert ("no such call" in lines[2]) == ("no call" in lines[3]) == bool(RANK), lines
+
+
+def check_short() -> None:
+    """A message with fewer elements than the array that receives it, which MPI takes for good."""
+    receive = {
+        "recv": lambda x: mpi.recv(x, 0),
+        "irecv": lambda x: mpi.wait(mpi.irecv(x, 0)),
+        "sendrecv": lambda x: mpi.sendrecv(x, None, 0),
+    }
+    for name, received in receive.items():
+        for made in (lambda f: f, nb.jit):
+            text = ""
+            try:
+                if RANK:
+                    made(received)(np.ones(3))
+                else:
+                    mpi.send(np.ones(2), 1)
+            except nb.errors.NbgradError as error:
+                text = str(error)
+            assert ("fewer elements" in text) == bool(RANK), (name, text)
 
 
 def check_failing() -> None:

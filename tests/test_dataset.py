@@ -228,6 +228,9 @@ def test_more_transforms() -> None:
     third = vision.RandomColorAdjust(hue=(1 / 3, 1 / 3))(np.array([[[200, 50, 10]]], np.uint8))
     assert third.tolist() == [[[10, 200, 50]]]
     assert vision.Normalize([1.0], [2.0])(np.full((1, 2, 2), 5.0)).tolist() == [[[2.0, 2.0], [2.0, 2.0]]]
+    # MindSpore 2.10 gives one row for a label of shape (1,).
+    labels = [np.array(1), np.array([1]), np.array([1, 0])]
+    assert [transforms.OneHot(2)(x).tolist() for x in labels] == [[0, 1], [0, 1], [[0, 1], [1, 0]]]
     assert transforms.PadEnd([3], -1)(np.array([1, 2])).tolist() == [1, 2, -1]
     assert transforms.Fill(7)(np.array([1, 2])).tolist() == [7, 7]
     chosen = transforms.RandomChoice([lambda x: x + 1, lambda x: x + 2])(1)

@@ -10,7 +10,7 @@ import pytest
 
 import nbgrad as nb
 from nbgrad import nn
-from nbgrad.errors import ArgumentError, CheckpointError, DtypeError, ShapeError
+from nbgrad.errors import ArgumentError, CheckpointError, DtypeError, RangeError, ShapeError, TracedValueError
 
 pytestmark = pytest.mark.unoptimized
 
@@ -106,3 +106,43 @@ def test_bad_files_and_arguments(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="is no network"):
         nb.load(tmp_path / "other.npz")
     assert not (tmp_path / "net.nbgraph").exists()
+
+
+def test_conditions_and_branches_are_kept(tmp_path: Path) -> None:
+    table = nn.Embedding(3, 2)
+
+    def function(ids: Any, x: Any) -> Any:
+        return nb.cond(np.sum(x) > 0, lambda v: v * 2, lambda v: -v, x), table(ids)
+
+    nb.export(function, nb.Tensor([0, 2]), nb.Tensor([1.0, 2.0]), file_name=tmp_path / "net")
+    again = nn.GraphCell(nb.load(tmp_path / "net.nbgraph"))
+    for ids, x, chosen in (([1, 1], [3.0, 1.0], [6.0, 2.0]), ([2, 0], [-3.0, 1.0], [3.0, -1.0])):
+        branch, rows = again(nb.Tensor(ids), nb.Tensor(x))
+        assert branch.tolist() == chosen
+        np.testing.assert_array_equal(rows.asnumpy(), table.embedding_table.asnumpy()[ids])
+    with pytest.raises(RangeError, match="out of range"):
+        again(nb.Tensor([0, 3]), nb.Tensor([1.0, 2.0]))
+
+
+def test_parameters_stay_frozen(tmp_path: Path) -> None:
+    net = nn.BatchNorm1d(2).set_train(False)
+    nb.export(net, nb.Tensor([[1.0, 2.0]]), file_name=tmp_path / "net")
+    again = nn.GraphCell(nb.load(tmp_path / "net.nbgraph"))
+    assert [p.name for p in again.trainable_params()] == ["gamma", "beta"]
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "text"),
+    [
+        (nn.BatchNorm1d(2).set_train(), ArgumentError, "writes to its Parameter"),
+        (nn.Dropout(p=0.5).set_train(), ArgumentError, "random"),
+        (lambda x: nb.while_loop(lambda s: s.sum() < 9, lambda s: s * 2, x), ArgumentError, "while_loop"),
+        (lambda x: x if x.sum() > 0 else -x, TracedValueError, "asks for a value"),
+    ],
+)
+def test_networks_that_no_file_can_hold(function: Any, error: type[Exception], text: str, tmp_path: Path) -> None:
+    before = [p.asnumpy().copy() for p in function.get_parameters()] if isinstance(function, nn.Cell) else []
+    with pytest.raises(error, match=text):
+        nb.export(function, nb.Tensor([[1.0, 2.0], [3.0, 4.0]]), file_name=tmp_path / "net")
+    after = [p.asnumpy() for p in function.get_parameters()] if isinstance(function, nn.Cell) else []
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))

@@ -107,6 +107,20 @@ def test_forms_that_draw_and_write() -> None:
     assert weight.tolist() == [1.0, 9.0]
 
 
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (lambda: nn.Conv1d(2, 4, 3), (4, 2, 1, 3)),
+        (lambda: nn.Conv1dTranspose(2, 4, 3), (2, 4, 1, 3)),
+        (lambda: nn.Conv1dTranspose(2, 4, 3, group=2, weight_init=np.ones((2, 2, 3), np.float32)), (2, 2, 1, 3)),
+        (lambda: nn.Conv1dTranspose(2, 4, 3, weight_init=np.ones((2, 4, 1, 3), np.float32)), (2, 4, 1, 3)),
+    ],
+)
+def test_weights_of_signals_have_an_axis_of_rows(layer: Any, shape: Any) -> None:
+    """The shapes of MindSpore 2.10, which its checkpoints have."""
+    assert layer().weight.shape == shape
+
+
 def test_instances_are_standardised() -> None:
     y = nn.InstanceNorm2d(2, eps=1e-12)(nb.Tensor(IMAGES)).asnumpy()
     np.testing.assert_allclose(y.mean((2, 3)), 0, atol=1e-6)

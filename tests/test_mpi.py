@@ -41,7 +41,7 @@ def run(ranks: int, *checks: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     ("ranks", "checks"),
-    [(1, "rows programs wave"), (2, "rows programs wave differing"), (3, "rows programs"), (4, "rows wave")],
+    [(1, "rows programs wave"), (2, "rows programs wave short differing"), (3, "rows programs"), (4, "rows wave")],
 )
 def test_messages_on_ranks(ranks: int, checks: str) -> None:
     done = run(ranks, *checks.split())

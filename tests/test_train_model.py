@@ -90,6 +90,18 @@ def test_the_state_that_callbacks_see() -> None:
         _ = train.RunContext(train._InternalCallbackParam(a=1)).original_args().nothing
 
 
+def test_steps_are_counted_from_one_after_an_initial_epoch() -> None:
+    """The numbers of MindSpore 2.10."""
+    seen: list[Any] = []
+
+    def look(run: Any) -> None:
+        state = run.original_args()
+        seen.append((state.cur_epoch_num, state.cur_step_num, state.epoch_num))
+
+    model().train(3, batches(), callbacks=train.LambdaCallback(on_train_step_end=look), initial_epoch=1)
+    assert seen == [(2, 1, 2), (2, 2, 2), (3, 3, 2), (3, 4, 2)]
+
+
 def test_monitors_print(capsys: pytest.CaptureFixture[str]) -> None:
     model(metrics={"mae"}).fit(
         1, batches(), batches(), callbacks=[train.LossMonitor(2), train.TimeMonitor(data_time=True)]

@@ -139,7 +139,7 @@ class TypeCast(Transform):
 
 
 class OneHot(Transform):
-    """Numbers of classes as rows of zeros with a one.
+    """Numbers of classes as rows of zeros with a one; a single number, also of shape (1,), gives one row.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class OneHot(Transform):
     >>> import numpy as np
     >>> from nbgrad.dataset import transforms
     >>> transforms.OneHot(3)(np.array(1)), transforms.OneHot(2, 0.5)(np.array([0]))
-    (array([0, 1, 0]), array([[0.75, 0.25]]))
+    (array([0, 1, 0]), array([0.75, 0.25]))
     """
 
     def __init__(self, num_classes: int, smoothing_rate: float = 0.0) -> None:
@@ -169,6 +169,8 @@ class OneHot(Transform):
             message = f"OneHot has {self._count} classes, but got the labels {numbers.min()} to {numbers.max()}."
             raise ArgumentError(message)
         rows = np.eye(self._count, dtype=numbers.dtype)[numbers.astype(np.int64)]
+        if numbers.shape == (1,):
+            rows = rows[0]
         if not self._smoothing:
             return rows
         return rows * (1.0 - self._smoothing) + self._smoothing / self._count

@@ -93,7 +93,7 @@ def before(message: Message) -> None:
     ranks = [rank for rank in range(group.size) if rank != group.rank]
     requests = [group.comm.Irecv(others[rank], rank, tag) for rank in ranks]
     requests += [group.comm.Isend(own, rank, tag) for rank in ranks]
-    late = _unfinished(requests)
+    late = _unfinished(requests, [None] * len(requests))
     for rank, request in zip(ranks, requests, strict=False):
         if request in late:
             message_text = (
@@ -117,35 +117,36 @@ def _key(message: Message) -> str:
     return f"{message.kind} {message.operation} {message.root} {layout[1]} {size}"
 
 
-def finish(message: Message, requests: Sequence[Any]) -> None:
-    """Wait for requests.
+def finish(message: Message, requests: Sequence[Any]) -> list[Any]:
+    """Wait for requests, and give their statuses.
 
     Raises
     ------
     NbgradError
         If calls are compared and one is not done in time.
     """
+    statuses = [library().Status() for _ in requests]
     if not is_on():
-        for request in requests:
-            request.Wait()
-        return
-    if _unfinished(requests):
+        for request, status in zip(requests, statuses, strict=True):
+            request.Wait(status)
+    elif _unfinished(requests, statuses):
         group: Group = groups[message.group]
         message_text = (
             f"Rank {group.rank} has waited {_check.seconds:g} seconds in {message}, for which the other rank has made "
             "no call. Every message needs a send and a receive with the same tag."
         )
         raise NbgradError(message_text)
+    return statuses
 
 
-def _unfinished(requests: Sequence[Any]) -> list[Any]:
-    """The requests that are not done in time."""
+def _unfinished(requests: Sequence[Any], statuses: Sequence[Any]) -> list[Any]:
+    """The requests that are not done in time; those that are fill their statuses."""
     assert _check.seconds is not None
     end = time.monotonic() + _check.seconds
-    left = list(requests)
+    left = list(zip(requests, statuses, strict=True))
     while left:
-        left = [request for request in left if not request.Test()]
+        left = [(request, status) for request, status in left if not request.Test(status)]
         if left and time.monotonic() > end:
-            return left
+            return [request for request, _ in left]
         time.sleep(PAUSE)
     return []

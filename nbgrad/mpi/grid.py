@@ -315,4 +315,6 @@ def norm(x: Any, comm: Any = None) -> Any:
     >>> mpi.norm(np.array([3.0, 4.0]))
     np.float64(5.0)
     """
-    return np.sqrt(allreduce(np.sum(np.abs(x) ** 2), comm=comm))
+    squares = allreduce(np.sum(np.abs(x) ** 2), comm=comm)
+    # The derivative at zero is zero, as that of np.linalg.norm. An index turns an array without axes to a number.
+    return np.where(squares == 0, squares, np.sqrt(squares))[()]

@@ -88,13 +88,13 @@ def _send(message: Message, data: Any, out: np.ndarray) -> None:
         out[...] = 0
     elif kind == "sendrecv":
         out[...] = 0 if message.source < 0 else out
-        call_check.finish(message, [comm.Irecv(out, source, message.tag), comm.Isend(data, to, message.tag)])
+        _receive(message, out, [comm.Irecv(out, source, message.tag), comm.Isend(data, to, message.tag)])
     elif kind == "send":
         call_check.finish(message, [comm.Isend(data, to, message.tag)])
         out[...] = 0
     elif kind == "recv":
         out[...] = 0 if message.source < 0 else out
-        call_check.finish(message, [comm.Irecv(out, source, message.tag)])
+        _receive(message, out, [comm.Irecv(out, source, message.tag)])
     elif kind == "isend":
         kept = np.array(data)
         out[...] = number = next(_numbers)
@@ -106,8 +106,28 @@ def _send(message: Message, data: Any, out: np.ndarray) -> None:
         _requests[number] = comm.Irecv(kept, source, message.tag), kept
     else:
         request, kept = _requests.pop(int(data))
-        call_check.finish(message, [request])
-        out[...] = kept if kind == "wait_receive" else 0
+        if kind == "wait_receive":
+            _receive(message, kept, [request])
+            out[...] = kept
+        else:
+            call_check.finish(message, [request])
+            out[...] = 0
+
+
+def _receive(message: Message, out: np.ndarray, requests: Sequence[Any]) -> None:
+    """Wait for requests, of which the first one fills `out`: MPI takes it for good if the message is shorter."""
+    mpi = library()
+    status = call_check.finish(message, requests)[0]
+    if status.Get_source() != mpi.PROC_NULL and status.Get_count(mpi.BYTE) != out.nbytes:
+        raise _short(message)
+
+
+def _short(message: Message) -> NbgradError:
+    """The error for a message with fewer elements than the array that receives it."""
+    return NbgradError(
+        f"{message} got a message with fewer elements than expected. The array that it is given must have the shape "
+        "and dtype of the one that is sent."
+    )
 
 
 def _parts(array: np.ndarray, counts: Sequence[int]) -> list[Any]:
@@ -127,18 +147,17 @@ def _functions() -> ctypes.CDLL:
     return ctypes.CDLL(library().__file__)
 
 
-@cache
-def _status() -> Any:
-    """Memory for a status that is not read."""
-    return ctypes.create_string_buffer(256)
-
-
 @ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
 def _failed(code: int, number: int) -> None:
     """Note an error of the library, which the program raises at its end."""
-    keep_failure(failure(_natives[number], library().Exception(code)))
+    message = _natives[number]
+    keep_failure(_short(message) if code == SHORT else failure(message, library().Exception(code)))
 
 
+SHORT = -1
+"""The code of a message with too few elements, for which MPI has none."""
+STATUS = 256
+"""Bytes that any library's status fits into."""
 _natives: list[Message] = []
 """Messages in compiled programs."""
 _numbers_of: dict[Message, int] = {}
@@ -153,11 +172,14 @@ FUNCTIONS = {
     "reduce_scatter": "Reduce_scatter_block data out given type operation group",
     "alltoall": "Alltoall data part type out part type group",
     "send": "Send data count type to tag group",
-    "recv": "Recv out given given_type source tag group status",
-    "sendrecv": "Sendrecv data count type to tag out given given_type source tag group status",
+    "recv": "Recv out given given_type source tag group status counter expected",
+    "sendrecv": "Sendrecv data count type to tag out given given_type source tag group status counter expected",
     "barrier": "Barrier group",
 }
-"""The function in C, and its arguments, of the kinds of messages that compiled programs send themselves."""
+"""The function in C, and its arguments, of the kinds of messages that compiled programs send themselves.
+
+After a status: the function that counts the elements that came, and how many must have come.
+"""
 MAY_BE_EMPTY = frozenset(["gather", "scatter"])
 """Messages for which ranks other than the root may have no data, or no result."""
 
@@ -194,7 +216,8 @@ def native(params: Params, layouts: Sequence[Layout]) -> tuple[str, list[int]] |
         "to": mpi.PROC_NULL if message.to < 0 else message.to,
         "source": mpi.PROC_NULL if message.source < 0 else message.source,
         "tag": message.tag,
-        "status": ctypes.addressof(_status()),
+        "counter": ctypes.cast(_functions().MPI_Get_count, ctypes.c_void_p).value or 0,
+        "expected": 0 if message.source < 0 else given,
     }
     # Handles are unsigned.
     integers = [values[word] - (2**64 if values[word] >= 2**63 else 0) for word in words if word in values]
@@ -209,31 +232,49 @@ def _size(layout: Layout) -> int:
 
 
 def _ir(words: Sequence[str], has_data: bool, is_zero: bool) -> str:
-    """The text of a kernel that calls a C function, and another one if that fails.
+    """The text of a kernel that calls a C function, and another one if that fails or fewer elements come than expected.
 
     Before, bytes of the data are copied to the result, or set to zero. Integers are passed with 64 bits; functions that
     take C's int read the lower half.
     """
+    pointers, counts = ("data", "out", "status"), "status" in words
     lines = ["define void @kernel(ptr %pointers, ptr %sizes, i64 %begin, i64 %end) {"]
     for name, place in (("data", 1), ("out", 1 + has_data)):
         lines.append(f"  %at.{name} = getelementptr ptr, ptr %pointers, i64 {place}")
         lines.append(f"  %{name} = load ptr, ptr %at.{name}")
-    numbers = [word for word in words if word not in ("data", "out")]
+    numbers = [word for word in words if word not in pointers]
     for place, name in enumerate(("function", "failed", "number", "copied", "zeroed", *numbers)):
         known = f"{name}{place}" if place > 4 else name
         lines.append(f"  %at.{known} = getelementptr i64, ptr %sizes, i64 {place}")
         lines.append(f"  %{known} = load {'ptr' if place < 2 else 'i64'}, ptr %at.{known}")
     places = iter(range(5, 5 + len(numbers)))
-    arguments = [f"ptr %{word}" if word in ("data", "out") else f"i64 %{word}{next(places)}" for word in words]
+    values = [f"ptr %{word}" if word in pointers else f"i64 %{word}{next(places)}" for word in words]
+    arguments, (counter, expected) = (values[:-2], values[-2:]) if counts else (values, ("", ""))
+    kind = next((value for value, word in zip(values, words, strict=True) if word == "given_type"), "")
     lines += [
+        f"  %status = alloca [{STATUS} x i8], align 16" if counts else "",
+        "  %came = alloca i32" if counts else "",
         "  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %data, i64 %copied, i1 false)",
         "  call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 %zeroed, i1 false)",
         "  store i64 0, ptr %out" if is_zero else "",
         f"  %code = call i32 %function({', '.join(arguments)})",
         "  %good = icmp eq i32 %code, 0",
-        "  br i1 %good, label %done, label %bad",
+        f"  br i1 %good, label %{'arrived' if counts else 'done'}, label %bad",
+    ]
+    if counts:
+        lines += [
+            "arrived:",
+            f"  %counts = inttoptr {counter} to ptr",
+            f"  %uncounted = call i32 %counts(ptr %status, {kind}, ptr %came)",
+            "  %elements = load i32, ptr %came",
+            "  %wide.elements = sext i32 %elements to i64",
+            f"  %whole = icmp eq {expected}, %wide.elements",
+            "  br i1 %whole, label %done, label %bad",
+        ]
+    lines += [
         "bad:",
-        "  %wide = sext i32 %code to i64",
+        f"  %reason = phi i32 [ %code, %0 ]{f', [ {SHORT}, %arrived ]' if counts else ''}",
+        "  %wide = sext i32 %reason to i64",
         "  call void %failed(i64 %wide, i64 %number)",
         "  br label %done",
         "done:",

@@ -19,7 +19,7 @@ from ..record.as_node import as_node
 from ..record.axes_and_dtypes import only
 from ..record.tensor import Tensor
 from .cell import Cell
-from .layer_arguments import default_bias, default_weight, flag, parameter, positive
+from .layer_arguments import default_bias, default_weight, flag, parameter, positive, signal_kernel
 
 
 class _Convolution(Cell):
@@ -214,8 +214,6 @@ class Conv1d(_Convolution):
         dtype: Any = np.float32,
     ) -> None:
         kernel_size, stride = positive(kernel_size, "kernel_size"), positive(stride, "stride")
-        if isinstance(weight_init, Tensor | np.ndarray) and weight_init.ndim == 3:
-            weight_init = weight_init.reshape((*weight_init.shape[:2], 1, weight_init.shape[2]))
         super().__init__(
             (in_channels, out_channels),
             ((1, kernel_size), (1, stride), (1, positive(dilation, "dilation"))),
@@ -224,7 +222,7 @@ class Conv1d(_Convolution):
             ((0, 0), line_ends(padding)),
             group,
             has_bias,
-            (weight_init, bias_init),
+            (signal_kernel(weight_init), bias_init),
             dtype,
         )
 

@@ -17,17 +17,28 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, CheckpointError, DtypeError, ShapeError, user_location
+from .. import errors
+from ..errors import (
+    ArgumentError,
+    CheckpointError,
+    DtypeError,
+    NbgradError,
+    ShapeError,
+    TracedValueError,
+    user_location,
+)
 from ..graph.ir import Node, constant, literal, literal_value, make, on_host, placeholder, topological
 from ..graph.loops.loop_body import Body
 from ..graph.trace import recording
 from ..record.as_node import as_node, wrap
 from ..record.tensor import Tensor
+from ..runtime.evaluate import require
 from ..tensors.parameter import Parameter
 from .cell import Cell
 
 SUFFIX = ".nbgraph"
-VERSION = 1
+VERSION = 2
+Condition = tuple[Node, str, type[NbgradError]]
 
 
 class Graph:
@@ -71,6 +82,8 @@ class Graph:
                 raise DtypeError(message)
         reader = _Reader(self, nodes, parameters)
         made = reader.nodes(self.record["nodes"])
+        for number, message, error in self.record["conditions"]:
+            require(made[number], message, getattr(errors, error))
         return reader.value(self.record["result"], made)
 
 
@@ -121,8 +134,7 @@ def export(
         message = "Files are not encrypted: leave enc_key out."
         raise ArgumentError(message)
     stand_ins = [placeholder(node.shape, node.dtype) for node in map(as_node, inputs)]
-    with recording(stand_ins):
-        result = net(*[Tensor._of(node) for node in stand_ins])
+    result, conditions = _recorded(net, stand_ins)
     writer = _Writer(stand_ins)
     written = writer.value(result)
     record = {
@@ -130,6 +142,8 @@ def export(
         "version": VERSION,
         "inputs": [[list(node.shape), node.dtype.name] for node in stand_ins],
         "parameters": writer.parameters,
+        "frozen": writer.frozen,
+        "conditions": [[writer.number(node), message, error.__name__] for node, message, error in conditions],
         "nodes": writer.rows,
         "result": written,
     }
@@ -211,7 +225,8 @@ class GraphCell(Cell):
         given = params_init or {}
         for name, array in graph.record["parameters"].items():
             value = given.get(name, graph.arrays[array])
-            own = Parameter(value.value() if isinstance(value, Parameter) else value, name=name)
+            start = value.value() if isinstance(value, Parameter) else value
+            own = Parameter(start, name=name, requires_grad=name not in graph.record["frozen"])
             self.insert_param_to_cell(name, own, check_name_contain_dot=False)
 
     def construct(self, *inputs: Any) -> Any:
@@ -222,6 +237,31 @@ class GraphCell(Cell):
 # ----- Writing -----
 
 
+def _recorded(net: Any, stand_ins: Sequence[Node]) -> tuple[Any, list[Condition]]:
+    """The results of a network for stand-ins of its inputs, and the conditions that must hold in every call."""
+    with recording(stand_ins, turn=True) as trace:
+        try:
+            result = net(*[Tensor._of(node) for node in stand_ins])
+        except TracedValueError as error:
+            if trace.refused is None and not str(error).startswith("The value of a Tensor"):
+                raise
+            message = (
+                "The network asks for a value that depends on its inputs (in `if`, float() or a library's compiled "
+                "code), which a file does not know. Use np.where or nb.cond."
+            )
+            raise TracedValueError(message) from error
+        finally:
+            written = trace.undo_writes()
+        if written or trace.outside:
+            name = f"its Parameter {written[0][0].name}" if written else "a Tensor from outside"
+            message = f"The network writes to {name}, which a file cannot do. Export it after set_train(False)."
+            raise ArgumentError(message)
+        if trace.turn_ends:
+            message = "The network has a while_loop that ends by a value, which has no form in a file. Use fori_loop."
+            raise ArgumentError(message)
+        return result, trace.turn_checks or []
+
+
 class _Writer:
     """Nodes as rows of JSON: the operation, the numbers of its operands, and its parameters."""
 
@@ -229,6 +269,7 @@ class _Writer:
         self.rows: list[Any] = []
         self.arrays: dict[str, np.ndarray] = {}
         self.parameters: dict[str, str] = {}
+        self.frozen: list[str] = []
         self._owners: dict[str, Parameter] = {}
         self._number: dict[Node, int] = {}
         self._inputs = {node: k for k, node in enumerate(inputs)}
@@ -250,6 +291,8 @@ class _Writer:
                 raise ArgumentError(message)
             if name not in self.parameters:
                 self.parameters[name] = self._array(node.value)
+                if not owner.requires_grad:
+                    self.frozen.append(name)
             return ["parameter", name]
         if node.name == "literal":
             return ["literal", self.value(literal_value(node)), node.dtype.name, node.weak]
@@ -261,6 +304,12 @@ class _Writer:
         """The number of a node, after rows for all that it is made of."""
         stop = dict.fromkeys(self._number, True)
         for node in topological([root], stop):
+            if node.name == "random_bits":
+                message = (
+                    "The network draws random numbers, which would be the same in every call of the file. Export it "
+                    "after set_train(False)."
+                )
+                raise ArgumentError(message)
             row = self._leaf(node)
             if row is None:
                 operands = [self._number[source] for source in node.inputs]

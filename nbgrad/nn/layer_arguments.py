@@ -100,3 +100,8 @@ def default_weight() -> Initializer:
 def default_bias(fan_in: int) -> Initializer:
     """The initial biases of products: uniform up to 1 / sqrt(fan_in)."""
     return Uniform(1.0 / math.sqrt(fan_in) if fan_in else 0.0)
+
+
+def signal_kernel(init: Any) -> Any:
+    """The initial values of a kernel of signals, with an axis of rows if an array (out, in, k) has none."""
+    return init.reshape((*init.shape[:2], 1, init.shape[2])) if getattr(init, "ndim", 0) == 3 else init

@@ -19,7 +19,7 @@ from ..record.as_node import as_node
 from ..record.axes_and_dtypes import only
 from ..record.tensor import Tensor
 from .cell import Cell
-from .layer_arguments import default_bias, default_weight, flag, parameter, positive
+from .layer_arguments import default_bias, default_weight, flag, parameter, positive, signal_kernel
 
 
 class _Volume(Cell):
@@ -170,6 +170,8 @@ class Conv3dTranspose(_Volume):
 class Conv1dTranspose(Cell):
     """The adjoint of a convolution of signals (N, C, L); arguments as for `Conv2dTranspose`, of one axis.
 
+    Its weight has the shape (in_channels, out_channels / group, 1, k), as in MindSpore.
+
     Examples
     --------
     >>> import nbgrad as nb
@@ -199,8 +201,8 @@ class Conv1dTranspose(Cell):
         self.dilation, self.group = positive(dilation, "dilation"), positive(group, "group")
         only("pad_mode", pad_mode, "same", "valid", "pad")
         self.pad_mode, self.padding = pad_mode, padding
-        shape = (self.in_channels, self.out_channels // self.group, self.kernel_size)
-        self.weight = parameter(default_weight() if weight_init is None else weight_init, shape, dtype)
+        shape = (self.in_channels, self.out_channels // self.group, 1, self.kernel_size)
+        self.weight = parameter(default_weight() if weight_init is None else signal_kernel(weight_init), shape, dtype)
         self.bias = None
         if flag(has_bias, "has_bias"):
             start = default_bias(math.prod(shape[1:])) if bias_init is None else bias_init
@@ -215,7 +217,7 @@ class Conv1dTranspose(Cell):
         row = reshape(x, (*shape[:2], 1, shape[2]))
         around = (0, 0, self.padding, self.padding) if self.pad_mode == "pad" else 0
         y = conv_transpose2d(
-            row, reshape(self.weight, (*self.weight.shape[:2], 1, -1)), self.bias, (1, self.stride), around, 0,
+            row, self.weight, self.bias, (1, self.stride), around, 0,
             self.group, (1, self.dilation),
             pad_mode=self.pad_mode,
         )  # fmt: skip

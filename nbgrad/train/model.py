@@ -230,9 +230,10 @@ class Model:
             raise ArgumentError(message)
         with ExitStack() as stack:
             manager = stack.enter_context(_CallbackManager(callbacks))
-            state = self._state("train", train_dataset, epoch, manager)
+            # As in MindSpore, steps are counted from 1 also after other epochs, and epoch_num are those that are left.
+            state = self._state("train", train_dataset, epoch - initial_epoch, manager)
             run = RunContext(state)
-            state.cur_epoch_num, state.cur_step_num = initial_epoch, initial_epoch * state.batch_num
+            state.cur_epoch_num = initial_epoch
             manager.tell("on_train_begin", run)
             for number in range(initial_epoch + 1, epoch + 1):
                 state.cur_epoch_num = number
