@@ -142,6 +142,7 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         "outside of the grid",
     ),
     "a smoothing spline": (lambda x: interpolate.splrep(np.arange(6.0), x, s=1.0), ArgumentError, "s=0"),
+    "a spline smoothed by default": (lambda x: interpolate.UnivariateSpline(np.arange(6.0), x), ArgumentError, "s=0"),
     "no shape parameter": (lambda x: stats.gamma.logpdf(x), ArgumentError, "needs a"),
     "too many parameters": (lambda x: stats.norm.logpdf(x, 1, 2, 3), ArgumentError, "takes loc, scale"),
     "a quantile of counts": (lambda x: stats.poisson.ppf(0.3, x**2), DtypeError, "no quantiles"),

@@ -26,7 +26,7 @@ class UnivariateSpline:
     """A spline through points, as `scipy.interpolate.UnivariateSpline` with s=0."""
 
     def __init__(
-        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, s: Any = 0, ext: Any = 0,
+        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, s: Any = None, ext: Any = 0,
         check_finite: bool = False,
     ) -> None:  # fmt: skip
         if w is not None or s != 0 or any(end is not None for end in bbox):
