@@ -227,8 +227,9 @@ pmean: f(W, 3)
 moment: f(V, 3)
 kstat: f(L, 2)
 boxcox: f(W, 0.3)
-boxcox_llf: f(0.3, W)
+boxcox_llf: f(0.3, W); f(0.3, A, axis=1, keepdims=True)
 yeojohnson: f(V, 0.3)
+yeojohnson_llf: f(0.3, V); f(1.3, A, axis=None)
 tmean tvar tstd: f(V, (-9, 9))
 trim_mean: f(L, 0.1)
 zmap: f(V, W)
@@ -273,6 +274,6 @@ alexandergovern anderson anderson_ksamp ansari barnard_exact bartlett bayes_mvs 
 binned_statistic binned_statistic_2d binned_statistic_dd bootstrap boxcox_normmax boxcox_normplot circstd cumfreq
   directional_stats ecdf energy_distance fit kstatvar mode obrientransform percentileofscore pointbiserialr ppcc_max
   ppcc_plot probplot rankdata relfreq siegelslopes sigmaclip sobol_indices theilslopes tmax tmin trim1 trimboth tsem
-  wasserstein_distance_nd yeojohnson_llf yeojohnson_normmax yeojohnson_normplot: ranks, counts, searches, or
+  wasserstein_distance_nd yeojohnson_normmax yeojohnson_normplot: ranks, counts, searches, or
   sampling; not checked here
 """

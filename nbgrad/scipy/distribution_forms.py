@@ -62,6 +62,11 @@ def _any(*shapes: Any) -> Any:
     return True
 
 
+def _log_i0e(x: Any) -> Any:
+    """log(I0(x)) - x, where x is not negative: from above also at 0, where i0e has a kink."""
+    return np.log(i0e(x)) + (np.abs(x) - x)
+
+
 def _normal(x: Any) -> Any:
     return -x * x / 2 - _ROOT
 
@@ -216,9 +221,9 @@ CONTINUOUS: dict[str, Form] = {
                   lambda x: np.erf(np.exp(-x / 2) / math.sqrt(2))),
     "gompertz": Form(lambda x, c: np.log(c) + x - c * np.expm1(x), lambda x, c: -np.expm1(-c * np.expm1(x)),
                      lambda x, c: np.exp(-c * np.expm1(x)), 0.0, inside=1.0),
-    "vonmises": Form(lambda x, k: k * (np.cos(x) - 1) - math.log(2 * math.pi) - np.log(i0e(k)), inside=0.0,
+    "vonmises": Form(lambda x, k: k * (np.cos(x) - 1) - math.log(2 * math.pi) - _log_i0e(k), inside=0.0,
                      needs=lambda k: k >= 0),
-    "rice": Form(lambda x, b: np.log(x) - (x - b) ** 2 / 2 + np.log(i0e(x * b)), None, None, 0.0, inside=1.0,
+    "rice": Form(lambda x, b: np.log(x) - (x - b) ** 2 / 2 + _log_i0e(x * b), None, None, 0.0, inside=1.0,
                  needs=lambda b: b >= 0),
     "exponnorm": Form(lambda x, k: 1 / (2 * k * k) - x / k - np.log(k) + log_ndtr(x - 1 / k)),
     "burr12": Form(lambda x, c, d: np.log(c * d) + xlogy(c - 1, x) - (d + 1) * np.log1p(x**c),

@@ -84,6 +84,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
         **_all("scipy.spline_bases", "make_interp_spline splev splrep"),
         **_all("scipy.grids", "interpn"),
     },
+    "scipy.stats": _all("scipy.power_transforms", "yeojohnson yeojohnson_llf boxcox_llf"),
     "scipy.spatial.distance": _all("scipy.distances", "cdist pdist squareform"),
 }
 """By SciPy's module and the name there. The solvers' rows (scipy.optimize, integrate, sparse.linalg) belong here."""
