@@ -25,7 +25,9 @@ RectBivariateSpline: f(R, W4, np.outer(V, Z))(U[:1], U[1:2]); f(R, W4, np.outer(
 interp1d: f(R, V, fill_value="extrapolate")(U); f(R, V, "cubic")(U + 0.2); f(R, V, "previous")(U + 0.2) * U
 RegularGridInterpolator: f((R, W4), np.outer(V, Z))(D2)
 interpn: f((R, W4), np.outer(V, Z), D2)
-BarycentricInterpolator KroghInterpolator: f(R, V)(U)
+BarycentricInterpolator: f(R, V)(U); f([0.2, 0.9, 1.6, 2.7, 3.5], V)(R); f(R, np.outer(Z, V), axis=1)(U);
+  f(R, V).derivative(U)
+KroghInterpolator: f(R, V)(U)
 barycentric_interpolate krogh_interpolate: f(R, V, U)
 lagrange: f(R[:3], V[:3])(U)
 pade: f(W, 2)[0](U)

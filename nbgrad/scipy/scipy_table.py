@@ -94,6 +94,7 @@ CLASSES: dict[str, dict[str, Entry]] = {
         **_all("scipy.piecewise", "PPoly CubicHermiteSpline CubicSpline PchipInterpolator Akima1DInterpolator"),
         **_all("scipy.spline_bases", "BSpline"),
         **_all("scipy.line_interpolation", "interp1d"),
+        **_all("scipy.interpolating_polynomials", "BarycentricInterpolator"),
         **_all("scipy.fitpack_splines", "UnivariateSpline InterpolatedUnivariateSpline RectBivariateSpline"),
         **_all("scipy.grids", "RegularGridInterpolator"),
     },
