@@ -30,12 +30,19 @@ distance: Any = scipy.spatial.distance
 
 X = np.array([0.3, -0.7, 1.2, 0.4, 0.9, -0.2])
 SPLINE = interpolate.CubicSpline(np.arange(6.0), X)
+POLYNOMIAL = interpolate.BarycentricInterpolator(np.arange(6.0), X)
 LINES = interpolate.interp1d(np.arange(6.0), X)
 FROZEN = stats.gamma(2.0, scale=3.0)
 SMOOTH = interpolate.UnivariateSpline(np.arange(6.0), X, s=0.3)
 TABLE = interpolate.RectBivariateSpline(np.arange(6.0), np.arange(4.0), np.outer(X, X[:4]))
 KDE = stats.gaussian_kde(X)
 SHORT = signal.ShortTimeFFT(np.ones(4), 2, 1.0)
+
+
+def later() -> Any:
+    made = interpolate.BarycentricInterpolator(np.arange(6.0))
+    made.set_yi(X)
+    return made(2.5)
 
 
 class Ramp(stats.rv_continuous):
@@ -84,6 +91,12 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "lines": lambda x: LINES(x + 2.0),
     "a smoothed spline": lambda x: SMOOTH(x + 1.0) * SMOOTH.derivative()(x + 1.0),
     "a table of two variables": lambda x: TABLE.ev(x + 1.0, x) * TABLE(2.5, 1.5)[0, 0] + TABLE(x + 2, x, grid=False),
+    "a polynomial": lambda x: POLYNOMIAL(x + 1.0) + POLYNOMIAL.derivative(1.0 + x),
+    # Names that are SciPy's alone.
+    "roots of a spline of constants": lambda x: x[:2] * SPLINE.roots(extrapolate=False)[:2],
+    "an integral of constants": lambda x: x * KDE.integrate_box_1d(0.0, 1.0),
+    "values that come later": lambda x: x * later(),
+    "a class's own name": lambda x: interpolate.BSpline.basis_element([0.0, 0.3, 0.7, 2.0])(x + 1.0),
     "a frozen distribution": lambda x: FROZEN.logpdf(x**2) + FROZEN.cdf(1.5),
     "a density estimate": lambda x: KDE(x) + KDE.logpdf(0.3),
     "short transforms": lambda x: np.abs(SHORT.stft(x)).sum(),
@@ -195,3 +208,15 @@ def test_narrow_dtypes_are_those_of_scipy() -> None:
         found, want = nb.vjp(nb.differentiable_source(function), narrow)[0], function(narrow)
         assert found.dtype == want.dtype
         np.testing.assert_allclose(found, want, rtol=2e-5, atol=1e-6)
+
+
+def test_objects_that_are_changed() -> None:
+    """SciPy's object would change, and not the one that gives the values."""
+
+    def wider(x: Any) -> Any:
+        made = stats.gaussian_kde(X)
+        made.set_bandwidth(0.9)
+        return made(x)
+
+    with pytest.raises(AttributeError, match="set_bandwidth.*anew"):
+        nb.vjp(nb.differentiable_source(wider), X)

@@ -15,9 +15,10 @@ from ..record.as_node import as_node
 from ..runtime.evaluate import require
 from ..transforms.jacobians import jvp
 from .piecewise import data, laid_out
+from .scipy_objects import ScipyObject
 
 
-class BarycentricInterpolator:
+class BarycentricInterpolator(ScipyObject):
     """A polynomial through points, in Lagrange's form (Berrut and Trefethen 2004, section 2)."""
 
     def __init__(self, xi: Any, yi: Any = None, axis: int = 0, *, wi: Any = None, rng: Any = None) -> None:
@@ -32,7 +33,7 @@ class BarycentricInterpolator:
 
     @classmethod
     def of(cls, original: Any) -> Any:
-        """SciPy's object as one of ours; one that has no values yet is SciPy's."""
+        """SciPy's object as one of ours; one that has no values yet stays SciPy's."""
         if original.yi is None:
             return original
         values = original.yi.reshape((original.n, *original._y_extra_shape))

@@ -1,4 +1,4 @@
-"""`scipy.stats`' power transforms of Yeo and Johnson, and the likelihoods of powers; smooth where powers become logarithms.
+"""`scipy.stats`' transform of Yeo and Johnson, and likelihoods of powers: smooth where powers become logarithms.
 
 In: data and a power. Out: Tensors, with derivatives by both. SciPy's code branches at the powers 0 and 2, where its
 branch does not depend on the power. Called by code that `differentiable_source` runs, by scipy_table.py.
