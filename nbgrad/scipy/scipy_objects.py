@@ -1,8 +1,8 @@
 """Objects of nbgrad's in place of SciPy's: names that they lack are the original's.
 
 In: an object of ours, made of one of SciPy's or of recorded values, and a name. Out: what SciPy's object has under that
-name, or an error that says that recorded values have none. Called by the classes in scipy_table.py, which derive from
-`ScipyObject`, and by scipy_calls.py, which tells them their originals.
+name, or an error that says that recorded values have none. Called by the classes of splines, grids and densities, which
+derive from `ScipyObject`, and by scipy_calls.py, which tells them their originals.
 """
 
 from __future__ import annotations
