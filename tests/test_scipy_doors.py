@@ -166,6 +166,12 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "a state": (lambda x: signal.lfilter([1.0], [1.0, 0.3], x, zi=x), ShapeError, "zi"),
     "compiled code": (lambda x: ndimage.fourier_gaussian(x, 1.0), TracedValueError, "nb.primitive"),
     "compiled code in Cython": (lambda x: signal.find_peaks(x)[0], DtypeError, "find_peaks.*nb.primitive"),
+    "a rational function": (lambda x: interpolate.AAA(np.arange(6.0), x)(2.0), ArgumentError, "abscissae"),
+    "a rational function without poles": (
+        lambda x: interpolate.FloaterHormannInterpolator(np.arange(6.0), x)(2.0),
+        ArgumentError,
+        "abscissae",
+    ),
     "a minimum along a line": (lambda x: optimize.golden(lambda z: (z - x[0]) ** 2), ArgumentError, "nb.solvers"),
 }
 

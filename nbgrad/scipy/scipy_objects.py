@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 _CHANGING = frozenset("set_bandwidth set_smoothing_factor set_yi add_xi extend".split())
 """Methods that change SciPy's object, which ours would not see."""
 
