@@ -95,6 +95,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     # Names that are SciPy's alone.
     "roots of a spline of constants": lambda x: x[:2] * SPLINE.roots(extrapolate=False)[:2],
     "an integral of constants": lambda x: x * KDE.integrate_box_1d(0.0, 1.0),
+    "an entropy of vectors": lambda x: stats.multivariate_normal(X[:2], np.eye(2) * x[0]).entropy() * x,
     "values that come later": lambda x: x * later(),
     "a class's own name": lambda x: interpolate.BSpline.basis_element([0.0, 0.3, 0.7, 2.0])(x + 1.0),
     "a frozen distribution": lambda x: FROZEN.logpdf(x**2) + FROZEN.cdf(1.5),
@@ -172,6 +173,8 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         ArgumentError,
         "abscissae",
     ),
+    "shares beyond one": (lambda x: stats.dirichlet.logpdf([0.2, 0.3, 0.9], x[::2] ** 2), RangeError, "sum to 1"),
+    "concentrations below 0": (lambda x: stats.dirichlet.logpdf([0.2, 0.3, 0.5], x[:3]), RangeError, "than 0"),
     "a minimum along a line": (lambda x: optimize.golden(lambda z: (z - x[0]) ** 2), ArgumentError, "nb.solvers"),
 }
 

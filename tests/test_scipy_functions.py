@@ -208,3 +208,32 @@ def test_values_are_those_of_scipy() -> None:
     np.testing.assert_allclose(nb.ops.comb(x[:, None], x[:-2]).asnumpy(), sp.comb(x[:, None], x[:-2]), rtol=1e-15)
     np.testing.assert_allclose(nb.ops.factorial(x).asnumpy(), sp.factorial(x), rtol=1e-15)
     np.testing.assert_allclose(nb.ops.multigammaln(np.array([1.6, 7.0]), 4).asnumpy(), sp.multigammaln([1.6, 7.0], 4))
+
+
+TAILS: list[tuple[str, str, float, tuple[float, ...], float]] = [
+    # The slope is minus the hazard rate, or the reversed one.
+    ("expon", "logsf", 800.0, (), -1.0),
+    ("logistic", "logsf", 800.0, (), -1.0),
+    ("logistic", "logcdf", -800.0, (), 1.0),
+    ("gumbel_r", "logcdf", -9.0, (), math.exp(9.0)),
+    ("gumbel_l", "logsf", 9.0, (), -math.exp(9.0)),
+    ("rayleigh", "logsf", 50.0, (), -50.0),
+    ("weibull_min", "logsf", 40.0, (2.0,), -80.0),
+    ("weibull_max", "logcdf", -40.0, (2.0,), 80.0),
+    ("gompertz", "logsf", 3.0, (0.7,), -0.7 * math.exp(3.0)),
+    ("pareto", "logsf", 1e100, (2.0,), -2e-100),
+    ("lomax", "logsf", 1e100, (2.0,), -2e-100),
+    ("genextreme", "logcdf", -99.0, (0.5,), (1 + 0.5 * 99)),
+    ("norm", "logcdf", 3.0, (), 0.0044378),
+    ("expon", "logsf", -1.0, (), 0.0),
+    ("weibull_max", "logcdf", 1.0, (2.0,), 0.0),
+]
+
+
+@pytest.mark.parametrize(("name", "method", "x", "shapes", "want"), TAILS)
+def test_logarithms_of_tails(name: str, method: str, x: float, shapes: tuple[float, ...], want: float) -> None:
+    function = getattr(getattr(scipy.stats, name), method)
+    converted = nb.differentiable_source(lambda v: getattr(getattr(scipy.stats, name), method)(v, *shapes))
+    value, slope = nb.value_and_grad(converted)(x)
+    np.testing.assert_allclose(value, function(x, *shapes), rtol=1e-12)
+    np.testing.assert_allclose(slope, want, rtol=1e-5)

@@ -231,6 +231,23 @@ CONTINUOUS: dict[str, Form] = {
                    inside=1.0),
 }  # fmt: skip
 """By SciPy's name."""
+LOGARITHMS: dict[str, dict[str, Formula]] = {
+    "norm": {"logcdf": lambda x: log_ndtr(x), "logsf": lambda x: log_ndtr(-x)},
+    "lognorm": {"logcdf": lambda x, s: log_ndtr(np.log(x) / s), "logsf": lambda x, s: log_ndtr(-np.log(x) / s)},
+    "halfnorm": {"logsf": lambda x: math.log(2) + log_ndtr(-x)},
+    "logistic": {"logcdf": lambda x: -np.logaddexp(0.0, -x), "logsf": lambda x: -np.logaddexp(0.0, x)},
+    "gumbel_r": {"logcdf": lambda x: -np.exp(-x)},
+    "gumbel_l": {"logsf": lambda x: -np.exp(x)},
+    "expon": {"logsf": lambda x: -x},
+    "rayleigh": {"logsf": lambda x: -x * x / 2},
+    "weibull_min": {"logsf": lambda x, c: -(x**c)},
+    "weibull_max": {"logcdf": lambda x, c: -((-x) ** c)},
+    "gompertz": {"logsf": lambda x, c: -c * np.expm1(x)},
+    "pareto": {"logsf": lambda x, b: -b * np.log(x)},
+    "lomax": {"logsf": lambda x, c: -c * np.log1p(x)},
+    "genextreme": {"logcdf": lambda x, c: -np.exp(-_of_power(x, -c))},
+}
+"""Logarithms of distribution functions that do not underflow, inside of the support."""
 CONTINUOUS["erlang"] = CONTINUOUS["gamma"]
 CONTINUOUS["reciprocal"] = CONTINUOUS["loguniform"]
 

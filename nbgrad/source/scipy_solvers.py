@@ -97,8 +97,8 @@ REFUSED: dict[str, tuple[str, str]] = {
         (
             "anderson broyden1 broyden2 diagbroyden excitingmixing linearmixing newton_krylov fmin fmin_bfgs fmin_cg "
             "fmin_cobyla fmin_l_bfgs_b fmin_ncg fmin_powell fmin_slsqp fmin_tnc fminbound minimize_scalar brent golden "
-            "bracket line_search basinhopping brute differential_evolution direct dual_annealing shgo leastsq lsq_linear "
-            "nnls isotonic_regression linprog milp linear_sum_assignment quadratic_assignment"
+            "bracket line_search basinhopping brute differential_evolution direct dual_annealing shgo leastsq "
+            "lsq_linear nnls isotonic_regression linprog milp linear_sum_assignment quadratic_assignment"
         ),
     ),
     "scipy.interpolate": (
