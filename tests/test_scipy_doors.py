@@ -40,7 +40,7 @@ SHORT = signal.ShortTimeFFT(np.ones(4), 2, 1.0)
 
 
 def later() -> Any:
-    made = interpolate.BarycentricInterpolator([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    made = interpolate.BarycentricInterpolator(np.arange(6.0))
     made.set_yi(X)
     return made(2.5)
 
@@ -96,6 +96,8 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "roots of a spline of constants": lambda x: x[:2] * SPLINE.roots(extrapolate=False)[:2],
     "an integral of constants": lambda x: x * KDE.integrate_box_1d(0.0, 1.0),
     "an entropy of vectors": lambda x: stats.multivariate_normal(X[:2], np.eye(2) * x[0]).entropy() * x,
+    "a smoothed spline that is made here": lambda x: x * interpolate.UnivariateSpline(np.arange(6.0), X)(1.5),
+    "a density that is made here": lambda x: x * stats.gaussian_kde(np.sort(X)).integrate_box_1d(0.0, 1.0),
     "values that come later": lambda x: x * later(),
     "a class's own name": lambda x: interpolate.BSpline.basis_element([0.0, 0.3, 0.7, 2.0])(x + 1.0),
     "a frozen distribution": lambda x: FROZEN.logpdf(x**2) + FROZEN.cdf(1.5),

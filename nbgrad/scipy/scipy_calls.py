@@ -14,8 +14,12 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+import optree
+
 from ..errors import ArgumentError
 from ..record.as_node import holds_tensors
+from ..record.tensor import Tensor
+from ..transforms.arguments import flatten
 from .scipy_objects import standing_for
 from .scipy_table import CLASSES, FUNCTIONS, NEUTRAL, Entry
 
@@ -86,8 +90,13 @@ def _class(original: Any, entry: Entry) -> Any:
     ours = _of(entry)
 
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        if any(holds_tensors(value) for value in (*args, *kwargs.values())):
+        leaves, tree = flatten((args, kwargs))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        if any(leaf._node.traced for leaf in tensors):
             return ours(*args, **kwargs)
+        if tensors:  # constants that nbgrad's NumPy has made
+            plain = [leaf.asnumpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+            args, kwargs = optree.tree_unflatten(tree, plain)
         return standing_for(ours, original(*args, **kwargs))
 
     def __getattr__(_: Any, name: str) -> Any:  # noqa: N807
