@@ -96,7 +96,8 @@ def _class(original: Any, entry: Entry) -> Any:
             return ours(*args, **kwargs)
         if tensors:  # constants that nbgrad's NumPy has made
             plain = [leaf.asnumpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-            args, kwargs = optree.tree_unflatten(tree, plain)
+            given: Any = optree.tree_unflatten(tree, plain)
+            args, kwargs = given
         return standing_for(ours, original(*args, **kwargs))
 
     def __getattr__(_: Any, name: str) -> Any:  # noqa: N807
