@@ -108,7 +108,8 @@ eig: np.abs(f(M)[0])
 svd: f(M, compute_uv=False)
 qr: np.abs(f(M)[1])
 lu: f(M)[1:]; f(M, permute_l=True)
-solve: f(M, V3); f(S + N, V3, assume_a="sym"); f(S + S.T, V3, assume_a="pos", lower=True); f(M, V3, transposed=True)
+solve: f(M, V3); f(S + N, V3, assume_a="sym"); f(S + S.T, V3, assume_a="pos", lower=True);
+  f(M, V3, transposed=True); f(M, V3, assume_a="tridiagonal")
 solve_triangular: f(M, V3, lower=True)
 lstsq: f(A.T, W4)[0]
 cho_factor: np.triu(f(S + S.T)[0])
@@ -258,8 +259,8 @@ rank_filter: f(A, 2, (2, 2)); f(A, -1, 3)
 percentile_filter: f(A, 30, 3); f(A, 100, 2)
 spline_filter: f(A, 3, mode="reflect")
 spline_filter1d: f(A, 4, axis=0)
-map_coordinates: f(A, D); f(A, D, order=2, mode="nearest"); f(A, D, order=5, mode="mirror"); f(A, D, order=1,
-  mode="grid-constant", cval=0.4); f(A, D, mode="grid-wrap")
+map_coordinates: f(A, D); f(A, D, order=2, mode="nearest"); f(A, D * 3 - 2, mode="nearest", prefilter=False);
+  f(A, D, order=5, mode="mirror"); f(A, D, order=1, mode="grid-constant", cval=0.4); f(A, D, mode="grid-wrap")
 shift: f(A, U[:2]); f(A, U[:2], order=2, mode="wrap")
 zoom: f(A, 1.6); f(A, (0.7, 2.0), order=1, mode="nearest"); f(A, 2.0, grid_mode=True, mode="grid-constant")
 affine_transform: f(A, 0.1 * M[:2, :2] + 0.7 * np.eye(2), U[:2] + 0.1, mode="reflect")

@@ -25,7 +25,9 @@ RectBivariateSpline: f(R, W4, np.outer(V, Z))(U[:1], U[1:2]); f(R, W4, np.outer(
 interp1d: f(R, V, fill_value="extrapolate")(U); f(R, V, "cubic")(U + 0.2); f(R, V, "previous")(U + 0.2) * U
 RegularGridInterpolator: f((R, W4), np.outer(V, Z))(D2)
 interpn: f((R, W4), np.outer(V, Z), D2)
-BarycentricInterpolator KroghInterpolator: f(R, V)(U)
+BarycentricInterpolator: f(R, V)(U); f([0.2, 0.9, 1.6, 2.7, 3.5], V)(R); f(R, np.outer(Z, V), axis=1)(U);
+  f(R, V).derivative(U)
+KroghInterpolator: f(R, V)(U)
 barycentric_interpolate krogh_interpolate: f(R, V, U)
 lagrange: f(R[:3], V[:3])(U)
 pade: f(W, 2)[0](U)
@@ -227,8 +229,9 @@ pmean: f(W, 3)
 moment: f(V, 3)
 kstat: f(L, 2)
 boxcox: f(W, 0.3)
-boxcox_llf: f(0.3, W)
+boxcox_llf: f(0.3, W); f(0.3, A, axis=1, keepdims=True)
 yeojohnson: f(V, 0.3)
+yeojohnson_llf: f(0.3, V); f(1.3, A, axis=None)
 tmean tvar tstd: f(V, (-9, 9))
 trim_mean: f(L, 0.1)
 zmap: f(V, W)
@@ -273,6 +276,6 @@ alexandergovern anderson anderson_ksamp ansari barnard_exact bartlett bayes_mvs 
 binned_statistic binned_statistic_2d binned_statistic_dd bootstrap boxcox_normmax boxcox_normplot circstd cumfreq
   directional_stats ecdf energy_distance fit kstatvar mode obrientransform percentileofscore pointbiserialr ppcc_max
   ppcc_plot probplot rankdata relfreq siegelslopes sigmaclip sobol_indices theilslopes tmax tmin trim1 trimboth tsem
-  wasserstein_distance_nd yeojohnson_llf yeojohnson_normmax yeojohnson_normplot: ranks, counts, searches, or
+  wasserstein_distance_nd yeojohnson_normmax yeojohnson_normplot: ranks, counts, searches, or
   sampling; not checked here
 """

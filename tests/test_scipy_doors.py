@@ -30,12 +30,19 @@ distance: Any = scipy.spatial.distance
 
 X = np.array([0.3, -0.7, 1.2, 0.4, 0.9, -0.2])
 SPLINE = interpolate.CubicSpline(np.arange(6.0), X)
+POLYNOMIAL = interpolate.BarycentricInterpolator(np.arange(6.0), X)
 LINES = interpolate.interp1d(np.arange(6.0), X)
 FROZEN = stats.gamma(2.0, scale=3.0)
 SMOOTH = interpolate.UnivariateSpline(np.arange(6.0), X, s=0.3)
 TABLE = interpolate.RectBivariateSpline(np.arange(6.0), np.arange(4.0), np.outer(X, X[:4]))
 KDE = stats.gaussian_kde(X)
 SHORT = signal.ShortTimeFFT(np.ones(4), 2, 1.0)
+
+
+def later() -> Any:
+    made = interpolate.BarycentricInterpolator(np.arange(6.0))
+    made.set_yi(X)
+    return made(2.5)
 
 
 class Ramp(stats.rv_continuous):
@@ -84,6 +91,15 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "lines": lambda x: LINES(x + 2.0),
     "a smoothed spline": lambda x: SMOOTH(x + 1.0) * SMOOTH.derivative()(x + 1.0),
     "a table of two variables": lambda x: TABLE.ev(x + 1.0, x) * TABLE(2.5, 1.5)[0, 0] + TABLE(x + 2, x, grid=False),
+    "a polynomial": lambda x: POLYNOMIAL(x + 1.0) + POLYNOMIAL.derivative(1.0 + x),
+    # Names that are SciPy's alone.
+    "roots of a spline of constants": lambda x: x[:2] * SPLINE.roots(extrapolate=False)[:2],
+    "an integral of constants": lambda x: x * KDE.integrate_box_1d(0.0, 1.0),
+    "an entropy of vectors": lambda x: stats.multivariate_normal(X[:2], np.eye(2) * x[0]).entropy() * x,
+    "a smoothed spline that is made here": lambda x: x * interpolate.UnivariateSpline(np.arange(6.0), X)(1.5),
+    "a density that is made here": lambda x: x * stats.gaussian_kde(np.sort(X)).integrate_box_1d(0.0, 1.0),
+    "values that come later": lambda x: x * later(),
+    "a class's own name": lambda x: interpolate.BSpline.basis_element([0.0, 0.3, 0.7, 2.0])(x + 1.0),
     "a frozen distribution": lambda x: FROZEN.logpdf(x**2) + FROZEN.cdf(1.5),
     "a density estimate": lambda x: KDE(x) + KDE.logpdf(0.3),
     "short transforms": lambda x: np.abs(SHORT.stft(x)).sum(),
@@ -142,6 +158,7 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         "outside of the grid",
     ),
     "a smoothing spline": (lambda x: interpolate.splrep(np.arange(6.0), x, s=1.0), ArgumentError, "s=0"),
+    "a spline smoothed by default": (lambda x: interpolate.UnivariateSpline(np.arange(6.0), x), ArgumentError, "s=0"),
     "no shape parameter": (lambda x: stats.gamma.logpdf(x), ArgumentError, "needs a"),
     "too many parameters": (lambda x: stats.norm.logpdf(x, 1, 2, 3), ArgumentError, "takes loc, scale"),
     "a quantile of counts": (lambda x: stats.poisson.ppf(0.3, x**2), DtypeError, "no quantiles"),
@@ -152,6 +169,14 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "a state": (lambda x: signal.lfilter([1.0], [1.0, 0.3], x, zi=x), ShapeError, "zi"),
     "compiled code": (lambda x: ndimage.fourier_gaussian(x, 1.0), TracedValueError, "nb.primitive"),
     "compiled code in Cython": (lambda x: signal.find_peaks(x)[0], DtypeError, "find_peaks.*nb.primitive"),
+    "a rational function": (lambda x: interpolate.AAA(np.arange(6.0), x)(2.0), ArgumentError, "abscissae"),
+    "a rational function without poles": (
+        lambda x: interpolate.FloaterHormannInterpolator(np.arange(6.0), x)(2.0),
+        ArgumentError,
+        "abscissae",
+    ),
+    "shares beyond one": (lambda x: stats.dirichlet.logpdf([0.2, 0.3, 0.9], x[::2] ** 2), RangeError, "sum to 1"),
+    "concentrations below 0": (lambda x: stats.dirichlet.logpdf([0.2, 0.3, 0.5], x[:3]), RangeError, "than 0"),
     "a minimum along a line": (lambda x: optimize.golden(lambda z: (z - x[0]) ** 2), ArgumentError, "nb.solvers"),
 }
 
@@ -194,3 +219,15 @@ def test_narrow_dtypes_are_those_of_scipy() -> None:
         found, want = nb.vjp(nb.differentiable_source(function), narrow)[0], function(narrow)
         assert found.dtype == want.dtype
         np.testing.assert_allclose(found, want, rtol=2e-5, atol=1e-6)
+
+
+def test_objects_that_are_changed() -> None:
+    """SciPy's object would change, and not the one that gives the values."""
+
+    def wider(x: Any) -> Any:
+        made = stats.gaussian_kde(X)
+        made.set_bandwidth(0.9)
+        return made(x)
+
+    with pytest.raises(AttributeError, match=r"set_bandwidth.*anew"):
+        nb.vjp(nb.differentiable_source(wider), X)

@@ -102,6 +102,32 @@ def test_gammaincc_is_the_rest() -> None:
         np.testing.assert_allclose(upper, -lower, rtol=1e-13)
 
 
+def transformed(v: Any, power: Any, shift: int) -> Any:
+    """The transform of Box and Cox of v, or that of Yeo and Johnson, whose numbers have a distance of 1."""
+    v, sign, power = (mpmath.mpf(v), 1, power) if v >= 0 or not shift else (-mpmath.mpf(v), -1, 2 - power)
+    return sign * (mpmath.log(v + shift) if power == 0 else (mpmath.expm1(power * mpmath.log(v + shift))) / power)
+
+
+def yeo_johnson(v: float, at: float) -> tuple[Any, Any]:
+    return (
+        nb.differentiable_source(lambda x: np.sum(scipy.stats.yeojohnson(np.array([v]), x + at))),
+        lambda x: transformed(v, x + at, 1),
+    )
+
+
+def likelihood(name: str, data: list[float], at: float) -> tuple[Any, Any]:
+    """A likelihood as a function of the power's distance from `at`."""
+    shift = int(name.startswith("yeo"))
+
+    def exact(x: Any) -> Any:
+        y = [transformed(v, x + at, shift) for v in data]
+        mean = sum(y) / 3
+        logs = sum(mpmath.sign(v) ** shift * mpmath.log(abs(mpmath.mpf(v)) + shift) for v in data)
+        return (x + at - 1) * logs - mpmath.mpf(1.5) * mpmath.log(sum((one - mean) ** 2 for one in y) / 3)
+
+    return nb.differentiable_source(lambda x: getattr(scipy.stats, name)(x + at, np.array(data))), exact
+
+
 LIMITS: list[tuple[str, Any, Any]] = [
     ("ellipk", sp.ellipk, mpmath.ellipk),
     ("ellipe", sp.ellipe, mpmath.ellipe),
@@ -112,6 +138,21 @@ LIMITS: list[tuple[str, Any, Any]] = [
         nb.differentiable_source(lambda x: scipy.stats.genpareto.logpdf(1.3, x)),
         lambda x: -1.3 if x == 0 else -(1 + 1 / x) * mpmath.log(1 + x * 1.3),
     ),
+    (
+        "Rice",
+        nb.differentiable_source(lambda x: scipy.stats.rice.logpdf(1.3, x)),
+        lambda x: mpmath.log(1.3) - (mpmath.mpf(1.3) ** 2 + x * x) / 2 + mpmath.log(mpmath.besseli(0, 1.3 * x)),
+    ),
+    (
+        "von Mises",
+        nb.differentiable_source(lambda x: scipy.stats.vonmises.logpdf(1.3, x)),
+        lambda x: x * mpmath.cos(1.3) - mpmath.log(2 * mpmath.pi * mpmath.besseli(0, x)),
+    ),
+    ("Yeo and Johnson, above 0", *yeo_johnson(1.3, 0)),
+    ("Yeo and Johnson, below 0", *yeo_johnson(-1.3, 2)),
+    ("the likelihood of Yeo and Johnson, above 0", *likelihood("yeojohnson_llf", [0.3, 1.1, 2.5], 0)),
+    ("the likelihood of Yeo and Johnson, below 0", *likelihood("yeojohnson_llf", [-0.3, -1.1, 0.5], 2)),
+    ("the likelihood of Box and Cox", *likelihood("boxcox_llf", [0.3, 1.1, 2.5], 0)),
 ]
 
 
@@ -123,7 +164,7 @@ def test_derivatives_where_formulas_have_limits(function: Any, exact: Any, at: f
         for order in (1, 2):
             function = nb.grad(function)
             want = float(mpmath.diff(exact, mpmath.mpf(at), order, h=mpmath.mpf(10) ** -15))
-            np.testing.assert_allclose(function(at), want, rtol=3e-11)
+            np.testing.assert_allclose(function(at), want, rtol=3e-11, atol=1e-15)
 
 
 @pytest.mark.parametrize("z", [0.3 + 0.2j, -2.5 + 0.1j, 4 - 7j, -20.3 + 3j, 100 + 1j])
@@ -167,3 +208,32 @@ def test_values_are_those_of_scipy() -> None:
     np.testing.assert_allclose(nb.ops.comb(x[:, None], x[:-2]).asnumpy(), sp.comb(x[:, None], x[:-2]), rtol=1e-15)
     np.testing.assert_allclose(nb.ops.factorial(x).asnumpy(), sp.factorial(x), rtol=1e-15)
     np.testing.assert_allclose(nb.ops.multigammaln(np.array([1.6, 7.0]), 4).asnumpy(), sp.multigammaln([1.6, 7.0], 4))
+
+
+TAILS: list[tuple[str, str, float, tuple[float, ...], float]] = [
+    # The slope is minus the hazard rate, or the reversed one.
+    ("expon", "logsf", 800.0, (), -1.0),
+    ("logistic", "logsf", 800.0, (), -1.0),
+    ("logistic", "logcdf", -800.0, (), 1.0),
+    ("gumbel_r", "logcdf", -9.0, (), math.exp(9.0)),
+    ("gumbel_l", "logsf", 9.0, (), -math.exp(9.0)),
+    ("rayleigh", "logsf", 50.0, (), -50.0),
+    ("weibull_min", "logsf", 40.0, (2.0,), -80.0),
+    ("weibull_max", "logcdf", -40.0, (2.0,), 80.0),
+    ("gompertz", "logsf", 3.0, (0.7,), -0.7 * math.exp(3.0)),
+    ("pareto", "logsf", 1e100, (2.0,), -2e-100),
+    ("lomax", "logsf", 1e100, (2.0,), -2e-100),
+    ("genextreme", "logcdf", -99.0, (0.5,), (1 + 0.5 * 99)),
+    ("norm", "logcdf", 3.0, (), 0.0044378),
+    ("expon", "logsf", -1.0, (), 0.0),
+    ("weibull_max", "logcdf", 1.0, (2.0,), 0.0),
+]
+
+
+@pytest.mark.parametrize(("name", "method", "x", "shapes", "want"), TAILS)
+def test_logarithms_of_tails(name: str, method: str, x: float, shapes: tuple[float, ...], want: float) -> None:
+    function = getattr(getattr(scipy.stats, name), method)
+    converted = nb.differentiable_source(lambda v: getattr(getattr(scipy.stats, name), method)(v, *shapes))
+    value, slope = nb.value_and_grad(converted)(x)
+    np.testing.assert_allclose(value, function(x, *shapes), rtol=1e-12)
+    np.testing.assert_allclose(slope, want, rtol=1e-5)

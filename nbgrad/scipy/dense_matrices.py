@@ -72,17 +72,20 @@ def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed:
         "pos": True,
         "positive definite": True,
     }
-    triangles = {"upper triangular": np.triu, "lower triangular": np.tril}
+    parts = {
+        "upper triangular": np.triu,
+        "lower triangular": np.tril,
+        "diagonal": lambda a: np.triu(np.tril(a)),
+        "tridiagonal": lambda a: np.triu(np.tril(a, 1), -1),
+    }
     kind = assume_a
     if kind in mirrored:
         part = np.tril(a) if lower else np.triu(a)
         other = np.swapaxes(np.tril(a, -1) if lower else np.triu(a, 1), -1, -2)
         a = part + (np.conj(other) if mirrored[kind] else other)
-    elif kind in triangles:
-        a = triangles[kind](a)
-    elif kind == "diagonal":
-        a = a * np.eye(a.shape[-1])
-    elif kind not in (None, "gen", "general", "tridiagonal", "banded"):
+    elif kind in parts:
+        a = parts[kind](a)
+    elif kind not in (None, "gen", "general", "banded"):
         message = f"solve has no assume_a={assume_a!r}; leave it away."
         raise ArgumentError(message)
     return linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)

@@ -12,11 +12,12 @@ from typing import Any
 from .. import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..record.axes_and_dtypes import only
+from .scipy_objects import ScipyObject
 
 linalg: Any = np.linalg
 
 
-class GaussianKde:
+class GaussianKde(ScipyObject):
     """A density that is a mean of normal densities around samples."""
 
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:

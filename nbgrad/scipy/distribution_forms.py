@@ -62,6 +62,11 @@ def _any(*shapes: Any) -> Any:
     return True
 
 
+def _log_i0e(x: Any) -> Any:
+    """log(I0(x)) - x, where x is not negative: from above also at 0, where i0e has a kink."""
+    return np.log(i0e(x)) + (np.abs(x) - x)
+
+
 def _normal(x: Any) -> Any:
     return -x * x / 2 - _ROOT
 
@@ -216,9 +221,9 @@ CONTINUOUS: dict[str, Form] = {
                   lambda x: np.erf(np.exp(-x / 2) / math.sqrt(2))),
     "gompertz": Form(lambda x, c: np.log(c) + x - c * np.expm1(x), lambda x, c: -np.expm1(-c * np.expm1(x)),
                      lambda x, c: np.exp(-c * np.expm1(x)), 0.0, inside=1.0),
-    "vonmises": Form(lambda x, k: k * (np.cos(x) - 1) - math.log(2 * math.pi) - np.log(i0e(k)), inside=0.0,
+    "vonmises": Form(lambda x, k: k * (np.cos(x) - 1) - math.log(2 * math.pi) - _log_i0e(k), inside=0.0,
                      needs=lambda k: k >= 0),
-    "rice": Form(lambda x, b: np.log(x) - (x - b) ** 2 / 2 + np.log(i0e(x * b)), None, None, 0.0, inside=1.0,
+    "rice": Form(lambda x, b: np.log(x) - (x - b) ** 2 / 2 + _log_i0e(x * b), None, None, 0.0, inside=1.0,
                  needs=lambda b: b >= 0),
     "exponnorm": Form(lambda x, k: 1 / (2 * k * k) - x / k - np.log(k) + log_ndtr(x - 1 / k)),
     "burr12": Form(lambda x, c, d: np.log(c * d) + xlogy(c - 1, x) - (d + 1) * np.log1p(x**c),
@@ -226,6 +231,23 @@ CONTINUOUS: dict[str, Form] = {
                    inside=1.0),
 }  # fmt: skip
 """By SciPy's name."""
+LOGARITHMS: dict[str, dict[str, Formula]] = {
+    "norm": {"logcdf": lambda x: log_ndtr(x), "logsf": lambda x: log_ndtr(-x)},
+    "lognorm": {"logcdf": lambda x, s: log_ndtr(np.log(x) / s), "logsf": lambda x, s: log_ndtr(-np.log(x) / s)},
+    "halfnorm": {"logsf": lambda x: math.log(2) + log_ndtr(-x)},
+    "logistic": {"logcdf": lambda x: -np.logaddexp(0.0, -x), "logsf": lambda x: -np.logaddexp(0.0, x)},
+    "gumbel_r": {"logcdf": lambda x: -np.exp(-x)},
+    "gumbel_l": {"logsf": lambda x: -np.exp(x)},
+    "expon": {"logsf": lambda x: -x},
+    "rayleigh": {"logsf": lambda x: -x * x / 2},
+    "weibull_min": {"logsf": lambda x, c: -(x**c)},
+    "weibull_max": {"logcdf": lambda x, c: -((-x) ** c)},
+    "gompertz": {"logsf": lambda x, c: -c * np.expm1(x)},
+    "pareto": {"logsf": lambda x, b: -b * np.log(x)},
+    "lomax": {"logsf": lambda x, c: -c * np.log1p(x)},
+    "genextreme": {"logcdf": lambda x, c: -np.exp(-_of_power(x, -c))},
+}
+"""Logarithms of distribution functions that do not underflow, inside of the support."""
 CONTINUOUS["erlang"] = CONTINUOUS["gamma"]
 CONTINUOUS["reciprocal"] = CONTINUOUS["loguniform"]
 

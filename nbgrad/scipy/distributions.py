@@ -20,7 +20,7 @@ from ..graph.differentiate import vjp
 from ..graph.host_functions import HostFunction, host
 from ..graph.ir import Node, broadcast
 from ..record.as_node import as_node, holds_tensors, wrap
-from .distribution_forms import CONTINUOUS, DISCRETE, Form
+from .distribution_forms import CONTINUOUS, DISCRETE, LOGARITHMS, Form
 from .multivariate import MULTIVARIATE
 
 
@@ -187,11 +187,14 @@ class Distribution:
     def _logarithm(self, name: str, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not _recorded(x, args, kwargs):
             return getattr(self._original, name)(x, *args, **kwargs)
-        if self._name == "norm":
-            from .distribution_forms import log_ndtr
-
-            z, _, _, allowed = self._standard(x, args, kwargs)
-            return np.where(allowed, log_ndtr(z if name == "logcdf" else -z), math.nan)
+        formula = LOGARITHMS.get(self._name, {}).get(name)
+        if formula is not None:
+            z, shapes, _, allowed = self._standard(x, args, kwargs)
+            low, high, middle = self._ends(shapes)
+            found = formula(np.where((z > low) & (z < high) & allowed, z, middle), *shapes)
+            below, above = (-math.inf, 0.0) if name == "logcdf" else (0.0, -math.inf)
+            found = np.where(z <= low, below, np.where(z >= high, above, found))
+            return np.where(allowed & ~np.isnan(z), found, math.nan)
         value = self._probability(name[3:], x, args, kwargs)
         positive = value > 0
         return np.where(np.isnan(value), value, np.where(positive, np.log(np.where(positive, value, 1.0)), -math.inf))

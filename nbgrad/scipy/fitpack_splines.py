@@ -14,6 +14,7 @@ import numpy
 from .. import numpy as np
 from ..errors import ArgumentError
 from .piecewise import rising
+from .scipy_objects import ScipyObject
 from .spline_bases import BSpline, make_interp_spline, splev
 
 
@@ -22,11 +23,11 @@ def _whole(knots: Any, k: int) -> Any:
     return numpy.concatenate([numpy.repeat(knots[:1], k), knots, numpy.repeat(knots[-1:], k)])
 
 
-class UnivariateSpline:
+class UnivariateSpline(ScipyObject):
     """A spline through points, as `scipy.interpolate.UnivariateSpline` with s=0."""
 
     def __init__(
-        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, s: Any = 0, ext: Any = 0,
+        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, s: Any = None, ext: Any = 0,
         check_finite: bool = False,
     ) -> None:  # fmt: skip
         if w is not None or s != 0 or any(end is not None for end in bbox):
@@ -76,7 +77,7 @@ class InterpolatedUnivariateSpline(UnivariateSpline):
         super().__init__(x, y, w, bbox, k, 0, ext, check_finite)
 
 
-class RectBivariateSpline:
+class RectBivariateSpline(ScipyObject):
     """A spline of two variables through values on a grid."""
 
     def __init__(

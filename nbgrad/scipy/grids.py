@@ -15,9 +15,10 @@ from ..errors import ShapeError
 from ..record.as_node import as_node
 from ..record.axes_and_dtypes import only
 from ..runtime.evaluate import require
+from .scipy_objects import ScipyObject
 
 
-class RegularGridInterpolator:
+class RegularGridInterpolator(ScipyObject):
     """Linear interpolation, or the nearest value, on a rectangular grid."""
 
     def __init__(

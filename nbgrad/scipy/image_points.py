@@ -27,8 +27,8 @@ from ..record.axes_and_dtypes import only
 from ..record.tensor import Tensor
 from .image_filters import MODES, image
 
-_PADDED = 12
-"""Elements that SciPy adds on each side for modes without an exact filter."""
+_PADDED, _REACH = 12, 6
+"""Elements that SciPy adds on each side for modes without an exact filter; more than a spline reaches."""
 
 
 # ----- Coefficients -----
@@ -120,7 +120,7 @@ def _folded(at: Any, n: int, mode: str) -> Any:
         return np.where(at < 0, below, np.where(at > size, at - size * np.floor(at / size), at))
     if mode == "grid-wrap":
         return np.mod(at, n)
-    return np.clip(at, 0, n - 1) if mode == "nearest" else at
+    return np.clip(at, -_REACH, n - 1 + _REACH) if mode == "nearest" else at  # elements beyond the border are its own
 
 
 def _element(index: Any, n: int, mode: str) -> Any:

@@ -16,10 +16,11 @@ from ..record.as_node import as_node, holds_tensors
 from ..record.axes_and_dtypes import only
 from ..runtime.evaluate import require
 from .piecewise import data, laid_out
+from .scipy_objects import ScipyObject
 from .spline_bases import make_interp_spline
 
 
-class interp1d:  # noqa: N801 - SciPy's name
+class interp1d(ScipyObject):  # noqa: N801 - SciPy's name
     """Interpolation of lines, with SciPy's kinds."""
 
     def __init__(

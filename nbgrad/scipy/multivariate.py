@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import numpy as np
-from ..record.as_node import holds_tensors
+from ..record.as_node import as_node, holds_tensors
+from ..runtime.evaluate import require
 
 linalg: Any = np.linalg
 
@@ -61,6 +62,14 @@ class _FrozenMultivariate:
     def __init__(self, dist: _Multivariate, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._dist, self._args, self._kwargs = dist, args, kwargs
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("cdf", "logcdf"):
+            return lambda x, **options: getattr(self._dist, name)(x, *self._args, **self._kwargs, **options)
+        if name == "entropy":
+            return lambda: self._dist.entropy(*self._args, **self._kwargs)
+        message = f"A multivariate distribution of recorded parameters has no {name!r}, but pdf and logpdf."
+        raise AttributeError(message)
+
     def logpdf(self, x: Any) -> Any:
         """The logarithm of the density."""
         return self._dist.logpdf(x, *self._args, **self._kwargs)
@@ -97,6 +106,8 @@ class Dirichlet(_Multivariate):
         x, alpha = np.asarray(x), np.asarray(alpha) * 1.0
         if x.shape[0] + 1 == alpha.shape[0]:
             x = np.concatenate([x, 1.0 - np.sum(x, axis=0, keepdims=True)])
+        require(as_node(np.all(np.abs(np.sum(x, axis=0) - 1.0) <= 1e-9)), "The shares of a dirichlet do not sum to 1.")
+        require(as_node(np.all(alpha > 0)), "The parameters of a dirichlet must be greater than 0.")
         shape = (alpha.shape[0],) + (1,) * (x.ndim - 1)
         size = np.sum(np.gammaln(alpha)) - np.gammaln(np.sum(alpha))
         return np.sum(np.xlogy(alpha.reshape(shape) - 1, x), axis=0) - size

@@ -18,6 +18,7 @@ from ..functions.linalg.banded import solve_banded
 from ..record.as_node import as_node
 from ..record.axes_and_dtypes import only
 from ..runtime.evaluate import require
+from .scipy_objects import ScipyObject
 
 linalg: Any = np.linalg
 
@@ -67,7 +68,7 @@ def column(values: Any, like: Any) -> Any:
     return np.reshape(values, (-1,) + (1,) * (like.ndim - 1))
 
 
-class PPoly:
+class PPoly(ScipyObject):
     """Polynomials between breakpoints, as `scipy.interpolate.PPoly`: c[k, i] belongs to (x - x[i])**(degree - k)."""
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:

@@ -14,8 +14,13 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+import optree
+
 from ..errors import ArgumentError
 from ..record.as_node import holds_tensors
+from ..record.tensor import Tensor
+from ..transforms.arguments import flatten
+from .scipy_objects import standing_for
 from .scipy_table import CLASSES, FUNCTIONS, NEUTRAL, Entry
 
 Function = Callable[..., Any]
@@ -85,11 +90,29 @@ def _class(original: Any, entry: Entry) -> Any:
     ours = _of(entry)
 
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        if any(holds_tensors(value) for value in (*args, *kwargs.values())):
+        leaves, tree = flatten((args, kwargs))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        if any(leaf._node.traced for leaf in tensors):
             return ours(*args, **kwargs)
-        return ours.of(original(*args, **kwargs))
+        if tensors:  # constants that nbgrad's NumPy has made
+            plain = [leaf.asnumpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+            given: Any = optree.tree_unflatten(tree, plain)
+            args, kwargs = given
+        return standing_for(ours, original(*args, **kwargs))
 
-    meta = type("_Meta", (type,), {"__instancecheck__": lambda _, value: isinstance(value, (ours, original))})
+    def __getattr__(_: Any, name: str) -> Any:  # noqa: N807
+        found = getattr(original, name)
+        if not callable(found):
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            made = found(*args, **kwargs)
+            return standing_for(ours, made) if isinstance(made, original) else made
+
+        return call
+
+    asked = {"__instancecheck__": lambda _, value: isinstance(value, (ours, original)), "__getattr__": __getattr__}
+    meta = type("_Meta", (type,), asked)
     return meta(
         original.__name__, (), {"__new__": __new__, "__doc__": original.__doc__, "of": ours.of, "_original": original}
     )
@@ -124,7 +147,7 @@ def replacement_in_scipy(value: Any, in_python: Callable[[Any], Any]) -> Any:
             if value in classes:
                 return _class(value, classes[value])
         elif type(value) in classes:
-            return _of(classes[type(value)]).of(value)
+            return standing_for(_of(classes[type(value)]), value)
     if "scipy.stats" in sys.modules and _is_ready("scipy.stats"):
         from .distributions import replacement_of_distribution
 

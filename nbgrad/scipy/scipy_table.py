@@ -84,6 +84,7 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
         **_all("scipy.spline_bases", "make_interp_spline splev splrep"),
         **_all("scipy.grids", "interpn"),
     },
+    "scipy.stats": _all("scipy.power_transforms", "yeojohnson yeojohnson_llf boxcox_llf"),
     "scipy.spatial.distance": _all("scipy.distances", "cdist pdist squareform"),
 }
 """By SciPy's module and the name there. The solvers' rows (scipy.optimize, integrate, sparse.linalg) belong here."""
@@ -93,6 +94,7 @@ CLASSES: dict[str, dict[str, Entry]] = {
         **_all("scipy.piecewise", "PPoly CubicHermiteSpline CubicSpline PchipInterpolator Akima1DInterpolator"),
         **_all("scipy.spline_bases", "BSpline"),
         **_all("scipy.line_interpolation", "interp1d"),
+        **_all("scipy.interpolating_polynomials", "BarycentricInterpolator"),
         **_all("scipy.fitpack_splines", "UnivariateSpline InterpolatedUnivariateSpline RectBivariateSpline"),
         **_all("scipy.grids", "RegularGridInterpolator"),
     },

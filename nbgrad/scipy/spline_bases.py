@@ -17,6 +17,7 @@ from .. import numpy as np
 from ..errors import ArgumentError
 from ..record.axes_and_dtypes import only
 from .piecewise import data, laid_out, points_in, rising
+from .scipy_objects import ScipyObject
 
 linalg: Any = np.linalg
 
@@ -37,7 +38,7 @@ def _bases(t: Any, k: int, x: Any, n: int) -> tuple[Any, list[Any]]:
     return place - k, found
 
 
-class BSpline:
+class BSpline(ScipyObject):
     """A spline as a sum of B-splines, as `scipy.interpolate.BSpline`."""
 
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:

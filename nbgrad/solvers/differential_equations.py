@@ -377,6 +377,9 @@ def solve_ivp(
     S. P. Norsett and G. Wanner, "Solving Ordinary Differential Equations I", 1993, and R. Serban and A. C. Hindmarsh,
     "CVODES", 2005, for the continuous adjoint, which is not used.
 
+    A time or state at which `fun` jumps must not depend on recorded values: the derivative by it would be left away,
+    without notice. Make the time the end of one span and the start of another; for a state, by a terminal event.
+
     A new parameter compiles nothing; more steps than ever before do, when their number passes a power of two.
 
     Examples

@@ -210,7 +210,9 @@ def quad(
     Notes
     -----
     Derivatives by what `func` closes over are integrals of its derivatives (Leibniz), all at once by
-    `scipy.integrate.quad_vec` with the same tolerances; those by the ends are the values there.
+    `scipy.integrate.quad_vec` with the same tolerances; those by the ends are the values there. A place where `func`
+    jumps must not depend on recorded values: the derivative by it would be left away, without notice. Make it the end
+    of two integrals.
 
     Examples
     --------

@@ -91,27 +91,31 @@ TABLE: dict[str, dict[str, Function]] = {
 """By module and name: the function that does the same with derivatives."""
 
 
-REFUSED: dict[str, str] = {
+REFUSED: dict[str, tuple[str, str]] = {
     "scipy.optimize": (
-        "anderson broyden1 broyden2 diagbroyden excitingmixing linearmixing newton_krylov fmin fmin_bfgs fmin_cg "
-        "fmin_cobyla fmin_l_bfgs_b fmin_ncg fmin_powell fmin_slsqp fmin_tnc fminbound minimize_scalar brent golden "
-        "bracket line_search basinhopping brute differential_evolution direct dual_annealing shgo leastsq lsq_linear "
-        "nnls isotonic_regression linprog milp linear_sum_assignment quadratic_assignment"
+        "it finds its result by comparisons. Use the root, minimize or least_squares of nb.solvers, or nb.custom_root.",
+        (
+            "anderson broyden1 broyden2 diagbroyden excitingmixing linearmixing newton_krylov fmin fmin_bfgs fmin_cg "
+            "fmin_cobyla fmin_l_bfgs_b fmin_ncg fmin_powell fmin_slsqp fmin_tnc fminbound minimize_scalar brent golden "
+            "bracket line_search basinhopping brute differential_evolution direct dual_annealing shgo leastsq "
+            "lsq_linear nnls isotonic_regression linprog milp linear_sum_assignment quadratic_assignment"
+        ),
+    ),
+    "scipy.interpolate": (
+        "its code has none at the abscissae. Use BarycentricInterpolator or make_interp_spline.",
+        "FloaterHormannInterpolator AAA",
     ),
 }
-"""By module: searches whose steps, recorded one by one, would not have the derivative of the result."""
+"""By module, with the reason: functions whose recorded steps would not have the derivative of the result."""
 
 
-def _refusing(name: str, original: Function) -> Function:
-    """A solver of SciPy's that is called by constants only."""
+def _refusing(name: str, original: Function, reason: str) -> Function:
+    """A function of SciPy's that is called by constants only."""
 
     def dispatch(*args: Any, **kwargs: Any) -> Any:
         if current_trace() is None or not recorded((args, kwargs)):
             return original(*plain(args), **plain(kwargs))
-        message = (
-            f"{name} has no derivative: it finds its result by comparisons. Use the root, minimize or least_squares of "
-            "nb.solvers, or nb.custom_root."
-        )
+        message = f"{name} has no derivative: {reason}"
         raise ArgumentError(message)
 
     dispatch.__name__ = dispatch.__qualname__ = original.__name__
@@ -152,19 +156,20 @@ _NEUTRAL = frozenset("fprime Dfun col_deriv jac_options disp restart callback_ty
 def _found(module: str) -> dict[int, tuple[Any, Any]]:
     """By identity: functions of an imported module, and their replacements."""
     found: dict[int, tuple[Any, Any]] = {}
-    for name, ours in TABLE[module].items():
+    for name, ours in TABLE.get(module, {}).items():
         original = getattr(sys.modules[module], name)
         found[id(original)] = original, _dispatching(f"{module}.{name}", original, ours)
-    for name in REFUSED.get(module, "").split():
+    reason, names = REFUSED.get(module, ("", ""))
+    for name in names.split():
         if hasattr(sys.modules[module], name):
             original = getattr(sys.modules[module], name)
-            found[id(original)] = original, _refusing(f"{module}.{name}", original)
+            found[id(original)] = original, _refusing(f"{module}.{name}", original, reason)
     return found
 
 
 def replaced_solver(value: Any) -> Any:
     """The replacement of a solver of SciPy's; other objects as they are."""
-    for module in TABLE:
+    for module in {**TABLE, **REFUSED}:
         if hasattr(sys.modules.get(module), "__all__"):
             known = _found(module).get(id(value))
             if known is not None and known[0] is value:
