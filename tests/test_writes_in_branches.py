@@ -49,6 +49,7 @@ while np.max(w) < 6: w += 1; v = keep * 2 $ r = v
 while np.max(w) < 6: w += 1; keep[0] += 1 $ r = w
 while np.max(w) < 6: v = keep if t else v; w = w * 2 $ keep[1] = 5; r = v
 if t: u = w if a[0] < 0.2 else v; v = u $ w[1] = 5; r = v
+u = b; a[1:] *= 0.5 $ if t: v = u.ravel() $ a += w; r = v
 v = w if t else v $ v[0] = 9; r = w
 v = w[1:] if t else w[:2] $ v[0] = 9; r = w
 if t: np.copyto(w, 3 * a) $ r = keep

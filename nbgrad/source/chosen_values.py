@@ -76,7 +76,7 @@ def _is_array_without_axes(value: Any) -> bool:
 
 
 def refuse_sharing(found: Iterable[tuple[str, Any]], code: Function, written: Collection[str]) -> None:
-    """Raise where arrays that a side or a turn has found share memory, and elements of one are set in the function.
+    """Raise where arrays that a side or a turn has found share memory, in a function that sets elements of arrays.
 
     What is chosen of two arrays is a new one, and writes to it, or to the array that it is a view of, would be lost.
     """
@@ -88,7 +88,7 @@ def refuse_sharing(found: Iterable[tuple[str, Any]], code: Function, written: Co
     others = [(name, owner_of(value)) for name, value in outside if isinstance(value, Tensor)]
     for name, owner in arrays:
         for other, its_owner in (*arrays, *others):
-            if owner is its_owner and other != name and (name in written or other in written):
+            if owner is its_owner and other != name:
                 cannot(f"{name} shares the memory of {other}, and elements are set")
 
 

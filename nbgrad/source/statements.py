@@ -210,7 +210,7 @@ def _returned(
     name = "what is returned"
     if sets.anywhere and results[0] is not results[1] and may_stay_pythons():
         for side, result in zip((yes, no), results, strict=True):
-            refuse_sharing([(name, result)], side, (*sets.anywhere, name))
+            refuse_sharing([(name, result)], side, sets.anywhere)
     return selected(test, results[0], results[1], name, loose=True)
 
 
