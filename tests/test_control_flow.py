@@ -33,7 +33,7 @@ PROGRAMS: list[tuple[Callable[[Any], Any], str, int, tuple[float, ...]]] = [
     (code.roots_up_to, "differences", 3, (2.2, 5.5, 30.1)),
     (code.pieces, "differences", 1, (-2.0, 0.5, 3.0, 7.0)),
     (code.logic, "differences", 1, (-2.0, 0.5, 0.9, 2.5, 7.0)),
-    (code.arrays, "differences", 1, (0.3, 2.0, 0.1)),
+    (code.arrays, "differences", 2, (0.3, 2.0, 0.1)),  # v stays an array, or becomes another one: each side has a way
     (code.written, "differences", 1, (1.0, 3.0, -1.0)),
     (code.skipping, "differences", 3, (0.31, 1.7, 3.3)),
     (code.set_in_the_loop, "differences", 1, (0.4, 1.3)),
