@@ -18,7 +18,7 @@ import numpy as np
 from ..graph.batch import batch_further
 from ..graph.builders import reduce
 from ..graph.ir import Node, constant, elementwise, on_host
-from ..graph.trace import Trace, current_trace
+from ..graph.trace import Trace, current_trace, open_traces
 from ..runtime.evaluate import computed
 
 Made = TypeVar("Made")
@@ -82,21 +82,12 @@ def room_of(place: Hashable) -> int:
 
 def is_in_turn() -> bool:
     """Whether a turn of a loop is being recorded."""
-    return any(trace.turn_ends is not None for trace in _traces())
+    return any(trace.turn_ends is not None for trace in open_traces())
 
 
 def serves_many(node: Node) -> bool:
     """Whether a node has several values at once, in `vmap` or in the turns of a loop."""
-    return any((trace.mapping or trace.turn_ends is not None) and trace.owns(node) for trace in _traces())
-
-
-def _traces() -> list[Trace]:
-    found: list[Trace] = []
-    trace = current_trace()
-    while trace is not None:
-        found.append(trace)
-        trace = trace.parent
-    return found
+    return any((trace.mapping or trace.turn_ends is not None) and trace.owns(node) for trace in open_traces())
 
 
 def rounded(turns: int) -> int:
@@ -113,7 +104,7 @@ def check_end(end: End) -> None:
         Otherwise.
     """
     still, count = end.still, end.count
-    for trace in _traces():
+    for trace in open_traces():
         if trace.turn_ends is not None and (trace.owns(still) or trace.owns(count)):
             trace.turn_ends.append(End(still, count, end.place, end.room))
             return

@@ -289,6 +289,16 @@ class Trace:
         return _reaches(node, self.varying, lambda n: n.name == "input")
 
 
+def open_traces() -> list[Trace]:
+    """The recordings that are going on in this thread, from the innermost outwards."""
+    found: list[Trace] = []
+    trace = current_trace()
+    while trace is not None:
+        found.append(trace)
+        trace = trace.parent
+    return found
+
+
 def _reaches(node: Node, known: dict[float, bool], wanted: Callable[[Node], bool]) -> bool:
     """Whether a node, or anything that it was made of, is wanted; `known` remembers the answers."""
     stack = [node]

@@ -6,7 +6,7 @@ In: the values that a name has on both sides of a branch. Out: the value of whic
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from types import FunctionType as Function
 from typing import Any, NoReturn
 
@@ -15,7 +15,7 @@ import optree
 
 from ..graph.builders import reshape
 from ..graph.ir import BOOL, Node, broadcast, elementwise
-from ..graph.trace import Trace, current_trace
+from ..graph.trace import open_traces
 from ..record.as_node import as_node
 from ..record.promotion import promote
 from ..record.shared_memory import owner_of
@@ -52,36 +52,23 @@ def cannot(why: str) -> NoReturn:
 
 def stays_pythons() -> bool:
     """Whether a statement may stay Python's: `jit` records a way of its own, where no value stands for many."""
-    trace = current_trace()
-    return trace is None or (_may_stay(trace) and not trace.optional)
+    return not any(trace.mapping or trace.turn_ends is not None for trace in open_traces())
 
 
 def may_stay_pythons() -> bool:
     """Whether a statement, or the one around it, may stay Python's."""
-    trace = current_trace()
-    return trace is None or _may_stay(trace)
-
-
-def _may_stay(trace: Trace) -> bool:
-    inner: Trace | None = trace
-    while inner is not None:
-        if inner.mapping or (inner.turn_ends is not None and not inner.optional):
-            return False
-        inner = inner.parent
-    return True
+    return not any(trace.mapping or (trace.turn_ends is not None and not trace.optional) for trace in open_traces())
 
 
 def _is_array_without_axes(value: Any) -> bool:
     return isinstance(value, ZeroDimensional) or (isinstance(value, np.ndarray) and not value.ndim)
 
 
-def refuse_sharing(found: Iterable[tuple[str, Any]], code: Function, written: Collection[str]) -> None:
+def refuse_sharing(found: Iterable[tuple[str, Any]], code: Function) -> None:
     """Raise where arrays that a side or a turn has found share memory, in a function that sets elements of arrays.
 
     What is chosen of two arrays is a new one, and writes to it, or to the array that it is a view of, would be lost.
     """
-    if not written:
-        return
     arrays = [(name, owner_of(value)) for name, value in found if isinstance(value, Tensor) and not is_scalar(value)]
     cells = zip(code.__code__.co_freevars, code.__closure__ or (), strict=True)
     outside = [(name, cell.cell_contents) for name, cell in cells if not is_empty(cell)]

@@ -92,8 +92,8 @@ def differentiable_source(function: Any = None, /, *, modules: Any = ()) -> Any:
     `jit` records each way through the function, and in `vmap` and loops an error names the line.
 
     A call of SciPy whose arguments hold no recorded value goes to SciPy itself, with plain arrays. Others go to forms
-    of nbgrad's own, or to SciPy's Python code run in this way: `solve_ivp` is differentiated step by step. What SciPy
-    computes in compiled code (`quad`, `minimize` by L-BFGS) stays an error that names the line.
+    of nbgrad's own, with those of `nb.solvers` among them, or to SciPy's Python code run in this way. What only SciPy's
+    compiled code computes stays an error that names the line.
 
     Examples
     --------

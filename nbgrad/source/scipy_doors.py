@@ -19,6 +19,7 @@ import optree
 from ..errors import DtypeError, NbgradError, is_installed
 from ..record.as_node import SEQUENCES
 from ..record.tensor import Tensor
+from .watched import is_empty
 
 _DEEPEST = 4
 """Functions within functions, or objects within objects, in which recorded values are looked for."""
@@ -45,7 +46,7 @@ def recorded(value: Any, deepest: int = _DEEPEST) -> bool:
         return False
     inside: list[Any] = []
     if isinstance(value, FunctionType):
-        inside = [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
+        inside = [cell.cell_contents for cell in value.__closure__ or () if not is_empty(cell)]
         inside += [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
     elif isinstance(value, MethodType):
         inside = [value.__self__]
@@ -54,14 +55,6 @@ def recorded(value: Any, deepest: int = _DEEPEST) -> bool:
     elif hasattr(value, "__dict__"):
         inside = [*vars(value).values()]
     return any(recorded(item, deepest - 1) for item in inside)
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
 
 
 def plain(value: Any) -> Any:

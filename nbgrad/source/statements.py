@@ -23,7 +23,7 @@ from ..control.while_loops import while_loop
 from ..errors import TracedValueError
 from ..graph.builders import reshape
 from ..graph.ir import BOOL, elementwise
-from ..graph.trace import current_trace, recording
+from ..graph.trace import current_trace, open_traces, recording
 from ..record.as_node import as_node
 from ..record.shared_memory import has_relatives
 from ..record.tensor import Tensor
@@ -52,12 +52,7 @@ Turn = Callable[..., tuple[Any, State]]
 
 def is_staging() -> bool:
     """Whether something records one function for many values, so that code with statements as calls makes sense."""
-    trace = current_trace()
-    while trace is not None:
-        if trace.guards is not None or trace.mapping or trace.turn_ends is not None:
-            return True
-        trace = trace.parent
-    return False
+    return any(trace.guards is not None or trace.mapping or trace.turn_ends is not None for trace in open_traces())
 
 
 class Sets(NamedTuple):
@@ -210,7 +205,7 @@ def _returned(
     name = "what is returned"
     if sets.anywhere and results[0] is not results[1] and may_stay_pythons():
         for side, result in zip((yes, no), results, strict=True):
-            refuse_sharing([(name, result)], side, sets.anywhere)
+            refuse_sharing([(name, result)], side)
     return selected(test, results[0], results[1], name, loose=True)
 
 
@@ -242,9 +237,9 @@ def _both(
     before = dict(zip(names, state, strict=True))
     copies = [dict(zip(names, _copies(state, names, sets), strict=True)) for _ in range(2)]
     sides = [_side(side, list(own.values()), state) for side, own in zip((yes, no), copies, strict=True)]
-    for side, results, others in zip((yes, no), sides, reversed(sides), strict=True) if may_stay_pythons() else ():
-        chosen = [(name, a) for name, a, b in zip(given, results, others, strict=True) if a is not b]
-        refuse_sharing(chosen, side, sets.anywhere)
+    if sets.anywhere and may_stay_pythons():
+        for side, results, others in zip((yes, no), sides, reversed(sides), strict=True):
+            refuse_sharing([(name, a) for name, a, b in zip(given, results, others, strict=True) if a is not b], side)
     found: list[Any] = []
     contents: list[tuple[Any, Any]] = []
     for name, a, b in zip(given, *sides, strict=True):
@@ -494,8 +489,8 @@ def _staged(
                 cannot(f"elements of {name} are set by another name, or before it becomes another array")
             if value is not result:
                 others.add(name)
-        if optional:
-            refuse_sharing(zip(names, after, strict=True), turn, sets.anywhere)
+        if optional and sets.anywhere:
+            refuse_sharing(zip(names, after, strict=True), turn)
         further = and_(lambda: going, lambda: test(*after))
         found, same = flatten(after)
         if same != tree:
