@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import optree
 
 from ..errors import DtypeError
 from ..nn.layer_arguments import positive
 from ..nn.optimizer import real_number
+from ..record.container_leaves import leaves_of, map_leaves
 from ..record.tensor import Tensor
 from ..tensors.parameter import Parameter
 
@@ -42,7 +42,7 @@ def all_finite(inputs: Any) -> Tensor:
     False
     """
     finite: Any = None
-    for value in optree.tree_leaves(inputs, none_is_leaf=True):
+    for value in leaves_of(inputs):
         if not isinstance(value, Tensor):
             message = f"all_finite takes Tensors, but got {type(value).__name__}."
             raise DtypeError(message)
@@ -57,7 +57,7 @@ def _times(factor: Any, inputs: Any) -> Any:
     def scaled(value: Any) -> Any:
         return value * factor.astype(value.dtype) if isinstance(value, Tensor) else value
 
-    return optree.tree_map(scaled, inputs)
+    return map_leaves(scaled, inputs)
 
 
 class LossScaler:

@@ -9,32 +9,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from contextlib import ExitStack
 from itertools import chain
 from numbers import Number
 from typing import Any
 
 import numpy as np
-import optree
 
 from ..errors import DtypeError
 from ..process.object_layout import SCALARS
+from ..record.container_leaves import flatten_in_order as flatten_in_order
 from ..record.foreign_arrays import advice, conversion_of, full_name, refuse_subclass
 from ..record.numbers import supported
 from ..record.tensor import Tensor
 from ..runtime.memory_order import order_in_memory
 from ..tensors.parameter import Parameter
 from ..transforms.arguments import Lent
-
-_IN_ORDER = "nbgrad in order"
-"""In this namespace optree leaves dicts in their order. It sorts the keys everywhere else."""
-_setting = ExitStack()
-_setting.enter_context(optree.dict_insertion_ordered(True, namespace=_IN_ORDER))
-
-
-def flatten_in_order(tree: Any) -> tuple[list[Any], Any]:
-    """`lifting.flatten`, with the order of a dict's keys as part of the structure."""
-    return optree.tree_flatten(tree, none_is_leaf=True, namespace=_IN_ORDER)
 
 
 def dynamic_kind(leaf: Any) -> str | None:

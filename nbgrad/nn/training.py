@@ -9,12 +9,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-import optree
-
 from ..compiled.jit import jit
 from ..errors import ArgumentError, DtypeError
 from ..graph.trace import current_trace
 from ..process.modes import leaves_made
+from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
 from ..remembered.leaves import forgetting
 from ..tensors.parameter import ParameterTuple
@@ -203,7 +202,7 @@ class TrainOneStepCell(Cell):
 
         def scaled(*args: Any, **named: Any) -> tuple[Any, Any]:
             loss = self.network(*args, **named)
-            return optree.tree_map(lambda part: part * self.sens if isinstance(part, Tensor) else part, loss), loss
+            return map_leaves(lambda part: part * self.sens if isinstance(part, Tensor) else part, loss), loss
 
         (_, loss), gradients = value_and_grad(scaled, None, self.weights, has_aux=True)(*inputs, **kwargs)
         self.optimizer(gradients)

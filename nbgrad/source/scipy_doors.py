@@ -14,10 +14,9 @@ from collections.abc import Callable
 from types import FunctionType, MethodType, ModuleType, new_class
 from typing import Any
 
-import optree
-
 from ..errors import DtypeError, NbgradError, is_installed
 from ..record.as_node import SEQUENCES
+from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
 from .watched import is_empty
 
@@ -65,7 +64,7 @@ def plain(value: Any) -> Any:
             return leaf._original
         return leaf.asnumpy() if isinstance(leaf, Tensor) else leaf
 
-    return optree.tree_map(unwrapped, value, none_is_leaf=True)
+    return map_leaves(unwrapped, value)
 
 
 def _through(value: Any) -> Any:
@@ -74,7 +73,7 @@ def _through(value: Any) -> Any:
     def through(leaf: Any) -> Any:
         return leaf._form() if isinstance(leaf, ObjectDoor) else leaf
 
-    return optree.tree_map(through, value, none_is_leaf=True)
+    return map_leaves(through, value)
 
 
 def _called(original: Any, other: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ from ..graph.builders import beside, cast
 from ..graph.differentiate import jvp
 from ..graph.ir import Node, zeros
 from ..record.as_node import as_node, wrap
+from ..record.container_leaves import flatten, leaves_of
 from ..record.tensor import Tensor
 from ..tensors.parameter import Parameter
 from .graph_gradients import check_unconnected, one_each
@@ -49,8 +50,8 @@ class ForwardAccumulator:
     """
 
     def __init__(self, primals: Any, tangents: Any) -> None:
-        values = optree.tree_leaves(primals, none_is_leaf=True)
-        given = one_each(values, optree.tree_leaves(tangents, none_is_leaf=True), "tangents")
+        values = leaves_of(primals)
+        given = one_each(values, leaves_of(tangents), "tangents")
         if len({id(value) for value in values}) != len(values):
             message = "Tensor was specified multiple times as a primal of a ForwardAccumulator."
             raise ArgumentError(message)
@@ -109,7 +110,7 @@ class ForwardAccumulator:
         if watching is None:
             message = "The accumulator has recorded nothing: compute within `with ForwardAccumulator(...) as acc:`."
             raise AutogradError(message)
-        leaves, treespec = optree.tree_flatten(primals, none_is_leaf=True)
+        leaves, treespec = flatten(primals)
         for one in leaves:
             if not isinstance(one, Tensor):
                 message = f"jvp takes Tensors, but got {type(one).__name__}."

@@ -66,7 +66,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
             message = f"{name_of(f)}() must return a pair: its value, and the function of its gradient."
             raise DtypeError(message)
         value, gradient = returned
-        leaves, treespec = optree.tree_flatten(value, none_is_leaf=True)
+        leaves, treespec = flatten(value)
         rule = _Rule(gradient, name_of(f), flatten(args)[0])
         nodes = [one._node for one in arguments]
         if not any(node.traced for node in nodes):

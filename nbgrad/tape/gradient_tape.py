@@ -17,6 +17,7 @@ from ..graph.builders import beside, reshape, transpose
 from ..graph.ir import Node, broadcast, zeros
 from ..graph.products import unit_vectors
 from ..process.modes import Mode, mode
+from ..record.container_leaves import flatten, leaves_of
 from ..record.tensor import Tensor
 from ..remembered.backward import gradients, seeds_of
 from ..remembered.leaves import remembers
@@ -90,7 +91,7 @@ class GradientTape:
         if self._watching is None or not self._watching.is_open:
             message = "A tape watches within its block: call watch() in `with GradientTape() as tape:`."
             raise AutogradError(message)
-        for one in optree.tree_leaves(tensor, none_is_leaf=True):
+        for one in leaves_of(tensor):
             self._watching.watch(one)
 
     def watched_variables(self) -> tuple[Parameter, ...]:
@@ -173,8 +174,8 @@ class GradientTape:
         """
         zero = check_unconnected(unconnected_gradients)
         watching = self._asked()
-        leaves, treespec = optree.tree_flatten(sources, none_is_leaf=True)
-        targets = optree.tree_leaves(target, none_is_leaf=True)
+        leaves, treespec = flatten(sources)
+        targets = leaves_of(target)
         _check_tensors(targets, "target")
         _check_tensors(leaves, "sources")
         seeds = _seeds(targets, output_gradients)
@@ -228,7 +229,7 @@ class GradientTape:
         zero = check_unconnected(unconnected_gradients)
         watching = self._asked()
         _check_tensors([target], "target")
-        leaves, treespec = optree.tree_flatten(sources, none_is_leaf=True)
+        leaves, treespec = flatten(sources)
         _check_tensors(leaves, "sources")
         node = watching.value_of(target)
         found: list[Any] = [None] * len(leaves)
@@ -352,7 +353,7 @@ def _seeds(targets: Sequence[Tensor], given: Any) -> list[Node | None]:
     """The cotangents of targets: None for ones."""
     if given is None:
         return [None] * len(targets)
-    listed = one_each(targets, optree.tree_leaves(given, none_is_leaf=True), "output_gradients")
+    listed = one_each(targets, leaves_of(given), "output_gradients")
     found: list[Node | None] = []
     for target, seed in zip(targets, listed, strict=True):
         found.append(None if seed is None else seeds_of([target], [seed], "output_gradients")[0])

@@ -23,6 +23,7 @@ from ..graph.trace import current_trace, depends_on_recording
 from ..process.modes import KEEPS, TRACED, leaves_made, mode
 from ..record.as_node import as_node
 from ..record.call_order import all_waiting
+from ..record.container_leaves import fields_without_floats, flatten, map_leaves
 from ..record.foreign_arrays import (
     advice,
     computes_itself,
@@ -50,6 +51,17 @@ class Wanted:
     treespec: Any
     nodes: list[Node] = field(default_factory=list)
     kinds: list[Any] = field(default_factory=list)
+    fixed: frozenset[int] = frozenset()
+    """The positions of leaves that are no floats, in fields of objects: they have no derivative, which says None."""
+
+    def filled(self, derivatives: Sequence[Any]) -> Any:
+        """The structure with a derivative for each leaf that has one."""
+        if not self.fixed:
+            return optree.tree_unflatten(self.treespec, derivatives)
+        following = iter(derivatives)
+        count = self.treespec.num_leaves
+        held = [None if position in self.fixed else next(following) for position in range(count)]
+        return optree.tree_unflatten(self.treespec, held)
 
 
 @dataclass
@@ -70,11 +82,6 @@ class Call:
 def name_of(fn: Callable[..., Any]) -> str:
     """The name of a function in messages."""
     return getattr(fn, "__name__", type(fn).__name__)
-
-
-def flatten(tree: Any) -> tuple[Leaves, Any]:
-    """The leaves of nested tuples, lists, dicts and the like; None is a leaf."""
-    return optree.tree_flatten(tree, none_is_leaf=True)
 
 
 def kind_of(value: Any) -> str:
@@ -158,7 +165,7 @@ def lift(value: Any, callers: Callers | None = None) -> Any:
             callers[item._node] = item, item
         return Tensor._of(item.node) if isinstance(item, Lent) else item
 
-    return leaf(value) if isinstance(value, np.ndarray | Tensor) else optree.tree_map(leaf, value, none_is_leaf=True)
+    return leaf(value) if isinstance(value, np.ndarray | Tensor) else map_leaves(leaf, value)
 
 
 def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: Callers) -> tuple[Any, Wanted]:
@@ -168,8 +175,13 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
         return callers.lend(fresh, value), Wanted(LEAF, [fresh], ["array"])
     leaves, treespec = ([value], LEAF) if value.__class__ in _SINGLE else flatten(value)
     wanted = Wanted(treespec)
+    if treespec is not LEAF:
+        wanted.fixed = fields_without_floats(treespec, [has_floats(item) for item in leaves])
     lifted: list[Any] = []
-    for item in leaves:
+    for position, item in enumerate(leaves):
+        if position in wanted.fixed:
+            lifted.append(lift(item, callers))
+            continue
         kind = kind_of(item)
         if kind == "other":
             what = f"Argument {which!r} of {name_of(fn)}()"
@@ -194,6 +206,12 @@ def lift_wanted(value: Any, fn: Callable[..., Any], which: int | str, callers: C
         wanted.kinds.append(item.giver if kind == "lent" else kind)
         lifted.append(callers.lend(fresh, item) if kind in ("array", "tensor") else Tensor._of(fresh))
     return lifted[0] if treespec is LEAF else optree.tree_unflatten(treespec, lifted), wanted
+
+
+def has_floats(leaf: Any) -> bool:
+    """Whether a leaf holds floating-point numbers."""
+    kind = _element_kind(leaf)
+    return kind_of(leaf) == "float" if kind is None else kind in "fc"
 
 
 LEAF = flatten(0)[1]
@@ -392,7 +410,7 @@ class Results:
             return leaf(value)
         if value.__class__ is tuple and not value:
             return value
-        return optree.tree_map(leaf, value, none_is_leaf=True)
+        return map_leaves(leaf, value)
 
     def compute(self) -> list[Any]:
         """All results; Tensors that depend on another function that is being recorded, or on a leaf, stay lazy."""
@@ -447,7 +465,7 @@ class Results:
         filled: list[Any] = []
         for tree in trees:
             whole = type(tree) is _Slot
-            filled.append(values[tree] if whole else optree.tree_map(leaf, tree, none_is_leaf=True))
+            filled.append(values[tree] if whole else map_leaves(leaf, tree))
         return filled
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import optree
 
 from ..errors import ArgumentError, GradientError
+from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
 from .arguments import flatten, kind_of, name_of
 from .jacobians import jvp, vjp
@@ -76,7 +76,7 @@ def check_grads(
 
 
 def _concrete(value: Any) -> Any:
-    return optree.tree_map(lambda v: v.asnumpy() if isinstance(v, Tensor) else v, value, none_is_leaf=True)
+    return map_leaves(lambda v: v.asnumpy() if isinstance(v, Tensor) else v, value)
 
 
 def _check(
@@ -100,7 +100,9 @@ def _check(
         weights = _random_like(out, rng)
         cotangents = vjp_fn(*flatten(weights)[0])
         left = float(np.dot(_vector(weights), expected))
-        right = float(np.dot(_vector(cotangents), _vector(direction)))
+        # Fields of objects that hold no floats have no cotangent.
+        along = map_leaves(lambda cotangent, d: None if cotangent is None else d, cotangents, direction)
+        right = float(np.dot(_vector(cotangents), _vector(along)))
         scale = float(np.dot(np.abs(_vector(weights)), np.abs(expected)))
         _compare(np.array([right]), np.array([left]), rtol, atol + rtol * scale, f"The reverse derivative of {what}()")
     if order > 1:
@@ -129,6 +131,8 @@ def _tolerances(args: Any, rtol: float | None, atol: float | None) -> tuple[floa
 
 def _random_like(tree: Any, rng: np.random.Generator) -> Any:
     def leaf(value: Any) -> Any:
+        if kind_of(value) == "other":
+            return value
         array = np.asarray(value.asnumpy() if isinstance(value, Tensor) else value)
         if array.dtype.kind not in "fc":
             return np.zeros(array.shape, array.dtype)
@@ -136,11 +140,11 @@ def _random_like(tree: Any, rng: np.random.Generator) -> Any:
             return (rng.uniform(-1, 1, array.shape) + 1j * rng.uniform(-1, 1, array.shape)).astype(array.dtype)
         return rng.uniform(-1, 1, array.shape).astype(array.dtype)
 
-    return optree.tree_map(leaf, tree, none_is_leaf=True)
+    return map_leaves(leaf, tree)
 
 
 def _ones_like(tree: Any) -> Any:
-    return optree.tree_map(lambda v: np.ones(np.shape(v), getattr(v, "dtype", float)), tree, none_is_leaf=True)
+    return map_leaves(lambda v: None if v is None else np.ones(np.shape(v), getattr(v, "dtype", float)), tree)
 
 
 def _vector(tree: Any) -> np.ndarray:
@@ -152,9 +156,11 @@ def _vector(tree: Any) -> np.ndarray:
 
 
 def _moved(args: Any, direction: Any, step: float) -> Any:
-    return optree.tree_map(
-        lambda x, d: x + np.asarray(step * d, np.asarray(x).dtype), args, direction, none_is_leaf=True
-    )
+    def moved(x: Any, d: Any) -> Any:
+        dtype = np.asarray(x).dtype
+        return x + np.asarray(step * d, dtype) if dtype.kind in "fc" else x
+
+    return map_leaves(moved, args, direction)
 
 
 def _difference(fn: Callable[..., Any], args: Any, direction: Any, step: float) -> np.ndarray:

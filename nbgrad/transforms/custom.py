@@ -19,6 +19,7 @@ from ..graph.builders import cast
 from ..graph.ir import Node, make, zeros
 from ..process.modes import TRACED
 from ..process.named_objects import NamedObject
+from ..record.container_leaves import map_leaves
 from ..record.tensor import Tensor
 from .arguments import flatten, kind_of, lift, name_of, node_of
 
@@ -49,7 +50,7 @@ def stop_gradient(value: Any) -> Any:
         node.traced &= TRACED
         return Tensor._of(node)
 
-    return optree.tree_map(leaf, value, none_is_leaf=True)
+    return map_leaves(leaf, value)
 
 
 class _Rule:
@@ -59,6 +60,8 @@ class _Rule:
         self.backward = backward
         self.name = name
         self.argument_count = 0
+        self.arrays: list[bool] = []
+        """Whether each leaf of the arguments is an array."""
         self.residual_tree: Any = None
         self.residual_leaves: list[Any] = []
         self.output_tree: Any = None
@@ -84,6 +87,8 @@ class _Rule:
 
     def _checked(self, found: Any, arguments: tuple[Node, ...]) -> list[Node | None]:
         leaves = flatten(found if isinstance(found, tuple) else (found,))[0]
+        if len(leaves) == len(self.arrays):
+            leaves = [leaf for leaf, is_one in zip(leaves, self.arrays, strict=True) if is_one]
         if len(leaves) != len(arguments):
             message = (
                 f"The reverse rule of {self.name}() must return one gradient per array argument, {len(arguments)} in "
@@ -208,8 +213,9 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
             name = name_of(self.fn)
             message = f"{name}() has no reverse rule yet: call {name}.defvjp(forward, backward)."
             raise ArgumentError(message)
-        lifted: Any = optree.tree_map(_as_tensor, lift(args), none_is_leaf=True)
-        arguments = [leaf._node for leaf in flatten(lifted)[0] if isinstance(leaf, Tensor)]
+        lifted: Any = map_leaves(_as_tensor, lift(args))
+        lifted_leaves = flatten(lifted)[0]
+        arguments = [leaf._node for leaf in lifted_leaves if isinstance(leaf, Tensor)]
         token = _forward_of.set((*running, self))
         try:
             returned = self.forward(*lifted)
@@ -221,6 +227,7 @@ class custom_vjp(NamedObject):  # noqa: N801  (used as a decorator, like a funct
         output, residuals = returned
         rule = _Rule(self.backward, name_of(self.fn))
         rule.argument_count = len(arguments)
+        rule.arrays = [isinstance(leaf, Tensor) for leaf in lifted_leaves]
         residual_leaves, rule.residual_tree = flatten(residuals)
         residual_nodes = [leaf._node for leaf in residual_leaves if isinstance(leaf, Tensor)]
         rule.residual_leaves = [_NODE if isinstance(leaf, Tensor) else leaf for leaf in residual_leaves]

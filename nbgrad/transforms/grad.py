@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import optree
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..graph.builders import cast
@@ -548,7 +547,7 @@ def mirror(results: Results, wanted: Wanted, parts: Any) -> Any:
     if wanted.treespec is LEAF:
         return results.add(next(parts), wanted.kinds[0])
     slots = [results.add(next(parts), kind) for kind in wanted.kinds]
-    return optree.tree_unflatten(wanted.treespec, slots)
+    return wanted.filled(slots)
 
 
 def _with_weights(request: Request, weights: Any, of_inputs: Any, by_weight: tuple[Any, ...]) -> Any:

@@ -30,6 +30,7 @@ from ..record.tensor import Tensor
 from ..runtime.memory_order import strides_of
 from .argument_positions import check_flag, check_function, check_positions, with_positions
 from .arguments import (
+    Call,
     Results,
     flatten,
     kind_as,
@@ -133,6 +134,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     with recording(wrt, callers=call.callers, rolls=strides_of, of=fn) as trace:
         output, aux = _split(fn, fn(*call.args), has_aux)
         outputs = numeric_nodes(fn, output)
+        numeric = [kind_of(leaf) != "other" for leaf in flatten(output)[0]]
         roll_up(trace, [*outputs, *nodes_in(aux), *conditions_of(trace)], wrt)
     tensors = call.tensors or weights is not None
     results = Results(trace.budgets)
@@ -144,6 +146,8 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
 
     def vjp_fn(*cotangents: Any) -> Any:
         given = flatten(cotangents)[0]
+        if len(given) == len(numeric):
+            given = [value for value, one in zip(given, numeric, strict=True) if one]
         if len(given) != len(outputs):
             message = (
                 f"{name_of(fn)}() has {len(outputs)} output{'s' if len(outputs) != 1 else ''}, so its vjp takes as "
@@ -213,8 +217,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
         output_nodes(fn, output)
         roll_up(trace, [*nodes_in(output, aux), *conditions_of(trace)], call.nodes)
         tangents = [
-            _vector(value, node, f"Tangent {position}")
-            for position, (value, node) in enumerate(_paired(vectors, call.nodes))
+            _vector(value, node, f"Tangent {position}") for position, (value, node) in enumerate(_paired(vectors, call))
         ]
         leaves, treespec = flatten(output)
         nodes = [node_of(leaf) if kind_of(leaf) != "other" else None for leaf in leaves]
@@ -246,8 +249,17 @@ def _check_count(fn: Callable[..., Any], points: Sequence[Any]) -> None:
         return  # a function without a signature
 
 
-def _paired(vectors: Sequence[Any], nodes: Sequence[Node]) -> list[tuple[Any, Node]]:
-    leaves = flatten(vectors)[0]
+def _paired(vectors: Sequence[Any], call: Call) -> list[tuple[Any, Node]]:
+    leaves, structure = flatten(vectors)
+    nodes = call.nodes
+    if any(wanted.fixed for wanted in call.wanted):
+        # A tangent may say None, or anything, where a field holds no floats.
+        end, without = 0, set[int]()
+        for wanted in call.wanted:
+            without |= {end + position for position in wanted.fixed}
+            end += wanted.treespec.num_leaves
+        if end == structure.num_leaves:
+            leaves = [leaf for position, leaf in enumerate(leaves) if position not in without]
     if len(leaves) != len(nodes):
         message = (
             f"The inputs hold {len(nodes)} arrays, but the tangents hold {len(leaves)}. They must have one structure."

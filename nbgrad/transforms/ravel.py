@@ -5,15 +5,16 @@ In: nested containers of floating-point arrays. Out: a vector of all numbers, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import optree
 
 from ..errors import ArgumentError, DtypeError
+from ..record.container_leaves import fields_without_floats, flatten
 from ..record.tensor import Tensor
-from .arguments import flatten
+from .arguments import has_floats
 
 
 class Piece(NamedTuple):
@@ -32,8 +33,9 @@ def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
 
     Parameters
     ----------
-    tree : nested tuples, lists, dicts and the like
-        Its arrays, Tensors and Python floats hold real or complex floating-point numbers. None stays where it is.
+    tree : nested tuples, lists, dicts, dataclasses and the like
+        Its arrays, Tensors and Python floats hold real or complex floating-point numbers. None stays where it is, and
+        so does what else the fields of dataclasses and attrs classes hold.
 
     Returns
     -------
@@ -68,7 +70,9 @@ def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
            [0., 1.]])}
     """
     leaves, treespec = flatten(tree)
-    held = [leaf for leaf in leaves if leaf is not None]
+    without = fields_without_floats(treespec, [has_floats(leaf) for leaf in leaves])
+    kept = {position: leaf for position, leaf in enumerate(leaves) if leaf is None or position in without}
+    held = [leaf for position, leaf in enumerate(leaves) if position not in kept]
     for leaf in held:
         dtype = getattr(leaf, "dtype", np.asarray(leaf).dtype if isinstance(leaf, float | complex) else None)
         if dtype is None or np.dtype(dtype).kind not in "fc":
@@ -85,7 +89,7 @@ def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
     vector = np.concatenate(parts) if parts else np.zeros(0)
 
     def unravel(vector: Any) -> Any:
-        return optree.tree_unflatten(treespec, _parts(vector, pieces, [leaf is None for leaf in leaves]))
+        return optree.tree_unflatten(treespec, _parts(vector, pieces, kept))
 
     return vector, unravel
 
@@ -96,8 +100,8 @@ def _as_vector(leaf: Any, dtype: np.dtype[Any]) -> Any:
     return leaf.reshape(-1).astype(dtype)
 
 
-def _parts(vector: Any, pieces: Sequence[Piece], missing: Sequence[bool]) -> list[Any]:
-    """The arrays that a vector holds, in their places among None."""
+def _parts(vector: Any, pieces: Sequence[Piece], kept: Mapping[int, Any]) -> list[Any]:
+    """The arrays that a vector holds, in their places among the leaves that are kept."""
     if not isinstance(vector, Tensor):
         vector = np.asarray(vector)
     length = pieces[-1].end if pieces else 0
@@ -106,9 +110,9 @@ def _parts(vector: Any, pieces: Sequence[Piece], missing: Sequence[bool]) -> lis
         raise ArgumentError(message)
     following = iter(pieces)
     found: list[Any] = []
-    for none in missing:
-        if none:
-            found.append(None)
+    for position in range(len(pieces) + len(kept)):
+        if position in kept:
+            found.append(kept[position])
             continue
         piece = next(following)
         part = vector[piece.start : piece.end].reshape(piece.shape) if piece.shape else vector[piece.start]

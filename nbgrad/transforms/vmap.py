@@ -17,6 +17,7 @@ from ..graph.builders import transpose
 from ..graph.ir import Node, make, placeholder, topological
 from ..graph.trace import current_trace, recording
 from ..record.call_order import Batch
+from ..record.container_leaves import spread
 from ..record.foreign_arrays import advice, described
 from ..record.shared_memory import strides_in_memory
 from ..record.tensor import Tensor
@@ -116,14 +117,13 @@ def _sequence(axes: Any) -> Any:
 def _spread(axes: Any, tree: Any, name: str, fn: Callable[..., Any]) -> list[Any]:
     """The axis of every leaf of a tree, for axes that are given for whole branches."""
     try:
-        spread: Any = optree.broadcast_prefix(axes, tree, none_is_leaf=True)
+        return spread(axes, tree)
     except ValueError:
         message = (
             f"{name}={axes!r} of the vmap of {name_of(fn)}() does not have the structure of what it belongs to: give "
             "one axis for all, or one for each."
         )
         raise ArgumentError(message) from None
-    return spread
 
 
 def _lift(
