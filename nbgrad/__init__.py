@@ -98,6 +98,7 @@ if _TYPE_CHECKING:
     from . import dataset as dataset
     from . import interop as interop
     from . import log as log
+    from . import optim as optim
     from . import solvers as solvers
     from . import tape as tape
     from . import train as train
@@ -189,8 +190,8 @@ _LATER = {
 }
 """Names that are imported when they are first used: module -> names."""
 _MODULES = frozenset(
-    "amp autograd common communication config context cuda dataset dtype errors interop log mpi nn numpy ops solvers "
-    "tape train".split()
+    "amp autograd common communication config context cuda dataset dtype errors interop log mpi nn numpy ops optim "
+    "solvers tape train".split()
 )
 """Submodules that users call; all others are internal, and may change in any release."""
 _module_of = {name: module for module, names in _LATER.items() for name in names.split()}

@@ -47,6 +47,7 @@ LAYERS = """
     numpy
     scipy
     solvers
+    optim
     source
     extend
     adjoints adjoints.machine adjoints.reading adjoints.threads adjoints.turns

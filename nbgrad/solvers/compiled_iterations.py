@@ -1,8 +1,8 @@
-"""SciPy's shortest iterations as compiled loops: fixed points, and conjugate gradients.
+"""Iterations as compiled loops, and SciPy's shortest ones: fixed points, and conjugate gradients.
 
-In: a function as a `ClosedFunction`, plain arrays, and SciPy's tolerances. Out: the results of SciPy's routines, up to
-rounding. Called by root_finders.py and linear_solves.py. A program has a few turns, and is called until an iteration
-has converged: a turn after that changes nothing.
+In: functions as `ClosedFunction`s, plain arrays, and tolerances. Out: the values at the end of an iteration; of SciPy's
+routines, their results up to rounding. Called by root_finders.py, linear_solves.py and nbgrad.optim. A program has a
+few turns, and is called until an iteration has ended: a turn after that changes nothing.
 """
 
 from __future__ import annotations
@@ -11,40 +11,97 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
+import optree
 
 from ..control.scan import scan
 from ..graph.ir import Node, placeholder
+from ..record.container_leaves import flatten
 from ..record.tensor import Tensor
 from .closed_functions import FLOAT, ClosedFunction, HostProgram, as_float, recorded
 
 TURNS = 8
-Turn = Callable[..., tuple[tuple[Any, ...], Any]]
-"""`turn(function, carried, limits)` gives what is carried on, and whether that has converged."""
+_trees: Any = optree
+Turn = Callable[..., tuple[Any, Any]]
+"""`turn(evaluate, carried, limits)` gives what is carried on, in the same containers, and how the iteration has ended:
+a positive number, or zero if it goes on. `limits[0]` is the most turns."""
 
 
-def _program(function: ClosedFunction, name: Hashable, turn: Turn, carried: Sequence[tuple[int, ...]]) -> HostProgram:
+def iterated(
+    functions: Sequence[ClosedFunction],
+    name: Hashable,
+    turn: Turn,
+    limits: Sequence[float],
+    carried: Any,
+    values: Sequence[np.ndarray],
+    ended: float = 0.0,
+    turns: int = TURNS,
+) -> tuple[float, int, Any]:
+    """How an iteration has ended, 0 if by the number of turns; that number; and what it carries at the end.
+
+    Parameters
+    ----------
+    functions : sequence of ClosedFunction
+        Over the same captured values; `evaluate` has one function for each, or is that function.
+    name : hashable
+        Equal names mean equal turns.
+    carried : containers of float64 arrays
+    values : sequence of numpy.ndarray
+        Of what the functions have captured.
+    ended : float
+        Positive if there is nothing to do.
+    turns : int
+        That a program has.
+    """
+    parts, structure = flatten(carried)
+    parts = [as_float(part) for part in parts]
+    state, given = np.array([ended, 0.0]), np.array(limits, FLOAT)
+    program = _program(functions, (name, turns), turn, [part.shape for part in parts], structure, given.size, turns)
+    while not state[0] and state[1] < given[0]:
+        (row,) = program(state, given, *parts, *values)
+        state, start = row[:2], 2
+        for position, part in enumerate(parts):
+            parts[position] = row[start : start + part.size].reshape(part.shape)
+            start += part.size
+    return float(state[0]), int(state[1]), _trees.tree_unflatten(structure, parts)
+
+
+def _program(
+    functions: Sequence[ClosedFunction],
+    name: Hashable,
+    turn: Turn,
+    shapes: Sequence[tuple[int, ...]],
+    structure: Any,
+    limit_count: int,
+    length: int,
+) -> HostProgram:
     """A program of some turns.
 
-    It takes whether the iteration has converged and the number of turns, limits, carried values, and parameters. It
-    gives a row of the first two and the carried values.
+    It takes how the iteration has ended and the number of turns, limits, carried values, and parameters. It gives a row
+    of the first two and the carried values.
     """
-    shapes = [(2,), (2,), *carried]
-    given = [*[placeholder(shape, FLOAT) for shape in shapes], *function.captured]
+    function = functions[0]
+    given = [*[placeholder(shape, FLOAT) for shape in ((2,), (limit_count,), *shapes)], *function.captured]
 
     def turns(state: Tensor, limits: Tensor, *rest: Tensor) -> Any:
-        nodes = [one._node for one in rest[len(carried) :]]
+        nodes = [one._node for one in rest[len(shapes) :]]
 
-        def value(x: Any) -> Tensor:
-            return Tensor._of(function.at([x._node, *nodes])[0])
+        def evaluation(function: ClosedFunction) -> Callable[..., Any]:
+            def evaluate(*variables: Any) -> Any:
+                found = function.at([*[variable._node for variable in variables], *nodes])
+                return Tensor._of(found[0]) if len(found) == 1 else tuple(map(Tensor._of, found))
+
+            return evaluate
+
+        every = [evaluation(one) for one in functions]
 
         def one(carry: Any, _: Any) -> tuple[Any, None]:
             done, count, *before = carry
-            after, good = turn(value, before, limits)
-            going = (done == 0) & (count < limits[1])
-            kept = [np.where(going, new, old) for new, old in zip(after, before, strict=True)]
-            return (np.where(going & good, 1.0, done), count + np.where(going, 1.0, 0.0), *kept), None
+            after, end = turn(every[0] if len(every) == 1 else every, _trees.tree_unflatten(structure, before), limits)
+            going = (done == 0) & (count < limits[0])
+            kept = [np.where(going, new, old) for new, old in zip(flatten(after)[0], before, strict=True)]
+            return (np.where(going, end * 1.0, done), count + np.where(going, 1.0, 0.0), *kept), None
 
-        (done, count, *last), _ = scan(one, (state[0], state[1], *rest[: len(carried)]), length=TURNS)
+        (done, count, *last), _ = scan(one, (state[0], state[1], *rest[: len(shapes)]), length=length)
         return np.concatenate([np.stack([done, count]), *[part.reshape(-1) for part in last]])
 
     def how() -> HostProgram:
@@ -58,26 +115,6 @@ def _as_given(nodes: Sequence[Node]) -> Sequence[Node]:
     return nodes
 
 
-def _run(
-    program: HostProgram,
-    limit: float,
-    most: int,
-    carried: Sequence[np.ndarray],
-    values: Sequence[np.ndarray],
-    done: bool,
-) -> tuple[bool, list[np.ndarray]]:
-    """Whether the iteration has converged, and what it carries at the end."""
-    state, limits = np.array([float(done), 0.0]), np.array([limit, float(most)])
-    while not state[0] and state[1] < most:
-        (row,) = program(state, limits, *carried, *values)
-        state, start, found = row[:2], 2, []
-        for part in carried:
-            found.append(row[start : start + part.size].reshape(part.shape))
-            start += part.size
-        carried = found
-    return bool(state[0]), list(carried)
-
-
 def fixed_point(
     function: ClosedFunction, method: str, x: np.ndarray, values: Sequence[np.ndarray], xtol: float, maxiter: int
 ) -> tuple[bool, np.ndarray]:
@@ -87,7 +124,7 @@ def fixed_point(
     Analysis", 5th edition, p. 80.
     """
 
-    def turn(value: Any, before: Sequence[Any], limits: Any) -> tuple[tuple[Any, ...], Any]:
+    def turn(value: Any, before: Sequence[Any], limits: Any) -> tuple[list[Any], Any]:
         (x,) = before
         after = value(x)
         if method == "del2":
@@ -96,11 +133,10 @@ def fixed_point(
             straight = bend == 0
             after = np.where(straight, second, x - (after - x) ** 2 / np.where(straight, 1.0, bend))
         moved = np.where(x == 0, after, (after - x) / np.where(x == 0, 1.0, x))
-        return (after,), np.all(np.abs(moved) < limits[0])
+        return [after], np.all(np.abs(moved) < limits[1])
 
-    program = _program(function, f"fixed_point by {method}", turn, [x.shape])
-    good, (x,) = _run(program, xtol, maxiter, [x], values, False)
-    return good, x
+    end, _, (x,) = iterated([function], f"fixed_point by {method}", turn, [maxiter, xtol], [x], values)
+    return bool(end), x
 
 
 def conjugate_gradients(
@@ -113,20 +149,19 @@ def conjugate_gradients(
 ) -> tuple[bool, np.ndarray]:
     """Whether the residual's norm came below a limit, and the solution: Hestenes and Stiefel, 1952."""
 
-    def turn(value: Any, before: Sequence[Any], limits: Any) -> tuple[tuple[Any, ...], Any]:
+    def turn(value: Any, before: Sequence[Any], limits: Any) -> tuple[list[Any], Any]:
         x, rest, way, square = before
         product = value(way)
         step = square / np.sum(way * product)
         x, rest = x + step * way, rest - step * product
         after = np.sum(rest * rest)
-        return (x, rest, rest + (after / square) * way, after), np.sqrt(after) < limits[0]
+        return [x, rest, rest + (after / square) * way, after], np.sqrt(after) < limits[1]
 
     if not b.any():
         return True, b
     x = np.zeros(b.shape) if start is None else start
     rest = b if start is None else b - operator.program()(as_float(x), *values)[0]
     square = np.sum(rest * rest)
-    carried = [as_float(x), as_float(rest), as_float(rest), np.array(square)]
-    program = _program(operator, "cg", turn, [b.shape, b.shape, b.shape, ()])
-    good, (x, *_) = _run(program, limit, most, carried, values, bool(np.sqrt(square) <= limit))
-    return good, x
+    ended = float(np.sqrt(square) <= limit)
+    end, _, (x, *_) = iterated([operator], "cg", turn, [most, limit], [x, rest, rest, square], values, ended)
+    return bool(end), x

@@ -1,0 +1,125 @@
+"""One turn of Gauss and Newton's and of Levenberg and Marquardt's method: one trial step, and the residuals there.
+
+In: residuals with their Jacobian and the state of an iteration. Out: the next state, and how the iteration has ended.
+Called by minimisers.py inside a compiled loop. Steps solve the least-squares problem of the Jacobian by a QR
+decomposition, not the normal equations, whose condition is the square. J. J. More, "The Levenberg-Marquardt algorithm:
+implementation and theory", 1978 (the scaling); K. Madsen, H. B. Nielsen and O. Tingleff, "Methods for non-linear least
+squares problems", 2nd edition, 2004, algorithm 3.16 (the damping).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .endings import FLAT, LOWEST, SHORT, SMALL_GRADIENT, STEPS
+
+
+class State(NamedTuple):
+    """The point, the residuals and their Jacobian, the scales of the unknowns, the damping (or the length of the trial
+    step) and the factor by which a failure changes it, and the count of steps."""
+
+    x: Any
+    residuals: Any
+    jacobian: Any
+    scales: Any
+    damping: Any
+    factor: Any
+    steps: Any
+
+
+def start(x: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray, damping: float) -> State:
+    """The state at the start."""
+    sizes = np.sqrt(np.sum(jacobian**2, axis=0))
+    scales = np.where(sizes == 0, 1.0, sizes)
+    return State(x, residuals, jacobian, scales, np.array(damping), np.array(2.0), np.array(0.0))
+
+
+def damped(evaluate: Any, state: State, limits: Any) -> tuple[State, Any]:
+    """A turn of Levenberg and Marquardt's. `limits` are the most turns, gtol, ftol, xtol and the most steps."""
+    n = state.x.shape[0]
+    edge = np.sqrt(state.damping) * state.scales
+    whole = np.concatenate([state.jacobian, edge[:, None] * np.eye(n)])
+    step = _solved(whole, np.concatenate([-state.residuals, 0.0 * state.x]))
+    trial = state.x + step
+    residuals, jacobian = evaluate(trial)
+    before, after = _cost(state.residuals), _cost(residuals)
+    predicted = 0.5 * (np.sum((state.jacobian @ step) ** 2) + 2.0 * np.sum((edge * step) ** 2))
+    finite = np.isfinite(after) & np.all(np.isfinite(jacobian))
+    ratio = (before - after) / np.where(predicted > 0, predicted, 1.0)
+    good = finite & (before - after > 0)
+    eased = state.damping * np.maximum(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3)
+    damping = np.where(good, eased, state.damping * state.factor)
+    factor = np.where(good, 2.0, 2.0 * state.factor)
+    return _after(state, trial, residuals, jacobian, good, step, damping, factor, predicted, limits)
+
+
+def undamped(evaluate: Any, state: State, limits: Any) -> tuple[State, Any]:
+    """A turn of Gauss and Newton's: the whole step, or a part that halves until the sum of squares decreases."""
+    whole = _solved(state.jacobian, -state.residuals)
+    step = state.damping * whole
+    trial = state.x + step
+    residuals, jacobian = evaluate(trial)
+    before, after = _cost(state.residuals), _cost(residuals)
+    expected = np.sum((state.jacobian @ whole) ** 2)
+    good = np.isfinite(after) & np.all(np.isfinite(jacobian)) & (before - after > 1e-4 * state.damping * expected)
+    length = np.where(good, 1.0, 0.5 * state.damping)
+    return _after(state, trial, residuals, jacobian, good, step, length, state.factor, 0.5 * expected, limits)
+
+
+def _after(
+    state: State,
+    trial: Any,
+    residuals: Any,
+    jacobian: Any,
+    good: Any,
+    step: Any,
+    damping: Any,
+    factor: Any,
+    predicted: Any,
+    limits: Any,
+) -> tuple[State, Any]:
+    before, after = _cost(state.residuals), _cost(residuals)
+    sizes = np.sqrt(np.sum(jacobian**2, axis=0))
+    steps = state.steps + np.where(good, 1.0, 0.0)
+    kept = State(
+        np.where(good, trial, state.x),
+        np.where(good, residuals, state.residuals),
+        np.where(good, jacobian, state.jacobian),
+        np.where(good, np.maximum(state.scales, sizes), state.scales),
+        damping,
+        factor,
+        steps,
+    )
+    # The cosine of the angle between the residuals and each column, as in MINPACK.
+    length = np.sqrt(np.sum(kept.residuals**2))
+    columns = np.sqrt(np.sum(kept.jacobian**2, axis=0))
+    along = np.abs(kept.residuals @ kept.jacobian)
+    scale = columns * length
+    cosine = np.max(along / np.where(scale == 0, 1.0, scale))
+    moved, size = np.sqrt(np.sum((kept.scales * step) ** 2)), np.sqrt(np.sum((kept.scales * kept.x) ** 2))
+    flat = (np.abs(before - after) <= limits[2] * before) & (predicted <= limits[2] * before)
+    short = moved <= limits[3] * size
+    lost = damping > 1e60
+    end = np.where(good & (steps >= limits[4]), STEPS, np.where(lost, LOWEST, 0.0))
+    end = np.where(short, SHORT, end)
+    end = np.where(flat, FLAT, end)
+    return kept, np.where(cosine <= limits[1], SMALL_GRADIENT, end)
+
+
+def _cost(residuals: Any) -> Any:
+    return 0.5 * np.sum(residuals**2)
+
+
+def _solved(matrix: Any, right: Any) -> Any:
+    """The solution of a least-squares problem by a QR decomposition of the matrix with columns of length one."""
+    sizes = np.sqrt(np.sum(matrix**2, axis=0))
+    sizes = np.where(sizes == 0, 1.0, sizes)
+    q, r = np.linalg.qr(matrix / sizes)
+    diagonal = np.abs(np.diagonal(r))
+    # A column that depends on the others gets no part.
+    weak = diagonal <= 1e-15 * np.max(diagonal)
+    n = r.shape[0]
+    regular = np.where(weak[:, None] & (np.eye(n) > 0), 1.0, np.where(weak[:, None], 0.0, r))
+    return np.linalg.solve(regular, np.where(weak, 0.0, right @ q)) / sizes

@@ -1,0 +1,117 @@
+"""One turn of Newton's method in a trust region: conjugate gradients to its edge, and the value at their end.
+
+In: a function with its gradient, products with its Hessian, and the state of an iteration. Out: the next state, and how
+the iteration has ended. Called by minimisers.py inside a compiled loop. T. Steihaug, "The conjugate gradient method and
+trust regions in large scale optimization", SIAM J. Numer. Anal. 20, 1983; J. Nocedal and S. Wright, "Numerical
+Optimization", 2nd edition, algorithms 4.1 and 7.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..control.scan import scan
+from .endings import FLAT, SMALL_GRADIENT, STEPS
+
+ENOUGH = 0.15
+"""A step is taken if the decrease is this part of the predicted one."""
+
+
+class State(NamedTuple):
+    """The point, the value, the gradient, the radius of the region, and the count of steps."""
+
+    x: Any
+    value: Any
+    gradient: Any
+    radius: Any
+    steps: Any
+
+
+class Inner(NamedTuple):
+    """Conjugate gradients: the step, the Hessian's product with it, the residual, the direction, the residual's square,
+    and whether there is no more to do."""
+
+    step: Any
+    bent: Any
+    residual: Any
+    direction: Any
+    square: Any
+    done: Any
+
+
+def turn_with(most: int) -> Any:
+    """The turn with at most so many products with the Hessian."""
+
+    def turn(evaluate: Any, state: State, limits: Any) -> tuple[State, Any]:
+        both, product = evaluate
+        inner = _inner(product, state, most)
+        trial = state.x + inner.step
+        value, gradient = both(trial)
+        predicted = -np.sum(state.gradient * inner.step) - 0.5 * np.sum(inner.step * inner.bent)
+        decrease = state.value - value
+        # Near the minimum, both decreases are rounding: Conn, Gould and Toint, "Trust-Region Methods", 2000, 17.4.2.
+        noise = 1e-15 * np.maximum(np.abs(state.value), 1e-300)
+        ratio = (decrease + 10 * noise) / (predicted + 10 * noise)
+        good = np.isfinite(value) & (ratio > ENOUGH) & np.all(np.isfinite(gradient))
+        size = np.sqrt(np.sum(inner.step**2))
+        narrow = ~(np.isfinite(value) & (ratio >= 0.25))
+        wide = (ratio > 0.75) & (size >= 0.99 * state.radius)
+        radius = np.where(narrow, 0.25 * size, np.where(wide, 2.0 * state.radius, state.radius))
+        steps = state.steps + np.where(good, 1.0, 0.0)
+        after = State(
+            np.where(good, trial, state.x),
+            np.where(good, value, state.value),
+            np.where(good, gradient, state.gradient),
+            radius,
+            steps,
+        )
+        small = good & (np.max(np.abs(gradient)) <= limits[1])
+        flat = (predicted <= limits[2] * np.abs(state.value)) | (
+            radius <= 1e-15 * np.maximum(1e-300, np.sqrt(np.sum(state.x**2)))
+        )
+        last = steps >= limits[3]
+        end = np.where(small, SMALL_GRADIENT, np.where(flat, FLAT, np.where(last, STEPS, 0.0)))
+        return after, end
+
+    return turn
+
+
+def _inner(product: Any, state: State, most: int) -> Inner:
+    """The step by Steihaug's conjugate gradients."""
+    g = state.gradient
+    size = np.sqrt(np.sum(g * g))
+    limit = np.minimum(0.5, np.sqrt(size)) * size
+
+    def one(inner: Inner, _: Any) -> tuple[Inner, None]:
+        bent = product(inner.direction, state.x)
+        curvature = np.sum(inner.direction * bent)
+        convex = curvature > 0
+        length = inner.square / np.where(convex, curvature, 1.0)
+        beyond = inner.step + length * inner.direction
+        outside = ~convex | (np.sum(beyond**2) >= state.radius**2)
+        length = np.where(outside, _to_edge(inner.step, inner.direction, state.radius), length)
+        residual = inner.residual + length * bent
+        square = np.sum(residual * residual)
+        ratio = square / np.where(inner.square > 0, inner.square, 1.0)
+        after = Inner(
+            *(inner.step + length * inner.direction, inner.bent + length * bent, residual),
+            *(ratio * inner.direction - residual, square, (outside | (np.sqrt(square) <= limit)) * 1.0),
+        )
+        return Inner(*[np.where(inner.done > 0, a, b) for a, b in zip(inner, after, strict=True)]), None
+
+    zero = 0.0 * g
+    first = Inner(zero, zero, g, -g, np.sum(g * g), (size == 0) * 1.0)
+    return scan(one, first, length=most)[0]
+
+
+def _to_edge(step: Any, direction: Any, radius: Any) -> Any:
+    """How far along a direction the edge of the region is."""
+    a, b = np.sum(direction**2), np.sum(step * direction)
+    c = np.maximum(radius**2 - np.sum(step**2), 0.0)
+    root = np.sqrt(b * b + a * c)
+    # Without cancellation for both signs of b.
+    sum_of = b + np.where(b >= 0, root, -root)
+    safe = np.where(sum_of == 0, 1.0, sum_of)
+    return np.where(b >= 0, c / safe, -sum_of / np.where(a == 0, 1.0, a))
