@@ -2,8 +2,8 @@
 
     python optim_beside.py [--budget SECONDS] [--python INTERPRETER]
 
-In: an interpreter with jaxopt and optax, if it is not this one. Out: a table: for each problem, medians of the times of a
-whole run in one process, the number of evaluations, the lowest value, and the ratio to SciPy's time. SciPy gets
+In: an interpreter with jaxopt and optax, if it is not this one. Out: a table: for each problem, medians of the times of
+a whole run in one process, the number of evaluations, the lowest value, and the ratio to SciPy's time. SciPy gets
 compiled values and gradients by nbgrad (`nb.jit(nb.value_and_grad(f))`), not plain Python.
 """
 
@@ -23,6 +23,7 @@ DATA = 5.0 * np.exp(-0.7 * TIMES) + 0.5 * np.cos(2.0 * TIMES)
 POINTS = np.random.default_rng(0).normal(size=(500, 50))
 LABELS = np.sign(POINTS @ np.linspace(-1.0, 1.0, 50) + 0.1)
 STEPS = 1000
+LIMITS = {"gtol": 1e-6, "maxiter": 10_000}
 
 
 def rosenbrock(x, np=np):
@@ -61,20 +62,19 @@ def with_nbgrad_and_scipy(budget):
     ):
         both = nb.jit(nb.value_and_grad(f))
         product = nb.jit(lambda x, v, f=f: nb.hvp(f, x, v))
-        loose = {"gtol": 1e-6, "maxiter": 10_000}
         for label, call in (
-            ("nbgrad lbfgs", lambda f=f, s=start: nb.optim.lbfgs(f, s, **loose)),
+            ("nbgrad lbfgs", lambda f=f, s=start: nb.optim.lbfgs(f, s, **LIMITS)),
             (
                 "SciPy L-BFGS-B",
                 lambda g=both, s=start: minimize(
-                    g, s, jac=True, method="L-BFGS-B", options={**loose, "maxfun": 40_000, "ftol": 1e-13}
+                    g, s, jac=True, method="L-BFGS-B", options={**LIMITS, "maxfun": 40_000, "ftol": 1e-13}
                 ),
             ),
-            ("nbgrad newton_cg", lambda f=f, s=start: nb.optim.newton_cg(f, s, **loose)),
+            ("nbgrad newton_cg", lambda f=f, s=start: nb.optim.newton_cg(f, s, **LIMITS)),
             (
                 "SciPy trust-ncg",
                 lambda g=both, h=product, s=start: minimize(
-                    g, s, jac=True, hessp=h, method="trust-ncg", options={**loose}
+                    g, s, jac=True, hessp=h, method="trust-ncg", options=LIMITS
                 ),
             ),
         ):

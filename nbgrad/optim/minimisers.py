@@ -135,18 +135,18 @@ def newton_cg(
     Parameters
     ----------
     fun, x0, args, gtol, maxiter, turns
-        As for `lbfgs`; there are at most four times as many turns as steps, each with one evaluation.
+        As for `lbfgs`. A turn makes up to four products with the Hessian and one evaluation.
     ftol : float
         It ends when the predicted decrease is less, relative to the value.
     radius : float
         Of the first region.
     products : int, optional
-        The most products with the Hessian in one step; the number of unknowns, or 50 if that is less.
+        The most products with the Hessian in one step; by default the number of unknowns.
 
     Returns
     -------
     Solution
-        As of `lbfgs`.
+        As of `lbfgs`; `nfev` counts the ends of steps, `njev` the turns.
 
     Raises
     ------
@@ -172,13 +172,13 @@ def newton_cg(
         both = function.with_gradient()
         value, gradient = both.call(x, *values)
         ended = _at_start(value, gradient, gtol)
-        most = min(x.size, 50) if products is None else products
-        state = trust_region.State(x, value, gradient, np.array(radius), np.array(0.0))
-        limits = [4 * maxiter, gtol, ftol, maxiter]
+        most = x.size if products is None else products
+        state = trust_region.start(x, value, gradient, radius)
+        limits = [(4 + most // trust_region.PRODUCTS) * maxiter, gtol, ftol, maxiter]
         functions = [both, function.gradient().tangent()]
         turn = trust_region.turn_with(most)
         end, count, last = iterated(functions, f"newton_cg {most}", turn, limits, state, values, ended, turns)
-        return last.x, end, count + 1, count + 1, last.steps
+        return last.x, end, int(last.values) + 1, count + 1, last.steps
 
     _check_options(gtol=gtol, ftol=ftol, maxiter=maxiter, radius=radius, turns=turns)
     if products is not None:

@@ -19,34 +19,54 @@ ENOUGH = 0.15
 """A step is taken if the decrease is this part of the predicted one."""
 
 
-class State(NamedTuple):
-    """The point, the value, the gradient, the radius of the region, and the count of steps."""
-
-    x: Any
-    value: Any
-    gradient: Any
-    radius: Any
-    steps: Any
+PRODUCTS = 4
+"""The products with the Hessian in one turn. A step may take several turns, of which the last one's value counts."""
 
 
 class Inner(NamedTuple):
     """Conjugate gradients: the step, the Hessian's product with it, the residual, the direction, the residual's square,
-    and whether there is no more to do."""
+    the products so far, and whether there is no more to do."""
 
     step: Any
     bent: Any
     residual: Any
     direction: Any
     square: Any
+    products: Any
     done: Any
 
 
+class State(NamedTuple):
+    """The point, the value, the gradient, the radius of the region, the step that is looked for, and the count of steps
+    and of values that counted."""
+
+    x: Any
+    value: Any
+    gradient: Any
+    radius: Any
+    inner: Inner
+    steps: Any
+    values: Any
+
+
+def start(x: np.ndarray, value: np.ndarray, gradient: np.ndarray, radius: float) -> State:
+    """The state at the start."""
+    zero = np.array(0.0)
+    return State(x, np.array(value), gradient, np.array(radius), _begun(gradient), zero, zero)
+
+
+def _begun(gradient: Any) -> Inner:
+    square = np.sum(gradient * gradient)
+    return Inner(*(0.0 * gradient, 0.0 * gradient, gradient, -gradient, square, 0.0 * square, (square == 0) * 1.0))
+
+
 def turn_with(most: int) -> Any:
-    """The turn with at most so many products with the Hessian."""
+    """The turn, for at most so many products with the Hessian in a step."""
 
     def turn(evaluate: Any, state: State, limits: Any) -> tuple[State, Any]:
         both, product = evaluate
         inner = _inner(product, state, most)
+        found = inner.done > 0
         trial = state.x + inner.step
         value, gradient = both(trial)
         predicted = -np.sum(state.gradient * inner.step) - 0.5 * np.sum(inner.step * inner.bent)
@@ -60,12 +80,14 @@ def turn_with(most: int) -> Any:
         wide = (ratio > 0.75) & (size >= 0.99 * state.radius)
         radius = np.where(narrow, 0.25 * size, np.where(wide, 2.0 * state.radius, state.radius))
         steps = state.steps + np.where(good, 1.0, 0.0)
+        slopes = np.where(good, gradient, state.gradient)
+        moved = (np.where(good, trial, state.x), np.where(good, value, state.value), slopes, radius)
+        before = (state.x, state.value, state.gradient, state.radius)
         after = State(
-            np.where(good, trial, state.x),
-            np.where(good, value, state.value),
-            np.where(good, gradient, state.gradient),
-            radius,
-            steps,
+            *[np.where(found, new, old) for new, old in zip(moved, before, strict=True)],
+            Inner(*[np.where(found, new, old) for new, old in zip(_begun(slopes), inner, strict=True)]),
+            np.where(found, steps, state.steps),
+            state.values + np.where(found, 1.0, 0.0),
         )
         small = good & (np.max(np.abs(gradient)) <= limits[1])
         flat = (predicted <= limits[2] * np.abs(state.value)) | (
@@ -73,15 +95,14 @@ def turn_with(most: int) -> Any:
         )
         last = steps >= limits[3]
         end = np.where(small, SMALL_GRADIENT, np.where(flat, FLAT, np.where(last, STEPS, 0.0)))
-        return after, end
+        return after, np.where(found, end, 0.0)
 
     return turn
 
 
 def _inner(product: Any, state: State, most: int) -> Inner:
-    """The step by Steihaug's conjugate gradients."""
-    g = state.gradient
-    size = np.sqrt(np.sum(g * g))
+    """The step after some of Steihaug's conjugate gradients."""
+    size = np.sqrt(np.sum(state.gradient**2))
     limit = np.minimum(0.5, np.sqrt(size)) * size
 
     def one(inner: Inner, _: Any) -> tuple[Inner, None]:
@@ -97,13 +118,12 @@ def _inner(product: Any, state: State, most: int) -> Inner:
         ratio = square / np.where(inner.square > 0, inner.square, 1.0)
         after = Inner(
             *(inner.step + length * inner.direction, inner.bent + length * bent, residual),
-            *(ratio * inner.direction - residual, square, (outside | (np.sqrt(square) <= limit)) * 1.0),
+            *(ratio * inner.direction - residual, square, inner.products + 1.0),
+            (outside | (np.sqrt(square) <= limit) | (inner.products + 1.0 >= most)) * 1.0,
         )
         return Inner(*[np.where(inner.done > 0, a, b) for a, b in zip(inner, after, strict=True)]), None
 
-    zero = 0.0 * g
-    first = Inner(zero, zero, g, -g, np.sum(g * g), (size == 0) * 1.0)
-    return scan(one, first, length=most)[0]
+    return scan(one, state.inner, length=min(most, PRODUCTS))[0]
 
 
 def _to_edge(step: Any, direction: Any, radius: Any) -> Any:
