@@ -4,6 +4,11 @@ In: gradients and states in containers, or functions and a start. Out: updates a
 SciPy's fields. Called by users.
 """
 
+from .compiled_minimisers import gauss_newton as gauss_newton
+from .compiled_minimisers import lbfgs as lbfgs
+from .compiled_minimisers import levenberg_marquardt as levenberg_marquardt
+from .compiled_minimisers import minimize as minimize
+from .compiled_minimisers import newton_cg as newton_cg
 from .descent import adagrad as adagrad
 from .descent import adam as adam
 from .descent import adamw as adamw
@@ -12,18 +17,13 @@ from .descent import rmsprop as rmsprop
 from .descent import scale_by_adam as scale_by_adam
 from .descent import sgd as sgd
 from .descent import trace as trace
-from .minimisers import gauss_newton as gauss_newton
-from .minimisers import lbfgs as lbfgs
-from .minimisers import levenberg_marquardt as levenberg_marquardt
-from .minimisers import minimize as minimize
-from .minimisers import newton_cg as newton_cg
-from .schedules import cosine_decay as cosine_decay
-from .schedules import exponential_decay as exponential_decay
-from .schedules import join_schedules as join_schedules
-from .schedules import linear_schedule as linear_schedule
-from .schedules import piecewise_constant as piecewise_constant
-from .schedules import polynomial_schedule as polynomial_schedule
-from .schedules import warmup_cosine_decay as warmup_cosine_decay
+from .rate_schedules import cosine_decay as cosine_decay
+from .rate_schedules import exponential_decay as exponential_decay
+from .rate_schedules import join_schedules as join_schedules
+from .rate_schedules import linear_schedule as linear_schedule
+from .rate_schedules import piecewise_constant as piecewise_constant
+from .rate_schedules import polynomial_schedule as polynomial_schedule
+from .rate_schedules import warmup_cosine_decay as warmup_cosine_decay
 from .transformations import Transformation as Transformation
 from .transformations import add_decayed_weights as add_decayed_weights
 from .transformations import apply_updates as apply_updates

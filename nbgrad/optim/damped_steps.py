@@ -1,7 +1,7 @@
 """One turn of Gauss and Newton's and of Levenberg and Marquardt's method: one trial step, and the residuals there.
 
 In: residuals with their Jacobian and the state of an iteration. Out: the next state, and how the iteration has ended.
-Called by minimisers.py inside a compiled loop. Steps solve the least-squares problem of the Jacobian by a QR
+Called by compiled_minimisers.py inside a compiled loop. Steps solve the least-squares problem of the Jacobian by a QR
 decomposition, not the normal equations, whose condition is the square. J. J. More, "The Levenberg-Marquardt algorithm:
 implementation and theory", 1978 (the scaling); K. Madsen, H. B. Nielsen and O. Tingleff, "Methods for non-linear least
 squares problems", 2nd edition, 2004, algorithm 3.16 (the damping).
