@@ -1,6 +1,7 @@
 """How iterations end: numbers that compiled loops carry, and the status and the message that users get.
 
-In: the number of a loop. Out: SciPy's fields of the result. Called by compiled_minimisers.py; the numbers by the iterations.
+In: the number of a loop. Out: SciPy's fields of the result. Called by compiled_minimisers.py; the numbers by the
+iterations.
 """
 
 from __future__ import annotations

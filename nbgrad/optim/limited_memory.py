@@ -1,8 +1,8 @@
 """One turn of L-BFGS: one value and gradient, of a step of a line search or of the start of the next one.
 
 In: a function with its gradient and the state of an iteration. Out: the next state, and how the iteration has ended.
-Called by compiled_minimisers.py inside a compiled loop. J. Nocedal, "Updating quasi-Newton matrices with limited storage", Math.
-Comp. 35, 1980; J. Nocedal and S. Wright, "Numerical Optimization", 2nd edition, algorithms 7.4 and 7.5.
+Called by compiled_minimisers.py inside a compiled loop. J. Nocedal, "Updating quasi-Newton matrices with limited
+storage", Math. Comp. 35, 1980; J. Nocedal and S. Wright, "Numerical Optimization", 2nd edition, algorithms 7.4 and 7.5.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """One turn of Newton's method in a trust region: conjugate gradients to its edge, and the value at their end.
 
 In: a function with its gradient, products with its Hessian, and the state of an iteration. Out: the next state, and how
-the iteration has ended. Called by compiled_minimisers.py inside a compiled loop. T. Steihaug, "The conjugate gradient method and
-trust regions in large scale optimization", SIAM J. Numer. Anal. 20, 1983; J. Nocedal and S. Wright, "Numerical
-Optimization", 2nd edition, algorithms 4.1 and 7.2.
+the iteration has ended. Called by compiled_minimisers.py inside a compiled loop. T. Steihaug, "The conjugate gradient
+method and trust regions in large scale optimization", SIAM J. Numer. Anal. 20, 1983; J. Nocedal and S. Wright,
+"Numerical Optimization", 2nd edition, algorithms 4.1 and 7.2.
 """
 
 from __future__ import annotations
