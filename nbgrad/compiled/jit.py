@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .. import config
-from ..errors import DtypeError, TracedValueError
+from ..errors import ArgumentError, DtypeError, TracedValueError
 from ..graph.trace import current_trace
 from ..process.locks import ForkSafeLock
 from ..process.modes import KEEPS, entered, leaves_made, mode
@@ -33,6 +33,7 @@ from ..tensors.parameter import Parameter
 from ..transforms.argument_positions import check_function
 from ..transforms.arguments import flatten, lent, name_of, results_as
 from .doors import Door, door, make_entry
+from .frozen_arrays import FrozenArrays
 from .out_arguments import check_donate, check_donated, donated_leaves
 from .signatures import flatten_in_order, signature
 from .specialization import Specialization, Specializations
@@ -158,7 +159,7 @@ class Jitted(NamedObject):
                     self._open(one, given, nested, rolls)
                     return result
             with self._lock.held():
-                one = specialize(self.fn, leaves, treespec, self.donate, self._general, self.budget)
+                one = specialize(self._recorded(), leaves, treespec, self.donate, self._general, self.budget)
                 known.insert(0, one)
                 del known[MOST_SPECIALIZATIONS:]
             if one.reads_leaves:
@@ -170,6 +171,10 @@ class Jitted(NamedObject):
                     return self.fn(*args, **kwargs)
             self._open(one, given, nested, rolls)
             return one.run(inputs, out)
+
+    def _recorded(self) -> Callable[..., Any]:
+        """The function that is recorded."""
+        return self.fn
 
     def _remembers(self, arguments: tuple[Any, ...]) -> bool:
         """Whether results have to remember how they were made, so that the function itself is called: an argument, or
@@ -219,6 +224,38 @@ class Jitted(NamedObject):
                 self._door = found
 
 
+class CheckedJitted(Jitted):
+    """A compiled function that looks at each call whether arrays from outside still hold what was recorded."""
+
+    def __init__(self, fn: Callable[..., Any], donate: tuple[int, ...] = (), budget: Budget | None = None) -> None:
+        super().__init__(fn, donate, budget)
+        self._frozen = FrozenArrays(fn)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the compiled function, if nothing has changed that it froze."""
+        if current_trace() is None:
+            self._frozen.check()
+        found = super().__call__(*args, **kwargs)
+        if self._frozen.met:
+            self._frozen.take()
+        return found
+
+    def __reduce__(self) -> Any:
+        return CheckedJitted, (self.fn, self.donate, self.budget)
+
+    def _recorded(self) -> Callable[..., Any]:
+        met = self._frozen.begin()
+
+        @functools.wraps(self.fn, updated=())
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            trace = current_trace()
+            assert trace is not None
+            trace.met = met
+            return self.fn(*args, **kwargs)
+
+        return noted
+
+
 def _holds_kept(argument: Any) -> bool:
     """Whether an argument has a Tensor or Parameter in it that depends on a differentiable leaf."""
     for one in flatten(argument)[0]:
@@ -243,6 +280,7 @@ def jit(
     donate: int | tuple[int, ...] = (),
     memory: int | str | None = None,
     offload: str | os.PathLike[str] | None = None,
+    frozen: str = "trust",
     **options: Any,
 ) -> Any:
     """Compile a function: it is recorded once per signature, and later calls run native code only.
@@ -264,6 +302,10 @@ def jit(
     offload : path, optional
         A folder. What is stored for the reverse mode of loops beyond the budget goes into a temporary file there,
         which is mapped into memory, and which nothing is left of when the program is dropped or Python ends.
+    frozen : {"trust", "check"}
+        With "check", each call compares the arrays that the function has read from outside, and those that its text
+        names, with what was recorded, and raises if one has changed in place or was replaced. A comparison reads the
+        arrays once. Not where the function becomes part of another one.
     **options
         MindSpore's options of its own compiler (`capture_mode`, `jit_level`, `mode`, `input_signature`, ...) have no
         effect.
@@ -285,8 +327,9 @@ def jit(
     OutOfMemoryError
         If a call cannot stay within `memory`; the message has the smallest figure. If there is no room on the disk.
     TracedValueError
-        If the function needs the value of an array as a number. Truth values and integers are allowed: they become
-        guards, and each way through the function is compiled once.
+        With `frozen="check"`, if an array from outside has changed. If the function needs the value of an array as a
+        number. Truth values and integers are allowed: they become guards, and each way through the function is
+        compiled once.
 
     Notes
     -----
@@ -330,13 +373,18 @@ def jit(
         raise DtypeError(message)
     positions = check_donate(donate)
     budget = budget_of(memory, offload)
+    if frozen not in ("trust", "check"):
+        message = f"frozen must be 'trust' or 'check', but got {frozen!r}."
+        raise ArgumentError(message)
     if fn is None:
-        return functools.partial(jit, donate=positions, memory=memory, offload=offload)
+        return functools.partial(jit, donate=positions, memory=memory, offload=offload, frozen=frozen)
     check_function(fn, "jit")
     if isinstance(fn, Jitted):
         positions, budget = positions or fn.donate, budget or fn.budget
-        return fn if (positions, budget) == (fn.donate, fn.budget) else Jitted(fn.fn, positions, budget)
-    return Jitted(fn, positions, budget)
+        kind = CheckedJitted if frozen == "check" else type(fn)
+        same = (positions, budget, kind) == (fn.donate, fn.budget, type(fn))
+        return fn if same else kind(fn.fn, positions, budget)
+    return (CheckedJitted if frozen == "check" else Jitted)(fn, positions, budget)
 
 
 ms_function = jit

@@ -54,7 +54,8 @@ class Trace:
     loops are looked for, in the order of their making; None where they are not. `elements` are those of short
     arguments that it has read, and `taken` has NumPy's arrays that it has met last, by `id`: references to their
     nodes. `tokens` are those of the calls whose order counts (call_order.py), in the order of their making, and
-    `batch` is the `Batch` for each value of which they are made.
+    `batch` is the `Batch` for each value of which they are made. `met` is a list where somebody wants to know which
+    arrays from outside became constants, with the values that they had.
     """
 
     __slots__ = (
@@ -78,6 +79,7 @@ class Trace:
         "frozen",
         "guards",
         "mapping",
+        "met",
         "nodes",
         "numbers",
         "optional",
@@ -145,6 +147,7 @@ class Trace:
         self.tokens: list[Node] = [] if parent is None or turn else parent.tokens
         self._known: KnownValues | None = None
         self.budgets: list[Any] = [] if parent is None else parent.budgets
+        self.met: list[tuple[Any, Any]] | None = None if parent is None else parent.met
         if parent is not None and not jit:
             self.guards, self.checks, self.cells = parent.guards, parent.checks, parent.cells
             self.orders = parent.orders

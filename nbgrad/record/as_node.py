@@ -73,9 +73,16 @@ def _taken(array: np.ndarray) -> Node:
     that every turn of a loop multiplies by is one constant.
     """
     trace = current_trace()
-    if trace is None or array.nbytes <= SMALL_CONSTANT:
+    if trace is None:
         return snapshot(array)
-    taken, key = trace.taken, id(array)
+    node = snapshot(array) if array.nbytes <= SMALL_CONSTANT else _known_or_copied(array, trace.taken)
+    if trace.met is not None:
+        trace.met.append((array, node.value))
+    return node
+
+
+def _known_or_copied(array: np.ndarray, taken: dict[int, ref[Node]]) -> Node:
+    key = id(array)
     known = taken.pop(key, None)
     node = None if known is None else known()
     if known is None or node is None or not _is_still(array, node):
@@ -90,17 +97,17 @@ def _taken(array: np.ndarray) -> Node:
 def _is_still(array: np.ndarray, node: Node) -> bool:
     """Whether a constant is that of an array; if it was made of another one, the same as its own would be."""
     layout = None if array.flags.c_contiguous else array.strides
-    return node.shape == array.shape and node.layout == layout and _have_same_bits(array, node.value)
+    return node.shape == array.shape and node.layout == layout and have_same_bits(array, node.value)
 
 
-def _have_same_bits(one: Any, other: Any) -> bool:
+def have_same_bits(one: Any, other: Any) -> bool:
     """Whether two arrays of one shape are of one dtype and have the same values, with the same signs of zeros."""
     if one.dtype != other.dtype:
         return False
     if one.nbytes <= COPIED:
         return one.tobytes() == other.tobytes()
     if one.dtype.kind == "c":
-        return _have_same_bits(one.real, other.real) and _have_same_bits(one.imag, other.imag)
+        return have_same_bits(one.real, other.real) and have_same_bits(one.imag, other.imag)
     words = f"i{one.itemsize}"
     return bool((one.view(words) == other.view(words)).all())
 

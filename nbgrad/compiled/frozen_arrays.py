@@ -1,0 +1,111 @@
+"""Arrays that a compiled function has read from outside: whether they still hold what was recorded.
+
+In: the arrays that a recording has met, and the function itself. Out: `FrozenArrays`, which raises at a call after one
+of them has changed. Called by jit.py, for `jit(f, frozen="check")`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from ..errors import TracedValueError
+from ..record.as_node import have_same_bits
+from ..transforms.arguments import name_of
+
+Met = list[tuple[np.ndarray, np.ndarray]]
+"""Arrays that were met, each with the values that were recorded."""
+
+
+class FrozenArrays:
+    """The arrays of one function: those that its recordings have met, and those that its text names."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self.met: Met = []
+        """Filled by recordings."""
+        self._kept: Met = []
+        self._named: dict[str, tuple[Any, np.ndarray]] = {}
+
+    def take(self) -> None:
+        """Keep what a recording has met, but for arrays that nothing else holds any more: they cannot change."""
+        known = {id(array) for array, _ in (*self._kept, *self._named.values())}
+        while self.met:
+            array, values = self.met.pop()
+            owner = array
+            while isinstance(owner.base, np.ndarray):
+                owner = owner.base
+            # Held by this name and the call below, and by `array` or by the view that is `array`.
+            is_ours = sys.getrefcount(owner) <= 3 and owner.base is None
+            if not is_ours and id(array) not in known:
+                known.add(id(array))
+                self._kept.append((array, values))
+
+    def begin(self) -> Met:
+        """Keep what the function's text names, for a recording that fills the list."""
+        for name, array in _named_arrays(self.fn):
+            if name not in self._named:
+                self._named[name] = array, array.copy()
+        return self.met
+
+    def check(self) -> None:
+        """Look at all arrays.
+
+        Raises
+        ------
+        TracedValueError
+            If one has changed, or its name means another one.
+        """
+        if self._named:
+            now = dict(_named_arrays(self.fn))
+            for name, (array, values) in self._named.items():
+                other = now.get(name)
+                if other is not array and (other is None or not _is_as(other, values)):
+                    self._refuse(f"{name} is another value")
+                if not _is_as(array, values):
+                    self._refuse(f"the array {name} of shape {array.shape} has changed in place")
+        for array, values in self._kept:
+            if not _is_as(array, values):
+                self._refuse(f"an array of shape {array.shape} that it reads from outside has changed in place")
+
+    def _refuse(self, happened: str) -> None:
+        name = name_of(self.fn)
+        message = (
+            f"jit has recorded {name}() with values that are frozen, but {happened} since. Make it an argument of "
+            f"{name}(), or compile again with nb.jit({name})."
+        )
+        raise TracedValueError(message)
+
+
+def _is_as(array: np.ndarray, values: np.ndarray) -> bool:
+    return array.shape == values.shape and have_same_bits(array, values)
+
+
+def _named_arrays(fn: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """The arrays that the text of a function names: globals, and variables of functions around it."""
+    fn = getattr(fn, "__func__", fn)
+    code = getattr(fn, "__code__", None)
+    if not isinstance(code, CodeType):
+        return
+    for name, cell in zip(code.co_freevars, fn.__closure__ or (), strict=True):
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not set yet
+            continue
+        if type(value) is np.ndarray:
+            yield name, value
+    for name in _global_names(code):
+        value = fn.__globals__.get(name)
+        if type(value) is np.ndarray:
+            yield name, value
+
+
+def _global_names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _global_names(constant)
