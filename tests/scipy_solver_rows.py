@@ -102,27 +102,38 @@ BFGS SR1 HessianUpdateStrategy BroydenFirst InverseJacobian KrylovJacobian Lbfgs
 
 SPARSE: dict[str, str] = {}
 SPARSE["constant"] = """
-block_array block_diag bmat bsr_array bsr_matrix coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix
-  dia_array
-dia_matrix diags diags_array dok_array dok_matrix expand_dims eye eye_array find get_index_dtype hstack identity
-  issparse
-isspmatrix isspmatrix_bsr isspmatrix_coo isspmatrix_csc isspmatrix_csr isspmatrix_dia isspmatrix_dok isspmatrix_lil
-  kron
-kronsum lil_array lil_matrix load_npz permute_dims rand random random_array safely_cast_index_arrays save_npz sparray
-spdiags spmatrix swapaxes tril triu vstack
+bsr_array bsr_matrix dia_array dia_matrix dok_array dok_matrix expand_dims eye eye_array find get_index_dtype identity
+issparse isspmatrix isspmatrix_bsr isspmatrix_coo isspmatrix_csc isspmatrix_csr isspmatrix_dia isspmatrix_dok
+isspmatrix_lil kronsum lil_array lil_matrix load_npz permute_dims rand random random_array safely_cast_index_arrays
+save_npz sparray spdiags spmatrix swapaxes
+"""
+SPARSE["source"] = """
+coo_array coo_matrix csr_array csr_matrix csc_array csc_matrix: f((V, (K, K // 2)), shape=(5, 3)).toarray();
+  f(M).tocsr() @ f(A).tocsc() @ Z; f(M).tocsr()[1:, [2, 0]].sum(axis=1); (f(M) - 2.0 * f(S).T).diagonal() | values by
+  entries, and what is done with them: [sparse.md](sparse.md)
+hstack vstack: f([sparse.csr_array(M), S, sparse.eye_array(3)]).toarray()
+block_diag: f([A, M]).toarray()
+block_array bmat: f([[M, None], [S, N]]).toarray()
+tril triu: f(M, 1).toarray()
+diags diags_array: f([V, V[1:]], offsets=[0, 1]).toarray()
+kron: f(A, D2).toarray()
 """
 SPARSE_LINALG: dict[str, str] = {}
 SPARSE_LINALG["constant"] = """
-LaplacianNd LinearOperator SuperLU aslinearoperator factorized is_sptriangular spbandwidth spilu splu use_solver
+LaplacianNd LinearOperator SuperLU aslinearoperator is_sptriangular spbandwidth spilu use_solver
 """
 SPARSE_LINALG["source"] = """
 cg: f(S @ S + np.eye(3), V3, rtol=1e-13)[0] | by `nb.solvers.linear_solve`
 gmres bicgstab: f(np.array([[4.0, 1.0, 0.0], [0.5, 3.0, 1.0], [0.0, 0.2, 5.0]]), V3, rtol=1e-13)[0] | by
   `nb.solvers.linear_solve`
+spsolve: f(M, V3); f(M, N) | by SuperLU, whose factors the derivative uses again
+splu: f(M).solve(V3); f(M).solve(N, "T")
+factorized: f(M)(V3)
+spsolve_triangular: f(np.tril(M), V3); f(np.triu(M), V3, lower=False)
 """
 SPARSE_LINALG["no"] = """
-bicg cgs gcrotmk lgmres lsmr lsqr minres qmr tfqmr inv spsolve spsolve_triangular: linear systems,
-  which need the adjoint system
+bicg cgs gcrotmk lgmres lsmr lsqr minres qmr tfqmr inv: linear systems, which need the adjoint system; take `cg`,
+  `gmres`, `bicgstab` or `spsolve`
 eigs eigsh lobpcg svds: ARPACK, compiled
 expm expm_multiply funm_multiply_krylov matrix_power norm onenormest: functions of sparse matrices; a product of a
   sparse matrix with a Tensor works

@@ -147,7 +147,13 @@ def variables(call: str) -> list[str]:
 def function_of(namespace: str, name: str, call: str) -> Callable[..., Any]:
     """A sample call as a function of the arrays of floats that it uses, with globals of its own."""
     used = [one for one in variables(call) if SAMPLES[one].dtype.kind == "f"]
-    scope = {"np": np, "f": named(namespace, name), "K": SAMPLES["K"], "__name__": "rows_of_scipy"}
+    scope = {
+        "np": np,
+        "f": named(namespace, name),
+        "K": SAMPLES["K"],
+        "sparse": module_of("scipy.sparse"),
+        "__name__": "rows_of_scipy",
+    }
     exec(f"def function({', '.join(used)}):\n    return {call}", scope)
     return scope["function"]
 

@@ -17,10 +17,10 @@ from typing import Any
 import optree
 
 from ..errors import ArgumentError
-from ..record.as_node import holds_tensors
+from ..record.as_node import SEQUENCES, holds_tensors
 from ..record.tensor import Tensor
 from ..transforms.arguments import flatten
-from .scipy_objects import standing_for
+from .scipy_objects import RecordedMatrix, standing_for
 from .scipy_table import CLASSES, FUNCTIONS, NEUTRAL, Entry
 
 Function = Callable[..., Any]
@@ -32,6 +32,13 @@ def _of(entry: Entry) -> Any:
     return getattr(import_module(f"{_PACKAGE}.{entry.module}"), entry.name)
 
 
+def _is_ours(value: Any) -> bool:
+    """Whether a value is a Tensor or a sparse matrix of Tensors, or holds one."""
+    if isinstance(value, SEQUENCES):
+        return any(map(_is_ours, value))
+    return isinstance(value, RecordedMatrix) or holds_tensors(value)
+
+
 def _dispatching(name: str, original: Function, entry: Entry) -> Function:
     """A function of SciPy's that hands Tensors to ours."""
     try:
@@ -40,7 +47,7 @@ def _dispatching(name: str, original: Function, entry: Entry) -> Function:
         signature = inspect.signature(_of(entry))
 
     def dispatch(*args: Any, **kwargs: Any) -> Any:
-        if not any(holds_tensors(value) for value in (*args, *kwargs.values())):
+        if not any(_is_ours(value) for value in (*args, *kwargs.values())):
             return original(*args, **kwargs)
         given = signature.bind(*args, **kwargs)
         function = _of(entry)
@@ -92,7 +99,7 @@ def _class(original: Any, entry: Entry) -> Any:
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
         leaves, tree = flatten((args, kwargs))
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        if any(leaf._node.traced for leaf in tensors):
+        if any(leaf._node.traced for leaf in tensors) or any(isinstance(leaf, RecordedMatrix) for leaf in leaves):
             return ours(*args, **kwargs)
         if tensors:  # constants that nbgrad's NumPy has made
             plain = [leaf.asnumpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]

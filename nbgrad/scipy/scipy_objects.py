@@ -13,6 +13,10 @@ _CHANGING = frozenset("set_bandwidth set_smoothing_factor set_yi add_xi extend".
 """Methods that change SciPy's object, which ours would not see."""
 
 
+class RecordedMatrix:
+    """A sparse matrix of recorded values: functions of SciPy's that get one are ours (sparse_values.py)."""
+
+
 class ScipyObject:
     """An object in place of one of SciPy's; `_original` is that, if it was made of plain arrays."""
 

@@ -86,6 +86,14 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
     },
     "scipy.stats": _all("scipy.power_transforms", "yeojohnson yeojohnson_llf boxcox_llf"),
     "scipy.spatial.distance": _all("scipy.distances", "cdist pdist squareform"),
+    "scipy.sparse": {
+        **_all("scipy.sparse_blocks", "hstack vstack block_diag block_array tril triu diags diags_array kron"),
+        "bmat": Entry("scipy.sparse_blocks", "block_array"),
+    },
+    "scipy.sparse.linalg": {
+        **_all("scipy.sparse_systems", "spsolve spsolve_triangular"),
+        **_all("scipy.sparse_systems", "splu factorized", "A"),
+    },
 }
 """By SciPy's module and the name there. The solvers' rows (scipy.optimize, integrate, sparse.linalg) belong here."""
 
@@ -98,12 +106,18 @@ CLASSES: dict[str, dict[str, Entry]] = {
         **_all("scipy.fitpack_splines", "UnivariateSpline InterpolatedUnivariateSpline RectBivariateSpline"),
         **_all("scipy.grids", "RegularGridInterpolator"),
     },
+    "scipy.sparse": {
+        f"{format}_{kind}": Entry("scipy.sparse_values", f"{format.capitalize()}{kind.capitalize()}")
+        for format in ("coo", "csr", "csc")
+        for kind in ("array", "matrix")
+    },
     "scipy.stats": {"gaussian_kde": Entry("scipy.density_estimates", "GaussianKde")},
 }
 """Classes: `cls(...)` makes an object of ours, and `cls.of(original)` makes one of SciPy's object."""
 
 NEUTRAL = frozenset(
     "overwrite_a overwrite_b overwrite_x overwrite_ab overwrite_data overwrite_d overwrite_dl overwrite_du overwrite_e "
-    "overwrite_c overwrite_cb check_finite workers disp lapack_driver driver plan".split()
+    "overwrite_c overwrite_cb check_finite workers disp lapack_driver driver plan "
+    "permc_spec use_umfpack diag_pivot_thresh relax panel_size options overwrite_A".split()
 )
 """Parameters that change SciPy's method, but not its result."""

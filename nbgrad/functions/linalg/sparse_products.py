@@ -90,18 +90,19 @@ def product(matrix: Any, x: Node) -> Node:
     target = np.repeat(np.arange(count), np.diff(rows.indptr))
     entries, x = promote([constant(np.array(rows.data)), x])
     if x.dtype == BOOL:
-        counted = _added_up(cast(entries, INT64), columns, target, cast(x, INT64), count)
+        counted = added_up(cast(entries, INT64), columns, target, cast(x, INT64), count)
         result = elementwise("greater", counted, 0)
     elif x.dtype.itemsize == 2 and x.dtype.kind == "f":
         # As NumPy: products of float16 are added in float32.
         wide = np.dtype(np.float32)
-        result = cast(_added_up(cast(entries, wide), columns, target, cast(x, wide), count), x.dtype)
+        result = cast(added_up(cast(entries, wide), columns, target, cast(x, wide), count), x.dtype)
     else:
-        result = _added_up(entries, columns, target, x, count)
+        result = added_up(entries, columns, target, x, count)
     return reshape(result, x.shape[1:]) if matrix.ndim == 1 else result
 
 
-def _added_up(entries: Node, columns: np.ndarray, target: np.ndarray, x: Node, count: int) -> Node:
+def added_up(entries: Node, columns: np.ndarray, target: np.ndarray, x: Node, count: int) -> Node:
+    """The product of a matrix of `count` rows with x, (k,) or (k, n): its entries, and their columns and rows."""
     if x.ndim == 1:
         return scatter_add(count, constant(target), entries * gather(x, constant(columns)))
     n = x.shape[1]

@@ -1,0 +1,172 @@
+"""Sparse matrices of recorded values, beside SciPy's: finite elements, products, slices, and systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse import linalg as sparse_linalg
+
+import nbgrad as nb
+from nbgrad.scipy import sparse_systems
+
+from .agreement import check_derivative
+
+pytestmark = pytest.mark.unoptimized
+
+N = 6
+ROWS, COLUMNS = np.array([0, 1, 1, 2, 3, 3, 4, 5, 5]), np.array([0, 1, 1, 4, 3, 0, 2, 5, 1])
+VALUES = np.array([2.0, -1.0, 0.5, 1.5, 3.0, -0.5, 2.5, 1.0, 0.75])
+VECTOR = np.array([0.5, -1.0, 2.0, 1.0, -0.5, 0.25])
+CONSTANT = sparse.random_array((N, N), density=0.4, rng=np.random.default_rng(1), format="csr")
+
+
+def matrix(values: Any) -> Any:
+    return coo_array((values, (ROWS, COLUMNS)), shape=(N, N))
+
+
+def regular(values: Any) -> Any:
+    return (matrix(values) + 6.0 * sparse.eye_array(N)).tocsc()
+
+
+PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
+    "product": lambda v, x: matrix(v) @ x,
+    "product with a matrix": lambda v, x: matrix(v) @ np.outer(x, x[:2]),
+    "product from the left": lambda v, x: x @ matrix(v),
+    "product of a matrix from the left": lambda v, x: np.outer(x[:2], x) @ matrix(v).tocsr(),
+    "dot": lambda v, x: matrix(v).tocsr().dot(x),
+    "product of two": lambda v, x: (matrix(v).tocsr() @ matrix(v * v).tocsc()).toarray() @ x,
+    "product with a constant": lambda v, x: (CONSTANT @ matrix(v) @ CONSTANT.T).sum(axis=0) * x,
+    "sum and difference": lambda v, x: (matrix(v) + CONSTANT - 2.0 * matrix(v).T).toarray() @ x,
+    "constant and sum": lambda v, x: (CONSTANT - matrix(v).tocsr()).toarray() @ x,
+    "dense sum": lambda v, x: (matrix(v).tocsr() + np.ones((N, N))) @ x,
+    "multiple and quotient": lambda v, x: (matrix(v) * 3.0 / x[0]).toarray(),
+    "product of elements": lambda v, x: matrix(v).tocsr().multiply(np.outer(x, x)).toarray(),
+    "product of elements of two": lambda v, x: matrix(v).tocsr().multiply(CONSTANT).toarray() * x,
+    "scaled rows": lambda v, x: (sparse.diags_array(x) @ matrix(v)).toarray(),
+    "scaled columns": lambda v, x: matrix(v).tocsr().multiply(x).toarray(),
+    "powers": lambda v, x: (matrix(v).tocsr().power(2) + (-matrix(v)).tocsr()).toarray() @ x,
+    "functions of elements": lambda v, x: matrix(v).tocsr().sin().toarray() @ x + matrix(v).tocsr().tanh().sum(),
+    "sums": lambda v, x: matrix(v).sum() + matrix(v).sum(axis=0) * x + matrix(v).tocsc().sum(axis=1),
+    "means": lambda v, x: matrix(v).mean(axis=0) * x + matrix(v).mean(),
+    "slices": lambda v, x: matrix(v).tocsr()[1:5, ::2] @ x[:3],
+    "rows by index": lambda v, x: matrix(v).tocsr()[[3, 0, 3]] @ x,
+    "one row": lambda v, x: matrix(v).tocsr()[[3], :].toarray() * x,
+    "elements": lambda v, x: matrix(v).tocsr()[1, 1] * x + matrix(v).tocsr()[0, 5],
+    "boolean rows": lambda v, x: matrix(v).tocsr()[np.arange(N) % 2 == 0] @ x,
+    "transposed": lambda v, x: matrix(v).T.tocsr() @ (matrix(v).tocsr().transpose() @ x),
+    "diagonal and trace": lambda v, x: matrix(v).tocsr().diagonal() * x + matrix(v).tocsr().trace(),
+    "fields": lambda v, x: csr_array((matrix(v).tocsr().data * 2.0, CONSTANT.indices[:8], [0, 2, 2, 4, 5, 7, 8])) @ x,
+    "blocks": lambda v, x: (
+        sparse.block_array([[matrix(v), None], [CONSTANT, sparse.eye_array(N)]]) @ np.concatenate([x, x])
+    ),
+    "triangles": lambda v, x: sparse.tril(matrix(v)).toarray() @ x + sparse.triu(matrix(v), k=1).toarray() @ x,
+    "Kronecker": lambda v, x: sparse.kron(matrix(v), np.array([[1.0, 2.0]])) @ np.concatenate([x, x]),
+    "older matrices": lambda v, x: sparse.csr_matrix(matrix(v)) * sparse.csr_matrix(matrix(v)) * x,
+    "solution": lambda v, x: sparse_linalg.spsolve(regular(v), x),
+    "solutions": lambda v, x: sparse_linalg.spsolve(regular(v), np.outer(x, x[:2])),
+    "factors": lambda v, x: sparse_linalg.splu(regular(v)).solve(sparse_linalg.splu(regular(v)).solve(x) ** 2, "T"),
+    "factorized": lambda v, x: sparse_linalg.factorized(regular(v))(x),
+    "triangular": lambda v, x: sparse_linalg.spsolve_triangular(sparse.tril(regular(v)).tocsr(), x),
+    "conjugate gradients": lambda v, x: sparse_linalg.cg(regular(v) @ regular(v).T, x, rtol=1e-13)[0],
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_give_what_scipy_gives(name: str) -> None:
+    program = PROGRAMS[name]
+    want = program(VALUES, VECTOR)
+    ours = nb.differentiable_source(program)
+    got, _ = nb.vjp(ours, VALUES, VECTOR)
+    np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(nb.jit(ours)(VALUES, VECTOR), want, rtol=1e-9, atol=1e-12)
+    many = nb.vmap(ours)(np.stack([VALUES, 1.1 * VALUES]), np.stack([VECTOR, VECTOR]))
+    np.testing.assert_allclose(many[1], program(1.1 * VALUES, VECTOR), rtol=1e-9, atol=1e-12)
+    check_derivative(ours, VALUES, VECTOR, tolerance=2e-5, second=name != "conjugate gradients")
+
+
+def stiffness(conductivity: Any) -> Any:
+    """Linear elements on a line, fixed at the left end: each element adds a block of four entries."""
+    n = conductivity.shape[0]
+    left = np.arange(n)
+    i = np.concatenate([left, left, left + 1, left + 1])
+    j = np.concatenate([left, left + 1, left, left + 1])
+    values = np.concatenate([conductivity, -conductivity, -conductivity, conductivity])
+    return coo_array((values, (i, j)), shape=(n + 1, n + 1)).tocsc()[1:, 1:]
+
+
+def test_finite_elements() -> None:
+    def end(conductivity: Any) -> Any:
+        return sparse_linalg.spsolve(stiffness(conductivity), np.eye(conductivity.shape[0])[-1])[-1]
+
+    k = np.linspace(1.0, 2.0, 50)
+    # Springs in a row: the end moves by the sum of 1 / k.
+    ours = nb.jit(nb.value_and_grad(nb.differentiable_source(end)))
+    value, slope = ours(k)
+    assert float(value) == pytest.approx(np.sum(1 / k), rel=1e-12)
+    np.testing.assert_allclose(slope, -1 / k**2, rtol=1e-10)
+
+
+def test_complex_systems() -> None:
+    def solved(a: Any, b: Any) -> Any:
+        found = sparse_linalg.spsolve(sparse.diags_array([a, b[1:]], offsets=[0, 1]).tocsc(), b)
+        return np.abs(found) ** 2
+
+    a, b = np.array([2 + 1j, 1 - 0.5j, 3j]), np.array([1.0 + 0j, 0.5 - 1j, 2j])
+    np.testing.assert_allclose(nb.vjp(nb.differentiable_source(solved), a, b)[0], solved(a, b), rtol=1e-12)
+    nb.check_grads(nb.differentiable_source(solved), (a, b))
+    for trans in "NTH":
+        pairs = nb.differentiable_source(
+            lambda a, b, trans=trans: sparse_linalg.splu(sparse.diags_array([a, b[1:]], offsets=[0, 1]).tocsc()).solve(
+                b, trans
+            )
+        )
+        full = np.diag(a) + np.diag(b[1:], 1)
+        want = np.linalg.solve({"N": full, "T": full.T, "H": full.conj().T}[trans], b)
+        np.testing.assert_allclose(nb.jit(pairs)(a, b), want, rtol=1e-12)
+        nb.check_grads(lambda a, b, pairs=pairs: np.abs(pairs(a, b)) ** 2, (a, b))
+
+
+def test_a_factorisation_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparse_systems, "_patterns", {})
+
+    def loads(values: Any, x: Any) -> Any:
+        factors = sparse_linalg.splu(regular(values))
+        return np.sum(factors.solve(x) ** 2) + np.sum(factors.solve(x * x))
+
+    compiled = nb.jit(nb.value_and_grad(nb.differentiable_source(loads), (0, 1)))
+    compiled(VALUES, VECTOR)
+    (pattern,) = sparse_systems._patterns
+    assert pattern.factorisations == 1  # two systems and their adjoints
+    compiled(VALUES, 2 * VECTOR)
+    assert pattern.factorisations == 1
+    compiled(2 * VALUES, VECTOR)
+    assert pattern.factorisations == 2
+
+
+@pytest.mark.parametrize(
+    ("program", "error", "match"),
+    [
+        (lambda v: sparse_linalg.spsolve(matrix(0.0 * v).tocsc(), VECTOR), np.linalg.LinAlgError, "singular"),
+        (lambda v: matrix(v) @ VECTOR[:3], ValueError, r"shape \(6, 6\) cannot be multiplied with .* shape \(3,\)"),
+        (lambda v: coo_array((v, (ROWS, COLUMNS)), shape=(3, 3)), ValueError, "row of a sparse matrix of shape"),
+        (lambda v: coo_array((v, (ROWS[:2], COLUMNS[:2]))), ValueError, "9 values of a sparse matrix have 2 rows"),
+        (lambda v: coo_array((v[:2], ((v[:2] > 0) * 1, [0, 1]))), nb.errors.TracedValueError, "must not be recorded"),
+        (lambda v: matrix(v).tocsr().max(), AttributeError, "has no 'max'"),
+        (lambda v: sparse_linalg.splu(matrix(v)[:2].tocsc()), ValueError, "needs a square matrix"),
+        (lambda v: matrix(v).tocsr() + matrix(v).tocsr()[:2], ValueError, "cannot be added"),
+        (lambda v: regular(v) @ matrix(v).tocsr()[:2], ValueError, "cannot be multiplied"),
+        (lambda v: sparse_linalg.splu(regular(v)).solve(VECTOR[:2]), ValueError, "right-hand sides of 6 rows"),
+    ],
+)
+def test_errors(program: Any, error: type[Exception], match: str) -> None:
+    def total(v: Any) -> Any:
+        found = program(v)
+        return np.sum(found if hasattr(found, "ndim") and not hasattr(found, "toarray") else found.toarray())
+
+    with pytest.raises(error, match=match):
+        nb.grad(nb.differentiable_source(total))(VALUES)
