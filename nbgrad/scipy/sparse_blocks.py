@@ -23,7 +23,7 @@ from .sparse_values import KINDS, CsrArray, SparseValues, as_recorded, is_sparse
 
 
 def _combined(matrices: Sequence[Any], function: Callable[[list[Any]], Any], format: Any) -> Any:
-    """What a function that puts matrices together makes of them; None stays."""
+    """The result of a function that puts matrices together; None stays None."""
     parts = [None if one is None else as_recorded(one if is_sparse(one) else CsrArray(one)) for one in matrices]
     start, numbered = 1, []
     for part in parts:

@@ -183,8 +183,6 @@ def spsolve_triangular(A: Any, b: Any, lower: bool = True, unit_diagonal: bool =
     known = as_recorded(A if is_sparse(A) else CscArray(A))
     kept = known.rearranged(lambda numbered: (tril if lower else triu)(numbered, -1 if lower else 1), "csc")
     n = known.shape[0]
-    import nbgrad.numpy as numpy_of_ours
-
-    line: Any = numpy_of_ours.ones(n) if unit_diagonal else known.diagonal()
+    line: Any = np.ones(n) if unit_diagonal else known.diagonal()
     places = np.arange(n)
     return Factors(kept + CscArray((line, (places, places)), shape=known.shape)).solve(b)

@@ -149,7 +149,7 @@ class SparseValues(RecordedMatrix):
         return one, kind((numpy.arange(1, one.row.size + 1), (one.row, one.col)), shape=self.shape)
 
     def rearranged(self, move: Callable[[Any], Any], format: str = "") -> Any:
-        """What a function that only moves entries makes of the matrix."""
+        """The result of a function that only moves entries."""
         one, numbered = self._numbered()
         return moved(move(numbered), one.values, format or self.format, self.is_array)
 
