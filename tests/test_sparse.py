@@ -438,3 +438,43 @@ def test_plans_find_each_entry(seed: int) -> None:
         columns = np.array([matrix @ (found.columns == k) for k in range(found.forward)]).reshape(-1)
         rows = np.array([(found.rows == k) @ matrix for k in range(found.reverse)]).reshape(-1)
         np.testing.assert_allclose(np.concatenate([columns, rows])[found.place], matrix.data)
+
+
+# ----- Blocks -----
+
+
+def two_species(u: Any) -> Any:
+    """Diffusion of two species on a line, with a reaction at each point."""
+    c = u.reshape(-1, 2)
+    left, right = np.concatenate([c[:1], c[:-1]]), np.concatenate([c[1:], c[-1:]])
+    product = c[:, 0] * c[:, 1]
+    return (left - 2.0 * c + right + np.stack([-product, product**2], axis=1)).ravel()
+
+
+@pytest.mark.parametrize("block", [1, 2, (2, 4), (4, 2), 8])
+def test_blocks_are_whole(block: Any) -> None:
+    u = np.linspace(0.5, 1.5, 16)
+    plain = nb.sparse_jacobian(two_species)(u)
+    jacobian = nb.sparse_jacobian(two_species, block=block)
+    for point in (u, 2 * u):
+        got = jacobian(point)
+        assert isinstance(got, scipy.sparse.bsr_array)
+        assert got.blocksize == (block if isinstance(block, tuple) else (block, block))
+        np.testing.assert_allclose(got.toarray(), differences(two_species, point), atol=1e-8)
+    np.testing.assert_array_equal(jacobian(u).toarray(), plain.toarray())
+    rows, columns = got.blocksize
+    occupied = plain.toarray().reshape(16 // rows, rows, 16 // columns, columns).any(axis=(1, 3))
+    assert got.data.shape[0] == occupied.sum()
+    got.data[...] = 0.0
+    np.testing.assert_array_equal(jacobian(u).toarray(), plain.toarray())
+    x = scipy.sparse.linalg.spsolve(jacobian(u).tocsc(), u)
+    np.testing.assert_allclose(plain @ x, u, rtol=1e-9)
+
+
+def test_blocks_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match=r"Blocks of 3 x 3 do not divide a matrix of shape \(16, 16\)"):
+        nb.sparse_jacobian(two_species, block=3)(np.ones(16))
+    with pytest.raises(TypeError, match=r"block must be a number of rows and columns, .* but got 2.0"):
+        nb.sparse_jacobian(two_species, block=2.0)
+    with pytest.raises(ValueError, match="block must be at least 1, but got 0"):
+        nb.sparse_jacobian(two_species, block=0)

@@ -30,6 +30,7 @@ from ..transforms.arguments import name_of, output_nodes, prepare, with_zeros
 from ..transforms.grad import split_aux
 from .colors import Plan, plan, symmetric_plan
 from .pattern import dependencies
+from .whole_blocks import checked, order_in_blocks, whole_blocks
 
 MOST_ELEMENTS = 1 << 31
 """Products with more elements than this, together, are refused."""
@@ -43,14 +44,19 @@ class _Layout:
 
     pattern: Any
     plan: Plan
+    blocks: Any = None
+    """The bsr_array of the entries' numbers, where they are given in blocks."""
 
 
 class SparseMatrixOf(NamedObject):
     """A function that gives a matrix of derivatives in sparse form. Made by `sparse_jacobian` and `sparse_hessian`."""
 
-    def __init__(self, fn: Callable[..., Any], grad_position: Any, has_aux: bool, symmetric: bool) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], grad_position: Any, has_aux: bool, symmetric: bool, block: Any = None
+    ) -> None:
         self._fn, self._positions = fn, check_positions(grad_position)
         self._has_aux, self._symmetric = check_flag(has_aux, "has_aux"), symmetric
+        self._block = checked(block)
         self._entries = Jitted(self._record)
         functools.update_wrapper(self, fn, updated=())
 
@@ -64,13 +70,18 @@ class SparseMatrixOf(NamedObject):
         import scipy.sparse
 
         # The caller may change the matrix in place.
-        parts = (values, pattern.indices.copy(), pattern.indptr.copy())
-        matrix = scipy.sparse.csr_array(parts, shape=pattern.shape)
+        if layout.blocks is not None:
+            pattern = layout.blocks
+            parts = (values.reshape(pattern.data.shape), pattern.indices.copy(), pattern.indptr.copy())
+            matrix = scipy.sparse.bsr_array(parts, shape=pattern.shape)
+        else:
+            parts = (values, pattern.indices.copy(), pattern.indptr.copy())
+            matrix = scipy.sparse.csr_array(parts, shape=pattern.shape)
         return (matrix, aux) if self._has_aux else matrix
 
     def __reduce__(self) -> Any:
         """A copy, also in another process, records for itself."""
-        return SparseMatrixOf, (self._fn, self._positions, self._has_aux, self._symmetric)
+        return SparseMatrixOf, (self._fn, self._positions, self._has_aux, self._symmetric, self._block)
 
     def pattern(self, *args: Any, **kwargs: Any) -> Any:
         """The entries that the matrix can have, for arguments like these: a csr_array of bool with sorted indices."""
@@ -136,13 +147,15 @@ class SparseMatrixOf(NamedObject):
                 # The pattern may have more than there is, but its mirror image may not.
                 pattern = (pattern * pattern.T).tocsr()
                 pattern.sort_indices()
+            if self._block is not None:
+                pattern = whole_blocks(pattern, self._block)
             shapes = [_joint_shape(nodes) for nodes in (outputs, call.nodes)]
             if self._symmetric:
                 found = symmetric_plan(pattern, shapes[1])
             else:
                 # A cotangent of complex numbers is no row of the matrix.
                 found = plan(pattern, *shapes, only_columns=any(node.dtype.kind == "c" for node in outputs))
-            layout = _Layout(pattern, found)
+            layout = _Layout(pattern, found, self._block and order_in_blocks(pattern, self._block))
             entries = _entries(layout, outputs, call.nodes, tangents, fn)
         return Tensor._of(entries), layout, aux
 
@@ -214,11 +227,14 @@ def _entries(
         parts.append(tangents.products(found.columns, found.forward, dtype))
     if found.reverse:
         parts.append(_Linear(outputs, wrt, forward=False).products(found.rows, found.reverse, dtype))
-    return gather(concatenate(parts, 0), constant(found.place.astype(INT64)))
+    place = found.place if layout.blocks is None else found.place[layout.blocks.data.ravel()]
+    return gather(concatenate(parts, 0), constant(place.astype(INT64)))
 
 
 @with_positions
-def sparse_jacobian(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False) -> SparseMatrixOf:
+def sparse_jacobian(
+    fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False, block: int | tuple[int, int] | None = None
+) -> SparseMatrixOf:
     """A function that computes the Jacobian of `fn` as a sparse matrix, by few products.
 
     Parameters
@@ -229,6 +245,9 @@ def sparse_jacobian(fn: Callable[..., Any], grad_position: Any = 0, has_aux: boo
         The arguments to differentiate.
     has_aux : bool
         If true, only the first element of the returned tuple is differentiated; the result is `(jacobian, aux)`.
+    block : int or pair of int, optional
+        The rows and columns of blocks, which divide the matrix: it has every entry of a block of which there is one,
+        as a `scipy.sparse.bsr_array`. For systems of several unknowns at each point, and solvers that take blocks.
 
     Returns
     -------
@@ -242,6 +261,8 @@ def sparse_jacobian(fn: Callable[..., Any], grad_position: Any = 0, has_aux: boo
     ------
     ArgumentError, DtypeError
         As `grad`; ArgumentError too if the Jacobian is too large and not sparse.
+    ShapeError
+        If blocks do not divide the matrix.
     TracedValueError
         If it is called while another function is recorded.
 
@@ -265,9 +286,12 @@ def sparse_jacobian(fn: Callable[..., Any], grad_position: Any = 0, has_aux: boo
            [ 0.,  0., -1.,  8.]])
     >>> jacobian.products(np.zeros(100_000))
     2
+    >>> pairs = nb.sparse_jacobian(lambda x: x * x[::-1].reshape(2, 2)[:, ::-1].ravel(), block=2)
+    >>> pairs(np.array([1.0, 2.0, 3.0, 4.0])).blocksize
+    (2, 2)
     """
     check_function(fn, "sparse_jacobian")
-    return SparseMatrixOf(fn, grad_position, has_aux, symmetric=False)
+    return SparseMatrixOf(fn, grad_position, has_aux, symmetric=False, block=block)
 
 
 @with_positions
