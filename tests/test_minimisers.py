@@ -250,3 +250,19 @@ def test_dependent_columns_get_no_part() -> None:
 def test_errors(call: Any, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         call()
+
+
+KINKS: dict[str, Any] = {
+    "lbfgs": (lambda x: np.sum(np.abs(x - 1.0)), [5.0, 3.0]),
+    "newton_cg": (lambda x: np.abs(x[0] - 1.0) + 3.0 * np.abs(x[1] - 0.3 * x[0]), [5.0, 3.1]),
+    "levenberg_marquardt": (lambda x: np.stack([np.abs(x[0] - 1.0) + 1.0, np.abs(x[1] - x[0]) + 2.0]), [5.0, 3.1]),
+    "gauss_newton": (lambda x: np.stack([np.abs(x[0] - 1.0) + 1.0, np.abs(x[1] - x[0]) + 2.0]), [5.0, 3.1]),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_kinks_are_no_minima(method: str) -> None:
+    fun, start = KINKS[method]
+    found = optim.minimize(fun, np.array(start), method=method, maxiter=100)
+    lowest = fun(np.array([1.0, 1.0 if method != "newton_cg" else 0.3]))
+    assert not found.success or np.allclose(fun(found.x), lowest, atol=1e-6), found

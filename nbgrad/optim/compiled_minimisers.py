@@ -63,7 +63,7 @@ def lbfgs(
     gtol : float
         It ends when no element of the gradient is greater.
     ftol : float
-        It ends when a step decreases the value by less, relative to it.
+        It ends when two steps decrease the value by less, relative to it: one may have ended at a kink.
     maxiter : int
         The most steps; there are at most four times as many evaluations.
     memory : int

@@ -52,7 +52,10 @@ def damped(evaluate: Any, state: State, limits: Any) -> tuple[State, Any]:
     eased = state.damping * np.maximum(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3)
     damping = np.where(good, eased, state.damping * state.factor)
     factor = np.where(good, 2.0, 2.0 * state.factor)
-    return _after(state, trial, residuals, jacobian, good, step, damping, factor, predicted, limits)
+    free = state.damping <= 1e-3
+    return _after(
+        state, trial, residuals, jacobian, good, step, damping, factor, predicted, limits, free, damping > 1e60
+    )
 
 
 def undamped(evaluate: Any, state: State, limits: Any) -> tuple[State, Any]:
@@ -65,7 +68,10 @@ def undamped(evaluate: Any, state: State, limits: Any) -> tuple[State, Any]:
     expected = np.sum((state.jacobian @ whole) ** 2)
     good = np.isfinite(after) & np.all(np.isfinite(jacobian)) & (before - after > 1e-4 * state.damping * expected)
     length = np.where(good, 1.0, 0.5 * state.damping)
-    return _after(state, trial, residuals, jacobian, good, step, length, state.factor, 0.5 * expected, limits)
+    free, lost = state.damping == 1.0, length < 1e-15
+    return _after(
+        state, trial, residuals, jacobian, good, step, length, state.factor, 0.5 * expected, limits, free, lost
+    )
 
 
 def _after(
@@ -79,7 +85,10 @@ def _after(
     factor: Any,
     predicted: Any,
     limits: Any,
+    free: Any,
+    lost: Any,
 ) -> tuple[State, Any]:
+    """The state after a trial, and how the iteration has ended; `free`: the step is as long as the problem wants."""
     before, after = _cost(state.residuals), _cost(residuals)
     sizes = np.sqrt(np.sum(jacobian**2, axis=0))
     steps = state.steps + np.where(good, 1.0, 0.0)
@@ -99,9 +108,10 @@ def _after(
     scale = columns * length
     cosine = np.max(along / np.where(scale == 0, 1.0, scale))
     moved, size = np.sqrt(np.sum((kept.scales * step) ** 2)), np.sqrt(np.sum((kept.scales * kept.x) ** 2))
-    flat = (np.abs(before - after) <= limits[2] * before) & (predicted <= limits[2] * before)
-    short = moved <= limits[3] * size
-    lost = damping > 1e60
+    # A step that only the damping makes short is no sign of a minimum, unless little can be gained at all.
+    free = free | (cosine <= 1e-4)
+    flat = free & (np.abs(before - after) <= limits[2] * before) & (predicted <= limits[2] * before)
+    short = free & (moved <= limits[3] * size)
     end = np.where(good & (steps >= limits[4]), STEPS, np.where(lost, LOWEST, 0.0))
     end = np.where(short, SHORT, end)
     end = np.where(flat, FLAT, end)

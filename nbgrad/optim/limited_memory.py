@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import line_search
-from .endings import FLAT, LOWEST, SMALL_GRADIENT
+from .endings import FLAT, LOWEST, SMALL_GRADIENT, STEPS
 from .line_search import Search
 
 
@@ -27,7 +27,8 @@ class Memory(NamedTuple):
 
 
 class State(NamedTuple):
-    """The point, the value, the gradient and the direction, the memory, the line search, and the count of steps."""
+    """The point, the value, the gradient and the direction, the memory, the line search, and the counts of steps and of
+    the last of them that decreased the value by next to nothing."""
 
     x: Any
     value: Any
@@ -36,6 +37,7 @@ class State(NamedTuple):
     memory: Memory
     search: Search
     steps: Any
+    idle: Any
 
 
 def start(x: np.ndarray, value: np.ndarray, gradient: np.ndarray, pairs: int) -> State:
@@ -45,7 +47,8 @@ def start(x: np.ndarray, value: np.ndarray, gradient: np.ndarray, pairs: int) ->
     square = float(gradient @ gradient)
     step = np.array(min(1.0, 1.0 / np.sqrt(square)) if square > 0 else 1.0)
     search = line_search.begun(np.array(value), np.array(-square), step)
-    return State(x, np.array(value), gradient, -gradient, memory, search, np.array(0.0))
+    zero = np.array(0.0)
+    return State(x, np.array(value), gradient, -gradient, memory, search, zero, zero)
 
 
 def turn(evaluate: Any, state: State, limits: Any) -> tuple[State, Any]:
@@ -64,9 +67,12 @@ def turn(evaluate: Any, state: State, limits: Any) -> tuple[State, Any]:
     downhill = np.where(lost, -np.sum(gradient * gradient), downhill)
     memory = Memory(*[np.where(lost, old * 0.0, new) for old, new in zip(memory, memory, strict=True)])
     memory = memory._replace(scale=np.where(lost, 1.0, memory.scale))
+    decrease = state.value - value
+    relative = decrease <= limits[2] * np.maximum(np.maximum(np.abs(state.value), np.abs(value)), 1e-300)
+    idle = np.where(relative, state.idle + 1.0, 0.0)
     moved = State(
         *(trial, value, gradient, direction, memory),
-        *(line_search.begun(value, downhill, 1.0 + 0.0 * value), state.steps + 1.0),
+        *(line_search.begun(value, downhill, 1.0 + 0.0 * value), state.steps + 1.0, idle),
     )
     # A search that fails begins again along the gradient, once.
     square = np.sum(state.gradient * state.gradient)
@@ -77,14 +83,12 @@ def turn(evaluate: Any, state: State, limits: Any) -> tuple[State, Any]:
     )
     was_along_gradient = np.sum(state.memory.inverses) == 0
     kept = _chosen(good, moved, _chosen(hopeless, again, state._replace(search=search)))
-    decrease = state.value - value
-    relative = decrease <= limits[2] * np.maximum(np.maximum(np.abs(state.value), np.abs(value)), 1e-300)
     small = np.max(np.abs(gradient)) <= limits[1]
-    # The decrease that can be hoped for is less than the value's own rounding.
-    rounding = -state.search.first_slope * state.search.at <= 1e-15 * np.abs(state.value)
+    # The decrease that the whole step promises is less than the value's own rounding.
+    rounding = -state.search.first_slope <= 1e-14 * np.abs(state.value)
     end = np.where(
         good,
-        np.where(small, SMALL_GRADIENT, np.where(relative, FLAT, np.where(state.steps + 1 >= limits[3], 9.0, 0.0))),
+        np.where(small, SMALL_GRADIENT, np.where(idle >= 2, FLAT, np.where(state.steps + 1 >= limits[3], STEPS, 0.0))),
         np.where(hopeless & rounding, FLAT, np.where(hopeless & was_along_gradient, LOWEST, 0.0)),
     )
     return kept, end
@@ -96,7 +100,8 @@ def _chosen(test: Any, yes: State, no: State) -> State:
     search = Search(*[np.where(test, a, b) for a, b in zip(yes.search, no.search, strict=True)])
     pairs = {name: np.where(test, getattr(yes, name), getattr(no, name)) for name in ("x", "value", "gradient")}
     direction = np.where(test, yes.direction, no.direction)
-    return State(**pairs, direction=direction, memory=memory, search=search, steps=np.where(test, yes.steps, no.steps))
+    counts = {name: np.where(test, getattr(yes, name), getattr(no, name)) for name in ("steps", "idle")}
+    return State(**pairs, direction=direction, memory=memory, search=search, **counts)
 
 
 def _remembered(memory: Memory, step: Any, change: Any) -> Memory:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..control.scan import scan
-from .endings import FLAT, SMALL_GRADIENT, STEPS
+from .endings import FLAT, LOWEST, SMALL_GRADIENT, STEPS
 
 ENOUGH = 0.15
 """A step is taken if the decrease is this part of the predicted one."""
@@ -90,11 +90,11 @@ def turn_with(most: int) -> Any:
             state.values + np.where(found, 1.0, 0.0),
         )
         small = good & (np.max(np.abs(gradient)) <= limits[1])
-        flat = (predicted <= limits[2] * np.abs(state.value)) | (
-            radius <= 1e-15 * np.maximum(1e-300, np.sqrt(np.sum(state.x**2)))
-        )
+        # At a kink, only the region's edge makes the predicted decrease small.
+        flat = (predicted <= limits[2] * np.abs(state.value)) & (size < 0.99 * state.radius)
+        lost = radius <= 1e-15 * np.maximum(1e-300, np.sqrt(np.sum(state.x**2)))
         last = steps >= limits[3]
-        end = np.where(small, SMALL_GRADIENT, np.where(flat, FLAT, np.where(last, STEPS, 0.0)))
+        end = np.where(small, SMALL_GRADIENT, np.where(flat, FLAT, np.where(lost, LOWEST, np.where(last, STEPS, 0.0))))
         return after, np.where(found, end, 0.0)
 
     return turn
