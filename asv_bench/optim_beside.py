@@ -19,6 +19,8 @@ import numpy as np
 
 TIMES = np.linspace(0.0, 4.0, 200)
 START = np.array([1.0, 0.1, 0.0, 1.0])
+NEAR = np.array([4.0, 0.5, 0.0, 1.0])
+"""A start from which Gauss-Newton steps converge too."""
 DATA = 5.0 * np.exp(-0.7 * TIMES) + 0.5 * np.cos(2.0 * TIMES)
 POINTS = np.random.default_rng(0).normal(size=(500, 50))
 LABELS = np.sign(POINTS @ np.linspace(-1.0, 1.0, 50) + 0.1)
@@ -84,7 +86,7 @@ def with_nbgrad_and_scipy(budget):
     residuals = nb.jit(misfit)
     for label, call in (
         ("nbgrad levenberg_marquardt", lambda: nb.optim.levenberg_marquardt(misfit, START)),
-        ("nbgrad gauss_newton", lambda: nb.optim.gauss_newton(misfit, START)),
+        ("nbgrad gauss_newton, near", lambda: nb.optim.gauss_newton(misfit, NEAR)),
         (
             "SciPy least_squares lm",
             lambda: least_squares(residuals, START, jac=slope, method="lm", xtol=1e-12, ftol=1e-14, gtol=1e-12),

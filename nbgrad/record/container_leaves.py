@@ -34,6 +34,7 @@ _lock = ForkSafeLock()
 _registered: set[type] = set()
 _COMMON = frozenset([np.ndarray, Tensor, float, int, bool, complex, str, type(None)])
 """Classes of leaves for which nothing has to be looked up."""
+_has_all, _flatten = _COMMON.issuperset, _trees.tree_flatten
 _FIXED = (str, bytes, type, Enum, np.ufunc, types.FunctionType, types.BuiltinFunctionType)
 """Values that no number ever stands for: in a field they are part of the structure."""
 
@@ -131,27 +132,23 @@ def _hashable(value: Any, name: str, kind: type) -> Hashable:
     return value
 
 
-def _met(leaves: Sequence[Any]) -> bool:
-    """Whether a leaf is an object of a class that has become a container now."""
-    classes = {leaf.__class__ for leaf in leaves} - _COMMON
-    return len([kind for kind in classes if _register(kind)]) > 0
-
-
-def _flattened(tree: Any, namespace: str) -> tuple[list[Any], Any]:
-    leaves, structure = _trees.tree_flatten(tree, none_is_leaf=True, namespace=namespace)
-    while _met(leaves):
+def _looked_into(tree: Any, leaves: Sequence[Any], structure: Any, namespace: str) -> tuple[Any, Any]:
+    """The leaves and the structure with objects taken apart whose classes declare fields."""
+    while len([kind for kind in {*map(type, leaves)} - _COMMON if _register(kind)]):
         leaves, structure = _trees.tree_flatten(tree, none_is_leaf=True, namespace=namespace)
     return leaves, structure
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of nested containers, and their structure; None is a leaf."""
-    return _flattened(tree, _SORTED)
+    found = _flatten(tree, none_is_leaf=True, namespace=_SORTED)
+    return found if _has_all(map(type, found[0])) else _looked_into(tree, *found, _SORTED)
 
 
 def flatten_in_order(tree: Any) -> tuple[list[Any], Any]:
     """`flatten`, with the order of a dict's keys as part of the structure."""
-    return _flattened(tree, _IN_ORDER)
+    found = _flatten(tree, none_is_leaf=True, namespace=_IN_ORDER)
+    return found if _has_all(map(type, found[0])) else _looked_into(tree, *found, _IN_ORDER)
 
 
 def leaves_of(tree: Any) -> list[Any]:
