@@ -111,6 +111,25 @@ def test_finite_elements() -> None:
     np.testing.assert_allclose(slope, -1 / k**2, rtol=1e-10)
 
 
+def test_questions_about_matrices() -> None:
+    def answers(values: Any) -> Any:
+        a = matrix(values)
+        facts = [
+            sparse.issparse(a),
+            sparse.issparse(values),
+            isinstance(a, sparse.coo_array),
+            isinstance(a.tocsr(), sparse.coo_array),
+            sparse.isspmatrix(a),
+            sparse.isspmatrix(sparse.csr_matrix(a)),
+            a.shape == (N, N) and a.nnz == 9 and a.tocsr().nnz == 8 and a.format == "coo" and a.dtype == values.dtype,
+        ]
+        return a.sum() * np.array(facts)
+
+    want = [True, False, True, False, False, True, True]
+    np.testing.assert_array_equal(answers(VALUES) / VALUES.sum(), want)
+    np.testing.assert_array_equal(nb.vjp(nb.differentiable_source(answers), VALUES)[0] / VALUES.sum(), want)
+
+
 def test_complex_systems() -> None:
     def solved(a: Any, b: Any) -> Any:
         found = sparse_linalg.spsolve(sparse.diags_array([a, b[1:]], offsets=[0, 1]).tocsc(), b)

@@ -83,12 +83,10 @@ def turn_with(most: int) -> Any:
         slopes = np.where(good, gradient, state.gradient)
         moved = (np.where(good, trial, state.x), np.where(good, value, state.value), slopes, radius)
         before = (state.x, state.value, state.gradient, state.radius)
-        after = State(
-            *[np.where(found, new, old) for new, old in zip(moved, before, strict=True)],
-            Inner(*[np.where(found, new, old) for new, old in zip(_begun(slopes), inner, strict=True)]),
-            np.where(found, steps, state.steps),
-            state.values + np.where(found, 1.0, 0.0),
-        )
+        next_inner = Inner(*[np.where(found, new, old) for new, old in zip(_begun(slopes), inner, strict=True)])
+        x, lower, slopes, radius = (np.where(found, new, old) for new, old in zip(moved, before, strict=True))
+        values = state.values + np.where(found, 1.0, 0.0)
+        after = State(x, lower, slopes, radius, next_inner, np.where(found, steps, state.steps), values)
         small = good & (np.max(np.abs(gradient)) <= limits[1])
         # At a kink, only the region's edge makes the predicted decrease small.
         flat = (predicted <= limits[2] * np.abs(state.value)) & (size < 0.99 * state.radius)

@@ -141,14 +141,14 @@ def _looked_into(tree: Any, leaves: Sequence[Any], structure: Any, namespace: st
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of nested containers, and their structure; None is a leaf."""
-    found = _flatten(tree, none_is_leaf=True, namespace=_SORTED)
-    return found if _has_all(map(type, found[0])) else _looked_into(tree, *found, _SORTED)
+    leaves, structure = found = _flatten(tree, none_is_leaf=True, namespace=_SORTED)
+    return found if _has_all(map(type, leaves)) else _looked_into(tree, leaves, structure, _SORTED)
 
 
 def flatten_in_order(tree: Any) -> tuple[list[Any], Any]:
     """`flatten`, with the order of a dict's keys as part of the structure."""
-    found = _flatten(tree, none_is_leaf=True, namespace=_IN_ORDER)
-    return found if _has_all(map(type, found[0])) else _looked_into(tree, *found, _IN_ORDER)
+    leaves, structure = found = _flatten(tree, none_is_leaf=True, namespace=_IN_ORDER)
+    return found if _has_all(map(type, leaves)) else _looked_into(tree, leaves, structure, _IN_ORDER)
 
 
 def leaves_of(tree: Any) -> list[Any]:
@@ -183,7 +183,9 @@ def spread(values: Any, tree: Any) -> list[Any]:
     ValueError
         If they do not fit.
     """
-    flatten(values), flatten(tree)
+    # Both register the classes that they meet.
+    flatten(values)
+    flatten(tree)
     return _trees.broadcast_prefix(values, tree, none_is_leaf=True, namespace=_SORTED)
 
 

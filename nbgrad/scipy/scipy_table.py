@@ -87,7 +87,8 @@ FUNCTIONS: dict[str, dict[str, Entry]] = {
     "scipy.stats": _all("scipy.power_transforms", "yeojohnson yeojohnson_llf boxcox_llf"),
     "scipy.spatial.distance": _all("scipy.distances", "cdist pdist squareform"),
     "scipy.sparse": {
-        **_all("scipy.sparse_blocks", "hstack vstack block_diag block_array tril triu diags diags_array kron"),
+        **_all("scipy.sparse_blocks", "hstack vstack block_diag block_array tril triu diags diags_array kron issparse"),
+        **_all("scipy.sparse_blocks", "isspmatrix"),
         "bmat": Entry("scipy.sparse_blocks", "block_array"),
     },
     "scipy.sparse.linalg": {

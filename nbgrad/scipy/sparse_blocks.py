@@ -129,6 +129,16 @@ def _diagonals(diagonals: Any, offsets: Any, shape: Any, format: Any, dtype: Any
     )
 
 
+def issparse(x: Any) -> bool:
+    """Whether a value is a sparse matrix, of recorded values too."""
+    return is_sparse(x)
+
+
+def isspmatrix(x: Any) -> bool:
+    """Whether a value is one of the older matrices."""
+    return isinstance(x, SparseValues) and not x.is_array
+
+
 def kron(A: Any, B: Any, format: Any = None) -> Any:
     """The Kronecker product."""
     one, two = (as_recorded(m if is_sparse(m) else CsrArray(m)) for m in (A, B))
