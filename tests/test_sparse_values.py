@@ -56,6 +56,12 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "slices": lambda v, x: matrix(v).tocsr()[1:5, ::2] @ x[:3],
     "rows by index": lambda v, x: matrix(v).tocsr()[[3, 0, 3]] @ x,
     "one row": lambda v, x: matrix(v).tocsr()[[3], :].toarray() * x,
+    "lines of older matrices": lambda v, x: (
+        sparse.csr_matrix(matrix(v)).getrow(3) * x + x * sparse.csr_matrix(matrix(v)).getcol(1)
+    ),
+    "multiple of a constant": lambda v, x: (
+        csr_array((x[0] * CONSTANT.data, CONSTANT.indices, CONSTANT.indptr), shape=(N, N)) @ x * v[0]
+    ),
     "elements": lambda v, x: matrix(v).tocsr()[1, 1] * x + matrix(v).tocsr()[0, 5],
     "boolean rows": lambda v, x: matrix(v).tocsr()[np.arange(N) % 2 == 0] @ x,
     "transposed": lambda v, x: matrix(v).T.tocsr() @ (matrix(v).tocsr().transpose() @ x),

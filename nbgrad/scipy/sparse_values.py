@@ -158,6 +158,14 @@ class SparseValues(RecordedMatrix):
         plain = tuple([part.asnumpy() if isinstance(part, Tensor) else part for part in parts])
         return self.rearranged(lambda numbered: numbered[plain], "csc" if self.format == "csc" else "csr")
 
+    def getrow(self, i: int) -> SparseValues:
+        """One row, as a matrix."""
+        return self[[i], :]
+
+    def getcol(self, j: int) -> SparseValues:
+        """One column, as a matrix."""
+        return self[:, [j]]
+
     @property
     def T(self) -> SparseValues:  # noqa: N802
         """The transposed matrix."""

@@ -21,8 +21,8 @@ from ...record.promotion import promote
 from ...record.tensor import Tensor
 
 _INSTEAD = (
-    "A scipy.sparse array is a constant here, and there is none of recorded values: write D A x as d * (A @ x), "
-    "a multiple as t * (A @ x), and use A.toarray() where a dense array is meant."
+    "A scipy.sparse array is a constant here: write D A x as d * (A @ x), a multiple as t * (A @ x), and use "
+    "A.toarray() where a dense array is meant. For recorded values in a sparse matrix see docs/sparse.md."
 )
 
 
