@@ -58,7 +58,7 @@ def test_the_older_kind_multiplies_matrices_by_a_star(kind: str) -> None:
     else:
         with pytest.raises(NbgradError):
             nb.jacrev(lambda x: matrix * x)(x)
-        with pytest.raises(NbgradError, match="A scipy.sparse array is a constant here"):
+        with pytest.raises(NbgradError, match="sparse array is a constant here"):
             nb.jacrev(lambda x: x * matrix)(x)
 
 
@@ -134,7 +134,7 @@ def test_values_are_taken_where_nothing_is_recorded() -> None:
     ("call", "error", "said"),
     [
         (lambda A, x: A.multiply(x), NbgradError, "."),  # older versions of SciPy get to another error
-        (lambda A, x: A / x, NbgradError, "A scipy.sparse array is a constant here"),
+        (lambda A, x: A / x, NbgradError, "sparse array is a constant here"),
         (lambda A, x: x[0] * A, DtypeError, "a multiple as t"),
         (lambda A, x: x / A, DtypeError, "numpy.divide does not work on a csr_array"),
         (lambda A, x: x > A, DtypeError, "numpy.greater"),
