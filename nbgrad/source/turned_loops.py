@@ -1,0 +1,291 @@
+"""Loops by a recorded value as `while_loop`.
+
+In: functions for the condition and for a turn, and the values that both start from. Out: the values at the end. Names
+that a turn makes other values are carried; arrays of which it sets elements, under whatever name, stay the arrays that
+they are, and their elements are carried. Which arrays these are is known after a turn has been recorded: then it is
+recorded again. Called by statements.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import optree
+
+from ..control.while_loops import while_loop
+from ..graph.ir import Node
+from ..graph.trace import Trace, current_trace, recording
+from ..record.as_node import as_node
+from ..record.chosen_arrays import begin_journal, chosen_arrays
+from ..record.shared_memory import owner_of, written
+from ..record.tensor import Tensor
+from ..record.zero_dimensional import ZeroDimensional, as_array, is_scalar
+from ..runtime.memory_order import same_order
+from ..transforms.arguments import flatten
+from .chosen_values import (
+    UNSET,
+    cannot,
+    condition_of,
+    is_number,
+    may_stay_pythons,
+    shown,
+    stays_pythons,
+)
+from .sides import Names, State, refuse_other_objects, undone
+from .truth_values import and_
+from .watched import Watched
+
+Turn = Callable[..., tuple[Any, State]]
+
+
+def staged(question: Any, test: Callable[..., Any], turn: Turn, state: State, names: Names) -> tuple[Any, State]:
+    """A loop as `while_loop`, from a state on: whether it was not left by `break`, and the state at its end.
+
+    `question` is the answer to its condition for the first turn.
+    """
+    refuse_other_objects(names, state)
+    first = _with_all_set(turn, state)
+    leaves, tree = flatten(first)
+    places = [name for name, value in zip(names.set, first, strict=True) for _ in flatten(value)[0]]
+    kept = [k for k, leaf in enumerate(leaves) if _is_array(leaf) and places[k] not in names.bound]
+    guessed = [owner_of(leaves[k]) for k in kept if places[k] in names.here]
+    loop = _Loop(test, turn, names, first, leaves, tree, places)
+    plan = _Plan(frozenset(kept), tuple({id(array): array for array in guessed}.values()))
+    tried: set[tuple[Any, ...]] = set()
+    while True:
+        if plan.key() in tried:
+            cannot("a name is one array or another from turn to turn")
+        tried.add(plan.key())
+        try:
+            return _Staged(loop, plan).run(question)
+        except _Otherwise as otherwise:
+            plan = otherwise.plan
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The leaves that stay the arrays that they are, and the arrays whose elements are carried."""
+
+    kept: frozenset[int]
+    written: tuple[Tensor, ...]
+
+    def key(self) -> tuple[Any, ...]:
+        return self.kept, frozenset(map(id, self.written))
+
+
+class _Otherwise(BaseException):
+    """The recorded turn needs another plan."""
+
+    def __init__(self, plan: _Plan) -> None:
+        super().__init__()
+        self.plan = plan
+
+
+@dataclass
+class _Loop:
+    """A loop, and the values that it starts from: their leaves and structure, and the name of each leaf."""
+
+    test: Callable[..., Any]
+    turn: Turn
+    names: Names
+    first: State
+    leaves: list[Any]
+    tree: Any
+    places: list[str]
+
+
+@dataclass
+class _Staged:
+    """A loop that is being recorded by a plan."""
+
+    loop: _Loop
+    plan: _Plan
+    optional: bool = field(default_factory=may_stay_pythons)
+    changed: frozenset[int] = frozenset()
+    """The arrays of the plan that the last recorded turn has written to, by `id`."""
+    stayed: frozenset[int] = frozenset()
+    """The carried arrays that the last recorded turn has left as they were."""
+    origins: dict[int, frozenset[int]] = field(default_factory=dict)
+    """Of each carried array, the arrays that it may be after some turns (record/chosen_arrays.py)."""
+
+    def __post_init__(self) -> None:
+        self.moving = [k for k, leaf in enumerate(self.loop.leaves) if is_number(leaf) and k not in self.plan.kept]
+
+    def run(self, question: Any) -> tuple[Any, State]:
+        """Whether the loop goes on after it, and the state at its end."""
+        leaves = self.loop.leaves
+        given = [_argument(leaves[k]) for k in self.moving], [Tensor._of(array._node) for array in self.plan.written]
+        start = (*given, _as_truth(question), _as_truth(True))
+        values, contents, _, going = while_loop(lambda carried: carried[2], self.body, start)
+        for array, content in zip(self.plan.written, contents, strict=True):
+            if id(array) in self.changed:
+                array._replace(content._node)
+        found = dict(zip(self.moving, values, strict=True))
+        found.update({k: leaves[k] for k in self.stayed})
+        arrays = chosen_arrays()
+        for k, origins in self.origins.items():
+            arrays.note(found[k], origins, self.loop.turn.__code__, self.optional)
+        return going, self.filled(found)
+
+    def filled(self, carried: dict[int, Any]) -> State:
+        """The state with other values in the places of those that are carried."""
+        every = list(self.loop.leaves)
+        for k, value in carried.items():
+            array_without_axes = isinstance(every[k], ZeroDimensional) and isinstance(value, Tensor)
+            every[k] = as_array(value) if array_without_axes else value
+        return tuple(optree.tree_unflatten(self.loop.tree, every))  # type: ignore[arg-type]
+
+    def body(self, carried: Any) -> Any:
+        """A turn, for `while_loop`."""
+        values, contents, _, _ = carried
+        loop, plan = self.loop, self.plan
+        trace = current_trace()
+        assert trace is not None
+        trace.optional = self.optional
+        begin_journal()
+        inside = dict(zip(self.moving, values, strict=True))
+        state = self.filled(inside)
+        given = flatten(state)[0]
+        nodes = {k: given[k]._node for k in self.moving}
+        watched = Watched([loop.turn, *state, *loop.leaves])
+        try:
+            with _holding(trace, plan.written, [content._node for content in contents]):
+                going, after = loop.turn(*state)
+                further = and_(lambda: going, lambda: loop.test(*after))
+                found, same = flatten(after)
+                if same != loop.tree:
+                    self.refuse_structure(after)
+                ends = [Tensor._of(one._node) if isinstance(one, Tensor) else one for one in found]
+                contents = [Tensor._of(array._node) for array in plan.written]
+                self.look(trace, given, found, nodes)
+        finally:
+            changes = watched.restored()
+        if changes:
+            cannot(f"a turn changes {changes}")
+        for k, (before, later) in enumerate(zip(loop.leaves, found, strict=True)):
+            if k not in nodes:
+                if before is not later:
+                    cannot(f"a turn changes {shown(before)}, which is no array or number")
+            elif stays_pythons() and np.ndim(before) > 1 and not same_order(as_node(before), as_node(ends[k])):
+                cannot("an array lies in memory in another order after a turn")
+        return [ends[k] for k in self.moving], contents, _as_truth(further), _as_truth(going)
+
+    def refuse_structure(self, after: State) -> None:
+        for name, a, b in zip(self.loop.names.set, self.loop.first, after, strict=True):
+            if flatten(a)[1] != flatten(b)[1]:
+                cannot(f"{name} is {shown(a)} before a turn and {shown(b)} after it")
+
+    def look(self, trace: Trace, given: Sequence[Any], found: Sequence[Any], nodes: dict[int, Node]) -> None:
+        """Undo the writes of a turn, and see whether the plan fits it."""
+        loop, plan = self.loop, self.plan
+        moved = {k for k in nodes if given[k]._node is not nodes[k]}
+        noted = {id(tensor) for tensor, _, _ in (trace.journal or {}).values()}
+        outside, shared = undone(trace)
+        if shared:
+            cannot("a turn writes to an array from outside")
+        inside = {id(given[k]) for k in nodes}
+        known = {id(array) for array in plan.written}
+        new = [array for array, _ in outside if id(array) not in known | inside]
+        rebound = {k for k in plan.kept if found[k] is not loop.leaves[k]}
+        kept = set[int]()
+        for k in moved:
+            if found[k] is not given[k] or not isinstance(loop.leaves[k], Tensor):
+                cannot(f"elements of {loop.places[k]} are set before it becomes another array")
+            kept.add(k)
+        stayed = {k for k in nodes if found[k] is given[k] and _is_array(loop.leaves[k])}
+        kept |= {k for k in stayed if id(owner_of(loop.leaves[k])) in known}
+        if new or rebound or kept:
+            raise _Otherwise(replace(plan, kept=(plan.kept - rebound) | kept, written=(*plan.written, *new)))
+        self.changed, self.stayed = frozenset(noted & known), frozenset(stayed)
+        self.trace_origins(given, found, nodes)
+
+    def trace_origins(self, given: Sequence[Any], found: Sequence[Any], nodes: dict[int, Node]) -> None:
+        """Note the arrays that a carried array may be, and refuse it where a turn writes to one of those."""
+        arrays = chosen_arrays()
+        carried = [k for k in nodes if k not in self.stayed and not is_scalar(given[k])]
+        numbers = {k: arrays.origins(given[k]) for k in nodes}
+        origins = {k: arrays.origins(self.loop.leaves[k]) | arrays.origins(found[k]) for k in carried}
+        of_written = frozenset[int]().union(*[arrays.origins(array) for array in self.plan.written])
+        for _ in carried:  # one turn hands on to the next
+            for k, others in origins.items():
+                reached = [
+                    origins.get(j, arrays.origins(self.loop.leaves[j])) for j, own in numbers.items() if own & others
+                ]
+                origins[k] = others.union(*reached)
+        for k, others in origins.items():
+            if others & of_written:
+                cannot(f"{self.loop.places[k]} may become an array of which elements are set")
+        self.origins = origins
+
+
+@contextmanager
+def _holding(trace: Trace, arrays: Sequence[Tensor], nodes: Sequence[Node]) -> Iterator[None]:
+    """A block in which arrays hold other elements; what is written in it is undone at its end."""
+    before = [array._node for array in arrays]
+    for array, node in zip(arrays, nodes, strict=True):
+        array._node = node
+        written(array)
+    try:
+        yield
+    finally:
+        trace.undo_journal()
+        for array, node in zip(arrays, before, strict=True):
+            array._node = node
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Tensor) and not is_scalar(value)
+
+
+def _as_truth(value: Any) -> Tensor:
+    return Tensor._of(condition_of(Tensor._of(as_node(value))))
+
+
+def _argument(leaf: Any) -> Any:
+    return Tensor._of(leaf._node) if isinstance(leaf, Tensor) else leaf
+
+
+def _with_all_set(turn: Turn, state: State) -> State:
+    """The state with numbers, NaN where there are any, for what only a turn sets."""
+    if not any(value is UNSET for value in state):
+        return state
+    with _undone(), recording((), turn=True) as trace:
+        begin_journal()
+        watched = Watched([turn, *state])
+        try:
+            _, after = turn(*state)
+        finally:
+            trace.undo_journal()
+            trace.undo_writes()
+            watched.restored()
+        return tuple([_like(b) if a is UNSET else a for a, b in zip(state, after, strict=True)])
+
+
+@contextmanager
+def _undone() -> Iterator[None]:
+    """Without guards of what happens inside."""
+    trace = current_trace()
+    lists = [] if trace is None else [one for one in (trace.guards, trace.checks) if one is not None]
+    lengths = [len(one) for one in lists]
+    try:
+        yield
+    finally:
+        for one, length in zip(lists, lengths, strict=True):
+            del one[length:]
+
+
+def _like(value: Any) -> Any:
+    """A value in place of one that a turn sets."""
+    leaves, tree = flatten(value)
+    found: list[Any] = []
+    for leaf in leaves:
+        if not is_number(leaf):
+            found.append(leaf)
+            continue
+        node = as_node(leaf)
+        found.append(np.full(node.shape, np.nan if node.dtype.kind in "fc" else 0, node.dtype)[()])
+    return optree.tree_unflatten(tree, found)
