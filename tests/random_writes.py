@@ -90,7 +90,8 @@ def _block(rng: random.Random, depth: int, loops: bool) -> Lines:
         else:
             name = rng.choice(NAMES)
             turn = [rng.choice(["{0} = {0} * 2 + 1", "{0} += 1"]).format(name), *_block(rng, depth - 1, False)]
-            found += ["n = 0", (f"while np.max({name}) < 6 and n < 4:", ["n += 1", *turn])]
+            count = f"n{depth}{len(found)}"
+            found += [f"{count} = 0", (f"while np.max({name}) < 6 and {count} < 4:", [f"{count} += 1", *turn])]
     return found
 
 

@@ -171,6 +171,8 @@ class Trace:
             if not self.collects:
                 self.collects, self.written = parent.collects, parent.written
                 self.outside, self.start = parent.outside, parent.start
+            elif turn and parent.collects:
+                self.start = parent.start  # a journal has the writes to what the function around has made
 
     def __enter__(self) -> Trace:
         self._token = _current.set(self)
@@ -198,6 +200,8 @@ class Trace:
             # Not before: CPython may lose the value of a context variable that a finalizer reads while it is reset.
             if self._collection is not None:
                 self._collection.__exit__(kind, error, traceback)
+        if error is None and self.chosen is not None:
+            self.chosen.check_containers()
         if error is not None:
             hidden = _hidden_behind(error, self)
             self.refused = None

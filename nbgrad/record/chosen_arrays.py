@@ -12,12 +12,12 @@ import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..errors import TracedValueError
-from ..graph.trace import current_trace, open_traces
+from ..graph.trace import open_traces
 from .shared_memory import owner_of
 from .tensor import Tensor
 from .zero_dimensional import is_scalar
@@ -59,6 +59,7 @@ class ChosenArrays:
     def __init__(self) -> None:
         self._known: dict[int, _Known] = {}
         self._numbers = 0
+        self._containers: list[tuple[Any, Any, CodeType, bool]] = []
 
     def origins(self, array: Any) -> frozenset[int]:
         """The numbers of the arrays that an array may be; none for what is no array."""
@@ -102,15 +103,45 @@ class ChosenArrays:
                 continue
             chosen = other if other.code is not None else written
             assert chosen.code is not None
-            if chosen.optional:
-                _left_to_python.add(chosen.code)
-                raise RecordAgain
-            message = (
-                f"Elements are set of an array that may have another name: the statement in line "
-                f"{chosen.code.co_firstlineno} makes a name one of two arrays by a recorded value, which is a copy "
-                "here. Set elements of a copy: np.copy(x)."
-            )
-            raise TracedValueError(message)
+            _refuse("an array", "np.copy(x)", chosen.code, chosen.optional)
+
+    def note_container(self, container: Any, code: CodeType, optional: bool) -> None:
+        """A statement has chosen a list or dict, or from one that was there before."""
+        self._containers.append((container, container.copy(), code, optional))
+
+    def check_containers(self) -> None:
+        """Check that no such list or dict has changed since.
+
+        Raises
+        ------
+        RecordAgain, TracedValueError
+            As `check_write` does.
+        """
+        for container, before, code, optional in self._containers:
+            if not is_same_container(container, before):
+                _refuse(f"a {type(container).__name__}", f"{type(container).__name__}(x)", code, optional)
+
+
+def _refuse(what: str, copy: str, code: CodeType, optional: bool) -> NoReturn:
+    if optional and not is_left_to_python(code):
+        _left_to_python.add(code)
+        raise RecordAgain
+    message = (
+        f"Elements are set of {what} that may have another name: the statement in line {code.co_firstlineno} "
+        f"makes a name one of two by a recorded value, which is a copy here. Set elements of a copy: {copy}."
+    )
+    raise TracedValueError(message)
+
+
+def is_same_container(now: Any, before: Any) -> bool:
+    """Whether a list, dict or set has the elements of a copy that was made before."""
+    if len(now) != len(before):
+        return False
+    if isinstance(now, dict):
+        return all(key in before and before[key] is value for key, value in now.items())
+    if isinstance(now, set):
+        return now == before
+    return all(a is b for a, b in zip(now, before, strict=True))
 
 
 def chosen_arrays() -> ChosenArrays:
@@ -131,12 +162,3 @@ def _owner(array: Any) -> Any:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
-
-
-def begin_journal() -> None:
-    """Let the innermost recording note the arrays that are written to, with what they held before."""
-    trace = current_trace()
-    assert trace is not None
-    trace.journal = {}
-    if trace.parent is not None and trace.parent.collects:
-        trace.start = trace.parent.start  # what the function itself has made is not from outside

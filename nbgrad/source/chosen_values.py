@@ -6,6 +6,7 @@ In: the values that a name has on both sides of a branch. Out: the value of whic
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, NoReturn
@@ -73,7 +74,11 @@ class Choice:
     test: Any
     code: CodeType
     ends: tuple[dict[int, Node], dict[int, Node]]
+    outside: tuple[Callable[[Any], bool], Callable[[Any], bool]]
+    """Whether an object was there before a side."""
     optional: bool = field(default_factory=may_stay_pythons)
+    containers: list[Any] = field(default_factory=list)
+    """Lists and dicts that were chosen, and from which, where one of these was there before."""
     made: list[tuple[Tensor, Any, Any]] = field(default_factory=list)
     """The chosen values, with those of both sides."""
 
@@ -86,7 +91,11 @@ class Choice:
         if tree != same:
             cannot(f"{name} is {shown(yes)} on one side and {shown(no)} on the other")
         found = [self._leaf(a, b, name, loose) for a, b in zip(leaves, others, strict=True)]
-        return optree.tree_unflatten(tree, found)
+        result = optree.tree_unflatten(tree, found)
+        sources = [list(_containers(value)) for value in (yes, no)]
+        if any(outside(one) for outside, ours in zip(self.outside, sources, strict=True) for one in ours):
+            self.containers += [*_containers(result), *sources[0], *sources[1]]
+        return result
 
     def of_nodes(self, a: Node, b: Node) -> Node:
         """One of two nodes of the same shape and dtype."""
@@ -97,6 +106,8 @@ class Choice:
         arrays = chosen_arrays()
         for found, yes, no in self.made:
             arrays.note(found, arrays.origins(yes) | arrays.origins(no), self.code, self.optional)
+        for container in self.containers:
+            arrays.note_container(container, self.code, self.optional)
 
     def _leaf(self, yes: Any, no: Any, name: str, loose: bool) -> Any:
         if yes is no:
@@ -129,6 +140,15 @@ class Choice:
         found = as_array(found) if _is_array_without_axes(yes) or _is_array_without_axes(no) else found
         self.made.append((found, yes, no))
         return found
+
+
+def _containers(value: Any) -> Iterator[Any]:
+    """The lists and dicts in nested containers."""
+    if isinstance(value, list | dict):
+        yield value
+    if isinstance(value, list | tuple | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _containers(part)
 
 
 def shown(value: Any) -> str:

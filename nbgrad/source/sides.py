@@ -7,18 +7,16 @@ writes are noted and undone, and then the arrays are written to once, for both s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..graph.ir import Node
-from ..graph.trace import Trace, current_trace, recording
+from ..graph.trace import recording
 from ..record.as_node import as_node
-from ..record.chosen_arrays import begin_journal
-from ..record.shared_memory import is_view, shares_data
+from ..record.journal import undone_writes
 from ..record.tensor import Tensor
 from ..transforms.arguments import flatten
 from .chosen_values import Choice, Unset, cannot, may_stay_pythons, shown
@@ -42,6 +40,8 @@ class Side:
     result: Any = None
     ends: dict[int, Node] = field(default_factory=dict)
     """The nodes of Tensors in the result at the end of the side, by `id`."""
+    was_there: Callable[[Any], bool] = bool
+    """Whether an object was there before the side."""
     written: dict[int, tuple[Tensor, Node]] = field(default_factory=dict)
     """The arrays that it has written to, by `id`, with their nodes at the end."""
 
@@ -57,7 +57,7 @@ def chosen_state(
     """The values of `given` names after both sides."""
     refuse_other_objects(names, state)
     sides = recorded_side(yes, state), recorded_side(no, state)
-    choice = Choice(test, yes.__code__, (sides[0].ends, sides[1].ends))
+    choice = _choice(test, yes, sides)
     values = [choice.between(a, b, name) for name, a, b in zip(given, *[side.result for side in sides], strict=True)]
     _write(choice, sides)
     return tuple(values)
@@ -67,10 +67,15 @@ def chosen_result(test: Any, yes: Callable[..., Any], no: Callable[..., Any], st
     """What a function returns after a branch both sides of which return something."""
     refuse_other_objects(names, state)
     sides = recorded_side(yes, state), recorded_side(no, state)
-    choice = Choice(test, yes.__code__, (sides[0].ends, sides[1].ends))
+    choice = _choice(test, yes, sides)
     value = choice.between(sides[0].result, sides[1].result, "what is returned", loose=True)
     _write(choice, sides)
     return value
+
+
+def _choice(test: Any, yes: Callable[..., Any], sides: tuple[Side, Side]) -> Choice:
+    one, other = sides
+    return Choice(test, yes.__code__, (one.ends, other.ends), (one.was_there, other.was_there))
 
 
 def _write(choice: Choice, sides: tuple[Side, Side]) -> None:
@@ -85,48 +90,25 @@ def _write(choice: Choice, sides: tuple[Side, Side]) -> None:
 def recorded_side(side: Callable[..., Any], state: State) -> Side:
     """A side, which must change nothing outside but arrays of the recorded function."""
     optional = may_stay_pythons()
+    found = Side()
     with recording((), turn=True) as trace:
         trace.optional = optional
-        begin_journal()
         watched = Watched([side, *state])
-        found = Side()
-        written: list[tuple[Tensor, Node]] = []
+        found.was_there = watched.has
         try:
-            found.result = side(*state)
-            leaves = flatten(found.result)[0]
-            found.ends = {id(leaf): as_node(leaf) for leaf in leaves if isinstance(leaf, Tensor)}
+            with undone_writes() as journal:
+                found.result = side(*state)
+                leaves = flatten(found.result)[0]
+                found.ends = {id(leaf): as_node(leaf) for leaf in leaves if isinstance(leaf, Tensor)}
         finally:
-            written, shared = undone(trace)
             parameters = trace.undo_writes()
             changed = watched.restored()
     if changed:
         cannot(f"it changes {changed}")
-    if parameters or trace.outside or shared:
+    if parameters or trace.outside or journal.shares_data:
         cannot("it writes to an array or Parameter from outside")
-    found.written = {id(tensor): (tensor, after) for tensor, after in written}
+    found.written = {id(tensor): (tensor, after) for tensor, after in journal.arrays()}
     return found
-
-
-def undone(trace: Trace) -> tuple[list[tuple[Tensor, Node]], bool]:
-    """Undo the writes of a recording to Tensors: those that own their memory and were there before it, with their nodes
-    at its end, and whether any shares its data with a plain array."""
-    noted = trace.undo_journal()
-    before = [one for one in noted if one.before.serial < trace.began and not is_view(one.tensor)]
-    return [(one.tensor, one.after) for one in before], any(shares_data(one.kind) for one in noted)
-
-
-@contextmanager
-def without_writes() -> Iterator[list[Tensor]]:
-    """A block whose writes to Tensors are undone at its end; the list has those Tensors then."""
-    trace = current_trace()
-    assert trace is not None
-    before, trace.journal = trace.journal, {}
-    found: list[Tensor] = []
-    try:
-        yield found
-    finally:
-        found += [one.tensor for one in trace.undo_journal()]
-        trace.journal = before
 
 
 def refuse_other_objects(names: Names, state: State) -> None:

@@ -166,10 +166,11 @@ def while_(
 ) -> tuple[Any, State]:
     """A loop by a condition: whether it was left by `break`, and the values at its end."""
     going: Any = True
+    code = turn.__code__
     while True:
         question = and_(lambda going=going: going, lambda state=state: test(*state))
         if is_recorded(question):
-            found, reason = _turned(reason, turn.__code__, staged, question, test, turn, state, names)
+            found, reason = _turned(reason, code, staged, question, test, turn, state, names, code)
             if reason is None:
                 return not_(found[0]), found[1]
         if not truth(question, reason):
@@ -200,8 +201,9 @@ def range_(kind: Any, *bounds: Any) -> Any:
 
 def for_(items: Any, turn: Turn, state: State, names: Names, reason: str | None) -> tuple[Any, State]:
     """A loop over items: whether it was left by `break`, and the values at its end."""
+    code = turn.__code__
     if isinstance(items, Counted):
-        found, reason = _turned(reason, turn.__code__, _counted, True, items, turn, state, names)
+        found, reason = _turned(reason, code, _counted, True, items, turn, state, names, code)
         if reason is None:
             return found
         try:
@@ -212,7 +214,7 @@ def for_(items: Any, turn: Turn, state: State, names: Names, reason: str | None)
     going: Any = True
     for position, item in enumerate(items):
         if is_recorded(going):
-            found, reason = _turned(reason, turn.__code__, _rest, going, items, position, turn, state, names)
+            found, reason = _turned(reason, code, _rest, going, items, position, turn, state, names, code)
             if reason is None:
                 return found
         if not truth(going, reason):
@@ -226,11 +228,13 @@ def _tensor(value: Any) -> Tensor:
     return Tensor._of(as_node(value))
 
 
-def _rest(going: Any, items: Any, position: int, turn: Turn, state: State, names: Names) -> tuple[Any, State]:
+def _rest(
+    going: Any, items: Any, position: int, turn: Turn, state: State, names: Names, code: CodeType
+) -> tuple[Any, State]:
     """The turns from an item on."""
     if isinstance(items, range):
         left = Counted(items[position], items.stop, items.step)
-        return _counted(going, left, turn, state, names)
+        return _counted(going, left, turn, state, names, code)
     if not isinstance(items, Tensor | np.ndarray):
         cannot(f"it goes through {type(items).__name__} and may end before its end")
     array = _tensor(items)
@@ -238,16 +242,16 @@ def _rest(going: Any, items: Any, position: int, turn: Turn, state: State, names
     def of_position(k: Any, *inner: Any) -> tuple[Any, State]:
         item = array[k]
         arrays, node = chosen_arrays(), item._node
-        arrays.note(item, arrays.origins(array), turn.__code__, may_stay_pythons())
+        arrays.note(item, arrays.origins(array), code, may_stay_pythons())
         found = turn(item, *inner)
         if item._node is not node:
             cannot("elements are set of what it goes through")
         return found
 
-    return _counted(going, Counted(position, len(items), 1), of_position, state, names)
+    return _counted(going, Counted(position, len(items), 1), of_position, state, names, code)
 
 
-def _counted(going: Any, items: Counted, turn: Turn, state: State, names: Names) -> tuple[Any, State]:
+def _counted(going: Any, items: Counted, turn: Turn, state: State, names: Names, code: CodeType) -> tuple[Any, State]:
     """A loop over a range, by a counter that is carried."""
 
     def test(k: Any, *_: Any) -> Any:
@@ -262,5 +266,5 @@ def _counted(going: Any, items: Counted, turn: Turn, state: State, names: Names)
     question = and_(lambda: going, lambda: test(start))
     if not is_recorded(question) and not question:
         return not_(going), state
-    going, (_, *after) = staged(question, test, counted, (start, *state), counting)
+    going, (_, *after) = staged(question, test, counted, (start, *state), counting, code)
     return not_(going), tuple(after)

@@ -16,8 +16,8 @@ from ..errors import TracedValueError
 from ..graph.builders import reshape
 from ..graph.ir import BOOL, elementwise
 from ..record.as_node import as_node
+from ..record.journal import undone_writes
 from ..record.tensor import Tensor
-from .sides import without_writes
 
 Thunk = Callable[[], Any]
 
@@ -46,12 +46,12 @@ def _logical(name: str, thunks: Sequence[Thunk], decides: bool) -> Any:
     value = thunks[0]()
     for thunk in thunks[1:]:
         if is_recorded(value) and _is_truth(value):
-            with without_writes() as written:
+            with undone_writes() as journal:
                 try:
                     other = thunk()
                 except Exception:
                     other = None
-            if not written and other is not None and _is_truth(other) and np.size(other) == 1:
+            if not journal.arrays() and other is not None and _is_truth(other) and np.size(other) == 1:
                 value = Tensor._of(elementwise(name, reshape(as_node(value), ()), reshape(as_node(other), ())))
                 continue
         if truth(value, None) is decides:

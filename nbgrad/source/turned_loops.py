@@ -10,42 +10,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 import numpy as np
 import optree
 
 from ..control.while_loops import while_loop
-from ..graph.ir import Node
-from ..graph.trace import Trace, current_trace, recording
+from ..graph.trace import current_trace, recording
 from ..record.as_node import as_node
-from ..record.chosen_arrays import begin_journal, chosen_arrays
-from ..record.shared_memory import owner_of, written
+from ..record.chosen_arrays import chosen_arrays
+from ..record.journal import undone_writes
+from ..record.shared_memory import owner_of
 from ..record.tensor import Tensor
 from ..record.zero_dimensional import ZeroDimensional, as_array, is_scalar
 from ..runtime.memory_order import same_order
 from ..transforms.arguments import flatten
-from .chosen_values import (
-    UNSET,
-    cannot,
-    condition_of,
-    is_number,
-    may_stay_pythons,
-    shown,
-    stays_pythons,
-)
-from .sides import Names, State, refuse_other_objects, undone
+from .chosen_values import UNSET, cannot, condition_of, is_number, may_stay_pythons, shown, stays_pythons
+from .sides import Names, State, refuse_other_objects
 from .truth_values import and_
 from .watched import Watched
 
 Turn = Callable[..., tuple[Any, State]]
 
 
-def staged(question: Any, test: Callable[..., Any], turn: Turn, state: State, names: Names) -> tuple[Any, State]:
+def staged(
+    question: Any, test: Callable[..., Any], turn: Turn, state: State, names: Names, code: CodeType
+) -> tuple[Any, State]:
     """A loop as `while_loop`, from a state on: whether it was not left by `break`, and the state at its end.
 
-    `question` is the answer to its condition for the first turn.
+    `question` is the answer to its condition for the first turn, `code` that of the statement.
     """
     refuse_other_objects(names, state)
     first = _with_all_set(turn, state)
@@ -53,7 +48,7 @@ def staged(question: Any, test: Callable[..., Any], turn: Turn, state: State, na
     places = [name for name, value in zip(names.set, first, strict=True) for _ in flatten(value)[0]]
     kept = [k for k, leaf in enumerate(leaves) if _is_array(leaf) and places[k] not in names.bound]
     guessed = [owner_of(leaves[k]) for k in kept if places[k] in names.here]
-    loop = _Loop(test, turn, names, first, leaves, tree, places)
+    loop = _Loop(test, turn, names, code, first, leaves, tree, places)
     plan = _Plan(frozenset(kept), tuple({id(array): array for array in guessed}.values()))
     tried: set[tuple[Any, ...]] = set()
     while True:
@@ -92,6 +87,7 @@ class _Loop:
     test: Callable[..., Any]
     turn: Turn
     names: Names
+    code: CodeType
     first: State
     leaves: list[Any]
     tree: Any
@@ -128,7 +124,7 @@ class _Staged:
         found.update({k: leaves[k] for k in self.stayed})
         arrays = chosen_arrays()
         for k, origins in self.origins.items():
-            arrays.note(found[k], origins, self.loop.turn.__code__, self.optional)
+            arrays.note(found[k], origins, self.loop.code, self.optional)
         return going, self.filled(found)
 
     def filled(self, carried: dict[int, Any]) -> State:
@@ -146,32 +142,51 @@ class _Staged:
         trace = current_trace()
         assert trace is not None
         trace.optional = self.optional
-        begin_journal()
         inside = dict(zip(self.moving, values, strict=True))
         state = self.filled(inside)
         given = flatten(state)[0]
         nodes = {k: given[k]._node for k in self.moving}
         watched = Watched([loop.turn, *state, *loop.leaves])
         try:
-            with _holding(trace, plan.written, [content._node for content in contents]):
+            with undone_writes() as journal:
+                for array, content in zip(plan.written, contents, strict=True):
+                    journal.hold(array, content._node)
                 going, after = loop.turn(*state)
-                further = and_(lambda: going, lambda: loop.test(*after))
+                further = and_(lambda: going, lambda after=after: loop.test(*after))
                 found, same = flatten(after)
                 if same != loop.tree:
                     self.refuse_structure(after)
                 ends = [Tensor._of(one._node) if isinstance(one, Tensor) else one for one in found]
+                held = contents
                 contents = [Tensor._of(array._node) for array in plan.written]
-                self.look(trace, given, found, nodes)
+                moved = {k for k in nodes if given[k]._node is not nodes[k]}
         finally:
             changes = watched.restored()
+        if journal.shares_data:
+            cannot("a turn writes to an array from outside")
+        self.changed = frozenset(
+            [id(a) for a, one, end in zip(plan.written, held, contents, strict=True) if one._node is not end._node]
+        )
         if changes:
             cannot(f"a turn changes {changes}")
+        kept = self.kept_instead(given, found, moved)
+        self.trace_origins(given, found)
         for k, (before, later) in enumerate(zip(loop.leaves, found, strict=True)):
             if k not in nodes:
-                if before is not later:
+                if before is not later and k not in plan.kept:
                     cannot(f"a turn changes {shown(before)}, which is no array or number")
             elif stays_pythons() and np.ndim(before) > 1 and not same_order(as_node(before), as_node(ends[k])):
                 cannot("an array lies in memory in another order after a turn")
+        del after, found, later  # an array that the turn has made itself is gone now
+        known = {*map(id, plan.written), *[id(given[k]) for k in nodes]}
+        new = [array for array, _ in journal.arrays() if id(array) not in known]
+        if new or kept != plan.kept:
+            raise _Otherwise(_Plan(kept, (*plan.written, *new)))
+        arrays = chosen_arrays()
+        of_written = frozenset[int]().union(*[arrays.origins(array) for array in plan.written])
+        for k, origins in self.origins.items():
+            if origins & of_written:
+                cannot(f"{loop.places[k]} may become an array of which elements are set")
         return [ends[k] for k in self.moving], contents, _as_truth(further), _as_truth(going)
 
     def refuse_structure(self, after: State) -> None:
@@ -179,62 +194,31 @@ class _Staged:
             if flatten(a)[1] != flatten(b)[1]:
                 cannot(f"{name} is {shown(a)} before a turn and {shown(b)} after it")
 
-    def look(self, trace: Trace, given: Sequence[Any], found: Sequence[Any], nodes: dict[int, Node]) -> None:
-        """Undo the writes of a turn, and see whether the plan fits it."""
+    def kept_instead(self, given: Sequence[Any], found: Sequence[Any], moved: set[int]) -> frozenset[int]:
+        """The leaves that stay the arrays that they are, by a recorded turn; it has written to `moved` carried ones."""
         loop, plan = self.loop, self.plan
-        moved = {k for k in nodes if given[k]._node is not nodes[k]}
-        noted = {id(tensor) for tensor, _, _ in (trace.journal or {}).values()}
-        outside, shared = undone(trace)
-        if shared:
-            cannot("a turn writes to an array from outside")
-        inside = {id(given[k]) for k in nodes}
         known = {id(array) for array in plan.written}
-        new = [array for array, _ in outside if id(array) not in known | inside]
         rebound = {k for k in plan.kept if found[k] is not loop.leaves[k]}
-        kept = set[int]()
         for k in moved:
             if found[k] is not given[k] or not isinstance(loop.leaves[k], Tensor):
                 cannot(f"elements of {loop.places[k]} are set before it becomes another array")
-            kept.add(k)
-        stayed = {k for k in nodes if found[k] is given[k] and _is_array(loop.leaves[k])}
-        kept |= {k for k in stayed if id(owner_of(loop.leaves[k])) in known}
-        if new or rebound or kept:
-            raise _Otherwise(replace(plan, kept=(plan.kept - rebound) | kept, written=(*plan.written, *new)))
-        self.changed, self.stayed = frozenset(noted & known), frozenset(stayed)
-        self.trace_origins(given, found, nodes)
+        stayed = {k for k in self.moving if found[k] is given[k] and _is_array(loop.leaves[k])}
+        self.stayed = frozenset(stayed)
+        return (plan.kept - rebound) | moved | {k for k in stayed if id(owner_of(loop.leaves[k])) in known}
 
-    def trace_origins(self, given: Sequence[Any], found: Sequence[Any], nodes: dict[int, Node]) -> None:
-        """Note the arrays that a carried array may be, and refuse it where a turn writes to one of those."""
+    def trace_origins(self, given: Sequence[Any], found: Sequence[Any]) -> None:
+        """Note the arrays that a carried array may be."""
         arrays = chosen_arrays()
-        carried = [k for k in nodes if k not in self.stayed and not is_scalar(given[k])]
-        numbers = {k: arrays.origins(given[k]) for k in nodes}
+        carried = [k for k in self.moving if k not in self.stayed and not is_scalar(given[k])]
+        numbers = {k: arrays.origins(given[k]) for k in self.moving}
         origins = {k: arrays.origins(self.loop.leaves[k]) | arrays.origins(found[k]) for k in carried}
-        of_written = frozenset[int]().union(*[arrays.origins(array) for array in self.plan.written])
         for _ in carried:  # one turn hands on to the next
             for k, others in origins.items():
                 reached = [
                     origins.get(j, arrays.origins(self.loop.leaves[j])) for j, own in numbers.items() if own & others
                 ]
                 origins[k] = others.union(*reached)
-        for k, others in origins.items():
-            if others & of_written:
-                cannot(f"{self.loop.places[k]} may become an array of which elements are set")
         self.origins = origins
-
-
-@contextmanager
-def _holding(trace: Trace, arrays: Sequence[Tensor], nodes: Sequence[Node]) -> Iterator[None]:
-    """A block in which arrays hold other elements; what is written in it is undone at its end."""
-    before = [array._node for array in arrays]
-    for array, node in zip(arrays, nodes, strict=True):
-        array._node = node
-        written(array)
-    try:
-        yield
-    finally:
-        trace.undo_journal()
-        for array, node in zip(arrays, before, strict=True):
-            array._node = node
 
 
 def _is_array(value: Any) -> bool:
@@ -254,12 +238,11 @@ def _with_all_set(turn: Turn, state: State) -> State:
     if not any(value is UNSET for value in state):
         return state
     with _undone(), recording((), turn=True) as trace:
-        begin_journal()
         watched = Watched([turn, *state])
         try:
-            _, after = turn(*state)
+            with undone_writes():
+                _, after = turn(*state)
         finally:
-            trace.undo_journal()
             trace.undo_writes()
             watched.restored()
         return tuple([_like(b) if a is UNSET else a for a, b in zip(state, after, strict=True)])

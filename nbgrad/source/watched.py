@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..record.chosen_arrays import is_same_container
 from ..record.tensor import Tensor
 
 _MOST = 500
@@ -60,6 +61,10 @@ class Watched:
                 self.known.append((value, dict(attributes)))
                 waiting += list(attributes.values())
 
+    def has(self, value: Any) -> bool:
+        """Whether an object is among them."""
+        return any(one is value for one, _ in self.known)
+
     def restored(self) -> str | None:
         """Put everything back; a word for what had changed, None if nothing had."""
         changed = None
@@ -70,7 +75,7 @@ class Watched:
                     changed = changed or "an array from outside"
                 continue
             now = value if type(value) in (list, dict, set) else value.__dict__
-            if _same(now, before):
+            if is_same_container(now, before):
                 continue
             changed = changed or ("a " + type(value).__name__ if now is value else f"attributes of {_name(value)}")
             if isinstance(now, list):
@@ -92,13 +97,3 @@ def is_empty(cell: Any) -> bool:
 
 def _name(value: Any) -> str:
     return type(value).__name__
-
-
-def _same(now: Any, before: Any) -> bool:
-    if len(now) != len(before):
-        return False
-    if isinstance(now, dict):
-        return all(key in before and before[key] is value for key, value in now.items())
-    if isinstance(now, set):
-        return now == before
-    return all(a is b for a, b in zip(now, before, strict=True))
