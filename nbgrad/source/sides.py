@@ -64,7 +64,7 @@ def chosen_state(
 
 
 def chosen_result(test: Any, yes: Callable[..., Any], no: Callable[..., Any], state: State, names: Names) -> Any:
-    """What a function returns after a branch both sides of which return something."""
+    """The result of a function after a branch both sides of which return something."""
     refuse_other_objects(names, state)
     sides = recorded_side(yes, state), recorded_side(no, state)
     choice = _choice(test, yes, sides)

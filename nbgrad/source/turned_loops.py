@@ -171,13 +171,8 @@ class _Staged:
             cannot(f"a turn changes {changes}")
         kept = self.kept_instead(given, found, moved)
         self.trace_origins(given, found)
-        for k, (before, later) in enumerate(zip(loop.leaves, found, strict=True)):
-            if k not in nodes:
-                if before is not later and k not in plan.kept:
-                    cannot(f"a turn changes {shown(before)}, which is no array or number")
-            elif stays_pythons() and np.ndim(before) > 1 and not same_order(as_node(before), as_node(ends[k])):
-                cannot("an array lies in memory in another order after a turn")
-        del after, found, later  # an array that the turn has made itself is gone now
+        self.refuse_others(found, ends)
+        del after, found  # an array that the turn has made itself is gone now
         known = {*map(id, plan.written), *[id(given[k]) for k in nodes]}
         new = [array for array, _ in journal.arrays() if id(array) not in known]
         if new or kept != plan.kept:
@@ -193,6 +188,15 @@ class _Staged:
         for name, a, b in zip(self.loop.names.set, self.loop.first, after, strict=True):
             if flatten(a)[1] != flatten(b)[1]:
                 cannot(f"{name} is {shown(a)} before a turn and {shown(b)} after it")
+
+    def refuse_others(self, found: Sequence[Any], ends: Sequence[Any]) -> None:
+        """Raise where a turn gives other objects than arrays and numbers, or arrays that lie otherwise in memory."""
+        for k, (before, later) in enumerate(zip(self.loop.leaves, found, strict=True)):
+            if k in self.moving:
+                if stays_pythons() and np.ndim(before) > 1 and not same_order(as_node(before), as_node(ends[k])):
+                    cannot("an array lies in memory in another order after a turn")
+            elif before is not later and k not in self.plan.kept:
+                cannot(f"a turn changes {shown(before)}, which is no array or number")
 
     def kept_instead(self, given: Sequence[Any], found: Sequence[Any], moved: set[int]) -> frozenset[int]:
         """The leaves that stay the arrays that they are, by a recorded turn; it has written to `moved` carried ones."""
