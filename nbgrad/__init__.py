@@ -115,6 +115,7 @@ if _TYPE_CHECKING:
     from .compiled.compiler_marks import jit_class as jit_class
     from .compiled.compiler_marks import lazy_inline as lazy_inline
     from .compiled.compiler_marks import mutable as mutable
+    from .extend.plain_functions import callback as callback
     from .extend.custom_kernels import primitive as primitive
     from .extend.elementwise_functions import elementwise as elementwise
     from .nn.checkpoint import load_checkpoint as load_checkpoint
@@ -182,6 +183,7 @@ _LATER = {
     "transforms.jacobians": "hessian hvp jacfwd jacrev jvp vjp",
     "transforms.ravel": "ravel",
     "tensors.generator": "Generator get_seed set_seed",
+    "extend.plain_functions": "callback",
     "extend.custom_kernels": "primitive",
     "extend.elementwise_functions": "elementwise",
     "source.rebinding": "differentiable_source",

@@ -118,7 +118,7 @@ class HostCode:
         key = (tree, tuple([(node.shape, node.dtype) for node in nodes]), tuple([_key(leaf) for leaf in statics]))
         found = self.calls.get(key)
         if found is None:
-            values = [_plain(_sample(node)) for node in nodes]
+            values = [_plain(sample(node)) for node in nodes]
             known, _ = self._described(self._run(leaves, tree, values), values)
             self._check(known)
             frozen = [Tensor if isinstance(leaf, Tensor) else leaf for leaf in leaves]
@@ -167,7 +167,7 @@ def _key(leaf: Any) -> Any:
     return type(leaf), leaf
 
 
-def _sample(node: Node) -> np.ndarray:
+def sample(node: Node) -> np.ndarray:
     """A value that a recorded node may have: the first of those that vmap maps."""
     trace = current_trace()
     while trace is not None:
