@@ -115,9 +115,9 @@ if _TYPE_CHECKING:
     from .compiled.compiler_marks import jit_class as jit_class
     from .compiled.compiler_marks import lazy_inline as lazy_inline
     from .compiled.compiler_marks import mutable as mutable
-    from .extend.plain_functions import callback as callback
     from .extend.custom_kernels import primitive as primitive
     from .extend.elementwise_functions import elementwise as elementwise
+    from .extend.plain_functions import callback as callback
     from .nn.checkpoint import load_checkpoint as load_checkpoint
     from .nn.checkpoint import load_param_into_net as load_param_into_net
     from .nn.checkpoint import save_checkpoint as save_checkpoint
