@@ -53,13 +53,13 @@ LAYERS = """
     adjoints adjoints.machine adjoints.reading adjoints.threads adjoints.turns
     sparse
     mpi
+    communication
     autograd
     tape
     interop
     ops
     nn
     common
-    communication
     amp
     train
     dataset

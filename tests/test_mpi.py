@@ -29,9 +29,9 @@ LONGEST = 100
 """Seconds of a run on a machine that does other things, too."""
 
 
-def run(ranks: int, *checks: str) -> subprocess.CompletedProcess[str]:
+def run(ranks: int, *checks: str, module: str = "mpi_ranks") -> subprocess.CompletedProcess[str]:
     """The checks on so many ranks."""
-    command = [str(MPIEXEC), "-n", str(ranks), sys.executable, "-W", "error", "-m", "tests.mpi_ranks", *checks]
+    command = [str(MPIEXEC), "-n", str(ranks), sys.executable, "-W", "error", "-m", f"tests.{module}", *checks]
     surroundings = {**os.environ, "NBGRAD_OPTIMIZE": "0", "NBGRAD_NUM_THREADS": "1"}
     root = Path(__file__).parent.parent
     return subprocess.run(

@@ -15,6 +15,7 @@ from .collectives import barrier as barrier
 from .collectives import bcast as bcast
 from .collectives import gather as gather
 from .collectives import reduce as reduce
+from .collectives import reduce_scatter as reduce_scatter
 from .collectives import replicated as replicated
 from .collectives import scan as scan
 from .collectives import scatter as scatter
@@ -45,6 +46,7 @@ __all__ = [
     "norm",
     "recv",
     "reduce",
+    "reduce_scatter",
     "replicated",
     "scan",
     "scatter",
