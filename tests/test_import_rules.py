@@ -48,6 +48,7 @@ LAYERS = """
     scipy
     solvers
     optim
+    blockwise
     source
     extend
     adjoints adjoints.machine adjoints.reading adjoints.threads adjoints.turns
