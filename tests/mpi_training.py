@@ -5,8 +5,10 @@ In: names of checks. Out: nothing, or an exception, which ends all ranks. Called
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ import pytest
 from mpi4py import MPI
 
 import nbgrad as nb
-from nbgrad import communication, nn, ops
+from nbgrad import communication, mpi, nn, ops
+from nbgrad.mpi import checkpoints
 
 WORLD = MPI.COMM_WORLD
 RANK, SIZE = WORLD.rank, WORLD.size
@@ -209,6 +212,109 @@ def check_normalisation() -> None:
         moved = [part + sign * h * (rank == RANK) * ways[rank] for rank, part in enumerate(rows)]
         slopes.append(np.sum(expected(moved)[0] * np.concatenate(ways)))
     np.testing.assert_allclose(np.sum(gradient * ways[RANK]), (slopes[0] - slopes[1]) / (2 * h), rtol=1e-6)
+
+
+FOLDER = Path(os.environ.get("NBGRAD_TEST_FOLDER", "."))
+"""Of checkpoints, which runs on several numbers of ranks share."""
+FIELD = np.random.default_rng(8).normal(size=(7, 5, 2)) * (1 + 2j)
+
+
+def check_checkpoint() -> None:
+    """A checkpoint of blocks, shared and own arrays; errors on one rank, after which the last one is still there."""
+    grid = mpi.Grid((7, 5), halo=0)
+    block, place = FIELD[grid.slices], f"rank {RANK}"
+    kept = {"w": np.arange(3.0), "step": 3, "on": np.array([True])}
+
+    def save(shift: float = 0.0, shape: Any = ..., name: str = "z") -> None:
+        blocks = {"u": block[shape].real + shift, name: block}
+        mpi.save_checkpoint(FOLDER / "all", kept, blocks=blocks, grid=grid, own={"seed": np.arange(RANK + 1)})
+
+    def check() -> None:
+        found = mpi.load_checkpoint(FOLDER / "all", grid=grid)
+        assert np.array_equal(found["u"], block.real) and found["u"].dtype == np.float64, place
+        assert np.array_equal(found["z"], block) and found["z"].dtype == np.complex128, place
+        assert np.array_equal(found["seed"], np.arange(RANK + 1)), place
+        assert np.array_equal(found["w"], kept["w"]) and found["step"] == 3 and found["on"].dtype == bool, place
+        other = mpi.Grid((7, 5), halo=0, blocks=(1, SIZE))
+        assert np.array_equal(mpi.load_checkpoint(FOLDER / "all", other)["z"], FIELD[other.slices]), place
+        assert np.array_equal(mpi.load_checkpoint(FOLDER / "all")["z"], FIELD), place
+        WORLD.Barrier()
+        assert len(list((FOLDER / "all").iterdir())) == SIZE + 1, place
+
+    for shift in (1.0, 0.0):
+        save(shift)
+        WORLD.Barrier()
+    check()
+    last = RANK == SIZE - 1
+    refused(lambda: save(shape=slice(1) if last else ...), "this rank's block" if last else f"Rank {SIZE - 1} has")
+    check()
+    if SIZE > 1:
+        refused(lambda: save(name="y" if last else "z"), f"Rank {SIZE - 1} saves 'z' as nothing, but rank 0 as blocks")
+        check()
+    written = checkpoints.write_arrays
+    checkpoints.write_arrays = no_space if last else written
+    with pytest.raises(OSError if last else nb.errors.CheckpointError, match="No space left"):
+        save(1.0)
+    checkpoints.write_arrays = written
+    WORLD.Barrier()
+    check()
+    refused(lambda: mpi.save_checkpoint(FOLDER / "all", {}), "nothing to save")
+    refused(lambda: mpi.save_checkpoint(FOLDER / "all", {"a": "b"}), "must be an array")
+    refused(lambda: mpi.save_checkpoint(FOLDER / "all", {"a": 1}, own={"a": 2}), "called 'a'")
+    refused(lambda: mpi.save_checkpoint(FOLDER / "all", blocks={"a": block}), "their grid")
+    refused(lambda: mpi.load_checkpoint(FOLDER / "all", mpi.Grid((7, 6))), "grid of shape (7, 5, 2)")
+    with pytest.raises(FileNotFoundError, match="no checkpoint of ranks"):
+        mpi.load_checkpoint(FOLDER)
+    WORLD.Barrier()
+
+
+def no_space(path: str, arrays: Any) -> None:
+    """In place of a function that writes a file."""
+    raise OSError(28, "No space left on device", path)
+
+
+def _resumed() -> tuple[Line, nn.TrainOneStepCell]:
+    net = Line()
+    return net, nn.TrainOneStepCell(net, nn.Momentum(net.trainable_params(), 0.01, 0.9), communicator=WORLD)
+
+
+def check_begin() -> None:
+    """Two steps, and a checkpoint."""
+    net, step = _resumed()
+    for _ in range(2):
+        step(nb.Tensor(X[PART]), nb.Tensor(Y[PART]))
+    mpi.save_checkpoint(FOLDER / "run", step, own={"rank": RANK})
+    np.testing.assert_allclose(weights(net), trained(2, 0.01), rtol=1e-6)
+
+
+def check_killed() -> None:
+    """A rank that ends while it writes."""
+    _, step = _resumed()
+    if RANK == SIZE - 1:
+        checkpoints.write_arrays = killed
+    mpi.save_checkpoint(FOLDER / "run", step, own={"rank": RANK})
+
+
+def killed(path: str, arrays: Any) -> None:
+    """In place of a function that writes a file: half of it, and Ctrl-C."""
+    Path(path).with_name(f".{Path(path).name}.0123456789ab.part").write_bytes(b"half")
+    Path(path).with_name(f".{checkpoints.INDEX}.0123456789ab.part").write_bytes(b"half")
+    raise KeyboardInterrupt
+
+
+def check_resume() -> None:
+    """Two more steps on another number of ranks."""
+    net, step = _resumed()
+    refused(lambda: mpi.load_checkpoint(FOLDER / "run"), "own=False")
+    found = mpi.load_checkpoint(FOLDER / "run", own=False)
+    assert nb.load_param_into_net(step, found, strict_load=True) == ([], [])
+    for _ in range(2):
+        step(nb.Tensor(X[PART]), nb.Tensor(Y[PART]))
+    np.testing.assert_allclose(weights(net), trained(4, 0.01), rtol=1e-6)
+    refused(lambda: nb.load_param_into_net(nn.Dense(3, 2), found), "do not fit")
+    mpi.save_checkpoint(FOLDER / "run", step)
+    # Files of the run that was killed are gone, and rank 1 has nothing to write.
+    assert len(list((FOLDER / "run").iterdir())) == 2
 
 
 def check_forgotten() -> None:

@@ -129,7 +129,8 @@ def test_compiled_messages_need_no_python() -> None:
     np.testing.assert_array_equal(gradient, 2 * x)
 
 
-def test_the_page_on_mpi() -> None:
+def test_the_page_on_mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parent.parent / "docs" / "mpi.md").read_text()
     from nbgrad import mpi
 
@@ -140,4 +141,5 @@ def test_the_page_on_mpi() -> None:
     rest = w[0] + w[1] * data - np.exp(data)
     np.testing.assert_allclose(space["total"], np.sum(rest**2))
     np.testing.assert_array_equal(space["whole"], space["gradient"])
+    np.testing.assert_array_equal(space["speed"], space["gradient"])
     assert all(f"`{name}" in page or f"mpi.{name}" in page for name in mpi.__all__ if name != "Request")
