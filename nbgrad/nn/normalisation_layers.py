@@ -72,8 +72,10 @@ class _BatchNorm(Cell):
         if not by_batch:
             return batch_norm(x, self.moving_mean, self.moving_variance, self.gamma, self.beta, eps=self.eps)
         y, mean, variance = self._by_batch(x)
-        self.moving_mean.set_data(mean)
-        self.moving_variance.set_data(variance)
+        for name, value in (("moving_mean", mean), ("moving_variance", variance)):
+            # Where `to_float` casts Parameters, the attribute is a cast copy.
+            kept = self._params[name]
+            kept.set_data(value.astype(kept.dtype))
         return y
 
     def _by_batch(self, x: Any) -> tuple[Tensor, Any, Any]:
