@@ -41,7 +41,12 @@ def run(ranks: int, *checks: str, module: str = "mpi_ranks") -> subprocess.Compl
 
 @pytest.mark.parametrize(
     ("ranks", "checks"),
-    [(1, "rows programs wave"), (2, "rows programs wave short differing"), (3, "rows programs"), (4, "rows wave")],
+    [
+        (1, "rows programs wave"),
+        (2, "rows programs wave short waiting differing"),
+        (3, "rows programs"),
+        (4, "rows wave"),
+    ],
 )
 def test_messages_on_ranks(ranks: int, checks: str) -> None:
     done = run(ranks, *checks.split())
