@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, CheckpointError, NbgradError
+from ..errors import ArgumentError, CheckpointError
 from ..record.array_files import opened, replaced, safetensors, write_arrays
 from ..record.foreign_arrays import described
 from ..record.numbers import supported
 from ..record.tensor import Tensor
+from .agreement import Agreement
 from .communicators import group_of
 from .grid import Grid
 
@@ -82,52 +83,30 @@ def save_checkpoint(
     comm, rank = group.comm, group.rank
     arrays: dict[str, np.ndarray] = {}
     facts: dict[str, dict[str, Any]] = {}
-    with _Agreement(comm):
+    with Agreement(comm, CheckpointError, "no checkpoint is saved"):
         path = os.fspath(folder)
         facts = _facts(shared, blocks, grid, own, arrays, rank)
         safetensors()
         if rank == 0:
             os.makedirs(path, exist_ok=True)
-    every = comm.allgather(facts)
-    token = comm.bcast(os.urandom(6).hex())
+    first, token = comm.bcast((facts, os.urandom(6).hex()))
+    every = comm.gather(facts)
     file_name = os.path.join(path, _file(token, rank))
     try:
-        with _Agreement(comm):
-            _check_names(every, rank)
+        with Agreement(comm, CheckpointError, "no checkpoint is saved"):
+            _check_names(facts, first, rank)
             if arrays:
                 write_arrays(file_name, arrays)
     except Exception:
         with contextlib.suppress(OSError):
             os.unlink(file_name)
         raise
-    with _Agreement(comm):
+    with Agreement(comm, CheckpointError, "no checkpoint is saved"):
         if rank == 0:
             index = {"format": FORMAT, "save": token, "ranks": group.size, "arrays": _joined(every)}
             with replaced(os.path.join(path, INDEX)) as temporary, open(temporary, "w", encoding="utf-8") as file:
                 json.dump(index, file)
             _remove_others(path, token)
-
-
-class _Agreement:
-    """A part of a call that succeeds on all ranks, or fails on all: none waits for one that has failed."""
-
-    def __init__(self, comm: Any) -> None:
-        self.comm = comm
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if error is not None and not isinstance(error, Exception):
-            return
-        text = None
-        if error is not None:
-            text = error.args[0] if isinstance(error, NbgradError) and error.args else f"{kind.__name__}: {error}"
-        texts = self.comm.allgather(text)
-        failed = next((rank for rank, text in enumerate(texts) if text is not None), None)
-        if error is None and failed is not None:
-            message = f"Rank {failed} has failed, so that no checkpoint is saved: {texts[failed]}".removesuffix(".")
-            raise CheckpointError(message)
 
 
 def _facts(
@@ -188,13 +167,12 @@ def _array(name: str, value: Any) -> np.ndarray:
     raise ArgumentError(message)
 
 
-def _check_names(every: list[dict[str, dict[str, Any]]], rank: int) -> None:
+def _check_names(facts: dict[str, dict[str, Any]], of_first: dict[str, dict[str, Any]], rank: int) -> None:
     """Raise unless this rank saves what rank 0 does."""
-    for name in {**every[0], **every[rank]}:
-        own, first = (facts.get(name) for facts in (every[rank], every[0]))
-        alike = own is not None and first is not None and own["kind"] == first["kind"]
-        same = ("dtype", "shape") if own is not None and own["kind"] != "own" else ("dtype",)
-        if not alike or any(own[key] != first[key] for key in same):  # pyright: ignore[reportOptionalSubscript]
+    for name in {**of_first, **facts}:
+        own, first = facts.get(name), of_first.get(name)
+        same = ("kind", "dtype") if own is not None and own["kind"] == "own" else ("kind", "dtype", "shape")
+        if own is None or first is None or any(own[key] != first[key] for key in same):
             message = f"Rank {rank} saves {name!r} as {_shown(own)}, but rank 0 as {_shown(first)}."
             raise CheckpointError(message)
 

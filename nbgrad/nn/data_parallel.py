@@ -123,13 +123,15 @@ def make_equal(cell: Cell, comm: Any) -> None:
         If the processes have different Parameters.
     """
     from ..mpi import bcast
+    from ..mpi.agreement import Agreement
 
     own = [(p.name, tuple(p.shape), str(np.dtype(p.dtype))) for p in cell.get_parameters()]
-    for rank, other in enumerate(comm.allgather(own)):
-        pair = next((pair for pair in itertools.zip_longest(own, other) if pair[0] != pair[1]), None)
+    first = comm.bcast(own)
+    with Agreement(comm, ShapeError, "none trains"):
+        pair = next((pair for pair in itertools.zip_longest(own, first) if pair[0] != pair[1]), None)
         if pair is not None:
             message = (
-                f"The processes train different networks: rank {comm.rank} has {_shown(pair[0])} where rank {rank} has "
+                f"The processes train different networks: rank {comm.rank} has {_shown(pair[0])} where rank 0 has "
                 f"{_shown(pair[1])}. Make the same network and optimizer in all."
             )
             raise ShapeError(message)
