@@ -24,7 +24,7 @@ from ..record.array_files import opened, replaced, safetensors, write_arrays
 from ..record.foreign_arrays import described
 from ..record.numbers import supported
 from ..record.tensor import Tensor
-from .agreement import Agreement
+from .agreed_errors import Agreement
 from .communicators import group_of
 from .grid import Grid
 

@@ -123,7 +123,7 @@ def make_equal(cell: Cell, comm: Any) -> None:
         If the processes have different Parameters.
     """
     from ..mpi import bcast
-    from ..mpi.agreement import Agreement
+    from ..mpi.agreed_errors import Agreement
 
     own = [(p.name, tuple(p.shape), str(np.dtype(p.dtype))) for p in cell.get_parameters()]
     first = comm.bcast(own)
