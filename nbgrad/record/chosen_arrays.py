@@ -22,8 +22,8 @@ from .shared_memory import owner_of
 from .tensor import Tensor
 from .zero_dimensional import is_scalar
 
-MOST_DEAD = 256
-"""Arrays that are gone are forgotten when this many are known."""
+FEW = 256
+"""Arrays that are gone are forgotten when more than so many are known, and twice as many as were in use last time."""
 _left_to_python: weakref.WeakSet[CodeType] = weakref.WeakSet()
 """Sides and turns of statements that choose arrays which are written to later: facts about code, learnt once."""
 
@@ -59,6 +59,7 @@ class ChosenArrays:
     def __init__(self) -> None:
         self._known: dict[int, _Known] = {}
         self._numbers = 0
+        self._most = FEW
         self._containers: list[tuple[Any, Any, CodeType, bool]] = []
 
     def origins(self, array: Any) -> frozenset[int]:
@@ -79,8 +80,9 @@ class ChosenArrays:
             known.code, known.optional = code, optional
 
     def _note(self, owner: Any, origins: frozenset[int]) -> _Known:
-        if len(self._known) > MOST_DEAD:
+        if len(self._known) > self._most:
             self._known = {key: known for key, known in self._known.items() if known.array() is not None}
+            self._most = max(FEW, 2 * len(self._known))
         self._numbers += 1
         known = self._known[id(owner)] = _Known(weakref.ref(owner), origins | {self._numbers})
         return known
