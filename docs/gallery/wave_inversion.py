@@ -37,22 +37,24 @@ def echoes(speed):
 recorded = echoes(truth)
 
 
+known = depth < 50.0  # measured from a hole
+
+
 def misfit(change):
     """The mismatch of the echoes, and a little smoothness."""
-    return np.sum((echoes(1500.0 + 100.0 * change) - recorded) ** 2) + 1e-4 * np.sum(np.diff(change) ** 2)
+    speed = np.where(known, 1500.0, 1500.0 + 100.0 * change)
+    return np.sum((echoes(speed) - recorded) ** 2) + 1e-4 * np.sum(np.diff(change) ** 2)
 
 
 loss = nb.jit(nb.value_and_grad(misfit), memory="2 MB")
 fit = minimize(loss, np.zeros(n), jac=True, method="L-BFGS-B", options={"maxiter": 200})
-found = 1500.0 + 100.0 * fit.x
+found = np.where(known, 1500.0, 1500.0 + 100.0 * fit.x)
 print(f"{fit.nfev} evaluations, misfit {loss(np.zeros(n))[0]:.1f} before and {fit.fun:.4f} after")
 
 # %%
-# Between 50 and 700 metres the speed is the true one to one per cent.
+# Down to 700 metres the speed is the true one to a thousandth. Echoes from more than 930 metres come after the end.
 
-seen = (depth > 50.0) & (depth < 700.0)
-error = np.abs(found - truth)[seen]
-assert error.max() < 0.05 * 1500.0 and error.mean() < 0.01 * 1500.0
+assert np.abs(found - truth)[depth < 700.0].max() < 2.0
 
 plt.plot(depth, truth, "k", label="true")
 plt.plot(depth, found, label="found")
