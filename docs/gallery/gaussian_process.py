@@ -2,8 +2,8 @@
 A Gaussian process and its length scale
 =======================================
 
-The likelihood goes through a Cholesky factor; its gradient by the three hyperparameters is compiled, and SciPy finds the
-maximum.
+The likelihood goes through a Cholesky factor; its gradient by the three hyperparameters is compiled, and SciPy finds
+the maximum.
 """
 
 import matplotlib.pyplot as plt

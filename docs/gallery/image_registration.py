@@ -2,8 +2,8 @@
 Registration of two images
 ==========================
 
-One image is the other, turned, shifted and stretched. `scipy.ndimage.map_coordinates` is differentiated by the places that
-it samples, so that Gauss-Newton steps find the six numbers of the map. The function is plain SciPy;
+One image is the other, turned, shifted and stretched. `scipy.ndimage.map_coordinates` is differentiated by the places
+that it samples, so that Gauss-Newton steps find the six numbers of the map. The function is plain SciPy;
 `nb.differentiable_source` runs it on recorded values.
 """
 

@@ -2,8 +2,8 @@
 Noise levels by a Kalman filter
 ===============================
 
-The likelihood of a time series is a loop over its elements; the loop is recorded, found again, and differentiated as one.
-The two noise levels of a random walk that is measured with errors come from the maximum.
+The likelihood of a time series is a loop over its elements; the loop is recorded, found again, and differentiated as
+one. The two noise levels of a random walk that is measured with errors come from the maximum.
 """
 
 import matplotlib.pyplot as plt
@@ -36,8 +36,8 @@ fit = minimize(loss, np.zeros(2), jac=True)
 print(f"drift {np.exp(fit.x[0]):.3f}, noise {np.exp(fit.x[1]):.3f} after {fit.nfev} evaluations")
 
 # %%
-# The derivative is that of a complex step, and the levels are those that made the data, 0.3 and 1, within three standard
-# deviations, which the second derivatives tell.
+# The derivative is that of a complex step, and the levels are those that made the data, 0.3 and 1, within three
+# standard deviations, which the second derivatives tell.
 
 at = np.array([-0.5, 0.2])
 steps = [filtered(at + 1e-30j * unit, measured)[0].imag / 1e-30 for unit in np.eye(2)]

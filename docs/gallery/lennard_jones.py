@@ -2,8 +2,8 @@
 A cluster of atoms by a Numba kernel
 ====================================
 
-The energy of thirteen argon atoms is a Numba kernel with two loops. `nb.kernel` derives its gradient from the kernel's own
-text, and the atoms relax into the icosahedron that is known to be lowest.
+The energy of thirteen argon atoms is a Numba kernel with two loops. `nb.kernel` derives its gradient from the
+kernel's own text, and the atoms relax into the icosahedron that is known to be lowest.
 """
 
 import matplotlib.pyplot as plt

@@ -2,14 +2,13 @@
 Design of a lens
 ================
 
-Rays from far away are traced through a lens whose back side is curved. `nb.optim.levenberg_marquardt` bends it until they
-meet in one point 100 mm behind: by the curvature, and by how far the side is from a sphere.
+Rays from far away are traced through a lens whose back side is curved. `nb.optim.levenberg_marquardt` bends it until
+they meet in one point 100 mm behind: by the curvature, and by how far the side is from a sphere.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-import nbgrad as nb
 from nbgrad import optim
 
 index, thickness, focus = 1.5, 30.0, 100.0
@@ -36,8 +35,8 @@ best = optim.levenberg_marquardt(misses, {"curvature": 2.0, "conic": 0.0}, ftol=
 print(f"a sphere misses by {np.abs(sphere.fun).max():.2f} mm, a conic by {np.abs(best.fun).max():.1e} mm: {best.x}")
 
 # %%
-# Descartes knew in 1637 that a hyperbola does it: its conic constant is minus the square of the refractive index, and the
-# radius follows from the focal length.
+# Descartes knew in 1637 that a hyperbola does it: its conic constant is minus the square of the refractive index, and
+# the radius follows from the focal length.
 
 np.testing.assert_allclose(best.x["conic"], -(index**2), rtol=1e-6)
 np.testing.assert_allclose(100.0 / best.x["curvature"], focus * (index - 1.0), rtol=1e-6)

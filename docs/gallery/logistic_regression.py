@@ -2,8 +2,8 @@
 Logistic regression with error bars
 ===================================
 
-One compiled function gives the loss and its gradient, `nb.optim.lbfgs` finds the minimum in a compiled loop, and the Hessian
-there gives the errors.
+One compiled function gives the loss and its gradient, `nb.optim.lbfgs` finds the minimum in a compiled loop, and the
+Hessian there gives the errors.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ error = np.sqrt(np.diag(np.linalg.inv(nb.hessian(loss)(fit.x, X, y))))
 print(f"{fit.message}; {fit.nit} iterations")
 
 # %%
-# On paper, the gradient is the sum of X (p - t), and the Hessian is X' p (1 - p) X. The weights that made the data are
-# within three standard deviations.
+# On paper, the gradient is the sum of X (p - t), and the Hessian is X' p (1 - p) X. The weights that made the data
+# are within three standard deviations.
 
 p = 1.0 / (1.0 + np.exp(-X @ fit.x))
 np.testing.assert_allclose(nb.grad(loss)(fit.x, X, y), X.T @ (p - (y > 0)), atol=1e-9)

@@ -2,8 +2,8 @@
 Parameters of an ordinary differential equation
 ===============================================
 
-Hares and lynxes by Lotka and Volterra: four rates are found from 31 counts of each. `solve_ivp` runs inside the function,
-and its derivative is a discrete adjoint; a new set of rates compiles nothing.
+Hares and lynxes by Lotka and Volterra: four rates are found from 31 counts of each. `solve_ivp` runs inside the
+function, and its derivative is a discrete adjoint; a new set of rates compiles nothing.
 """
 
 import matplotlib.pyplot as plt
@@ -45,8 +45,8 @@ error = np.sqrt(np.diag(np.linalg.inv(nb.hessian(misfit)(fit.x))))  # of the log
 print(f"{fit.nfev} evaluations; found {found.round(4)} with errors of {(100 * error).round(1)} %")
 
 # %%
-# The rates are those that the counts were made with, within three standard deviations, and the misfit is as expected for
-# 62 numbers.
+# The rates are those that the counts were made with, within three standard deviations, and the misfit is as expected
+# for 62 numbers.
 
 assert np.all(np.abs(fit.x - np.log(truth)) < 3 * error)
 assert 0.5 < 2 * fit.fun / 58 < 1.6

@@ -2,8 +2,8 @@
 Optimal control by single shooting
 ==================================
 
-A cart of one kilogramme goes one metre in one second, from rest to rest, with the least effort. SciPy's SLSQP gets the
-gradient of the effort and the Jacobian of the end of 200 time steps, all compiled.
+A cart of one kilogramme goes one metre in one second, from rest to rest, with the least effort. SciPy's SLSQP gets
+the gradient of the effort and the Jacobian of the end of 200 time steps, all compiled.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Newton's method with sparse Jacobians
 =====================================
 
-Bratu's equation, u'' + lambda exp(u) = 0, on 20,000 points. `nb.sparse_jacobian` finds out that each equation has three
-unknowns, and needs three products for the whole matrix.
+Bratu's equation, u'' + lambda exp(u) = 0, on 20,000 points. `nb.sparse_jacobian` finds out that each equation has
+three unknowns, and needs three products for the whole matrix.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 A network with MindSpore's interface
 ====================================
 
-Two spirals are told apart by three dense layers. A step of training, forward, backward and Adam's update, is one compiled
-program.
+Two spirals are told apart by three dense layers. A step of training, forward, backward and Adam's update, is one
+compiled program.
 """
 
 import matplotlib.pyplot as plt

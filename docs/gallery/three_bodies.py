@@ -3,7 +3,8 @@ A periodic orbit of three bodies
 ================================
 
 Three equal masses chase each other along one figure of eight. The velocities for which they come back are found by
-Newton's method from a guess nearby: the Jacobian of 2000 leapfrog steps by the velocity and the period is one program.
+Newton's method from a guess nearby: the Jacobian of 2000 leapfrog steps by the velocity and the period is one
+program.
 """
 
 import matplotlib.pyplot as plt

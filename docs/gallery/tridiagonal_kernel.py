@@ -2,8 +2,8 @@
 A solver of your own, as a kernel
 =================================
 
-Thomas's algorithm overwrites its arrays in two loops, the second one backwards. `nb.kernel` gives the gradient of what the
-loops do, in about the time of a few solutions.
+Thomas's algorithm overwrites its arrays in two loops, the second one backwards. `nb.kernel` gives the gradient of
+what the loops do, in about the time of a few solutions.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Clausius and Clapeyron by the implicit function theorem
 =======================================================
 
-A van der Waals fluid boils where the pressures and the chemical potentials of liquid and vapour are equal: two equations
-that only a solver solves. The derivative of the pressure by temperature needs no look into the solver, and
+A van der Waals fluid boils where the pressures and the chemical potentials of liquid and vapour are equal: two
+equations that only a solver solves. The derivative of the pressure by temperature needs no look into the solver, and
 thermodynamics knows what it must be.
 """
 

@@ -2,8 +2,8 @@
 The speed of sound in the ground
 ================================
 
-A pulse runs down from the surface; layers send echoes back. From the echoes alone, 600 steps of the wave equation, the
-speed below each of 200 points is found by L-BFGS. Nothing is stored that the backward pass can do again:
+A pulse runs down from the surface; layers send echoes back. From the echoes alone, 600 steps of the wave equation,
+the speed below each of 200 points is found by L-BFGS. Nothing is stored that the backward pass can do again:
 `nb.jit(..., memory=...)` sets the limit.
 """
 
