@@ -112,4 +112,4 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"docs/index": []}
+html_sidebars = {"docs/index": [], "docs/ten-minutes": []}
