@@ -34,7 +34,9 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "building.api_pages",
+    "building.code_blocks",
     "building.every_name",
+    "building.short_names",
 ]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "design/*.md", "notebooks/*.ipynb", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
@@ -79,6 +81,7 @@ docscrape_sphinx.SandboxedEnvironment = lambda loader: environments.setdefault("
 sphinx_gallery_conf = {
     "examples_dirs": ["docs/gallery", "docs/plots"],
     "gallery_dirs": ["docs/generated/gallery", "docs/generated/plots"],
+    "within_subsection_order": "FileNameSortKey",
     "filename_pattern": r"/",
     "ignore_pattern": r"__init__\.py|tables\.py",
     "min_reported_time": 1000,
@@ -107,9 +110,11 @@ html_theme_options = {
     "show_nav_level": 1,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "docs/index": []},
 }
 html_sidebars = {"docs/index": [], "docs/ten-minutes": []}

@@ -2,9 +2,8 @@
 Conductivity inside a plate
 ===========================
 
-A plate is heated at one place after the other, and its temperature is read near the edge. Finite volumes make a
-sparse system of the unknown conductivities; `spsolve` runs inside the function, and the derivative uses its factors
-again.
+A plate is heated at one place after the other, and its temperature is read at the edge. SuperLU runs inside the
+function, on a sparse matrix of the unknown conductivities, and the derivative uses its factors again.
 """
 
 import matplotlib.pyplot as plt
@@ -17,13 +16,10 @@ import nbgrad as nb
 
 n = 16
 cells = np.arange(n * n).reshape(n, n)
-a = np.concatenate([cells[:, :-1].ravel(), cells[:-1].ravel()])  # pairs of neighbours
-b = np.concatenate([cells[:, 1:].ravel(), cells[1:].ravel()])
+a, b = np.append(cells[:, :-1], cells[:-1]), np.append(cells[:, 1:], cells[1:])  # pairs of neighbours
 frame = np.concatenate([cells[0], cells[-1], cells[1:-1, 0], cells[1:-1, -1]])
-heated = np.zeros((n * n, len(frame) // 3))
-heated[frame[::3], np.arange(heated.shape[1])] = 1.0
-cooling = np.zeros(n * n)
-cooling[frame] = 0.1
+heated = np.eye(n * n)[:, frame[::3]]
+cooling = 0.1 * np.isin(cells.ravel(), frame)
 
 
 def readings(logs):
@@ -31,15 +27,13 @@ def readings(logs):
     k = np.exp(logs)
     flow = 2.0 / (1.0 / k[a] + 1.0 / k[b])
     values = np.concatenate([flow, flow, -flow, -flow, cooling])
-    i, j = np.concatenate([a, b, a, b, cells.ravel()]), np.concatenate([a, b, b, a, cells.ravel()])
-    matrix = sparse.coo_array((values, (i, j)), shape=(n * n, n * n)).tocsc()
-    return splu(matrix).solve(heated)[frame]
+    places = np.concatenate([a, b, a, b, cells.ravel()]), np.concatenate([a, b, b, a, cells.ravel()])
+    return splu(sparse.coo_array((values, places)).tocsc()).solve(heated)[frame]
 
 
 y, x = np.mgrid[:n, :n]
-truth = (
-    1.2 * np.exp(-((x - 5) ** 2 + (y - 6) ** 2) / 8.0) - 1.0 * np.exp(-((x - 11) ** 2 + (y - 10) ** 2) / 6.0)
-).ravel()
+truth = 1.2 * np.exp(-((x - 5) ** 2 + (y - 6) ** 2) / 8.0) - np.exp(-((x - 11) ** 2 + (y - 10) ** 2) / 6.0)
+truth = truth.ravel()
 measured = readings(truth)
 
 
@@ -61,7 +55,6 @@ np.testing.assert_allclose(loss(np.zeros(n * n))[1] @ way, slope, rtol=1e-6)
 assert np.corrcoef(fit.x, truth)[0, 1] > 0.9
 
 figure, axes = plt.subplots(1, 2, figsize=(7, 3))
-for axis, shown, title in zip(axes, (truth, fit.x), ("true", "found"), strict=True):
+for axis, shown in zip(axes, (truth, fit.x), strict=True):  # the true one, and what was found
     axis.imshow(shown.reshape(n, n), vmin=-1.2, vmax=1.2, cmap="coolwarm")
-    axis.set_title(title)
 plt.show()

@@ -31,18 +31,14 @@ def moved(image, p):
     return ndimage.map_coordinates(image, places, order=3)
 
 
-turn, stretch = 0.2, 1.05
-truth = stretch * np.array([np.cos(turn), -np.sin(turn), 0.0, np.sin(turn), np.cos(turn), 0.0])
-truth[[2, 5]] = 1.5, -2.0
+c, s = 1.05 * np.cos(0.2), 1.05 * np.sin(0.2)
+truth = np.array([c, -s, 1.5, s, c, -2.0])
 image = cells(grid)
-other = cells(np.tensordot(truth.reshape(2, 3)[:, :2], grid, 1) + truth[[2, 5]].reshape(2, 1, 1))
-
-# %%
-# The misfit is a vector; its Jacobian has six columns, so that the forward mode is the one to take.
+other = cells(np.tensordot(truth.reshape(2, 3)[:, :2], grid, 1) + truth[[2, 5], None, None])
 
 
 def misfit(p):
-    """Differences of brightness, without the border."""
+    """Differences of brightness, without the border: many, by six numbers, so that forward mode is the one to take."""
     return (moved(image, p) - other)[inner].ravel()
 
 
@@ -55,11 +51,10 @@ print(p.round(3), truth.round(3), sep="\n")
 np.testing.assert_allclose(p, truth, atol=5e-3)
 
 figure, axes = plt.subplots(1, 4, figsize=(9, 2.6))
-for axis, shown, title in zip(axes, (image, other, moved(image, p)), ("image", "other", "image, moved"), strict=False):
-    axis.imshow(shown, vmin=-2, vmax=2)
+pictures = {"image": image, "other": other, "image, moved": moved(image, p)}
+for axis, title in zip(axes, pictures, strict=False):
+    axis.imshow(pictures[title])
     axis.set_title(title)
-    axis.axis("off")
 axes[3].semilogy(sizes)
-axes[3].set_title("misfit")
 figure.tight_layout()
 plt.show()

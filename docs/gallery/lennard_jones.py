@@ -42,10 +42,9 @@ np.testing.assert_allclose(-gradient(pair)[1, 0], 24.0 * (2.0 / 1.3**13 - 1.0 / 
 
 loss = nb.jit(nb.value_and_grad(lambda x: cluster(x.reshape(13, 3))))
 rng = np.random.default_rng(0)
-found = []
-for _ in range(60):
-    guess = 1.5 * rng.uniform(-1.0, 1.0, 39)
-    found.append(minimize(loss, guess, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14}))
+options = {"maxiter": 2000, "ftol": 1e-14}
+guesses = 1.5 * rng.uniform(-1.0, 1.0, (60, 39))
+found = [minimize(loss, guess, jac=True, method="L-BFGS-B", options=options) for guess in guesses]
 best = min(found, key=lambda run: run.fun)
 print(f"{best.fun:.6f}; {sum(run.nfev for run in found)} evaluations")
 np.testing.assert_allclose(best.fun, -44.326801, atol=1e-6)

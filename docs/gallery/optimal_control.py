@@ -38,13 +38,8 @@ def effort(push):
     return dt * np.sum(push**2)
 
 
-found = minimize(
-    nb.jit(nb.value_and_grad(effort)),
-    np.zeros(n),
-    jac=True,
-    method="SLSQP",
-    constraints={"type": "eq", "fun": nb.jit(end), "jac": nb.jit(nb.jacrev(end))},
-)
+there = {"type": "eq", "fun": nb.jit(end), "jac": nb.jit(nb.jacrev(end))}
+found = minimize(nb.jit(nb.value_and_grad(effort)), np.zeros(n), jac=True, method="SLSQP", constraints=there)
 print(f"{found.message}; effort {found.fun:.6f}")
 
 # %%

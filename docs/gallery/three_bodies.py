@@ -55,7 +55,6 @@ np.testing.assert_allclose(unknown, [0.93240737 / 2, 0.86473146 / 2, 6.32591398]
 
 positions = np.array(path(unknown, 2000)[0])
 plt.figure(figsize=(6, 3))
-plt.plot(*positions[:, 0].T, color="0.7")
-plt.plot(*positions[::400].reshape(-1, 2).T, "o", markersize=4)
+plt.plot(*positions[:, 0].T, "0.7", *positions[::400].reshape(-1, 2).T, "o")
 plt.axis("equal")
 plt.show()

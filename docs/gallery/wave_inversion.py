@@ -2,9 +2,8 @@
 The speed of sound in the ground
 ================================
 
-A pulse runs down from the surface; layers send echoes back. From the echoes alone, 600 steps of the wave equation,
-the speed below each of 200 points is found by L-BFGS. Nothing is stored that the backward pass can do again:
-`nb.jit(..., memory=...)` sets the limit.
+A pulse runs down from the surface, and layers send echoes back. From these alone, 600 steps of the wave equation, the
+speed at each of 200 depths is found. `nb.jit(..., memory=...)` sets a limit to what the backward pass stores.
 """
 
 import matplotlib.pyplot as plt
@@ -13,37 +12,31 @@ from scipy.optimize import minimize
 
 import nbgrad as nb
 
-n, steps = 200, 600
-depth = np.arange(n) * 5.0  # metres
+n, steps, dt, dx = 200, 600, 0.002, 5.0
+depth, times = np.arange(n) * dx, np.arange(steps) * dt
 truth = 1500.0 + 250.0 / (1.0 + np.exp(-(depth - 300.0) / 15.0)) - 180.0 / (1.0 + np.exp(-(depth - 480.0) / 15.0))
-dt = 0.002
-times = np.arange(steps) * dt
-source = np.exp(-(((times - 0.06) / 0.02) ** 2)) * (times - 0.06) / 0.02
+shot = np.exp(-(((times - 0.06) / 0.02) ** 2)) * (times - 0.06) / 0.02
+top = np.eye(n)[2]
 
 
-def echoes(speed):
-    """The pressure two points below the surface, at all times."""
-    courant = (speed * dt / 5.0) ** 2
-    edge = np.zeros(n)
-    edge[2] = 1.0
-    old, now, heard = np.zeros(n), np.zeros(n), []
+def pressures(speed):
+    """At all times and depths."""
+    courant, old, now, seen = (speed * dt / dx) ** 2, np.zeros(n), np.zeros(n), []
     for k in range(steps):
-        left, right = np.concatenate([now[:1], now[:-1]]), np.concatenate([now[1:], 0.0 * now[:1]])
-        old, now = now, 2.0 * now - old + courant * (left - 2.0 * now + right) + source[k] * edge
-        heard.append(now[2])
-    return np.stack(heard)
+        above, below = np.concatenate([now[:1], now[:-1]]), np.concatenate([now[1:], 0.0 * now[:1]])
+        old, now = now, 2.0 * now - old + courant * (above - 2.0 * now + below) + shot[k] * top
+        seen.append(now)
+    return np.stack(seen)
 
 
-recorded = echoes(truth)
-
-
+waves = pressures(truth)
 known = depth < 50.0  # measured from a hole
 
 
 def misfit(change):
-    """The mismatch of the echoes, and a little smoothness."""
+    """The mismatch of the echoes near the surface, and a little smoothness."""
     speed = np.where(known, 1500.0, 1500.0 + 100.0 * change)
-    return np.sum((echoes(speed) - recorded) ** 2) + 1e-4 * np.sum(np.diff(change) ** 2)
+    return np.sum((pressures(speed) - waves)[:, 2] ** 2) + 1e-4 * np.sum(np.diff(change) ** 2)
 
 
 loss = nb.jit(nb.value_and_grad(misfit), memory="2 MB")
@@ -56,9 +49,12 @@ print(f"{fit.nfev} evaluations, misfit {loss(np.zeros(n))[0]:.1f} before and {fi
 
 assert np.abs(found - truth)[depth < 700.0].max() < 2.0
 
-plt.plot(depth, truth, "k", label="true")
-plt.plot(depth, found, label="found")
-plt.xlabel("depth in m")
-plt.ylabel("speed in m/s")
-plt.legend()
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 4), sharey=True)
+left.imshow(waves.T, extent=(0.0, steps * dt, n * dx, 0.0), aspect="auto", cmap="seismic", vmin=-4, vmax=4)
+left.set(xlabel="time in s", ylabel="depth in m", title="pressure")
+right.plot(truth, depth, "k", linewidth=3, alpha=0.4, label="true")
+right.plot(found, depth, label="from the echoes")
+right.set(xlabel="speed in m/s", title="speed of sound")
+right.legend()
+figure.tight_layout()
 plt.show()
