@@ -35,10 +35,8 @@ def ratio(cell):
     return float(found[1]) if found else np.nan
 
 
-# %%
-# Times, of functions and of networks:
-
-for name, height in (("benchmarks", 7.0), ("networks", 2.4)):
+def drawn(name, height):
+    """A figure of the ratios of one table."""
     columns, rows = table(name)
     figure, axis = plt.subplots(figsize=(9, height))
     for place, library in enumerate(columns):
@@ -55,6 +53,14 @@ for name, height in (("benchmarks", 7.0), ("networks", 2.4)):
     axis.legend(loc="lower right")
     figure.tight_layout()
     plt.show()
+
+
+drawn("benchmarks", 7.0)
+
+# %%
+# Networks:
+
+drawn("networks", 2.6)
 
 # %%
 # Memory that a process grows by after its imports:
