@@ -96,6 +96,7 @@ sphinx_gallery_conf = {
 
 # ----- The look -----
 
+WIDE = "docs/index docs/numpy docs/scipy docs/speed docs/benchmarks docs/real-kernels docs/vector-math".split()
 html_theme = "pydata_sphinx_theme"
 html_title = "nbgrad"
 html_static_path = ["building/static"]
@@ -115,6 +116,6 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": {"**": ["page-toc"], "docs/index": []},
+    "secondary_sidebar_items": {"**": ["page-toc"]} | {page: [] for page in WIDE},
 }
 html_sidebars = {"docs/index": [], "docs/ten-minutes": []}

@@ -1,4 +1,4 @@
-"""The documentation site: each public name has its place, pages are listed, links lead to files, examples keep the rules.
+"""The site: each public name has its place, pages are listed, links lead to files, examples keep the rules.
 
 The build itself (`.ci/run`) fails on warnings and where an example of the gallery fails; these tests need no Sphinx.
 """
