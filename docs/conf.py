@@ -118,4 +118,4 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": {"**": ["page-toc"]} | {page: [] for page in WIDE},
 }
-html_sidebars = {"docs/index": [], "docs/ten-minutes": []}
+html_sidebars = dict.fromkeys(("docs/index", "docs/ten-minutes", "design/0*", "CHANGELOG"), ())
