@@ -102,12 +102,16 @@ class Reference:
 
     def _index(self) -> str:
         """The first page of the reference."""
-        text = heading("Reference")
+        text = heading("Reference") + ".. py:module:: nbgrad\n\n"
         text += "All that is public; other modules are internal, and may change in any release. "
         text += "`import nbgrad as nb` comes first.\n\n"
-        text += heading("nbgrad", "-") + toctree([slug(title) for title in GROUPS], ":maxdepth: 1")
+        sections = {"nbgrad": {slug(title): sentence for title, (sentence, _) in GROUPS.items()}}
         for title, names in SECTIONS.items():
-            text += heading(title, "-") + toctree([f"nbgrad.{name}" for name in names.split()], ":maxdepth: 1")
+            sections[title] = {f"nbgrad.{name}": MODULES[f"nbgrad.{name}"] for name in names.split()}
+        for title, pages in sections.items():
+            text += heading(title, "-") + toctree(list(pages), f":hidden:\n   :caption: {title}")
+            text += ".. list-table::\n   :widths: auto\n\n"
+            text += "".join(f"   * - :doc:`{page}`\n     - {sentence}\n" for page, sentence in pages.items()) + "\n"
         return text
 
     def _entry(self, module: str, name: str) -> str:
@@ -124,7 +128,7 @@ class Reference:
 
     def _listing(self, title: str, sentence: str, module: str, names: list[str], *, own: bool = False) -> str:
         """A page that lists names; with `own`, each has a page of its own besides."""
-        text = heading(title) + sentence + "\n\n"
+        text = heading(title) + (f".. py:module:: {module}\n\n" if title == module else "") + sentence + "\n\n"
         entries = {name: self._entry(module, name) for name in names}
         if own:
             text += toctree([f"{module}.{name}" for name in names], ":hidden:")
@@ -147,15 +151,23 @@ class Reference:
             title = family.replace("_", " ")
             self.pages[f"{module}.{family}"] = self._listing(f"{module}: {title}", "", module, sorted(found[family]))
             entries.append(f"{title.capitalize()} <{module}.{family}>")
-        return heading(module) + sentence + "\n\n" + toctree(entries, ":maxdepth: 1")
+        return heading(module) + f".. py:module:: {module}\n\n" + sentence + "\n\n" + toctree(entries, ":maxdepth: 1")
 
     def _namespace(self, module: str, sentence: str) -> str:
-        """All functions of a namespace of NumPy's on one page, with the first words of their docstrings."""
-        text = heading(module) + sentence + " :doc:`The table </docs/numpy>` says how far each one works. "
+        """All functions of a namespace of NumPy's in one table, with the first words of their docstrings."""
+        text = (
+            heading(module)
+            + f".. py:module:: {module}\n\n"
+            + sentence
+            + " :doc:`The table </docs/numpy>` says how far each one works. "
+        )
         text += "Names that are no functions (element types, constants) are NumPy's own.\n\n"
+        text += ".. list-table::\n   :widths: auto\n\n"
         for name in sorted(names_of(module), key=str.lower):
             found = getattr(import_module(module), name)
             if str(getattr(found, "__module__", "")).startswith("nbgrad"):
                 kind = "class" if inspect.isclass(found) else "function"
-                text += f".. py:{kind}:: {name}\n   :module: {module}\n\n   {summary(found)}\n\n"
+                options = f":module: {module}\n", ":no-typesetting:\n", ":no-contents-entry:\n"
+                text += f"   * - .. py:{kind}:: {name}\n" + "".join(f"{'':10}{option}" for option in options)
+                text += f"\n       ``{name}``\n     - {summary(found)}\n"
         return text
