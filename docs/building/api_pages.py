@@ -155,12 +155,8 @@ class Reference:
 
     def _namespace(self, module: str, sentence: str) -> str:
         """All functions of a namespace of NumPy's in one table, with the first words of their docstrings."""
-        text = (
-            heading(module)
-            + f".. py:module:: {module}\n\n"
-            + sentence
-            + " :doc:`The table </docs/numpy>` says how far each one works. "
-        )
+        text = heading(module) + f".. py:module:: {module}\n\n" + sentence
+        text += " :doc:`The table </docs/numpy>` says how far each one works. "
         text += "Names that are no functions (element types, constants) are NumPy's own.\n\n"
         text += ".. list-table::\n   :widths: auto\n\n"
         for name in sorted(names_of(module), key=str.lower):
