@@ -1,5 +1,7 @@
-"""The examples of pages run as doctests of pytest; scripts run when the site is built. Those on shared memory need NumPy
-2.1, which lets DLPack's arrays be written to. Called by pytest."""
+"""The examples of pages run as doctests of pytest; scripts run when the site is built.
+
+Examples on shared memory need NumPy 2.1, which lets DLPack's arrays be written to. Called by pytest.
+"""
 
 import numpy as np
 
